@@ -31,6 +31,8 @@ mod json;
 mod launch;
 #[path = "command/list.rs"]
 mod list;
+#[path = "command/memory.rs"]
+mod memory;
 #[path = "command/messages.rs"]
 mod messages;
 #[path = "command/mpirun.rs"]

@@ -32,6 +32,9 @@ use crate::values::{RankCounts, budget, rank_counts, signals};
 pub(crate) struct CheckFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
+    /// More sources, each of them checked by itself
+    #[arg(value_name = "SOURCE")]
+    pub(crate) more: Vec<String>,
     /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8 [default: those that the source names, or all ranks of the
     /// topology, or 1..=9]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
@@ -61,6 +64,7 @@ pub(crate) struct CheckFlags {
 #[derive(Serialize)]
 struct Report {
     ok: bool,
+    file: String,
     algorithms: Vec<Checked>,
     diagnostics: Vec<JsonDiagnostic>,
 }
@@ -97,14 +101,36 @@ struct Refused {
     reason: String,
 }
 
-pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
+/// Checks one source after the other, whatever is wrong with those before it; the exit code is the worst of all.
+pub(crate) fn main(mut flags: CheckFlags) -> u8 {
+    let more = std::mem::take(&mut flags.more);
+    let several = !more.is_empty();
+    let mut worst = 0;
+    for name in std::iter::once(flags.source.source.clone()).chain(more) {
+        if several && flags.format == Format::Human {
+            print(&format!("     \x1b[1mfile\x1b[0m {name}"));
+        }
+        flags.source.source = name;
+        worst = worst.max(match check(&flags) {
+            Ok(true) => 0,
+            Ok(false) => 1,
+            Err(failure) => failure.print(),
+        });
+    }
+    worst
+}
+
+fn check(flags: &CheckFlags) -> Result<bool, Failure> {
     if msccl::is_program(&flags.source.source) {
         return check_program(flags);
     }
     flags.msccl.absent()?;
     let source = read(&flags.source.source)?;
     let given = topology::given(&flags.source.topology)?;
-    let report = |ok, algorithms, diagnostics| Report { ok, algorithms, diagnostics };
+    let report = |ok, algorithms, diagnostics| {
+        let file = source.name().to_owned();
+        Report { ok, file, algorithms, diagnostics }
+    };
     let mut warnings = Vec::new();
     let loaded = load_with(&source, &flags.source, given.as_ref(), |found| warnings = found)?;
     let mut algorithms = match loaded {

@@ -23,7 +23,7 @@ macro_rules! topology_help {
 pub(crate) use topology_help;
 
 /// Where algorithms come from.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct SourceFlags {
     /// A .coll file, - for standard input, or the name of an algorithm of the library
     pub(crate) source: String,
@@ -40,7 +40,7 @@ pub(crate) struct SourceFlags {
 }
 
 /// What the ranks are joined by.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct TopologyFlags {
     #[arg(long, value_name = "FILE|TEXT", help = topology_help!("What the ranks run on"))]
     pub(crate) topology: Option<String>,

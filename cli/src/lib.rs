@@ -1,7 +1,8 @@
 //! The `roundelay` command, as a function: for the program of that name, for others that are it by another name, and for
 //! libraries that want what it prints.
 //!
-//! Exit codes: 0, all is well; 1, the program is wrong; 2, the call is. `launch` and `mpirun` have those of what they run.
+//! Exit codes: 0, all is well; 1, the program is wrong; 2, the call is. Of several sources
+//! that are checked the worst counts. `launch` and `mpirun` have the exit codes of what they run.
 
 mod aligned;
 mod bench;
@@ -36,6 +37,7 @@ mod mscclpp;
 mod optimum;
 mod output;
 mod program;
+mod progress;
 mod ranks;
 mod report;
 mod run;
@@ -101,7 +103,7 @@ fn command(args: Vec<OsString>) -> u8 {
         }
     };
     let outcome = match call.command {
-        Command::Check(flags) => check::main(&flags),
+        Command::Check(flags) => return check::main(flags),
         Command::Run(flags) => run::main(&flags),
         Command::Bench(flags) => bench::main(&flags),
         Command::Simulate(flags) => simulate::main(&flags),

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::lints::LintFlags;
 use crate::mscclpp::{self, Proved, claims};
+use crate::progress::shown;
 use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, within_a_page};
 use crate::stats::Stats;
 use crate::streams::{self, print, print_json};
@@ -280,7 +281,7 @@ pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
     }
     let bytes = load(path)?;
     let start = Instant::now();
-    let work = || examine(path, &bytes, asked.msccl);
+    let work = || shown(|| examine(path, &bytes, asked.msccl));
     let (found, spent) = if asked.stats {
         let (done, spent) = stages::record(work);
         (done, Some(spent))
@@ -351,7 +352,8 @@ pub(crate) fn proved(
     in_place: bool,
     format: Format,
 ) -> Result<(Arc<Source>, verify::Proved), Failure> {
-    let mut found = examine(path, &load(path)?, &MscclFlags { runtime: None, buffer: None });
+    let (bytes, flags) = (load(path)?, MscclFlags { runtime: None, buffer: None });
+    let mut found = shown(|| examine(path, &bytes, &flags));
     let all = found.said(lints)?;
     if all.iter().any(|d| d.severity == Severity::Error) {
         return Err(refuse(

@@ -1,14 +1,40 @@
 //! Where the time of a proof goes, stage by stage. Only what is recorded is timed, and by nobody else's
-//! leave: the pipeline's functions need not know whether anyone asks.
+//! leave: the pipeline's functions need not know whether anyone asks, or watches how far they are.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// A stage of the pipeline and how long it took, all calls together.
 pub type Spent = (&'static str, Duration);
 
+/// Who is told the name of the stage that goes on, and how many hundredths of it are done.
+type Watcher = Rc<dyn Fn(&'static str, u32)>;
+
 thread_local! {
     static RECORD: RefCell<Option<Vec<Spent>>> = const { RefCell::new(None) };
+    static WATCHER: RefCell<Option<Watcher>> = const { RefCell::new(None) };
+    static GOES_ON: Cell<&'static str> = const { Cell::new("") };
+}
+
+/// What `work` gives. When a stage of it begins on this thread, and now and then in a long one, `watcher` is told its
+/// name, and how many hundredths of it are done.
+pub fn watch<T>(watcher: impl Fn(&'static str, u32) + 'static, work: impl FnOnce() -> T) -> T {
+    let outer = WATCHER.replace(Some(Rc::new(watcher)));
+    let done = work();
+    WATCHER.replace(outer);
+    done
+}
+
+/// Says that so many parts of the stage that goes on are done, of so many. To be called for every part.
+pub(crate) fn done(parts: usize, of: usize) {
+    /// Parts of which the last is told.
+    const TOLD: usize = 1 << 12;
+    if parts.is_multiple_of(TOLD)
+        && let Some(watcher) = WATCHER.with_borrow(Clone::clone)
+    {
+        watcher(GOES_ON.get(), (100 * parts / of.max(1)) as u32);
+    }
 }
 
 /// What `work` gives, and how long each stage of it took on this thread, in the order in which they began.
@@ -20,6 +46,8 @@ pub fn record<T>(work: impl FnOnce() -> T) -> (T, Vec<Spent>) {
 
 /// One stage; a stage has no others within.
 pub(crate) fn stage<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
+    GOES_ON.set(name);
+    done(0, 0);
     if RECORD.with_borrow(Option::is_none) {
         return work();
     }
@@ -38,9 +66,11 @@ pub(crate) fn stage<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
     use std::time::Duration;
 
-    use super::{record, stage};
+    use super::{done, record, stage, watch};
 
     #[test]
     fn calls_of_a_stage_add_up() {
@@ -56,5 +86,22 @@ mod tests {
         assert_eq!(names, ["a", "b"]);
         assert!(spent[0].1 >= Duration::from_millis(4));
         assert_eq!(stage("c", || 8), 8, "and nobody asked");
+    }
+
+    #[test]
+    fn who_watches_is_told_how_far_a_stage_is() {
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let keep = told.clone();
+        let value = watch(
+            move |name, hundredths| keep.borrow_mut().push((name, hundredths)),
+            || {
+                stage("a", || ());
+                stage("b", || (1..=10_000).for_each(|part| done(part, 10_000)));
+                7
+            },
+        );
+        stage("c", || done(4096, 4096));
+        assert_eq!(value, 7);
+        assert_eq!(*told.borrow(), [("a", 0), ("b", 0), ("b", 40), ("b", 81)]);
     }
 }

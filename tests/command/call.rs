@@ -46,8 +46,18 @@ pub(super) fn roundelay(args: &[&str]) -> Call {
     with_input(args, b"")
 }
 
-pub(super) fn with_input(args: &[&str], input: &[u8]) -> Call {
+/// `roundelay ARGS` that may take so much memory.
+pub(super) fn with_memory(args: &[&str], memory: &str) -> Call {
     let mut command = binary();
+    command.env("ROUNDELAY_MEMORY", memory);
+    ended(command, args, b"")
+}
+
+pub(super) fn with_input(args: &[&str], input: &[u8]) -> Call {
+    ended(binary(), args, input)
+}
+
+fn ended(mut command: Command, args: &[&str], input: &[u8]) -> Call {
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let start = Instant::now();
     let mut child = command.spawn().expect("the command starts");

@@ -25,7 +25,7 @@ fn check_of_a_right_program() {
         roundelay(&["check", "stdlib/library/ring.coll", "--nranks", "2..=4", "--format", "json"])
             .ends(0)
             .json();
-    has_all(&json, &["ok", "algorithms", "diagnostics"]);
+    has_all(&json, &["ok", "file", "algorithms", "diagnostics"]);
     assert_eq!(json["ok"], true);
     assert_eq!(json["diagnostics"], serde_json::json!([]));
     let algorithm = &json["algorithms"][0];

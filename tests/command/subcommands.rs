@@ -67,6 +67,33 @@ fn standard_input_is_a_source() {
 }
 
 #[test]
+fn several_sources_are_checked_one_after_the_other() {
+    let (right, wrong) = ("RingAllReduce", "tests/wrong/E0301_deadlock.coll");
+    let check = |sources: &[&str]| roundelay(&[&["check", "-n", "3"], sources].concat());
+    let call = check(&[wrong, right]).ends(1);
+    let lines: Vec<_> = call.out.lines().map(str::trim_start).collect();
+    let begins = |words: &str| lines.iter().position(|line| line.starts_with(words));
+    assert_eq!(begins(&format!("file {wrong}")), Some(0), "{}", call.out);
+    assert_eq!(begins("failed"), Some(1), "{}", call.out);
+    assert_eq!(begins(&format!("file {right}")), Some(2), "{}", call.out);
+    assert_eq!(begins("proved RingAllReduce"), Some(3), "{}", call.out);
+    assert!(call.err.contains(&format!("{wrong}:10:9")), "{}", call.err);
+    // The worst counts, and what is wrong with one keeps no other from being proved.
+    for missing in [["none.coll", wrong, right], [right, "none.coll", wrong]] {
+        let call = check(&missing).refused(2, "E0001");
+        assert!(call.out.contains("proved") && call.out.contains("failed"), "{}", call.out);
+    }
+    check(&[right, "NcclRingAllReduce"]).ends(0);
+    assert!(!check(&[right]).ends(0).out.contains("file"), "one needs no name");
+
+    let call = check(&[wrong, right, "--format", "json"]).ends(1);
+    let objects = serde_json::Deserializer::from_str(&call.out).into_iter::<serde_json::Value>();
+    let told: Vec<_> = objects.map(|json| json.expect("JSON")).collect();
+    let told = told.iter().map(|json| (json["file"].as_str().unwrap(), json["ok"] == true));
+    assert_eq!(told.collect::<Vec<_>>(), [(wrong, false), ("ring.coll", true)]);
+}
+
+#[test]
 fn fmt_keeps_comments_and_settles() {
     let once = with_input(&["fmt", "-"], STAR.as_bytes()).ends(0).out;
     for comment in
@@ -124,6 +151,11 @@ fn explain_and_list() {
     for name in ["E0301", "e0301"] {
         assert!(!roundelay(&["explain", name]).ends(0).out.trim().is_empty());
     }
+    let page = |code| roundelay(&["explain", code]).ends(0).out;
+    for short in ["E306", "e306", "306", "0306"] {
+        assert_eq!(page(short), page("E0306"), "{short}");
+    }
+    assert_eq!(page("w2"), page("W0002"));
     let list = roundelay(&["list"]).ends(0).out;
     assert!(list.contains("HalvingDoublingAllReduce") && list.contains("AllReduce"), "{list}");
     assert!(with_input(&["list", "-"], STAR.as_bytes()).ends(0).out.contains("root: Rank"));

@@ -1,6 +1,6 @@
 //! The buffers of all ranks, made once for a size and used by every algorithm and by the limit.
 
-use roundelay::Collective;
+use roundelay::{Collective, DType, Schedule};
 use roundelay_core::ids::RankId;
 use roundelay_kernels::reference::{Reference, fill};
 
@@ -108,16 +108,11 @@ fn sizes(collective: Collective, rank: RankId, nranks: u32, root: RankId) -> [us
 }
 
 /// Bytes of the inputs and rooms of all ranks.
-pub(super) fn needed(
-    collective: Collective,
-    nranks: u32,
-    root: RankId,
-    count: u64,
-    dtype_size: usize,
-) -> u128 {
+pub(super) fn needed(schedule: &Schedule, count: u64, dtype: DType) -> u128 {
+    let Schedule { collective, nranks, root, .. } = *schedule;
     let units = |rank| {
         let [input, output] = sizes(collective, RankId(rank), nranks, root);
         (input + input.max(output)) as u128
     };
-    (0..nranks).map(units).sum::<u128>() * u128::from(count) * dtype_size as u128
+    (0..nranks).map(units).sum::<u128>() * u128::from(count) * dtype.size() as u128
 }

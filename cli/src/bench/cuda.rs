@@ -68,7 +68,7 @@ pub(super) fn main(
     for case in cases {
         let world = CudaWorld::on(devices, case.reference.nranks)?;
         let mut bench = Bench::new(&world, case, config, &gpu)?;
-        for subject in &case.group.subjects {
+        for subject in &case.subjects {
             match bench.rows(subject, flags) {
                 Ok(rows) => {
                     if text {
@@ -284,7 +284,7 @@ impl<'a> Bench<'a> {
 /// The buffers of each rank.
 fn buffers(case: &Case) -> Vec<Buffers> {
     let Reference { nranks, count, dtype, .. } = case.reference;
-    let schedule = case.group.subjects[0].proved.schedule();
+    let schedule = case.subjects[0].proved.schedule();
     let of_rank = |rank| Buffers::new(schedule, RankId(rank), count as u64, dtype.size());
     (0..nranks).map(of_rank).collect()
 }

@@ -18,7 +18,7 @@ use std::ops::Not;
 use std::thread::available_parallelism;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use roundelay::ReduceOp;
+use roundelay::{DType, ReduceOp};
 use roundelay_kernels::grid::Gpu;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
@@ -26,7 +26,7 @@ use serde::Serialize;
 use crate::built;
 use crate::device::Device;
 use crate::flags::CalledBy;
-use crate::memory;
+use crate::memory::{self, Room};
 use crate::msccl;
 use crate::output;
 use crate::report::{Failure, Format};
@@ -115,7 +115,7 @@ struct Limits<'a> {
 
 /// The buffers of one size, and whose.
 struct Case<'a> {
-    group: &'a Group,
+    subjects: Vec<&'a Subject>,
     reference: Reference,
     size: u64,
 }
@@ -130,8 +130,9 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), flags.rewrite);
     output::reserve(&[("--svg", flags.svg.as_deref())], flags.format == Format::Json)?;
     let nranks = RankCounts::or(flags.nranks.as_ref(), flags::NRANKS);
-    let (groups, refused) = subject::find(flags, &nranks)?;
-    let cases = cases(flags, &groups, &sizes)?;
+    let (groups, mut refused) = subject::find(flags, &nranks)?;
+    let (cases, left_out) = cases(flags, &groups, &sizes)?;
+    refused.extend(left_out);
     let config = Config {
         nranks: ranks(flags, nranks, &groups),
         warmup_iters: flags.warmup,
@@ -245,13 +246,15 @@ fn cores() -> u32 {
     available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-/// All buffers that are to be made, one after the other; refused before the first if one is too large.
+/// All buffers that are to be made, one after the other, and what there is no memory for; refused if that is everything.
 fn cases<'a>(
     flags: &BenchFlags,
     groups: &'a [Group],
     sizes: &[u64],
-) -> Result<Vec<Case<'a>>, Failure> {
+) -> Result<(Vec<Case<'a>>, Vec<Refused>), Failure> {
+    let room = flags.model().map_or_else(Room::of_host, |gpu| Ok(Room::Gpu(gpu.memory)))?;
     let mut cases: Vec<Case> = Vec::new();
+    let (mut left_out, mut first) = (Vec::new(), None);
     for group in groups {
         let schedule = group.subjects[0].proved.schedule();
         let (collective, nranks, root) = (schedule.collective, schedule.nranks, schedule.root);
@@ -264,29 +267,42 @@ fn cases<'a>(
                 for &size in sizes {
                     let count = count(collective, nranks, size, bytes);
                     let count = count - count % multiple;
+                    let size = collective.bytes(count, nranks, bytes);
+                    let mut subjects = Vec::new();
                     for subject in &group.subjects {
-                        let schedule = subject.proved.schedule();
-                        let scratch = memory::needed(schedule, count, dtype, &[]);
-                        let buffers =
-                            buffers::needed(collective, nranks, root, count, dtype.size());
-                        // Processes have their own, beside those that are compared here.
-                        let times =
-                            if flags.callers.callers == CalledBy::Processes { 2 } else { 1 };
-                        let admitted = match flags.model() {
-                            Some(gpu) => memory::admit_to(scratch + buffers, gpu.memory),
-                            None => memory::admit(scratch + times * buffers),
-                        };
-                        admitted.map_err(|failure| failure.with_help("lower -e or --nranks"))?;
+                        match room.admit(needed(flags, subject, count, dtype)) {
+                            Ok(()) => subjects.push(subject),
+                            Err(much) => {
+                                left_out.push(subject.left_out(size, &much));
+                                first.get_or_insert(much);
+                            }
+                        }
+                    }
+                    if subjects.is_empty() {
+                        continue;
                     }
                     let count = usize::try_from(count).expect("memory was found for them");
                     let reference = Reference { collective, nranks, root, count, dtype, op };
-                    let size = collective.bytes(count as u64, nranks, bytes);
-                    cases.push(Case { group, reference, size });
+                    cases.push(Case { subjects, reference, size });
                 }
             }
         }
     }
-    Ok(cases)
+    match first {
+        Some(much) if cases.is_empty() => {
+            Err(Failure::from(much).with_help("lower -e or --nranks"))
+        }
+        _ => Ok((cases, left_out)),
+    }
+}
+
+/// Bytes that a subject takes of the host, or of the GPU of the model.
+fn needed(flags: &BenchFlags, subject: &Subject, count: u64, dtype: DType) -> u128 {
+    let schedule = subject.proved.schedule();
+    let buffers = buffers::needed(schedule, count, dtype);
+    // Processes have their own, beside those that are compared here.
+    let times = if flags.callers.callers == CalledBy::Processes { 2 } else { 1 };
+    memory::scratch(schedule, count, dtype) + times * buffers
 }
 
 fn measure(
@@ -295,7 +311,7 @@ fn measure(
     calls: &mut Calls,
     text: bool,
 ) -> Result<(Vec<Row>, Vec<Limit>), Failure> {
-    let steps: usize = cases.iter().map(|case| 2 + case.group.subjects.len()).sum();
+    let steps: usize = cases.iter().map(|case| 2 + case.subjects.len()).sum();
     // Drawn on standard error, and only where that is a terminal.
     let bar = ProgressBar::new(steps as u64).with_style(
         ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}").expect("a template"),
@@ -312,7 +328,7 @@ fn measure(
         // Before the others and after them: a machine that is shared is not equally busy all the time.
         let before = limit(&mut buffers);
         let mut rows = Vec::new();
-        for subject in &case.group.subjects {
+        for subject in &case.subjects {
             bar.set_message(format!("{}, {} B", subject.name, case.size));
             rows.push(result(subject, &mut buffers, case, config, calls)?);
             bar.inc(1);

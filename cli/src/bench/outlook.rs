@@ -77,7 +77,7 @@ pub(super) fn main(
     let mut all = Vec::new();
     for case in cases {
         let mut rows = Vec::new();
-        for subject in &case.group.subjects {
+        for subject in &case.subjects {
             // Programs for MSCCL are refused when they are read.
             let Some(algorithm) = &subject.algorithm else { continue };
             for made in flags.device.forms(Protocol::of(algorithm.checked())) {

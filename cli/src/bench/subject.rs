@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::flags::{BenchFlags, NRANKS};
 use crate::device::Device;
 use crate::flags::{SourceFlags, TopologyFlags};
+use crate::memory::TooMuch;
 use crate::msccl;
 use crate::program::{self, Loaded, load_with, read};
 use crate::ranks;
@@ -33,7 +34,7 @@ pub(super) struct Subject {
     pub(super) streams: u32,
 }
 
-/// An algorithm that does not take a rank count.
+/// An algorithm that does not take a rank count, or a size that there is no memory for.
 #[derive(Serialize)]
 pub(super) struct Refused {
     pub(super) algo: String,
@@ -273,6 +274,16 @@ impl Subject {
     pub(super) fn has_in_place(&self) -> bool {
         let schedule = self.proved.schedule();
         schedule.collective.has_in_place() && !schedule.out_of_place && self.proved.proof().in_place
+    }
+
+    /// Says that there is no memory for a size.
+    pub(super) fn left_out(&self, bytes: u64, much: &TooMuch) -> Refused {
+        Refused {
+            algo: self.name.clone(),
+            nranks: self.proved.schedule().nranks,
+            code: Code::TooLarge.as_str(),
+            reason: format!("{bytes} B: the run {much}"),
+        }
     }
 
     /// What decides about the buffers.

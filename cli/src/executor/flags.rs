@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use roundelay::{DType, ReduceOp};
+use roundelay_core::executor::Executor;
 use roundelay_core::verify::Signals;
 
 use crate::flags::EngineFlags;
@@ -133,6 +134,13 @@ pub(super) struct ScoreFlags {
     pub(super) iterations: u32,
     #[command(flatten)]
     pub(super) data: DataFlags,
+}
+
+impl DataFlags {
+    /// Bytes of a CCL buffer.
+    pub(super) fn of_ccl(&self, executor: &Executor) -> u64 {
+        self.ccl_buffer.unwrap_or(executor.ccl_buffer)
+    }
 }
 
 /// A size, or a sum of sizes such as `400MB+4`.

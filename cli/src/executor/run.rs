@@ -13,7 +13,7 @@ use super::flags::{BenchFlags, DataFlags, RunFlags};
 use super::size;
 use super::sizes::{Tested, tested};
 use crate::built;
-use crate::memory;
+use crate::memory::{Room, TooMuch};
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 
@@ -38,9 +38,18 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     build: Option<&'static str>,
     rows: Vec<Row>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// Where no sizes were asked for.
     #[serde(flatten)]
     tested: Option<Tested>,
+}
+
+/// A size that there is no memory for.
+#[derive(Serialize)]
+struct LeftOut {
+    bytes: u64,
+    reason: String,
 }
 
 pub(super) fn main(flags: &RunFlags) -> Result<bool, Failure> {
@@ -75,41 +84,56 @@ fn table(
 ) -> Result<bool, Failure> {
     let name = executor.name.clone();
     let collective = executor.collective;
-    let runner = Runner::new(executor, data);
-    let tested = sizes.is_none().then(|| runner.tested());
+    let text = format == Format::Human;
+    let runner = Runner::new(executor, data)?;
+    let tested = sizes.is_none().then(|| runner.tested(runs));
     let sizes = tested.as_ref().map_or(sizes.unwrap_or_default(), |tested| &tested.sizes);
-    let rows = sizes.iter().map(|bytes| runner.run(*bytes, runs)).collect::<Result<Vec<_>, _>>()?;
-    let ok = rows.iter().all(|row| row.wrong == 0);
-    if format == Format::Json {
-        let build = measured.then_some(built::BUILD);
-        print_json(&Report { ok, executor: name, build, rows, tested });
-        return Ok(ok);
-    }
+    let (mut rows, mut left_out, mut first): (Vec<Row>, _, _) = (Vec::new(), Vec::new(), None);
+    // The head stands above the first row: where nothing runs there is an error alone.
+    let mut above = Vec::new();
     if measured {
-        print(&built::line("executor bench"));
+        above.push(built::line("executor bench"));
     }
     let place = if runs.in_place { "in place" } else { "out of place" };
-    print(&format!(
+    above.push(format!(
         "{name} ({collective}), {} {}, {place}, seed {}",
         data.dtype, data.op, data.seed
     ));
-    print(&format!(
+    above.push(format!(
         "{:>12} {:>12} {:<24} {:>6} {:>7} {:>12} {:>13} {:>7}",
         "size", "count", "algorithm", "loops", "staged", "time (us)", "algbw (GB/s)", "#wrong"
     ));
-    for row in &rows {
-        let color = if row.wrong == 0 { "92" } else { "91" };
-        print(&format!(
-            "{:>12} {:>12} {:<24} {:>6} {:>7} {:>12.1} {:>13.3} \x1b[1;{color}m{:>7}\x1b[0m",
-            size(row.bytes),
-            row.count,
-            row.algorithm,
-            row.loops,
-            if row.staged { "yes" } else { "no" },
-            row.time_us,
-            row.algbw_gbps,
-            row.wrong
-        ));
+    let mut put = |line: String, runs: bool| {
+        above.push(line);
+        if text && runs {
+            above.drain(..).for_each(|line| print(&line));
+        }
+    };
+    for &bytes in sizes {
+        match runner.admits(bytes, runs) {
+            Ok(()) => {
+                let row = runner.run(bytes, runs)?;
+                put(row.line(), true);
+                rows.push(row);
+            }
+            Err(much) => {
+                let reason = format!("left out: the run {much}");
+                put(format!("{:>12} {reason}", size(bytes)), !rows.is_empty());
+                left_out.push(LeftOut { bytes, reason });
+                first.get_or_insert(much);
+            }
+        }
+    }
+    if let Some(much) = first
+        && rows.is_empty()
+    {
+        return Err(much.into());
+    }
+    let ok = rows.iter().all(|row| row.wrong == 0);
+    if !text {
+        let build = measured.then_some(built::BUILD);
+        print_json(&Report { ok, executor: name, build, rows, left_out, tested });
+        return Ok(ok);
     }
     for line in tested.iter().flat_map(|t| t.untested.iter().chain([&t.testable])) {
         print(line);
@@ -117,57 +141,71 @@ fn table(
     Ok(ok)
 }
 
+impl Row {
+    fn line(&self) -> String {
+        let color = if self.wrong == 0 { "92" } else { "91" };
+        format!(
+            "{:>12} {:>12} {:<24} {:>6} {:>7} {:>12.1} {:>13.3} \x1b[1;{color}m{:>7}\x1b[0m",
+            size(self.bytes),
+            self.count,
+            self.algorithm,
+            self.loops,
+            if self.staged { "yes" } else { "no" },
+            self.time_us,
+            self.algbw_gbps,
+            self.wrong
+        )
+    }
+}
+
 /// An executor and its framework.
 pub(super) struct Runner<'d> {
-    executor: CompiledExecutor,
+    spec: Executor,
     framework: Framework,
     data: &'d DataFlags,
+    room: Room,
 }
 
 impl<'d> Runner<'d> {
-    pub(super) fn new(executor: Executor, data: &'d DataFlags) -> Self {
+    pub(super) fn new(spec: Executor, data: &'d DataFlags) -> Result<Self, Failure> {
         let framework = Framework::new();
         let framework = data.ccl_buffer.map_or(framework, |bytes| framework.ccl_buffer(bytes));
-        let executor = CompiledExecutor::with(executor, data.engine.options());
-        Self { executor, framework, data }
+        Ok(Self { spec, framework, data, room: Room::of_host()? })
     }
 
     /// Elements a unit of a call of `bytes` bytes; a size that holds no whole number of them is rounded down, as in
     /// nccl-tests.
     fn count(&self, bytes: u64) -> u64 {
-        bytes / (self.executor.spec().units() * self.data.dtype.size() as u64)
+        bytes / (self.spec.units() * self.data.dtype.size() as u64)
     }
 
     /// Some sizes of each class.
-    fn tested(&self) -> Tested {
-        let admits = |bytes| self.admits(bytes).is_ok();
-        tested(self.executor.spec(), self.ccl_buffer(), self.data.dtype, admits)
-    }
-
-    fn ccl_buffer(&self) -> u64 {
-        self.data.ccl_buffer.unwrap_or(self.executor.spec().ccl_buffer)
+    fn tested(&self, runs: Runs) -> Tested {
+        let admits = |bytes| self.admits(bytes, runs).is_ok();
+        tested(&self.spec, self.data.of_ccl(&self.spec), self.data.dtype, admits)
     }
 
     /// What a call of `bytes` bytes needs in memory, at most.
-    fn memory(&self, bytes: u64) -> u128 {
-        let (spec, ccl) = (self.executor.spec(), self.ccl_buffer());
-        let windows = if bytes > ccl { 2 * u128::from(ccl) } else { 0 };
-        let scratch = u128::from(spec.scratch_bytes(ccl.min(bytes)));
-        (2 * u128::from(bytes) + windows + scratch) * u128::from(spec.nranks())
+    fn memory(&self, bytes: u64, runs: Runs) -> u128 {
+        let ccl = self.data.of_ccl(&self.spec);
+        let scratch = u128::from(self.spec.scratch_bytes(ccl.min(bytes)));
+        // In loops there are CCL buffers, and a plan of its own for the last loop.
+        let loops = if bytes > ccl { 2 * u128::from(ccl) + scratch } else { 0 };
+        // Inputs and outputs, and in place what both are in.
+        let buffers = if runs.in_place { 3 } else { 2 };
+        (buffers * u128::from(bytes) + loops + scratch) * u128::from(self.spec.nranks())
     }
 
-    /// Whether there is memory for it, or why not.
-    pub(super) fn admits(&self, bytes: u64) -> Result<(), String> {
-        memory::admit(self.memory(bytes)).map_err(|_| {
-            let needed = self.memory(bytes) as f64 / f64::from(1 << 30);
-            format!("not run: needs {needed:.1} GiB of memory")
-        })
+    /// Whether there is memory for it.
+    pub(super) fn admits(&self, bytes: u64, runs: Runs) -> Result<(), TooMuch> {
+        self.room.admit(self.memory(bytes, runs))
     }
 
     /// Runs once on random data and compares, then as often as asked for.
     pub(super) fn run(&self, bytes: u64, runs: Runs) -> Result<Row, Failure> {
-        memory::admit(self.memory(bytes))?;
-        let spec = self.executor.spec();
+        let spec = &self.spec;
+        // Its plans have scratch, which goes with them.
+        let executor = CompiledExecutor::with(spec.clone(), self.data.engine.options());
         let (count, dtype) = (self.count(bytes), self.data.dtype);
         let reference = Reference {
             collective: spec.collective,
@@ -180,9 +218,9 @@ impl<'d> Runner<'d> {
         let inputs = reference.inputs(self.data.seed);
         let param = OpParam::new(count, dtype, self.data.op);
         let (outputs, first, time) = if runs.in_place {
-            self.in_place(&inputs, &param, runs.iterations)?
+            self.in_place(&executor, &inputs, &param, runs.iterations)?
         } else {
-            self.apart(&inputs, &param, runs.iterations)?
+            self.apart(&executor, &inputs, &param, runs.iterations)?
         };
         let bytes = spec.collective.bytes(count, spec.nranks(), dtype.size() as u64);
         let class = spec.class(bytes);
@@ -202,6 +240,7 @@ impl<'d> Runner<'d> {
 
     fn apart(
         &self,
+        executor: &CompiledExecutor,
         inputs: &[Vec<u8>],
         param: &OpParam,
         iterations: u32,
@@ -211,7 +250,7 @@ impl<'d> Runner<'d> {
             self.units().map(|units| vec![0xA5; units.1 * unit]).collect();
         let reads: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-        let mut once = || self.framework.run_bytes(&self.executor, param, &reads, &mut writes);
+        let mut once = || self.framework.run_bytes(executor, param, &reads, &mut writes);
         let first = once().map_err(failed)?;
         let mut time = Duration::ZERO;
         for _ in 0..iterations {
@@ -222,12 +261,13 @@ impl<'d> Runner<'d> {
 
     fn in_place(
         &self,
+        executor: &CompiledExecutor,
         inputs: &[Vec<u8>],
         param: &OpParam,
         iterations: u32,
     ) -> Result<(Vec<Vec<u8>>, Ran, Duration), Failure> {
         let unit = param.count as usize * param.dtype.size();
-        let spec = self.executor.spec();
+        let spec = &self.spec;
         let starts = |rank: u32| {
             let (input, output) = spec.collective.alias(RankId(rank), spec.root()).starts();
             (input as usize * unit, output as usize * unit)
@@ -240,7 +280,7 @@ impl<'d> Runner<'d> {
                 buffer[starts(rank).0..][..input.len()].copy_from_slice(input);
             }
             let mut views: Vec<&mut [u8]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
-            let ran = self.framework.run_bytes_in_place(&self.executor, param, &mut views);
+            let ran = self.framework.run_bytes_in_place(executor, param, &mut views);
             let ran = ran.map_err(failed)?;
             // The first is to warm up.
             time += first.map_or(Duration::ZERO, |_| ran.elapsed);
@@ -254,7 +294,7 @@ impl<'d> Runner<'d> {
 
     /// Units of input and output of each rank.
     fn units(&self) -> impl Iterator<Item = (usize, usize)> {
-        let spec = self.executor.spec();
+        let spec = &self.spec;
         let (collective, n, root) = (spec.collective, spec.nranks(), spec.root());
         (0..n).map(RankId).map(move |rank| {
             let input = collective.input_units(rank, n, root);

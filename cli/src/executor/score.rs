@@ -73,16 +73,28 @@ const PROVED: [&str; 5] = [
 
 pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     let executor = flags.which.load()?;
-    if !flags.simulate_only {
+    for &bytes in &flags.sizes {
+        check_size(&executor, bytes, flags)?;
+    }
+    let runner = Runner::new(executor.clone(), &flags.data)?;
+    let measures = !flags.simulate_only;
+    if measures {
         built::warn("executor score");
     }
+    let text = flags.which.format == Format::Human;
     let verdict =
         Verdict { proved: PROVED, one_shot_links: check::with(&executor, SIGNALS).is_ok() };
-    let rows = flags
-        .sizes
-        .iter()
-        .map(|bytes| scored(&executor, *bytes, flags))
-        .collect::<Result<Vec<_>, _>>()?;
+    if text {
+        head(&executor, &verdict, flags);
+    }
+    let mut rows = Vec::new();
+    for &bytes in &flags.sizes {
+        let row = scored(&executor, bytes, measures.then_some(&runner), flags)?;
+        if text {
+            print(&row.line());
+        }
+        rows.push(row);
+    }
     let mean = |of: &dyn Fn(&Scored) -> f64| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
     let run =
         |row: &Scored| row.measured.as_ref().ok().and_then(Option::as_ref).map(|r| r.algbw_gbps);
@@ -91,7 +103,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
         executor: executor.name.clone(),
         collective: executor.collective.name(),
         topology: executor.topology.name().to_owned(),
-        build: (!flags.simulate_only).then_some(built::BUILD),
+        build: measures.then_some(built::BUILD),
         bandwidth: flags.bandwidth,
         latency: flags.latency,
         verdict,
@@ -101,22 +113,34 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
         mean_share: mean(&|row| row.share_percent),
         rows,
     };
-    match flags.which.format {
-        Format::Json => print_json(&report),
-        Format::Human => report.print(),
+    if text {
+        report.print_mean(measures)
+    } else {
+        print_json(&report)
     }
     Ok(report.ok)
 }
 
-fn scored(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> Result<Scored, Failure> {
-    let element = executor.units() * flags.data.dtype.size() as u64;
+/// Refuses a size that no call has, before anything is printed.
+fn check_size(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> Result<(), Failure> {
+    let dtype = flags.data.dtype;
+    let element = executor.units() * dtype.size() as u64;
     if bytes < element {
-        let (dtype, least) = (flags.data.dtype, size(element));
+        let least = size(element);
         let title =
             format!("a call of {bytes} bytes holds no {dtype} of every unit: nothing to score");
         return Err(Failure::usage(Code::BadFlag, title)
             .with_help(format!("name sizes of at least {least}")));
     }
+    loops(executor, bytes, flags.data.of_ccl(executor), dtype).map(drop)
+}
+
+fn scored(
+    executor: &Executor,
+    bytes: u64,
+    runner: Option<&Runner<'_>>,
+    flags: &ScoreFlags,
+) -> Result<Scored, Failure> {
     let class = executor.class(bytes);
     let schedule = class.proved.schedule();
     let machine = Machine {
@@ -127,8 +151,7 @@ fn scored(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> Result<Scored,
         ..Machine::new(executor.topology.clone())
     };
     let dtype = flags.data.dtype;
-    let ccl = flags.data.ccl_buffer.unwrap_or(executor.ccl_buffer);
-    let seconds = loops(executor, bytes, ccl, dtype)?
+    let seconds = loops(executor, bytes, flags.data.of_ccl(executor), dtype)?
         .into_iter()
         .map(|(count, times)| {
             let simulated = simulate(schedule, &machine, count, dtype, false).map_err(|all| {
@@ -149,14 +172,14 @@ fn scored(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> Result<Scored,
     let hop = if has_latency(&executor.topology) { given as f64 * 1e-9 } else { flags.latency };
     let by_latency = f64::from(Rounds::new(&executor.topology, n).diameter) * hop;
     let least = by_bandwidth.max(by_latency);
-    let measured = if flags.simulate_only {
-        Ok(None)
-    } else {
-        let runner = Runner::new(executor.clone(), &flags.data);
-        let runs = Runs { in_place: false, iterations: flags.iterations };
-        match runner.admits(bytes) {
-            Ok(()) => Ok(Some(runner.run(bytes, runs)?)),
-            Err(why) => Err(why),
+    let measured = match runner {
+        None => Ok(None),
+        Some(runner) => {
+            let runs = Runs { in_place: false, iterations: flags.iterations };
+            match runner.admits(bytes, runs) {
+                Ok(()) => Ok(Some(runner.run(bytes, runs)?)),
+                Err(much) => Err(format!("not run: it {much}")),
+            }
         }
     };
     let rate = |seconds: f64| if seconds > 0.0 { bytes as f64 / seconds / 1e9 } else { 0.0 };
@@ -194,63 +217,65 @@ impl Scored {
     fn is_right(&self) -> bool {
         self.measured.as_ref().ok().and_then(Option::as_ref).is_none_or(|row| row.wrong == 0)
     }
+
+    fn line(&self) -> String {
+        let measured = match &self.measured {
+            Ok(Some(m)) => {
+                format!("{:>13.1} {:>7.3} {:>7}", m.time_us, m.algbw_gbps, m.wrong)
+            }
+            Ok(None) => String::new(),
+            Err(why) => format!("  {why}"),
+        };
+        format!(
+            "{:>10} {:<22} {:>12.1} {:>7.2} {:>12.1} {:>8.1} {measured}",
+            size(self.bytes),
+            self.algorithm,
+            self.simulated_us,
+            self.simulated_gbps,
+            self.bound_us,
+            self.share_percent,
+        )
+    }
+}
+
+/// What stands above the rows.
+fn head(executor: &Executor, verdict: &Verdict, flags: &ScoreFlags) {
+    let Executor { name, collective, topology, .. } = executor;
+    print(&format!("\x1b[1m{name}\x1b[0m ({}) on {}", collective.name(), topology.name()));
+    let proved = verdict.proved;
+    print(&format!("  \x1b[1;92mright\x1b[0m     {}", proved[..2].join("; ")));
+    print(&format!("            {}", proved[2..].join("; ")));
+    let links = if verdict.one_shot_links { "would do" } else { "would not do" };
+    print(&format!("            one-shot flags, one set a link, {links} for its signals"));
+    print(&format!(
+        "  simulated with links of {} GB/s and {} us, streams in order, signals as messages, reductions free",
+        short(flags.bandwidth / 1e9),
+        short(flags.latency * 1e6)
+    ));
+    if !flags.simulate_only {
+        print(&format!("  measured on this machine; {}", built::line("executor score")));
+    }
+    let measured = format!("{:>13} {:>7} {:>7}", "measured us", "GB/s", "#wrong");
+    print(&format!(
+        "\n{:>10} {:<22} {:>12} {:>7} {:>12} {:>8} {}",
+        "size",
+        "algorithm",
+        "simulated us",
+        "GB/s",
+        "bound us",
+        "% bound",
+        if flags.simulate_only { "" } else { &measured }
+    ));
 }
 
 impl Report {
-    fn print(&self) {
+    fn print_mean(&self, measured: bool) {
+        let mean = self.mean_measured.map_or(String::new(), |m| format!("{:>13} {m:>7.3}", ""));
         print(&format!(
-            "\x1b[1m{}\x1b[0m ({}) on {}",
-            self.executor, self.collective, self.topology
-        ));
-        let proved = self.verdict.proved;
-        print(&format!("  \x1b[1;92mright\x1b[0m     {}", proved[..2].join("; ")));
-        print(&format!("            {}", proved[2..].join("; ")));
-        let links = if self.verdict.one_shot_links { "would do" } else { "would not do" };
-        print(&format!("            one-shot flags, one set a link, {links} for its signals"));
-        print(&format!(
-            "  simulated with links of {} GB/s and {} us, streams in order, signals as messages, reductions free",
-            short(self.bandwidth / 1e9),
-            short(self.latency * 1e6)
-        ));
-        let ran = self.rows.iter().any(|row| !matches!(row.measured, Ok(None)));
-        if ran {
-            print(&format!("  measured on this machine; {}", built::line("executor score")));
-        }
-        let measured = format!("{:>13} {:>7} {:>7}", "measured us", "GB/s", "#wrong");
-        print(&format!(
-            "\n{:>10} {:<22} {:>12} {:>7} {:>12} {:>8} {}",
-            "size",
-            "algorithm",
-            "simulated us",
-            "GB/s",
-            "bound us",
-            "% bound",
-            if ran { &measured } else { "" }
-        ));
-        for row in &self.rows {
-            let measured = match &row.measured {
-                Ok(Some(m)) => {
-                    format!("{:>13.1} {:>7.3} {:>7}", m.time_us, m.algbw_gbps, m.wrong)
-                }
-                Ok(None) => String::new(),
-                Err(why) => format!("  {why}"),
-            };
-            print(&format!(
-                "{:>10} {:<22} {:>12.1} {:>7.2} {:>12.1} {:>8.1} {measured}",
-                size(row.bytes),
-                row.algorithm,
-                row.simulated_us,
-                row.simulated_gbps,
-                row.bound_us,
-                row.share_percent,
-            ));
-        }
-        let measured = self.mean_measured.map_or(String::new(), |m| format!("{:>13} {m:>7.3}", ""));
-        print(&format!(
-            "{:>10} {:<22} {:>12} {:>7.2} {:>12} {:>8.1} {measured}",
+            "{:>10} {:<22} {:>12} {:>7.2} {:>12} {:>8.1} {mean}",
             "mean", "", "", self.mean_simulated, "", self.mean_share
         ));
-        if ran {
+        if measured {
             print(
                 "\nall ranks share this machine's memory: what is measured is no bandwidth of links",
             );

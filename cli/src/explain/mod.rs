@@ -12,7 +12,7 @@ use crate::streams::print;
 
 #[derive(Args)]
 pub(crate) struct ExplainFlags {
-    /// A code such as E0301 or W0002 [default: a list of all]
+    /// A code such as E0301 or W0002; E306 and 306 are E0306 [default: a list of all]
     pub(crate) code: Option<String>,
 }
 
@@ -25,14 +25,9 @@ pub(crate) fn main(flags: &ExplainFlags) -> Result<bool, Failure> {
         }
         return Ok(true);
     };
-    let Some(code) = Code::parse(text) else {
+    let Some(code) = named(text) else {
         let known = Code::ALL.iter().map(|code| code.as_str());
-        // Its number alone, with or without the zeros before it.
-        let digits = text.parse::<u16>().map(|number| format!("E{number:04}"));
-        let help = match digits {
-            Ok(code) if Code::parse(&code).is_some() => format!("did you mean `{code}`?"),
-            _ => or_nearest(text, known, "`roundelay explain` lists them all"),
-        };
+        let help = or_nearest(text, known, "`roundelay explain` lists them all");
         let title = format!("no error or warning has the code `{text}`");
         return Err(Failure::usage(Code::UnknownCode, title).with_help(help));
     };
@@ -41,6 +36,19 @@ pub(crate) fn main(flags: &ExplainFlags) -> Result<bool, Failure> {
         .expect("every code has a page, as the test below holds");
     print(page.trim_end());
     Ok(true)
+}
+
+/// The code that `text` is, in capital or small letters: without the zeros before its number, if need be, and without
+/// its letter where it is an error's.
+fn named(text: &str) -> Option<Code> {
+    Code::parse(text).or_else(|| {
+        let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let letter = match text.strip_suffix(digits)? {
+            "" => "E",
+            letter => letter,
+        };
+        Code::parse(&format!("{letter}{:04}", digits.parse::<u16>().ok()?))
+    })
 }
 
 /// Codes and their pages.

@@ -132,6 +132,11 @@ impl Teller<'_> {
         let steps = places.into_iter().filter(|at| (self.step)(*at).is_some());
         let mut names: Vec<_> = steps.map(|at| self.name(at)).collect();
         names.dedup();
+        if names.len() > SHOWN {
+            let more = names.len() - SHOWN;
+            names.truncate(SHOWN);
+            names.push(format!("and {more} more"));
+        }
         if !names.is_empty() {
             diagnostic.notes.insert(0, names.join("; "));
         }
@@ -163,7 +168,7 @@ const OF_EACH: usize = 4;
 /// Bytes between lines that are shown together.
 const NEAR: usize = 1 << 13;
 
-/// Lines of a table.
+/// Lines of a table, and steps that a note names.
 const SHOWN: usize = 8;
 
 /// The most orders in which ranks reduce one and the same piece; `None` where nothing is reduced, or not rightly.

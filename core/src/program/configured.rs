@@ -94,7 +94,9 @@ impl Configured {
     /// A message that says which parameters there are, or which values this one takes.
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), String> {
         let (_, ty) = self.param(name)?;
-        self.set(name, ParamValue::parse(ty, text, self.topology.as_ref())?)
+        let value = ParamValue::parse(ty, text, self.topology.as_ref());
+        let refused = |why| format!("parameter `{name}: {}`: {why}", ty.name());
+        self.set(name, value.map_err(refused)?)
     }
 
     /// The number or truth value of the parameter `name`, as it was set or as `source` writes its default.

@@ -1,6 +1,6 @@
 //! What keeps streams from ending: posts and waits without a partner, and waits that keep each other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::fifo::{Depth, Links};
 use super::order::{Cycle, Order, Progress};
@@ -27,6 +27,13 @@ pub(crate) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Orde
             .unwrap_or_else(|| reporter.deadlock(&waits, &behind))
     });
     Err(cycle.into_iter().chain(unmatched).collect())
+}
+
+/// Whether all streams end, and no signal is left over.
+pub(super) fn ends(schedule: &Schedule) -> bool {
+    let mut progress = Progress::new(schedule);
+    progress.all();
+    progress.stuck().is_empty() && balance(schedule).iter().all(|balance| *balance == 0)
 }
 
 /// Waits that keep each other for ever, if streams do not end.
@@ -60,8 +67,8 @@ fn too_shallow(
     Some(reporter.too_shallow(&waits, behind, Depth { credits, needed }))
 }
 
-/// Posts and waits of a channel that have no partner.
-fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
+/// How many more posts than waits each channel has.
+fn balance(schedule: &Schedule) -> Vec<i64> {
     let mut balance = vec![0_i64; schedule.channels.len()];
     for op in &schedule.ops {
         match op.kind {
@@ -70,6 +77,12 @@ fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
             OpKind::Move => {}
         }
     }
+    balance
+}
+
+/// Posts and waits of a channel that have no partner.
+fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
+    let mut balance = balance(schedule);
     // What is sent and not received, or the reverse, leaves the credits of that link without a partner too:
     // there the data says why.
     let astray = |(at, balance): (usize, &i64)| {
@@ -84,6 +97,7 @@ fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
+    let mut tallies = BTreeMap::new();
     // From the end: the surplus is what comes last.
     for (index, op) in schedule.ops.iter().enumerate().rev() {
         if op.kind == OpKind::Move {
@@ -99,9 +113,14 @@ fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
         } else {
             continue;
         };
-        // Once a statement: the count takes a walk over all ops, and only the first finding is shown.
-        let first = seen.insert(op.at);
-        findings.push(if first { finding.note(reporter.tally(op.arg)) } else { finding });
+        // Once a statement: only the first finding is shown.
+        let tally = seen.insert(op.at).then(|| {
+            tallies.entry(op.arg).or_insert_with(|| reporter.tally(op.arg)).clone()
+        });
+        findings.push(match tally {
+            Some(tally) => finding.note(tally),
+            None => finding,
+        });
     }
     findings.sort_by_key(|finding| (finding.code != Code::UnmatchedWait, finding.at));
     findings

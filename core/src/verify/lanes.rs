@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::deadlock;
 use super::signals::in_lanes;
-use super::{deadlock, report};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, SpanId};
 use crate::schedule::{OpKind, Schedule, SignalKind};
@@ -17,7 +17,7 @@ pub(super) fn explained(schedule: &Schedule, mut findings: Vec<Finding>) -> Vec<
         first.code,
         Code::Deadlock | Code::UnmatchedWait | Code::LeftOverSignal | Code::FifoTooShallow
     );
-    if of_signals && deadlock::order(&joined, &report::Reporter::new(&joined)).is_ok() {
+    if of_signals && deadlock::ends(&joined) {
         first.notes.push(
             "signals inside iteration 0 of a `parallel` are its own: they do not meet those outside it".into(),
         );

@@ -38,8 +38,8 @@ pub(super) struct Accessor<'a> {
     pub(super) stream: StreamId,
     pub(super) clocks: &'a Clocks<'a>,
     pub(super) stream_of: &'a [StreamId],
-    /// Whether it has heard that the buffer's owner entered.
-    pub(super) entered: bool,
+    /// The main stream of the buffer's owner, where it must have heard of that one that the owner entered.
+    pub(super) owner: Option<StreamId>,
 }
 
 /// What comes before an access.
@@ -66,7 +66,7 @@ impl Past for Accessor<'_> {
     fn after_write(&self, write: u32) -> bool {
         match write {
             NOBODY => true,
-            CALLER => self.entered,
+            CALLER => self.owner.is_none_or(|main| self.clocks.heard(main, self.stream)),
             event => self.after(event),
         }
     }

@@ -1,8 +1,8 @@
 //! The order of events: posts meet waits, and streams run until they wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ids::{ChannelId, OpId, StreamId};
+use crate::ids::{OpId, StreamId};
 use crate::schedule::{Buffer, OpKind, Schedule};
 
 /// An order of all ops that respects programs and signals; every other such order gives the same memory.
@@ -129,34 +129,30 @@ impl<'s> Progress<'s> {
             .collect()
     }
 
-    /// The next post on `channel` of a stuck stream: what a wait for it needs.
-    fn poster(
-        &self,
-        channel: ChannelId,
-        stuck: &BTreeMap<StreamId, OpId>,
-    ) -> Option<(StreamId, OpId)> {
-        let from = self.schedule.channels[channel.index()].from;
-        stuck
-            .iter()
-            .filter(|(stream, _)| self.schedule.streams[stream.index()].rank == from)
-            .find_map(|(id, at)| {
-                let stream = self.schedule.streams[id.index()];
-                let mut rest = (at.0..stream.first.0 + stream.len).map(OpId);
-                let post = rest.find(|op| {
-                    let op = self.schedule.op(*op);
-                    op.kind == OpKind::Post && op.arg == channel.0
-                })?;
-                Some((*id, post))
-            })
+    /// For each channel the next post of a stuck stream, the first of those that post there: what a wait for it needs.
+    fn posters(&self, stuck: &BTreeMap<StreamId, OpId>) -> Vec<Option<(StreamId, OpId)>> {
+        let schedule = self.schedule;
+        let mut posters = vec![None; schedule.channels.len()];
+        for (&id, at) in stuck {
+            let stream = schedule.streams[id.index()];
+            for at in (at.0..stream.first.0 + stream.len).map(OpId) {
+                let op = schedule.op(at);
+                if op.kind == OpKind::Post && schedule.channel(op).from == stream.rank {
+                    posters[op.arg as usize].get_or_insert((id, at));
+                }
+            }
+        }
+        posters
     }
 
     /// Each stuck stream waits for one other at most, so cycles are found by walking.
     pub(super) fn shortest_cycle(&self, stuck: &BTreeMap<StreamId, OpId>) -> Option<Cycle> {
+        let posters = self.posters(stuck);
         let needs: BTreeMap<StreamId, (StreamId, OpId)> = stuck
             .iter()
             .filter_map(|(id, at)| {
                 let channel = Schedule::channel_id(self.schedule.op(*at));
-                Some((*id, self.poster(channel, stuck)?))
+                Some((*id, posters[channel.index()]?))
             })
             .collect();
         let mut best: Option<Vec<StreamId>> = None;
@@ -179,7 +175,8 @@ impl<'s> Progress<'s> {
         }
         let best = best?;
         let waits = best.iter().map(|stream| (stuck[stream], needs[stream].1)).collect();
-        let behind = stuck.iter().filter(|(stream, _)| !best.contains(stream));
+        let around: BTreeSet<StreamId> = best.into_iter().collect();
+        let behind = stuck.iter().filter(|(stream, _)| !around.contains(stream));
         Some(Cycle { waits, behind: behind.map(|(_, wait)| *wait).collect() })
     }
 }

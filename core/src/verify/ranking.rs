@@ -74,8 +74,9 @@ fn one_of_signals(findings: Vec<Finding>) -> Vec<Finding> {
     let Some(first) = told.iter().position(|f| rank(f.code) == Some(worst)) else { return told };
     let at = told[first].at;
     let mut also: Vec<(SpanId, String)> = Vec::new();
+    let mut known = BTreeSet::from([at]);
     let mut add = |finding: &Finding, label: &str| {
-        if finding.at != at && also.iter().all(|(known, _)| *known != finding.at) {
+        if known.insert(finding.at) {
             also.push((finding.at, label.to_owned()));
         }
     };

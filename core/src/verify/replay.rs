@@ -14,6 +14,7 @@ use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
+use crate::stages;
 use crate::verify::Callers;
 
 /// What a replay found out.
@@ -59,6 +60,8 @@ pub(super) struct Player<'s> {
     pub(super) one_mode: Option<OpId>,
     /// Who brings the ranks in.
     callers: Callers,
+    /// Runs that are replayed: a second one where what the first leaves behind matters to it.
+    runs: usize,
     /// Where signals are one-shot flags.
     flags: Option<Flags>,
     /// Something was found that clocks which know more might not find.
@@ -85,10 +88,10 @@ pub(super) fn replay(
     runtime: (Signals, Callers),
 ) -> Result<Replay, Box<Finding>> {
     let too_many = || Box::new(reporter.too_many_streams());
-    if let Some(clocks) = Clocks::near(schedule, clocks::ENTRIES)
-        && let Ok(sure) = replay_with(clocks, schedule, order, reporter, modes, runtime)?
-    {
-        return Ok(sure);
+    for clocks in Clocks::quick(schedule) {
+        if let Ok(sure) = replay_with(clocks, schedule, order, reporter, modes, runtime)? {
+            return Ok(sure);
+        }
     }
     if !Clocks::fit(schedule, order, clocks::ENTRIES) {
         return Err(too_many());
@@ -136,6 +139,7 @@ pub(super) fn replay_with(
         results: Vec::new(),
         one_mode: None,
         callers,
+        runs: 1 + usize::from(signals.one_shot || order.shares_scratch(schedule)),
         flags: signals.one_shot.then(|| Flags::new(schedule, order)),
         unsure: false,
     };
@@ -149,7 +153,8 @@ impl Player<'_> {
         }
         let order = self.order;
         let mut last: Vec<[Option<OpId>; 2]> = vec![[None; 2]; self.schedule.channels.len()];
-        for &at in &order.sequence {
+        for (done, &at) in order.sequence.iter().enumerate() {
+            stages::done(done, self.runs * order.sequence.len());
             let stream = order.stream_of[at.index()];
             let op = *self.schedule.op(at);
             match op.kind {
@@ -177,7 +182,7 @@ impl Player<'_> {
             for mode in 0..self.states.len() {
                 self.exit(mode);
             }
-            if self.flags.is_some() || self.order.shares_scratch(self.schedule) {
+            if self.runs > 1 {
                 self.second_run()?;
             }
         }
@@ -392,8 +397,7 @@ impl Player<'_> {
             stream,
             clocks: &self.clocks,
             stream_of: &self.order.stream_of,
-            entered: self.callers != Callers::Each
-                || self.clocks.heard(self.main[operand.rank.index()], stream),
+            owner: (self.callers == Callers::Each).then(|| self.main[operand.rank.index()]),
         };
         let memory = &mut self.states[mode].memory;
         let races = match access {
@@ -453,7 +457,7 @@ impl Player<'_> {
                     stream,
                     clocks: &self.clocks,
                     stream_of: &self.order.stream_of,
-                    entered: true,
+                    owner: None,
                 };
                 let memory = &mut self.states[mode].memory;
                 for (cells, (event, was_read)) in memory.unordered(first..first + len, &who) {
@@ -475,7 +479,9 @@ impl Player<'_> {
         }
         self.clocks.next_run();
         let (schedule, order) = (self.schedule, self.order);
-        for &at in &order.sequence {
+        let ops = order.sequence.len();
+        for (done, &at) in order.sequence.iter().enumerate() {
+            stages::done(ops + done, self.runs * ops);
             let stream = order.stream_of[at.index()];
             let op = schedule.op(at);
             match op.kind {

@@ -5,6 +5,7 @@ mod corpus;
 mod files;
 mod fuzz;
 mod generate;
+mod large;
 mod limits;
 mod model;
 mod mutants;

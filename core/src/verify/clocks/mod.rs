@@ -1,20 +1,35 @@
 //! Vector clocks: how much of other streams an event has heard of.
 //!
 //! Near clocks keep only what is likely to be asked, in time that does not grow with the number of
-//! streams, and may know less than is true: what they say came before did. Dense ones know it all. So a
-//! replay with near clocks that finds nothing to report is the proof, and any other is done again.
+//! streams, and may know less than is true: what they say came before did. Sparse and dense ones know it all, sparse
+//! ones where streams hear of few others. So a replay with near clocks that finds nothing to report is the proof, and
+//! any other is done again.
 
 pub(crate) mod dense;
 mod near;
+mod sparse;
+mod trees;
+
+use std::iter;
 
 use super::order::Order;
 use crate::ids::{OpId, StreamId};
 use crate::schedule::Schedule;
 use dense::Dense;
 use near::Near;
+use sparse::Sparse;
 
 /// Entries of all clocks together: 4 GiB. Streams that know more of each other are not proved.
 pub(super) const ENTRIES: usize = 1 << 30;
+
+/// Entries of near clocks for each op, where others are quicker if there are more.
+const NEAR: usize = 4;
+/// Steps of sparse clocks for each op.
+const SPARSE: usize = 64;
+/// And in all: 800 MiB.
+const STEPS: usize = 1 << 26;
+/// Up to so many streams, to fill a dense clock takes no longer than to join sparse ones.
+const NARROW: usize = 1 << 10;
 
 /// The clocks would take more entries than the limit.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,6 +43,7 @@ pub(super) struct Clocks<'s> {
 
 enum Known {
     Near(Near),
+    Sparse(Sparse),
     Dense(Dense),
 }
 
@@ -40,6 +56,25 @@ impl<'s> Clocks<'s> {
     /// Whether a run in `order` with clocks that know everything keeps to `limit` entries.
     pub(super) fn fit(schedule: &Schedule, order: &Order, limit: usize) -> bool {
         dense::fit(schedule, order, limit)
+    }
+
+    /// Clocks that know everything, in at most `limit` steps.
+    pub(super) fn sparse(schedule: &'s Schedule, limit: usize) -> Self {
+        Self { schedule, known: Known::Sparse(Sparse::new(schedule, limit)), run: 0 }
+    }
+
+    /// The clocks that may do where dense ones take long, the quickest first.
+    pub(super) fn quick(schedule: &'s Schedule) -> impl Iterator<Item = Self> {
+        let ops = schedule.ops.len();
+        let near = Self::near(schedule, ENTRIES.min(ops.saturating_mul(NEAR)));
+        let (few, wide) = (near.is_some(), schedule.streams.len() > NARROW);
+        let sparse = move || {
+            let limit = STEPS.min(ops.saturating_mul(SPARSE));
+            wide.then(|| Self::sparse(schedule, limit))
+        };
+        let many = move || if wide && !few { Self::near(schedule, ENTRIES) } else { None };
+        let near = near.into_iter().chain(iter::once_with(sparse).flatten());
+        near.chain(iter::once_with(many).flatten())
     }
 
     /// Clocks of at most `limit` entries that know enough of most schedules, if there are any for this one.
@@ -55,6 +90,9 @@ impl<'s> Clocks<'s> {
     /// Moves on to the next run: the program once more, after its end.
     pub(super) fn next_run(&mut self) {
         self.run += 1;
+        if let Known::Sparse(sparse) = &mut self.known {
+            sparse.next_run();
+        }
     }
 
     /// A name for the op in this run.
@@ -74,35 +112,49 @@ impl<'s> Clocks<'s> {
         if event < ops { (OpId(event), 0) } else { (OpId(event % ops), event / ops) }
     }
 
-    /// How many events of its stream precede it.
-    fn time(&self, event: u32, stream: StreamId) -> u32 {
+    /// How many events of its stream precede it in its run, and how many of the runs before.
+    fn time(&self, event: u32, stream: StreamId) -> (u32, u32) {
         let (op, run) = self.op(event);
         let stream = self.schedule.streams[stream.index()];
-        op.0 - stream.first.0 + run * stream.len
+        (op.0 - stream.first.0, run * stream.len)
     }
 
     /// Whether `event` of stream `of` comes before everything that `stream` does from here on.
     pub(super) fn before(&self, event: u32, of: StreamId, stream: StreamId) -> bool {
-        of == stream || self.time(event, of) < self.known(stream, of)
+        if of == stream {
+            return true;
+        }
+        let (time, runs) = self.time(event, of);
+        match &self.known {
+            Known::Near(near) => time + runs < near.known(stream, of),
+            Known::Dense(dense) => time + runs < dense.known(stream, of),
+            Known::Sparse(sparse) if self.op(event).1 == self.run => {
+                time < sparse.known(stream, of)
+            }
+            Known::Sparse(sparse) => sparse.knew(stream, of, time),
+        }
     }
 
     /// Whether `stream` has heard from stream `of` at all.
     pub(super) fn heard(&self, of: StreamId, stream: StreamId) -> bool {
-        of == stream || self.known(stream, of) > 0
-    }
-
-    fn known(&self, stream: StreamId, of: StreamId) -> u32 {
-        match &self.known {
-            Known::Near(near) => near.known(stream, of),
-            Known::Dense(dense) => dense.known(stream, of),
-        }
+        of == stream
+            || match &self.known {
+                Known::Near(near) => near.known(stream, of) > 0,
+                Known::Dense(dense) => dense.known(stream, of) > 0,
+                Known::Sparse(sparse) => {
+                    sparse.known(stream, of) > 0 || sparse.knew(stream, of, 0)
+                }
+            }
     }
 
     /// A release: the post carries what its stream knows.
     pub(super) fn post(&mut self, op: OpId, stream: StreamId) {
-        let count = self.time(self.event(op), stream) + 1;
+        let (time, runs) = self.time(self.event(op), stream);
         match &mut self.known {
-            Known::Near(near) => near.post(Schedule::channel_id(self.schedule.op(op)), count),
+            Known::Near(near) => {
+                near.post(Schedule::channel_id(self.schedule.op(op)), time + runs + 1);
+            }
+            Known::Sparse(sparse) => sparse.post(op, stream),
             Known::Dense(dense) => dense.post(op, stream),
         }
     }
@@ -116,10 +168,11 @@ impl<'s> Clocks<'s> {
     ) -> Result<(), Full> {
         let op = self.schedule.op(post);
         // What near clocks learn was carried with the post; the post's own place is not looked up again.
-        let count = if self.may_miss() { 0 } else { self.time(self.event(post), from) + 1 };
+        let (time, runs) = if self.may_miss() { (0, 0) } else { self.time(self.event(post), from) };
         match &mut self.known {
             Known::Near(near) => near.wait(Schedule::channel_id(op)),
-            Known::Dense(dense) => dense.wait(post, (from, count), stream)?,
+            Known::Sparse(sparse) => sparse.wait(post, (from, time + 1), stream)?,
+            Known::Dense(dense) => dense.wait(post, (from, time + runs + 1), stream)?,
         }
         Ok(())
     }

@@ -42,6 +42,7 @@ impl Near {
     /// streams share the end of a channel.
     pub(super) fn new(schedule: &Schedule, limit: usize) -> Option<Self> {
         let streams = schedule.streams.len();
+        let most = limit;
         let limit = limit.min(streams * streams / SHARE);
         let ends = ends(schedule)?;
         let (first, about) = about(schedule, &ends, limit)?;
@@ -62,7 +63,7 @@ impl Near {
                 first: first as u32,
                 len: (near.both.len() - first) as u32,
             };
-            if near.both.len() > BOTH.min(near.joins.len() * streams / SHARE) {
+            if near.both.len() > BOTH.min(most).min(near.joins.len() * streams / SHARE) {
                 return None;
             }
         }

@@ -2,11 +2,15 @@
 //! ordering edge that is missing, and what would be right.
 
 mod demands;
+mod index;
 mod memory;
 mod results;
 mod signals;
 
+use std::cell::OnceCell;
 use std::fmt::Write as _;
+
+use index::Index;
 
 use super::piece::piece_text;
 use super::signals::Signals;
@@ -39,16 +43,21 @@ impl Access {
 pub(in crate::verify) struct Reporter<'s> {
     schedule: &'s Schedule,
     signals: Signals,
+    index: OnceCell<Index>,
 }
 
 impl<'s> Reporter<'s> {
     pub(in crate::verify) fn new(schedule: &'s Schedule) -> Self {
-        Self { schedule, signals: Signals::default() }
+        Self { schedule, signals: Signals::default(), index: OnceCell::new() }
     }
 
     /// For a runtime with such signals.
     pub(super) fn with(self, signals: Signals) -> Self {
         Self { signals, ..self }
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::new(self.schedule))
     }
 
     fn at(&self, op: OpId) -> SpanId {
@@ -72,8 +81,7 @@ impl<'s> Reporter<'s> {
     /// The rank and stream of an op, and its step.
     pub(in crate::verify) fn step(&self, op: OpId) -> (String, usize) {
         let stream = self.schedule.streams[self.schedule.stream_of(op).index()];
-        let before = &self.schedule.ops[stream.first.index()..op.index()];
-        let step = before.iter().filter(|op| op.kind == OpKind::Move).count();
+        let step = (self.index().moves(op) - self.index().moves(stream.first)) as usize;
         let lane =
             if stream.index == 0 { String::new() } else { format!(" (stream {})", stream.index) };
         (format!("rank {}{lane}", stream.rank), step)

@@ -1,12 +1,12 @@
 //! What is said of signals: cycles of waits, posts and waits without a partner, and who shares what.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{LISTED, Reporter, table};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, SpanId};
 use crate::schedule::legality::Illegal;
-use crate::schedule::{Channel, Op, OpKind, SignalKind};
+use crate::schedule::{Channel, OpKind, SignalKind};
 use crate::verify::Depth;
 
 impl Reporter<'_> {
@@ -119,18 +119,8 @@ impl Reporter<'_> {
         let lonely = self.schedule.op(op);
         let own = *self.schedule.channel(lonely);
         let missing = if lonely.kind == OpKind::Wait { OpKind::Post } else { OpKind::Wait };
-        // By channel, how many more of the missing kind there are than of the other.
-        let mut spare: BTreeMap<u32, i64> = BTreeMap::new();
-        for other in self.schedule.ops.iter().filter(|other| other.kind != OpKind::Move) {
-            let channel = *self.schedule.channel(other);
-            if channel.lane != own.lane && (Channel { lane: own.lane, ..channel }) == own {
-                *spare.entry(other.arg).or_default() += if other.kind == missing { 1 } else { -1 };
-            }
-        }
-        spare.retain(|_, more| *more > 0);
-        let there = |other: &&Op| other.kind == missing && spare.contains_key(&other.arg);
-        // The last ones are left over: the k-th wait takes the k-th post.
-        let Some(other) = self.schedule.ops.iter().rfind(there) else {
+        // The last ones are left over: the k-th wait takes the k-th post. In its own lane none is.
+        let Some(other) = self.index().spare(&own, missing).map(|at| self.schedule.op(at)) else {
             return finding.help(help);
         };
         let lane = |channel: &Channel| match &*self.schedule.lanes[channel.lane.index()] {
@@ -156,8 +146,8 @@ impl Reporter<'_> {
     /// `in all: 2 posts at line 17, 4 waits at lines 11 and 18`.
     pub(in crate::verify) fn tally(&self, channel: u32) -> String {
         let ends = [(OpKind::Post, "post"), (OpKind::Wait, "wait")].map(|(kind, name)| {
-            let ops = self.schedule.ops.iter().filter(|op| op.kind == kind && op.arg == channel);
-            let all: Vec<u32> = ops.map(|op| self.schedule.location(op.at).line).collect();
+            let ops = self.index().on(self.schedule, channel, kind);
+            let all: Vec<u32> = ops.map(|at| self.line(at)).collect();
             let lines: BTreeSet<u32> = all.iter().copied().collect();
             let lines: Vec<_> = lines.iter().take(LISTED).map(ToString::to_string).collect();
             let listed = match &lines[..] {

@@ -1,12 +1,13 @@
 //! `roundelay run`: seeded random data, real buffers, and every element compared with a plain reference.
 
+mod table;
+
 use std::sync::Arc;
 #[cfg(feature = "cuda")]
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use roundelay::{Algorithm as _, DType, ReduceOp, Schedule};
-use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 use roundelay_core::program::Configured;
@@ -15,19 +16,18 @@ use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
-use serde::Serialize;
 
 use crate::device::{Device, DeviceFlags};
 use crate::flags::{CalledBy, CallerFlags, EngineFlags, SourceFlags};
-use crate::memory;
+use crate::memory::{self, Room, TooMuch};
 use crate::msccl;
 use crate::program::{Loaded, load, load_with, one, read};
 use crate::ranks;
 use crate::report::{Failure, Format, JsonDiagnostic, name_counts, print_all, refuse};
-use crate::streams::{print, print_json};
 use crate::topology;
 use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
 use crate::way::{Asked, Calls, Way};
+use table::{Report, Table};
 
 #[derive(Args)]
 pub(crate) struct RunFlags {
@@ -66,26 +66,6 @@ pub(crate) struct RunFlags {
     pub(crate) format: Format,
 }
 
-#[derive(Serialize)]
-struct Report {
-    ok: bool,
-    algorithm: String,
-    nranks: u32,
-    count: u64,
-    dtype: &'static str,
-    op: &'static str,
-    in_place: bool,
-    seed: u64,
-    iterations: u32,
-    wrong: u64,
-    time_us: f64,
-    algbw_gbps: f64,
-    busbw_gbps: f64,
-    /// The GPUs' names; the host has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    device: Option<String>,
-}
-
 pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     flags.device.check(&flags.engine)?;
     flags.callers.check()?;
@@ -112,42 +92,56 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
         Loaded::Ready(algorithms) => one(algorithms, &source)?,
         Loaded::Wrong(errors) => return Err(failed(&errors)),
     };
+    let room = Room::of_host()?;
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
-    let mut reports = Vec::new();
-    let mut refused = Vec::new();
+    let mut table = Table::new(flags, algorithm.name(), algorithm.collective());
+    let (mut refused, mut left_out) = (Vec::new(), None);
     let nranks = RankCounts::or(flags.nranks.as_ref(), DEFAULT);
     for &count in &nranks.counts {
-        match run(&algorithm, count, flags, &mut calls) {
-            Ok(report) => reports.push(report),
+        match run(&algorithm, count, flags, room, &mut calls) {
+            Ok(report) => table.add(report),
             Err(Stopped::Unproved(mut errors)) => {
                 let all_refused = errors.iter().all(|e| e.code == Code::RankCountRefused);
                 if nranks.named || !all_refused {
                     name_counts(&mut errors, &algorithm, flags.nranks.is_none().then_some(DEFAULT));
                     return Err(failed(&errors));
                 }
+                errors.iter().for_each(|error| table.refused(&error.title));
                 refused.extend(errors);
             }
+            Err(Stopped::TooMuch(much)) if !nranks.named => {
+                table.left_out(count, &much);
+                left_out.get_or_insert(much);
+            }
+            Err(Stopped::TooMuch(much)) => return Err(much.into()),
             Err(Stopped::Failure(failure)) => return Err(failure),
         }
     }
-    let name = (algorithm.name(), algorithm.collective());
-    show(flags, &source, name, &reports, &refused);
-    Ok(!reports.is_empty() && reports.iter().all(|r| r.ok))
+    match left_out {
+        Some(much) if table.reports.is_empty() => return Err(much.into()),
+        _ if table.reports.is_empty() && flags.format == Format::Human => {
+            print_all(&refused, &source);
+        }
+        _ => {}
+    }
+    Ok(table.end())
 }
 
 /// Runs a program for MSCCL, which says itself how many ranks there are.
 fn program(flags: &RunFlags) -> Result<bool, Failure> {
     msccl::counts_ranks(flags.nranks.is_some())?;
-    let (source, proved) = given(flags)?;
+    let (_, proved) = given(flags)?;
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
-    let report = match run_proved(&proved, None, flags, &mut calls) {
+    let report = match run_proved(&proved, None, flags, Room::of_host()?, &mut calls) {
         Ok(report) => report,
         Err(Stopped::Failure(failure)) => return Err(failure),
+        Err(Stopped::TooMuch(much)) => return Err(much.into()),
         Err(Stopped::Unproved(_)) => return Err(Failure::Program),
     };
-    let (ok, schedule) = (report.ok, proved.schedule());
-    show(flags, &source, (&schedule.algorithm, schedule.collective), &[report], &[]);
-    Ok(ok)
+    let schedule = proved.schedule();
+    let mut table = Table::new(flags, &schedule.algorithm, schedule.collective);
+    table.add(report);
+    Ok(table.end())
 }
 
 /// A program for MSCCL that was proved, in the mode that is asked for if it has that.
@@ -178,11 +172,9 @@ pub(crate) fn answer(flags: &RunFlags) -> u8 {
 /// The number of ranks where none is given.
 const DEFAULT: u32 = 8;
 
-/// Besides scratch.
-const BUFFERS: [Buffer; 2] = [Buffer::Input, Buffer::Output];
-
 enum Stopped {
     Unproved(Vec<Diagnostic>),
+    TooMuch(TooMuch),
     Failure(Failure),
 }
 
@@ -206,10 +198,21 @@ fn run(
     algorithm: &Configured,
     nranks: u32,
     flags: &RunFlags,
+    room: Room,
     calls: &mut Calls,
 ) -> Result<Report, Stopped> {
     let proved = prove_source(algorithm, nranks).map_err(Stopped::Unproved)?;
-    run_proved(&proved, Some(algorithm), flags, calls)
+    run_proved(&proved, Some(algorithm), flags, room, calls)
+}
+
+/// Bytes of the buffers that a run has at one time.
+fn needed(schedule: &Schedule, flags: &RunFlags) -> u128 {
+    let (apart, shared) = memory::ends(schedule, flags.count, flags.dtype);
+    // In place there are the inputs, the one buffer of each rank, and the outputs that are compared.
+    let buffers = if flags.in_place { apart + shared } else { apart };
+    let needed = memory::scratch(schedule, flags.count, flags.dtype) + buffers;
+    // Processes have their own, beside those that are compared here.
+    if flags.callers.callers == CalledBy::Processes { 2 * needed } else { needed }
 }
 
 /// Runs what was proved; kernels for GPUs are made of the algorithm that it is.
@@ -217,13 +220,11 @@ fn run_proved(
     proved: &Proved,
     algorithm: Option<&Configured>,
     flags: &RunFlags,
+    room: Room,
     calls: &mut Calls,
 ) -> Result<Report, Stopped> {
     let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
-    let needed = memory::needed(proved.schedule(), flags.count, flags.dtype, &BUFFERS);
-    // Processes have their own, beside those that are compared here.
-    let needed = if flags.callers.callers == CalledBy::Processes { 2 * needed } else { needed };
-    memory::admit(needed).map_err(Stopped::Failure)?;
+    room.admit(needed(proved.schedule(), flags)).map_err(Stopped::TooMuch)?;
     let reference = Reference {
         collective,
         nranks,
@@ -401,51 +402,4 @@ fn in_place(
     let mut views: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
     way.fetch(true, &mut views)?;
     Ok((outputs, seconds))
-}
-
-fn show(
-    flags: &RunFlags,
-    source: &Source,
-    (name, collective): (&str, Collective),
-    reports: &[Report],
-    refused: &[Diagnostic],
-) {
-    if flags.format == Format::Json {
-        match reports {
-            [one] if flags.nranks.as_ref().is_none_or(|given| given.counts.len() == 1) => {
-                print_json(one);
-            }
-            _ => print_json(&reports),
-        }
-        return;
-    }
-    if reports.is_empty() {
-        print_all(refused, source);
-        return;
-    }
-    for error in refused {
-        print(&format!("  \x1b[1;93mrefused\x1b[0m {}", error.title));
-    }
-    let place = if flags.in_place { "in place" } else { "out of place" };
-    print(&format!(
-        "{name} ({collective}), {} {}, {place}, seed {}, mean of {} runs",
-        flags.dtype, flags.op, flags.seed, flags.iterations
-    ));
-    if let Some(device) = reports.iter().find_map(|report| report.device.as_ref()) {
-        print(&format!(
-            "on {device}; ranks share a GPU's memory, so bandwidths are not those of links"
-        ));
-    }
-    let head = ["nranks", "count", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "#wrong"];
-    print(&format!(
-        "{:>7} {:>12} {:>12} {:>13} {:>13} {:>8}",
-        head[0], head[1], head[2], head[3], head[4], head[5]
-    ));
-    for r in reports {
-        let color = if r.ok { "92" } else { "91" };
-        print(&format!(
-            "{:>7} {:>12} {:>12.1} {:>13.3} {:>13.3} \x1b[1;{color}m{:>8}\x1b[0m",
-            r.nranks, r.count, r.time_us, r.algbw_gbps, r.busbw_gbps, r.wrong
-        ));
-    }
 }

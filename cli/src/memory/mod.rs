@@ -1,0 +1,111 @@
+//! How much memory a run may take: what would take more is left out or refused before anything is touched.
+
+mod available;
+
+use std::env;
+use std::fmt;
+
+use roundelay::{DType, Schedule};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::{RankId, ScratchId};
+use roundelay_core::schedule::Buffer;
+
+use crate::report::Failure;
+use crate::values;
+use available::available;
+
+/// The environment variable that says how many bytes a run may take, instead of half of what is available.
+const VARIABLE: &str = "ROUNDELAY_MEMORY";
+
+/// What bounds the memory of a run.
+#[derive(Clone, Copy)]
+pub(crate) enum Room {
+    /// Half of what is available, measured anew for each run.
+    Half,
+    /// So many bytes, by the environment.
+    Given(u64),
+    /// The bytes of a GPU.
+    Gpu(u64),
+}
+
+/// Why there is no memory for a run.
+pub(crate) struct TooMuch {
+    needed: u128,
+    /// How many bytes it may take.
+    most: u64,
+    room: Room,
+}
+
+impl Room {
+    /// What bounds the runs of this process.
+    ///
+    /// # Errors
+    /// E0501 where the environment's bound is no number of bytes.
+    pub(crate) fn of_host() -> Result<Self, Failure> {
+        let Some(text) = env::var_os(VARIABLE) else { return Ok(Self::Half) };
+        let text = text.to_string_lossy();
+        let wrong = |refused: values::Refused| {
+            Failure::usage(refused.code, format!("{VARIABLE}: `{text}` {refused}"))
+                .with_help("give the bytes that a run may take, such as 8G, or leave it out")
+        };
+        values::bytes(&text).map(Self::Given).map_err(wrong)
+    }
+
+    /// Whether a run of so many bytes has room.
+    pub(crate) fn admit(self, needed: u128) -> Result<(), TooMuch> {
+        let most = match self {
+            Self::Half => available().map_or(u64::MAX, |bytes| bytes / 2),
+            Self::Given(bytes) | Self::Gpu(bytes) => bytes,
+        };
+        if needed <= u128::from(most) { Ok(()) } else { Err(TooMuch { needed, most, room: self }) }
+    }
+}
+
+impl fmt::Display for TooMuch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = rounded(self.most.into());
+        write!(f, "needs {} of memory, and ", rounded(self.needed))?;
+        match self.room {
+            Room::Half => write!(f, "half of what is available is {most}"),
+            Room::Given(_) => write!(f, "{VARIABLE} lets it take {most}"),
+            Room::Gpu(_) => write!(f, "the GPU has {most}"),
+        }
+    }
+}
+
+impl From<TooMuch> for Failure {
+    fn from(much: TooMuch) -> Self {
+        Self::usage(Code::TooLarge, format!("the run {much}"))
+            .with_help("lower the count, the size or the number of ranks")
+    }
+}
+
+/// Bytes in the largest unit that they reach, with a digit behind the point.
+fn rounded(bytes: u128) -> String {
+    let units = [(1_u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.into_iter().find(|(unit, _)| bytes >= u128::from(*unit));
+    unit.map_or_else(
+        || format!("{bytes} B"),
+        |(unit, name)| format!("{:.1} {name}", bytes as f64 / unit as f64),
+    )
+}
+
+/// Bytes of the scratch of all ranks.
+pub(crate) fn scratch(schedule: &Schedule, count: u64, dtype: DType) -> u128 {
+    let ids = || (0..schedule.scratch.len() as u32).map(|id| Buffer::Scratch(ScratchId(id)));
+    let of = |rank| ids().map(move |id| u128::from(schedule.elements(id, rank, count)));
+    (0..schedule.nranks).map(RankId).flat_map(of).sum::<u128>() * dtype.size() as u128
+}
+
+/// Bytes of the inputs of all ranks and of their outputs, and of the larger of both for each rank, which is what a rank
+/// has in place.
+pub(crate) fn ends(schedule: &Schedule, count: u64, dtype: DType) -> (u128, u128) {
+    let elements = |buffer, rank| {
+        u128::from(schedule.elements(buffer, RankId(rank), count)) * dtype.size() as u128
+    };
+    let both = (0..schedule.nranks)
+        .map(|rank| (elements(Buffer::Input, rank), elements(Buffer::Output, rank)));
+    both.fold((0, 0), |(apart, shared), (input, output)| {
+        (apart + input + output, shared + input.max(output))
+    })
+}

@@ -1,0 +1,124 @@
+//! The table of `roundelay run`, whose lines are printed as soon as they are known.
+
+use roundelay_core::collective::Collective;
+use serde::Serialize;
+
+use super::RunFlags;
+use crate::memory::TooMuch;
+use crate::report::Format;
+use crate::streams::{print, print_json, say};
+
+/// What was measured on one number of ranks.
+#[derive(Serialize)]
+pub(super) struct Report {
+    pub(super) ok: bool,
+    pub(super) algorithm: String,
+    pub(super) nranks: u32,
+    pub(super) count: u64,
+    pub(super) dtype: &'static str,
+    pub(super) op: &'static str,
+    pub(super) in_place: bool,
+    pub(super) seed: u64,
+    pub(super) iterations: u32,
+    pub(super) wrong: u64,
+    pub(super) time_us: f64,
+    pub(super) algbw_gbps: f64,
+    pub(super) busbw_gbps: f64,
+    /// The GPUs' names; the host has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) device: Option<String>,
+}
+
+/// The rows, and what stands above them.
+pub(super) struct Table<'a> {
+    flags: &'a RunFlags,
+    /// What runs.
+    title: String,
+    pub(super) reports: Vec<Report>,
+    /// Lines of numbers of ranks that do not run, until there is one that does.
+    above: Vec<String>,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn new(flags: &'a RunFlags, name: &str, collective: Collective) -> Self {
+        let title = format!("{name} ({collective})");
+        Self { flags, title, reports: Vec::new(), above: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, report: Report) {
+        if self.flags.format == Format::Human {
+            if self.reports.is_empty() {
+                self.head(report.device.as_deref());
+            }
+            print(&row(&report));
+        }
+        self.reports.push(report);
+    }
+
+    fn head(&mut self, device: Option<&str>) {
+        let Self { flags, title, above, .. } = self;
+        above.drain(..).for_each(|line| print(&line));
+        let place = if flags.in_place { "in place" } else { "out of place" };
+        print(&format!(
+            "{title}, {} {}, {place}, seed {}, mean of {} runs",
+            flags.dtype, flags.op, flags.seed, flags.iterations
+        ));
+        if let Some(device) = device {
+            print(&format!(
+                "on {device}; ranks share a GPU's memory, so bandwidths are not those of links"
+            ));
+        }
+        let head = ["nranks", "count", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "#wrong"];
+        print(&format!(
+            "{:>7} {:>12} {:>12} {:>13} {:>13} {:>8}",
+            head[0], head[1], head[2], head[3], head[4], head[5]
+        ));
+    }
+
+    /// A number of ranks that the algorithm does not take.
+    pub(super) fn refused(&mut self, why: &str) {
+        if self.flags.format == Format::Human {
+            self.aside(format!("  \x1b[1;93mrefused\x1b[0m {why}"));
+        }
+    }
+
+    /// A number of ranks that there is no memory for.
+    pub(super) fn left_out(&mut self, nranks: u32, much: &TooMuch) {
+        let line = format!("\x1b[1;93mleft out\x1b[0m {nranks} ranks: the run {much}");
+        match self.flags.format {
+            // JSON holds what ran.
+            Format::Json => say(line),
+            Format::Human => self.aside(format!("  {line}")),
+        }
+    }
+
+    fn aside(&mut self, line: String) {
+        if self.reports.is_empty() {
+            self.above.push(line);
+        } else {
+            print(&line);
+        }
+    }
+
+    /// Prints what is not printed line by line, and tells whether something ran and all of it is right.
+    pub(super) fn end(self) -> bool {
+        let Self { flags, reports, .. } = self;
+        if flags.format == Format::Json {
+            match &reports[..] {
+                [one] if flags.nranks.as_ref().is_none_or(|given| given.counts.len() == 1) => {
+                    print_json(one);
+                }
+                all => print_json(&all),
+            }
+        }
+        !reports.is_empty() && reports.iter().all(|report| report.ok)
+    }
+}
+
+fn row(r: &Report) -> String {
+    let color = if r.ok { "92" } else { "91" };
+    format!(
+        "{:>7} {:>12} {:>12.1} {:>13.3} {:>13.3} \x1b[1;{color}m{:>8}\x1b[0m",
+        r.nranks, r.count, r.time_us, r.algbw_gbps, r.busbw_gbps, r.wrong
+    )
+}

@@ -1,0 +1,161 @@
+//! What is known of streams, as trees that share what they have in common.
+//!
+//! A tree forks where the numbers of its streams differ, at the highest such bit first, and nowhere else (a Patricia
+//! tree). No tree ever changes: what two of them become together takes over the parts that only one of them has, or
+//! that both share. So to add little to much takes few steps, however much there is.
+
+use crate::ids::StreamId;
+
+/// What is known of some streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tree(u32);
+
+impl Tree {
+    /// Nothing is known of any.
+    pub(super) const EMPTY: Self = Self(0);
+}
+
+/// A fork, or what is known of one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Node {
+    /// The stream; of a fork the bits that its streams have in common, the bit in which they differ, and zeros.
+    key: u32,
+    /// The node of the streams without that bit; of a stream the number of events that are known.
+    low: u32,
+    /// The node of the streams with that bit; 0 for a stream.
+    high: u32,
+}
+
+impl Node {
+    fn is_leaf(self) -> bool {
+        self.high == 0
+    }
+
+    /// The bit at which it forks; 0 for a stream.
+    fn bit(self) -> u32 {
+        if self.is_leaf() { 0 } else { self.key & self.key.wrapping_neg() }
+    }
+
+    /// Whether streams, or a fork of streams, below a lower bit belong below this fork.
+    fn holds(self, key: u32) -> bool {
+        (self.key ^ key) & !below(self.bit()) == 0
+    }
+}
+
+/// A bit and all lower ones.
+fn below(bit: u32) -> u32 {
+    bit | bit.wrapping_sub(1)
+}
+
+/// All trees.
+pub(super) struct Trees {
+    /// The first stands for no node.
+    nodes: Vec<Node>,
+    /// Nodes that were looked at so far, to add one tree to another.
+    steps: usize,
+}
+
+impl Trees {
+    pub(super) fn new() -> Self {
+        Self { nodes: vec![Node { key: 0, low: 0, high: 0 }], steps: 0 }
+    }
+
+    /// How many nodes were looked at so far to make trees. There are not more nodes than twice that.
+    pub(super) fn steps(&self) -> usize {
+        self.steps
+    }
+
+    fn push(&mut self, node: Node) -> u32 {
+        self.nodes.push(node);
+        self.nodes.len() as u32 - 1
+    }
+
+    /// How many events of a stream are known.
+    pub(super) fn known(&self, tree: Tree, of: StreamId) -> u32 {
+        let mut at = tree.0;
+        while at != 0 {
+            let node = self.nodes[at as usize];
+            if node.is_leaf() {
+                return if node.key == of.0 { node.low } else { 0 };
+            }
+            at = if of.0 & node.bit() == 0 { node.low } else { node.high };
+        }
+        0
+    }
+
+    /// Whether `is` holds for any of its streams.
+    pub(super) fn any(&self, tree: Tree, is: impl Fn(StreamId) -> bool) -> bool {
+        let mut open = vec![tree.0];
+        while let Some(at) = open.pop() {
+            let node = self.nodes[at as usize];
+            if !node.is_leaf() {
+                open.extend([node.high, node.low]);
+            } else if at != 0 && is(StreamId(node.key)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A tree, and at least so many events of one stream.
+    pub(super) fn with(&mut self, tree: Tree, of: StreamId, count: u32) -> Tree {
+        if count <= self.known(tree, of) {
+            return tree;
+        }
+        let leaf = self.push(Node { key: of.0, low: count, high: 0 });
+        Tree(self.join(tree.0, leaf))
+    }
+
+    /// All that either of two trees knows.
+    pub(super) fn both(&mut self, a: Tree, b: Tree) -> Tree {
+        Tree(self.join(a.0, b.0))
+    }
+
+    fn join(&mut self, a: u32, b: u32) -> u32 {
+        if a == b || b == 0 {
+            return a;
+        }
+        if a == 0 {
+            return b;
+        }
+        self.steps += 1;
+        let (left, right) = (self.nodes[a as usize], self.nodes[b as usize]);
+        let (fork, other) = (left.bit(), right.bit());
+        if fork == other && left.key == right.key {
+            if fork == 0 {
+                return if left.low >= right.low { a } else { b };
+            }
+            let low = self.join(left.low, right.low);
+            let high = self.join(left.high, right.high);
+            let made = Node { low, high, ..left };
+            return if made == left {
+                a
+            } else if made == right {
+                b
+            } else {
+                self.push(made)
+            };
+        }
+        if fork > other && left.holds(right.key) {
+            return self.within(a, b, right.key);
+        }
+        if other > fork && right.holds(left.key) {
+            return self.within(b, a, left.key);
+        }
+        let bit = 1 << (left.key ^ right.key).ilog2();
+        let key = left.key & !below(bit) | bit;
+        let (low, high) = if left.key & bit == 0 { (a, b) } else { (b, a) };
+        self.push(Node { key, low, high })
+    }
+
+    /// A fork, and what belongs below it.
+    fn within(&mut self, fork: u32, part: u32, key: u32) -> u32 {
+        let node = self.nodes[fork as usize];
+        let made = if key & node.bit() == 0 {
+            Node { low: self.join(node.low, part), ..node }
+        } else {
+            Node { high: self.join(node.high, part), ..node }
+        };
+        if made == node { fork } else { self.push(made) }
+    }
+}
