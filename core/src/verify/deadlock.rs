@@ -114,9 +114,9 @@ fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
             continue;
         };
         // Once a statement: only the first finding is shown.
-        let tally = seen.insert(op.at).then(|| {
-            tallies.entry(op.arg).or_insert_with(|| reporter.tally(op.arg)).clone()
-        });
+        let tally = seen
+            .insert(op.at)
+            .then(|| tallies.entry(op.arg).or_insert_with(|| reporter.tally(op.arg)).clone());
         findings.push(match tally {
             Some(tally) => finding.note(tally),
             None => finding,

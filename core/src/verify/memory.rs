@@ -16,6 +16,9 @@ pub(crate) const CALLER: u32 = u32::MAX - 1;
 /// Entries above this are indices of reader lists.
 const LISTED: u32 = 1 << 31;
 
+/// Readers of one run of cells that are many.
+const MANY: usize = 64;
+
 /// Cells with one past: how many, their last write, and the one read since or a list of them. Numbers, so
 /// that memory which nobody touches takes none of ours.
 type CellRun = [u32; 3];
@@ -169,7 +172,11 @@ impl Memory {
                 *reads = LISTED + lists.len() as u32 - 1;
             } else {
                 let list = &mut lists[(*reads - LISTED) as usize];
-                list.retain(|earlier| !who.after(*earlier));
+                // Of many readers each would be asked about all before it: so they are asked whenever there are
+                // twice as many.
+                if list.len() < MANY || list.len().is_power_of_two() {
+                    list.retain(|earlier| !who.after(*earlier));
+                }
                 list.push(event);
             }
             (!who.after_write(*write)).then_some(*write)

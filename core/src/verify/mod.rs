@@ -19,6 +19,7 @@ mod links;
 pub(crate) mod memory;
 #[cfg(test)]
 mod near_tests;
+mod next_run;
 mod order;
 mod orders;
 pub mod parametric;

@@ -61,7 +61,7 @@ pub(super) struct Player<'s> {
     /// Who brings the ranks in.
     callers: Callers,
     /// Runs that are replayed: a second one where what the first leaves behind matters to it.
-    runs: usize,
+    pub(super) runs: usize,
     /// Where signals are one-shot flags.
     flags: Option<Flags>,
     /// Something was found that clocks which know more might not find.
@@ -190,12 +190,12 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn sure(&self) -> Result<(), Stop> {
+    pub(super) fn sure(&self) -> Result<(), Stop> {
         if self.unsure { Err(Stop::Unsure) } else { Ok(()) }
     }
 
     /// A one-shot flag must have been taken down before it is raised again.
-    fn raise(&mut self, at: OpId, stream: StreamId) {
+    pub(super) fn raise(&mut self, at: OpId, stream: StreamId) {
         let Some(flags) = &mut self.flags else { return };
         let channel = Schedule::channel_id(self.schedule.op(at));
         if let Some((earlier, across)) = flags.raise(channel, at, stream, self.order, &self.clocks)
@@ -353,7 +353,7 @@ impl Player<'_> {
     }
 
     /// A finding that each of `cells` cells has.
-    fn found_in(&mut self, mode: usize, cells: u32, finding: &Finding) {
+    pub(super) fn found_in(&mut self, mode: usize, cells: u32, finding: &Finding) {
         for _ in 0..(cells as usize).min(ENOUGH) {
             self.found(mode, finding.clone());
         }
@@ -382,7 +382,7 @@ impl Player<'_> {
     }
 
     /// The cells of an op's operand; how many come before the first that races, if any does.
-    fn access(
+    pub(super) fn access(
         &mut self,
         mode: usize,
         at: OpId,
@@ -443,74 +443,5 @@ impl Player<'_> {
         let finding = self.reporter.slot_length(at, operand, origin);
         self.found(mode, finding);
         true
-    }
-
-    /// The callers take their buffers back: everything that touched them must have come before.
-    fn exit(&mut self, mode: usize) {
-        let schedule = self.schedule;
-        for rank in (0..schedule.nranks).map(RankId) {
-            let stream = self.main[rank.index()];
-            for buffer in [Buffer::Input, Buffer::Output] {
-                let first = self.states[mode].layout.buffer(rank, buffer);
-                let len = schedule.units(buffer, rank).floor() as u32 * self.cells.per_unit;
-                let who = Accessor {
-                    stream,
-                    clocks: &self.clocks,
-                    stream_of: &self.order.stream_of,
-                    owner: None,
-                };
-                let memory = &mut self.states[mode].memory;
-                for (cells, (event, was_read)) in memory.unordered(first..first + len, &who) {
-                    let access = if was_read { Access::Read } else { Access::Write };
-                    let (op, _) = self.clocks.op(event);
-                    let finding = self.reporter.after_exit(op, access, rank, buffer);
-                    self.found_in(mode, cells.len() as u32, &finding);
-                    let cells = cells.start as usize..cells.end as usize;
-                    self.states[mode].memory.values[cells].fill(ValueId::POISON);
-                }
-            }
-        }
-    }
-
-    /// Replays the program a second time, for the races of scratch alone: enter and exit guard the user's buffers.
-    fn second_run(&mut self) -> Result<(), Stop> {
-        if !self.states[0].findings.is_empty() {
-            return Ok(());
-        }
-        self.clocks.next_run();
-        let (schedule, order) = (self.schedule, self.order);
-        let ops = order.sequence.len();
-        for (done, &at) in order.sequence.iter().enumerate() {
-            stages::done(ops + done, self.runs * ops);
-            let stream = order.stream_of[at.index()];
-            let op = schedule.op(at);
-            match op.kind {
-                OpKind::Post => {
-                    self.raise(at, stream);
-                    self.clocks.post(at, stream);
-                }
-                OpKind::Wait => {
-                    let post = order.meets[at.index()];
-                    self.clocks.wait(post, order.stream_of[post.index()], stream)?;
-                }
-                OpKind::Move => {
-                    for (i, operand) in
-                        schedule.srcs(op).iter().chain(schedule.dsts(op)).enumerate()
-                    {
-                        let buffer = schedule.region(*operand).buffer;
-                        if !matches!(buffer, Buffer::Scratch(_)) {
-                            continue;
-                        }
-                        let (from, len) = self.cells.of(*operand);
-                        let from = from + self.states[0].layout.buffer(operand.rank, buffer);
-                        let read = i < op.srcs as usize;
-                        let access = if read { Access::Read } else { Access::Write };
-                        self.access(0, at, *operand, from..from + len, access);
-                    }
-                    self.sure()?;
-                }
-            }
-        }
-        Ok(())
     }
 }

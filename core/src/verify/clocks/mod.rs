@@ -141,9 +141,7 @@ impl<'s> Clocks<'s> {
             || match &self.known {
                 Known::Near(near) => near.known(stream, of) > 0,
                 Known::Dense(dense) => dense.known(stream, of) > 0,
-                Known::Sparse(sparse) => {
-                    sparse.known(stream, of) > 0 || sparse.knew(stream, of, 0)
-                }
+                Known::Sparse(sparse) => sparse.known(stream, of) > 0 || sparse.knew(stream, of, 0),
             }
     }
 

@@ -31,17 +31,14 @@ impl Index {
         signals.sort_by_key(|at| schedule.op(*at).arg);
         let channels = 0..=schedule.channels.len() as u32;
         let first = channels.map(|c| signals.partition_point(|at| schedule.op(*at).arg < c));
-        let mut index =
-            Self { moves, first: first.collect(), signals, spare: HashMap::new() };
+        let mut index = Self { moves, first: first.collect(), signals, spare: HashMap::new() };
         for (id, channel) in (0..).zip(&schedule.channels) {
             let [posts, waits] = [OpKind::Post, OpKind::Wait].map(|kind| {
                 let mut ops = index.on(schedule, id, kind);
                 (ops.clone().count(), ops.next_back())
             });
-            let spare = [
-                posts.1.filter(|_| posts.0 > waits.0),
-                waits.1.filter(|_| waits.0 > posts.0),
-            ];
+            let spare =
+                [posts.1.filter(|_| posts.0 > waits.0), waits.1.filter(|_| waits.0 > posts.0)];
             let known = index.spare.entry(any_lane(channel)).or_default();
             for (known, spare) in known.iter_mut().zip(spare) {
                 *known = (*known).max(spare);
