@@ -24,6 +24,7 @@ fn int(scope: Scope, depth: u32) -> BoxedStrategy<String> {
         Just("rank".to_owned()).boxed(),
         Just("nranks".to_owned()).boxed(),
         Just("ring.position".to_owned()).boxed(),
+        Just("ring.position_of(nranks - 1)".to_owned()).boxed(),
         Just("len(block)".to_owned()).boxed(),
     ];
     if scope.ints > 0 {

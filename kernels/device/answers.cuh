@@ -34,6 +34,13 @@ ROUNDELAY_DEVICE Peer Ring::left() const { return (*this)[mine == 0 ? count - 1 
 
 ROUNDELAY_DEVICE Peer Ring::right() const { return (*this)[mine == count - 1 ? 0 : mine + 1]; }
 
+ROUNDELAY_DEVICE i64 Ring::position_of(i64 rank) const {
+    const i64 there = number_of(made, rank_of(lane->at.seen, rank));
+    i64 position = len(order) == 0 ? there : 0;
+    for (i32 i = 0; i < len(order); ++i) position = order[i] == there ? i : position;
+    return position;
+}
+
 // ---- the other objects ---------------------------------------------------------------------------------------------
 
 ROUNDELAY_DEVICE Object::Object(Lane& lane, i64 offset)

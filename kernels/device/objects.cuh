@@ -25,6 +25,7 @@ class Ring {
     ROUNDELAY_DEVICE Peer left() const;
     ROUNDELAY_DEVICE Peer right() const;
     ROUNDELAY_DEVICE i64 position() const { return mine; }
+    ROUNDELAY_DEVICE i64 position_of(i64 rank) const;
 };
 
 // What the other objects have in common.

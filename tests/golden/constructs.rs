@@ -89,7 +89,7 @@ pub algorithm Constructs(
     let number = if rank == root { 1 << 3 } else { (7 - 10) % 5 * (2 + 3) - -1 };
     let bits = popcount(number & 255) + trailing_zeros(8 | number) + bit_reverse(3, 4) + (5 ^ 1);
     let minus = -(bits - 3) - -bits + !(rank + 1) * -2;
-    let logs = log2(nranks) + ceil_log2(nranks) + pow2(3) - (number >> 1) / 2;
+    let logs = ring.position_of(root) + log2(nranks) + ceil_log2(nranks) + pow2(3) - (number >> 1) / 2;
     let list = [number, bits, minus, logs + (if eager { 1 } else { 2 })];
     let many = len(list) + len(block) + list[3] + rev(list)[0] + !number;
     require many != 1 || is_power_of_two(many), "it is never one";
@@ -152,7 +152,7 @@ pub algorithm Constructs(
                 at(19, 5, 19, 82),
                 at(20, 5, 20, 99),
                 at(21, 5, 21, 56),
-                at(22, 5, 22, 79),
+                at(22, 5, 22, 104),
                 at(23, 5, 23, 72),
                 at(24, 5, 24, 74),
                 at(25, 5, 25, 67),
@@ -262,7 +262,8 @@ pub algorithm Constructs(
         let bits = popcount(number & 255) + trailing_zeros(8 | number)
             + bit_reverse(3, 4) + (int(5) ^ 1);
         let minus = -(bits - 3) - -bits + !(rank + 1) * -2;
-        let logs = log2(nranks) + ceil_log2(nranks) + pow2(3) - (number >> 1) / 2;
+        let logs = schedule.ring_position_of(&ring, root) + log2(nranks)
+            + ceil_log2(nranks) + pow2(3) - (number >> 1) / 2;
         let list = List::of([
             number,
             bits,

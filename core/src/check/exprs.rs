@@ -6,7 +6,7 @@ use super::{Checker, Frontend, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinOp, UnOp};
-use crate::syntax::habits;
+use crate::syntax::{habits, printer};
 use crate::topology::shape::ShapeKind;
 
 impl Checker<'_> {
@@ -14,7 +14,15 @@ impl Checker<'_> {
     pub(super) fn expect(&mut self, expr: &ast::Expr, ty: Ty) -> Expr {
         let checked = self.expr(expr);
         if checked.ty != ty && checked.ty != Ty::Error && ty != Ty::Error {
-            self.error(wrong(checked.span, ty.name(), checked.ty));
+            let mut error = wrong(checked.span, ty.name(), checked.ty);
+            error.help = match (checked.ty, ty) {
+                (Ty::Peer, Ty::Int) => number(expr).map(|of| format!("its number is `{of}`")),
+                (Ty::Int, Ty::Peer) => {
+                    Some(format!("the peer of that number is `{}`", with_number(expr)))
+                }
+                _ => None,
+            };
+            self.error(error);
         }
         checked
     }
@@ -210,12 +218,7 @@ impl Checker<'_> {
         let (left, right) = if let Some(ty) = operands {
             (self.expect(left, ty), self.expect(right, ty))
         } else {
-            let left = self.expr(left);
-            if !matches!(left.ty, Ty::Int | Ty::Bool | Ty::Peer | Ty::Error) {
-                self.error(wrong(left.span, "an int, a bool or a peer", left.ty));
-            }
-            let right = self.expect(right, left.ty);
-            (left, right)
+            self.alike(op, left, right)
         };
         if matches!(op, BinOp::Div | BinOp::Rem) && matches!(*right.kind, ExprKind::Int(0)) {
             self.error(
@@ -224,6 +227,35 @@ impl Checker<'_> {
             );
         }
         (ExprKind::Binary(op, left, right), ty)
+    }
+
+    /// The two sides of `==` or `!=`.
+    fn alike(&mut self, op: BinOp, left: &ast::Expr, right: &ast::Expr) -> (Expr, Expr) {
+        let (one, other) = (self.expr(left), self.expr(right));
+        if !matches!(one.ty, Ty::Int | Ty::Bool | Ty::Peer | Ty::Error) {
+            self.error(wrong(one.span, "an int, a bool or a peer", one.ty));
+        } else if one.ty != other.ty && one.ty != Ty::Error && other.ty != Ty::Error {
+            let (written, op) = ([left, right].map(operand), op.text());
+            let (numbers, peers) = match (one.ty, other.ty) {
+                (Ty::Peer, Ty::Int) => (
+                    number(left).map(|left| format!("{left} {op} {}", written[1])),
+                    Some(format!("{} {op} {}", written[0], with_number(right))),
+                ),
+                (Ty::Int, Ty::Peer) => (
+                    number(right).map(|right| format!("{} {op} {right}", written[0])),
+                    Some(format!("{} {op} {}", with_number(left), written[1])),
+                ),
+                _ => (None, None),
+            };
+            let mut error = wrong(other.span, one.ty.name(), other.ty)
+                .other(one.span, format!("this is {}", one.ty.name()));
+            error.help = peers.map(|peers| match numbers {
+                Some(numbers) => format!("compare numbers: `{numbers}`, or peers: `{peers}`"),
+                None => format!("compare peers: `{peers}`"),
+            });
+            self.error(error);
+        }
+        (one, other)
     }
 
     fn index(&mut self, base: &ast::Expr, index: &ast::Expr, span: Span) -> Expr {
@@ -262,6 +294,24 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// As an operand is written.
+fn operand(expr: &ast::Expr) -> String {
+    let text = printer::print_expr(expr);
+    if matches!(*expr.kind, ast::ExprKind::If(..)) { format!("({text})") } else { text }
+}
+
+/// The number of the peer that is written so; `None` where nothing can stand behind it.
+fn number(peer: &ast::Expr) -> Option<String> {
+    use ast::ExprKind::{Call, Field, Index, Method, Name};
+    let atom = matches!(*peer.kind, Name(_) | Call(..) | Field(..) | Index(..) | Method(..));
+    atom.then(|| format!("{}.rank", printer::print_expr(peer)))
+}
+
+/// The peer of the number that is written so.
+fn with_number(number: &ast::Expr) -> String {
+    format!("peer({})", printer::print_expr(number))
 }
 
 /// A value of another type than its place asks for.

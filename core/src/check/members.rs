@@ -60,14 +60,19 @@ impl Checker<'_> {
                 );
                 error
             }
-            ("index_of" | "position_of", [rank]) if base.ty == Ty::Groups => {
+            ("index_of" | "position_of", [rank])
+                if asked_of_ranks(base.ty).contains(&&*name.text) =>
+            {
                 self.has_a_name(&base);
                 if !matches!(rank.ty, Ty::Int | Ty::Error) {
                     self.error(wrong(rank.span, "the number of a rank", rank.ty));
                 }
-                let index = name.text == "index_of";
-                let field = if index { GroupsField::Index } else { GroupsField::Position };
-                let kind = ExprKind::GroupsOf(field, base, rank.clone());
+                let rank = rank.clone();
+                let kind = match (base.ty, &*name.text) {
+                    (Ty::Ring, _) => ExprKind::RingPositionOf(base, rank),
+                    (_, "index_of") => ExprKind::GroupsOf(GroupsField::Index, base, rank),
+                    _ => ExprKind::GroupsOf(GroupsField::Position, base, rank),
+                };
                 Expr { kind: Box::new(kind), ty: Ty::Int, span }
             }
             _ if base.ty == Ty::Topology => self.of_topology(base, name, args, span),
@@ -82,7 +87,7 @@ impl Checker<'_> {
             _ => {
                 let known: &[&str] = match base.ty {
                     Ty::Region | Ty::Place => &["split", "block"],
-                    Ty::Groups => &["index_of", "position_of"],
+                    ty @ (Ty::Ring | Ty::Groups) => asked_of_ranks(ty),
                     Ty::Peer => {
                         self.unknown_of_peer(&base, name);
                         return error;
@@ -245,6 +250,15 @@ impl Checker<'_> {
         self.scope.names().filter(|name| {
             self.scope.find(name).is_some_and(|v| matches!(self.ty(v), Ty::Region | Ty::Pieces))
         })
+    }
+}
+
+/// What a ring or groups are asked about a rank.
+fn asked_of_ranks(ty: Ty) -> &'static [&'static str] {
+    match ty {
+        Ty::Ring => &["position_of"],
+        Ty::Groups => &["index_of", "position_of"],
+        _ => &[],
     }
 }
 

@@ -155,6 +155,7 @@ impl Body<'_> {
             | ExprKind::RingRight(_)
             | ExprKind::RingPosition(_)
             | ExprKind::RingSeat(..)
+            | ExprKind::RingPositionOf(..)
             | ExprKind::RingAt(..)
             | ExprKind::TreeField(..)
             | ExprKind::GroupsField(..)

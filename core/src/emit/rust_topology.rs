@@ -165,6 +165,10 @@ impl Body<'_> {
                 let (rings, index) = (self.receiver(rings), self.operand(index));
                 quote!(#rings.at(#index))
             }
+            ExprKind::RingPositionOf(ring, rank) => {
+                let (s, ring, rank) = (&self.s, self.borrowed(ring), self.operand(rank));
+                quote!(#s.ring_position_of(#ring, #rank))
+            }
             ExprKind::Linked(topology, from, to) => {
                 let (from, to) = (self.operand(from), self.operand(to));
                 let topology = self.receiver(topology);

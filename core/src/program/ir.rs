@@ -375,6 +375,8 @@ pub enum Op {
     RingPosition,
     /// The peer at a position of a ring.
     RingSeat,
+    /// The position of a rank in a ring.
+    RingPositionOf,
     /// As many rings as a topology has channels.
     RingsChannels,
     /// So many rings of a topology that share no link.

@@ -253,6 +253,7 @@ fn operator(from: &hir::Expr) -> (Op, Vec<&hir::Expr>) {
         ExprKind::RingsChannels(a) => (Op::RingsChannels, vec![a]),
         ExprKind::RingsDisjoint(a, b) => (Op::RingsDisjoint, vec![a, b]),
         ExprKind::RingSeat(a, b) => (Op::RingSeat, vec![a, b]),
+        ExprKind::RingPositionOf(a, b) => (Op::RingPositionOf, vec![a, b]),
         ExprKind::RingAt(a, b) => (Op::RingsAt, vec![a, b]),
         ExprKind::Tree(TreeForm::Regular(kind, root)) => (Op::Tree(*kind), vec![root]),
         ExprKind::Tree(TreeForm::DoubleBinary(which, root)) => {

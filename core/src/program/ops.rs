@@ -36,6 +36,7 @@ const TABLE: &[Row] = &[
     (Op::RingRight, "ring.right", &[Ring], Number),
     (Op::RingPosition, "ring.position", &[Ring], Number),
     (Op::RingSeat, "ring.seat", &[Ring, Number], Number),
+    (Op::RingPositionOf, "ring.position_of", &[Ring, Number], Number),
     (Op::RingsChannels, "rings.channels", &[Topology], Rings),
     (Op::RingsDisjoint, "rings.disjoint", &[Topology, Number], Rings),
     (Op::RingsAt, "rings.at", &[Rings, Number], Ring),

@@ -374,8 +374,19 @@ impl Split {
     }
 }
 
+impl RingAtRank {
+    /// The position of a rank; a fault where that is not in the ring.
+    pub(crate) fn position_of(&self, rank: RankId) -> Result<i64, Fault> {
+        let position = self.order.iter().position(|known| *known == rank);
+        position.map(|position| position as i64).ok_or(Fault::Outside { rank: rank.0 })
+    }
+}
+
 impl Seat {
-    fn ask<T>(&self, of: impl FnOnce(&RingAtRank) -> Result<T, Fault>) -> Result<T, Fault> {
+    pub(crate) fn ask<T>(
+        &self,
+        of: impl FnOnce(&RingAtRank) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         self.0.as_ref().map_err(|fault| *fault).and_then(of)
     }
 

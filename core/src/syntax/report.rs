@@ -41,10 +41,16 @@ pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> D
         return error.label(slip.label).help(slip.help);
     }
     let primary = Span::new(at, (at + 1).min(tokens.len()));
-    let mut diagnostic = Diagnostic::new(Code::SyntaxError, primary, title).label("unexpected");
-    diagnostic.help = hint(source, at, &expected, semicolon)
-        .or_else(|| semicolon.then(|| "add `;` at the end of the statement before".to_owned()));
-    diagnostic
+    let error = |at, label: &str| Diagnostic::new(Code::SyntaxError, at, &*title).label(label);
+    match hint(source, at, &expected, semicolon) {
+        Some(help) => error(primary, "unexpected").help(help),
+        None if semicolon => {
+            let error = error(Span::new(at - 1, at), "this statement lacks its `;`");
+            let error = if found.is_some() { error.other(primary, "unexpected") } else { error };
+            error.help("add `;` at the end of this statement")
+        }
+        None => error(primary, "unexpected"),
+    }
 }
 
 fn describe(tok: &Tok) -> String {

@@ -35,11 +35,12 @@ fn missing_semicolon() {
         "copy(a, b)\nlet x = 3;",
         &expect![[r#"
             expected `;`, found `let` [E0003]
-            --> test.coll:3:1
+            --> test.coll:2:10
               |
-            3 | let x = 3;
-              | ^^^ unexpected
-            = help: add `;` at the end of the statement before"#]],
+            2 | copy(a, b)
+              |          ^ this statement lacks its `;`
+            = note: line 3, column 1: unexpected
+            = help: add `;` at the end of this statement"#]],
     );
 }
 
@@ -49,11 +50,12 @@ fn missing_semicolon_at_the_end_of_a_block() {
         "for i in 0..2 {\n    copy(a, b)\n}",
         &expect![[r#"
             expected `;`, found `}` [E0003]
-            --> test.coll:4:1
+            --> test.coll:3:14
               |
-            4 | }
-              | ^ unexpected
-            = help: add `;` at the end of the statement before"#]],
+            3 |     copy(a, b)
+              |              ^ this statement lacks its `;`
+            = note: line 4, column 1: unexpected
+            = help: add `;` at the end of this statement"#]],
     );
 }
 
@@ -359,11 +361,13 @@ fn rendered_like_rustc() {
         parse("algorithm A() -> AllReduce {\n    copy(a, b)\n    let x = 3;\n}\n");
     expect![[r#"
         error[E0003]: expected `;`, found `let`
-         --> test.coll:3:5
+         --> test.coll:2:14
           |
+        2 |     copy(a, b)
+          |              ^ this statement lacks its `;`
         3 |     let x = 3;
-          |     ^^^ unexpected
+          |     --- unexpected
           |
-          = help: add `;` at the end of the statement before"#]]
+          = help: add `;` at the end of this statement"#]]
     .assert_eq(&roundelay_core::render::render(&diagnostics[0], &source, false));
 }

@@ -173,6 +173,8 @@ pub enum ExprKind {
     RingsDisjoint(Expr, Expr),
     /// `ring[i]`: who sits at position i.
     RingSeat(Expr, Expr),
+    /// `ring.position_of(rank)`
+    RingPositionOf(Expr, Expr),
     /// `rings[i]`
     RingAt(Expr, Expr),
     /// `Tree::binary(root)` and its kin.

@@ -105,6 +105,7 @@ impl Expr {
             | ExprKind::Element(a, b)
             | ExprKind::RingsDisjoint(a, b)
             | ExprKind::RingSeat(a, b)
+            | ExprKind::RingPositionOf(a, b)
             | ExprKind::RingAt(a, b)
             | ExprKind::GroupsOf(_, a, b)
             | ExprKind::GroupAt(a, b)

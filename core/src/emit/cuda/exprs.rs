@@ -68,6 +68,10 @@ impl Body<'_, '_> {
             ExprKind::RingLeft(ring) => self.asked(ring, "left"),
             ExprKind::RingRight(ring) => self.asked(ring, "right"),
             ExprKind::RingPosition(ring) => self.asked(ring, "position"),
+            ExprKind::RingPositionOf(ring, rank) => {
+                let (ring, rank) = (self.atom(ring), self.expr(rank));
+                atom(format!("{ring}.position_of({rank})"))
+            }
             ExprKind::RingNatural => atom("lane.ring_natural()".into()),
             ExprKind::RingOrder(list) => Text::call("lane.ring_order", [self.text(list)]),
             ExprKind::TreeField(field, tree) => self.asked(tree, tree_field(*field)),

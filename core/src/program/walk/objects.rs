@@ -35,6 +35,10 @@ impl<'p> Walk<'p> {
                 let (ring, index) = (self.ring(b, &args[0])?, self.int(b, &args[1])?);
                 pick(&ring.order, index).map(|rank| rank.0.into())
             }
+            Op::RingPositionOf => {
+                let (ring, rank) = (self.ring(b, &args[0])?, self.int(b, &args[1])?);
+                b.find_rank(rank).and_then(|rank| ring.position_of(rank))
+            }
             Op::TreeRoot => Ok(self.tree(b, &args[0])?.root().0.into()),
             Op::TreeParent => self.tree(b, &args[0])?.parent().map(|rank| rank.0.into()),
             Op::TreeLevel => Ok(self.tree(b, &args[0])?.level().into()),

@@ -19,6 +19,12 @@ impl Builder<'_> {
         Ok(Seat(Ok(self.ring_at_rank(&ring_order))))
     }
 
+    /// `ring.position_of(rank)`
+    pub fn ring_position_of(&self, ring: &Seat, rank: impl Into<Int>) -> Int {
+        let rank = rank.into();
+        Int(ring.ask(|ring| ring.position_of(self.find_rank(rank.0?)?)))
+    }
+
     /// This rank's seat in the ring of these ranks, in ring order.
     pub fn ring_order(&mut self, at: At, ranks: &List) -> Result<Seat, Stop> {
         let ranks = self.settle(at, ranks.0.clone())?;
