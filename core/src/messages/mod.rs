@@ -107,8 +107,18 @@ impl TwoSided {
         algorithm: &A,
         nranks: u32,
     ) -> Result<Schedule, Vec<Finding>> {
-        let too_many = WRITTEN.too_many_ops();
-        algorithm.schedule_within(nranks, WRITTEN).map_err(|all| {
+        Self::author_within(algorithm, nranks, WRITTEN)
+    }
+
+    /// [`Self::author`] within other limits, for tests.
+    #[doc(hidden)]
+    pub fn author_within<A: Algorithm + ?Sized>(
+        algorithm: &A,
+        nranks: u32,
+        limits: Limits,
+    ) -> Result<Schedule, Vec<Finding>> {
+        let too_many = limits.too_many_ops();
+        algorithm.schedule_within(nranks, limits).map_err(|all| {
             let Some(first) = all.iter().find(|found| found.title == too_many) else { return all };
             let title = format!("{too_many}, which are not written as sends and receives");
             let finding = Finding::new(Code::NoTwoSidedForm, first.at, title)

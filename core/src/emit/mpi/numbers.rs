@@ -295,6 +295,17 @@ mod tests {
         assert_eq!(found(5, &[], |_, r| [3, 1, 4, 1, 5][r as usize]), None);
     }
 
+    /// Of many ranks and rounds too: as many steps from rank to rank, each tried on all values, would take hours.
+    #[test]
+    fn what_is_no_expression_is_soon_known() {
+        let n = 20_000;
+        assert_eq!(found(n, &[20], |i, r| (r * r + i) % i64::from(n)), None);
+        let last = i64::from(n) - 1;
+        let sum = found(n, &[20], |i, r| (r * 7 + 3 * i) % i64::from(n));
+        assert_eq!(sum.as_deref(), Some("(7 * rank + 3 * i) % RANKS"));
+        assert_eq!(found(n, &[20], |i, r| if r == last { 0 } else { (r + i) % last }), None);
+    }
+
     /// What C makes of a text is what it stands for: `%` of what is not negative.
     #[test]
     fn no_remainder_is_of_a_negative_number() {
