@@ -7,6 +7,7 @@ use crate::executor::Executor;
 use crate::program::Configured;
 use crate::schedule::{Algorithm as _, Limits};
 use crate::syntax::Source;
+use crate::told::told;
 use crate::verify;
 
 /// Rank counts that are proved unless the author names others; plans prove theirs, always.
@@ -196,8 +197,7 @@ impl Expansion<'_> {
         });
         let Err(findings) = found else { return End::Proved };
         let mut wrong = Vec::new();
-        for finding in findings {
-            let error = self.algorithm.diagnostic(finding, nranks);
+        for error in told(&self.algorithm, findings, nranks) {
             if error.code.refuses() {
                 return End::Refused(error);
             }
