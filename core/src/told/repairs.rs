@@ -8,12 +8,13 @@ use crate::program::Configured;
 use crate::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind};
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
+use crate::units::counted;
 
 /// So many changes are tried.
 const MOST: usize = 64;
 
-/// Beside the rank count that shows the error, so many others must be proved.
-const OTHERS: usize = 2;
+/// Of the rank counts above the one that shows the error, so many must be proved, and of those below.
+const OTHERS: usize = 8;
 
 /// A change of a program.
 struct Change {
@@ -40,39 +41,45 @@ enum Edit {
 
 /// Puts the first change that makes the algorithm right into `error`.
 pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u32) {
-    if proved(algorithm, nranks).is_none() {
+    let small = |n: &u32| proved(algorithm, *n).is_some();
+    if !small(&nranks) {
         return;
     }
-    let more = nranks + 1..=2 * nranks + 1;
-    let more = more.filter(|n| proved(algorithm, *n).is_some()).take(OTHERS);
-    let counts: Vec<u32> = std::iter::once(nranks).chain(more).collect();
+    let below = (1..nranks).rev().filter(small).take(OTHERS);
+    let above = (nranks + 1..=2 * nranks + 1).filter(small).take(OTHERS);
+    let others: Vec<u32> = below.chain(above).collect();
     let program = algorithm.program();
     let right = |change: &Change| {
         let changed = algorithm.with_program(change.edit.applied(program));
-        counts.iter().all(|n| proved(&changed, *n) == Some(true))
+        let mut counts = std::iter::once(&nranks).chain(&others);
+        counts.all(|n| proved(&changed, *n) == Some(true))
     };
     // What is counted twice has a help already.
     let changes = changes(algorithm, error.help.is_some());
     let mut right = changes.into_iter().take(MOST).filter(right);
-    let Some(change) = right.next() else { return };
+    let Some(mut change) = right.next() else { return };
+    let mut also = right.next().filter(|also| also.at != change.at);
+    // Of two numbers that may be meant, the one with less to add.
+    if let (Edit::Number(..), Some(also)) = (&change.edit, &mut also)
+        && matches!(also.edit, Edit::Number(..))
+        && also.text.len() < change.text.len()
+    {
+        std::mem::swap(&mut change, also);
+    }
     let label = std::mem::replace(&mut error.label, change.slip.to_owned());
     let place = std::mem::replace(&mut error.primary, change.at);
     if place != program.header() && place != change.at {
         error.others.insert(0, (place, label));
     }
-    let also = right.next().filter(|also| also.at != change.at);
     error.others.retain(|(other, _)| {
         *other != change.at && also.as_ref().is_none_or(|also| *other != also.at)
     });
     error.others.extend(also.map(|also| (also.at, format!("or {}: `{}`", also.slip, also.text))));
-    let counts: Vec<_> = counts.iter().map(ToString::to_string).collect();
-    let counts = match &counts[..] {
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-        [] => unreachable!("the count that shows the error is one of them"),
-    };
+    let mut counts = [&[nranks], &others[..]].concat();
+    counts.sort_unstable();
+    let counts = counted(&counts);
     let Change { slip, text, .. } = change;
-    error.help = Some(format!("{slip}: with `{text}` it is proved for {counts} ranks"));
+    error.help = Some(format!("{slip}: with `{text}` it is proved for nranks {counts}"));
 }
 
 /// What may be a slip in an algorithm, the likeliest first. Where something is counted twice, operands are not swapped.
