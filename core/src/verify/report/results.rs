@@ -112,6 +112,37 @@ impl Reporter<'_> {
         self.schedule.dsts(self.schedule.op(op)).iter().find(within).copied()
     }
 
+    /// Of a piece that no op wrote, where what belongs there went another way.
+    fn not_written(
+        &self,
+        name: &str,
+        expected: Expected,
+        value: ValueId,
+        way: Option<Way>,
+    ) -> Finding {
+        let wants = match expected {
+            Expected::Reduced { .. } => "the reduction of all ranks".to_owned(),
+            Expected::Copied { rank, .. } => format!("rank {rank}'s input"),
+        };
+        // In place, what nobody wrote still holds the input.
+        let title = if value.is_value() {
+            format!("{name} still holds this rank's input, not {wants}")
+        } else {
+            format!("{name} is never written")
+        };
+        let finding = match way {
+            Some(Way::Ends(op)) => Finding::new(Code::WrongResult, self.at(op), title)
+                .label(format!("{wants} comes no farther than this"))
+                .note(self.place(op)),
+            _ => Finding::new(Code::WrongResult, SpanId(0), title).label("in this algorithm"),
+        };
+        let finding = finding.note(format!("at the end it must hold {wants}"));
+        if self.schedule.nranks > 1 {
+            return finding;
+        }
+        finding.help("with one rank the output is the input: `copy(local.input, local.output)`")
+    }
+
     /// `expected` comes with the cell within its unit and the number of cells of a unit.
     pub(in crate::verify) fn wrong_result(
         &self,
@@ -124,35 +155,13 @@ impl Reporter<'_> {
     ) -> Finding {
         let name = self.region(rank, region);
         let Some(writer) = writer.filter(|_| value.is_value()) else {
-            let wants = match expected {
-                Expected::Reduced { .. } => "the reduction of all ranks".to_owned(),
-                Expected::Copied { rank, .. } => format!("rank {rank}'s input"),
-            };
-            // In place, what nobody wrote still holds the input.
-            let title = if value.is_value() {
-                format!("{name} still holds this rank's input, not {wants}")
-            } else {
-                format!("{name} is never written")
-            };
-            let ends = match expected {
+            let way = match expected {
                 Expected::Copied { rank: from, unit } if from != rank => {
                     trace(Leaf { rank: from, cell: unit * per_unit + cell }).way
                 }
                 _ => None,
             };
-            let finding = match ends {
-                Some(Way::Ends(op)) => Finding::new(Code::WrongResult, self.at(op), title)
-                    .label(format!("{wants} comes no farther than this"))
-                    .note(self.place(op)),
-                _ => Finding::new(Code::WrongResult, SpanId(0), title).label("in this algorithm"),
-            };
-            let mut finding = finding.note(format!("at the end it must hold {wants}"));
-            if self.schedule.nranks == 1 {
-                finding = finding.help(
-                    "with one rank the output is the input: `copy(local.input, local.output)`",
-                );
-            }
-            return finding;
+            return self.not_written(&name, expected, value, way);
         };
         let got = values.contributions(value);
         let (wanted, from) = match expected {
