@@ -178,6 +178,12 @@ codes! {
     W0007 PassedOver "a part of a program that the runtime it is written for passes over",
 }
 
+/// Why no input is a destination, and what to do: the checker says it, and the layout of what the checker does not see.
+pub(crate) const INPUT_KEPT: (&str, &str) = (
+    "the caller's input keeps its values, unless the run is in place",
+    "copy what you need into `output` or scratch first",
+);
+
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {

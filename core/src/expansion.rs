@@ -7,6 +7,8 @@ use crate::executor::Executor;
 use crate::program::Configured;
 use crate::schedule::{Algorithm as _, Limits};
 use crate::syntax::Source;
+use crate::told::told;
+pub use crate::units::counted;
 use crate::verify;
 
 /// Rank counts that are proved unless the author names others; plans prove theirs, always.
@@ -198,8 +200,7 @@ impl Expansion<'_> {
         });
         let Err(findings) = found else { return End::Proved };
         let mut wrong = Vec::new();
-        for finding in findings {
-            let error = self.algorithm.diagnostic(finding, nranks);
+        for error in told(&self.algorithm, findings, nranks) {
             if error.code.refuses() {
                 return End::Refused(error);
             }
@@ -234,18 +235,4 @@ fn left(span: crate::source::Span, proved: &[u32], rest: &[u32], all: &[u32]) ->
             counted(all)
         ))
         .help("ask for fewer ranks here, and for more by `roundelay check`")
-}
-
-/// `2..=5, 8` for 2 3 4 5 8.
-pub fn counted(counts: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for &n in counts {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == n => *last = n,
-            _ => runs.push((n, n)),
-        }
-    }
-    let text =
-        |&(lo, hi): &(u32, u32)| if lo == hi { lo.to_string() } else { format!("{lo}..={hi}") };
-    runs.iter().map(text).collect::<Vec<_>>().join(", ")
 }

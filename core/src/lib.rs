@@ -32,6 +32,8 @@ pub mod executor;
 #[cfg(feature = "tools")]
 pub mod exchange;
 
+pub mod told;
+
 pub mod expansion;
 
 pub mod emit;
@@ -121,8 +123,7 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved
 /// # Errors
 /// Those of [`prove`], each at its exact place in the source.
 pub fn prove_source(algorithm: &Configured, nranks: u32) -> Result<Proved, Vec<Diagnostic>> {
-    let place = |all: Vec<Finding>| all.into_iter().map(|f| algorithm.diagnostic(f, nranks));
-    prove(algorithm, nranks).map_err(|all| place(all).collect())
+    prove(algorithm, nranks).map_err(|all| told::told(algorithm, all, nranks))
 }
 
 /// Lays out an algorithm of a checked source for `nranks` ranks, and proves the schedule also for a runtime with such

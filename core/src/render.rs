@@ -5,7 +5,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 
 use std::fmt::Write as _;
 
-use crate::diagnostics::{Code, Diagnostic, Severity};
+use crate::diagnostics::{Diagnostic, Severity};
 use crate::source::Span;
 use crate::syntax::Source;
 
@@ -67,28 +67,11 @@ fn footers<'a>(mut group: Group<'a>, diagnostic: &'a Diagnostic) -> Group<'a> {
 
 impl Diagnostic {
     /// The text under a span that the compiler underlines by itself: stable Rust has no notes or help
-    /// of its own for macros, so they are lines of the message.
+    /// of its own for macros, so they are lines of the message, and other places are notes that name their line.
     pub fn message(&self, source: &Source) -> String {
         let mut text = format!("{} [{}]", self.title, self.code);
         self.details(source, &mut text);
         text
-    }
-
-    /// The other place as an error of its own, where a proof failed between two of them: a message can point at
-    /// one only.
-    pub fn second(&self, source: &Source) -> Option<(Span, String)> {
-        let (span, label) = self.others.iter().find(|(span, _)| *span != self.primary)?;
-        let proof = self.code >= Code::Deadlock && self.code < Code::WrongBufferCount;
-        let line = source.location(self.primary).line;
-        proof.then(|| {
-            (
-                *span,
-                format!(
-                    "{label} [{}]\n= note: the other place of the error at line {line}",
-                    self.code
-                ),
-            )
-        })
     }
 
     /// The message with its place, the line of the source and a mark below it spelled out, for where no span can
@@ -121,7 +104,8 @@ impl Diagnostic {
     fn details(&self, source: &Source, text: &mut String) {
         for (span, label) in &self.others {
             let place = source.location(*span);
-            let _ = write!(text, "\n= at line {}, column {}: {label}", place.line, place.column);
+            let (line, column) = (place.line, place.column);
+            let _ = write!(text, "\n= note: line {line}, column {column}: {label}");
         }
         for note in self.all_notes() {
             let _ = write!(text, "\n= note: {note}");

@@ -50,3 +50,17 @@ pub(crate) fn size_text(bytes: u64) -> String {
         SIZE_UNITS.iter().filter(fits).max_by_key(|(_, unit)| *unit).unwrap_or(&SIZE_UNITS[0]);
     format!("{} {name}", bytes / unit)
 }
+
+/// `2..=5, 8` for 2 3 4 5 8.
+pub fn counted(counts: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &n in counts {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == n => *last = n,
+            _ => runs.push((n, n)),
+        }
+    }
+    let text =
+        |&(lo, hi): &(u32, u32)| if lo == hi { lo.to_string() } else { format!("{lo}..={hi}") };
+    runs.iter().map(text).collect::<Vec<_>>().join(", ")
+}

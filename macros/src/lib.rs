@@ -93,15 +93,8 @@ fn block(input: TokenStream) -> TokenStream {
         }
         Err(errors) => {
             let stubs = rust::stubs(&syntax::parse(&source).0, &start);
-            // A place that several errors have to do with is pointed at once.
-            let mut pointed = Vec::new();
-            let errors = errors.iter().flat_map(|error| {
-                let second = error.second(&source).filter(|(span, _)| !pointed.contains(span));
-                pointed.extend(second.as_ref().map(|(span, _)| *span));
-                let second = second.map(|(span, text)| spanned(range(span), &text));
-                [Some(spanned(range(error.primary), &error.message(&source))), second]
-            });
-            let errors = errors.flatten();
+            let errors = errors.iter();
+            let errors = errors.map(|error| spanned(range(error.primary), &error.message(&source)));
             let rebuild = used.rebuild();
             quote!(#rebuild #stubs #(#errors)*).into()
         }

@@ -18,6 +18,7 @@ use roundelay_core::program::Configured;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, Simulated, Streams, closed, simulate};
 use roundelay_core::syntax::Source;
+use roundelay_core::told::told;
 use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::{self, Bound};
 use roundelay_core::verify;
@@ -74,10 +75,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         Loaded::Ready(algorithms) => one(algorithms, &source)?,
         Loaded::Wrong(errors) => return Err(refused(&errors)),
     };
-    let wrong = |findings: Vec<Finding>| {
-        let errors = findings.into_iter().map(|finding| algorithm.diagnostic(finding, nranks));
-        refused(&errors.collect::<Vec<_>>())
-    };
+    let wrong = |findings: Vec<Finding>| refused(&told(&algorithm, findings, nranks));
     let pictured = flags.picture.any();
     let (schedule, count, simulated) =
         simulated(&algorithm, flags, &machine, nranks, pictured).map_err(wrong)?;

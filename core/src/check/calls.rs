@@ -3,7 +3,7 @@
 use super::exprs::wrong;
 use super::hir::{Expr, ExprKind, StmtKind, Ty, VarId};
 use super::{Checker, constructors, scope};
-use crate::diagnostics::{Code, Diagnostic};
+use crate::diagnostics::{Code, Diagnostic, INPUT_KEPT};
 use crate::schedule::arith::IntFn;
 use crate::source::Span;
 use crate::syntax::{ast, habits};
@@ -146,16 +146,9 @@ impl Checker<'_> {
             if let ExprKind::On(_, region) = &*dst.kind
                 && matches!(root(region), ExprKind::Input)
             {
-                self.error(
-                    Diagnostic::new(
-                        Code::InputWritten,
-                        dst.span,
-                        "the input is never a destination",
-                    )
-                    .label("written here")
-                    .note("the caller's input keeps its values, unless the run is in place")
-                    .help("copy what you need into `output` or scratch first"),
-                );
+                let title = "the input is never a destination";
+                let error = Diagnostic::new(Code::InputWritten, dst.span, title);
+                self.error(error.label("written here").note(INPUT_KEPT.0).help(INPUT_KEPT.1));
             }
         }
     }

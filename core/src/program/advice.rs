@@ -3,36 +3,76 @@
 
 use std::collections::HashMap;
 
+use super::wrap;
 use crate::check::hir::{self, Expr, ExprKind, Iter, Stmt, StmtKind, VarId, walk};
 use crate::diagnostics::{Code, Finding, Operand};
 use crate::ids::SpanId;
-use crate::source::Location;
+use crate::source::{Location, Span};
 use crate::syntax::Source;
 
 /// What an author wrote.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// The operands of each move, in the order of the op.
-    operands: HashMap<SpanId, Vec<String>>,
-    /// Where each loop over a range ends, by its variable.
-    ends: HashMap<VarId, String>,
+    /// The places of the operands of each move, in the order of the op.
+    operands: HashMap<SpanId, Vec<Span>>,
+    /// What stands at these places, and at those of the bounds of loops, and of sums that have a name or are an index.
+    texts: HashMap<Span, String>,
+    /// What to do about indexes that are this rank's number and more, by the places of what is indexed.
+    around: HashMap<Span, String>,
+}
+
+impl Written {
+    /// Where an operand stands. A reduce of many sources is more than one op: which of them this is the tree cannot say.
+    fn operand(&self, Operand { at, index, of, .. }: &Operand) -> Option<Span> {
+        self.operands.get(at).filter(|places| places.len() == *of)?.get(*index).copied()
+    }
+
+    /// What stands at one of the places that are known.
+    pub(super) fn text(&self, place: Span) -> Option<&str> {
+        self.texts.get(&place).map(String::as_str)
+    }
+
+    /// A number, and the two sides of the sum that it is or is the remainder of.
+    fn sum(&mut self, number: &Expr, source: &Source) {
+        let mut parts = vec![number];
+        for _ in 0..2 {
+            let inner = parts.iter().filter_map(|part| match &*part.kind {
+                ExprKind::Binary(_, left, right) => Some([left, right]),
+                _ => None,
+            });
+            let inner: Vec<&Expr> = inner.flatten().collect();
+            parts.extend(inner);
+        }
+        for part in parts {
+            self.texts.entry(part.span).or_insert_with(|| source.written(part.span));
+        }
+    }
 }
 
 /// How `source` writes what messages show of `algorithm`.
 pub(super) fn written(algorithm: &hir::Algorithm, source: &Source) -> Written {
-    let mut all = Written::default();
+    let around = wrap::around(algorithm, source);
+    let mut all = Written { around, ..Written::default() };
     walk(&algorithm.body, &mut |stmt| {
         let operands: Vec<&Expr> = match &stmt.kind {
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
             StmtKind::Reduce(srcs, dst) => [dst].into_iter().chain(srcs).chain([dst]).collect(),
-            StmtKind::For(var, Iter::Range(_, hi), _) | StmtKind::Parallel(var, _, hi, _) => {
-                all.ends.insert(*var, source.written(hi.span));
+            StmtKind::For(_, Iter::Range(lo, hi), _) | StmtKind::Parallel(_, lo, hi, _) => {
+                [lo, hi].into_iter().for_each(|bound| all.sum(bound, source));
                 return;
             }
+            StmtKind::Let(_, value) => return all.sum(value, source),
             _ => return,
         };
-        let texts = operands.iter().map(|operand| source.written(operand.span));
-        all.operands.insert(stmt.at, texts.collect());
+        for operand in &operands {
+            all.texts.insert(operand.span, source.written(operand.span));
+            operand.walk(&mut |part| {
+                if let ExprKind::Piece(_, index) | ExprKind::Block(_, index) = &*part.kind {
+                    all.sum(index, source);
+                }
+            });
+        }
+        all.operands.insert(stmt.at, operands.iter().map(|operand| operand.span).collect());
     });
     all
 }
@@ -40,10 +80,10 @@ pub(super) fn written(algorithm: &hir::Algorithm, source: &Source) -> Written {
 /// What each region of a finding is in the source: rank 1 output[1..2] is `left.block[b]` in line 9.
 pub(super) fn regions(finding: &Finding, written: &Written, locations: &[Location]) -> Vec<String> {
     let mut notes: Vec<(&str, Vec<String>)> = Vec::new();
-    for Operand { region, at, index, of, part } in &finding.operands {
-        // A reduce of many sources is more than one op: which of them this is the tree cannot say.
-        let texts = written.operands.get(at).filter(|texts| texts.len() == *of);
-        let Some(text) = texts.and_then(|texts| texts.get(*index)) else { continue };
+    for operand @ Operand { region, at, part, .. } in &finding.operands {
+        let Some(text) = written.operand(operand).and_then(|place| written.text(place)) else {
+            continue;
+        };
         let line = locations.get(at.index()).map_or(0, |place| place.line);
         let part = if *part { "part of " } else { "" };
         let text = format!("{part}`{text}` in line {line}");
@@ -56,6 +96,18 @@ pub(super) fn regions(finding: &Finding, written: &Written, locations: &[Locatio
     let note =
         |(region, texts): (&str, Vec<String>)| format!("{region} is {}", texts.join(" and "));
     notes.into_iter().map(note).collect()
+}
+
+/// Where the one operand stands that is wrong, whatever the others are.
+pub(super) fn operand(finding: &Finding, written: &Written) -> Option<Span> {
+    let operand = finding.operands.first().filter(|_| finding.code == Code::InputWritten)?;
+    written.operand(operand)
+}
+
+/// What to do about an index that is beyond the pieces, or before the first of them.
+pub(super) fn around(finding: &Finding, written: &Written) -> Option<String> {
+    let place = finding.exact.filter(|_| finding.code == Code::IndexOutOfRange)?;
+    written.around.get(&place).cloned()
 }
 
 /// What to do about a signal to oneself in a loop that begins with the distance 0, or that runs over all ranks.
@@ -76,7 +128,7 @@ pub(super) fn to_oneself(
             lets.insert(*var, value);
         }
     });
-    let (var, lo) = path.into_iter().rev().find(|(var, _)| {
+    let (var, lo, hi) = path.into_iter().rev().find(|(var, ..)| {
         mentions(peer, &lets, &|kind| matches!(kind, ExprKind::Var(v) if v == var))
     })?;
     if !matches!(*lo.kind, ExprKind::Int(0)) {
@@ -84,7 +136,7 @@ pub(super) fn to_oneself(
     }
     let name = &algorithm.vars[var.0 as usize].name;
     if mentions(peer, &lets, &|kind| matches!(kind, ExprKind::Rank)) {
-        let end = written.ends.get(&var).map_or("…", String::as_str);
+        let end = written.text(hi.span).unwrap_or("…");
         return Some(format!(
             "at {name} = 0 the peer is this rank itself: start the loop at 1, `for {name} in 1..{end}`"
         ));
@@ -101,16 +153,20 @@ pub(super) fn to_oneself(
     })
 }
 
-/// The statement `at`, and the ranges of the loops around it from the outermost on: variable and first value.
-fn find<'a>(body: &'a [Stmt], at: SpanId, path: &mut Vec<(VarId, &'a Expr)>) -> Option<&'a Stmt> {
+/// A loop over a range: its variable and its bounds.
+type Loop<'a> = (VarId, &'a Expr, &'a Expr);
+
+/// The statement `at`, and the loops over ranges around it from the outermost on.
+fn find<'a>(body: &'a [Stmt], at: SpanId, path: &mut Vec<Loop<'a>>) -> Option<&'a Stmt> {
     for stmt in body {
         if stmt.at == at {
             return Some(stmt);
         }
         let around = path.len();
         let found = match &stmt.kind {
-            StmtKind::For(var, Iter::Range(lo, _), body) | StmtKind::Parallel(var, lo, _, body) => {
-                path.push((*var, lo));
+            StmtKind::For(var, Iter::Range(lo, hi), body)
+            | StmtKind::Parallel(var, lo, hi, body) => {
+                path.push((*var, lo, hi));
                 find(body, at, path)
             }
             StmtKind::For(_, _, body) | StmtKind::Within(_, body) => find(body, at, path),

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::advice;
-use super::ir::Program;
+use super::ir::{Expr, Op, Program};
 use super::lower::lower;
 use super::walk::trace::Trace;
 use super::walk::{self, Given, Walked};
@@ -16,7 +16,8 @@ use crate::schedule::Algorithm;
 use crate::schedule::builder::{Builder, Stop};
 use crate::schedule::demands::Resource;
 use crate::schedule::params::{ParamTy, ParamValue};
-use crate::source::Location;
+use crate::schedule::ring::Ring;
+use crate::source::{Location, Span};
 use crate::syntax::Source;
 use crate::topology::Topology;
 
@@ -177,6 +178,36 @@ impl Configured {
         Ok(traces.into_inner())
     }
 
+    /// The same algorithm, if its author had written this program.
+    pub(crate) fn with_program(&self, program: Program) -> Self {
+        Self { program: Arc::new(program), ..self.clone() }
+    }
+
+    /// The same algorithm with every ring in natural order; `None` where there is no other ring.
+    pub(crate) fn in_natural_order(&self) -> Option<Self> {
+        let mut natural = self.clone();
+        let mut turned = false;
+        for (index, given) in &mut natural.given {
+            if self.program.params[*index].ty == ParamTy::Ring {
+                let ring = ParamValue::Ring(Ring::natural());
+                turned |= *given != ring;
+                *given = ring;
+            }
+        }
+        Arc::make_mut(&mut natural.program).edit_exprs(&mut |expr| {
+            if matches!(expr.op, Op::RingTwisted | Op::RingOrder | Op::RingAround) {
+                *expr = Expr { op: Op::RingNatural, args: Box::default(), span: expr.span };
+                turned = true;
+            }
+        });
+        turned.then_some(natural)
+    }
+
+    /// How the source writes an expression that may be a slip: the bounds of loops, sums and indexes, operands.
+    pub(crate) fn text(&self, expr: Span) -> Option<&str> {
+        self.written.text(expr)
+    }
+
     /// The checked algorithm.
     pub fn checked(&self) -> &hir::Algorithm {
         &self.algorithm
@@ -191,12 +222,15 @@ impl Configured {
             Some(ParamValue::Int(root)) => Some(format!("with root {root}")),
             _ => None,
         });
-        let help = advice::to_oneself(&self.algorithm, &finding, &self.written).or(finding.help);
+        let exact = finding.exact.or_else(|| advice::operand(&finding, &self.written));
+        let help = advice::to_oneself(&self.algorithm, &finding, &self.written)
+            .or_else(|| advice::around(&finding, &self.written))
+            .or(finding.help);
         Diagnostic {
             code: finding.code,
             severity: finding.code.severity(),
             title: finding.title,
-            primary: finding.exact.unwrap_or_else(|| place(finding.at)),
+            primary: exact.unwrap_or_else(|| place(finding.at)),
             label: finding.label,
             others: finding.others.into_iter().map(|(at, label)| (place(at), label)).collect(),
             notes: regions.into_iter().chain(finding.notes).chain(root).collect(),

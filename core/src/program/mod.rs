@@ -4,12 +4,14 @@
 
 mod advice;
 mod configured;
+mod edit;
 pub mod ir;
 mod lower;
 mod ops;
 mod runs;
 pub mod text;
 pub(crate) mod walk;
+mod wrap;
 
 pub use configured::Configured;
 pub use ir::Program;

@@ -5,6 +5,7 @@
 //! The caller is part of it: `enter` and `exit` count as writing a rank's whole input and output, so any
 //! sequence of plans is safe without a barrier between them.
 
+mod blame;
 mod cache;
 mod callers;
 pub(crate) mod clocks;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::blame::{self, Trace};
 use super::history;
 use super::memory::CALLER;
 use super::orders::{Orders, Results};
@@ -116,12 +117,15 @@ impl Player<'_> {
             let blamed = writer.map(|op| schedule.op(op).at);
             let new = told.len() < HISTORIES && told.insert(blamed);
             let history = if new { self.history(mode, first + cell) } else { Vec::new() };
+            let layout = &self.states[mode].layout;
+            let trace =
+                |leaf| blame::trace(schedule, self.order, self.cells, layout, (leaf, first + cell));
             let finding = self.reporter.wrong_result(
                 rank,
                 &region,
                 (expected, cell % per_unit, per_unit),
                 (value, writer),
-                &history,
+                (&history, &|leaf| if new { trace(leaf) } else { Trace::default() }),
                 &self.values,
             );
             self.found(mode, finding);

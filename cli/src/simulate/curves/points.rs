@@ -6,6 +6,7 @@ use std::thread::{available_parallelism, scope};
 
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::simulate::Machine;
+use roundelay_core::told::told;
 
 use super::Curve;
 use super::levels::{Levels, Load};
@@ -109,10 +110,7 @@ fn run(
     nranks: u32,
 ) -> Outcome {
     let algorithm = &subject.algorithm;
-    let wrong = |findings: Vec<Finding>| {
-        let errors = findings.into_iter().map(|finding| algorithm.diagnostic(finding, nranks));
-        errors.collect::<Vec<_>>()
-    };
+    let wrong = |findings: Vec<Finding>| told(algorithm, findings, nranks);
     let (schedule, _, done) = simulated(algorithm, flags, machine, nranks, false).map_err(wrong)?;
     Ok(Point {
         nranks,

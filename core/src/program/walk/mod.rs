@@ -93,6 +93,8 @@ pub(super) fn only_call(
 struct Walk<'p> {
     program: &'p Program,
     vars: Vec<Value>,
+    /// The variables of the loops around the statement, from the outermost on.
+    loops: Vec<VarId>,
     local: RankId,
     /// How many ranks the whole run has.
     ranks: u32,
@@ -118,6 +120,7 @@ impl<'p> Walk<'p> {
         let mut walk = Self {
             program,
             vars: vec![Value::Unset; program.vars.len()],
+            loops: Vec::new(),
             local: b.local().0.map_err(|_| Stop)?,
             ranks: b.ranks_of_run(),
             at: 0,
@@ -456,7 +459,24 @@ impl<'p> Walk<'p> {
         span: Span,
         value: Result<T, Fault>,
     ) -> Result<T, Stop> {
-        value.map_err(|fault| self.fail(b, span, fault.finding(SpanId(self.at))))
+        value.map_err(|fault| {
+            let finding = fault.finding(SpanId(self.at));
+            let finding = match self.round() {
+                Some(round) => finding.note(round),
+                None => finding,
+            };
+            self.fail(b, span, finding)
+        })
+    }
+
+    /// The values of the variables of the loops around the statement.
+    fn round(&self) -> Option<String> {
+        let values = self.loops.iter().filter_map(|var| match self.vars[var.index()] {
+            Value::Int(value) => Some(format!("`{}` is {value}", self.program.var(*var).name)),
+            _ => None,
+        });
+        let values: Vec<_> = values.collect();
+        (!values.is_empty()).then(|| format!("where {}", values.join(" and ")))
     }
 
     fn fail(&self, b: &mut Builder<'_>, span: Span, mut finding: Finding) -> Stop {

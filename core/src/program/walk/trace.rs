@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::Walk;
 use super::values::Value;
 use crate::ids::RankId;
-use crate::program::ir::{Expr, Op, Stmt, VarId};
+use crate::program::ir::{Expr, Op, Stmt, StmtKind, VarId};
 use crate::schedule::builder::Builder;
 use crate::schedule::{Buffer, Region};
 
@@ -86,6 +86,11 @@ impl Trace {
 impl Walk<'_> {
     /// Goes into a loop's iteration.
     pub(super) fn enter(&mut self, number: i64, stmt: &Stmt) {
+        if let StmtKind::For(var, ..) | StmtKind::Each(var, ..) | StmtKind::Parallel(var, ..) =
+            stmt.kind
+        {
+            self.loops.push(var);
+        }
         if let Some(trace) = &mut self.trace {
             trace.way.push(number);
         }
@@ -141,6 +146,7 @@ impl Walk<'_> {
     }
 
     pub(super) fn leave(&mut self) {
+        self.loops.pop();
         if let Some(trace) = &mut self.trace {
             trace.way.pop();
         }

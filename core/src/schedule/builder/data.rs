@@ -2,7 +2,7 @@
 //! for every count.
 
 use super::{At, Builder, Stop};
-use crate::diagnostics::{Code, Finding};
+use crate::diagnostics::{self, Code, Finding, INPUT_KEPT};
 use crate::ids::{RankId, SpanId};
 use crate::rational::{Rat, lcm};
 use crate::schedule::area::Area;
@@ -125,8 +125,7 @@ impl Builder<'_> {
         }
         for (i, (rank, area)) in operands.iter().enumerate().skip(nsrcs) {
             if area.region.buffer == Buffer::Input {
-                let title = format!("the input of rank {rank} is written");
-                return Err(self.fail(Finding::new(Code::InputWritten, SpanId(at), title)));
+                return Err(self.input_written(at, *rank, area, (i, operands.len())));
             }
             if operands[own..i].iter().any(|(r, other)| r == rank && overlap(other, area)) {
                 return Err(self.overlapping(at, *rank, area));
@@ -138,6 +137,25 @@ impl Builder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// `index` is the number of the destination among the `of` operands of the op.
+    fn input_written(
+        &mut self,
+        at: At,
+        rank: RankId,
+        area: &Area,
+        (index, of): (usize, usize),
+    ) -> Stop {
+        let at = SpanId(at);
+        let region = self.tables.describe(rank, &area.region);
+        let title = format!("the input of rank {rank} is written");
+        let mut finding = Finding::new(Code::InputWritten, at, title)
+            .label("written here")
+            .note(INPUT_KEPT.0)
+            .help(INPUT_KEPT.1);
+        finding.operands.push(diagnostics::Operand { region, at, index, of, part: false });
+        self.fail(finding)
     }
 
     /// The shape of an op: that of its first operand which has one of its own, else that of what a

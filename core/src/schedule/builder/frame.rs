@@ -239,6 +239,7 @@ impl Builder<'_> {
         }
         finding.label = format!("{name} runs here");
         finding.others.clear();
+        finding.operands.clear();
         finding.exact = None;
         finding.at = SpanId(at);
         self.fail(finding)

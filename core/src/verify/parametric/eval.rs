@@ -245,14 +245,14 @@ impl Scope {
     fn count_in(&mut self, frame: Frame, span: Span) -> Answer<()> {
         if *self.frame.get_or_insert(frame) != frame {
             let what = "ranks and positions in a ring agree only if the ring is the natural order";
-            return Err(Outside::new(span, what));
+            return Err(Outside::of_rings(span, what));
         }
         if frame != Frame::Rank && self.collective != Collective::AllReduce {
             let what = format!(
                 "the blocks of {} belong to ranks, and not every ring has rank i at position i",
                 self.collective
             );
-            return Err(Outside::new(span, what));
+            return Err(Outside::of_rings(span, what));
         }
         Ok(())
     }

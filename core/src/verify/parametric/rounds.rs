@@ -13,11 +13,18 @@ pub struct Outside {
     pub at: Span,
     /// The reason, in words.
     pub what: String,
+    /// Whether it is one only because a ring may have any order.
+    pub ring: bool,
 }
 
 impl Outside {
     pub(super) fn new(at: Span, what: impl Into<String>) -> Self {
-        Self { at, what: what.into() }
+        Self { at, what: what.into(), ring: false }
+    }
+
+    /// Where a ring may have any order.
+    pub(super) fn of_rings(at: Span, what: impl Into<String>) -> Self {
+        Self { ring: true, ..Self::new(at, what) }
     }
 }
 

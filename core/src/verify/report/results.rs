@@ -5,7 +5,11 @@ use crate::collective::Expected;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::{Operand, Region};
+use crate::verify::blame::{Trace, Way};
 use crate::verify::values::{Double, Leaf, ValueId, Values};
+
+/// What is said of the last write of a wrong piece.
+const WRITTEN: &str = "last written here";
 
 impl Reporter<'_> {
     /// How a piece came to hold what it holds.
@@ -81,6 +85,23 @@ impl Reporter<'_> {
         finding.help("two ops bring the same contribution: keep one of the two")
     }
 
+    /// The ops that leave out the contribution of `rank`, and what to say there, the first to be blamed. Copies only hand
+    /// on what they find: a sum is to blame where it was made, and where there is no sum, it is where that contribution
+    /// was seen last.
+    fn left_out(rank: RankId, trace: Trace) -> Vec<(OpId, String)> {
+        let contribution = format!("rank {rank}'s contribution");
+        let Trace { way, added, made } = trace;
+        if let Some(made) = made {
+            return vec![(made, format!("this sum lacks {contribution}"))];
+        }
+        let added = added.map(|op| (op, format!("{contribution} was added here last")));
+        let seen = way.map(|way| match way {
+            Way::Ends(op) => (op, format!("{contribution} comes no farther than this")),
+            Way::Lost(op) => (op, format!("{contribution} is overwritten here")),
+        });
+        added.into_iter().chain(seen).collect()
+    }
+
     /// The operand by which an op writes that region.
     fn writes(&self, op: OpId, rank: RankId, region: &Region) -> Option<Operand> {
         let within = |dst: &&Operand| {
@@ -91,6 +112,37 @@ impl Reporter<'_> {
         self.schedule.dsts(self.schedule.op(op)).iter().find(within).copied()
     }
 
+    /// Of a piece that no op wrote, where what belongs there went another way.
+    fn not_written(
+        &self,
+        name: &str,
+        expected: Expected,
+        value: ValueId,
+        way: Option<Way>,
+    ) -> Finding {
+        let wants = match expected {
+            Expected::Reduced { .. } => "the reduction of all ranks".to_owned(),
+            Expected::Copied { rank, .. } => format!("rank {rank}'s input"),
+        };
+        // In place, what nobody wrote still holds the input.
+        let title = if value.is_value() {
+            format!("{name} still holds this rank's input, not {wants}")
+        } else {
+            format!("{name} is never written")
+        };
+        let finding = match way {
+            Some(Way::Ends(op)) => Finding::new(Code::WrongResult, self.at(op), title)
+                .label(format!("{wants} comes no farther than this"))
+                .note(self.place(op)),
+            _ => Finding::new(Code::WrongResult, SpanId(0), title).label("in this algorithm"),
+        };
+        let finding = finding.note(format!("at the end it must hold {wants}"));
+        if self.schedule.nranks > 1 {
+            return finding;
+        }
+        finding.help("with one rank the output is the input: `copy(local.input, local.output)`")
+    }
+
     /// `expected` comes with the cell within its unit and the number of cells of a unit.
     pub(in crate::verify) fn wrong_result(
         &self,
@@ -98,30 +150,18 @@ impl Reporter<'_> {
         region: &Region,
         (expected, cell, per_unit): (Expected, u32, u32),
         (value, writer): (ValueId, Option<OpId>),
-        history: &[(OpId, ValueId)],
+        (history, trace): (&[(OpId, ValueId)], &dyn Fn(Leaf) -> Trace),
         values: &Values,
     ) -> Finding {
         let name = self.region(rank, region);
         let Some(writer) = writer.filter(|_| value.is_value()) else {
-            let wants = match expected {
-                Expected::Reduced { .. } => "the reduction of all ranks".to_owned(),
-                Expected::Copied { rank, .. } => format!("rank {rank}'s input"),
+            let way = match expected {
+                Expected::Copied { rank: from, unit } if from != rank => {
+                    trace(Leaf { rank: from, cell: unit * per_unit + cell }).way
+                }
+                _ => None,
             };
-            // In place, what nobody wrote still holds the input.
-            let title = if value.is_value() {
-                format!("{name} still holds this rank's input, not {wants}")
-            } else {
-                format!("{name} is never written")
-            };
-            let mut finding = Finding::new(Code::WrongResult, SpanId(0), title)
-                .label("in this algorithm")
-                .note(format!("at the end it must hold {wants}"));
-            if self.schedule.nranks == 1 {
-                finding = finding.help(
-                    "with one rank the output is the input: `copy(local.input, local.output)`",
-                );
-            }
-            return finding;
+            return self.not_written(&name, expected, value, way);
         };
         let got = values.contributions(value);
         let (wanted, from) = match expected {
@@ -152,13 +192,22 @@ impl Reporter<'_> {
         }
         // A double count is to blame where it first happened, anything else where the cell was written last.
         let double = if twice.is_empty() { None } else { values.first_double(value) };
-        let blamed = double.map_or(writer, |double| double.op);
+        let absent = missing.first().filter(|_| twice.is_empty() && foreign.is_empty());
+        let mut told = match (double, absent) {
+            (Some(double), _) => vec![(double.op, "counted again here".to_owned())],
+            (None, Some(&rank)) => Self::left_out(rank, trace(Leaf { rank, cell: from })),
+            (None, None) => Vec::new(),
+        };
+        if double.is_none() {
+            told.push((writer, WRITTEN.to_owned()));
+        }
+        let (blamed, label) = told.remove(0);
         let mut finding = Finding::new(
             Code::WrongResult,
             self.at(blamed),
             format!("wrong result: {name} {}", what.join(", and ")),
         )
-        .label(if twice.is_empty() { "last written here" } else { "counted again here" })
+        .label(label)
         .note(self.place(blamed));
         if let Some(double) = double {
             finding = self.counted_twice(finding, double);
@@ -171,6 +220,12 @@ impl Reporter<'_> {
         }
         if blamed != writer {
             finding = finding.note(format!("written last at {}", self.place(writer)));
+        }
+        for (op, label) in told {
+            let at = self.at(op);
+            if at != finding.at && finding.others.iter().all(|(known, _)| *known != at) {
+                finding.others.push((at, label));
+            }
         }
         if history.is_empty() {
             return finding.note(format!("it holds: {}", Self::held(value, from, values)));

@@ -1,0 +1,113 @@
+//! Indexes that go around: where the number of this rank with something added or taken away is an index, the author may
+//! have left out the remainder, and here it is written for them.
+
+use std::collections::HashMap;
+
+use crate::check::hir::{self, Expr, ExprKind, StmtKind, Ty, VarId, walk};
+use crate::source::Span;
+use crate::syntax::Source;
+use crate::syntax::ast::BinOp;
+
+/// What the names of a page stand for.
+#[derive(Default)]
+struct Names<'a> {
+    /// `let` and `view`
+    lets: HashMap<VarId, &'a Expr>,
+    /// The number of slots of a `scratch`.
+    slots: HashMap<VarId, &'a Expr>,
+}
+
+/// What to write, by the place of the indexed expression as a fault names it.
+pub(super) fn around(algorithm: &hir::Algorithm, source: &Source) -> HashMap<Span, String> {
+    let mut names = Names::default();
+    walk(&algorithm.body, &mut |stmt| match &stmt.kind {
+        StmtKind::Let(var, value) => {
+            names.lets.insert(*var, value);
+        }
+        StmtKind::Scratch(var, Some(count), _) => {
+            names.slots.insert(*var, count);
+        }
+        _ => {}
+    });
+    let mut around = HashMap::new();
+    walk(&algorithm.body, &mut |stmt| {
+        for expr in stmt.exprs() {
+            expr.walk(&mut |part| {
+                let (base, index) = match &*part.kind {
+                    ExprKind::Piece(base, index)
+                    | ExprKind::Element(base, index)
+                    | ExprKind::RingSeat(base, index) => (Some(base), index),
+                    ExprKind::Block(_, index) => (None, index),
+                    _ => return,
+                };
+                let many = base.map_or_else(|| "nranks".into(), |base| names.many(base, source));
+                if let Some(text) = names.remainder(index, &many, algorithm, source) {
+                    let help = format!("if the index is to go around, write `{text}`");
+                    around.insert(part.span, help);
+                }
+            });
+        }
+    });
+    around
+}
+
+impl Names<'_> {
+    /// How many there are to choose from, as the author writes it.
+    fn many(&self, base: &Expr, source: &Source) -> String {
+        let counted = match &*base.kind {
+            ExprKind::Var(var) => match (self.slots.get(var), self.lets.get(var)) {
+                (Some(count), _) => Some(*count),
+                (None, Some(value)) if value.ty == Ty::Pieces => {
+                    return self.many(value, source);
+                }
+                _ => None,
+            },
+            ExprKind::On(_, pieces) => return self.many(pieces, source),
+            ExprKind::Split(_, many) if many.ty == Ty::Int => Some(many),
+            _ if base.ty == Ty::Ring => return "nranks".to_owned(),
+            _ => None,
+        };
+        match counted {
+            Some(count) => bracketed(count, source),
+            None => format!("len({})", source.written(base.span)),
+        }
+    }
+
+    /// The remainder of `index`, or of what the name that it is stands for; `None` where it is something else than
+    /// this rank's number with other numbers added or taken away.
+    fn remainder(
+        &self,
+        index: &Expr,
+        many: &str,
+        algorithm: &hir::Algorithm,
+        source: &Source,
+    ) -> Option<String> {
+        if let ExprKind::Var(var) = &*index.kind {
+            let value = self.lets.get(var).filter(|value| from_rank(value))?;
+            let name = &algorithm.vars[var.0 as usize].name;
+            return Some(format!("let {name} = {} % {many};", bracketed(value, source)));
+        }
+        from_rank(index).then(|| format!("{} % {many}", bracketed(index, source)))
+    }
+}
+
+/// As it is written, in brackets where it is an operator's.
+fn bracketed(expr: &Expr, source: &Source) -> String {
+    let text = source.written(expr.span);
+    match &*expr.kind {
+        ExprKind::Binary(..) | ExprKind::Unary(..) | ExprKind::If(..) => format!("({text})"),
+        _ => text,
+    }
+}
+
+/// Whether it is a sum or a difference, and this rank's number or its place in a ring is a part of that.
+fn from_rank(expr: &Expr) -> bool {
+    fn part(expr: &Expr) -> bool {
+        match &*expr.kind {
+            ExprKind::Rank | ExprKind::RingPosition(_) => true,
+            ExprKind::Binary(BinOp::Add | BinOp::Sub, left, right) => part(left) || part(right),
+            _ => false,
+        }
+    }
+    matches!(*expr.kind, ExprKind::Binary(BinOp::Add | BinOp::Sub, ..)) && part(expr)
+}

@@ -1,0 +1,46 @@
+//! What is said of an algorithm that cannot be laid out or proved: the findings at their places in the source, and what
+//! is known only when a program that is nearly the same is proved, too. So nothing is proposed here that was not tried.
+
+mod repairs;
+mod rings;
+
+use crate::diagnostics::{Code, Diagnostic, Finding};
+use crate::program::Configured;
+use crate::schedule::params::ParamValue;
+use crate::schedule::{Algorithm as _, Limits};
+use crate::verify;
+
+/// A program that is tried is smaller than this: a macro tries it at every keystroke in an editor.
+const TRIED: Limits = Limits { steps: 1 << 12, ops: 1 << 10 };
+
+/// The findings of `algorithm` at `nranks` ranks, the worst first, as its author is told of them.
+pub fn told(algorithm: &Configured, findings: Vec<Finding>, nranks: u32) -> Vec<Diagnostic> {
+    let place = |finding| algorithm.diagnostic(finding, nranks);
+    let mut all: Vec<Diagnostic> = findings.into_iter().map(place).collect();
+    let Some(first) = all.first_mut().filter(|first| of_proof(first.code)) else { return all };
+    if !rings::explain(first, algorithm, nranks) && first.code == Code::WrongResult {
+        repairs::propose(first, algorithm, nranks);
+    }
+    all
+}
+
+/// Whether a proof found it.
+fn of_proof(code: Code) -> bool {
+    code >= Code::Deadlock && code < Code::WrongBufferCount
+}
+
+/// Whether it can be laid out with little effort, and is proved then, whichever rank is the root; `None` where it cannot.
+fn proved(algorithm: &Configured, nranks: u32) -> Option<bool> {
+    let rooted = algorithm.collective().is_rooted();
+    for root in 0..if rooted { nranks } else { 1 } {
+        let mut one = algorithm.clone();
+        if rooted {
+            one.set("root", ParamValue::Int(root.into())).ok()?;
+        }
+        let schedule = one.schedule_within(nranks, TRIED).ok()?;
+        if verify::verify(&schedule).is_err() {
+            return Some(false);
+        }
+    }
+    Some(true)
+}

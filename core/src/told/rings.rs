@@ -1,0 +1,33 @@
+//! An algorithm that is right in the natural order of a ring, and wrong in another: it counts ranks where it means
+//! positions.
+
+use super::proved;
+use crate::diagnostics::Diagnostic;
+use crate::program::Configured;
+use crate::schedule::params::ParamTy;
+use crate::verify::parametric;
+
+/// Says so in `error`, if it is; whether it is.
+pub(super) fn explain(error: &mut Diagnostic, algorithm: &Configured, nranks: u32) -> bool {
+    let natural = algorithm.in_natural_order().and_then(|natural| proved(&natural, nranks));
+    if natural != Some(true) {
+        return false;
+    }
+    error.notes.push(
+        "the ring is not in natural order: the algorithm is proved where it is 0, 1, 2, …".into(),
+    );
+    // The proof for every rank count knows where ranks meet positions, in rings of any order.
+    let mut any = (**algorithm.program()).clone();
+    for param in any.params.iter_mut().filter(|param| param.ty == ParamTy::Ring) {
+        param.default = None;
+    }
+    if let Err(outside) = parametric::prove(&any)
+        && outside.ring
+    {
+        error.others.push((outside.at, outside.what));
+    }
+    let help = "where a place in the ring is meant, write `ring.position` and not `rank`; \
+                the rank at place i is `ring[i].rank`";
+    error.help = Some(help.to_owned());
+    true
+}

@@ -1,0 +1,90 @@
+//! Which op left a contribution out of a result: only a failed proof asks, so the moves are gone through once more, and
+//! nothing is looked at but who holds it, and where sums were made.
+
+use super::layout::{Cells, Layout};
+use super::order::Order;
+use super::values::Leaf;
+use crate::ids::OpId;
+use crate::schedule::{Buffer, OpKind, Operand, Schedule};
+
+/// Where the way of a contribution ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// This op is the last that brings it to where it was not.
+    Ends(OpId),
+    /// This op overwrites what holds it, and after that no output and no scratch does.
+    Lost(OpId),
+}
+
+/// What came of a contribution, and of the result that lacks it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Trace {
+    /// The way of the contribution; `None` where no op reads it.
+    pub(super) way: Option<Way>,
+    /// The op that made the last sum with the contribution.
+    pub(super) added: Option<OpId>,
+    /// The op that made the sum which the result holds, and which copies handed on; `None` where it is no sum.
+    pub(super) made: Option<OpId>,
+}
+
+/// The trace of `leaf`, and of what `cell` of the memory holds at the end.
+pub(super) fn trace(
+    schedule: &Schedule,
+    order: &Order,
+    cells: &Cells,
+    layout: &Layout,
+    (leaf, cell): (Leaf, u32),
+) -> Trace {
+    let own = layout.buffer(leaf.rank, Buffer::Input) + leaf.cell;
+    let output = layout.buffer(leaf.rank, Buffer::Output);
+    let units = schedule.units(Buffer::Output, leaf.rank).floor() as u32;
+    let in_output = (output..output + units * cells.per_unit).contains(&own);
+    let mut held = vec![false; layout.size as usize];
+    held[own as usize] = true;
+    let mut made = vec![None; layout.size as usize];
+    // Beside the input, which nothing overwrites but an output in its place.
+    let mut copies = usize::from(in_output);
+    let place = |o: &Operand| {
+        let (first, len) = cells.of(*o);
+        (layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
+    };
+    let (mut way, mut added) = (None, None);
+    for &at in order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move) {
+        let op = schedule.op(at);
+        let srcs: Vec<(u32, u32)> = schedule.srcs(op).iter().map(place).collect();
+        let results: Vec<(bool, Option<OpId>)> = (0..srcs[0].1)
+            .map(|i| {
+                let mut from = srcs.iter().map(|(first, _)| (first + i) as usize);
+                let copied =
+                    if srcs.len() == 1 { made[(srcs[0].0 + i) as usize] } else { Some(at) };
+                (from.any(|from| held[from]), copied)
+            })
+            .collect();
+        if srcs.len() > 1 && results.iter().any(|(brought, _)| *brought) {
+            added = Some(at);
+            // What came before went on in this sum.
+            way = None;
+        }
+        for (first, _) in schedule.dsts(op).iter().map(place) {
+            for (to, (brought, sum)) in (first as usize..).zip(&results) {
+                made[to] = *sum;
+                let there = &mut held[to];
+                match (*there, *brought) {
+                    (false, true) => {
+                        copies += 1;
+                        way = Some(Way::Ends(at));
+                    }
+                    (true, false) => {
+                        copies -= 1;
+                        if copies == 0 {
+                            way = Some(Way::Lost(at));
+                        }
+                    }
+                    _ => {}
+                }
+                *there = *brought;
+            }
+        }
+    }
+    Trace { way, added, made: made[cell as usize] }
+}
