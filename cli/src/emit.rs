@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use roundelay::{Algorithm as _, select};
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
-use roundelay_core::emit::rust::{Origin, expand};
+use roundelay_core::emit::rust::{Origin, each};
 use roundelay_core::emit::steps::steps;
 use roundelay_core::emit::straight::{Export, straight};
 use roundelay_core::ids::RankId;
@@ -156,8 +156,10 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 exact: false,
                 along: false,
             };
-            let file = syn::parse2(expand(&program, &origin)).expect("the expansion is Rust");
-            print(prettyplease::unparse(&file).trim_end());
+            for items in each(&program, &origin) {
+                let file = syn::parse2(items).expect("the expansion is Rust");
+                print(prettyplease::unparse(&file).trim_end());
+            }
         }
         Emit::Cuda | Emit::Ptx => {
             flags.kernel.check()?;

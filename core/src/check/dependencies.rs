@@ -220,6 +220,10 @@ fn beside(file: &str, path: &str) -> String {
 pub(super) fn in_order(file: &ast::File) -> Vec<usize> {
     let mut order = Vec::new();
     let mut seen = vec![false; file.algorithms.len()];
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    for (i, algorithm) in file.algorithms.iter().enumerate() {
+        by_name.entry(&algorithm.name.text).or_insert(i);
+    }
     // Not recursive: a chain of calls may be as long as the source.
     for start in 0..file.algorithms.len() {
         let mut walk = vec![(start, false)];
@@ -230,9 +234,8 @@ pub(super) fn in_order(file: &ast::File) -> Vec<usize> {
                 walk.push((i, true));
                 let mut names = Vec::new();
                 calls(&file.algorithms[i].body, &mut names);
-                let called =
-                    |name: &&str| file.algorithms.iter().position(|a| a.name.text == *name);
-                walk.extend(names.iter().filter_map(called).map(|j| (j, false)));
+                let called = names.iter().filter_map(|name| by_name.get(name));
+                walk.extend(called.map(|j| (*j, false)));
             }
         }
     }

@@ -16,6 +16,8 @@ mod stmts;
 pub mod topology;
 mod unused;
 
+use std::collections::HashMap;
+
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
@@ -49,11 +51,16 @@ pub fn check(
     let mut errors = Vec::new();
     let mut known = Known::new(file, dependencies, open, &mut errors);
     let mut checked: Vec<_> = file.algorithms.iter().map(|_| None).collect();
+    let mut firsts: HashMap<&str, Span> = HashMap::new();
+    for ast::Algorithm { name, .. } in &file.algorithms {
+        firsts.entry(&name.text).or_insert(name.span);
+    }
     for i in dependencies::in_order(file) {
         let (algorithm, mut found) = (&file.algorithms[i], Vec::new());
         let name = &algorithm.name;
-        if let Some(first) = file.algorithms[..i].iter().find(|a| a.name.text == name.text) {
-            found.push(already_declared(name, first.name.span));
+        let first = firsts[&*name.text];
+        if first != name.span {
+            found.push(already_declared(name, first));
         }
         let algorithm = Checker::new(frontend, &known, &mut found).algorithm(algorithm);
         known.checked(&algorithm, source, found.is_empty());
@@ -64,11 +71,10 @@ pub fn check(
         checked_source.algorithms.push(algorithm);
         errors.extend(found);
     }
-    for (i, item) in file.executors.iter().enumerate() {
-        let named = file.algorithms.iter().map(|a| &a.name);
-        let mut named = named.chain(file.executors[..i].iter().map(|e| &e.name));
-        if let Some(first) = named.find(|name| name.text == item.name.text) {
-            errors.push(already_declared(&item.name, first.span));
+    for item in &file.executors {
+        let first = *firsts.entry(&item.name.text).or_insert(item.name.span);
+        if first != item.name.span {
+            errors.push(already_declared(&item.name, first));
         }
         checked_source.executors.extend(executor::executor(item, &known, &mut errors));
     }

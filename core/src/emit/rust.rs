@@ -16,9 +16,16 @@ use crate::syntax::ast;
 
 /// The items that `checked` expands to.
 pub fn expand(checked: &CheckedSource, origin: &Origin<'_>) -> TokenStream {
+    each(checked, origin).collect()
+}
+
+/// The items of each algorithm and executor, in their order: what holds many is written one by one.
+pub fn each<'c>(
+    checked: &'c CheckedSource,
+    origin: &'c Origin<'_>,
+) -> impl Iterator<Item = TokenStream> + 'c {
     let algorithms = checked.algorithms.iter().map(|algorithm| item(algorithm, origin));
-    let executors = checked.executors.iter().map(|e| rust_executor::item(e, origin));
-    algorithms.chain(executors).collect()
+    algorithms.chain(checked.executors.iter().map(|e| rust_executor::item(e, origin)))
 }
 
 /// Items of the same names and signatures for a source that does not check, so that the rest of the
