@@ -22,16 +22,16 @@
 const LONGEST: usize = 256;
 
 /// The values at one place of a statement, by iteration and member: of loops in one another the outermost runs slowest.
-pub(super) type Column = Vec<Vec<Vec<u64>>>;
+pub(super) type Column<V> = Vec<Vec<V>>;
 
 /// A statement, or a loop of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node<K> {
-    Once { key: K, columns: Vec<Column> },
-    Loop { times: usize, body: Vec<Node<K>> },
+pub(super) enum Node<K, V> {
+    Once { key: K, columns: Vec<Column<V>> },
+    Loop { times: usize, body: Vec<Node<K, V>> },
 }
 
-impl<K: PartialEq> Node<K> {
+impl<K: PartialEq, V> Node<K, V> {
     /// Whether the two can be iterations of one node: keys and numbers of iterations are equal, and values may differ.
     fn alike(&self, other: &Self) -> bool {
         match (self, other) {
@@ -78,7 +78,7 @@ pub(super) fn index(loops: &[usize]) -> String {
 }
 
 /// Puts what repeats among the nodes into loops, the innermost first.
-pub(super) fn found<K: PartialEq>(mut nodes: Vec<Node<K>>) -> Vec<Node<K>> {
+pub(super) fn found<K: PartialEq, V>(mut nodes: Vec<Node<K, V>>) -> Vec<Node<K, V>> {
     loop {
         let before = nodes.len();
         nodes = once(nodes);
@@ -89,7 +89,7 @@ pub(super) fn found<K: PartialEq>(mut nodes: Vec<Node<K>>) -> Vec<Node<K>> {
 }
 
 /// One pass from the front to the back.
-fn once<K: PartialEq>(nodes: Vec<Node<K>>) -> Vec<Node<K>> {
+fn once<K: PartialEq, V>(nodes: Vec<Node<K, V>>) -> Vec<Node<K, V>> {
     let mut result = Vec::new();
     let mut rest = std::collections::VecDeque::from(nodes);
     while !rest.is_empty() {
@@ -110,7 +110,7 @@ fn once<K: PartialEq>(nodes: Vec<Node<K>>) -> Vec<Node<K>> {
 }
 
 /// The shortest body that the nodes begin with at least twice, where a loop is shorter than its iterations.
-fn repeated<K: PartialEq>(nodes: &[Node<K>]) -> Option<(usize, usize)> {
+fn repeated<K: PartialEq, V>(nodes: &[Node<K, V>]) -> Option<(usize, usize)> {
     (1..=LONGEST.min(nodes.len() / 2)).find_map(|len| {
         let same = |times: &usize| {
             let (first, later) = (&nodes[..len], &nodes[times * len..(times + 1) * len]);
@@ -125,15 +125,15 @@ fn repeated<K: PartialEq>(nodes: &[Node<K>]) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    fn nodes(text: &str) -> Vec<Node<char>> {
-        let node = |(at, key)| Node::Once { key, columns: vec![vec![vec![vec![at as u64]]]] };
+    fn nodes(text: &str) -> Vec<Node<char, usize>> {
+        let node = |(at, key)| Node::Once { key, columns: vec![vec![vec![at]]] };
         text.chars().enumerate().map(node).collect()
     }
 
-    fn show(nodes: &[Node<char>]) -> String {
-        let one = |node: &Node<char>| match node {
+    fn show(nodes: &[Node<char, usize>]) -> String {
+        let one = |node: &Node<char, usize>| match node {
             Node::Once { key, columns } => {
-                let values: Vec<_> = columns[0].iter().map(|by| by[0][0].to_string()).collect();
+                let values: Vec<_> = columns[0].iter().map(|by| by[0].to_string()).collect();
                 format!("{key}{}", values.join("."))
             }
             Node::Loop { times, body } => format!("{times}({})", show(body)),

@@ -130,7 +130,7 @@ impl<'a> Writer<'a> {
         let mut by_rank: Vec<_> = all.into_iter().map(Vec::into_iter).collect();
         let mut nodes = Vec::new();
         while let Some((key, values)) = by_rank[0].next() {
-            let mut columns: Vec<Column> =
+            let mut columns: Vec<Column<Vec<u64>>> =
                 values.into_iter().map(|value| vec![vec![value]]).collect();
             for other in &mut by_rank[1..] {
                 let (_, values) = other.next().expect("it has the same statements");
@@ -157,7 +157,7 @@ impl<'a> Writer<'a> {
     /// `loops` are the times of the loops around.
     fn nodes(
         &mut self,
-        nodes: &[Node<Key>],
+        nodes: &[Node<Key, Vec<u64>>],
         ranks: &[RankId],
         loops: &mut Vec<usize>,
         text: &mut String,
@@ -204,7 +204,7 @@ impl<'a> Writer<'a> {
     fn statement(
         &mut self,
         key: &Key,
-        columns: &[Column],
+        columns: &[Column<Vec<u64>>],
         ranks: &[RankId],
         loops: &[usize],
     ) -> String {
@@ -239,7 +239,7 @@ impl<'a> Writer<'a> {
     }
 
     /// An expression for the values of one place: what does not depend on the rank or the round has no index for it.
-    fn value(&mut self, column: &Column, ranks: &[RankId], loops: &[usize]) -> String {
+    fn value(&mut self, column: &Column<Vec<u64>>, ranks: &[RankId], loops: &[usize]) -> String {
         let by_round = column.iter().any(|members| *members != column[0]);
         let by_rank = column.iter().any(|members| members.iter().any(|v| *v != members[0]));
         let piece = column[0][0].len() > 1;

@@ -77,9 +77,8 @@ impl Numbers<'_> {
         };
         let by_loop = self.by_loop();
         let start = first - by_rank * i64::from(self.ranks[0]);
-        let fits = self.holds(|at, rank, value| {
-            value == start + by_rank * rank + dot(&by_loop, self.counters(at))
-        });
+        let fits = self
+            .holds_beside(&by_loop, |loops, rank, value| value == start + by_rank * rank + loops);
         fits.then(|| terms(start, by_rank, &by_loop))
     }
 
@@ -91,11 +90,21 @@ impl Numbers<'_> {
         self.strides().into_iter().zip(self.loops).map(step).collect()
     }
 
+    /// Whether a rule holds for all values, from iteration, rank and value.
     fn holds(&self, rule: impl Fn(usize, i64, i64) -> bool) -> bool {
-        self.map(|at, rank, value| i64::from(rule(at, rank, value)))
-            .iter()
-            .flatten()
-            .all(|v| *v == 1)
+        self.values.iter().enumerate().all(|(at, row)| {
+            let mut of_row = self.ranks.iter().zip(row);
+            of_row.all(|(rank, value)| rule(at, i64::from(*rank), *value))
+        })
+    }
+
+    /// Whether a rule holds for all values, from what the iterations of the loops add, rank and value.
+    fn holds_beside(&self, by_loop: &[i64], rule: impl Fn(i64, i64, i64) -> bool) -> bool {
+        self.values.iter().enumerate().all(|(at, row)| {
+            let loops = dot(by_loop, self.counters(at));
+            let mut of_row = self.ranks.iter().zip(row);
+            of_row.all(|(rank, value)| rule(loops, i64::from(*rank), *value))
+        })
     }
 
     /// A sum modulo the number of ranks or another period.
@@ -108,12 +117,19 @@ impl Numbers<'_> {
         periods.filter(|period| most < *period).find_map(|period| {
             let by_loop: Vec<_> =
                 self.by_loop().iter().map(|step| nearest_zero(*step, period)).collect();
-            let by_ranks = if self.ranks.len() == 1 { 0..1 } else { 0..period };
+            let by_ranks = match *self.ranks {
+                [_] => 0..1,
+                // The first two tell it.
+                [a, b, ..] if b == a + 1 => {
+                    let step = (self.values[0][1] - self.values[0][0]).rem_euclid(period);
+                    step..step + 1
+                }
+                _ => 0..period,
+            };
             by_ranks.map(|by_rank| nearest_zero(by_rank, period)).find_map(|by_rank| {
                 let start = self.values[0][0] - by_rank * i64::from(self.ranks[0]);
-                let fits = self.holds(|at, rank, value| {
-                    let sum = start + by_rank * rank + dot(&by_loop, self.counters(at));
-                    value == sum.rem_euclid(period)
+                let fits = self.holds_beside(&by_loop, |loops, rank, value| {
+                    value == (start + by_rank * rank + loops).rem_euclid(period)
                 });
                 fits.then(|| {
                     // In C the remainder of what is negative is negative.
@@ -277,6 +293,17 @@ mod tests {
         let last = |i, _| i64::from(i == 0) + i64::from(i == 79);
         assert_eq!(found(4, &[80], last), None);
         assert_eq!(found(5, &[], |_, r| [3, 1, 4, 1, 5][r as usize]), None);
+    }
+
+    /// Of many ranks and rounds too: as many steps from rank to rank, each tried on all values, would take hours.
+    #[test]
+    fn what_is_no_expression_is_soon_known() {
+        let n = 20_000;
+        assert_eq!(found(n, &[20], |i, r| (r * r + i) % i64::from(n)), None);
+        let last = i64::from(n) - 1;
+        let sum = found(n, &[20], |i, r| (r * 7 + 3 * i) % i64::from(n));
+        assert_eq!(sum.as_deref(), Some("(7 * rank + 3 * i) % RANKS"));
+        assert_eq!(found(n, &[20], |i, r| if r == last { 0 } else { (r + i) % last }), None);
     }
 
     /// What C makes of a text is what it stands for: `%` of what is not negative.

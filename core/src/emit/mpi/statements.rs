@@ -224,7 +224,7 @@ pub(super) fn piece(end: Rat, pieces: u64) -> u64 {
 /// Ranks whose statements have the same keys, with the loops that are found in them.
 pub(super) struct Shape {
     pub(super) ranks: Vec<u32>,
-    pub(super) nodes: Vec<Node<Key>>,
+    pub(super) nodes: Vec<Node<Key, u64>>,
 }
 
 /// All ranks in shapes, in the order of their first ranks.
@@ -244,11 +244,8 @@ pub(super) fn shapes(of: Vec<Vec<Statement>>) -> Vec<Shape> {
     }
     let shape = |(ranks, all): (Vec<u32>, Vec<Vec<Statement>>)| {
         let node = |(at, statement): (usize, &Statement)| {
-            // By iteration, rank, and the one number of each.
-            let column = |nth: usize| {
-                let of = |own: &Vec<Statement>| vec![own[at].numbers[nth]];
-                vec![all.iter().map(of).collect()]
-            };
+            // By iteration and rank.
+            let column = |nth: usize| vec![all.iter().map(|own| own[at].numbers[nth]).collect()];
             let columns = (0..statement.numbers.len()).map(column).collect();
             Node::Once { key: statement.key.clone(), columns }
         };

@@ -126,9 +126,9 @@ impl<'a> Writer<'a> {
     }
 
     /// The one peer that is sent to, and the one that is received from, if there is one and it is not a number.
-    fn peers(&self, nodes: &[Node<Key>], place: &Place<'_>) -> Vec<(String, &'static str)> {
+    fn peers(&self, nodes: &[Node<Key, u64>], place: &Place<'_>) -> Vec<(String, &'static str)> {
         let mut found = [Vec::new(), Vec::new()];
-        let mut open: Vec<(&Node<Key>, Vec<usize>)> =
+        let mut open: Vec<(&Node<Key, u64>, Vec<usize>)> =
             nodes.iter().map(|node| (node, Vec::new())).collect();
         while let Some((node, loops)) = open.pop() {
             match node {
@@ -158,8 +158,8 @@ impl<'a> Writer<'a> {
         [same(&found[0], "to"), same(&found[1], "from")].into_iter().flatten().collect()
     }
 
-    fn numbers<'b>(&self, column: &Column, place: &'b Place<'_>) -> Numbers<'b> {
-        let row = |members: &Vec<Vec<u64>>| members.iter().map(|value| value[0] as i64).collect();
+    fn numbers<'b>(&self, column: &Column<u64>, place: &'b Place<'_>) -> Numbers<'b> {
+        let row = |members: &Vec<u64>| members.iter().map(|value| *value as i64).collect();
         Numbers {
             values: column.iter().map(row).collect(),
             ranks: place.ranks,
@@ -168,7 +168,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn nodes(&mut self, nodes: &[Node<Key>], place: &mut Place<'_>, text: &mut String) {
+    fn nodes(&mut self, nodes: &[Node<Key, u64>], place: &mut Place<'_>, text: &mut String) {
         let indent = "    ".repeat(place.loops.len() + 1);
         let mut line = None;
         for node in nodes {
@@ -205,7 +205,7 @@ impl<'a> Writer<'a> {
     fn statement(
         &mut self,
         key: &Key,
-        columns: &[Column],
+        columns: &[Column<u64>],
         place: &Place<'_>,
         indent: &str,
         text: &mut String,
@@ -292,7 +292,7 @@ impl<'a> Writer<'a> {
         let _ = writeln!(text, "{line}");
     }
 
-    fn region(&mut self, buffer: Buffer, columns: &[Column], place: &Place<'_>) -> String {
+    fn region(&mut self, buffer: Buffer, columns: &[Column<u64>], place: &Place<'_>) -> String {
         match (buffer, columns) {
             (Buffer::Scratch(id), [slot, base, lo, len]) => {
                 let name = format!("r->{}", self.scratch[id.index()]);
@@ -315,7 +315,7 @@ impl<'a> Writer<'a> {
     }
 
     /// An expression for a number, or the name of a table that has it.
-    fn value(&mut self, role: Role, column: &Column, place: &Place<'_>) -> String {
+    fn value(&mut self, role: Role, column: &Column<u64>, place: &Place<'_>) -> String {
         let numbers = self.numbers(column, place);
         if let Some(text) = numbers.expression() {
             return text;
@@ -428,12 +428,12 @@ mod tests {
     fn only_what_is_one_peer_throughout_has_a_name() {
         let send = |peer: u64| Node::Once {
             key: Key { line: 0, what: What::Send(Buffer::Input) },
-            columns: [0, peer, 0, 0, 1].map(|v| vec![vec![vec![v]; 4]; 1]).to_vec(),
+            columns: [0, peer, 0, 0, 1].map(|v| vec![vec![v; 4]; 1]).to_vec(),
         };
         let peers = |values: [u64; 4], rounds: [u64; 2]| {
             let mut node = send(0);
             if let Node::Once { columns, .. } = &mut node {
-                let row = |round: u64| values.map(|value| vec![(value + round) % 4]).to_vec();
+                let row = |round: u64| values.map(|value| (value + round) % 4).to_vec();
                 columns[1] = rounds.map(row).to_vec();
             }
             let body = vec![node.clone()];
