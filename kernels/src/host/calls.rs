@@ -21,7 +21,7 @@ use std::time::Duration;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::RANK_LIMIT;
 
-use super::bell::Bell;
+use super::bell::{Awaited, Bell};
 use super::error::{Differ, Error, Missing};
 use super::needs::Needs;
 use super::options::Options;
@@ -46,6 +46,8 @@ pub struct Calls {
     pub(super) deadline: Duration,
     /// Whether each rank's thread has a core for itself.
     spins: bool,
+    /// From a rank to the next that it looks at: that comes to all, with none of their numbers in order.
+    stride: usize,
 }
 
 impl std::fmt::Debug for Calls {
@@ -101,6 +103,19 @@ fn slot(number: u64) -> usize {
     number as usize % WINDOW
 }
 
+/// A number without a common factor with `n`, as near above the golden part of it as there is: multiples of it fall far
+/// from each other.
+fn stride(n: usize) -> usize {
+    let common = |mut a: usize, mut b: usize| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let golden = n * 618 / 1000;
+    (golden.max(1)..).find(|stride| common(*stride, n) == 1).unwrap_or(1)
+}
+
 impl Calls {
     /// The calls of `nranks` ranks, whose waits end with the deadline of `options`.
     ///
@@ -135,6 +150,7 @@ impl Calls {
             record: Mutex::new(Record::default()),
             deadline: options.deadline,
             spins: nranks <= cores,
+            stride: stride(nranks as usize),
         }))
     }
 
@@ -175,10 +191,11 @@ impl Calls {
         &self.ranks[rank.index()]
     }
 
-    /// All others, the nearest after `rank` first, so that nobody is everybody's first.
+    /// All others, so that nobody is everybody's first. Ranks often come in the order of their numbers: whoever waited for
+    /// them in this order would be woken by each.
     fn others(&self, rank: RankId) -> impl Iterator<Item = RankId> + '_ {
         let n = self.ranks.len();
-        (1..n).map(move |d| RankId(((rank.index() + d) % n) as u32))
+        (1..n).map(move |d| RankId(((rank.index() + d * self.stride) % n) as u32))
     }
 
     /// Makes the rank's next call, of that shape, as soon as all that it `needs` have made the same; `place` says
@@ -251,7 +268,7 @@ impl Calls {
         let failed = || self.end.0.failed.load(Ordering::Relaxed);
         // Whoever is in a call is done with the one before.
         let ready = || failed() || slowest() + window > number;
-        let met = ready() || self.listen(rank, ready);
+        let met = ready() || self.listen_for(rank, Awaited::Any, ready);
         if failed() {
             return Err(self.abandoned(rank));
         }
@@ -272,7 +289,7 @@ impl Calls {
         // Against the fences of those who sleep, and of those who end this call.
         fence(Ordering::SeqCst);
         for other in self.others(rank) {
-            self.wake(other);
+            self.seat(other).bell.0.called(rank);
         }
     }
 
@@ -289,7 +306,8 @@ impl Calls {
                 }
                 None => {}
             }
-            let met = self.listen(rank, || theirs().is_some() || self.ends(number));
+            let ready = || theirs().is_some() || self.ends(number);
+            let met = self.listen_for(rank, Awaited::One(other), ready);
             self.goes_on(rank, number)?;
             if !met && theirs().is_none() {
                 return Err(self.give_up(rank, || self.missing(rank, number)));
@@ -297,9 +315,14 @@ impl Calls {
         }
     }
 
-    /// Waits for `ready`, which other ranks bring about, until the deadline; whether it came.
+    /// Waits for `ready`, which other ranks bring about in this call, until the deadline; whether it came.
     pub(super) fn listen(&self, rank: RankId, ready: impl Fn() -> bool) -> bool {
-        self.seat(rank).bell.0.wait(ready, self.spins, self.deadline)
+        self.listen_for(rank, Awaited::Nobody, ready)
+    }
+
+    /// The same where the calls of other ranks may bring it about.
+    fn listen_for(&self, rank: RankId, awaited: Awaited, ready: impl Fn() -> bool) -> bool {
+        self.seat(rank).bell.0.wait(ready, awaited, self.spins, self.deadline)
     }
 
     /// After something changed that this rank may wait for, and a fence.

@@ -11,7 +11,7 @@ use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use super::bell::Bell;
+use super::bell::{Awaited, Bell};
 use super::crew::Crew;
 use super::idle::{Idle, Slept};
 use super::ready::Ready;
@@ -325,7 +325,10 @@ impl Listener {
     /// As they wait; then what was written before the posts is there.
     fn wait(&self, channel: usize, posts: u32) {
         let ready = || self.posted[channel].load(Ordering::Acquire) >= posts;
-        assert!(self.bell.wait(ready, true, Duration::MAX), "loom's clocks stand still");
+        assert!(
+            self.bell.wait(ready, Awaited::Nobody, true, Duration::MAX),
+            "loom's clocks stand still"
+        );
         assert_eq!(self.data[channel].get(), posts);
     }
 }

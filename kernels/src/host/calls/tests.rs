@@ -32,6 +32,31 @@ fn numbers_that_no_longer_fit_a_word() {
     assert!(matches!(error, Error::CallsDiffer(_)), "{error}");
 }
 
+/// Ranks that come in the order of their numbers, from the first or from the last: the times that one which waits for all
+/// falls asleep, at most.
+#[test]
+fn whoever_waits_for_all_is_woken_a_few_times() {
+    for n in [2, 3, 64, 1000, 1024, 4099] {
+        let calls = Calls::new(n, Options::new()).expect("ranks");
+        for rank in [0, 1, n / 2, n - 1].map(RankId) {
+            let others: Vec<u32> = calls.others(rank).map(|other| other.0).collect();
+            let mut sorted = others.clone();
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq((0..n).filter(|other| *other != rank.0)), "{n}");
+            for last in [0, n - 1] {
+                let (mut slept, mut come) = (0, None);
+                for other in &others {
+                    let at = other.abs_diff(last);
+                    if come.is_none_or(|come| at > come) {
+                        (slept, come) = (slept + 1, Some(at));
+                    }
+                }
+                assert!(slept <= 20, "{slept} of {n}");
+            }
+        }
+    }
+}
+
 #[test]
 fn each_rank_is_told_once_and_then_calls_are_as_good_as_ever() {
     let calls = Calls::new(2, Options::new()).expect("two ranks");
