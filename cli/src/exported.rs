@@ -4,11 +4,10 @@ use clap::Args;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::emit::cuda;
 use roundelay_core::exchange::msccl::{self, Exported, Options};
-use roundelay_core::messages::TwoSided;
 use roundelay_core::program::Configured;
-use roundelay_core::prove_source;
 
 use crate::kernel::Protocol;
+use crate::messages;
 use crate::msccl::Runtime;
 use crate::report::Failure;
 use crate::values::whole;
@@ -56,8 +55,8 @@ pub(crate) fn program(
     nranks: u32,
     options: Options,
 ) -> Result<Exported, Vec<Diagnostic>> {
-    let proved = prove_source(algorithm, nranks)?;
-    let exported = TwoSided::of(&proved).and_then(|form| msccl::export(&form, options));
-    let place = |finding| algorithm.diagnostic(finding, nranks);
-    exported.map_err(|all| all.into_iter().map(place).collect())
+    let place = |all| messages::place(algorithm, nranks, all);
+    msccl::fits(algorithm, nranks, options).map_err(place)?;
+    let (_, form) = messages::form(algorithm, nranks)?;
+    msccl::export(&form, options).map_err(place)
 }

@@ -10,7 +10,6 @@ use roundelay_core::emit::mpi::{self, Export};
 use roundelay_core::ids::SpanId;
 use roundelay_core::messages::TwoSided;
 use roundelay_core::program::Configured;
-use roundelay_core::prove_source;
 use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
@@ -108,15 +107,23 @@ impl GoalFlags {
     }
 }
 
-fn place(algorithm: &Configured, nranks: u32, all: Vec<Finding>) -> Vec<Diagnostic> {
+/// What was found in a schedule, at its places in the source.
+pub(crate) fn place(algorithm: &Configured, nranks: u32, all: Vec<Finding>) -> Vec<Diagnostic> {
     all.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect()
 }
 
-fn form(algorithm: &Configured, nranks: u32) -> Result<(Proved, TwoSided), Vec<Diagnostic>> {
-    let proved = prove_source(algorithm, nranks)?;
-    let form = TwoSided::new(&proved);
-    let form = form.map_err(|all| place(algorithm, nranks, all))?;
-    Ok((proved, form))
+/// The proof of an algorithm, and what it is as sends and receives; where that is more than can be written, this is
+/// known before anything is proved.
+pub(crate) fn form(
+    algorithm: &Configured,
+    nranks: u32,
+) -> Result<(Proved, TwoSided), Vec<Diagnostic>> {
+    let made = || {
+        let proved = Proved::new(TwoSided::author(algorithm, nranks)?)?;
+        let form = TwoSided::new(&proved)?;
+        Ok((proved, form))
+    };
+    made().map_err(|all| place(algorithm, nranks, all))
 }
 
 /// What a user types to get the same again.

@@ -2,14 +2,15 @@
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Diagnostic;
-use roundelay_core::exchange::mscclpp::export;
 pub(crate) use roundelay_core::exchange::mscclpp::read;
 use roundelay_core::exchange::mscclpp::{Program, Verdict};
+use roundelay_core::exchange::mscclpp::{export, fits};
 use roundelay_core::exchange::{Checked, Mode};
 use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use serde::Serialize;
 
+use crate::messages;
 use crate::topo::count;
 
 /// A plan, for other programs.
@@ -140,7 +141,7 @@ pub(crate) fn plan(
     nranks: u32,
     in_place: bool,
 ) -> Result<String, Vec<Diagnostic>> {
-    let proved = prove_source(algorithm, nranks)?;
-    let place = |all: Vec<_>| all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect();
-    export(&proved, in_place).map_err(place)
+    let place = |all| messages::place(algorithm, nranks, all);
+    fits(algorithm, nranks).map_err(place)?;
+    export(&prove_source(algorithm, nranks)?, in_place).map_err(place)
 }

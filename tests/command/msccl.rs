@@ -194,6 +194,15 @@ fn an_algorithm_is_written_as_a_program() {
     };
     refused(&["msccl", "RingBroadcast"], 1, "E0704", "Broadcast has a root");
     refused(&["msccl", "RingAllReduce", "-n", "40"], 1, "E0704", "80 steps of a block");
+    // Of many ranks the first tells it: nothing is laid out.
+    refused(
+        &["msccl", "RingAllReduce", "-n", "65000"],
+        1,
+        "E0704",
+        "129998 steps of a block or more",
+    );
+    refused(&["msccl", "MeshAllReduce", "-n", "999"], 1, "E0704", "998 thread blocks of a rank or");
+    refused(&["msccl", "RingBroadcast", "-n", "999"], 1, "E0704", "Broadcast has a root");
     refused(&["msccl", "RingAllReduce", "-n", "2,4"], 2, "E0501", "2 rank counts");
     refused(
         &["msccl", "RingAllReduce", "--protocol", "direct"],

@@ -74,6 +74,9 @@ fn an_algorithm_becomes_a_plan() {
     }
     let call = roundelay(&["emit", "mscclpp", "RingBroadcast", "-n", "4"]).refused(1, "E0704");
     assert!(call.err.contains("no plan is for Broadcast"), "{}", call.err);
+    // Of many ranks the first tells it: nothing is proved.
+    let call = roundelay(&["emit", "mscclpp", "RingAllReduce", "-n", "1000"]).refused(1, "E0704");
+    assert!(call.err.contains("267 blocks of a rank, and 108 run at once"), "{}", call.err);
     roundelay(&["emit", "mscclpp", "RingAllReduce", "-n", "2,4"]).refused(2, "E0501");
     roundelay(&["emit", "steps", "RingAllReduce", "--in-place"]).refused(2, "E0501");
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
 use crate::optimize::join;
-use crate::schedule::Schedule;
+use crate::schedule::{Algorithm, Limits, OpKind, Schedule, one_rank};
 use crate::stages::stage;
 use crate::verify::layout::Mode;
 use crate::verify::{Proof, Proved, in_order, too_fine};
@@ -30,6 +30,10 @@ use windows::Windows;
 
 /// The most messages and moves of a schedule in this form.
 const LIMIT: usize = 1 << 28;
+
+/// The most work that the schedule of an author may be who wants to see its messages: each op becomes several, which are
+/// all proved, and lines of text.
+const WRITTEN: Limits = Limits { ops: 1 << 24, ..Limits::FULL };
 
 /// A schedule in two-sided form.
 #[derive(Clone, Debug)]
@@ -92,6 +96,40 @@ impl TwoSided {
     /// fault of this module.
     pub fn new(author: &Proved) -> Result<Self, Vec<Finding>> {
         Self::new_with(author, LIMIT, |_, _| ())
+    }
+
+    /// The schedule of an algorithm whose messages are to be written. Of more than can be written in seconds it is refused
+    /// before anything is proved.
+    ///
+    /// # Errors
+    /// E0426 where it has too many ops; else those of [`Algorithm::schedule`].
+    pub fn author<A: Algorithm + ?Sized>(
+        algorithm: &A,
+        nranks: u32,
+    ) -> Result<Schedule, Vec<Finding>> {
+        Self::author_within(algorithm, nranks, WRITTEN)
+    }
+
+    /// [`Self::author`] within other limits, for tests.
+    #[doc(hidden)]
+    pub fn author_within<A: Algorithm + ?Sized>(
+        algorithm: &A,
+        nranks: u32,
+        limits: Limits,
+    ) -> Result<Schedule, Vec<Finding>> {
+        let too_many = limits.too_many_ops();
+        algorithm.schedule_within(nranks, limits).map_err(|all| {
+            let Some(first) = all.iter().find(|found| found.title == too_many) else { return all };
+            let title = format!("{too_many}, which are not written as sends and receives");
+            let finding = Finding::new(Code::NoTwoSidedForm, first.at, title)
+                .help("use fewer ranks, or fewer and larger pieces");
+            let own = one_rank(algorithm, nranks, RankId(0)).map_or(0, |own| {
+                let ops = own.streams.iter().map(|s| &own.ops[s.first.index()..][..s.len as usize]);
+                ops.flatten().filter(|op| op.kind == OpKind::Move && own.crosses(op)).count()
+            });
+            let what = format!("rank 0 alone has {own} moves between ranks, of {nranks} ranks");
+            vec![finding.note(what)]
+        })
     }
 
     /// The form of an author's schedule, made once: it is kept beside the schedule, and all clones share it.

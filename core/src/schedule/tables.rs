@@ -73,6 +73,11 @@ impl Limits {
     pub const FULL: Self = Self { steps: 1 << 26, ops: 1 << 26 };
     /// For a macro, which runs unoptimized and at every keystroke in an editor.
     pub const EXPANSION: Self = Self { steps: 1 << 12, ops: 1 << 14 };
+
+    /// What is said of a schedule with more ops.
+    pub(crate) fn too_many_ops(self) -> String {
+        format!("the schedule has more than {} ops", self.ops)
+    }
 }
 
 impl Tables {

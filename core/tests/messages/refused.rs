@@ -1,11 +1,12 @@
 //! What has no two-sided form is refused at the move that has none.
 
 use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::ids::SpanId;
 use roundelay_core::messages::TwoSided;
-use roundelay_core::schedule::text;
+use roundelay_core::schedule::{Algorithm as _, Limits, text};
 use roundelay_core::verify::Proved;
 
-use super::of_library;
+use super::{library, of_library};
 
 fn parsed(schedule: &str) -> Result<Proved, Vec<Finding>> {
     Proved::new(text::parse(schedule).unwrap_or_else(|error| panic!("{error}\n{schedule}")))
@@ -57,6 +58,24 @@ fn more_than_there_may_be() {
         format!("in two-sided form there would be more than {} messages and moves", acts - 1);
     assert_eq!(found[0].title, title);
     assert_ne!(author.schedule().location(found[0].at).line, 0, "{found:#?}");
+}
+
+/// What is too large to be written is refused before it is proved, with what the first rank does.
+#[test]
+fn more_than_is_written() {
+    let ring = library().into_iter().find(|algorithm| algorithm.name() == "RingAllReduce");
+    let ring = ring.expect("it is of the library");
+    let ops = ring.schedule(4).expect("it can be laid out").ops.len() as u64;
+    let within = |ops| TwoSided::author_within(&ring, 4, Limits { ops, ..Limits::FULL });
+    assert!(within(ops).is_ok());
+    let found = within(ops - 1).expect_err("one too many");
+    assert_eq!((found.len(), found[0].code), (1, Code::NoTwoSidedForm));
+    assert_eq!(found[0].notes, ["rank 0 alone has 6 moves between ranks, of 4 ranks"]);
+    assert_ne!(found[0].at, SpanId::default());
+    // Other limits are told as they are.
+    let steps = Limits { steps: 1, ..Limits::FULL };
+    let found = TwoSided::author_within(&ring, 4, steps).expect_err("it has loops");
+    assert_eq!(found[0].code, Code::StepLimit);
 }
 
 /// A move of a rank that has no part in it has no proof either.

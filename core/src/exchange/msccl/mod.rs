@@ -28,7 +28,7 @@ use crate::ids::SpanId;
 use crate::stages::stage;
 use crate::syntax::Source;
 pub use bytes::{Connections, Safe};
-pub use export::{Exported, Options, export};
+pub use export::{Exported, Options, export, fits};
 pub use program::{Await, Block, Gpu, Header, Kind, Operation, StepName};
 pub use runtime::{Protocol, Runtime};
 pub use verdict::Verdict;

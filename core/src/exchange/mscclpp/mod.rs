@@ -23,7 +23,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
 use crate::stages::stage;
 use crate::syntax::Source;
-pub use export::export;
+pub use export::{export, fits};
 pub use program::{Act, Block, Chunk, Gpu, Header, OpName, Operation, Program, Wire};
 pub use table::Name;
 pub use verdict::Verdict;

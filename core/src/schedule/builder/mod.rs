@@ -347,7 +347,7 @@ impl<'t> Builder<'t> {
 
     pub(super) fn push(&mut self, at: At, mut op: Op) -> Result<(), Stop> {
         if !self.tables.count_op() {
-            let title = format!("the schedule has more than {} ops", self.tables.limits().ops);
+            let title = self.tables.limits().too_many_ops();
             return Err(self.fail(Finding::new(Code::StepLimit, SpanId(at), title)));
         }
         op.at = SpanId(self.called_at.unwrap_or(at));

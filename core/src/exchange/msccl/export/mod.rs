@@ -17,8 +17,11 @@ use std::sync::Arc;
 use super::{Connections, Protocol, Runtime, Verdict, read};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
-use crate::ids::SpanId;
+use crate::exchange::first_of_many;
+use crate::ids::{RankId, SpanId};
 use crate::messages::TwoSided;
+use crate::optimize::join;
+use crate::schedule::Algorithm;
 use crate::stages::stage;
 use crate::syntax::Source;
 use blocks::Plan;
@@ -66,6 +69,22 @@ struct Sizes {
 /// E0425 for a fault of this module.
 pub fn export(form: &TwoSided, options: Options) -> Result<Exported, Vec<Finding>> {
     stage("export", || made(form, options)).map_err(|why| vec![*why])
+}
+
+/// Whether the program of an algorithm for so many ranks keeps the limits of the runtime, as far as what rank 0 does
+/// tells: for many ranks that is known long before the schedule of all of them is proved.
+///
+/// # Errors
+/// Those E0704 of [`export`] that rank 0 has.
+pub fn fits<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    options: Options,
+) -> Result<(), Vec<Finding>> {
+    let Some(own) = first_of_many(algorithm, nranks) else { return Ok(()) };
+    name(own.collective)
+        .and_then(|_| limits::of_rank(&join(&own), RankId(0), options))
+        .map_err(|why| vec![*why])
 }
 
 fn made(form: &TwoSided, options: Options) -> Result<Exported, Box<Finding>> {

@@ -8,13 +8,14 @@ mod pulls;
 mod streams;
 
 use self::blocks::Numbers;
-use self::plan::{Gpu, Plan};
+use self::plan::{Block, Gpu, Plan};
 use self::streams::{Grid, Streams};
 use super::Text;
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
+use crate::exchange::first_of_many;
 use crate::ids::{RankId, SpanId};
-use crate::schedule::{Buffer, Schedule};
+use crate::schedule::{Algorithm, Buffer, Schedule};
 use crate::verify::Proved;
 
 /// Blocks of a rank: each wants a multiprocessor for itself, and all must run at once. An A100 has so many.
@@ -38,12 +39,30 @@ pub fn export(proved: &Proved, in_place: bool) -> Result<String, Vec<Finding>> {
     Ok(text)
 }
 
+/// Whether a plan of an algorithm for so many ranks fits the executor, as far as what rank 0 does tells: for many ranks
+/// that is known long before the schedule of all of them is proved.
+///
+/// # Errors
+/// Those E0704 of [`export`] that rank 0 has.
+pub fn fits<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<(), Vec<Finding>> {
+    let Some(own) = first_of_many(algorithm, nranks) else { return Ok(()) };
+    collective(&own).and_then(|_| first_rank(&own)).map_err(|finding| vec![*finding])
+}
+
+/// Looks whether the blocks of rank 0 run at once, without those that only serve others.
+fn first_rank(own: &Schedule) -> Result<(), Box<Finding>> {
+    let grid = grid(own)?;
+    let streams = Streams::new(own, &grid, false)?;
+    few(&streams.blocks(RankId(0), &mut Numbers::default()).0)
+}
+
 fn refused(at: SpanId, title: impl Into<String>) -> Box<Finding> {
     Box::new(Finding::new(Code::NotExportable, at, title.into()))
 }
 
-fn plan(schedule: &Schedule, in_place: bool) -> Result<Plan, Box<Finding>> {
-    let collective = match schedule.collective {
+/// The executor's name of the collective.
+fn collective(schedule: &Schedule) -> Result<&'static str, Box<Finding>> {
+    Ok(match schedule.collective {
         Collective::AllReduce => "allreduce",
         Collective::AllGather => "allgather",
         Collective::ReduceScatter => "reducescatter",
@@ -53,20 +72,34 @@ fn plan(schedule: &Schedule, in_place: bool) -> Result<Plan, Box<Finding>> {
                 format!("no plan is for {other}: a plan does not say which rank is the root");
             return Err(refused(SpanId::default(), title));
         }
-    };
-    let Some(grid) = Grid::new(schedule, CHUNKS) else {
+    })
+}
+
+fn grid(schedule: &Schedule) -> Result<Grid, Box<Finding>> {
+    Grid::new(schedule, CHUNKS).ok_or_else(|| {
         let title = format!("the data is cut into more than {CHUNKS} equal chunks");
-        return Err(refused(SpanId::default(), title));
-    };
+        refused(SpanId::default(), title)
+    })
+}
+
+/// Refuses more blocks of a rank than run at once.
+fn few(blocks: &[Block]) -> Result<(), Box<Finding>> {
+    if blocks.len() <= BLOCKS {
+        return Ok(());
+    }
+    let title = format!("{} blocks of a rank, and {BLOCKS} run at once", blocks.len());
+    Err(refused(SpanId::default(), title))
+}
+
+fn plan(schedule: &Schedule, in_place: bool) -> Result<Plan, Box<Finding>> {
+    let collective = collective(schedule)?;
+    let grid = grid(schedule)?;
     let streams = Streams::new(schedule, &grid, in_place)?;
     let mut gpus = Vec::new();
     for rank in (0..schedule.nranks).map(RankId) {
         let mut numbers = Numbers::default();
         let (blocks, spare) = streams.blocks(rank, &mut numbers);
-        if blocks.len() > BLOCKS {
-            let title = format!("{} blocks of a rank, and {BLOCKS} run at once", blocks.len());
-            return Err(refused(SpanId::default(), title));
-        }
+        few(&blocks)?;
         let chunks = |buffer| grid.chunks(schedule.units(buffer, rank));
         gpus.push(Gpu {
             chunks: [chunks(Buffer::Input), chunks(Buffer::Output), grid.scratch() + spare],
