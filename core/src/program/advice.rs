@@ -58,7 +58,8 @@ pub(super) fn written(algorithm: &hir::Algorithm, source: &Source) -> Written {
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
             StmtKind::Reduce(srcs, dst) => [dst].into_iter().chain(srcs).chain([dst]).collect(),
             StmtKind::For(_, Iter::Range(lo, hi), _) | StmtKind::Parallel(_, lo, hi, _) => {
-                [lo, hi].into_iter().for_each(|bound| all.sum(bound, source));
+                all.sum(lo, source);
+                all.sum(hi, source);
                 return;
             }
             StmtKind::Let(_, value) => return all.sum(value, source),

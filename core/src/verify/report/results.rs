@@ -8,6 +8,9 @@ use crate::schedule::{Operand, Region};
 use crate::verify::blame::{Trace, Way};
 use crate::verify::values::{Double, Leaf, ValueId, Values};
 
+/// What came of each contribution, and of the piece that is wrong.
+type Traces<'t> = &'t dyn Fn(Leaf) -> Trace;
+
 /// What is said of the last write of a wrong piece.
 const WRITTEN: &str = "last written here";
 
@@ -150,7 +153,7 @@ impl Reporter<'_> {
         region: &Region,
         (expected, cell, per_unit): (Expected, u32, u32),
         (value, writer): (ValueId, Option<OpId>),
-        (history, trace): (&[(OpId, ValueId)], &dyn Fn(Leaf) -> Trace),
+        (history, trace): (&[(OpId, ValueId)], Traces<'_>),
         values: &Values,
     ) -> Finding {
         let name = self.region(rank, region);
