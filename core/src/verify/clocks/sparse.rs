@@ -171,7 +171,9 @@ mod tests {
             let mut sparse = Clocks::sparse(&schedule, 1 << 20);
             let told = told(&schedule, &order, &mut sparse);
             assert!(told == self::told(&schedule, &order, &mut dense), "round {round}");
-            told.into_iter().for_each(|before| *said.entry(before).or_default() += 1);
+            for before in told {
+                *said.entry(before).or_default() += 1;
+            }
         }
         assert!(said.len() == 2 && said.values().all(|times| *times > 10_000), "{said:?}");
     }
