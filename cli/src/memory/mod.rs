@@ -76,7 +76,7 @@ impl fmt::Display for TooMuch {
 impl From<TooMuch> for Failure {
     fn from(much: TooMuch) -> Self {
         Self::usage(Code::TooLarge, format!("the run {much}"))
-            .with_help("lower the count, the size or the number of ranks")
+            .with_help("lower --count or the sizes, or the number of ranks")
     }
 }
 
