@@ -1,5 +1,6 @@
 //! Sources without end, steps without end and outputs that are full: each is told, and soon.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -82,7 +83,8 @@ fn a_full_device_is_no_success() {
 fn steps_that_double_are_refused_before_they_are_walked() {
     let mut text = "algorithm A() -> AllReduce {\n    step s0() { let a = 1; }\n".to_owned();
     for k in 1..60 {
-        text += &format!("    step s{k}() {{ s{before}(); s{before}(); }}\n", before = k - 1);
+        let before = k - 1;
+        let _ = writeln!(text, "    step s{k}() {{ s{before}(); s{before}(); }}");
     }
     for body in
         ["s59();", "for i in 0..nranks { s24(); }", "if rank == 0 { s40(); } else { s41(); }"]

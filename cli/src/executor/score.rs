@@ -114,9 +114,9 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
         rows,
     };
     if text {
-        report.print_mean(measures)
+        report.print_mean(measures);
     } else {
-        print_json(&report)
+        print_json(&report);
     }
     Ok(report.ok)
 }

@@ -106,7 +106,9 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
                     name_counts(&mut errors, &algorithm, flags.nranks.is_none().then_some(DEFAULT));
                     return Err(failed(&errors));
                 }
-                errors.iter().for_each(|error| table.refused(&error.title));
+                for error in &errors {
+                    table.refused(&error.title);
+                }
                 refused.extend(errors);
             }
             Err(Stopped::TooMuch(much)) if !nranks.named => {

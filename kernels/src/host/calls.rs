@@ -113,7 +113,7 @@ fn stride(n: usize) -> usize {
         a
     };
     let golden = n * 618 / 1000;
-    (golden.max(1)..).find(|stride| common(*stride, n) == 1).unwrap_or(1)
+    (golden.max(1)..n.max(2)).find(|stride| common(*stride, n) == 1).unwrap_or(1)
 }
 
 impl Calls {
