@@ -80,7 +80,7 @@ impl Writer<'_> {
 
     /// Moves between two signals, in batches of which none depends on another.
     fn run(&mut self, moves: &[Op], touched: &mut Touched) {
-        touched.clear();
+        touched.begin(self.schedule, moves);
         let mut first = 0;
         for (at, moved) in moves.iter().enumerate() {
             if touched.conflicts(self.schedule, moved) {

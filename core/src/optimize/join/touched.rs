@@ -21,6 +21,8 @@ enum Memory {
 #[derive(Default)]
 pub(super) struct Touched {
     of: FxHashMap<(RankId, Memory), Cells>,
+    /// Whether inputs are among it. If not, what outputs touch in place is what they touch anyway.
+    inputs: bool,
 }
 
 #[derive(Default)]
@@ -38,10 +40,17 @@ impl Touched {
         self.of.clear();
     }
 
+    /// Forgets all, and looks at no other moves than these next.
+    pub(super) fn begin(&mut self, schedule: &Schedule, moves: &[Op]) {
+        self.clear();
+        let mut operands = moves.iter().flat_map(|moved| super::operands(schedule, moved));
+        self.inputs = operands.any(|operand| schedule.region(*operand).buffer == Buffer::Input);
+    }
+
     /// Whether the move and an earlier one touch the same memory, and one of the two writes it: out of place or in
     /// place.
     pub(super) fn conflicts(&self, schedule: &Schedule, moved: &Op) -> bool {
-        accesses(schedule, moved).any(|access| {
+        accesses(schedule, moved, self.inputs).any(|access| {
             let Some(cells) = self.of.get(&(access.rank, access.memory)) else { return false };
             let either = access.writes || !cells.written.is_empty();
             if either && (cells.bases_differ || cells.base != Some(access.base)) {
@@ -53,7 +62,7 @@ impl Touched {
     }
 
     pub(super) fn insert(&mut self, schedule: &Schedule, moved: &Op) {
-        for access in accesses(schedule, moved) {
+        for access in accesses(schedule, moved, self.inputs) {
             let cells = self.of.entry((access.rank, access.memory)).or_default();
             cells.bases_differ |= *cells.base.get_or_insert(access.base) != access.base;
             let touched = if access.writes { &mut cells.written } else { &mut cells.read };
@@ -72,8 +81,12 @@ struct Access {
     hi: Rat,
 }
 
-fn accesses<'a>(schedule: &'a Schedule, moved: &'a Op) -> impl Iterator<Item = Access> + 'a {
-    super::operands(schedule, moved).iter().enumerate().flat_map(|(at, operand)| {
+fn accesses<'a>(
+    schedule: &'a Schedule,
+    moved: &'a Op,
+    inputs: bool,
+) -> impl Iterator<Item = Access> + 'a {
+    super::operands(schedule, moved).iter().enumerate().flat_map(move |(at, operand)| {
         let (rank, region) = (operand.rank, schedule.region(*operand));
         let access = Access {
             rank,
@@ -83,7 +96,8 @@ fn accesses<'a>(schedule: &'a Schedule, moved: &'a Op) -> impl Iterator<Item = A
             lo: region.lo,
             hi: region.hi,
         };
-        let shared = in_place(schedule, rank, region).map(|(lo, hi)| Access {
+        let shared = inputs.then(|| in_place(schedule, rank, region)).flatten();
+        let shared = shared.map(|(lo, hi)| Access {
             memory: Memory::InPlace,
             base: Rat::ZERO,
             lo,
