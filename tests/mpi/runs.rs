@@ -1,6 +1,9 @@
 //! The runs.
 
 use roundelay::{Algorithm as _, select};
+use roundelay_core::check::Frontend;
+use roundelay_core::program::Configured;
+use roundelay_core::syntax::Source;
 
 use super::cases::{Case, Digests, named, write};
 use super::installed::{Mpi, all};
@@ -50,7 +53,8 @@ fn report(all: Vec<Result<(), String>>) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Each collective, rooted ones with both kinds of root; one MPI after another takes the next number of ranks.
+/// Each collective, rooted ones with both kinds of root, and a program that reduces in the order of the ranks out of place
+/// alone; one MPI after another takes the next number of ranks.
 #[test]
 fn a_few_algorithms_do_what_mpi_does() {
     let names = [
@@ -66,10 +70,13 @@ fn a_few_algorithms_do_what_mpi_does() {
         "MeshGather",
         "MeshAllToAll",
     ];
+    let source = Source::from_text("turned.coll", include_str!("../data/turned.coll"));
+    let turned = roundelay_core::compile(&source, Frontend::File).expect("it makes sense");
+    let turned = Configured::new(turned.algorithms[0].clone(), &source);
     let mpis = installed();
     let runs = (0..).zip([1, 2, 3, 4, 8]).map(|(at, nranks)| {
-        let cases: Vec<_> =
-            names.iter().filter_map(|name| Case::new(named(name), nranks)).collect();
+        let algorithms = names.iter().map(|name| named(name)).chain([&turned]);
+        let cases: Vec<_> = algorithms.filter_map(|a| Case::new(a, nranks)).collect();
         let mut able = mpis.iter().filter(|mpi| mpi.is_able(nranks)).cycle().skip(at);
         able.next().map_or(Ok(()), |mpi| wrong(mpi, &cases, &[]))
     });

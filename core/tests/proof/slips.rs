@@ -107,9 +107,9 @@ fn a_signal_the_wrong_way() {
 
 #[test]
 fn the_wrong_block() {
-    one_error(RING, "rank - 1 - k", "rank - k", "E0304 line 18 nranks 2");
-    one_error(RING, "rank - 1 - k", "rank + 1 - k", "E0304 line 18 nranks 3");
-    one_error(RING, "(rank - j)", "(rank + 1 - j)", "E0304 line 5 nranks 2");
+    one_error(RING, "rank - 1 - k", "rank - k", "E0304 line 7 nranks 2");
+    one_error(RING, "rank - 1 - k", "rank + 1 - k", "E0304 line 10 nranks 3");
+    one_error(RING, "(rank - j)", "(rank + 1 - j)", "E0304 line 7 nranks 2");
     one_error(GATHER, "rank - 1 - k", "rank - k", "E0307 line 11 nranks 2");
     one_error(GATHER, "local.block[b]", "local.block[rank]", "E0305 line 11 nranks 2");
 }
@@ -117,15 +117,15 @@ fn the_wrong_block() {
 #[test]
 fn off_by_one() {
     one_error(RING, "0..nranks - 1 {", "0..nranks {", "E0112 line 8 nranks 1");
-    one_error(RING, "0..nranks - 1 {", "0..nranks - 2 {", "E0304 line 18 nranks 2");
-    one_error(GATHER, "0..nranks - 1 {", "0..nranks - 2 {", "E0304 line 1 nranks 2");
+    one_error(RING, "0..nranks - 1 {", "0..nranks - 2 {", "E0304 line 6 nranks 2");
+    one_error(GATHER, "0..nranks - 1 {", "0..nranks - 2 {", "E0304 line 7 nranks 2");
     one_error(RING, "(rank + 1) % nranks", "(rank + 1)", "E0204 line 3 nranks 1");
     one_error(GATHER, "(rank - 1 - k) % nranks", "(rank - 1 - k)", "E0203 line 11 nranks 2");
 }
 
 #[test]
 fn the_wrong_op() {
-    one_error(RING, "reduce(", "copy(", "E0304 line 18 nranks 2");
+    one_error(RING, "reduce(", "copy(", "E0304 line 10 nranks 2");
     one_error(RING, "copy(left", "reduce(left", "E0304 line 18 nranks 2");
     one_error(RING, "copy(local.input, local.output);", "", "E0304 line 1 nranks 1");
     one_error(GATHER, "copy(local.input, local.block[rank]);", "", "E0307 line 11 nranks 2");
