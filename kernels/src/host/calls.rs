@@ -103,17 +103,20 @@ fn slot(number: u64) -> usize {
     number as usize % WINDOW
 }
 
-/// A number without a common factor with `n`, as near above the golden part of it as there is: multiples of it fall far
-/// from each other.
+/// A number without a common factor with `n`, whose multiples fall far from each other: of those above the golden part of
+/// it the one at which the quotients of Euclid's algorithm are smallest in all.
 fn stride(n: usize) -> usize {
-    let common = |mut a: usize, mut b: usize| {
+    let quotients = |stride: usize| {
+        let (mut a, mut b, mut sum) = (n, stride, 0);
         while b != 0 {
+            sum += a / b;
             (a, b) = (b, a % b);
         }
-        a
+        (a == 1).then_some((sum, stride))
     };
     let golden = n * 618 / 1000;
-    (golden.max(1)..n.max(2)).find(|stride| common(*stride, n) == 1).unwrap_or(1)
+    let near = (golden.max(1)..n.max(2)).take(64);
+    near.filter_map(quotients).min().map_or(1, |(_, stride)| stride)
 }
 
 impl Calls {
