@@ -22,7 +22,7 @@ use crate::flags::SourceFlags;
 use crate::msccl::{self, MscclFlags};
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_with, read};
-use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, within_a_page};
+use crate::report::{Failure, Format, JsonDiagnostic, exit_code, print_all, refuse, within_a_page};
 use crate::stats::Stats;
 use crate::streams::{print, print_json};
 use crate::topology;
@@ -111,11 +111,7 @@ pub(crate) fn main(mut flags: CheckFlags) -> u8 {
             print(&format!("     \x1b[1mfile\x1b[0m {name}"));
         }
         flags.source.source = name;
-        worst = worst.max(match check(&flags) {
-            Ok(true) => 0,
-            Ok(false) => 1,
-            Err(failure) => failure.print(),
-        });
+        worst = worst.max(exit_code(check(&flags)));
     }
     worst
 }

@@ -58,7 +58,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};
 use command::{Cli, Command};
-use report::Failure;
+use report::{Failure, exit_code};
 
 pub use function::{Output, Refused, algorithms, byte_range, output};
 
@@ -123,11 +123,7 @@ fn command(args: Vec<OsString>) -> u8 {
         }
         Command::Man(flags) => shell::man(&flags, Cli::command()),
     };
-    match outcome {
-        Ok(true) => 0,
-        Ok(false) => 1,
-        Err(failure) => failure.print(),
-    }
+    exit_code(outcome)
 }
 
 /// What a process does that a command started as one of its ranks; nothing where it is not one.

@@ -1,7 +1,5 @@
 //! What a long check is at: a line on standard error while it goes on, and only where that is a terminal.
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,8 +7,6 @@ use roundelay_core::stages;
 
 use crate::streams;
 
-/// Checks that end before this show nothing.
-const LONG: Duration = Duration::from_secs(1);
 /// Between two pictures of the line.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -22,14 +18,11 @@ pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     }
     let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a template");
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_style(style);
-    let (ended, end) = channel::<()>();
     let line = bar.clone();
-    let drawing = thread::spawn(move || {
-        if end.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
-            line.set_draw_target(terminal);
-            line.enable_steady_tick(TICK);
-        }
-    });
+    let draw = move || {
+        line.set_draw_target(terminal);
+        line.enable_steady_tick(TICK);
+    };
     let line = bar.clone();
     let tell = move |stage: &'static str, hundredths: u32| {
         line.set_message(match hundredths {
@@ -37,10 +30,7 @@ pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
             some => format!("{stage} {some} %"),
         });
     };
-    let done = stages::watch(tell, work);
-    drop(ended);
-    // It has nothing to say.
-    let _ = drawing.join();
+    let done = streams::if_long(draw, || stages::watch(tell, work));
     bar.finish_and_clear();
     done
 }

@@ -16,6 +16,15 @@ use serde::Serialize;
 
 use crate::streams::{print_json, say};
 
+/// The exit code of a command that said whether all is well, or gave up: then that is said here.
+pub(crate) fn exit_code(outcome: Result<bool, Failure>) -> u8 {
+    match outcome {
+        Ok(true) => 0,
+        Ok(false) => 1,
+        Err(failure) => failure.print(),
+    }
+}
+
 /// Who a report is for.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {

@@ -15,6 +15,9 @@ use serde::Serialize;
 
 use crate::report::Failure;
 
+/// Work that ends before this is not spoken of.
+const LONG: Duration = Duration::from_secs(1);
+
 thread_local! {
     /// Of the command that this thread runs: its streams are used by the thread that it runs on.
     static STREAMS: RefCell<Streams> = RefCell::default();
@@ -95,18 +98,23 @@ fn patiently<T>(name: &str, read: impl FnOnce() -> T) -> T {
     if is_kept() {
         return read();
     }
-    let (done, wait) = channel::<()>();
     let name = name.to_owned();
+    if_long(move || say(format!("waiting for the end of {name}")), read)
+}
+
+/// What `work` gives; if that takes longer than a second, `then` is called meanwhile, on a thread of its own.
+pub(crate) fn if_long<T>(then: impl FnOnce() + Send + 'static, work: impl FnOnce() -> T) -> T {
+    let (ended, end) = channel::<()>();
     let patience = thread::spawn(move || {
-        if wait.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
-            say(format!("waiting for the end of {name}"));
+        if end.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
+            then();
         }
     });
-    let read = read();
-    drop(done);
-    // It says a line at most, and a line that cannot be said is no reason to fail.
-    _ = patience.join();
-    read
+    let done = work();
+    drop(ended);
+    // It has nothing to say that the work could miss.
+    let _ = patience.join();
+    done
 }
 
 /// What standard input held, if it was read.

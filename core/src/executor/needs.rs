@@ -68,7 +68,7 @@ impl Needs {
                     touch(if op.kind == OpKind::Post { channel.to } else { channel.from });
                     continue;
                 }
-                for operand in schedule.srcs(op).iter().chain(schedule.dsts(op)) {
+                for operand in schedule.operands_of(op) {
                     touch(operand.rank);
                     if operand.rank != stream.rank {
                         match schedule.region(*operand).buffer {

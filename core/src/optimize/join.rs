@@ -95,7 +95,7 @@ impl Writer<'_> {
 
     /// Whether one move begins where another ends, in every operand.
     fn adjoins(&self, moved: &Op, after: &Op) -> bool {
-        let ends = operands(self.schedule, moved).iter().zip(operands(self.schedule, after));
+        let ends = self.schedule.operands_of(moved).iter().zip(self.schedule.operands_of(after));
         moved.srcs == after.srcs
             && moved.dsts == after.dsts
             && ends.into_iter().all(|(a, b)| {
@@ -115,7 +115,7 @@ impl Writer<'_> {
             (dst.rank, region.buffer, region.slot, of(region))
         };
         let is_empty = |moved: &Op| {
-            let mut regions = operands(schedule, moved).iter().map(|o| schedule.region(*o));
+            let mut regions = schedule.operands_of(moved).iter().map(|o| schedule.region(*o));
             regions.any(|region| region.lo == region.hi)
         };
         let whole = || moves.iter().enumerate().filter(|(_, moved)| !is_empty(moved));
@@ -152,16 +152,11 @@ impl Writer<'_> {
     /// Writes `op` from where the operands of one move begin to where those of another end.
     fn push(&mut self, first: &Op, last: &Op, op: Op) {
         self.ops.push(Op { arg: self.operands.len() as u32, ..op });
-        let ends = operands(self.schedule, first).iter().zip(operands(self.schedule, last));
+        let ends = self.schedule.operands_of(first).iter().zip(self.schedule.operands_of(last));
         for (a, b) in ends {
             let (begin, end) = (self.schedule.region(*a), self.schedule.region(*b));
             let region = RegionId(self.regions.intern(Region { hi: end.hi, ..*begin }));
             self.operands.push(Operand { rank: a.rank, region });
         }
     }
-}
-
-/// The operands of a move: sources first.
-fn operands<'s>(schedule: &'s Schedule, moved: &Op) -> &'s [Operand] {
-    &schedule.operands[moved.arg as usize..][..usize::from(moved.srcs) + usize::from(moved.dsts)]
 }

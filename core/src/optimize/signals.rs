@@ -53,7 +53,7 @@ fn visits(schedule: &Schedule, moves: &[Vec<Op>]) -> BTreeSet<(RankId, RankId)> 
     let mut visits = BTreeSet::new();
     for (rank, moves) in (0..).map(RankId).zip(moves) {
         for op in moves {
-            let operands = schedule.srcs(op).iter().chain(schedule.dsts(op));
+            let operands = schedule.operands_of(op).iter();
             let theirs = operands.filter(|operand| {
                 operand.rank != rank
                     && !matches!(schedule.region(**operand).buffer, Buffer::Scratch(_))

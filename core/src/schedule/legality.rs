@@ -225,7 +225,7 @@ fn broken<T: ?Sized>(
 }
 
 fn all<'s>(schedule: &'s Schedule, op: &Op) -> impl Iterator<Item = &'s Operand> {
-    schedule.srcs(op).iter().chain(schedule.dsts(op))
+    schedule.operands_of(op).iter()
 }
 
 fn distinct<T: Eq + Hash>(items: impl IntoIterator<Item = T>) -> bool {

@@ -257,6 +257,11 @@ impl Schedule {
         &self.operands[first..first + op.dsts as usize]
     }
 
+    /// All operands of a move, sources first; `op` must be one.
+    pub(crate) fn operands_of(&self, op: &Op) -> &[Operand] {
+        &self.operands[op.arg as usize..][..usize::from(op.srcs) + usize::from(op.dsts)]
+    }
+
     /// The channel of a post or wait; `op` must be one.
     pub fn channel(&self, op: &Op) -> &Channel {
         &self.channels[op.arg as usize]

@@ -45,7 +45,7 @@ pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
             }
             OpKind::Move => {
                 at_head = false;
-                let operands = schedule.srcs(op).iter().chain(schedule.dsts(op));
+                let operands = schedule.operands_of(op).iter();
                 operands.clone().all(|operand| {
                     schedule.region(*operand).buffer != Buffer::Input
                         || !shared[operand.rank.index()]

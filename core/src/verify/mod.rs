@@ -121,7 +121,7 @@ pub(crate) fn stuck(schedule: &Schedule) -> Option<Vec<(OpId, OpId)>> {
 /// A deadlock, a signal without a partner (E0301 to E0303), or more pieces than can be numbered.
 pub fn steps(schedule: &Schedule) -> Result<Vec<u32>, Vec<Finding>> {
     let order = in_order(schedule)?;
-    let steps = stage("steps", || ports::steps(schedule, &order, Mode::OutOfPlace));
+    let steps = stage("steps", || ports::steps(schedule, &order));
     steps.map(|steps| steps.of).map_err(|cells| vec![too_fine(cells)])
 }
 
@@ -162,8 +162,9 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
 
     let order = stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)?;
-    let follows = in_place::follows(schedule).map_err(|cells| vec![too_fine(cells)])?;
-    let modes = &Mode::BOTH[..=usize::from(in_place && !follows)];
+    let too_fine = |cells| vec![too_fine(cells)];
+    let differs = in_place && !in_place::follows(schedule).map_err(too_fine)?;
+    let modes = &Mode::BOTH[..=usize::from(differs)];
     let replayed = || replay::replay(schedule, &order, &reporter, modes, (signals, callers));
     let replay = stage("replay", replayed).map_err(|finding| vec![*finding])?;
 
@@ -174,8 +175,7 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
         let told = ranking::fold(replay.in_place_findings);
         return Err(told.into_iter().map(only_in_place).collect());
     }
-    let (steps, ports) =
-        ports::ports(schedule, &order, modes).map_err(|cells| vec![too_fine(cells)])?;
+    let (steps, ports) = ports::ports(schedule, &order, modes).map_err(too_fine)?;
     let reduces = schedule.collective.reduces() && schedule.nranks > 1;
     Ok(Proof {
         scale_outputs: reduces && replay.finish.is_none(),

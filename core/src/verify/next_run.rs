@@ -58,9 +58,7 @@ impl Player<'_> {
                     self.clocks.wait(post, order.stream_of[post.index()], stream)?;
                 }
                 OpKind::Move => {
-                    for (i, operand) in
-                        schedule.srcs(op).iter().chain(schedule.dsts(op)).enumerate()
-                    {
+                    for (i, operand) in schedule.operands_of(op).iter().enumerate() {
                         let buffer = schedule.region(*operand).buffer;
                         if !matches!(buffer, Buffer::Scratch(_)) {
                             continue;

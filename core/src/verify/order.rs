@@ -20,7 +20,7 @@ impl Order {
     pub(crate) fn shares_scratch(&self, schedule: &Schedule) -> bool {
         schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Move).any(|(at, op)| {
             let rank = schedule.streams[self.stream_of[at].index()].rank;
-            let mut operands = schedule.srcs(op).iter().chain(schedule.dsts(op));
+            let mut operands = schedule.operands_of(op).iter();
             operands
                 .any(|o| o.rank != rank && matches!(schedule.region(*o).buffer, Buffer::Scratch(_)))
         })

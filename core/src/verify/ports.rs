@@ -49,8 +49,9 @@ pub(super) fn ports(
     modes: &[Mode],
 ) -> Result<(u32, Ports), u32> {
     let (mut count, mut most) = (0, Ports::default());
+    let cells = stage("steps", || Cells::new(schedule))?;
     for mode in modes {
-        let steps = stage("steps", || steps(schedule, order, *mode))?;
+        let steps = stage("steps", || steps_of(schedule, order, &cells, *mode))?;
         let ports = stage("ports", || ports_in(schedule, &steps));
         count = count.max(steps.count);
         if ports.most() > most.most() {
@@ -93,12 +94,16 @@ struct Behind {
     done: u32,
 }
 
-/// Finds the step of each op, in the memory of a run in that mode; or says how many cells a unit would have, where
+/// Finds the step of each op, in the memory of a run out of place; or says how many cells a unit would have, where
 /// there are too many.
-pub(super) fn steps(schedule: &Schedule, order: &Order, mode: Mode) -> Result<Steps, u32> {
-    let cells = Cells::new(schedule)?;
-    let layout = Layout::new(schedule, &cells, mode).ok_or(cells.per_unit)?;
-    Ok(steps_in(schedule, order, &cells, &layout))
+pub(super) fn steps(schedule: &Schedule, order: &Order) -> Result<Steps, u32> {
+    steps_of(schedule, order, &Cells::new(schedule)?, Mode::OutOfPlace)
+}
+
+/// [`steps`] in the memory of a run in that mode.
+fn steps_of(schedule: &Schedule, order: &Order, cells: &Cells, mode: Mode) -> Result<Steps, u32> {
+    let layout = Layout::new(schedule, cells, mode).ok_or(cells.per_unit)?;
+    Ok(steps_in(schedule, order, cells, &layout))
 }
 
 /// [`steps`] in a memory that was laid out.

@@ -258,7 +258,7 @@ impl Kernel {
                     let shape = i64::from(op.srcs) | i64::from(op.dsts) << 8 | finish;
                     let (_, len) = schedule.extent(schedule.region(schedule.srcs(op)[0]), count);
                     ops.push([Kind::Move as i64, shape, operands.len() as i64, len as i64]);
-                    for operand in schedule.srcs(op).iter().chain(schedule.dsts(op)) {
+                    for operand in schedule.operands_of(op) {
                         let region = schedule.region(*operand);
                         let base = region.base.element(count);
                         let (buffer, offset) = match region.buffer {

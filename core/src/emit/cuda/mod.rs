@@ -333,7 +333,7 @@ impl Kernel {
 
 /// Whether a move has to do with one of these slots.
 fn has_slot(schedule: &Schedule, slots: &BTreeSet<ScratchId>, op: &Op) -> bool {
-    schedule.srcs(op).iter().chain(schedule.dsts(op)).any(
+    schedule.operands_of(op).iter().any(
         |operand| matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if slots.contains(&id)),
     )
 }
@@ -344,7 +344,7 @@ fn reaches_out(schedule: &Schedule, record: &Record) -> bool {
     schedule.streams.iter().any(|stream| {
         let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
         let moves = ops.iter().filter(|op| op.kind == OpKind::Move);
-        moves.flat_map(|op| schedule.srcs(op).iter().chain(schedule.dsts(op))).any(|operand| {
+        moves.flat_map(|op| schedule.operands_of(op).iter()).any(|operand| {
             let slot = matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if slots.contains(&id));
             operand.rank != stream.rank && !slot
         })

@@ -69,7 +69,7 @@ fn open(schedule: &Schedule) -> Result<Open, Vec<Finding>> {
             }
             OpKind::Move => {
                 let op = schedule.op(at);
-                for operand in schedule.srcs(op).iter().chain(schedule.dsts(op)) {
+                for operand in schedule.operands_of(op) {
                     let scratch = matches!(schedule.region(*operand).buffer, Buffer::Scratch(_));
                     if !scratch {
                         continue;

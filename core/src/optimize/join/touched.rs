@@ -43,7 +43,7 @@ impl Touched {
     /// Forgets all, and looks at no other moves than these next.
     pub(super) fn begin(&mut self, schedule: &Schedule, moves: &[Op]) {
         self.clear();
-        let mut operands = moves.iter().flat_map(|moved| super::operands(schedule, moved));
+        let mut operands = moves.iter().flat_map(|moved| schedule.operands_of(moved));
         self.inputs = operands.any(|operand| schedule.region(*operand).buffer == Buffer::Input);
     }
 
@@ -86,7 +86,7 @@ fn accesses<'a>(
     moved: &'a Op,
     inputs: bool,
 ) -> impl Iterator<Item = Access> + 'a {
-    super::operands(schedule, moved).iter().enumerate().flat_map(move |(at, operand)| {
+    schedule.operands_of(moved).iter().enumerate().flat_map(move |(at, operand)| {
         let (rank, region) = (operand.rank, schedule.region(*operand));
         let access = Access {
             rank,

@@ -184,7 +184,7 @@ fn touched(schedule: &Schedule) -> Vec<Vec<StreamId>> {
         touched[stream.rank.index()].push(id);
         for op in &schedule.ops[stream.first.index()..][..stream.len as usize] {
             if op.kind == OpKind::Move {
-                for operand in schedule.srcs(op).iter().chain(schedule.dsts(op)) {
+                for operand in schedule.operands_of(op) {
                     let here = &mut touched[operand.rank.index()];
                     // Streams come one after the other.
                     if here.last() != Some(&id) {
