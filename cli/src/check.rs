@@ -11,7 +11,6 @@ use roundelay_core::expansion::{Slips, counted};
 use roundelay_core::program::Configured;
 use roundelay_core::prove_source_with;
 use roundelay_core::schedule::demands::Resource;
-use roundelay_core::schedule::params::ParamTy;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Signals;
@@ -290,7 +289,7 @@ fn prove_each(
         }
     }
     checked.errors = slips.errors;
-    checked.values = values(algorithm, source, &held.into_iter().collect::<Vec<_>>());
+    checked.values = algorithm.held(source, &held.into_iter().collect::<Vec<_>>());
     if checked.proved.is_empty() && checked.errors.is_empty() {
         let reason = checked.refused.first().map_or(String::new(), |r| r.reason.clone());
         let title = format!("{} admits none of the rank counts asked for", checked.name);
@@ -300,23 +299,6 @@ fn prove_each(
     checked.ok = checked.errors.is_empty();
     checked.seconds = start.elapsed().as_secs_f64();
     checked
-}
-
-/// The values of parameters that proofs hold for: those roots, and of numbers and truth values the one in use.
-fn values(algorithm: &Configured, source: &Source, roots: &[u32]) -> Vec<String> {
-    let checked = algorithm.checked();
-    let mut all = Vec::new();
-    for param in &checked.params {
-        let name = &checked.vars[param.var.0 as usize].name;
-        if name == "root" && checked.collective.is_rooted() {
-            all.push(format!("root {}", counted(roots)));
-        } else if matches!(param.ty, ParamTy::Int | ParamTy::Rank | ParamTy::Bool)
-            && let Some(value) = algorithm.value_text(name, source)
-        {
-            all.push(format!("{name} = {value}"));
-        }
-    }
-    all
 }
 
 /// Why a rank count is refused. The title of a `require` names the algorithm and the count, which stand

@@ -78,7 +78,8 @@ pub fn prove(checked: &CheckedSource, source: &Source) -> Outcome {
     for algorithm in checked.algorithms.iter().filter(|a| !a.escapes && !open(a)) {
         let configured = Configured::new(algorithm.clone(), source);
         let slips = Slips::default();
-        let mut proof = Expansion { algorithm: configured, ops: OPS, slips, outcome: &mut outcome };
+        let mut proof =
+            Expansion { algorithm: configured, source, ops: OPS, slips, outcome: &mut outcome };
         match (&algorithm.verify, algorithm.machine) {
             (Some(Verify::Off { .. }), _) => {}
             (Some(Verify::Counts { counts, named, span }), _) => {
@@ -106,6 +107,7 @@ fn open(algorithm: &hir::Algorithm) -> bool {
 /// One algorithm.
 struct Expansion<'o> {
     algorithm: Configured,
+    source: &'o Source,
     /// Left of the budget.
     ops: u64,
     slips: Slips,
@@ -114,7 +116,8 @@ struct Expansion<'o> {
 
 /// How the proof of one rank count ended.
 enum End {
-    Proved,
+    /// With that rank as its root, where it has one.
+    Proved(u32),
     Wrong,
     Refused(Diagnostic),
     TooLong,
@@ -137,18 +140,31 @@ impl Expansion<'_> {
         }
     }
 
-    /// Proves a rank count with each rank as the root; whether all are refused. What is beyond the budget is left to the
-    /// plan.
+    /// Proves a rank count with each rank as the root; whether all are refused. A count that is beyond the budget is left
+    /// to the plan, and roots beyond it are named where others were proved.
     fn each_root(&mut self, nranks: u32) -> bool {
         let mut refused = true;
+        let mut proved = Vec::new();
         let asked = self.algorithm.clone();
         for with in asked.for_each_root(nranks) {
             self.algorithm = with;
-            match self.one(nranks, Limits::EXPANSION) {
+            let end = self.one(nranks, Limits::EXPANSION);
+            refused &= matches!(end, End::Refused(_));
+            match end {
                 End::Refused(_) => {}
-                End::Proved => refused = false,
-                End::Wrong | End::TooLong => {
-                    refused = false;
+                End::Proved(root) => proved.push(root),
+                End::Wrong => break,
+                End::TooLong if proved.is_empty() => break,
+                End::TooLong => {
+                    let title = format!(
+                        "proved at expansion for {} of {nranks} ranks only: root {} takes more steps than it may",
+                        asked.held(self.source, &proved).join(", "),
+                        proved.len(),
+                    );
+                    let left = Diagnostic::new(Code::StepLimit, asked.checked().name_span, title)
+                        .note("every plan is proved when it is made")
+                        .help("prove every root by `roundelay check`");
+                    self.outcome.left.push(Diagnostic { severity: Severity::Warning, ..left });
                     break;
                 }
             }
@@ -159,6 +175,7 @@ impl Expansion<'_> {
 
     fn asked(&mut self, counts: &[u32], named: bool, span: crate::source::Span) {
         let mut proved: Vec<u32> = Vec::new();
+        let mut roots: Vec<u32> = Vec::new();
         let mut refusal = None;
         let mut wrong = false;
         for (i, n) in counts.iter().enumerate() {
@@ -166,7 +183,10 @@ impl Expansion<'_> {
                 return;
             }
             match self.one(*n, Limits { steps: self.ops, ops: self.ops }) {
-                End::Proved => proved.push(*n),
+                End::Proved(root) => {
+                    proved.push(*n);
+                    roots = vec![root];
+                }
                 End::Wrong => wrong = true,
                 End::Refused(mut why) => {
                     if named && refusal.is_none() {
@@ -176,7 +196,8 @@ impl Expansion<'_> {
                     refusal = Some(why);
                 }
                 End::TooLong => {
-                    self.outcome.left.push(left(span, &proved, &counts[i..], counts));
+                    let held = self.algorithm.held(self.source, &roots);
+                    self.outcome.left.push(left(span, &held, &proved, &counts[i..], counts));
                     return;
                 }
             }
@@ -196,9 +217,12 @@ impl Expansion<'_> {
         let schedule = self.algorithm.schedule_within(nranks, limits);
         let found = schedule.and_then(|schedule| {
             self.ops = self.ops.saturating_sub(schedule.ops.len() as u64);
-            verify::verify(&schedule)
+            verify::verify(&schedule).map(|_| schedule.root.0)
         });
-        let Err(findings) = found else { return End::Proved };
+        let findings = match found {
+            Ok(root) => return End::Proved(root),
+            Err(findings) => findings,
+        };
         let mut wrong = Vec::new();
         for error in told(&self.algorithm, findings, nranks) {
             if error.code.refuses() {
@@ -216,14 +240,21 @@ impl Expansion<'_> {
 }
 
 /// What the budget did not allow.
-fn left(span: crate::source::Span, proved: &[u32], rest: &[u32], all: &[u32]) -> Diagnostic {
+fn left(
+    span: crate::source::Span,
+    held: &[String],
+    proved: &[u32],
+    rest: &[u32],
+    all: &[u32],
+) -> Diagnostic {
+    let with = if held.is_empty() { String::new() } else { format!(", {}", held.join(", ")) };
     let title = match proved {
         [] => format!(
             "nothing was proved at expansion: {} ranks take more steps than it may",
             rest[0]
         ),
         _ => format!(
-            "proved at expansion for nranks {} only: {} ranks take more steps than it may",
+            "proved at expansion for nranks {}{with} only: {} ranks take more steps than it may",
             counted(proved),
             rest[0]
         ),

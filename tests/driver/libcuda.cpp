@@ -127,6 +127,10 @@ thread_local Context* current = nullptr;
 
 Stream& stream_of(void* stream) { return stream == nullptr ? current->all : *static_cast<Stream*>(stream); }
 
+// Bytes before and behind each block that nobody may write, and their value.
+constexpr u64 GUARD = 256;
+constexpr unsigned char UNTOUCHED = 0xc3;
+
 // How long each block is, and whose.
 struct Blocks {
     std::mutex mutex;
@@ -142,11 +146,12 @@ int allocate(u64* at, u64 bytes) {
     }
     current->used += bytes;
     void* memory = nullptr;
-    if (posix_memalign(&memory, 256, bytes) != 0) {
+    if (posix_memalign(&memory, GUARD, GUARD + bytes + GUARD) != 0) {
         return OUT_OF_MEMORY;
     }
-    memset(memory, 0xa5, bytes);
-    *at = u64(memory);
+    memset(memory, UNTOUCHED, GUARD + bytes + GUARD);
+    *at = u64(memory) + GUARD;
+    memset(reinterpret_cast<void*>(*at), 0xa5, bytes);
     std::lock_guard<std::mutex> hold(blocks.mutex);
     blocks.all[*at] = {bytes, current};
     return SUCCESS;
@@ -155,9 +160,22 @@ int allocate(u64* at, u64 bytes) {
 void release(u64 at) {
     std::lock_guard<std::mutex> hold(blocks.mutex);
     const auto found = blocks.all.find(at);
-    found->second.second->used -= found->second.first;
-    memset(reinterpret_cast<void*>(at), 0x5a, found->second.first);
-    free(reinterpret_cast<void*>(at));
+    if (found == blocks.all.end()) {
+        fprintf(stderr, "the driver for tests: no block begins at %#llx\n", static_cast<unsigned long long>(at));
+        abort();
+    }
+    const auto [bytes, of] = found->second;
+    for (u64 i = 0; i < GUARD; ++i) {
+        const auto* whole = reinterpret_cast<const unsigned char*>(at);
+        if (whole[i - GUARD] != UNTOUCHED || whole[bytes + i] != UNTOUCHED) {
+            fprintf(stderr, "the driver for tests: a write beyond a block of %llu bytes\n",
+                    static_cast<unsigned long long>(bytes));
+            abort();
+        }
+    }
+    of->used -= bytes;
+    memset(reinterpret_cast<void*>(at - GUARD), 0x5a, GUARD + bytes + GUARD);
+    free(reinterpret_cast<void*>(at - GUARD));
     blocks.all.erase(found);
 }
 

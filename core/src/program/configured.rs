@@ -20,6 +20,7 @@ use crate::schedule::ring::Ring;
 use crate::source::{Location, Span};
 use crate::syntax::Source;
 use crate::topology::Topology;
+use crate::units::counted;
 
 /// A checked algorithm with values for its parameters, ready to be laid out.
 #[derive(Clone, Debug)]
@@ -109,6 +110,21 @@ impl Configured {
             Some(_) => None,
             None => Some(source.written(self.program.params[index].default.as_ref()?.span)),
         }
+    }
+
+    /// The values of parameters that a proof holds for, such as `root 0..=3` and `slices = 8`: those roots where the
+    /// collective has one, and of numbers and truth values the one in use, as `source` writes it.
+    pub fn held(&self, source: &Source, roots: &[u32]) -> Vec<String> {
+        let params = self.program.params.iter().map(|p| (&*self.program.var(p.var).name, p.ty));
+        let held = params.filter_map(|(name, ty)| {
+            if name == "root" && self.collective().is_rooted() {
+                return Some(format!("root {}", counted(roots)));
+            }
+            let plain = matches!(ty, ParamTy::Int | ParamTy::Rank | ParamTy::Bool);
+            let value = plain.then(|| self.value_text(name, source)).flatten()?;
+            Some(format!("{name} = {value}"))
+        });
+        held.collect()
     }
 
     /// The algorithm with each of `nranks` ranks as its root, where the collective has one and nobody set it; else the

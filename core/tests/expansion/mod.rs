@@ -159,3 +159,39 @@ fn small_counts_are_proved_for_every_root() {
         assert!(errors[0].notes.contains(&format!("with root {first}")), "{errors:?}");
     }
 }
+
+/// One root may take more steps than another: then a warning names the roots that were proved.
+#[test]
+fn roots_beyond_the_budget_are_named() {
+    let text = "algorithm B(root: Rank = 0, k: int = 3) -> Broadcast {
+        if root == 2 { for i in 0..1000000 { let x = i * k; } }
+        let other = peer(root);
+        if rank == root {
+            copy(local.input, local.output);
+            for far in 1..nranks { peer((root + far) % nranks).TxDataSignal(); }
+            for far in 1..nranks { peer((root + far) % nranks).RxAck(); }
+        } else {
+            other.RxDataSignal();
+            copy(other.input, local.output);
+            other.TxAck();
+        }
+    }";
+    let Outcome { errors, left } = outcome(text);
+    assert_eq!(errors, []);
+    let titles: Vec<&str> = left.iter().map(|warning| &*warning.title).collect();
+    assert_eq!(
+        titles,
+        [
+            "proved at expansion for root 0..=1, k = 3 of 3 ranks only: root 2 takes more steps than it may",
+            "proved at expansion for root 0..=1, k = 3 of 4 ranks only: root 2 takes more steps than it may",
+        ]
+    );
+    let asked = text
+        .replace("algorithm B", "#[verify(nranks = [2, 3])] algorithm B")
+        .replace("root == 2", "nranks == 3");
+    let Outcome { left, .. } = outcome(&asked);
+    assert_eq!(
+        left[0].title,
+        "proved at expansion for nranks 2, root 0, k = 3 only: 3 ranks take more steps than it may"
+    );
+}

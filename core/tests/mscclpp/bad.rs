@@ -52,8 +52,14 @@ fn what_is_refused() {
         (
             "\"input_chunks\": 2",
             "\"input_chunks\": 0",
-            "E0801 2:37 `input_chunks` is 0, and the least is 1",
+            "E0801 2:37 `input_chunks` is 0, and the executor divides the size of a call by it",
         ),
+        (
+            "\"output_chunks\": 2",
+            "\"output_chunks\": 0",
+            "E0801 2:57 `output_chunks` is 0, and the executor divides the size of a call by it",
+        ),
+        ("\"collective\"", "\"colletive\"", "E0801 1:32 a plan in the form of MSCCL++ up to 0.7"),
         (
             "\"input_chunks\": 2",
             "\"input_chunks\": 2.5",

@@ -1,7 +1,7 @@
 //! From a kernel's text to machine code, by way of the caches.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::arch::Arch;
 use super::cache::{self, Cache, Key};
@@ -127,8 +127,11 @@ pub struct Fitted {
 pub struct Compiler {
     nvrtc: &'static Nvrtc,
     disk: Cache,
-    memory: Mutex<HashMap<Key, Arc<Compiled>>>,
+    memory: Mutex<HashMap<Key, Once>>,
 }
+
+/// What a text became, once one of the threads that want it has compiled it; the others wait.
+type Once = Arc<Mutex<Option<Arc<Compiled>>>>;
 
 /// Compiles the text of the kernel `name` with the one compiler of this process: see [`Compiler::compile`].
 ///
@@ -198,8 +201,9 @@ impl Compiler {
         let parts = [build.as_str(), name, text].into_iter();
         let parts = parts.chain(HEADERS.iter().flat_map(|(name, text)| [*name, *text]));
         let key = cache::key(parts.chain(options.iter().map(String::as_str)));
-        let memory = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(compiled) = memory().get(&key) {
+        let once = lock(&self.memory).entry(key).or_default().clone();
+        let mut once = lock(&once);
+        if let Some(compiled) = &*once {
             return Ok(compiled.clone());
         }
         let (built, not_kept) = match self.disk.load(&key) {
@@ -215,7 +219,7 @@ impl Compiler {
         let Built { cubin, ptx, log } = built;
         let (warnings, usage) = (log::messages(&log), report::report(&log));
         let compiled = Arc::new(Compiled { cubin, ptx, log, warnings, usage, not_kept });
-        memory().insert(key, compiled.clone());
+        *once = Some(compiled.clone());
         Ok(compiled)
     }
 
@@ -242,6 +246,10 @@ impl Compiler {
         let (kernel, arch) = (name.to_owned(), target.arch.to_string());
         Error::KernelRefused(Box::new(Refused { kernel, arch, messages, log }))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn first_line(log: &str) -> &str {

@@ -1,11 +1,12 @@
 //! From a text to ranks and their blocks: the head of a plan, and of each rank its chunks, channels, buffers of peers and
 //! semaphores.
 
-use super::json::Value;
+use super::json::{Data, Value};
 use super::program::{Block, Gpu, Header, Program, Wire};
 use super::reader::{Fields, Reader, head};
 use super::table::{CHANNELS, OPERATIONS};
 use crate::collective::Collective;
+use crate::diagnostics::Code;
 use crate::exchange::report::shown;
 use crate::exchange::terms::Memory;
 use crate::schedule::RANK_LIMIT;
@@ -23,6 +24,8 @@ const PLAN: &[&str] = &[
     "min_message_size",
     "max_message_size",
 ];
+/// The key of a collective, as plans up to 0.7 wrote it.
+const BEFORE: &str = "colletive";
 const GPU: &[&str] = &[
     "id",
     "input_chunks",
@@ -72,6 +75,7 @@ impl Reader<'_> {
     pub(super) fn program(&mut self, value: &Value<'_>) -> Option<Program> {
         // The first place: that of findings about all of it.
         let whole = self.report.place(head(&value.at));
+        self.of_today(value)?;
         let fields = self.fields(value, "the plan", PLAN)?;
         let all = self.list_of(fields, "gpus")?;
         if !(1..=RANK_LIMIT as usize).contains(&all.len()) {
@@ -86,6 +90,21 @@ impl Reader<'_> {
         }
         let names = std::mem::take(&mut self.names);
         (!self.report.failed()).then_some(Program { header, gpus, whole, names })
+    }
+
+    /// Refuses the form that plans had before, once for all of its keys.
+    fn of_today(&mut self, value: &Value<'_>) -> Option<()> {
+        let Data::Map(entries) = &value.data else { return Some(()) };
+        let Some((_, at, _)) = entries.iter().find(|(key, ..)| key == BEFORE) else {
+            return Some(());
+        };
+        let title = "a plan in the form of MSCCL++ up to 0.7".to_owned();
+        self.report.error(Code::RefusedByRuntime, at.clone(), title, |all| {
+            all.label("the key of that form")
+                .note("executors from 0.8 on read none of its keys, such as `colletive`, `inputChunks`, `o_buff` and `ctype`")
+                .help("make the plan anew with the DSL of MSCCL++ 0.8")
+        });
+        None
     }
 
     fn header(&mut self, fields: Fields<'_, '_>, nranks: u32) -> Option<Header> {
@@ -168,9 +187,11 @@ impl Reader<'_> {
         let mut chunks = [0; 3];
         let names = ["input_chunks", "output_chunks", "scratch_chunks"];
         for (buffer, (chunks, name)) in chunks.iter_mut().zip(names).enumerate() {
-            // The executor divides the size of a call by the first two.
-            let least = u64::from(buffer < 2);
-            *chunks = self.number(fields, name, least..=1 << 24)? as u32;
+            *chunks = self.number(fields, name, 0..=1 << 24)? as u32;
+            if *chunks == 0 && buffer < 2 {
+                self.no_chunks(header, name, fields);
+                return None;
+            }
         }
         let wires = self.wires(header.nranks, rank, fields)?;
         let remotes = self.remotes(header.nranks, rank, fields)?;
@@ -181,6 +202,18 @@ impl Reader<'_> {
             blocks.extend(self.block(&resources, id, raw));
         }
         Some(Gpu { chunks, blocks, semaphores, at })
+    }
+
+    /// Refuses an input or output of no chunks.
+    fn no_chunks(&mut self, header: &Header, name: &str, fields: Fields<'_, '_>) {
+        let at = fields.get(name).map_or(fields.at(), |value| value.at.clone());
+        let title = format!("`{name}` is 0, and the executor divides the size of a call by it");
+        self.report.error(Code::RefusedByRuntime, at, title, |all| match name {
+            "output_chunks" if header.in_place => all
+                .note("executors of 2024 to mid 2026 took it, and plans in place that were made for them have 0 here; later ones crash on it")
+                .help("count the chunks of the output in place, too: as many as the input has in an `allreduce`"),
+            _ => all.help("a buffer has one chunk or more"),
+        });
     }
 
     /// The channels of a rank, by their type, in the order in which blocks count them.

@@ -145,8 +145,14 @@ fn what_was_compiled_is_not_compiled_again() {
     let folder = folder();
     let cache = Cache::at(folder.path());
     let first = compiler(cache.clone());
-    let made = first.compile(TEXT, "Scale", &scale("sm_90")).unwrap();
-    assert!(Arc::ptr_eq(&made, &first.compile(TEXT, "Scale", &scale("sm_90")).unwrap()));
+    let compile = || first.compile(TEXT, "Scale", &scale("sm_90")).unwrap();
+    // Ranks that want it at once wait for the one that compiles it.
+    let made = std::thread::scope(|threads| {
+        let ranks = [(); 4].map(|()| threads.spawn(compile)).map(|rank| rank.join().unwrap());
+        assert!(ranks.iter().all(|other| Arc::ptr_eq(other, &ranks[0])));
+        ranks[0].clone()
+    });
+    assert!(Arc::ptr_eq(&made, &compile()));
     let files =
         || fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().path()).collect::<Vec<_>>();
     let [entry] = &files()[..] else { panic!("{:?}", files()) };

@@ -210,6 +210,11 @@ impl Link {
             if looks >= SPINS {
                 if begun.elapsed() > self.deadline {
                     let said = self.nccl.words(IN_PROGRESS, self.handle);
+                    // Another rank may have given up meanwhile, and the words be of that.
+                    code = self.state();
+                    if code != IN_PROGRESS {
+                        break;
+                    }
                     self.give_up();
                     return Err(late(format!("waited {:?} ({said})", self.deadline)).into());
                 }
