@@ -76,8 +76,11 @@ impl Device {
 
     /// Bytes of its memory, all zero.
     pub(super) fn zeros(&self, what: &str, bytes: usize) -> Result<CudaSlice<u8>, Error> {
-        // The driver has no blocks of no bytes.
-        let memory = self.context.default_stream().alloc_zeros(bytes.max(1));
+        let stream = self.context.default_stream();
+        // The driver has no blocks of no bytes. They are zero when this returns: a slice is freed on the default stream of
+        // whichever device its thread used last, which does not wait for this one.
+        let memory = stream.alloc_zeros(bytes.max(1));
+        let memory = memory.and_then(|memory| stream.synchronize().map(|()| memory));
         memory.map_err(|error| match error {
             DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => Error::DeviceMemory {
                 what: what.to_owned(),
