@@ -2,7 +2,7 @@
 
 use roundelay_core::cost::Load;
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::bounds::{self, Bound, Rounds};
+use roundelay_core::topology::bounds::{Bound, Rounds, Usable};
 use roundelay_core::verify::Proved;
 use serde::Serialize;
 
@@ -20,6 +20,9 @@ pub(crate) struct Optimum {
     bound_seconds_per_byte: f64,
     bound: String,
     binding: String,
+    /// The bound over all links at once, where the one above is of the `NVLinks` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all_links_seconds_per_byte: Option<f64>,
     /// Messages in the longest chain.
     steps: u32,
     /// A message needs as many between the ranks farthest apart.
@@ -34,8 +37,8 @@ impl Optimum {
         let schedule = proved.schedule();
         let load = Load::new(schedule, topology);
         let (nranks, collective) = (schedule.nranks, schedule.collective);
-        let Bound { per_byte, binding, .. } =
-            bounds::bound(topology, nranks, collective, schedule.root).ok()?;
+        let Usable { bound: Bound { per_byte, binding, .. }, all } =
+            Usable::new(topology, nranks, collective, schedule.root).ok()?;
         let named = |link: usize| {
             let link = topology.links()[link];
             let name =
@@ -54,6 +57,7 @@ impl Optimum {
             bound_seconds_per_byte: per_byte.value(),
             bound: per_byte.to_string(),
             binding: binding.to_string(),
+            all_links_seconds_per_byte: all.map(|all| all.per_byte.value()),
             steps: proved.proof().steps,
             least_steps: Rounds::new(topology, nranks).diameter,
             relative: topology.is_relative(),
@@ -71,8 +75,15 @@ impl Optimum {
                 "0".to_owned()
             }
         };
+        let over = match self.all_links_seconds_per_byte {
+            None => String::new(),
+            Some(all) => format!(
+                " over NVLink; {} with the other links, which no runtime uses at once",
+                time(all)
+            ),
+        };
         let reached = format!(
-            "{:.1} % of the bandwidth bound at {} ranks: at best {} ({})",
+            "{:.1} % of the bandwidth bound at {} ranks: at best {} ({}){over}",
             100.0 * self.share,
             self.nranks,
             time(self.bound_seconds_per_byte),

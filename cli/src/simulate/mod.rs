@@ -20,7 +20,7 @@ use roundelay_core::simulate::{Machine, Simulated, Streams, closed, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::told::told;
 use roundelay_core::topology::NodeId;
-use roundelay_core::topology::bounds::{self, Bound};
+use roundelay_core::topology::bounds::Usable;
 use roundelay_core::verify;
 
 use crate::bench::count;
@@ -174,10 +174,10 @@ fn timed(
 /// The bound of the topology, without stragglers and with all links as fast as they should be.
 fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, String)> {
     let Schedule { nranks, collective, root, .. } = *schedule;
-    let bound = bounds::bound(&machine.topology, nranks, collective, root).ok()?;
+    let Usable { bound, all } = Usable::new(&machine.topology, nranks, collective, root).ok()?;
     let unit = if machine.topology.is_relative() { machine.bandwidth } else { 1.0 };
-    let Bound { binding, .. } = &bound;
-    Some((bound.seconds(bytes) / unit, binding.to_string()))
+    let over = if all.is_some() { ", over NVLink" } else { "" };
+    Some((bound.seconds(bytes) / unit, format!("{}{over}", bound.binding)))
 }
 
 /// The closed form of an algorithm of the library, its parameters at their defaults.

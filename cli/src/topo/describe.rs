@@ -88,6 +88,9 @@ pub(super) struct Tree {
 pub(super) struct Bounds {
     pub(super) collectives: Vec<Bound>,
     pub(super) equal_shards: Fraction,
+    /// The same over the `NVLinks` alone, where these join all ranks beside other links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) nvlink: Option<Box<Bounds>>,
     pub(super) rounds: Rounds,
 }
 
@@ -220,6 +223,13 @@ fn bounds(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
         return Err(Problem::new(Code::BadTopology, title)
             .note("each is hundreds of flows through all links; `check --topology` computes one"));
     }
+    let alone = paths::nvlink_alone(topology, topology.nranks());
+    let alone = alone.map(|alone| bounds_of(&alone, root)).transpose()?;
+    Ok(Bounds { nvlink: alone.map(Box::new), ..bounds_of(topology, root)? })
+}
+
+/// The bounds over all links of a graph at once.
+fn bounds_of(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
     let found = bounds::Bounds::new(topology, topology.nranks(), root)?;
     let bound = |(collective, bound): &(Collective, bounds::Bound)| Bound {
         collective: collective.name(),
@@ -231,6 +241,7 @@ fn bounds(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
     Ok(Bounds {
         collectives: found.collectives.iter().map(bound).collect(),
         equal_shards: fraction(found.equal_shards.per_byte),
+        nvlink: None,
         rounds: Rounds { one_port, all_ports, ports, diameter, farthest_ns },
     })
 }

@@ -185,19 +185,38 @@ fn time(value: &Fraction, relative: bool) -> String {
 fn bounds(described: &Description, text: &mut String) {
     let heading = "least time of any algorithm, S is nccl-tests' size in bytes, and what sets it";
     section(heading, &described.bounds, text, |found, text| {
+        // What a runtime uses, and beside it what all links come to.
+        let used = found.nvlink.as_deref().unwrap_or(found);
+        let time = |value| time(value, described.relative);
         let mut rows: Vec<Vec<String>> = Vec::new();
-        for bound in &found.collectives {
+        for (bound, all) in used.collectives.iter().zip(&found.collectives) {
             let exact = if bound.exact { "" } else { " (of the cuts tried)" };
+            let binding = format!("{}{exact}", bound.binding);
             rows.push(vec![
                 bound.collective.to_owned(),
-                time(&bound.time, described.relative),
-                format!("{}{exact}", bound.binding),
+                time(&bound.time),
+                time(&all.time),
+                binding,
             ]);
         }
-        let equal = time(&found.equal_shards, described.relative);
+        let (equal, all) = (time(&used.equal_shards), time(&found.equal_shards));
         let what = "ReduceScatter, then AllGather".to_owned();
-        rows.insert(1, vec!["  by equal shards".to_owned(), equal, what]);
+        rows.insert(1, vec!["  by equal shards".to_owned(), equal, all, what]);
+        if found.nvlink.is_some() {
+            let titles = ["", "over NVLink", "over all links", ""];
+            rows.insert(0, titles.map(str::to_owned).to_vec());
+        } else {
+            rows.iter_mut().for_each(|row| drop(row.remove(2)));
+        }
         aligned(&rows, text);
+        if found.nvlink.is_some() {
+            text.push_str("  no runtime uses NVLink and other links at once\n");
+        }
+        if described.nodes.iter().any(|node| node.kind == "switch") {
+            text.push_str(
+                "  a switch that reduces, as NVLink SHARP does, is outside of these bounds\n",
+            );
+        }
         let Rounds { one_port, all_ports, ports, diameter, farthest_ns } = &found.rounds;
         let _ = writeln!(
             text,

@@ -228,6 +228,18 @@ impl Topology {
             .help(format!("run it on at most {n} ranks, or give a topology of {nranks}")))
     }
 
+    /// Whether there are links of several kinds, as in a file about a real machine, so that the kind of a path decides
+    /// before its length does.
+    pub fn has_kinds(&self) -> bool {
+        self.links.iter().any(|l| !matches!(l.kind, LinkKind::NvLink | LinkKind::Net))
+    }
+
+    /// A copy with the links of one kind alone.
+    fn of_kind(&self, kind: LinkKind) -> Self {
+        let links = self.links.iter().copied().filter(|l| l.kind == kind).collect();
+        Self::assemble(self.name.clone(), self.nodes.clone(), links, self.nranks, self.relative)
+    }
+
     /// A copy in which every link goes the other way.
     #[must_use]
     pub fn reversed(&self) -> Self {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::{Link, LinkKind, NodeId, NodeKind, Topology, Vendor};
+use crate::ids::RankId;
 use crate::rational::Rat;
 
 /// Bytes a second from a node to itself.
@@ -208,6 +209,27 @@ fn breadth_first(topology: &Topology, source: NodeId) -> Vec<Path> {
         open = found.into_iter().map(|node| (node, paths[node.index()].clone())).collect();
     }
     paths
+}
+
+/// A path from `source` to every rank.
+pub(crate) fn to_ranks(topology: &Topology, source: NodeId) -> Vec<Path> {
+    let mut paths = breadth_first(topology, source);
+    paths.truncate(topology.nranks() as usize);
+    paths
+}
+
+/// The `NVLinks` of a machine alone, where it has links of other kinds and the `NVLinks` join its first `nranks` ranks: no
+/// runtime sends data over other links then.
+pub fn nvlink_alone(topology: &Topology, nranks: u32) -> Option<Topology> {
+    if !topology.has_kinds() {
+        return None;
+    }
+    let joined = |rank: RankId| {
+        let paths = to_ranks(topology, rank.into());
+        paths.iter().take(nranks as usize).all(|path| path.kind <= PathType::Nvb)
+    };
+    let mut ranks = topology.ranks().take(nranks as usize);
+    (nranks > 1 && ranks.all(joined)).then(|| topology.of_kind(LinkKind::NvLink))
 }
 
 /// A path from `source` to every node. PXN and P2C exist between ranks and network cards alone.

@@ -1,5 +1,8 @@
-//! Which links data takes from one rank to another: the ways of fewest links that pass through no third rank.
+//! Which links data takes from one rank to another. On a machine with links of several kinds, such as `NVLink` beside
+//! PCI, that is the one path of NCCL's rules, which a report of the machine shows, too. Where all links are of a kind,
+//! it is every way of fewest links that passes through no third rank.
 
+use super::paths::{self, Path};
 use super::{NodeId, Topology};
 
 /// What is done where there are several ways.
@@ -33,6 +36,8 @@ pub(crate) struct Routes<'t> {
     layers: Vec<Vec<NodeId>>,
     /// When a message reaches each node.
     reached: Vec<f64>,
+    /// The paths from the source to the ranks, on a machine with links of several kinds.
+    paths: Option<Vec<Path>>,
 }
 
 impl<'t> Routes<'t> {
@@ -50,13 +55,18 @@ impl<'t> Routes<'t> {
             amount: vec![0.0; nodes],
             layers: Vec::new(),
             reached: vec![0.0; nodes],
+            paths: topology.has_kinds().then(Vec::new),
         }
     }
 
-    /// Calls `each` with the links from `source` to `to`, the last first, and the share that takes each. Not
-    /// at all where there is no way.
-    pub(crate) fn way(&mut self, source: NodeId, to: NodeId, each: impl FnMut(usize, f64)) {
+    /// Calls `each` with the links from `source` to `to`, the last first, and the share that takes each: more than 1
+    /// where a link has more to do for the same data, as PCI at the host bridge of an Intel CPU. Not at all where there is
+    /// no way.
+    pub(crate) fn way(&mut self, source: NodeId, to: NodeId, mut each: impl FnMut(usize, f64)) {
         self.start_at(source);
+        if let Some(paths) = &self.paths {
+            return along(self.topology, &paths[to.index()], 1.0, &mut each);
+        }
         self.add(to, 1.0);
         let chosen = (self.routing == Routing::DModK).then_some(to.0);
         self.walk(chosen, each);
@@ -68,11 +78,14 @@ impl<'t> Routes<'t> {
         &mut self,
         source: NodeId,
         amounts: impl IntoIterator<Item = (NodeId, f64)>,
-        each: impl FnMut(usize, f64),
+        mut each: impl FnMut(usize, f64),
     ) {
         self.start_at(source);
         for (to, amount) in amounts {
-            self.add(to, amount);
+            match &self.paths {
+                Some(paths) => along(self.topology, &paths[to.index()], amount, &mut each),
+                None => self.add(to, amount),
+            }
         }
         self.walk(None, each);
     }
@@ -95,6 +108,10 @@ impl<'t> Routes<'t> {
     /// Finds the ways from `source`, unless that was done last.
     fn start_at(&mut self, source: NodeId) {
         if self.source.replace(source) == Some(source) {
+            return;
+        }
+        if let Some(paths) = &mut self.paths {
+            *paths = paths::to_ranks(self.topology, source);
             return;
         }
         self.hops.fill(u32::MAX);
@@ -163,5 +180,13 @@ impl<'t> Routes<'t> {
             }
             self.layers[hops] = layer;
         }
+    }
+}
+
+/// Calls `each` with the links of a path, the last first, and the part of their capacity that `amount` takes.
+fn along(topology: &Topology, path: &Path, amount: f64, each: &mut impl FnMut(usize, f64)) {
+    for index in path.links.iter().rev() {
+        let load = path.load(topology, &topology.links()[*index as usize]);
+        each(*index as usize, amount * load.num() as f64 / load.den() as f64);
     }
 }

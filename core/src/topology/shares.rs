@@ -1,7 +1,8 @@
 //! What part of the data each rank should own, where all links work at once.
 
-use super::Topology;
-use super::flow;
+use std::collections::HashSet;
+
+use super::{Topology, flow, paths};
 use crate::ids::RankId;
 
 /// The greatest share, where bandwidths have no small common measure.
@@ -9,7 +10,7 @@ const MOST: u128 = 1000;
 
 impl Topology {
     /// The shares of the first `nranks` ranks: in proportion to the bandwidth of the links that leave each to
-    /// the others, or to switches, in lowest terms. Where those do not fit in 1000, rounded to that.
+    /// the others, or to switches, in lowest terms; of links of several kinds, those on paths to other ranks count. Where those do not fit in 1000, rounded to that.
     ///
     /// An AllReduce in which everybody fetches its own share from all neighbors and hands out the sum then loads
     /// the links of a mesh alike, if what a cut link carried is spread over all who are linked to both its ends: a rank
@@ -18,9 +19,14 @@ impl Topology {
     pub fn shares(&self, nranks: u32) -> Vec<u32> {
         let (_, capacities) = flow::whole(self);
         let mut leaving = vec![0_u128; nranks.min(self.nranks()) as usize];
-        for (link, capacity) in self.links().iter().zip(capacities) {
+        let taken = self.has_kinds().then(|| {
+            let paths = self.ranks().flat_map(|rank| paths::to_ranks(self, rank.into()));
+            paths.filter_map(|path| path.links.first().copied()).collect::<HashSet<u32>>()
+        });
+        for ((index, link), capacity) in (0..).zip(self.links()).zip(capacities) {
             if let Some(sum) = leaving.get_mut(link.from.index())
                 && (link.to.0 < nranks || !self.is_rank(link.to))
+                && taken.as_ref().is_none_or(|taken| taken.contains(&index))
             {
                 *sum += capacity;
             }

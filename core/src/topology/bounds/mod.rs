@@ -3,7 +3,7 @@
 //!
 //! S is nccl-tests' size in bytes: for AllReduce, Broadcast and Reduce the buffer of one rank; for the
 //! others the larger buffer of a rank, n blocks. Ranks reduce and forward, switches only forward. Links work
-//! in both directions at once. All are bounds on every graph; those of AllGather, ReduceScatter and the rooted
+//! in both directions at once; a switch that reduces, as NVLink SHARP does, is outside of this model. All are bounds on every graph; those of AllGather, ReduceScatter and the rooted
 //! collectives are reached where links are alike in both directions. The bounds hold for data cut as finely as one likes and no latency; a run
 //! takes at least [`Bound::seconds`], and at least the latency of its rounds. Not their sum: they may overlap.
 
@@ -16,7 +16,7 @@ mod twins;
 
 use std::fmt;
 
-use super::{Problem, Topology};
+use super::{Problem, Topology, paths};
 use crate::collective::Collective;
 use crate::diagnostics::Code;
 use crate::ids::RankId;
@@ -106,7 +106,38 @@ impl Bounds {
     }
 }
 
-/// The bound of one collective for the first `nranks` ranks.
+/// The bound of one collective for the links that a runtime uses at once: the `NVLinks` alone where a machine has
+/// others beside them and they join all ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usable {
+    /// The bound over these links.
+    pub bound: Bound,
+    /// The bound over all links at once, where others are left out.
+    pub all: Option<Bound>,
+}
+
+impl Usable {
+    /// The bound of one collective for the first `nranks` ranks.
+    ///
+    /// # Errors
+    /// Those of [`bound`].
+    pub fn new(
+        topology: &Topology,
+        nranks: u32,
+        collective: Collective,
+        root: RankId,
+    ) -> Result<Self, Problem> {
+        let all = bound(topology, nranks, collective, root)?;
+        match paths::nvlink_alone(topology, nranks) {
+            None => Ok(Self { bound: all, all: None }),
+            Some(alone) => {
+                Ok(Self { bound: bound(&alone, nranks, collective, root)?, all: Some(all) })
+            }
+        }
+    }
+}
+
+/// The bound of one collective for the first `nranks` ranks, over all links at once.
 pub fn bound(
     topology: &Topology,
     nranks: u32,
