@@ -112,7 +112,8 @@ fn each_point_is_what_a_run_alone_takes() {
     }
 }
 
-/// A range has gaps where an algorithm refuses; the report gives the reason once. A list names its counts.
+/// There are gaps where an algorithm refuses; the report gives the reason once, and the others go on. Of one algorithm
+/// alone, a list names its counts.
 #[test]
 fn refused_counts_are_gaps_of_a_range() {
     let topology = ["--topology", CROSSBAR, "--bytes", "48KiB"];
@@ -136,11 +137,16 @@ fn refused_counts_are_gaps_of_a_range() {
     assert_eq!((&refused[0]["nranks"], &refused[0]["code"]), (&3.into(), &"E0205".into()));
     // Nothing is missing, nothing is said.
     assert!(!with(&[ALL, "--nranks", "4,8"]).ends(0).out.contains("missing"));
-    with(&[ALL, "--nranks", "4,6"]).refused(1, "E0205");
-    with(&[ALL, "--nranks", "5..8"]).refused(1, "E0505");
+    for counts in ["4,6", "6", "5..8"] {
+        let call = with(&[ALL, "--nranks", counts]).ends(0);
+        assert!(call.out.contains("HalvingDoublingAllReduce at ") && call.out.contains("E0205"));
+    }
     with(&["HalvingDoublingAllReduce", "--nranks", "5..8"]).refused(1, "E0505");
-    let lists = simulate(&[&[ALL, "--nranks", "4,6", "--format", "json"], &topology[..]].concat());
+    let lists = ["HalvingDoublingAllReduce", "--nranks", "4,6", "--format", "json"];
+    let lists = simulate(&[&lists[..], &topology[..]].concat());
     assert_eq!(lists.ends(1).json()["diagnostics"][0]["code"], "E0205");
+    let neither = "HalvingDoublingAllReduce,RecursiveDoublingAllReduce";
+    with(&[neither, "--nranks", "6"]).refused(1, "E0505");
 }
 
 #[test]

@@ -19,10 +19,13 @@ const SOURCE: &str = "A .coll file, - for standard input, or the name of an algo
                       separated by commas, are compared";
 
 #[derive(Args)]
-#[command(mut_arg("source", |source| source.help(SOURCE)))]
+#[command(mut_arg("source", |source| source.index(1).help(SOURCE)))]
 pub(crate) struct SimulateFlags {
     #[command(flatten)]
     pub(super) source: SourceFlags,
+    /// More sources, which are compared with the first
+    #[arg(value_name = "SOURCE", index = 2)]
+    pub(super) more: Vec<String>,
     /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8; several are compared in a table [default: all ranks of
     /// the topology]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]

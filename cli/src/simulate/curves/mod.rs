@@ -44,7 +44,7 @@ struct Comparison<'a> {
 
 /// Whether the call asks for more than one run.
 pub(super) fn wanted(flags: &SimulateFlags) -> bool {
-    subjects::names(&flags.source.source).len() > 1
+    subjects::names(flags).len() > 1
         || flags.nranks.as_ref().is_some_and(|nranks| nranks.counts.len() > 1)
 }
 
@@ -74,7 +74,8 @@ pub(super) fn main(
         Format::Json => print_json(&json::Json::new(&all, flags.dtype)),
         Format::Human => print(tables::print(&all).trim_end()),
     }
-    Ok(true)
+    let refused = |missing: &Missing| missing.code.refuses();
+    Ok(all.curves.iter().flat_map(|curve| &curve.missing).all(refused))
 }
 
 /// Refuses what is there for one run alone, before anything is simulated.

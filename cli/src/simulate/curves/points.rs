@@ -36,7 +36,7 @@ impl Point {
     }
 }
 
-/// A rank count that an algorithm refuses.
+/// A rank count at which an algorithm does not run, with the first reason.
 pub(super) struct Missing {
     pub(super) nranks: u32,
     pub(super) code: Code,
@@ -73,6 +73,8 @@ pub(super) fn simulate(
     let mut done = done.into_inner().expect("no run panics");
     done.sort_by_key(|(at, n, _)| (*at, *n));
     let named = flags.nranks.as_ref().is_none_or(|nranks| nranks.named);
+    // What the others take is worth knowing all the same.
+    let compared = subjects.len() > 1;
     let mut curves: Vec<Curve> = subjects
         .iter()
         .map(|s| Curve { name: s.name.clone(), points: Vec::new(), missing: Vec::new() })
@@ -81,7 +83,9 @@ pub(super) fn simulate(
         let (curve, subject) = (&mut curves[at], &subjects[at]);
         match outcome {
             Ok(point) => curve.points.push(point),
-            Err(errors) if !named && errors.iter().all(|error| error.code.refuses()) => {
+            Err(errors)
+                if compared || !named && errors.iter().all(|error| error.code.refuses()) =>
+            {
                 let error = errors.into_iter().next();
                 curve.missing.extend(error.map(|error| Missing::new(nranks, error)));
             }
@@ -91,8 +95,8 @@ pub(super) fn simulate(
             }
         }
     }
-    let mut both = curves.iter().zip(subjects);
-    if let Some((curve, subject)) = both.find(|(curve, _)| curve.points.is_empty()) {
+    if curves.iter().all(|curve| curve.points.is_empty()) {
+        let (curve, subject) = (&curves[0], &subjects[0]);
         let reason = curve.missing.first().map_or(String::new(), |m| m.reason.clone());
         let title = format!("{} admits none of the rank counts asked for", curve.name);
         let place = subject.algorithm.checked().name_span;

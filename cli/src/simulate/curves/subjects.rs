@@ -20,21 +20,24 @@ pub(super) struct Subject {
     pub(super) source: Source,
 }
 
-/// The parts of SOURCE: one if there is no comma in it, or if a file has that name.
-pub(super) fn names(source: &str) -> Vec<&str> {
-    if Path::new(source).exists() {
-        vec![source]
-    } else {
-        source.split(',').map(str::trim).collect()
+/// The sources of a call, and the parts of each: one if there is no comma in it, or if a file has that name.
+pub(super) fn names(flags: &SimulateFlags) -> Vec<&str> {
+    fn parts(source: &String) -> Vec<&str> {
+        if Path::new(source).exists() {
+            vec![source]
+        } else {
+            source.split(',').map(str::trim).collect()
+        }
     }
+    std::iter::once(&flags.source.source).chain(&flags.more).flat_map(parts).collect()
 }
 
 /// All of them, in the order of the call.
 pub(super) fn find(flags: &SimulateFlags, given: &Given) -> Result<Vec<Subject>, Failure> {
     let mut subjects: Vec<Subject> = Vec::new();
-    for name in names(&flags.source.source) {
+    for name in names(flags) {
         if name.is_empty() {
-            let title = format!("`{}` names nothing between two commas", flags.source.source);
+            let title = "a list of algorithms names nothing between two commas";
             return Err(Failure::usage(Code::BadFlag, title)
                 .with_help("a list of algorithms is such as RingAllReduce,NhrAllReduce"));
         }
