@@ -100,7 +100,8 @@ pub struct Refused {
 
 /// Ranks the library's algorithms for `collective` by their predicted time for `bytes` bytes (nccl-tests' size:
 /// the larger of input and output) on `nranks` ranks, every parameter at its default; `topology` is
-/// given to parameters of that type. The constants are those of the host engine.
+/// given to parameters of that type. The constants are those of [`costs_of`]: on the topology of a machine with GPUs what is
+/// assumed of these, and else those of the host engine.
 ///
 /// ```
 /// use roundelay::{Collective, select};
@@ -115,7 +116,7 @@ pub fn select(
     bytes: u64,
     topology: Option<&Topology>,
 ) -> Choice {
-    select_with(host(), collective, nranks, bytes, topology)
+    select_with(&costs_of(topology, nranks), collective, nranks, bytes, topology)
 }
 
 /// Ranks the library's algorithms as [`select`] does, by constants of your own, such as those that `roundelay
@@ -189,6 +190,12 @@ pub fn select_beside(
         own: own.to_vec(),
         placed_on: shared,
     }
+}
+
+/// The constants for `nranks` ranks of a topology: what is assumed of its GPUs where it is that of a machine with GPUs, and
+/// else those of the host engine.
+pub fn costs_of(topology: Option<&Topology>, nranks: u32) -> Costs {
+    topology.and_then(|t| Costs::of_gpus(t, nranks)).unwrap_or_else(|| host().clone())
 }
 
 /// The constants of the host engine, as measured by `cargo xtask calibrate`.
@@ -391,19 +398,21 @@ impl fmt::Display for Choice {
             f,
             "\npredicted: simulated, streams by data, signals free; messages to copied: of the busiest rank\n\
              size S {}, latency L {latency}, bandwidth B {}\n\
-             a further piece of a message {}, reduce {}, copy {}\n\
-             constants: {}",
+             a further piece of a message {}, reduce {}, copy {}\n",
             size(self.bytes),
             rate(self.bandwidth),
             time(costs.message),
-            rate(costs.reduce),
+            if costs.reduce.is_finite() { rate(costs.reduce) } else { "0 ns".to_owned() },
             rate(costs.copy),
-            if library {
-                "those of the library, measured on one host; `--costs FILE` takes your own"
-            } else {
-                &costs.name
-            },
         )?;
+        let constants = if library {
+            "those of the library, measured on one host; `--costs FILE` takes your own"
+        } else {
+            &costs.name
+        };
+        let mut lines = String::new();
+        wrapped(&mut lines, "", &format!("constants: {constants}"))?;
+        f.write_str(lines.trim_end())?;
         if let Some(cores) = costs.cores {
             let next = if library { "\n" } else { "; " };
             write!(
@@ -420,7 +429,7 @@ fn advice(f: &mut fmt::Formatter<'_>, help: Option<&String>) -> fmt::Result {
 }
 
 /// Lines of at most 100 columns, all but the first indented.
-fn wrapped(f: &mut fmt::Formatter<'_>, head: &str, text: &str) -> fmt::Result {
+fn wrapped(f: &mut impl fmt::Write, head: &str, text: &str) -> fmt::Result {
     let mut line = head.to_owned();
     let mut gap = "";
     for word in text.split_whitespace() {

@@ -45,6 +45,8 @@ mod outputs;
 #[cfg(target_os = "linux")]
 #[path = "command/processes.rs"]
 mod processes;
+#[path = "command/select.rs"]
+mod select;
 #[path = "command/simulate.rs"]
 mod simulate;
 #[path = "command/subcommands.rs"]

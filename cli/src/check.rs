@@ -21,7 +21,9 @@ use crate::flags::SourceFlags;
 use crate::msccl::{self, MscclFlags};
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_with, read};
-use crate::report::{Failure, Format, JsonDiagnostic, exit_code, print_all, refuse, within_a_page};
+use crate::report::{
+    Failure, Format, JsonDiagnostic, exit_code, print_all, refuse, took, within_a_page,
+};
 use crate::stats::Stats;
 use crate::streams::{print, print_json};
 use crate::topology;
@@ -321,12 +323,12 @@ fn print_human(checked: &Checked) {
     }
     if checked.ok {
         print(&format!(
-            "   \x1b[1;92mproved\x1b[0m {} ({}) for nranks {}: {} ops in {:.1} ms",
+            "   \x1b[1;92mproved\x1b[0m {} ({}) for nranks {}: {} ops in {}",
             checked.name,
             checked.collective,
             counted(&checked.proved),
             checked.ops,
-            checked.seconds * 1e3
+            took(checked.seconds)
         ));
         if let Some(every) = &checked.every_nranks {
             print(&within_a_page(&format!("          {}", every.line()), 14));

@@ -13,6 +13,7 @@ use crate::launch::LaunchFlags;
 use crate::list::ListFlags;
 use crate::mpirun::MpirunFlags;
 use crate::run::RunFlags;
+use crate::select::SelectFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
 use crate::signals::SignalsFlags;
 use crate::simulate::SimulateFlags;
@@ -64,6 +65,8 @@ pub(crate) enum Command {
     Signals(SignalsFlags),
     /// List the algorithms of a source, or of the library; with --why, by how long they would take
     List(ListFlags),
+    /// Say which algorithm of the library to use for which sizes on a machine, and why; or check a selection file
+    Select(SelectFlags),
     /// Describe a topology: links, paths, rings, trees, and how fast any algorithm could be on it
     Topo(TopoFlags),
     /// Measure the constants of list --why on this machine

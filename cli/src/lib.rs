@@ -41,6 +41,7 @@ mod progress;
 mod ranks;
 mod report;
 mod run;
+mod select;
 mod shell;
 mod signals;
 mod simulate;
@@ -112,6 +113,7 @@ fn command(args: Vec<OsString>) -> u8 {
         Command::Executor(flags) => executor::main(&flags),
         Command::Signals(flags) => signals::main(&flags),
         Command::List(flags) => list::main(&flags),
+        Command::Select(flags) => select::main(&flags),
         Command::Topo(flags) => topo::main(&flags),
         Command::Calibrate(flags) => calibrate::main(&flags),
         Command::Mpirun(flags) => return mpirun::main(&flags).unwrap_or_else(Failure::print),

@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::lints::LintFlags;
 use crate::mscclpp::{self, Proved, claims};
 use crate::progress::shown;
-use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, within_a_page};
+use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, took, within_a_page};
 use crate::stats::Stats;
 use crate::streams::{self, print, print_json};
 use crate::topo::count;
@@ -414,10 +414,10 @@ fn print_human(shown: &Shown, (errors, seconds): (usize, f64)) {
         return;
     }
     let size = format!(
-        "{} in up to {} a rank, in {:.1} ms",
+        "{} in up to {} a rank, in {}",
         count(shown.operations, "operation"),
         count(shown.blocks, "block"),
-        seconds * 1e3
+        took(seconds)
     );
     let word = if shown.promised { "proved" } else { "looked at" };
     print(&format!("   \x1b[1;92m{word}\x1b[0m {name}: {size}"));

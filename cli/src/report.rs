@@ -25,6 +25,11 @@ pub(crate) fn exit_code(outcome: Result<bool, Failure>) -> u8 {
     }
 }
 
+/// How long something took: seconds from one second on.
+pub(crate) fn took(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
+}
+
 /// Who a report is for.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {

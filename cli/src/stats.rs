@@ -6,6 +6,7 @@ use std::time::Duration;
 use roundelay_core::stages::Spent;
 use serde::Serialize;
 
+use crate::report::took;
 use crate::streams::print;
 
 #[derive(Serialize)]
@@ -37,7 +38,7 @@ impl Stats {
         let stages: Vec<_> = self
             .stages
             .iter()
-            .map(|stage| format!("{} {:.1} ms", stage.name, stage.seconds * 1e3))
+            .map(|stage| format!("{} {}", stage.name, took(stage.seconds)))
             .collect();
         let memory = self.peak_bytes.map_or_else(String::new, |bytes| {
             format!(", peak memory {:.1} MiB", bytes as f64 / f64::from(1 << 20))

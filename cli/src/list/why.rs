@@ -1,6 +1,6 @@
 //! `roundelay list --why`: the model's table, which algorithm it chooses, and what the others would take.
 
-use roundelay::select::{Counts, Numbers, Refused, Row, host, select_beside};
+use roundelay::select::{Counts, Numbers, Refused, Row, costs_of, select_beside};
 use roundelay::{Choice, Collective, Costs};
 use roundelay_core::cost::Work;
 use roundelay_core::diagnostics::Code;
@@ -30,10 +30,10 @@ pub(super) fn main(
     };
     let topology = given.as_ref().map(|given| &*given.topology);
     let nranks = flags.nranks.or(topology.map(roundelay::Topology::nranks)).unwrap_or(SHOWN);
-    let measured = flags.costs.as_deref().map(read).transpose()?;
-    let costs = measured.as_ref().unwrap_or_else(|| host());
+    let measured = flags.costs.as_deref().map(read_costs).transpose()?;
+    let costs = measured.unwrap_or_else(|| costs_of(topology, nranks));
     let bytes = flags.bytes.unwrap_or(BYTES);
-    let choice = select_beside(own, costs, collective, nranks, bytes, topology);
+    let choice = select_beside(own, &costs, collective, nranks, bytes, topology);
     match flags.format {
         Format::Json => print_json(&Json::new(&choice)),
         Format::Human => print(&choice.to_string()),
@@ -42,7 +42,7 @@ pub(super) fn main(
 }
 
 /// Constants from a file.
-fn read(path: &str) -> Result<Costs, Failure> {
+pub(crate) fn read_costs(path: &str) -> Result<Costs, Failure> {
     let unreadable = |why: String| {
         Failure::usage(Code::UnreadableSource, format!("`{path}` cannot be read: {why}"))
     };
@@ -73,7 +73,8 @@ struct Constants<'c> {
     latency_seconds: Option<f64>,
     message_seconds: f64,
     bandwidth: f64,
-    reduce: f64,
+    /// Null where reductions take no time of their own.
+    reduce: Option<f64>,
     copy: f64,
     cores: Option<u32>,
 }
@@ -174,7 +175,7 @@ impl<'c> Json<'c> {
                 latency_seconds: (!choice.latency_of_links).then_some(costs.latency),
                 message_seconds: costs.message,
                 bandwidth: choice.bandwidth,
-                reduce: costs.reduce,
+                reduce: Some(costs.reduce).filter(|rate| rate.is_finite()),
                 copy: costs.copy,
                 cores: costs.cores,
             },

@@ -4,6 +4,7 @@
 mod counts;
 mod fit;
 mod forms;
+mod gpus;
 mod load;
 mod model;
 mod term;

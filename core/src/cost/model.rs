@@ -168,9 +168,10 @@ impl Costs {
     }
 }
 
-/// Whether the links of `topology` were given latencies.
+/// Whether the links of `topology` were given latencies; those of network cards alone, in a file about a machine, do not
+/// count.
 pub fn has_latency(topology: &Topology) -> bool {
-    topology.links().iter().any(|link| link.latency > 0)
+    !topology.has_kinds() && topology.links().iter().any(|link| link.latency > 0)
 }
 
 /// Bytes a second of a text such as `25GB/s`.

@@ -37,7 +37,8 @@ pub struct Machine {
     pub topology: Arc<Topology>,
     /// The bandwidth b of one link in one direction, in bytes a second, where the topology gives multiples of it.
     pub bandwidth: f64,
-    /// Seconds that a message takes on a link, where the topology gives no latencies.
+    /// Seconds that a message takes on a link, where the topology gives no latencies; on a machine with links of several
+    /// kinds, the least that it takes on its whole path.
     pub latency: f64,
     /// Bytes a second that a rank reduces; `None` costs nothing.
     pub reduce: Option<f64>,
@@ -89,7 +90,7 @@ impl Machine {
         Some(Self {
             bandwidth: costs.bandwidth,
             latency,
-            reduce: Some(costs.reduce),
+            reduce: Some(costs.reduce).filter(|rate| rate.is_finite()),
             copy: Some(costs.copy),
             piece: costs.message,
             ..Self::new(topology)
@@ -158,10 +159,19 @@ impl Machine {
         self.stragglers.iter().filter(|(r, _)| *r == rank).map(|(_, factor)| factor).product()
     }
 
+    /// Seconds that a message takes on its path, of whose links this is the sum.
+    pub(super) fn on_path(&self, links: f64, (from, to): (RankId, RankId)) -> f64 {
+        if self.topology.has_kinds() {
+            links.max(self.latency * self.slower(from) * self.slower(to))
+        } else {
+            links
+        }
+    }
+
     /// Bytes a second and seconds of each link in one direction.
     pub(super) fn links(&self) -> (Vec<f64>, Vec<f64>) {
         let unit = if self.topology.is_relative() { self.bandwidth } else { 1.0 };
-        let given = crate::cost::has_latency(&self.topology);
+        let given = crate::cost::has_latency(&self.topology) || self.topology.has_kinds();
         let mut slower = vec![1.0; self.topology.nodes().len()];
         for (rank, factor) in &self.stragglers {
             slower[rank.index()] *= factor;

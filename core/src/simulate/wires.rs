@@ -63,7 +63,7 @@ impl Wires {
             let wire = Wire {
                 first: first as u32,
                 len: way.len() as u32,
-                latency: routes.latency(way, |link| latency[link]),
+                latency: machine.on_path(routes.latency(way, |link| latency[link]), (from, to)),
                 alone: alone.fold(f64::INFINITY, f64::min),
             };
             let slot = found.slot(key(from, to));

@@ -112,6 +112,15 @@ pub struct Link {
     pub latency: u64,
 }
 
+/// What the GPUs of a machine are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gpus {
+    /// NVIDIA's, of this compute capability or higher: 90 for Hopper.
+    Cuda(u32),
+    /// AMD's.
+    Amd,
+}
+
 /// The machine that an algorithm runs on: a graph of ranks, switches and directed links, in which every rank reaches
 /// every other.
 ///
@@ -147,6 +156,8 @@ pub struct Topology {
     first: Vec<u32>,
     nranks: u32,
     relative: bool,
+    /// What the ranks are, where the topology is that of a machine with GPUs.
+    gpus: Option<Gpus>,
     /// For each rank, a bit for every rank that it reaches without passing through a third.
     reach: Vec<Vec<u64>>,
 }
@@ -190,6 +201,11 @@ impl Topology {
     /// Whether capacities are multiples of one link's bandwidth B, because none was given.
     pub fn is_relative(&self) -> bool {
         self.relative
+    }
+
+    /// What the ranks are, where the topology is that of a machine with GPUs.
+    pub fn gpus(&self) -> Option<Gpus> {
+        self.gpus
     }
 
     /// Whether `node` is a rank, and not a switch or another part.
@@ -264,7 +280,8 @@ impl Topology {
         for i in 1..first.len() {
             first[i] += first[i - 1];
         }
-        let mut topology = Self { name, nodes, links, first, nranks, relative, reach: Vec::new() };
+        let (gpus, reach) = (None, Vec::new());
+        let mut topology = Self { name, nodes, links, first, nranks, relative, gpus, reach };
         topology.reach = reach::rows(&topology);
         topology
     }

@@ -10,7 +10,7 @@ mod speeds;
 mod write;
 mod xml;
 
-use super::{Problem, Topology};
+use super::{Gpus, Problem, Topology};
 
 pub use assume::Assumption;
 pub use write::write;
@@ -49,7 +49,9 @@ pub fn read(name: &str, bytes: &[u8], assume: Option<Assumption>) -> Result<Syst
     let file = xml::File::new(name, bytes)?;
     let mut root = file.parse()?;
     let assumptions = assume::complete(file, &mut root, assume)?;
-    graph::system(name, file, root, assumptions)
+    let mut system = graph::system(name, file, root, assumptions)?;
+    system.topology.gpus = Some(system.sm.map_or(Gpus::Amd, Gpus::Cuda));
+    Ok(system)
 }
 
 impl System {

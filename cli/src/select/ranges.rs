@@ -1,0 +1,140 @@
+//! The ranges of sizes in which one algorithm is the fastest; where one ends is found by bisection.
+
+use roundelay::select::{Row, select_beside};
+use roundelay::{Choice, Collective, Costs, Topology};
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::bounds::Usable;
+use serde::Serialize;
+
+use super::why;
+
+/// The sizes between which ranges are sought: 1 KiB and 1 GiB, as powers of 2.
+const POWERS: std::ops::RangeInclusive<u32> = 10..=30;
+/// Bytes in whose multiples a range ends.
+const GRAIN: u64 = 64;
+/// A crossover is known when the sizes around it differ by less than one part of so many.
+const NEAR: u64 = 64;
+
+/// What is asked.
+pub(super) struct Question<'a> {
+    pub(super) collective: Collective,
+    pub(super) nranks: u32,
+    pub(super) topology: Option<&'a Topology>,
+    pub(super) costs: &'a Costs,
+}
+
+/// Sizes at which one algorithm is the fastest.
+#[derive(Debug, Serialize)]
+pub(super) struct Range {
+    /// The sizes in bytes, both inclusive.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// Whether it is the last one, so that larger sizes are taken to belong to it.
+    #[serde(skip)]
+    pub(super) open: bool,
+    pub(super) algorithm: String,
+    /// The predicted time at its smallest and at its largest size.
+    pub(super) seconds: [f64; 2],
+    /// The bandwidth bound over the time at its largest size, on a topology that gives bandwidths.
+    pub(super) share: Option<f64>,
+    pub(super) why: String,
+}
+
+impl Question<'_> {
+    fn choice(&self, bytes: u64) -> Choice {
+        select_beside(&[], self.costs, self.collective, self.nranks, bytes, self.topology)
+    }
+
+    /// One row for each of these sizes.
+    pub(super) fn at(&self, sizes: &[u64]) -> Vec<Range> {
+        let row = |bytes: &u64| {
+            let choice = self.choice(*bytes);
+            let best = choice.best()?.clone();
+            Some(self.range((*bytes, &best), (*bytes, &best), why::of(&choice)))
+        };
+        sizes.iter().filter_map(row).collect()
+    }
+
+    /// All ranges, by size.
+    pub(super) fn ranges(&self) -> Vec<Range> {
+        let mut found: Vec<Range> = Vec::new();
+        let first = 1 << POWERS.start();
+        let mut begin = first;
+        let mut at = self.choice(first);
+        let mut ends: Vec<(u64, u64, Choice)> = Vec::new();
+        for power in POWERS.skip(1) {
+            let size = 1 << power;
+            let next = self.choice(size);
+            // Between two powers there may be more than one change: each is found from the one before.
+            while name(&at) != name(&next) {
+                let (end, then) = self.change(at, &next);
+                ends.push((begin, then.bytes - 1, end));
+                begin = then.bytes;
+                at = then;
+            }
+            at = next;
+        }
+        ends.push((begin, at.bytes, at));
+        let last = ends.len() - 1;
+        for (index, (from, to, choice)) in ends.iter().enumerate() {
+            let (Some(_), Some(best)) = (name(choice), choice.best()) else { continue };
+            let begun = self.choice(*from);
+            let at_start = begun.ranked.iter().find(|row| row.algorithm == best.algorithm);
+            let middle = self.choice(middle(*from, *to));
+            let mut reason = why::of(&middle);
+            if let Some((beyond, _, next)) = ends.get(index + 1) {
+                reason.push_str(&why::beyond(&middle, *beyond, next));
+            }
+            let start = at_start.unwrap_or(best);
+            let mut range = self.range((*from, start), (*to, best), reason);
+            range.open = index == last;
+            found.push(range);
+        }
+        found
+    }
+
+    /// Where another algorithm becomes the best between two sizes: the last choice before it, and the first of it.
+    fn change(&self, at: Choice, beyond: &Choice) -> (Choice, Choice) {
+        let (mut low, mut high) = (at, beyond.clone());
+        while high.bytes - low.bytes > GRAIN.max(low.bytes / NEAR) {
+            let size = middle(low.bytes, high.bytes);
+            if size <= low.bytes || size >= high.bytes {
+                break;
+            }
+            let choice = self.choice(size);
+            if name(&choice) == name(&low) {
+                low = choice;
+            } else {
+                high = choice;
+            }
+        }
+        (low, high)
+    }
+
+    fn range(&self, from: (u64, &Row), to: (u64, &Row), why: String) -> Range {
+        let seconds = [from.1.time.seconds(), to.1.time.seconds()];
+        let bound = self.topology.filter(|topology| !topology.is_relative()).and_then(|topology| {
+            let found = Usable::new(topology, self.nranks, self.collective, RankId(0)).ok()?;
+            Some(found.bound.seconds(to.0))
+        });
+        Range {
+            from: from.0,
+            to: to.0,
+            open: false,
+            algorithm: to.1.algorithm.clone(),
+            seconds,
+            share: bound.filter(|_| seconds[1] > 0.0).map(|bound| bound / seconds[1]),
+            why,
+        }
+    }
+}
+
+fn name(choice: &Choice) -> Option<&str> {
+    choice.best().map(|row| row.algorithm.as_str())
+}
+
+/// The middle of two sizes by their ratio, a multiple of [`GRAIN`].
+fn middle(low: u64, high: u64) -> u64 {
+    let middle = ((low as f64) * (high as f64)).sqrt() as u64;
+    (middle / GRAIN * GRAIN).clamp(low, high)
+}

@@ -1,0 +1,88 @@
+//! `roundelay select`: which algorithm for which sizes, and selection files.
+
+use super::call::{roundelay, with_input};
+
+const MACHINE: [&str; 4] =
+    ["--topology", "topo/aws-p4d-8a100-vm.xml", "--assume", "sm=80,nvlinks=12"];
+
+fn json(args: &[&str]) -> serde_json::Value {
+    roundelay(&[&["select"], args, &["--format", "json"]].concat()).ends(0).json()
+}
+
+/// Each row is what `list --why` finds at both its ends, and another algorithm is the best beyond.
+#[test]
+fn ranges_end_where_another_algorithm_is_faster() {
+    let topology = ["--topology", "full_mesh(8, 25GB/s, 2us)"];
+    let found = json(&[&["AllReduce"], &topology[..]].concat());
+    let ranges = found["ranges"].as_array().unwrap();
+    assert!(ranges.len() > 1, "{found:#}");
+    let mut expected = 1024;
+    for range in ranges {
+        let ends = ["from", "to"].map(|key| range[key].as_u64().unwrap());
+        assert_eq!(ends[0], expected, "{found:#}");
+        expected = ends[1] + 1;
+        let bytes = ends[0].to_string();
+        let list = ["list", "AllReduce", "--why", "--bytes", &bytes, "--format", "json"];
+        let list = roundelay(&[&list[..], &topology].concat()).ends(0).json();
+        assert_eq!(list["best"], range["algorithm"], "at {bytes}");
+        assert_eq!(list["ranked"][0]["seconds"], range["seconds"][0], "at {bytes}");
+        let share = range["share"].as_f64().unwrap();
+        assert!(share > 0.0 && share <= 1.0, "{range:#}");
+    }
+    assert_eq!(expected, (1 << 30) + 1, "the last range ends at 1 GiB");
+}
+
+#[test]
+fn the_constants_of_a_processor_are_not_those_of_gpus() {
+    let args = [&["select", "AllReduce", "--bytes", "64K,256M"], &MACHINE[..]].concat();
+    let text = roundelay(&args).ends(0).out;
+    assert!(text.contains("assumed of GPUs of sm 80 over NVLink: 3.4 us a hop"), "{text}");
+    assert!(text.contains("64 KiB ") && text.contains("256 MiB "), "{text}");
+    assert!(text.contains("takes 1 step (3.4 us) against 2 (6.8 us)"), "{text}");
+    let list = [&["list", "AllReduce", "--why"], &MACHINE[..]].concat();
+    let text = roundelay(&list).ends(0).out;
+    assert!(text.contains("constants: assumed of GPUs of sm 80"), "{text}");
+    let own = [&["select", "AllReduce", "--bytes", "64K", "--costs", "-"], &MACHINE[..]].concat();
+    let costs = b"latency = 1us\nmessage = 0us\nbandwidth = 1GB/s\nreduce = 1GB/s\ncopy = 1GB/s\n";
+    let text = with_input(&own, costs).ends(0).out;
+    assert!(text.contains("constants: -"), "{text}");
+}
+
+#[test]
+fn a_file_that_was_written_has_no_gap() {
+    let write = ["select", "AllReduce", "--topology", "full_mesh(8, 25GB/s, 2us)", "--write", "-"];
+    let file = roundelay(&write).ends(0).out;
+    assert!(file.contains("AllReduce nranks 8 bytes 0..="), "{file}");
+    let checked = with_input(&["select", "-"], file.as_bytes()).ends(0).out;
+    assert!(checked.contains("no gap and no overlap"), "{checked}");
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_told_with_its_line() {
+    let told = |text: &str| with_input(&["select", "-"], text.as_bytes()).ends(1).out;
+    for (text, expected) in [
+        ("AllReduce nranks 8 bytes 0..: RingAllReduc", "-:1: the library has no algorithm `RingAllReduc`; did you mean `RingAllReduce`?"),
+        ("# none\nAllReduce nranks 8 bytes 200..: RingAllReduce", "-:2: no choice for 0..200 bytes"),
+        ("AllReduce nranks 8 bytes 0..=10: RingAllReduce\nAllReduce nranks 8 bytes 5..: NhrAllReduce", "-:2: this choice overlaps: line 1 chooses RingAllReduce for 0 to 10 bytes"),
+        ("AllReduce nranks 8 bytes 0..: RingAllReduce\nAllReduce nranks 8 bytes 5..9: NhrAllReduce", "-:2: this choice is never reached: line 1 chooses RingAllReduce"),
+        ("AllReduce nranks 6 bytes 0..: RecursiveDoublingAllReduce", "-:1: RecursiveDoublingAllReduce does not run there"),
+        ("AllReduce nranks 8 bytes 0..: RingAllGather", "-:1: RingAllGather is for AllGather, not AllReduce"),
+        ("Sum nranks 8 bytes 0..: RingAllGather", "-:1: `Sum` is no collective"),
+        ("AllReduce nranks 0 bytes 0..: RingAllReduce", "-:1: `0` is no rank count"),
+        ("AllReduce nranks 8 bytes 9..9: RingAllReduce", "-:1: `9..9` is no range of sizes"),
+        ("AllReduce: RingAllReduce", "-:1: a line is such as"),
+    ] {
+        let told = told(text);
+        assert!(told.starts_with(expected), "{text}\n{told}");
+    }
+    with_input(&["select", "-"], b"# nothing\n").refused(2, "E0501");
+    roundelay(&["select", "nowhere.sel"]).refused(2, "E0001");
+}
+
+#[test]
+fn calls_that_make_no_sense() {
+    let small = ["select", "AllReduce", "--nranks", "9", "--topology", "full_mesh(8)"];
+    roundelay(&small).refused(2, "E0604");
+    roundelay(&["select", "AllReduce", "--assume", "sm=80"]).refused(2, "E0507");
+    roundelay(&["select", "AllReduce", "--bytes", "64K", "--write", "-"]).refused(2, "E0507");
+}
