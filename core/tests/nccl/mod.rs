@@ -1,6 +1,7 @@
 //! NCCL's topology files and the paths in them: what real files say, what is refused, what is written.
 
 mod bad;
+mod dumps;
 mod files;
 mod fuzz;
 mod partial;
@@ -31,7 +32,8 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 fn load(name: &str) -> System {
-    let assume = PARTIAL.contains(&name).then_some(Assumption { sm: 80, nvlinks: 12 });
+    let assume =
+        PARTIAL.contains(&name).then(|| Assumption::parse("sm=80,nvlinks=12").unwrap());
     nccl::read(name, &bytes(name), assume).unwrap_or_else(|problem| panic!("{problem:#?}"))
 }
 
