@@ -190,8 +190,9 @@ fn disjoint_rings(topology: &Topology) -> Option<Disjoint> {
 }
 
 fn channels(given: &Given) -> Result<Channels, Problem> {
-    if given.topology.nranks() > channels::SEARCHED {
-        let title = format!("channels are sought for at most {} ranks", channels::SEARCHED);
+    if !channels::are_sought(&given.topology, given.topology.nranks()) {
+        let most = channels::SEARCHED;
+        let title = format!("channels are sought for at most {most} ranks that no switch joins");
         return Err(Problem::new(Code::NoRing, title));
     }
     let sm = given.system.as_ref().and_then(|system| system.sm);

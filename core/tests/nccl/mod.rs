@@ -6,6 +6,7 @@ mod files;
 mod fuzz;
 mod partial;
 mod routes;
+mod rules;
 mod written;
 
 use std::fmt::Write as _;
