@@ -324,6 +324,12 @@ fn devices_that_contradict_each_other() {
             line 2, column 44 of test.xml"#]],
     );
     wrong(
+        &two("").replacen("</gpu>", "</gpu><gpu sm=\"80\" rank=\"1\"/>", 1),
+        &expect![[r#"
+            two GPUs have rank 1
+            line 3, column 44 of test.xml"#]],
+    );
+    wrong(
         &two("").replace("</cpu>", "<gpu sm=\"80\" rank=\"2\"/></cpu>"),
         &expect![[r#"
             1 GPUs that are not in a <pci> of their own below a <cpu>

@@ -257,3 +257,36 @@ fn kept_attributes_and_elements_nobody_knows() {
     let system = sound(&xml, None);
     assert!(system.write().unwrap().contains("keep=\"1\""));
 }
+
+/// What the report says of which rank is which, and of GPUs that are unlike the others.
+#[test]
+fn what_is_said_of_the_machine() {
+    let devices = |counts: &[u32]| {
+        let device = |(i, count): (usize, &u32)| {
+            let links = LINKS.replace("\"18\"", &format!("\"{count}\""));
+            gpu(&format!("000{i}:00:00.0"), &format!("rank=\"{}\"", i + 4), &links)
+        };
+        system(&cpu("", 0, &counts.iter().enumerate().map(device).collect::<String>()))
+    };
+    let notes = |counts: &[u32]| text(&devices(counts)).unwrap().notes;
+    let equal = text(&devices(&[18; 4])).unwrap();
+    assert_eq!((equal.ranks, equal.notes), (vec![4, 5, 6, 7], vec![]));
+    assert_eq!(notes(&[18, 0, 18]), ["rank 1 (5 of the job) has no NVLink, the 2 others 18"]);
+    let two = "ranks 0 (4 of the job), 3 (7 of the job) have 9 NVLinks, the 3 others 18";
+    assert_eq!(notes(&[9, 18, 18, 9, 18]), [two]);
+    let each =
+        "rank 0 (4 of the job) has 1 NVLink, rank 4 (8 of the job) has 17 NVLinks, the 3 others 18";
+    assert_eq!(notes(&[1, 18, 18, 18, 17]), [each]);
+    assert_eq!(notes(&[0, 1, 0]), ["rank 1 (5 of the job) has 1 NVLink, the 2 others none"]);
+    // No count is that of most.
+    assert!(notes(&[18, 9]).is_empty() && notes(&[18, 9, 6]).is_empty());
+    let of_sm = |sm: u32| {
+        let bare = devices(&[0, 0]).replace("sm=\"103\"", &format!("sm=\"{sm}\""));
+        text(&bare).unwrap().notes.join("\n")
+    };
+    for (sm, usual) in [(70, 6), (80, 12), (90, 18), (100, 18), (103, 18)] {
+        let expected = format!("`--assume nvlinks={usual}` adds them");
+        assert!(of_sm(sm).contains(&expected), "{}", of_sm(sm));
+    }
+    assert_eq!([of_sm(75), of_sm(86), of_sm(89)], ["", "", ""]);
+}

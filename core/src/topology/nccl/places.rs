@@ -6,7 +6,8 @@ use super::xml::Element;
 pub(super) fn bus(text: &str) -> String {
     let text = text.to_lowercase();
     let digits = text.replace([':', '.'], "");
-    number(&digits).filter(|_| text.contains(':')).map_or(text.clone(), str::to_owned)
+    let id = number(&digits).filter(|_| text.contains(':')).map(|id| format!(":{id}"));
+    id.unwrap_or(text)
 }
 
 /// The hash of a CPU's host as it is compared; that of a host without one is 0, as for NCCL.

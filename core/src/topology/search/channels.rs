@@ -138,7 +138,9 @@ fn are_doubled(found: &Channels, sm: u32) -> bool {
 fn doubled(mut found: Channels) -> Channels {
     if let Some(half) = Rat::ZERO.between(found.speed, 1, 2) {
         found.speed = half;
-        found.orders.extend_from_within(..found.orders.len().min(MOST as usize - found.orders.len()));
+        found
+            .orders
+            .extend_from_within(..found.orders.len().min(MOST as usize - found.orders.len()));
     }
     found
 }
@@ -167,12 +169,7 @@ fn is_slow(speed: Rat, best: Rat) -> bool {
     times(speed, Rat::whole(100)) <= times(best, Rat::whole(WORTH))
 }
 
-fn searched(
-    topology: &Topology,
-    nranks: u32,
-    sm: Option<u32>,
-    speeds: &[Rat],
-) -> Option<Channels> {
+fn searched(topology: &Topology, nranks: u32, sm: Option<u32>, speeds: &[Rat]) -> Option<Channels> {
     let ranks: Vec<_> = topology.ranks().take(nranks as usize).collect();
     let paths: Vec<Vec<Path>> = ranks
         .iter()
