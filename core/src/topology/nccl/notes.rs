@@ -1,6 +1,7 @@
 //! What is odd about a machine: GPUs that have fewer or more links than most of the others.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use super::cables::Cables;
 
@@ -26,7 +27,7 @@ pub(super) fn unlike(cables: &Cables, ranks: &[u32]) -> Option<String> {
             n => format!("{n} {link}s"),
         };
         let have = if odd.len() == 1 { "has" } else { "have" };
-        text += &format!("{} {have} {has}, ", named(odd, ranks));
+        let _ = write!(text, "{} {have} {has}, ", named(odd, ranks));
     }
     let usual = if usual == 0 { "none".to_owned() } else { usual.to_string() };
     Some(format!("{text}the {} others {usual}", most.len()))
