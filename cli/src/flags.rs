@@ -44,7 +44,8 @@ pub(crate) struct SourceFlags {
 pub(crate) struct TopologyFlags {
     #[arg(long, value_name = "FILE|TEXT", help = topology_help!("What the ranks run on"))]
     pub(crate) topology: Option<String>,
-    /// The GPUs to assume if a topology file has none, such as sm=80,nvlinks=12
+    /// The GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
+    /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
     #[arg(long, value_name = "ASSUMPTION")]
     pub(crate) assume: Option<String>,
 }

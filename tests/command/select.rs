@@ -1,9 +1,9 @@
 //! `roundelay select`: which algorithm for which sizes, and selection files.
 
-use super::call::{roundelay, with_input};
+use super::call::{TempFile, roundelay, with_input};
 
 const MACHINE: [&str; 4] =
-    ["--topology", "topo/aws-p4d-8a100-vm.xml", "--assume", "sm=80,nvlinks=12"];
+    ["--topology", "tests/topo/aws-p4d-8a100-vm.xml", "--assume", "sm=80,nvlinks=12"];
 
 fn json(args: &[&str]) -> serde_json::Value {
     roundelay(&[&["select"], args, &["--format", "json"]].concat()).ends(0).json()
@@ -42,10 +42,11 @@ fn the_constants_of_a_processor_are_not_those_of_gpus() {
     let list = [&["list", "AllReduce", "--why"], &MACHINE[..]].concat();
     let text = roundelay(&list).ends(0).out;
     assert!(text.contains("constants: assumed of GPUs of sm 80"), "{text}");
-    let own = [&["select", "AllReduce", "--bytes", "64K", "--costs", "-"], &MACHINE[..]].concat();
     let costs = b"latency = 1us\nmessage = 0us\nbandwidth = 1GB/s\nreduce = 1GB/s\ncopy = 1GB/s\n";
-    let text = with_input(&own, costs).ends(0).out;
-    assert!(text.contains("constants: -"), "{text}");
+    let costs = TempFile::new("my.costs", costs);
+    let own = ["select", "AllReduce", "--bytes", "64K", "--costs", costs.path()];
+    let text = roundelay(&[&own[..], &MACHINE].concat()).ends(0).out;
+    assert!(text.contains("constants: ") && text.contains("my.costs"), "{text}");
 }
 
 #[test]
@@ -61,12 +62,30 @@ fn a_file_that_was_written_has_no_gap() {
 fn what_is_wrong_with_a_file_is_told_with_its_line() {
     let told = |text: &str| with_input(&["select", "-"], text.as_bytes()).ends(1).out;
     for (text, expected) in [
-        ("AllReduce nranks 8 bytes 0..: RingAllReduc", "-:1: the library has no algorithm `RingAllReduc`; did you mean `RingAllReduce`?"),
-        ("# none\nAllReduce nranks 8 bytes 200..: RingAllReduce", "-:2: no choice for 0..200 bytes"),
-        ("AllReduce nranks 8 bytes 0..=10: RingAllReduce\nAllReduce nranks 8 bytes 5..: NhrAllReduce", "-:2: this choice overlaps: line 1 chooses RingAllReduce for 0 to 10 bytes"),
-        ("AllReduce nranks 8 bytes 0..: RingAllReduce\nAllReduce nranks 8 bytes 5..9: NhrAllReduce", "-:2: this choice is never reached: line 1 chooses RingAllReduce"),
-        ("AllReduce nranks 6 bytes 0..: RecursiveDoublingAllReduce", "-:1: RecursiveDoublingAllReduce does not run there"),
-        ("AllReduce nranks 8 bytes 0..: RingAllGather", "-:1: RingAllGather is for AllGather, not AllReduce"),
+        (
+            "AllReduce nranks 8 bytes 0..: RingAllReduc",
+            "-:1: the library has no algorithm `RingAllReduc`; did you mean `RingAllReduce`?",
+        ),
+        (
+            "# none\nAllReduce nranks 8 bytes 200..: RingAllReduce",
+            "-:2: no choice for 0..200 bytes",
+        ),
+        (
+            "AllReduce nranks 8 bytes 0..=10: RingAllReduce\nAllReduce nranks 8 bytes 5..: NhrAllReduce",
+            "-:2: this choice overlaps: line 1 chooses RingAllReduce for 0 to 10 bytes",
+        ),
+        (
+            "AllReduce nranks 8 bytes 0..: RingAllReduce\nAllReduce nranks 8 bytes 5..9: NhrAllReduce",
+            "-:2: this choice is never reached: line 1 chooses RingAllReduce",
+        ),
+        (
+            "AllReduce nranks 6 bytes 0..: RecursiveDoublingAllReduce",
+            "-:1: RecursiveDoublingAllReduce does not run there",
+        ),
+        (
+            "AllReduce nranks 8 bytes 0..: RingAllGather",
+            "-:1: RingAllGather is for AllGather, not AllReduce",
+        ),
         ("Sum nranks 8 bytes 0..: RingAllGather", "-:1: `Sum` is no collective"),
         ("AllReduce nranks 0 bytes 0..: RingAllReduce", "-:1: `0` is no rank count"),
         ("AllReduce nranks 8 bytes 9..9: RingAllReduce", "-:1: `9..9` is no range of sizes"),

@@ -43,6 +43,32 @@ fn real_files_are_described() {
     assert!(call.out.contains("NVL 240"), "{}", call.out);
 }
 
+/// The second machine of a job, one of whose GPUs lost its links.
+#[test]
+fn ranks_of_a_job_and_odd_ones() {
+    let device = |rank: u32| {
+        let links = match rank {
+            5 => "",
+            _ => r#"<nvlink target="f" count="12" tclass="0x068000"/>"#,
+        };
+        format!(
+            r#"<pci busid="{rank}" class="0x03"><gpu sm="80" rank="{rank}">{links}</gpu></pci>"#
+        )
+    };
+    let devices: String = (4..8).map(device).collect();
+    let xml = format!(r#"<system version="1"><cpu numaid="0">{devices}</cpu></system>"#);
+    let file = TempFile::new("second.xml", xml.as_bytes());
+    let call = roundelay(&["topo", file.path()]).ends(0);
+    assert!(call.out.contains("ranks 0..=3 are ranks 4 5 6 7 of the job"), "{}", call.out);
+    let odd = "rank 1 (5 of the job) has no NVLink, the 3 others 12";
+    assert!(call.out.contains(&format!("note: {odd}\n")), "{}", call.out);
+    let json = roundelay(&["topo", file.path(), "--format", "json"]).ends(0).json();
+    assert_eq!(json["job_ranks"], serde_json::json!([4, 5, 6, 7]));
+    assert_eq!(json["notes"], serde_json::json!([odd]));
+    let json = roundelay(&["topo", CUT, "--format", "json"]).ends(0).json();
+    assert!(json.get("job_ranks").is_none(), "{json}");
+}
+
 #[test]
 fn a_written_file_reads_back() {
     let text = roundelay(&["topo", "full_mesh(4, 40GB/s)", "--format", "xml"]).ends(0).out;

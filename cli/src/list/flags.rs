@@ -26,7 +26,8 @@ pub(crate) struct ListFlags {
     #[arg(long, requires = "why", value_name = "FILE|TEXT")]
     #[arg(help = topology_help!("With --why: what the ranks run on"))]
     pub(crate) topology: Option<String>,
-    /// With --topology: the GPUs to assume if a topology file has none, such as sm=80,nvlinks=12
+    /// With --topology: the GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
+    /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
     #[arg(long, requires = "topology", value_name = "ASSUMPTION")]
     pub(crate) assume: Option<String>,
     /// With --why: a file of constants that calibrate wrote [default: those measured of the host engine]

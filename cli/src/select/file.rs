@@ -15,9 +15,6 @@ use super::ranges::Range;
 use crate::report::{Failure, Format};
 use crate::streams::{self, print, print_json};
 
-/// Bytes of a selection file beyond which none is read.
-const LARGEST: u64 = 1 << 20;
-
 /// The file that makes the choices of these ranges.
 pub(super) fn written(collective: Collective, nranks: u32, ranges: &[Range]) -> String {
     let mut text = String::from(
@@ -61,8 +58,8 @@ pub(super) fn check(path: &str, format: Format) -> Result<bool, Failure> {
             format!("`{path}` is no collective, and cannot be read as a selection file: {why}");
         Failure::usage(Code::UnreadableSource, title)
     };
-    let bytes = streams::bytes(path, LARGEST).map_err(|error| unreadable(error.to_string()))?;
-    let bytes = bytes.ok_or_else(|| unreadable(format!("it has more than {LARGEST} bytes")))?;
+    let bytes = if path == "-" { streams::input() } else { streams::source(path) };
+    let bytes = bytes.map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
     let (mut entries, mut wrong) = (Vec::new(), Vec::new());
     for (line, content) in (1..).zip(text.lines()) {

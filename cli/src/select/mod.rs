@@ -25,7 +25,7 @@ const RANKS: u32 = 8;
 
 #[derive(Args)]
 pub(crate) struct SelectFlags {
-    /// A collective, such as AllReduce; or a selection file, which is checked
+    /// A collective, such as AllReduce; or a selection file, - for standard input, which is checked
     #[arg(value_name = "COLLECTIVE|FILE")]
     what: String,
     #[arg(long, value_name = "FILE|TEXT", help = topology_help!("What the ranks run on"))]

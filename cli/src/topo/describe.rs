@@ -31,6 +31,11 @@ pub(super) struct Description {
     /// Bandwidths are multiples of B, the bandwidth of one link; else bytes a second.
     pub(super) relative: bool,
     pub(super) assumptions: Vec<String>,
+    /// What is odd about the machine of a file.
+    pub(super) notes: Vec<String>,
+    /// The rank of the job that each rank of a file is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) job_ranks: Option<Vec<u32>>,
     pub(super) nodes: Vec<Node>,
     pub(super) links: Vec<DescribedLink>,
     pub(super) paths: Vec<Route>,
@@ -151,6 +156,7 @@ pub(super) struct Route {
 impl Description {
     pub(super) fn new(given: &Given, root: RankId) -> Self {
         let topology = &*given.topology;
+        let system = given.system.as_ref();
         let node = |node: &roundelay_core::topology::Node| Node {
             name: node.name.clone(),
             kind: node_kind(node.kind),
@@ -168,7 +174,9 @@ impl Description {
             name: topology.name().to_owned(),
             nranks: topology.nranks(),
             relative: topology.is_relative(),
-            assumptions: given.system.as_ref().map_or(Vec::new(), |s| s.assumptions.clone()),
+            assumptions: system.map_or(Vec::new(), |s| s.assumptions.clone()),
+            notes: system.map_or(Vec::new(), |s| s.notes.clone()),
+            job_ranks: system.map(|s| s.ranks.clone()),
             nodes: topology.nodes().iter().map(node).collect(),
             links: topology.links().iter().map(link).collect(),
             paths: routes(topology),
@@ -193,8 +201,9 @@ fn disjoint_rings(topology: &Topology) -> Option<Disjoint> {
 }
 
 fn channels(given: &Given) -> Result<Channels, Problem> {
-    if given.topology.nranks() > channels::SEARCHED {
-        let title = format!("channels are sought for at most {} ranks", channels::SEARCHED);
+    if !channels::are_sought(&given.topology, given.topology.nranks()) {
+        let most = channels::SEARCHED;
+        let title = format!("channels are sought for at most {most} ranks that no switch joins");
         return Err(Problem::new(Code::NoRing, title));
     }
     let sm = given.system.as_ref().and_then(|system| system.sm);

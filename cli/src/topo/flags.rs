@@ -9,7 +9,8 @@ use crate::values::at_least;
 pub(crate) struct TopoFlags {
     #[arg(value_name = "FILE|TEXT", help = topology_help!("What to describe"))]
     pub(crate) topology: String,
-    /// The GPUs to assume if a topology file has none, such as sm=80,nvlinks=12
+    /// The GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
+    /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
     #[arg(long, value_name = "ASSUMPTION")]
     pub(crate) assume: Option<String>,
     /// The root of rooted collectives and of the tree

@@ -31,6 +31,15 @@ pub(super) fn print(described: &Description, topology: &Topology) -> String {
     for assumption in &described.assumptions {
         let _ = writeln!(text, "assumed: {assumption}");
     }
+    for note in &described.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    let jobs = described.job_ranks.iter().flatten();
+    if jobs.clone().enumerate().any(|(rank, job)| rank != *job as usize) {
+        let jobs: Vec<_> = jobs.map(u32::to_string).collect();
+        let last = jobs.len() - 1;
+        let _ = writeln!(text, "ranks 0..={last} are ranks {} of the job", jobs.join(" "));
+    }
     links(described, topology, &mut text);
     paths(described, &mut text);
     rings(described, &mut text);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ring::{Ring, RingOrder, from_ranks};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
-use crate::topology::search::channels::{SEARCHED, channels};
+use crate::topology::search::channels::{are_sought, channels};
 use crate::topology::search::disjoint::{Mode, disjoint};
 use crate::topology::search::pairs::Pairs;
 use crate::topology::{Problem, Topology, search};
@@ -54,7 +54,7 @@ impl Rings {
                 return rings.iter().map(|ring| ring.resolve(nranks)).collect();
             }
             // Beyond, the search has nothing better than one ring.
-            RingsKind::Channels(topology) if nranks > SEARCHED => {
+            RingsKind::Channels(topology) if !are_sought(topology, nranks) => {
                 vec![search::around(topology, nranks)?]
             }
             RingsKind::Channels(topology) => {

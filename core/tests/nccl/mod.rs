@@ -1,10 +1,12 @@
 //! NCCL's topology files and the paths in them: what real files say, what is refused, what is written.
 
 mod bad;
+mod dumps;
 mod files;
 mod fuzz;
 mod partial;
 mod routes;
+mod rules;
 mod written;
 
 use std::fmt::Write as _;
@@ -31,7 +33,7 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 fn load(name: &str) -> System {
-    let assume = PARTIAL.contains(&name).then_some(Assumption { sm: 80, nvlinks: 12 });
+    let assume = PARTIAL.contains(&name).then(|| Assumption::parse("sm=80,nvlinks=12").unwrap());
     nccl::read(name, &bytes(name), assume).unwrap_or_else(|problem| panic!("{problem:#?}"))
 }
 

@@ -22,7 +22,7 @@ fn what_was_assumed_is_said() {
         The 8 PCI devices of class 0x02 are network cards."#]]
     .assert_eq(&load(PARTIAL[1]).assumptions.join("\n"));
     let pcie = Assumption::parse("sm=90").unwrap();
-    let system = nccl::read("vm", &bytes(PARTIAL[1]), Some(pcie)).unwrap();
+    let system = nccl::read("vm", &bytes(PARTIAL[1]), Some(pcie.clone())).unwrap();
     assert!(!system.nvswitch && system.sm == Some(90) && system.topology.nranks() == 8);
     let full = nccl::read("full", &bytes(crate::nccl::FULL[3]), Some(pcie)).unwrap();
     assert_eq!(full.sm, Some(80));
@@ -31,8 +31,32 @@ fn what_was_assumed_is_said() {
 
 #[test]
 fn assumptions_as_text() {
-    assert_eq!(Assumption::parse("nvlinks=12, sm=80"), Ok(Assumption { sm: 80, nvlinks: 12 }));
-    for bad in ["", "sm", "nvlinks=3", "sm=80,sm=80", "sm=-1", "sm=80,nvlinks=999", "sm=80,x=1"] {
+    let parse = |text: &str| Assumption::parse(text).unwrap();
+    assert_eq!(parse("nvlinks=12, sm=80"), parse(" sm = 80,nvlinks=12"));
+    assert_eq!(parse("sm=80"), parse("nvlinks=0,sm=80"));
+    assert_eq!(parse("xgmi=1 , gfx90a"), parse("gfx90a,xgmi=1"));
+    for good in ["nvlinks=18", "cube", "xgmi=2", "gfx1100", "sm=60,cube"] {
+        parse(good);
+    }
+    for bad in [
+        "",
+        "sm",
+        "sm=80,",
+        "sm=80,sm=80",
+        "sm=80,gfx942",
+        "sm=-1",
+        "sm=80,nvlinks=999",
+        "sm=80,x=1",
+        "sm=80,xgmi=1",
+        "gfx942,nvlinks=12",
+        "gfx942,cube",
+        "gfx942,xgmi=0",
+        "sm=70,cube,nvlinks=6",
+        "cube=8",
+        "gfx",
+        "gfx94z",
+        "942",
+    ] {
         let problem = Assumption::parse(bad).unwrap_err();
         assert_eq!(problem.code, Code::PartialTopology, "{bad}");
     }

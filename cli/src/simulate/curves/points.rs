@@ -6,6 +6,7 @@ use std::thread::{available_parallelism, scope};
 
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::simulate::Machine;
+use roundelay_core::syntax::Source;
 use roundelay_core::told::told;
 
 use super::Curve;
@@ -75,6 +76,7 @@ pub(super) fn simulate(
     let named = flags.nranks.as_ref().is_none_or(|nranks| nranks.named);
     // What the others take is worth knowing all the same.
     let compared = subjects.len() > 1;
+    let mut wrong: Option<(Vec<Diagnostic>, &Source)> = None;
     let mut curves: Vec<Curve> = subjects
         .iter()
         .map(|s| Curve { name: s.name.clone(), points: Vec::new(), missing: Vec::new() })
@@ -83,19 +85,24 @@ pub(super) fn simulate(
         let (curve, subject) = (&mut curves[at], &subjects[at]);
         match outcome {
             Ok(point) => curve.points.push(point),
-            Err(errors)
-                if compared || !named && errors.iter().all(|error| error.code.refuses()) =>
-            {
+            Err(mut errors) => {
+                let refuses = errors.iter().all(|error| error.code.refuses());
+                if !refuses || named && !compared {
+                    name_counts(&mut errors, &subject.algorithm, None);
+                    if !compared {
+                        return Err(refused(flags.format, &errors, &subject.source));
+                    }
+                    wrong.get_or_insert((errors.clone(), &subject.source));
+                }
                 let error = errors.into_iter().next();
                 curve.missing.extend(error.map(|error| Missing::new(nranks, error)));
-            }
-            Err(mut errors) => {
-                name_counts(&mut errors, &subject.algorithm, None);
-                return Err(refused(flags.format, &errors, &subject.source));
             }
         }
     }
     if curves.iter().all(|curve| curve.points.is_empty()) {
+        if let Some((errors, source)) = wrong {
+            return Err(refused(flags.format, &errors, source));
+        }
         let (curve, subject) = (&curves[0], &subjects[0]);
         let reason = curve.missing.first().map_or(String::new(), |m| m.reason.clone());
         let title = format!("{} admits none of the rank counts asked for", curve.name);

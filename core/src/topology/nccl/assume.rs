@@ -1,113 +1,273 @@
-//! Files without GPUs: NCCL finds these on the live machine, so a reader has to be told.
+//! Files without GPUs, or without links between them: NCCL finds these on the live machine, so a reader has to be
+//! told.
 
+use super::cables::is_cable;
+use super::joined::{Device, Links};
+use super::places;
 use super::xml::{Element, File};
 use crate::diagnostics::Code;
 use crate::topology::Problem;
 
-/// What the GPUs are that a file leaves out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the GPUs are that a file leaves out, or how those are joined of which it lists no links.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assumption {
-    /// The CUDA capability, such as 80.
-    pub sm: u32,
-    /// `NVLinks` of each GPU to one `NVSwitch`; 0 for none.
-    pub nvlinks: u32,
+    model: Option<Model>,
+    links: Links,
 }
 
-impl Assumption {
-    /// From text: `sm=80,nvlinks=12`, or `sm=80` alone for GPUs without `NVLinks`.
-    pub fn parse(text: &str) -> Result<Self, Problem> {
-        let bad = |why: &str| {
-            Problem::new(Code::PartialTopology, format!("cannot assume this of the GPUs: {why}"))
-                .help("write `sm=80,nvlinks=12`")
-        };
-        let (mut sm, mut nvlinks) = (None, None);
-        for part in text.split(',') {
-            let (name, value) = part.split_once('=').ok_or_else(|| bad("it is not name=number"))?;
-            let number = |range: std::ops::RangeInclusive<u32>| {
-                value.trim().parse().ok().filter(|n| range.contains(n)).ok_or_else(|| {
-                    bad(&format!("{} is {}..={}", name.trim(), range.start(), range.end()))
-                })
-            };
-            let before = match name.trim() {
-                "sm" => sm.replace(number(30..=999)?),
-                "nvlinks" => nvlinks.replace(number(0..=64)?),
-                _ => return Err(bad("only sm and nvlinks can be given")),
-            };
-            if before.is_some() {
-                return Err(bad(&format!("{} is given twice", name.trim())));
-            }
+/// What a GPU is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Model {
+    /// NVIDIA's, of a CUDA capability such as 80.
+    Sm(u32),
+    /// AMD's, such as `gfx942`.
+    Gfx(String),
+}
+
+impl Model {
+    /// The maker's name, its PCI number, and the classes of its GPUs, the usual one first.
+    fn maker(&self) -> (&'static str, &'static str, [&'static str; 2]) {
+        match self {
+            Self::Sm(_) => ("NVIDIA", "0x10de", CLASSES),
+            Self::Gfx(_) => ("AMD", "0x1002", [CLASSES[1], CLASSES[0]]),
         }
-        let sm = sm.ok_or_else(|| bad("sm is missing"))?;
-        Ok(Self { sm, nvlinks: nvlinks.unwrap_or(0) })
     }
 }
 
-/// Puts GPUs and network cards into a file that has no GPU; what was assumed, in sentences.
+/// PCI classes of devices that can be GPUs: display controllers and processing accelerators.
+const CLASSES: [&str; 2] = ["0x03", "0x12"];
+
+impl Assumption {
+    /// From text: `sm=80,nvlinks=12` for NVIDIA's GPUs on an `NVSwitch`, `sm=70,cube` for eight in a hybrid cube mesh,
+    /// `gfx942,xgmi=1` for AMD's in a full mesh of xGMI links. `sm=80` or `gfx942` alone stands for GPUs without
+    /// links; links alone, such as `nvlinks=12`, join GPUs that the file names.
+    ///
+    /// # Errors
+    /// E0608 for a text that is none of these.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let bad = |why: &str| {
+            Problem::new(Code::PartialTopology, format!("cannot assume this of the GPUs: {why}"))
+                .help("write `sm=80,nvlinks=12`, `sm=70,cube` or `gfx942,xgmi=1`")
+        };
+        let (mut model, mut links) = (None, None);
+        for part in text.split(',').map(str::trim) {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let (name, value) = (name.trim(), value.trim());
+            let number =
+                |range: std::ops::RangeInclusive<u32>| {
+                    value.parse().ok().filter(|n| range.contains(n)).ok_or_else(|| {
+                        bad(&format!("{name} is {}..={}", range.start(), range.end()))
+                    })
+                };
+            let (is_model, before) = match name {
+                "sm" => (true, model.replace(Model::Sm(number(30..=999)?)).is_some()),
+                "nvlinks" => (false, links.replace(Links::Switch(number(0..=64)?)).is_some()),
+                "xgmi" => (false, links.replace(Links::Mesh(number(1..=64)?)).is_some()),
+                "cube" if value.is_empty() => (false, links.replace(Links::Cube).is_some()),
+                _ if value.is_empty() && is_gfx(name) => {
+                    (true, model.replace(Model::Gfx(name.to_owned())).is_some())
+                }
+                _ if !part.contains('=') => {
+                    return Err(bad("it is not name=number, `cube`, or a model such as gfx942"));
+                }
+                _ => return Err(bad("only sm, nvlinks, xgmi, cube and a gfx model can be given")),
+            };
+            if before {
+                let what = if is_model { "what they are" } else { "how they are joined" };
+                return Err(bad(&format!("{what} is given twice")));
+            }
+        }
+        match (&model, links) {
+            (Some(Model::Gfx(_)), Some(links)) if !links.are_amd() => {
+                return Err(bad("AMD's GPUs are joined by xGMI links"));
+            }
+            (Some(Model::Sm(_)), Some(links)) if links.are_amd() => {
+                return Err(bad("xGMI links join AMD's GPUs, which are named such as gfx942"));
+            }
+            _ => {}
+        }
+        let links = links.filter(|links| *links != Links::Switch(0)).unwrap_or(Links::None);
+        Ok(Self { model, links })
+    }
+}
+
+/// A model of AMD's: three or four digits of base 16.
+fn is_gfx(name: &str) -> bool {
+    let digits = name.strip_prefix("gfx").unwrap_or_default();
+    (3..=4).contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit())
+}
+
+/// What was assumed, and what is worth a note, in sentences.
+#[derive(Default)]
+pub(super) struct Completed {
+    pub(super) assumptions: Vec<String>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Puts GPUs and network cards into a file that has no GPU, and links into one whose GPUs have none.
 pub(super) fn complete(
     file: File,
     root: &mut Element,
     assume: Option<Assumption>,
-) -> Result<Vec<String>, Problem> {
-    let (gpus, devices) = (count(root, &|e| e.tag == "gpu"), count(root, &|e| e.is_class("0x03")));
-    let cards = count(root, &|e| e.is_class("0x02") && e.all("nic").next().is_none());
-    match assume {
-        _ if gpus == 0 && devices == 0 => {
-            Err(file.wrong(root, "no GPU, and no PCI device of class 0x03 that could be one"))
-        }
-        None if gpus == 0 => {
-            let title = "the file names no GPU: NCCL finds them on the live machine";
-            let note = format!("{devices} PCI devices are of class 0x03, {cards} of class 0x02");
-            Err(Problem::new(Code::PartialTopology, title)
-                .note(note)
-                .help("say what they are, for example `--assume sm=80,nvlinks=12`"))
-        }
-        Some(_) if gpus > 0 => {
-            Ok(vec!["The file names its GPUs: nothing was assumed about them.".to_owned()])
-        }
-        None => Ok(Vec::new()),
-        Some(assume) => {
-            let mut gpus = 0;
-            fill(root, assume, &mut gpus);
-            let links = match assume.nvlinks {
-                0 => "without NVLinks".to_owned(),
-                n => format!("each with {n} NVLinks to one NVSwitch"),
-            };
-            let mut sentences = vec![format!(
-                "The {gpus} PCI devices of class 0x03 are GPUs of sm {}, {links}.",
-                assume.sm
-            )];
-            if cards > 0 {
-                sentences.push(format!("The {cards} PCI devices of class 0x02 are network cards."));
-            }
-            Ok(sentences)
-        }
+) -> Result<Completed, Problem> {
+    if count(root, &|e| e.tag == "gpu") > 0 {
+        return join(root, assume);
     }
+    let of = |class: &'static str| count(root, &|e| e.is_class(class));
+    let Some(class) = CLASSES.into_iter().rev().find(|class| of(class) > 0) else {
+        let title = "no GPU, and no PCI device of class 0x03 or 0x12 that could be one";
+        return Err(file.wrong(root, title));
+    };
+    let cards = count(root, &is_card);
+    let Some((model, links)) = assume.and_then(|a| Some((a.model?, a.links))) else {
+        let title = "the file names no GPU: NCCL finds them on the live machine";
+        let note = format!("{} PCI devices are of class {class}, {cards} of class 0x02", of(class));
+        let example = if class == CLASSES[0] { "sm=80,nvlinks=12" } else { "gfx942,xgmi=1" };
+        return Err(Problem::new(Code::PartialTopology, title)
+            .note(note)
+            .help(format!("say what they are, for example `--assume {example}`")));
+    };
+    let (maker, vendor, classes) = model.maker();
+    let made = |e: &Element| e.get("vendor").is_none_or(|own| own.eq_ignore_ascii_case(vendor));
+    let could = |class: &str, e: &Element| e.is_class(class) && made(e);
+    let Some(class) = classes.into_iter().find(|class| count(root, &|e| could(class, e)) > 0)
+    else {
+        let title = format!("no PCI device of {maker}'s could be a GPU");
+        return Err(Problem::new(Code::PartialTopology, title)
+            .note(format!("{} PCI devices of class {class} are of other makers", of(class))));
+    };
+    let is_gpu = |e: &Element| could(class, e);
+    let devices = devices(root, &is_gpu);
+    links.fit(&devices)?;
+    let (sm, name) = match &model {
+        Model::Sm(sm) => (Some(*sm), format!("sm {sm}")),
+        Model::Gfx(gfx) => (None, gfx.clone()),
+    };
+    let mut all = devices.iter().enumerate();
+    each(root, &is_gpu, &mut |device| {
+        let Some((rank, place)) = all.next() else { return };
+        let rank = rank.to_string();
+        let model = match &model {
+            Model::Sm(sm) => ("sm", sm.to_string()),
+            Model::Gfx(gfx) => ("gcn", gfx.clone()),
+        };
+        let model = (model.0, &*model.1);
+        let mut gpu =
+            Element::new("gpu", &[("dev", &*rank), model, ("rank", &*rank), ("gdr", "1")]);
+        gpu.children = links.of(place, &devices, sm);
+        device.children.push(gpu);
+    });
+    each(root, &is_card, &mut |card| card.children.push(Element::new("nic", &[])));
+    let joined = match (links, &model) {
+        (Links::None, Model::Gfx(_)) => "without xGMI links".to_owned(),
+        _ => links.sentence(sm),
+    };
+    let gpus = devices.len();
+    let mut assumptions =
+        vec![format!("The {gpus} PCI devices of class {class} are GPUs of {name}, {joined}.")];
+    if cards > 0 {
+        assumptions.push(format!("The {cards} PCI devices of class 0x02 are network cards."));
+    }
+    Ok(Completed { assumptions, ..Completed::default() })
+}
+
+/// Adds links to GPUs that the file names, if it lists no link of any.
+fn join(root: &mut Element, assume: Option<Assumption>) -> Result<Completed, Problem> {
+    let mut found = Completed::default();
+    let has_gpus = |e: &Element| e.tag == "pci" && e.all("gpu").next().is_some();
+    let devices = devices(root, &has_gpus);
+    let gpus = count(root, &|e| e.tag == "gpu");
+    let amd = count(root, &|e| e.tag == "gpu" && e.get("gcn").is_some()) > 0;
+    let links = assume.as_ref().map_or(Links::None, |assume| assume.links);
+    if count(root, &has_cables) > 0 || links == Links::None {
+        let sentence = "The file names its GPUs: nothing was assumed about them.";
+        found.assumptions.extend(assume.map(|_| sentence.to_owned()));
+        found.notes.extend(without_links(root).filter(|_| gpus > 1));
+        return Ok(found);
+    }
+    if links.are_amd() != amd {
+        let title = "the file names its GPUs, which links of this kind do not join";
+        return Err(Problem::new(Code::PartialTopology, title)
+            .note("xGMI links join AMD's GPUs, NVLinks NVIDIA's"));
+    }
+    links.fit(&devices)?;
+    let sm = lowest(root);
+    let mut all = devices.iter();
+    each(root, &has_gpus, &mut |device| {
+        let Some(place) = all.next() else { return };
+        let added = links.of(place, &devices, sm);
+        for gpu in device.children.iter_mut().filter(|child| child.tag == "gpu") {
+            gpu.children.extend(added.iter().cloned());
+        }
+    });
+    let joined = links.sentence(sm);
+    let sentence =
+        format!("The {gpus} GPUs of the file, which lists no links of theirs, are {joined}.");
+    found.assumptions.push(sentence);
+    Ok(found)
+}
+
+/// What to say of a file that lists no `NVLink` of GPUs that mostly have some.
+fn without_links(root: &Element) -> Option<String> {
+    let sm = lowest(root).filter(|_| count(root, &has_cables) == 0)?;
+    let usual = match sm {
+        70 => 6,
+        80 => 12,
+        90 | 100 | 103 => 18,
+        _ => return None,
+    };
+    Some(format!(
+        "the file lists no NVLinks, of which a GPU of sm {sm} mostly has {usual}; \
+        `--assume nvlinks={usual}` adds them"
+    ))
+}
+
+/// The lowest CUDA capability of the GPUs.
+fn lowest(root: &Element) -> Option<u32> {
+    let own = (root.tag == "gpu" && root.get("gcn").is_none()).then(|| root.get("sm"));
+    let own = own.flatten().and_then(|sm| sm.parse().ok());
+    root.children.iter().map(lowest).chain([own]).flatten().min()
+}
+
+/// Whether a device or GPU has links to another one.
+fn has_cables(device: &Element) -> bool {
+    let target = |cable: &Element| cable.get("target").map(places::bus);
+    let own = device.get("busid").map(places::bus);
+    let listed = |e: &&Element| is_cable(e) && e.get("count") != Some("0") && target(e) != own;
+    device.all("gpu").flat_map(|gpu| &gpu.children).any(|e| listed(&e))
+}
+
+/// A network device of which the file does not say that it is a network card.
+fn is_card(element: &Element) -> bool {
+    element.is_class("0x02") && element.all("nic").next().is_none()
 }
 
 fn count(element: &Element, wanted: &dyn Fn(&Element) -> bool) -> usize {
     usize::from(wanted(element)) + element.children.iter().map(|c| count(c, wanted)).sum::<usize>()
 }
 
-fn fill(element: &mut Element, assume: Assumption, next: &mut u32) {
-    if element.is_class("0x03") {
-        let (sm, rank) = (assume.sm.to_string(), next.to_string());
-        let mut gpu =
-            Element::new("gpu", &[("dev", &rank), ("sm", &sm), ("rank", &rank), ("gdr", "1")]);
-        *next += 1;
-        if assume.nvlinks > 0 {
-            let count = assume.nvlinks.to_string();
-            gpu.children.push(switch(&count));
-        }
-        element.children.push(gpu);
-    } else if element.is_class("0x02") && element.all("nic").next().is_none() {
-        element.children.push(Element::new("nic", &[]));
+/// The outermost elements that are wanted, in order of the file.
+fn each(
+    element: &mut Element,
+    wanted: &dyn Fn(&Element) -> bool,
+    act: &mut dyn FnMut(&mut Element),
+) {
+    if wanted(element) {
+        act(element);
     } else {
-        element.children.iter_mut().for_each(|child| fill(child, assume, next));
+        element.children.iter_mut().for_each(|child| each(child, wanted, act));
     }
 }
 
-/// So many `NVLinks` to the only `NVSwitch`.
-pub(super) fn switch(count: &str) -> Element {
-    let target = ("target", "ffff:ff:ff.f");
-    Element::new("nvlink", &[target, ("count", count), ("tclass", "0x068000")])
+/// The devices that are wanted, in order of the file.
+fn devices(root: &mut Element, wanted: &dyn Fn(&Element) -> bool) -> Vec<Device> {
+    let mut devices = Vec::new();
+    for child in &mut root.children {
+        let host = places::host(child);
+        each(child, wanted, &mut |device| {
+            let get = |name| device.get(name).unwrap_or_default().to_owned();
+            devices.push(Device { host: host.clone(), busid: get("busid"), class: get("class") });
+        });
+    }
+    devices
 }

@@ -5,22 +5,18 @@
 
 use std::collections::BTreeMap;
 
+use super::assume::Completed;
+use super::cables::MEGA;
 use super::xml::{Element, File};
-use super::{Cpu, System, speeds};
+use super::{Cpu, System, notes, places, ranks, speeds};
 use crate::rational::Rat;
 use crate::topology::draft::Draft;
 use crate::topology::{Link, LinkKind, NodeId, NodeKind, Problem, Vendor};
 
-/// GPUs of a machine.
-const GPUS: usize = 256;
-/// CPUs of a machine: each is linked to all others.
+/// CPUs of a host: each is linked to all others.
 const CPUS: usize = 256;
-/// Nodes of a machine.
+/// Nodes of a system.
 const NODES: usize = 1 << 12;
-/// `NVLinks` between two devices.
-pub(super) const NVLINKS: i64 = 1024;
-/// Megabytes a second of a chip-to-chip link; also megabits of a network port.
-const MEGA: i64 = 1_000_000_000;
 /// The longest latency of a network port: an hour, in microseconds.
 const SLOWEST: f64 = 3.6e9;
 
@@ -29,16 +25,17 @@ pub(super) fn system(
     name: &str,
     file: File,
     mut root: Element,
-    assumptions: Vec<String>,
+    completed: Completed,
 ) -> Result<System, Problem> {
     let version = file.number(&root, "version", 1..=2)?;
     version.ok_or_else(|| file.lacks(&root, "version"))?;
-    let ranks = ranks(file, &root)?;
-    number(&mut root, &mut ranks.iter());
+    let ranks = ranks::number(file, &mut root)?;
     let mut reader = GraphReader {
         file,
         draft: Draft::new(name, ranks.len() as u64, false)?,
         nodes: ranks.len(),
+        ranks: &ranks,
+        hosts: Vec::new(),
         devices: BTreeMap::new(),
         links: BTreeMap::new(),
         gpus: Vec::new(),
@@ -52,7 +49,7 @@ pub(super) fn system(
         return Err(file.wrong(&root, title));
     }
     reader.bridges()?;
-    let (sm, nvswitch) = reader.nvlinks()?;
+    let cables = reader.cables()?;
     let GraphReader { mut draft, links, guessed, .. } = reader;
     for ((from, to, kind), (capacity, latency)) in links {
         draft.link(Link { from, to, kind, capacity: Rat::whole(capacity), latency })?;
@@ -62,66 +59,26 @@ pub(super) fn system(
         vendor: cpu.get("vendor").map(str::to_owned),
     };
     let cpus = root.all("cpu").map(cpu).collect();
-    let assumptions = [assumptions, guessed.sentences()].concat();
-    Ok(System { topology: draft.build()?, sm, nvswitch, cpus, assumptions, root })
-}
-
-/// The GPUs, in order of the file.
-fn find<'a>(element: &'a Element, gpus: &mut Vec<&'a Element>) {
-    for child in &element.children {
-        match child.tag {
-            "gpu" => gpus.push(child),
-            _ => find(child, gpus),
-        }
-    }
-}
-
-/// Writes every GPU's rank into its element.
-fn number(element: &mut Element, ranks: &mut std::slice::Iter<u32>) {
-    for child in &mut element.children {
-        if child.tag != "gpu" {
-            number(child, ranks);
-        } else if let Some(rank) = ranks.next() {
-            child.attributes.retain(|(name, _)| *name != "rank");
-            child.attributes.push(("rank", rank.to_string()));
-        }
-    }
-}
-
-/// The rank of each GPU.
-fn ranks(file: File, root: &Element) -> Result<Vec<u32>, Problem> {
-    let mut gpus = Vec::new();
-    find(root, &mut gpus);
-    if gpus.len() > GPUS {
-        let title = format!("{} GPUs; a machine has at most {GPUS}", gpus.len());
-        return Err(file.wrong(root, title));
-    }
-    let has = |name: &&str| gpus.iter().any(|gpu| gpu.get(name).is_some());
-    let Some(name) = ["rank", "dev"].into_iter().find(has) else {
-        return Ok((0..gpus.len() as u32).collect());
-    };
-    let mut seen = vec![false; gpus.len()];
-    let rank = |gpu: &&Element| {
-        let rank = file.number(gpu, name, 0..=i64::from(u32::MAX))?;
-        let rank = rank.ok_or_else(|| file.lacks(gpu, name))?;
-        match seen.get_mut(rank as usize).map(|seen| std::mem::replace(seen, true)) {
-            Some(false) => Ok(rank as u32),
-            Some(true) => Err(file.wrong(gpu, format!("two GPUs have {name} {rank}"))),
-            None => {
-                let title = format!("a GPU has {name} {rank}, and there are {} GPUs", gpus.len());
-                Err(file.wrong(gpu, title).note("their ranks are 0, 1, 2, ... without a gap"))
-            }
-        }
-    };
-    gpus.iter().map(rank).collect()
+    let assumptions = [completed.assumptions, guessed.sentences()].concat();
+    let notes = [completed.notes, notes::unlike(&cables, &ranks).into_iter().collect()].concat();
+    Ok(System {
+        topology: draft.build()?,
+        sm: cables.sm,
+        nvswitch: cables.has_switch(),
+        cpus,
+        ranks,
+        assumptions,
+        notes,
+        root,
+    })
 }
 
 /// What was not known, counted.
 #[derive(Default)]
-struct Guessed {
+pub(super) struct Guessed {
     pci: usize,
     cpus: usize,
-    xgmi: usize,
+    pub(super) xgmi: usize,
     network: usize,
 }
 
@@ -147,31 +104,44 @@ struct Attachment {
     parent: NodeId,
     cpu: NodeId,
     group: u32,
+    /// The position of the host among the hosts of the file.
+    host: usize,
 }
 
-struct Gpu<'a> {
-    element: &'a Element,
-    node: NodeId,
-    cpu: NodeId,
-    busid: String,
+/// A GPU, or one of the parts of a device that are GPUs.
+pub(super) struct Gpu<'a> {
+    pub(super) element: &'a Element,
+    pub(super) node: NodeId,
+    pub(super) cpu: NodeId,
+    pub(super) host: usize,
+    /// What [`places::bus`] makes of its bus id.
+    pub(super) bus: String,
+    /// The GPUs of its device.
+    pub(super) parts: u64,
+    /// The node that joins these; the GPU itself where it is the only one.
+    pub(super) device: NodeId,
 }
 
 /// The graph of a machine, as far as its file has been read.
-struct GraphReader<'a> {
-    file: File<'a>,
+pub(super) struct GraphReader<'a> {
+    pub(super) file: File<'a>,
     draft: Draft,
     nodes: usize,
-    /// By bus id, in small letters.
-    devices: BTreeMap<String, NodeId>,
-    links: BTreeMap<(NodeId, NodeId, LinkKind), (u64, u64)>,
-    gpus: Vec<Gpu<'a>>,
-    /// Links between PCI switches, which may name one that comes later.
-    bridges: Vec<(&'a Element, NodeId)>,
-    guessed: Guessed,
+    /// Which rank of the job each GPU is.
+    ranks: &'a [u32],
+    /// What [`places::host`] makes of the hosts.
+    hosts: Vec<String>,
+    /// By bus id and host: the GPUs of a device, or its node.
+    devices: BTreeMap<(String, usize), Vec<NodeId>>,
+    pub(super) links: BTreeMap<(NodeId, NodeId, LinkKind), (u64, u64)>,
+    pub(super) gpus: Vec<Gpu<'a>>,
+    /// Links between PCI switches, which may name one that comes later, with the host that they are on.
+    bridges: Vec<(&'a Element, NodeId, usize)>,
+    pub(super) guessed: Guessed,
 }
 
 impl<'a> GraphReader<'a> {
-    fn node(
+    pub(super) fn node(
         &mut self,
         at: &Element,
         name: String,
@@ -185,31 +155,47 @@ impl<'a> GraphReader<'a> {
         Ok(self.draft.switch(name, kind, group))
     }
 
-    fn link(&mut self, from: NodeId, to: NodeId, kind: LinkKind, capacity: u64, latency: u64) {
+    pub(super) fn link(
+        &mut self,
+        from: NodeId,
+        to: NodeId,
+        kind: LinkKind,
+        capacity: u64,
+        latency: u64,
+    ) {
         let (sum, slowest) = self.links.entry((from, to, kind)).or_default();
         *sum = sum.saturating_add(capacity);
         *slowest = latency.max(*slowest);
     }
 
-    fn cable(&mut self, a: NodeId, b: NodeId, kind: LinkKind, capacity: u64) {
+    pub(super) fn cable(&mut self, a: NodeId, b: NodeId, kind: LinkKind, capacity: u64) {
         self.link(a, b, kind, capacity, 0);
         self.link(b, a, kind, capacity, 0);
     }
 
     fn cpus(&mut self, root: &'a Element) -> Result<(), Problem> {
-        let mut cpus: Vec<(&'a Element, NodeId)> = Vec::new();
+        for cpu in root.all("cpu") {
+            let host = places::host(cpu);
+            if !self.hosts.contains(&host) {
+                self.hosts.push(host);
+            }
+        }
+        let mut cpus: Vec<Vec<(&'a Element, NodeId)>> = vec![Vec::new(); self.hosts.len()];
         for (group, cpu) in root.all("cpu").enumerate() {
             let numaid = self.file.number(cpu, "numaid", -1..=1 << 16)?;
             let numaid = numaid.ok_or_else(|| self.file.lacks(cpu, "numaid"))?;
-            let id = |cpu: &'a Element| ["numaid", "host_hash"].map(|name| cpu.get(name));
-            if cpus.iter().any(|(other, _)| id(other) == id(cpu)) {
+            let host = places::host(cpu);
+            let host = self.hosts.iter().position(|other| *other == host).unwrap_or(0);
+            let others = &mut cpus[host];
+            if others.iter().any(|(other, _)| other.get("numaid") == cpu.get("numaid")) {
                 return Err(self.file.wrong(cpu, format!("two CPUs of numaid {numaid}")));
             }
-            if group >= CPUS {
-                return Err(self.file.wrong(cpu, format!("more than {CPUS} CPUs")));
+            if others.len() >= CPUS {
+                return Err(self.file.wrong(cpu, format!("more than {CPUS} CPUs of one host")));
             }
             let group = group as u32;
-            let node = self.node(cpu, format!("CPU {numaid}"), NodeKind::Cpu, Some(group))?;
+            let name = self.named(format!("CPU {numaid}"), host);
+            let node = self.node(cpu, name, NodeKind::Cpu, Some(group))?;
             if cpu.get("arch") == Some("x86_64") {
                 match cpu.get("vendor") {
                     Some("GenuineIntel") => self.draft.vendor(node, Vendor::Intel),
@@ -217,20 +203,24 @@ impl<'a> GraphReader<'a> {
                     _ => {}
                 }
             }
-            cpus.push((cpu, node));
-            self.below(cpu, Attachment { parent: node, cpu: node, group })?;
+            cpus[host].push((cpu, node));
+            self.below(cpu, Attachment { parent: node, cpu: node, group, host })?;
         }
-        for (cpu, from) in &cpus {
-            let host = cpu.get("host_hash");
-            let others = cpus.iter().filter(|(o, to)| to != from && o.get("host_hash") == host);
-            let known = speeds::between_cpus(cpu);
-            let others: Vec<_> = others.collect();
-            self.guessed.cpus += usize::from(known.is_none() && !others.is_empty());
-            for (_, to) in others {
-                self.link(*from, *to, LinkKind::Sys, known.unwrap_or(speeds::CPUS), 0);
+        for host in &cpus {
+            for (cpu, from) in host.iter().filter(|_| host.len() > 1) {
+                let known = speeds::between_cpus(cpu);
+                self.guessed.cpus += usize::from(known.is_none());
+                for (_, to) in host.iter().filter(|(_, to)| to != from) {
+                    self.link(*from, *to, LinkKind::Sys, known.unwrap_or(speeds::CPUS), 0);
+                }
             }
         }
         Ok(())
+    }
+
+    /// A name, with its host where there are several.
+    fn named(&self, name: String, host: usize) -> String {
+        if self.hosts.len() > 1 { format!("{name} of host {host}") } else { name }
     }
 
     /// The devices of a CPU or a PCI switch.
@@ -249,46 +239,79 @@ impl<'a> GraphReader<'a> {
         let busid = file.text(element, "busid")?.to_lowercase();
         let width = file.number(element, "link_width", 0..=64)?.unwrap_or(0) as u64;
         let (speed, known) = speeds::pci(element.get("link_speed"), width);
-        let gpus: Vec<_> = element.all("gpu").collect();
         let bridge = element.all("pci").next().is_some();
-        let node = match gpus[..] {
-            [gpu] if !bridge => {
-                let rank = file.number(gpu, "rank", 0..=GPUS as i64)?;
-                let node = NodeId(rank.ok_or_else(|| file.lacks(gpu, "rank"))? as u32);
-                self.draft.group(node, place.group);
-                let busid = busid.clone();
-                self.gpus.push(Gpu { element: gpu, node, cpu: place.cpu, busid });
-                self.cable(place.parent, node, LinkKind::Pci, speed);
-                node
+        let nodes = if let Some(gpu) = element.all("gpu").next() {
+            if bridge {
+                let parts = if element.all("gpu").nth(1).is_some() { "GPUs" } else { "GPU" };
+                return Err(file.wrong(element, format!("devices below the {parts} {busid}")));
             }
-            [_] => return Err(file.wrong(element, format!("devices below the GPU {busid}"))),
-            [_, again, ..] => {
-                return Err(file.wrong(again, format!("two GPUs in the PCI device {busid}")));
-            }
-            [] if let Some(nic) = element.all("nic").next().filter(|_| !bridge) => {
-                self.nic(nic, Some(&busid), speed, place)?
-            }
+            self.gpus(gpu, element, speed, place)?
+        } else if let Some(nic) = element.all("nic").next().filter(|_| !bridge) {
+            vec![self.nic(nic, Some(&busid), speed, place)?]
+        } else if !bridge && ["0x03", "0x12", "0x02"].iter().any(|class| element.is_class(class)) {
             // NCCL passes them over too: a display, a card without a driver.
-            [] if !bridge && (element.is_class("0x03") || element.is_class("0x02")) => {
-                return Ok(());
-            }
-            [] => {
-                let name = format!("PCI {busid}");
-                let node = self.node(element, name, NodeKind::Pci, Some(place.group))?;
-                self.cable(place.parent, node, LinkKind::Pci, speed);
-                self.bridges.extend(element.all("pcilink").map(|link| (link, node)));
-                self.below(element, Attachment { parent: node, ..place })?;
-                node
-            }
+            return Ok(());
+        } else {
+            let name = self.named(format!("PCI {busid}"), place.host);
+            let node = self.node(element, name, NodeKind::Pci, Some(place.group))?;
+            self.cable(place.parent, node, LinkKind::Pci, speed);
+            let links = element.all("pcilink").map(|link| (link, node, place.host));
+            self.bridges.extend(links);
+            self.below(element, Attachment { parent: node, ..place })?;
+            vec![node]
         };
         self.guessed.pci += usize::from(!known);
-        match self.devices.insert(busid, node) {
+        match self.devices.insert((places::bus(&busid), place.host), nodes) {
             None => Ok(()),
             Some(_) => {
                 let busid = element.get("busid").unwrap_or_default();
                 Err(file.wrong(element, format!("two PCI devices have the busid {busid}")))
             }
         }
+    }
+
+    /// The GPUs of a device, mostly one. Several are parts of it: they reach each other inside of it, and a node of
+    /// its own holds the links that they share.
+    fn gpus(
+        &mut self,
+        first: &'a Element,
+        device: &'a Element,
+        speed: u64,
+        place: Attachment,
+    ) -> Result<Vec<NodeId>, Problem> {
+        let parts = device.all("gpu").count() as u64;
+        let bus = self.file.text(device, "busid")?.to_lowercase();
+        let shared = match parts {
+            1 => None,
+            _ => {
+                let name = self.named(format!("GPU {bus}"), place.host);
+                let node = self.node(first, name, NodeKind::NvSwitch, Some(place.group))?;
+                self.cable(place.parent, node, LinkKind::Pci, speed);
+                Some(node)
+            }
+        };
+        let mut nodes: Vec<NodeId> = Vec::new();
+        for element in device.all("gpu") {
+            let rank = self.file.number(element, "rank", 0..=i64::from(u32::MAX))?;
+            let rank = rank.and_then(|rank| self.ranks.binary_search(&(rank as u32)).ok());
+            let node = NodeId(rank.ok_or_else(|| self.file.lacks(element, "rank"))? as u32);
+            self.draft.group(node, place.group);
+            match shared {
+                None => self.cable(place.parent, node, LinkKind::Pci, speed),
+                Some(shared) => {
+                    self.cable(shared, node, LinkKind::Pci, speeds::LOCAL);
+                    for other in &nodes {
+                        self.cable(*other, node, LinkKind::NvLink, speeds::LOCAL);
+                    }
+                }
+            }
+            let bus = places::bus(&bus);
+            let Attachment { cpu, host, .. } = place;
+            let device = shared.unwrap_or(node);
+            self.gpus.push(Gpu { element, node, cpu, host, bus, parts, device });
+            nodes.push(node);
+        }
+        Ok(nodes)
     }
 
     /// A network card, and behind each of its ports the network.
@@ -301,7 +324,7 @@ impl<'a> GraphReader<'a> {
     ) -> Result<NodeId, Problem> {
         let ports: Vec<_> = nic.all("net").collect();
         let named = ports.first().and_then(|net| net.get("name").or(net.get("dev"))).or(busid);
-        let name = format!("NIC {}", named.unwrap_or("without ports"));
+        let name = self.named(format!("NIC {}", named.unwrap_or("without ports")), place.host);
         let node = self.node(nic, name, NodeKind::Nic, Some(place.group))?;
         self.cable(place.parent, node, LinkKind::Pci, speed);
         for net in ports {
@@ -309,6 +332,7 @@ impl<'a> GraphReader<'a> {
             self.guessed.network += usize::from(megabits <= 0);
             let latency = self.latency(net)?;
             let name = format!("NET {}", net.get("name").or(net.get("dev")).unwrap_or("?"));
+            let name = self.named(name, place.host);
             let port = self.node(net, name, NodeKind::Net, None)?;
             let capacity = speeds::network(megabits);
             self.link(node, port, LinkKind::Net, capacity, latency);
@@ -328,90 +352,30 @@ impl<'a> GraphReader<'a> {
 
     /// Short cuts between PCI switches.
     fn bridges(&mut self) -> Result<(), Problem> {
-        for (link, from) in std::mem::take(&mut self.bridges) {
-            let to = self.target(link)?;
-            if to != from {
+        for (link, from, host) in std::mem::take(&mut self.bridges) {
+            for to in self.target(link, host)?.into_iter().filter(|to| *to != from) {
                 self.links.insert((from, to, LinkKind::Pci), (speeds::LOCAL, 0));
             }
         }
         Ok(())
     }
 
-    /// The device that a link names.
-    fn target(&self, link: &Element) -> Result<NodeId, Problem> {
-        let target = self.file.text(link, "target")?.to_lowercase();
-        self.devices.get(&target).copied().ok_or_else(|| {
+    /// The device that a link names, on this host or the only one of its bus id in the file: its node, or the GPUs
+    /// that are its parts.
+    pub(super) fn target(&self, link: &Element, host: usize) -> Result<Vec<NodeId>, Problem> {
+        let target = self.file.text(link, "target")?;
+        let bus = places::bus(target);
+        let alike = (bus.clone(), 0)..=(bus.clone(), usize::MAX);
+        let only = || match self.devices.range(alike).collect::<Vec<_>>()[..] {
+            [(_, only)] => Some(only),
+            _ => None,
+        };
+        self.devices.get(&(bus.clone(), host)).or_else(only).cloned().ok_or_else(|| {
+            let target = target.to_lowercase();
             let target: String = target.chars().take(40).filter(|c| !c.is_control()).collect();
             let title = format!("a <{}> to {target}, which is not in the file", link.tag);
             self.file.wrong(link, title)
         })
-    }
-
-    /// Cables of the GPUs: to each other, to CPUs, and to switches, which are one node together.
-    fn nvlinks(&mut self) -> Result<(Option<u32>, bool), Problem> {
-        let file = self.file;
-        let (mut lowest, mut switch) = (None::<u32>, None);
-        for gpu in std::mem::take(&mut self.gpus) {
-            let gcn = gpu.element.get("gcn");
-            let sm = file.number(gpu.element, "sm", 0..=100_000)?;
-            let cables = |c: &&Element| ["nvlink", "xgmi"].contains(&c.tag);
-            let amd = gcn.is_some() || gpu.element.all("xgmi").next().is_some();
-            if !amd {
-                let sm = sm.ok_or_else(|| file.lacks(gpu.element, "sm"))? as u32;
-                lowest = Some(lowest.map_or(sm, |lowest| lowest.min(sm)));
-            }
-            for cable in gpu.element.children.iter().filter(cables) {
-                if file.text(cable, "target")?.eq_ignore_ascii_case(&gpu.busid) {
-                    continue;
-                }
-                let count = file.number(cable, "count", 0..=NVLINKS)?;
-                let count = count.ok_or_else(|| file.lacks(cable, "count"))? as u64;
-                if count == 0 {
-                    continue;
-                }
-                let speed = if !amd {
-                    speeds::nvlink(sm.unwrap_or_default())
-                } else if let Some(known) = gcn.and_then(speeds::xgmi) {
-                    known
-                } else {
-                    self.guessed.xgmi += 1;
-                    speeds::XGMI
-                };
-                let capacity = speed * count;
-                match cable.get("tclass") {
-                    Some(class) if class.starts_with("0x068001") => {
-                        self.cable(gpu.node, gpu.cpu, LinkKind::NvLink, capacity);
-                    }
-                    Some(class) if class.starts_with("0x0680") => {
-                        let node = match switch {
-                            Some(node) => node,
-                            None => {
-                                self.node(cable, "NVSwitch".into(), NodeKind::NvSwitch, None)?
-                            }
-                        };
-                        switch = Some(node);
-                        self.cable(gpu.node, node, LinkKind::NvLink, capacity);
-                    }
-                    _ => {
-                        let to = self.target(cable)?;
-                        self.link(gpu.node, to, LinkKind::NvLink, capacity, 0);
-                    }
-                }
-            }
-            for c2c in gpu.element.all("c2c") {
-                let need =
-                    |name| file.number(c2c, name, 0..=MEGA)?.ok_or_else(|| file.lacks(c2c, name));
-                let (each, count) = (need("bw")?, need("count")?);
-                if each.saturating_mul(count) > MEGA {
-                    return Err(file.wrong(c2c, "a <c2c> of more than 1000 TB/s"));
-                }
-                if each * count > 0 {
-                    let capacity = (each * count) as u64 * 1_000_000;
-                    self.cable(gpu.node, gpu.cpu, LinkKind::C2c, capacity);
-                }
-            }
-        }
-        Ok((lowest, switch.is_some()))
     }
 }
 

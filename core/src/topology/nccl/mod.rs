@@ -5,7 +5,12 @@
 //! written again (`write`).
 
 mod assume;
+mod cables;
 mod graph;
+mod joined;
+mod notes;
+mod places;
+mod ranks;
 mod speeds;
 mod write;
 mod xml;
@@ -26,8 +31,13 @@ pub struct System {
     pub nvswitch: bool,
     /// The processors, in order of the file.
     pub cpus: Vec<Cpu>,
+    /// Which rank of the job each rank is: a file has the ranks of the whole job, of which its machine may hold a part.
+    pub ranks: Vec<u32>,
     /// The assumptions about what the file does not say, in sentences.
     pub assumptions: Vec<String>,
+    /// What is odd about the machine, in sentences without a full stop: a GPU that is unlike the others, links that
+    /// such GPUs mostly have.
+    pub notes: Vec<String>,
     root: xml::Element,
 }
 
@@ -40,7 +50,7 @@ pub struct Cpu {
     pub vendor: Option<String>,
 }
 
-/// Reads the topology file `name`. Where it has no GPUs, `assume` says what they are.
+/// Reads the topology file `name`. Where it has no GPUs, or none of them has links, `assume` says what they are.
 ///
 /// # Errors
 /// E0606 for XML that cannot be read, E0607 for XML that is no topology of NCCL's, E0608 for one without GPUs where
@@ -48,8 +58,8 @@ pub struct Cpu {
 pub fn read(name: &str, bytes: &[u8], assume: Option<Assumption>) -> Result<System, Problem> {
     let file = xml::File::new(name, bytes)?;
     let mut root = file.parse()?;
-    let assumptions = assume::complete(file, &mut root, assume)?;
-    let mut system = graph::system(name, file, root, assumptions)?;
+    let completed = assume::complete(file, &mut root, assume)?;
+    let mut system = graph::system(name, file, root, completed)?;
     system.topology.gpus = Some(system.sm.map_or(Gpus::Amd, Gpus::Cuda));
     Ok(system)
 }

@@ -5,8 +5,8 @@
 
 use std::fmt::Write as _;
 
-use super::assume::switch;
-use super::graph::NVLINKS;
+use super::cables::NVLINKS;
+use super::joined::switch;
 use super::speeds;
 use super::xml::Element;
 use crate::diagnostics::Code;

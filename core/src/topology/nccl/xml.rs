@@ -22,7 +22,7 @@ const VALUE: usize = 1 << 10;
 const TAGS: [&str; 10] =
     ["system", "cpu", "pci", "gpu", "nvlink", "xgmi", "c2c", "pcilink", "nic", "net"];
 
-const NAMES: [&str; 36] = [
+const NAMES: [&str; 37] = [
     "version",
     "host_hash",
     "numaid",
@@ -59,6 +59,7 @@ const NAMES: [&str; 36] = [
     "rail",
     "plane",
     "mlopart",
+    "keep",
 ];
 
 /// An element of a topology file.

@@ -4,37 +4,32 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use super::around;
+use super::{around, switched};
 use crate::ids::RankId;
 use crate::rational::Rat;
 use crate::topology::paths::{self, Path, PathType};
-use crate::topology::{LinkKind, NodeId, NodeKind, Problem, Topology};
+use crate::topology::{NodeId, NodeKind, Problem, Topology};
 
-/// Ranks up to which channels are sought; beyond, there is one ring.
+/// Ranks up to which channels are sought where not all ranks hang on one switch; beyond, there is one ring.
 pub const SEARCHED: u32 = 64;
-/// Channels of a search.
+/// Channels of a search, also after they are doubled.
 const MOST: u64 = 32;
 /// Expansions of one try where all channels are alike, where they need not be, and of all tries.
 const STEPS: [u32; 3] = [256, 1 << 14, 1 << 19];
 /// Channels this fast are doubled, at half of the speed, in bytes a second.
 const DOUBLED: Rat = Rat::whole(25_000_000_000);
+/// Beyond this capability, more channels than so many are doubled only from this speed on.
+const RARELY: (u32, usize, Rat) = (80, 4, Rat::whole(50_000_000_000));
+/// A speed that is at most so many hundredths of the best one is not tried.
+const WORTH: u64 = 49;
 /// The unit of the lists of speeds, in bytes a second.
 const UNIT: u64 = 10_000_000;
-const INTRA: [&[u64]; 3] = [
+/// NCCL's speeds below capability 90, from 90 and from 100 on, for searches in which all ranks are inside: those of
+/// a file. Its speeds for searches across machines do not come into question, though the file has network cards.
+const SPEEDS: [&[u64]; 3] = [
     &[4000, 3000, 2000, 1800, 1500, 1200, 1000, 900, 700, 600, 500, 400, 300],
     &[6000, 5000, 4000, 3000, 2400, 2000, 1500, 1200, 1100, 600, 300],
     &[9000, 8000, 7000, 6000, 5000, 4500, 4000, 3000, 2400, 2000, 1900, 1800],
-];
-const INTER: [&[u64]; 3] = [
-    &[
-        4800, 3000, 2800, 2400, 2000, 1800, 1500, 1200, 1000, 900, 700, 600, 500, 400, 300, 240,
-        120, 24, 12,
-    ],
-    &[4800, 4500, 4200, 4000, 3000, 2400, 2200, 2000, 1750, 1500, 1200, 600, 300, 240, 120, 24, 12],
-    &[
-        9600, 8600, 8000, 4800, 4510, 4500, 4200, 4000, 3000, 2400, 2200, 2000, 1750, 1500, 1200,
-        600, 300, 240, 120, 24, 12,
-    ],
 ];
 
 /// What a search for channels has found.
@@ -73,10 +68,8 @@ fn fit(capacity: Rat, speed: Rat) -> u64 {
 /// The speeds that are tried, highest first: NCCL's for compute capability `sm`; without one the
 /// bandwidths of the links, whole and in halves, thirds and quarters.
 fn speeds(topology: &Topology, sm: Option<u32>) -> Vec<Rat> {
-    let net = topology.links().iter().any(|l| l.kind == LinkKind::Net);
-    let lists = if net { INTER } else { INTRA };
     if let Some(sm) = sm {
-        let list = lists[usize::from(sm >= 90) + usize::from(sm >= 100)];
+        let list = SPEEDS[usize::from(sm >= 90) + usize::from(sm >= 100)];
         return list.iter().map(|speed| Rat::whole(speed * UNIT)).collect();
     }
     let mut capacities: Vec<_> = topology.links().iter().map(|l| l.capacity).collect();
@@ -113,11 +106,70 @@ pub fn channels(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Cha
     Ok(channels)
 }
 
+/// Whether channels are sought at all among the first `nranks` ranks, and not only one ring.
+pub fn are_sought(topology: &Topology, nranks: u32) -> bool {
+    nranks <= SEARCHED || switched::ring(topology, nranks).is_some()
+}
+
 fn sought(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Channels, Problem> {
     topology.holds(nranks)?;
-    if !(2..=SEARCHED).contains(&nranks) {
-        return fallback(topology, nranks);
+    let speeds = speeds(topology, sm);
+    let found = match nranks {
+        0 | 1 => None,
+        _ => on_one_switch(topology, nranks, &speeds).or_else(|| {
+            (nranks <= SEARCHED).then(|| searched(topology, nranks, sm, &speeds)).flatten()
+        }),
+    };
+    match found {
+        Some(found) if sm.is_some_and(|sm| are_doubled(&found, sm)) => Ok(doubled(found)),
+        Some(found) => Ok(found),
+        None => fallback(topology, nranks),
     }
+}
+
+/// NCCL's rule for which channels are doubled in the end.
+fn are_doubled(found: &Channels, sm: u32) -> bool {
+    let (newer, many, fast) = RARELY;
+    let rarely = sm > newer && found.orders.len() > many;
+    found.speed >= if rarely { fast } else { DOUBLED } && found.orders.len() < MOST as usize
+}
+
+/// Each channel twice, as far as there is place for them, at half of the speed.
+fn doubled(mut found: Channels) -> Channels {
+    if let Some(half) = Rat::ZERO.between(found.speed, 1, 2) {
+        found.speed = half;
+        found
+            .orders
+            .extend_from_within(..found.orders.len().min(MOST as usize - found.orders.len()));
+    }
+    found
+}
+
+/// Where all ranks hang on one switch, the channels without a search: each is the ring in the order of the ranks.
+fn on_one_switch(topology: &Topology, nranks: u32, speeds: &[Rat]) -> Option<Channels> {
+    let carried = switched::ring(topology, nranks)?;
+    let mut best = None;
+    for &speed in speeds {
+        if best.is_some_and(|(best, _)| is_slow(speed, best)) {
+            break;
+        }
+        let many = fit(carried, speed).min(MOST);
+        let total = |(speed, many)| times(speed, Rat::whole(many));
+        if total((speed, many)) > best.map_or(Some(Rat::ZERO), total) {
+            best = Some((speed, many));
+        }
+    }
+    let (speed, many) = best?;
+    let orders = vec![(0..nranks).map(RankId).collect(); many as usize];
+    Some(Channels { orders, speed, kind: PathType::Nvl, same: true, fallback: false })
+}
+
+/// Whether NCCL does not go down to `speed` from the `best` one found.
+fn is_slow(speed: Rat, best: Rat) -> bool {
+    times(speed, Rat::whole(100)) <= times(best, Rat::whole(WORTH))
+}
+
+fn searched(topology: &Topology, nranks: u32, sm: Option<u32>, speeds: &[Rat]) -> Option<Channels> {
     let ranks: Vec<_> = topology.ranks().take(nranks as usize).collect();
     let paths: Vec<Vec<Path>> = ranks
         .iter()
@@ -131,10 +183,12 @@ fn sought(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Channels,
     kinds.sort_unstable();
     kinds.dedup();
     kinds.retain(|kind| !matches!(kind, PathType::Loc | PathType::Dis));
-    let speeds = speeds(topology, sm);
     let mut best: Option<Channels> = None;
     let mut left = STEPS[2];
-    for &speed in &speeds {
+    for &speed in speeds {
+        if sm.is_some() && best.as_ref().is_some_and(|best| is_slow(speed, best.speed)) {
+            break;
+        }
         for &kind in &kinds {
             for same in [true, false] {
                 let full = ports(topology, &ranks, speed).min(MOST);
@@ -153,22 +207,14 @@ fn sought(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Channels,
             }
         }
     }
-    let Some(mut best) = best else { return fallback(topology, nranks) };
+    let mut best = best?;
     let whole = |speed: &&Rat| {
         **speed > best.speed
             && Search::new(topology, &paths, **speed, best.kind, (false, 0, u32::MAX))
                 .lay_all(&best.orders)
     };
     best.speed = speeds.iter().find(whole).copied().unwrap_or(best.speed);
-    if sm.is_some()
-        && best.speed >= DOUBLED
-        && best.orders.len() as u64 <= MOST
-        && let Some(half) = Rat::ZERO.between(best.speed, 1, 2)
-    {
-        best.speed = half;
-        best.orders.extend_from_within(..);
-    }
-    Ok(best)
+    Some(best)
 }
 
 /// Channels of `speed` that leave and enter the rank with the least room.
@@ -213,7 +259,7 @@ struct Search<'a> {
     same: bool,
     full: u64,
     budget: u32,
-    /// Whether all ranks hang on one switch, so that only the next and the last one are tried.
+    /// Whether ranks hang on a switch, so that only the next and the last one are tried.
     switched: bool,
     room: Vec<Rat>,
     orders: Vec<Vec<RankId>>,
@@ -229,7 +275,7 @@ impl<'a> Search<'a> {
         (same, full, budget): (bool, u64, u32),
     ) -> Self {
         let has = |kind: NodeKind| topology.nodes().iter().any(|n| n.kind == kind);
-        let switched = has(NodeKind::NvSwitch) && !has(NodeKind::Net) && kind == PathType::Nvl;
+        let switched = has(NodeKind::NvSwitch) && kind == PathType::Nvl;
         let room = topology.links().iter().map(|l| l.capacity).collect();
         let (orders, best) = (Vec::new(), Vec::new());
         Self { topology, paths, speed, kind, same, full, budget, switched, room, orders, best }

@@ -13,6 +13,7 @@ pub mod trees;
 mod cover;
 mod heuristic;
 mod islands;
+mod switched;
 
 use hamilton::RingSearch;
 use pairs::Pairs;

@@ -1,0 +1,131 @@
+//! Cables of the GPUs: `NVLinks`, xGMI and chip-to-chip links.
+
+use super::graph::{Gpu, GraphReader};
+use super::xml::Element;
+use super::{places, speeds};
+use crate::topology::{LinkKind, NodeId, NodeKind, Problem};
+
+/// `NVLinks` between two devices.
+pub(super) const NVLINKS: i64 = 1024;
+/// Megabytes a second of a chip-to-chip link; also megabits of a network port.
+pub(super) const MEGA: i64 = 1_000_000_000;
+
+/// What the cables of all GPUs come to.
+#[derive(Default)]
+pub(super) struct Cables {
+    /// The lowest CUDA capability.
+    pub(super) sm: Option<u32>,
+    /// The node of all `NVSwitches`.
+    switch: Option<NodeId>,
+    /// The `NVLinks` or xGMI links that each GPU lists, by rank.
+    pub(super) counts: Vec<u64>,
+}
+
+impl Cables {
+    pub(super) fn has_switch(&self) -> bool {
+        self.switch.is_some()
+    }
+}
+
+/// Whether the element stands for `NVLinks`, or AMD's.
+pub(super) fn is_cable(element: &Element) -> bool {
+    ["nvlink", "xgmi"].contains(&element.tag)
+}
+
+impl GraphReader<'_> {
+    /// Cables of the GPUs: to each other, to CPUs, and to switches, which are one node together.
+    pub(super) fn cables(&mut self) -> Result<Cables, Problem> {
+        let gpus = std::mem::take(&mut self.gpus);
+        let mut found = Cables { counts: vec![0; gpus.len()], ..Cables::default() };
+        for gpu in &gpus {
+            let gcn = gpu.element.get("gcn");
+            let sm = self.file.number(gpu.element, "sm", 0..=100_000)?;
+            let amd = gcn.is_some() || gpu.element.all("xgmi").next().is_some();
+            if !amd {
+                let sm = sm.ok_or_else(|| self.file.lacks(gpu.element, "sm"))? as u32;
+                found.sm = Some(found.sm.map_or(sm, |lowest| lowest.min(sm)));
+            }
+            for cable in gpu.element.children.iter().filter(|child| is_cable(child)) {
+                if places::bus(self.file.text(cable, "target")?) == gpu.bus {
+                    continue;
+                }
+                let count = self.file.number(cable, "count", 0..=NVLINKS)?;
+                let count = count.ok_or_else(|| self.file.lacks(cable, "count"))? as u64;
+                if count == 0 {
+                    continue;
+                }
+                found.counts[gpu.node.index()] += count;
+                let speed = if !amd {
+                    speeds::nvlink(sm.unwrap_or_default())
+                } else if let Some(known) = gcn.and_then(speeds::xgmi) {
+                    known
+                } else {
+                    self.guessed.xgmi += 1;
+                    speeds::XGMI
+                };
+                // The cables of a device are those of all its parts together.
+                self.lay(gpu, cable, speed * count / gpu.parts, &mut found)?;
+            }
+            self.chip_to_chip(gpu)?;
+        }
+        Ok(found)
+    }
+
+    /// One cable of a GPU.
+    fn lay(
+        &mut self,
+        gpu: &Gpu,
+        cable: &Element,
+        capacity: u64,
+        found: &mut Cables,
+    ) -> Result<(), Problem> {
+        match cable.get("tclass") {
+            Some(class) if class.starts_with("0x068001") => {
+                self.cable(gpu.node, gpu.cpu, LinkKind::NvLink, capacity);
+            }
+            Some(class) if class.starts_with("0x0680") => {
+                let node = match found.switch {
+                    Some(node) => node,
+                    None => self.node(cable, "NVSwitch".into(), NodeKind::NvSwitch, None)?,
+                };
+                found.switch = Some(node);
+                self.cable(gpu.node, node, LinkKind::NvLink, capacity);
+            }
+            _ => {
+                let ends = self.target(cable, gpu.host)?;
+                let share = capacity / ends.len().max(1) as u64;
+                for to in ends {
+                    self.link(gpu.node, to, LinkKind::NvLink, share, 0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The links of a GPU to its CPU. Parts of one device name one link, which they share.
+    fn chip_to_chip(&mut self, gpu: &Gpu) -> Result<(), Problem> {
+        let file = self.file;
+        let mut capacity = 0;
+        for c2c in gpu.element.all("c2c") {
+            let need =
+                |name| file.number(c2c, name, 0..=MEGA)?.ok_or_else(|| file.lacks(c2c, name));
+            let (each, count) = (need("bw")?, need("count")?);
+            if each.saturating_mul(count) > MEGA {
+                return Err(file.wrong(c2c, "a <c2c> of more than 1000 TB/s"));
+            }
+            capacity += (each * count) as u64 * 1_000_000;
+        }
+        if capacity == 0 {
+            return Ok(());
+        }
+        if gpu.device == gpu.node {
+            self.cable(gpu.node, gpu.cpu, LinkKind::C2c, capacity);
+            return Ok(());
+        }
+        self.cable(gpu.node, gpu.device, LinkKind::C2c, speeds::LOCAL);
+        for ends in [(gpu.device, gpu.cpu), (gpu.cpu, gpu.device)] {
+            self.links.insert((ends.0, ends.1, LinkKind::C2c), (capacity, 0));
+        }
+        Ok(())
+    }
+}

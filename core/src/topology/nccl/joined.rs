@@ -1,0 +1,107 @@
+//! The links that are assumed between GPUs: to one switch, a mesh of all, or a cube.
+
+use super::xml::Element;
+use crate::diagnostics::Code;
+use crate::topology::Problem;
+
+/// How GPUs are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Links {
+    /// By nothing but PCI.
+    None,
+    /// Each by so many `NVLinks` to one `NVSwitch`.
+    Switch(u32),
+    /// Each two of a host by so many xGMI links.
+    Mesh(u32),
+    /// The eight of a host as two squares with their diagonals, each GPU with a partner in the other.
+    Cube,
+}
+
+/// GPUs of a cube.
+const CUBE: usize = 8;
+/// `NVLinks` between the GPUs of a cube, as the first machines with V100 have them: six for each.
+const LANES: [[u32; CUBE]; CUBE] = [
+    [0, 1, 1, 2, 2, 0, 0, 0],
+    [1, 0, 2, 1, 0, 2, 0, 0],
+    [1, 2, 0, 2, 0, 0, 1, 0],
+    [2, 1, 2, 0, 0, 0, 0, 1],
+    [2, 0, 0, 0, 0, 1, 1, 2],
+    [0, 2, 0, 0, 1, 0, 2, 1],
+    [0, 0, 1, 0, 1, 2, 0, 2],
+    [0, 0, 0, 1, 2, 1, 2, 0],
+];
+/// The first capability whose GPUs have six `NVLinks`; before, they have four, which are all single in a cube.
+const SIX: u32 = 70;
+
+/// A device that holds GPUs: its host, bus id and class.
+pub(super) struct Device {
+    pub(super) host: String,
+    pub(super) busid: String,
+    pub(super) class: String,
+}
+
+impl Links {
+    pub(super) fn are_amd(self) -> bool {
+        matches!(self, Self::Mesh(_))
+    }
+
+    /// How they join GPUs of capability `sm`, for a sentence about all GPUs.
+    pub(super) fn sentence(self, sm: Option<u32>) -> String {
+        match self {
+            Self::None => "without NVLinks".to_owned(),
+            Self::Switch(n) => format!("each with {n} NVLinks to one NVSwitch"),
+            Self::Mesh(1) => "each two of a host joined by an xGMI link".to_owned(),
+            Self::Mesh(n) => format!("each two of a host joined by {n} xGMI links"),
+            Self::Cube => {
+                let each = if sm.is_some_and(|sm| sm < SIX) { 4 } else { 6 };
+                format!("joined in their order as a hybrid cube mesh of {each} NVLinks each")
+            }
+        }
+    }
+
+    /// Whether they can join these devices.
+    pub(super) fn fit(self, devices: &[Device]) -> Result<(), Problem> {
+        let of_host = |host: &str| devices.iter().filter(|d| d.host == host).count();
+        let wrong = devices.iter().map(|d| of_host(&d.host)).find(|count| *count != CUBE);
+        match wrong.filter(|_| self == Self::Cube) {
+            None => Ok(()),
+            Some(count) => {
+                let title = format!("a cube joins {CUBE} GPUs of a host, and the file has {count}");
+                Err(Problem::new(Code::PartialTopology, title)
+                    .help("say how many NVLinks each has to one NVSwitch: `nvlinks=12`"))
+            }
+        }
+    }
+
+    /// The links of the GPUs in one of the devices.
+    pub(super) fn of(self, device: &Device, all: &[Device], sm: Option<u32>) -> Vec<Element> {
+        let host: Vec<_> = all.iter().filter(|other| other.host == device.host).collect();
+        let others = || host.iter().filter(|other| other.busid != device.busid);
+        let at = |wanted: &Device| host.iter().position(|other| other.busid == wanted.busid);
+        match self {
+            Self::None | Self::Switch(0) => Vec::new(),
+            Self::Switch(n) => vec![switch(&n.to_string())],
+            Self::Mesh(n) => others().map(|other| link("xgmi", other, n)).collect(),
+            Self::Cube => {
+                let lanes = |other: &Device| {
+                    let lanes = LANES.get(at(device)?)?.get(at(other)?).copied()?;
+                    Some(if sm.is_some_and(|sm| sm < SIX) { lanes.min(1) } else { lanes })
+                };
+                let lanes = others().filter_map(|other| Some((other, lanes(other)?)));
+                let lanes = lanes.filter(|(_, lanes)| *lanes > 0);
+                lanes.map(|(other, lanes)| link("nvlink", other, lanes)).collect()
+            }
+        }
+    }
+}
+
+fn link(tag: &'static str, to: &Device, count: u32) -> Element {
+    let count = count.to_string();
+    Element::new(tag, &[("target", &to.busid), ("count", &count), ("tclass", &to.class)])
+}
+
+/// So many `NVLinks` to the only `NVSwitch`.
+pub(super) fn switch(count: &str) -> Element {
+    let target = ("target", "ffff:ff:ff.f");
+    Element::new("nvlink", &[target, ("count", count), ("tclass", "0x068000")])
+}
