@@ -109,9 +109,15 @@ impl Builder<'_> {
             ));
         }
         let shape = self.shape(at, operands)?;
-        for (rank, area) in &mut *operands {
+        let of = operands.len();
+        for (index, (rank, area)) in operands.iter_mut().enumerate() {
             if area.floating {
+                let room = area.width();
                 *area = settle_slot(*area, shape);
+                // The first source of a reduction is its destination, too, and is told of there.
+                if index >= own && room < shape.width() {
+                    return Err(self.too_narrow(at, *rank, (area, room), (index, of)));
+                }
             }
             self.has_buffer(at, *rank, *area)?;
             let equal = lengths::compare(
@@ -137,6 +143,25 @@ impl Builder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The data is wider than the room of a slot. `index` is the number of the slot among the `of` operands of the op.
+    fn too_narrow(
+        &mut self,
+        at: At,
+        rank: RankId,
+        (slot, room): (&Area, Rat),
+        (index, of): (usize, usize),
+    ) -> Stop {
+        let at = SpanId(at);
+        let region = self.tables.describe(rank, &slot.region);
+        let (name, width) = (self.tables.describe_area(&slot.region), slot.width());
+        let title = format!("{name} does not fit a slot of its scratch");
+        let mut finding = Finding::new(Code::LengthMismatch, at, title)
+            .note(format!("a slot has room for {room} units, and this needs {width}"))
+            .help("let the scratch be `like` the largest region that one of its slots holds");
+        finding.operands.push(diagnostics::Operand { region, at, index, of, part: false });
+        self.fail(finding)
     }
 
     /// `index` is the number of the destination among the `of` operands of the op.
