@@ -41,6 +41,9 @@ pub enum Error {
         /// The code and the reason for which the first algorithm was refused.
         why: Option<(Code, String)>,
     },
+    /// E0406: the selection file that `ROUNDELAY_SELECTION` names cannot be read, or makes no sense; the reason, with the
+    /// file and the line.
+    Selection(String),
     /// E0102: an executor of this name is registered already.
     Registered(String),
     /// E0402: a buffer whose length is no multiple of the number of ranks, where it holds a block for each.
@@ -96,6 +99,7 @@ impl Error {
             Self::Topology(problem) => problem.code,
             Self::WrongRoot { .. } => Code::BadParameter,
             Self::NoneFits { why, .. } => why.as_ref().map_or(Code::NoRanks, |(code, _)| *code),
+            Self::Selection(_) => Code::BadOption,
             Self::Registered(_) => Code::AlreadyDeclared,
             Self::NotInBlocks { .. } => Code::WrongBufferLength,
         }
@@ -134,6 +138,9 @@ impl fmt::Display for Error {
             Self::NoneFits { collective, nranks, why } => {
                 write!(f, "no algorithm of the library runs {collective} on these {nranks} ranks")?;
                 why.as_ref().map_or(Ok(()), |(code, why)| write!(f, "; the first, [{code}]: {why}"))
+            }
+            Self::Selection(why) => {
+                write!(f, "the selection of ROUNDELAY_SELECTION: {why} [{}]", self.code())
             }
             Self::Registered(name) => write!(
                 f,

@@ -74,6 +74,7 @@ pub mod executor;
 pub mod expand;
 mod plans;
 pub mod select;
+pub mod selection;
 mod world;
 
 /// The compiler, for tools that look into schedules and proofs: the types of [`Plan::schedule`], [`Plan::proof`] and

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use roundelay::select::{Numbers, Row, host, library};
-use roundelay::{Algorithm as _, Choice, Collective, Costs, DType, Topology, select, select_with};
+use roundelay::{
+    Algorithm as _, Choice, Collective, Costs, DType, ReduceOp, Topology, select, select_with,
+};
 use roundelay_core::cost::{self, Counts, FORMS, Term, Work};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::optimize::join;
@@ -192,4 +194,59 @@ fn refusals_come_with_reason_and_advice() {
     let halving = halving.expect("no power of two");
     assert_eq!(halving.code, Code::RankCountRefused);
     assert!(halving.reason.contains("or RingAllReduce for other counts"), "{}", halving.reason);
+}
+
+/// What a communicator does in a process whose `ROUNDELAY_SELECTION` names this file.
+fn under(selection: &str, test: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("choices");
+    std::fs::write(&file, selection).expect("written");
+    let mut command = std::process::Command::new(std::env::current_exe().expect("a program"));
+    command.args(["--ignored", "--exact", test]).env("ROUNDELAY_SELECTION", file);
+    let ran = command.output().expect("it starts");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+    said
+}
+
+#[test]
+fn a_selection_file_decides() {
+    under(
+        "AllReduce nranks 6 bytes 0..=1024: RecursiveDoublingAllReduce\n",
+        "select::small_calls_are_refused_and_large_ones_run",
+    );
+    under("AllReduce nranks 6 bytes 0..: Ring\n", "select::every_call_is_refused");
+}
+
+fn six_ranks(comm: &roundelay::Comm, len: usize) -> Result<(), roundelay::Error> {
+    let mut all = vec![vec![1.0_f32; len]; 6];
+    let mut ranks: Vec<_> = all.iter_mut().map(|rank| &mut rank[..]).collect();
+    comm.all_reduce(&mut ranks, ReduceOp::Sum)?;
+    assert!(all.iter().flatten().all(|sum| *sum == 6.0));
+    Ok(())
+}
+
+/// The algorithm of the file takes powers of two alone, so its refusal tells the calls that it is asked for.
+#[test]
+#[ignore = "runs in a process of its own, started by a_selection_file_decides"]
+fn small_calls_are_refused_and_large_ones_run() {
+    let comm = roundelay::Comm::new(6).expect("six ranks");
+    let error = six_ranks(&comm, 100).expect_err("not a power of two");
+    assert_eq!(error.code().as_str(), "E0205", "{error}");
+    six_ranks(&comm, 1000).expect("the library's");
+    // The program's own choice goes before the file's.
+    let own = comm.using(roundelay::library::RingAllReduce::new());
+    six_ranks(&own, 100).expect("the program's");
+}
+
+#[test]
+#[ignore = "runs in a process of its own, started by a_selection_file_decides"]
+fn every_call_is_refused() {
+    let comm = roundelay::Comm::new(6).expect("six ranks");
+    let error = six_ranks(&comm, 100).expect_err("a file that makes no sense");
+    assert_eq!(error.code().as_str(), "E0406", "{error}");
+    assert!(
+        error.to_string().contains("choices:1: the library has no algorithm `Ring`"),
+        "{error}"
+    );
 }

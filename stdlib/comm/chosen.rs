@@ -14,6 +14,7 @@ use super::on_host::of_library;
 use super::spread::Spread;
 use super::wire::Wire;
 use crate::plans::proved;
+use crate::selection::Selection;
 use crate::{Algorithm, Collective, Error, Schedule};
 
 /// By collective, and then by the size in bytes up to which an algorithm is used.
@@ -30,6 +31,21 @@ enum Choice {
     Library,
     Fixed(Arc<dyn Algorithm + Send + Sync>),
     ByRoot(Arc<dyn Fn(u32) -> Box<dyn Algorithm> + Send + Sync>),
+}
+
+impl Choice {
+    /// An algorithm that was compiled when the program ran, rooted where the call is if it has a parameter `root`.
+    fn of(algorithm: Configured) -> Self {
+        if !algorithm.collective().is_rooted() {
+            return Self::Fixed(Arc::new(algorithm));
+        }
+        Self::ByRoot(Arc::new(move |root| {
+            let mut algorithm = algorithm.clone();
+            // Without such a parameter it is for one root, which each call is compared with.
+            _ = algorithm.set("root", ParamValue::Int(i64::from(root)));
+            Box::new(algorithm)
+        }))
+    }
 }
 
 impl Chosen {
@@ -59,16 +75,7 @@ impl Chosen {
             return;
         }
         let collective = algorithm.collective();
-        let choice = if collective.is_rooted() {
-            Choice::ByRoot(Arc::new(move |root| {
-                let mut algorithm = algorithm.clone();
-                // Without such a parameter it is for one root, which each call is compared with.
-                _ = algorithm.set("root", ParamValue::Int(i64::from(root)));
-                Box::new(algorithm)
-            }))
-        } else {
-            Choice::Fixed(Arc::new(algorithm))
-        };
+        let choice = Choice::of(algorithm);
         let table = self.tables.entry(collective.name()).or_default();
         if let Some(below) = bytes.start().checked_sub(1) {
             let before = table.range(below..).next().map(|(_, choice)| choice.clone());
@@ -84,26 +91,30 @@ impl Chosen {
 
     /// The proof of the algorithm that such a call of `nranks` ranks runs.
     pub(crate) fn of(&self, call: &Call, nranks: u32) -> Result<Proved, Error> {
-        let found = self.with(call, nranks, |algorithm| proved(algorithm, nranks))?;
+        let found = self.with(call, nranks, |algorithm| proved(algorithm, nranks))??;
         rooted(found.schedule(), call)?;
         Ok(found)
     }
 
-    /// What `then` makes of the algorithm that such a call runs: the one that was chosen, or the library's.
+    /// What `then` makes of the algorithm that such a call runs: the one that the program chose, else that of the selection
+    /// file, else the library's.
+    ///
+    /// # Errors
+    /// E0406 for a selection file that makes no sense.
     pub(crate) fn with<R>(
         &self,
         call: &Call,
         nranks: u32,
         then: impl FnOnce(&dyn Algorithm) -> R,
-    ) -> R {
-        match self.choice(call, nranks) {
-            Choice::Fixed(algorithm) => then(&**algorithm),
+    ) -> Result<R, Error> {
+        Ok(match self.choice(call, nranks)? {
+            Choice::Fixed(algorithm) => then(&*algorithm),
             Choice::ByRoot(make) => then(&*make(call.root)),
             Choice::Library => match &self.spread {
                 Some(spread) => then(&*spread.algorithm(call, nranks)),
                 None => then(&*of_library(call, nranks)),
             },
-        }
+        })
     }
 
     /// The algorithms of the two levels, for a call of `rank` of `nranks` that the library makes on two levels part by
@@ -115,8 +126,8 @@ impl Chosen {
         nranks: u32,
     ) -> Option<[Box<dyn Algorithm>; 3]> {
         match self.choice(call, nranks) {
-            Choice::Library => self.spread.as_ref()?.levels(call, rank),
-            Choice::Fixed(_) | Choice::ByRoot(_) => None,
+            Ok(Choice::Library) => self.spread.as_ref()?.levels(call, rank),
+            Ok(Choice::Fixed(_) | Choice::ByRoot(_)) | Err(_) => None,
         }
     }
 
@@ -127,12 +138,17 @@ impl Chosen {
         }
     }
 
-    fn choice(&self, call: &Call, nranks: u32) -> &Choice {
+    fn choice(&self, call: &Call, nranks: u32) -> Result<Choice, Error> {
         let bytes = call.collective.bytes(call.count, nranks, call.dtype.size() as u64);
         let table = self.tables.get(call.collective.name());
-        table
-            .and_then(|table| table.range(bytes..).next())
-            .map_or(&Choice::Library, |found| found.1)
+        let chosen = table.and_then(|table| table.range(bytes..).next());
+        match chosen.map_or(&Choice::Library, |found| found.1) {
+            Choice::Library => {}
+            chosen => return Ok(chosen.clone()),
+        }
+        let selected = Selection::of_process()?
+            .and_then(|selection| selection.find(call.collective, nranks, bytes));
+        Ok(selected.map_or(Choice::Library, |entry| Choice::of(entry.algorithm.clone())))
     }
 }
 

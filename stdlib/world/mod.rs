@@ -182,7 +182,10 @@ impl World {
         let nranks = self.nranks();
         match self.chosen.levels(call, self.rank().id(), nranks) {
             Some(levels) => levels.map(|algorithm| algorithm.name().to_owned()).join(" + "),
-            None => self.chosen.with(call, nranks, |algorithm| algorithm.name().to_owned()),
+            None => {
+                let named = self.chosen.with(call, nranks, |algorithm| algorithm.name().to_owned());
+                named.unwrap_or_else(|why| why.to_string())
+            }
         }
     }
 
@@ -381,8 +384,9 @@ impl World {
                 }
             },
             None => {
-                let prepared =
-                    self.chosen.with(&call, self.nranks(), |algorithm| self.prepared(algorithm))?;
+                let prepared = self
+                    .chosen
+                    .with(&call, self.nranks(), |algorithm| self.prepared(algorithm))??;
                 rooted(prepared.schedule(), &call)?;
                 let plan = WorldPlan::of(&self.engine, &prepared, count, dtype, op)?;
                 Planned::Host(Arc::new(plan))

@@ -1,14 +1,11 @@
-//! Selection files: which algorithm is used for which collective, rank count and sizes. A line is
-//! `AllReduce nranks 8 bytes 0..=65536: MeshAllReduce`; `#` begins a comment, and the last range of sizes may be open.
+//! Selection files, written and checked.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::ops::RangeInclusive;
 
-use roundelay::select::library;
+use roundelay::selection::{Entry, Selection};
 use roundelay::{Algorithm as _, Collective};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::diagnostics::near::nearest;
 use serde::Serialize;
 
 use super::ranges::Range;
@@ -27,15 +24,6 @@ pub(super) fn written(collective: Collective, nranks: u32, ranges: &[Range]) -> 
         from = to + 1;
     }
     text
-}
-
-/// One line of a file.
-struct Entry {
-    line: usize,
-    collective: Collective,
-    nranks: u32,
-    bytes: RangeInclusive<u64>,
-    algorithm: String,
 }
 
 #[derive(Serialize)]
@@ -61,23 +49,20 @@ pub(super) fn check(path: &str, format: Format) -> Result<bool, Failure> {
     let bytes = if path == "-" { streams::input() } else { streams::source(path) };
     let bytes = bytes.map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
-    let (mut entries, mut wrong) = (Vec::new(), Vec::new());
-    for (line, content) in (1..).zip(text.lines()) {
-        let content = content.split_once('#').map_or(content, |(content, _)| content).trim();
-        if content.is_empty() {
-            continue;
+    let (entries, mut wrong) = match Selection::parse(&text) {
+        Ok(selection) => (selection.entries, Vec::new()),
+        Err(wrong) => {
+            (Vec::new(), wrong.into_iter().map(|wrong| (wrong.line, wrong.what)).collect())
         }
-        match entry(line, content) {
-            Ok(entry) => entries.push(entry),
-            Err(what) => wrong.push(Wrong { line, what }),
-        }
-    }
+    };
     if entries.is_empty() && wrong.is_empty() {
         return Err(Failure::usage(Code::BadFlag, format!("`{path}` chooses nothing")));
     }
+    wrong.extend(refusals(&entries));
     wrong.extend(overlaps(&entries));
     wrong.extend(gaps(&entries));
-    wrong.sort_by_key(|wrong| wrong.line);
+    wrong.sort_by_key(|(line, _)| *line);
+    let wrong: Vec<_> = wrong.into_iter().map(|(line, what)| Wrong { line, what }).collect();
     let ok = wrong.is_empty();
     match format {
         Format::Json => print_json(&Json { ok, entries: entries.len(), wrong }),
@@ -94,48 +79,17 @@ pub(super) fn check(path: &str, format: Format) -> Result<bool, Failure> {
     Ok(ok)
 }
 
-/// The choice of a line, or why it is none.
-fn entry(line: usize, content: &str) -> Result<Entry, String> {
-    let form = "a line is such as `AllReduce nranks 8 bytes 0..=65536: MeshAllReduce`";
-    let (calls, name) = content.split_once(':').ok_or(form)?;
-    let words: Vec<&str> = calls.split_whitespace().collect();
-    let [collective, "nranks", nranks, "bytes", bytes] = words[..] else {
-        return Err(form.to_owned());
-    };
-    let collective = super::collective(collective)?;
-    let nranks = nranks
-        .parse()
-        .ok()
-        .filter(|n| *n > 0)
-        .ok_or_else(|| format!("`{nranks}` is no rank count"))?;
-    let bytes =
-        range(bytes).ok_or_else(|| format!("`{bytes}` is no range of sizes such as 0..=65536"))?;
-    let name = name.trim();
-    let Some(algorithm) = library().iter().find(|known| known.name() == name) else {
-        let meant = nearest(name, library().iter().map(roundelay::Algorithm::name));
-        let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
-        return Err(format!("the library has no algorithm `{name}`{meant}"));
-    };
-    if algorithm.collective() != collective {
-        return Err(format!("{name} is for {}, not {collective}", algorithm.collective()));
-    }
-    if let Err(findings) = algorithm.schedule(nranks) {
-        let why = findings.first().map_or_else(String::new, |finding| finding.title.clone());
-        return Err(format!("{name} does not run there: {why}"));
-    }
-    Ok(Entry { line, collective, nranks, bytes, algorithm: name.to_owned() })
-}
+/// A line and what is wrong with it.
+type At = (usize, String);
 
-/// `0..=65536`, `0..65536` or `65536..`, and not empty.
-fn range(text: &str) -> Option<RangeInclusive<u64>> {
-    let (from, to) = text.split_once("..")?;
-    let from = from.parse().ok()?;
-    let to = match to.strip_prefix('=') {
-        Some(to) => to.parse().ok()?,
-        None if to.is_empty() => u64::MAX,
-        None => to.parse::<u64>().ok()?.checked_sub(1)?,
+/// Algorithms that do not run on so many ranks.
+fn refusals(entries: &[Entry]) -> Vec<At> {
+    let refusal = |entry: &Entry| {
+        let findings = entry.algorithm.schedule(entry.nranks).err()?;
+        let why = findings.first().map_or_else(String::new, |finding| finding.title.clone());
+        Some((entry.line, format!("{} does not run there: {why}", entry.algorithm.name())))
     };
-    (from <= to).then_some(from..=to)
+    entries.iter().filter_map(refusal).collect()
 }
 
 /// Entries of the same collective and rank count, by their first size.
@@ -151,7 +105,7 @@ fn alike(entries: &[Entry]) -> impl Iterator<Item = Vec<&Entry>> {
 }
 
 /// The first of two lines decides, so what both choose for never reaches the second.
-fn overlaps(entries: &[Entry]) -> Vec<Wrong> {
+fn overlaps(entries: &[Entry]) -> Vec<At> {
     let mut wrong = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
         let before = entries[..at].iter().find(|before| {
@@ -163,21 +117,21 @@ fn overlaps(entries: &[Entry]) -> Vec<Wrong> {
             let whole = before.bytes.start() <= entry.bytes.start()
                 && entry.bytes.end() <= before.bytes.end();
             let what = if whole { "is never reached" } else { "overlaps" };
-            let (line, other) = (entry.line, &before.algorithm);
+            let (line, other) = (entry.line, before.algorithm.name());
             let what = format!(
                 "this choice {what}: line {} chooses {other} for {} to {} bytes",
                 before.line,
                 before.bytes.start(),
                 before.bytes.end()
             );
-            wrong.push(Wrong { line, what });
+            wrong.push((line, what));
         }
     }
     wrong
 }
 
 /// Sizes for which no line chooses, between 0 and the largest of all.
-fn gaps(entries: &[Entry]) -> Vec<Wrong> {
+fn gaps(entries: &[Entry]) -> Vec<At> {
     let mut wrong = Vec::new();
     for group in alike(entries) {
         let mut next = Some(0);
@@ -186,7 +140,7 @@ fn gaps(entries: &[Entry]) -> Vec<Wrong> {
                 && *entry.bytes.start() > expected
             {
                 let what = format!("no choice for {expected}..{} bytes", entry.bytes.start());
-                wrong.push(Wrong { line: entry.line, what });
+                wrong.push((entry.line, what));
             }
             next =
                 next.map_or(None, |next| entry.bytes.end().checked_add(1).map(|end| end.max(next)));

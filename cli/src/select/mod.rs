@@ -5,7 +5,6 @@ mod ranges;
 mod why;
 
 use clap::Args;
-use roundelay::Collective;
 use roundelay::select::{costs_of, size, time};
 use roundelay_core::diagnostics::Code;
 use serde::Serialize;
@@ -17,7 +16,7 @@ use crate::report::{Failure, Format, within_a_page};
 use crate::streams::{print, print_json};
 use crate::topo::aligned;
 use crate::topology;
-use crate::values::{bytes, collective_named, collectives, rank_count};
+use crate::values::{bytes, collective_named, rank_count};
 use ranges::{Question, Range};
 
 /// The rank count where neither flag nor topology names one.
@@ -151,10 +150,4 @@ fn about(bytes: u64) -> String {
     let text = format!("{value:.digits$}");
     let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text} {name}")
-}
-
-/// A collective that a file names.
-fn collective(name: &str) -> Result<Collective, String> {
-    collective_named(name)
-        .ok_or_else(|| format!("`{name}` is no collective; there are {}", collectives()))
 }
