@@ -219,10 +219,10 @@ fn a_selection_file_decides() {
 }
 
 fn six_ranks(comm: &roundelay::Comm, len: usize) -> Result<(), roundelay::Error> {
-    let mut all = vec![vec![1.0_f32; len]; 6];
+    let mut all = vec![vec![1_i32; len]; 6];
     let mut ranks: Vec<_> = all.iter_mut().map(|rank| &mut rank[..]).collect();
     comm.all_reduce(&mut ranks, ReduceOp::Sum)?;
-    assert!(all.iter().flatten().all(|sum| *sum == 6.0));
+    assert!(all.iter().flatten().all(|sum| *sum == 6));
     Ok(())
 }
 

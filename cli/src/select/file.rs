@@ -142,8 +142,7 @@ fn gaps(entries: &[Entry]) -> Vec<At> {
                 let what = format!("no choice for {expected}..{} bytes", entry.bytes.start());
                 wrong.push((entry.line, what));
             }
-            next =
-                next.map_or(None, |next| entry.bytes.end().checked_add(1).map(|end| end.max(next)));
+            next = next.and_then(|next| entry.bytes.end().checked_add(1).map(|end| end.max(next)));
         }
     }
     wrong

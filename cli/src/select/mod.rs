@@ -114,10 +114,8 @@ fn human(question: &Question<'_>, ranges: &[Range]) -> String {
         let (sizes, times) = if range.from == range.to {
             (size(range.from), time(range.seconds[0]))
         } else {
-            let until = match range.open {
-                true => "and more".to_owned(),
-                false => format!("to {}", about(range.to)),
-            };
+            let until =
+                if range.open { "and more".to_owned() } else { format!("to {}", about(range.to)) };
             let times = range.seconds.map(time).join(" .. ");
             (format!("{} {until}", about(range.from)), times)
         };

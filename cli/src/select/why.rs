@@ -1,5 +1,7 @@
 //! One sentence on why an algorithm is the fastest at a size, from what it and the next best one take.
 
+use std::fmt::Write as _;
+
 use roundelay::Choice;
 use roundelay::select::{Row, time};
 
@@ -83,7 +85,7 @@ pub(super) fn of(choice: &Choice) -> String {
             1 => String::new(),
             n => format!(" and {} more", n - 1),
         };
-        text.push_str(&format!("; {}{more} as fast", first.algorithm));
+        let _ = write!(text, "; {}{more} as fast", first.algorithm);
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use roundelay::DType;
-use roundelay_core::cost::has_latency;
+use roundelay_core::cost::{Costs, has_latency};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::simulate::{Machine, SignalCost, Streams};
@@ -105,6 +105,16 @@ enum Ways {
 }
 
 impl SimulateFlags {
+    /// The machine with the constants that are assumed of its GPUs for `nranks` ranks, and where they are from; `None` where
+    /// flags say what takes time, or it has no GPUs.
+    pub(super) fn assumed(&self, machine: &Machine, nranks: u32) -> Option<(Machine, String)> {
+        let given = [self.latency, self.reduce, self.copy].iter().any(Option::is_some);
+        let costs = Costs::of_gpus(&machine.topology, nranks).filter(|_| !given)?;
+        let reduce = Some(costs.reduce).filter(|rate| rate.is_finite());
+        let (latency, copy) = (costs.latency, Some(costs.copy));
+        Some((Machine { latency, reduce, copy, ..machine.clone() }, costs.name))
+    }
+
     /// `topology` with what the flags say of it.
     pub(super) fn machine(&self, topology: &Arc<Topology>) -> Result<Machine, Failure> {
         let name = topology.name();

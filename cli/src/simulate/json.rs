@@ -26,10 +26,19 @@ pub(super) struct Json<'r> {
     bound: Option<Bound<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     closed_form_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with_gpus: Option<WithGpus<'r>>,
     links: Vec<UsedLink<'r>>,
     /// By rank.
     ports: Vec<Port>,
     critical: Vec<Critical>,
+}
+
+/// The time with the constants that are assumed of the machine's GPUs.
+#[derive(Serialize)]
+struct WithGpus<'r> {
+    seconds: f64,
+    constants: &'r str,
 }
 
 #[derive(Serialize)]
@@ -122,6 +131,10 @@ impl<'r> Json<'r> {
                 binding,
             }),
             closed_form_seconds: run.closed,
+            with_gpus: run
+                .assumed
+                .as_ref()
+                .map(|(seconds, constants)| WithGpus { seconds: *seconds, constants }),
             links: done.links.iter().map(link).collect(),
             ports: done.ports.iter().map(port).collect(),
             critical: done.critical.iter().map(|step| critical(run, step)).collect(),

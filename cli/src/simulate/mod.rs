@@ -47,6 +47,8 @@ struct Run<'a> {
     bound: Option<(f64, String)>,
     /// By the form of the algorithm's family, where that holds.
     closed: Option<f64>,
+    /// The time with the constants that are assumed of the machine's GPUs, in seconds, and where these are from.
+    assumed: Option<(f64, String)>,
 }
 
 pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
@@ -84,6 +86,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         source: &source,
         bound: bound(&schedule, &machine, simulated.bytes),
         closed: by_form(&algorithm, flags, &machine, nranks, simulated.bytes),
+        assumed: assumed(&schedule, count, flags, &machine),
         steps: verify::steps(&schedule).map_err(wrong)?.into_iter().max().unwrap_or(0),
         schedule: &schedule,
         machine: &machine,
@@ -126,6 +129,7 @@ fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
         source: &source,
         bound: bound(&schedule, machine, simulated.bytes),
         closed: None,
+        assumed: assumed(&schedule, count, flags, machine),
         steps: verify::steps(&schedule).map_err(wrong)?.into_iter().max().unwrap_or(0),
         schedule: &schedule,
         machine,
@@ -178,6 +182,18 @@ fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, Str
     let unit = if machine.topology.is_relative() { machine.bandwidth } else { 1.0 };
     let over = if all.is_some() { ", over NVLink" } else { "" };
     Some((bound.seconds(bytes) / unit, format!("{}{over}", bound.binding)))
+}
+
+/// The time with the constants that are assumed of the machine's GPUs, in seconds, and where these are from.
+fn assumed(
+    schedule: &Schedule,
+    count: u64,
+    flags: &SimulateFlags,
+    machine: &Machine,
+) -> Option<(f64, String)> {
+    let (machine, name) = flags.assumed(machine, schedule.nranks)?;
+    let done = simulate(schedule, &machine, count, flags.dtype, false).ok()?;
+    Some((done.seconds, name))
 }
 
 /// The closed form of an algorithm of the library, its parameters at their defaults.

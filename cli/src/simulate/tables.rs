@@ -32,6 +32,11 @@ pub(super) fn print(run: &Run<'_>, every_step: bool) -> String {
         let share = 100.0 * share;
         row("bound", format!("{share:.1} % of the bandwidth bound: {} ({binding})", time(*bound)));
     }
+    if let Some((seconds, constants)) = &run.assumed {
+        let rate =
+            rate(done.bytes as f64 / seconds * schedule.collective.bus_factor(schedule.nranks));
+        row("with GPUs", format!("{}, busbw {rate}; {constants}", time(*seconds)));
+    }
     if let Some(closed) = run.closed {
         row("closed form", time(closed));
     }

@@ -215,7 +215,9 @@ fn bounds(described: &Description, text: &mut String) {
             let titles = ["", "over NVLink", "over all links", ""];
             rows.insert(0, titles.map(str::to_owned).to_vec());
         } else {
-            rows.iter_mut().for_each(|row| drop(row.remove(2)));
+            for row in &mut rows {
+                row.remove(2);
+            }
         }
         aligned(&rows, text);
         if found.nvlink.is_some() {
