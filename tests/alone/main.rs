@@ -15,8 +15,9 @@ use std::time::Duration;
 use roundelay::compiler::schedule::{OpKind, text};
 use roundelay::library::{self, RingAllReduce, RingBroadcast};
 use roundelay::select::{
-    Counts, Form, Numbers, Refused, Row, Time, host, rate, select_beside, size, time,
+    Counts, Form, Numbers, Refused, Row, Time, costs_of, host, rate, select_beside, size, time,
 };
+use roundelay::selection::{Entry, Selection, VARIABLE, Wrong};
 use roundelay::{
     Algorithm, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError, Error,
     Finding, Groups, Level, Missing, NoSuchOp, Options, Plan, Problem, Proof, Proved, Rank, RankId,
@@ -225,6 +226,20 @@ fn what_is_chosen_runs() -> Result<(), Error> {
     let none = select(Collective::AllReduce, 0, 1, None).plan(1, DType::I32, ReduceOp::Sum);
     assert!(matches!(none, Err(Error::NoneFits { nranks: 0, .. })), "{none:?}");
     Ok(())
+}
+
+#[test]
+fn a_selection_is_a_value() {
+    assert_eq!(VARIABLE, "ROUNDELAY_SELECTION");
+    assert!(costs_of(None, 8) == *host());
+    let text = "AllReduce nranks 8 bytes 0..=64: RingAllReduce";
+    let selection: Selection = Selection::parse(text).expect("one line");
+    let found: Option<&Entry> = selection.find(Collective::AllReduce, 8, 64);
+    assert_eq!(found.map(|entry| entry.algorithm.name()), Some("RingAllReduce"));
+    assert!(selection.find(Collective::AllReduce, 8, 65).is_none());
+    let wrong: Vec<Wrong> = Selection::parse("AllReduce: Ring").unwrap_err();
+    assert_eq!(wrong[0].line, 1);
+    assert!(Selection::of_process().expect("no file is named").is_none());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::env;
 use std::ops::RangeInclusive;
 
+use roundelay::selection::Selection;
 use roundelay::{Algorithm as _, Collective};
 use roundelay_core::program::Configured;
 
@@ -53,7 +54,12 @@ impl Settings {
     /// # Errors
     /// What makes no sense in it.
     pub(crate) fn of_process() -> Result<Self, String> {
-        Self::of(&|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+        let var = |name: &str| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        let settings = Self::of(&var)?;
+        if settings.mode != Mode::Off {
+            Selection::of_process().map_err(|error| error.to_string())?;
+        }
+        Ok(settings)
     }
 
     fn of(var: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
