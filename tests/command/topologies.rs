@@ -167,3 +167,26 @@ fn no_ring_is_an_error_with_a_proof() {
         roundelay(&[&args[..], &["full_mesh(3) without (0, 1)"]].concat()).refused(1, "E0605");
     assert!(call.err.contains("note:"), "{}", call.err);
 }
+
+/// Data takes the path that `topo` shows: `NVLink`, where PCI has as few links.
+#[test]
+fn simulated_data_takes_the_path_that_is_shown() {
+    let assume = &["--assume", "sm=80,nvlinks=12"][..];
+    for (file, assume, expected) in [
+        ("aws-p4d-8a100-vm", assume, 240e9),
+        ("azure-ndv4-8a100-vm", assume, 240e9),
+        ("simccl-8a100-nvswitch-5nic", &[], 240e9),
+        ("rccl-8p90a-partial-mesh", &[], 36e9),
+        ("azure-ncv4-4a100-pcie", &[], 12e9),
+    ] {
+        let file = format!("tests/topo/{file}.xml");
+        let call = ["simulate", "RingAllReduce", "--bytes", "1G", "--topology", &file];
+        let found = roundelay(&[&call[..], assume, &["--format", "json"]].concat()).ends(0).json();
+        let busbw = found["busbw"].as_f64().expect("a number");
+        assert!((busbw / expected - 1.0).abs() < 1e-3, "{file}: {busbw}");
+        let with_gpus = found["with_gpus"]["seconds"].as_f64().expect("a number");
+        assert!(with_gpus > found["seconds"].as_f64().expect("a number"), "{file}");
+        let share = found["bound"]["share"].as_f64().expect("a number");
+        assert!(share <= 1.0 + 1e-9, "{file}: {share}");
+    }
+}
