@@ -96,7 +96,7 @@ fn n_is_ranks_everywhere() {
             assert!(help.contains("-I, --iterations <N>"), "{words:?}:\n{help}");
         }
     }
-    assert_eq!(with_ranks, 8, "check, run, bench, simulate, emit, signals, list, launch");
+    assert_eq!(with_ranks, 9, "check, run, bench, simulate, emit, signals, list, select, launch");
     let help = help(&["bench".to_owned()]);
     assert!(help.contains("Letters of nccl-tests:"), "{help}");
     let proved = roundelay(&["check", "RingAllReduce", "-n", "3"]).ends(0).out;
