@@ -1,7 +1,6 @@
 //! Files without GPUs, or without links between them: NCCL finds these on the live machine, so a reader has to be
 //! told.
 
-use super::cables::is_cable;
 use super::joined::{Device, Links};
 use super::places;
 use super::xml::{Element, File};
@@ -233,7 +232,7 @@ fn lowest(root: &Element) -> Option<u32> {
 fn has_cables(device: &Element) -> bool {
     let target = |cable: &Element| cable.get("target").map(places::bus);
     let own = device.get("busid").map(places::bus);
-    let listed = |e: &&Element| is_cable(e) && e.get("count") != Some("0") && target(e) != own;
+    let listed = |e: &&Element| e.is_cable() && e.get("count") != Some("0") && target(e) != own;
     device.all("gpu").flat_map(|gpu| &gpu.children).any(|e| listed(&e))
 }
 

@@ -7,8 +7,6 @@ use crate::topology::{LinkKind, NodeId, NodeKind, Problem};
 
 /// `NVLinks` between two devices.
 pub(super) const NVLINKS: i64 = 1024;
-/// Megabytes a second of a chip-to-chip link; also megabits of a network port.
-pub(super) const MEGA: i64 = 1_000_000_000;
 
 /// What the cables of all GPUs come to.
 #[derive(Default)]
@@ -27,11 +25,6 @@ impl Cables {
     }
 }
 
-/// Whether the element stands for `NVLinks`, or AMD's.
-pub(super) fn is_cable(element: &Element) -> bool {
-    ["nvlink", "xgmi"].contains(&element.tag)
-}
-
 impl GraphReader<'_> {
     /// Cables of the GPUs: to each other, to CPUs, and to switches, which are one node together.
     pub(super) fn cables(&mut self) -> Result<Cables, Problem> {
@@ -45,7 +38,7 @@ impl GraphReader<'_> {
                 let sm = sm.ok_or_else(|| self.file.lacks(gpu.element, "sm"))? as u32;
                 found.sm = Some(found.sm.map_or(sm, |lowest| lowest.min(sm)));
             }
-            for cable in gpu.element.children.iter().filter(|child| is_cable(child)) {
+            for cable in gpu.element.children.iter().filter(|child| child.is_cable()) {
                 if places::bus(self.file.text(cable, "target")?) == gpu.bus {
                     continue;
                 }
@@ -107,10 +100,11 @@ impl GraphReader<'_> {
         let file = self.file;
         let mut capacity = 0;
         for c2c in gpu.element.all("c2c") {
-            let need =
-                |name| file.number(c2c, name, 0..=MEGA)?.ok_or_else(|| file.lacks(c2c, name));
+            let need = |name| {
+                file.number(c2c, name, 0..=speeds::MEGA)?.ok_or_else(|| file.lacks(c2c, name))
+            };
             let (each, count) = (need("bw")?, need("count")?);
-            if each.saturating_mul(count) > MEGA {
+            if each.saturating_mul(count) > speeds::MEGA {
                 return Err(file.wrong(c2c, "a <c2c> of more than 1000 TB/s"));
             }
             capacity += (each * count) as u64 * 1_000_000;

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use super::assume::Completed;
-use super::cables::MEGA;
 use super::xml::{Element, File};
 use super::{Cpu, System, notes, places, ranks, speeds};
 use crate::rational::Rat;
@@ -60,7 +59,9 @@ pub(super) fn system(
     };
     let cpus = root.all("cpu").map(cpu).collect();
     let assumptions = [completed.assumptions, guessed.sentences()].concat();
-    let notes = [completed.notes, notes::unlike(&cables, &ranks).into_iter().collect()].concat();
+    let link = if cables.sm.is_some() { "NVLink" } else { "xGMI link" };
+    let unlike = notes::unlike(&cables.counts, link, &ranks);
+    let notes = [completed.notes, unlike.into_iter().collect()].concat();
     Ok(System {
         topology: draft.build()?,
         sm: cables.sm,
@@ -328,7 +329,7 @@ impl<'a> GraphReader<'a> {
         let node = self.node(nic, name, NodeKind::Nic, Some(place.group))?;
         self.cable(place.parent, node, LinkKind::Pci, speed);
         for net in ports {
-            let megabits = self.file.number(net, "speed", -1..=MEGA)?.unwrap_or(0);
+            let megabits = self.file.number(net, "speed", -1..=speeds::MEGA)?.unwrap_or(0);
             self.guessed.network += usize::from(megabits <= 0);
             let latency = self.latency(net)?;
             let name = format!("NET {}", net.get("name").or(net.get("dev")).unwrap_or("?"));

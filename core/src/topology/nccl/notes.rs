@@ -3,22 +3,20 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::cables::Cables;
-
 /// Ranks that are named before the rest is only counted.
 const NAMED: usize = 8;
 
-/// The GPUs that are unlike most, in a sentence without a full stop. `ranks` are the ranks of the job.
-pub(super) fn unlike(cables: &Cables, ranks: &[u32]) -> Option<String> {
+/// The GPUs that are unlike most, in a sentence without a full stop: `counts` are the links of each, called `link`, and
+/// `ranks` are the ranks of the job.
+pub(super) fn unlike(counts: &[u64], link: &str, ranks: &[u32]) -> Option<String> {
     let mut by_count: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for (rank, count) in cables.counts.iter().enumerate() {
+    for (rank, count) in counts.iter().enumerate() {
         by_count.entry(*count).or_default().push(rank);
     }
     let (&usual, most) = by_count.iter().max_by_key(|(_, ranks)| ranks.len())?;
-    if by_count.len() == 1 || most.len() * 2 <= cables.counts.len() {
+    if by_count.len() == 1 || most.len() * 2 <= counts.len() {
         return None;
     }
-    let link = if cables.sm.is_some() { "NVLink" } else { "xGMI link" };
     let mut text = String::new();
     for (count, odd) in by_count.iter().filter(|(count, _)| **count != usual) {
         let has = match count {

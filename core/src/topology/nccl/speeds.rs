@@ -2,6 +2,9 @@
 
 use super::xml::Element;
 
+/// The most megabytes a second of a chip-to-chip link; also the most megabits of a network port.
+pub(super) const MEGA: i64 = 1_000_000_000;
+
 /// Bytes a second of a link inside of a device.
 pub(super) const LOCAL: u64 = 5_000_000_000_000;
 

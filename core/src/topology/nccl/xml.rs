@@ -88,6 +88,11 @@ impl Element {
         self.children.iter().filter(move |child| child.tag == tag)
     }
 
+    /// Whether it stands for `NVLinks`, or AMD's.
+    pub(super) fn is_cable(&self) -> bool {
+        ["nvlink", "xgmi"].contains(&self.tag)
+    }
+
     /// Whether it is a PCI device whose class begins so.
     pub(super) fn is_class(&self, prefix: &str) -> bool {
         self.tag == "pci" && self.get("class").is_some_and(|class| class.starts_with(prefix))
