@@ -158,6 +158,8 @@ pub struct Topology {
     relative: bool,
     /// What the ranks are, where the topology is that of a machine with GPUs.
     gpus: Option<Gpus>,
+    /// Whether links are of other kinds than `NVLink` and network.
+    kinds: bool,
     /// For each rank, a bit for every rank that it reaches without passing through a third.
     reach: Vec<Vec<u64>>,
 }
@@ -247,7 +249,7 @@ impl Topology {
     /// Whether there are links of several kinds, as in a file about a real machine, so that the kind of a path decides
     /// before its length does.
     pub fn has_kinds(&self) -> bool {
-        self.links.iter().any(|l| !matches!(l.kind, LinkKind::NvLink | LinkKind::Net))
+        self.kinds
     }
 
     /// A copy with the links of one kind alone.
@@ -280,8 +282,10 @@ impl Topology {
         for i in 1..first.len() {
             first[i] += first[i - 1];
         }
+        // Asked for each pair of ranks that talk.
+        let kinds = links.iter().any(|l| !matches!(l.kind, LinkKind::NvLink | LinkKind::Net));
         let (gpus, reach) = (None, Vec::new());
-        let mut topology = Self { name, nodes, links, first, nranks, relative, gpus, reach };
+        let mut topology = Self { name, nodes, links, first, nranks, relative, gpus, kinds, reach };
         topology.reach = reach::rows(&topology);
         topology
     }

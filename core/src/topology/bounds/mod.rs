@@ -3,9 +3,10 @@
 //!
 //! S is nccl-tests' size in bytes: for AllReduce, Broadcast and Reduce the buffer of one rank; for the
 //! others the larger buffer of a rank, n blocks. Ranks reduce and forward, switches only forward. Links work
-//! in both directions at once; a switch that reduces, as NVLink SHARP does, is outside of this model. All are bounds on every graph; those of AllGather, ReduceScatter and the rooted
-//! collectives are reached where links are alike in both directions. The bounds hold for data cut as finely as one likes and no latency; a run
-//! takes at least [`Bound::seconds`], and at least the latency of its rounds. Not their sum: they may overlap.
+//! in both directions at once; a switch that reduces, as NVLink SHARP does, is outside of this model. All are bounds on
+//! every graph; those of AllGather, ReduceScatter and the rooted collectives are reached where links are alike in both
+//! directions. The bounds hold for data cut as finely as one likes and no latency; a run takes at least
+//! [`Bound::seconds`], and at least the latency of its rounds. Not their sum: they may overlap.
 
 mod cuts;
 mod fraction;
