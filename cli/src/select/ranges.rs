@@ -3,7 +3,7 @@
 use roundelay::select::{Row, select_beside};
 use roundelay::{Choice, Collective, Costs, Topology};
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::bounds::Usable;
+use roundelay_core::topology::bounds::{Bound, Usable};
 use serde::Serialize;
 
 use super::why;
@@ -47,50 +47,56 @@ impl Question<'_> {
 
     /// One row for each of these sizes.
     pub(super) fn at(&self, sizes: &[u64]) -> Vec<Range> {
+        let bound = self.bound();
         let row = |bytes: &u64| {
             let choice = self.choice(*bytes);
-            let best = choice.best()?.clone();
-            Some(self.range((*bytes, &best), (*bytes, &best), why::of(&choice)))
+            let best = choice.best()?;
+            Some(Range::new((*bytes, best), (*bytes, best), bound.as_ref(), why::of(&choice)))
         };
         sizes.iter().filter_map(row).collect()
     }
 
     /// All ranges, by size.
     pub(super) fn ranges(&self) -> Vec<Range> {
-        let mut found: Vec<Range> = Vec::new();
-        let first = 1 << POWERS.start();
-        let mut begin = first;
-        let mut at = self.choice(first);
-        let mut ends: Vec<(u64, u64, Choice)> = Vec::new();
+        // The choice at the first size of each, its last size, and the last choice before the next one.
+        let mut ends: Vec<(Choice, u64, Choice)> = Vec::new();
+        let mut begun = self.choice(1 << POWERS.start());
+        let mut at = begun.clone();
         for power in POWERS.skip(1) {
-            let size = 1 << power;
-            let next = self.choice(size);
+            let next = self.choice(1 << power);
             // Between two powers there may be more than one change: each is found from the one before.
             while name(&at) != name(&next) {
                 let (end, then) = self.change(at, &next);
-                ends.push((begin, then.bytes - 1, end));
-                begin = then.bytes;
+                ends.push((begun, then.bytes - 1, end));
+                begun = then.clone();
                 at = then;
             }
             at = next;
         }
-        ends.push((begin, at.bytes, at));
-        let last = ends.len() - 1;
-        for (index, (from, to, choice)) in ends.iter().enumerate() {
-            let (Some(_), Some(best)) = (name(choice), choice.best()) else { continue };
-            let begun = self.choice(*from);
+        ends.push((begun, at.bytes, at));
+        let bound = self.bound();
+        let mut found: Vec<Range> = Vec::new();
+        for (index, (begun, to, choice)) in ends.iter().enumerate() {
+            let Some(best) = choice.best() else { continue };
             let at_start = begun.ranked.iter().find(|row| row.algorithm == best.algorithm);
-            let middle = self.choice(middle(*from, *to));
+            let middle = self.choice(middle(begun.bytes, *to));
             let mut reason = why::of(&middle);
-            if let Some((beyond, _, next)) = ends.get(index + 1) {
-                reason.push_str(&why::beyond(&middle, *beyond, next));
+            let next = ends.get(index + 1);
+            if let Some((beyond, _, next)) = next {
+                reason.push_str(&why::beyond(&middle, beyond.bytes, next));
             }
-            let start = at_start.unwrap_or(best);
-            let mut range = self.range((*from, start), (*to, best), reason);
-            range.open = index == last;
-            found.push(range);
+            let start = (begun.bytes, at_start.unwrap_or(best));
+            let range = Range::new(start, (*to, best), bound.as_ref(), reason);
+            found.push(Range { open: next.is_none(), ..range });
         }
         found
+    }
+
+    /// The bandwidth bound, on a topology that gives bandwidths.
+    fn bound(&self) -> Option<Bound> {
+        let topology = self.topology.filter(|topology| !topology.is_relative())?;
+        let found = Usable::new(topology, self.nranks, self.collective, RankId(0)).ok()?;
+        Some(found.bound)
     }
 
     /// Where another algorithm becomes the best between two sizes: the last choice before it, and the first of it.
@@ -110,20 +116,20 @@ impl Question<'_> {
         }
         (low, high)
     }
+}
 
-    fn range(&self, from: (u64, &Row), to: (u64, &Row), why: String) -> Range {
+impl Range {
+    /// From one size to another, with the row of the algorithm at each.
+    fn new(from: (u64, &Row), to: (u64, &Row), bound: Option<&Bound>, why: String) -> Self {
         let seconds = [from.1.time.seconds(), to.1.time.seconds()];
-        let bound = self.topology.filter(|topology| !topology.is_relative()).and_then(|topology| {
-            let found = Usable::new(topology, self.nranks, self.collective, RankId(0)).ok()?;
-            Some(found.bound.seconds(to.0))
-        });
-        Range {
+        let share = |bound: &Bound| bound.seconds(to.0) / seconds[1];
+        Self {
             from: from.0,
             to: to.0,
             open: false,
             algorithm: to.1.algorithm.clone(),
             seconds,
-            share: bound.filter(|_| seconds[1] > 0.0).map(|bound| bound / seconds[1]),
+            share: bound.filter(|_| seconds[1] > 0.0).map(share),
             why,
         }
     }

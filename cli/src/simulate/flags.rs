@@ -109,9 +109,12 @@ impl SimulateFlags {
     /// flags say what takes time, or it has no GPUs.
     pub(super) fn assumed(&self, machine: &Machine, nranks: u32) -> Option<(Machine, String)> {
         let given = [self.latency, self.reduce, self.copy].iter().any(Option::is_some);
-        let costs = Costs::of_gpus(&machine.topology, nranks).filter(|_| !given)?;
-        let reduce = Some(costs.reduce).filter(|rate| rate.is_finite());
-        let (latency, copy) = (costs.latency, Some(costs.copy));
+        if given {
+            return None;
+        }
+        let costs = Costs::of_gpus(&machine.topology, nranks)?;
+        let Machine { latency, reduce, copy, .. } =
+            Machine::of_costs(&costs, Some(&machine.topology), nranks)?;
         Some((Machine { latency, reduce, copy, ..machine.clone() }, costs.name))
     }
 
