@@ -194,6 +194,43 @@ fn all_algorithms_of_a_collective() {
 }
 
 #[test]
+fn the_choice_of_select_stands_beside_the_fastest() {
+    let two = "RingAllReduce,OneShotMeshAllReduce";
+    let report = json(&[two, "-n", "2,3", "-b", "1K", "-e", "64K", "-f", "64", "--choice"]);
+    let cells = report["choice"]["cells"].as_array().expect("cells");
+    let time = |algorithm: &Value, cell: &Value| {
+        let same = |row: &&Value| {
+            row["algo"] == *algorithm
+                && row["nranks"] == cell["nranks"]
+                && row["size"] == cell["size"]
+        };
+        let row = results(&report).iter().find(same).expect("the algorithm was measured");
+        row["out_of_place"]["time"].as_f64().expect("a time")
+    };
+    for cell in cells {
+        let [chosen, best] = ["chosen", "best"].map(|key| time(&cell[key], cell));
+        assert_eq!(cell["time"], chosen);
+        assert_eq!(cell["best_time"], best);
+        assert_eq!(cell["ratio"], chosen / best);
+        assert!(chosen >= best);
+        let nranks = cell["nranks"].to_string();
+        let asked = ["select", "AllReduce", "-n", &nranks, "--bytes", &cell["size"].to_string()];
+        let select = roundelay(&[&asked[..], &["--format", "json"]].concat()).ends(0).json();
+        let first = &select["ranges"][0]["algorithm"];
+        // Among all algorithms of the library, another one may be first.
+        assert!(cell["chosen"] == *first || !two.contains(first.as_str().expect("a name")));
+    }
+    let good = cells.iter().filter(|cell| cell["ratio"].as_f64().expect("a ratio") <= 1.1).count();
+    assert_eq!((cells.len(), &report["choice"]["within_a_tenth"]), (4, &good.into()));
+    let call = bench(&[two, "-n", "2", "-b", "1K", "--choice"]).ends(0);
+    assert!(call.out.contains("# Choices of select within 10 % of the fastest: "), "{}", call.out);
+    let call = bench(&["RingAllReduce", "-n", "2", "-b", "1K", "--choice"]).ends(0);
+    assert!(call.out.contains("# No choice to judge: "), "{}", call.out);
+    let call = bench(&["RingAllReduce", "-b", "1K", "--choice", "--device", "cuda:0"]);
+    call.refused(2, "E0501");
+}
+
+#[test]
 fn rank_counts_that_are_refused() {
     bench(&["RecursiveDoublingAllReduce", "-n", "6", "-b", "1K"]).refused(1, "E0205");
     let report = json(&["RecursiveDoublingAllReduce", "-n", "2..=4", "-b", "1K"]);

@@ -87,7 +87,7 @@ pub(super) fn main(
             }
         }
     }
-    let summary = Summary::new(flags, &results);
+    let summary = Summary::new(flags, &results, Vec::new());
     let okay = summary.out_of_bounds.okay && !results.is_empty();
     if text {
         print_lines(table::foot(&summary));

@@ -100,6 +100,9 @@ pub(crate) struct BenchFlags {
     /// Each rank writes its input again before each run, as a program does that computes it; that is not timed
     #[arg(long)]
     pub(super) rewrite: bool,
+    /// Compare the algorithm that select chooses for each size with the fastest that was measured
+    #[arg(long)]
+    pub(super) choice: bool,
     /// Write a plot of bandwidth by size
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,
@@ -183,6 +186,7 @@ impl BenchFlags {
             () if self.callers.callers == CalledBy::Each => "--callers each",
             () if self.callers.callers == CalledBy::Processes => "--callers processes",
             () if self.svg.is_some() => "--svg",
+            () if self.choice => "--choice",
             () => return Ok(()),
         };
         Err(Failure::usage(CODE, format!("{useless} is for the host's engine"))

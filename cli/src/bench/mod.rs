@@ -2,6 +2,7 @@
 //! from the least that memory lets any take.
 
 mod buffers;
+mod choice;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod flags;
@@ -34,6 +35,7 @@ use crate::streams::{print, print_json};
 use crate::values::RankCounts;
 use crate::way::{Asked, Calls};
 use buffers::{BenchBuffers, SEED};
+use choice::{Choice, Choices};
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
 pub(crate) use row::count;
@@ -80,6 +82,8 @@ struct Summary {
     out_of_bounds: OutOfBounds,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     contest: Vec<Contest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choice: Option<Choices>,
 }
 
 #[derive(Serialize)]
@@ -111,6 +115,15 @@ struct Report<'a> {
 struct Limits<'a> {
     what: &'static str,
     sizes: &'a [Limit],
+}
+
+/// All that was measured.
+#[derive(Default)]
+struct Measured {
+    results: Vec<Row>,
+    limits: Vec<Limit>,
+    /// One for each case of several algorithms, where they were asked for.
+    choices: Vec<Choice>,
 }
 
 /// The buffers of one size, and whose.
@@ -169,8 +182,8 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
             print(&format!("# refused {algo} on {nranks} ranks [{code}]: {reason}"));
         }
     }
-    let (results, limits) = measure(&cases, &config, &mut calls, text)?;
-    let summary = Summary::new(flags, &results);
+    let Measured { results, limits, choices } = measure(&cases, &config, &mut calls, flags)?;
+    let summary = Summary::new(flags, &results, choices);
     if let Some(path) = &flags.svg {
         output::write(path, &plot::svg(&results, &limits))?;
     }
@@ -309,14 +322,15 @@ fn measure(
     cases: &[Case],
     config: &Config,
     calls: &mut Calls,
-    text: bool,
-) -> Result<(Vec<Row>, Vec<Limit>), Failure> {
+    flags: &BenchFlags,
+) -> Result<Measured, Failure> {
+    let text = flags.format == Format::Human;
     let steps: usize = cases.iter().map(|case| 2 + case.subjects.len()).sum();
     // Drawn on standard error, and only where that is a terminal.
     let bar = ProgressBar::new(steps as u64).with_style(
         ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}").expect("a template"),
     );
-    let (mut results, mut limits) = (Vec::new(), Vec::new());
+    let mut measured = Measured::default();
     for case in cases {
         let mut buffers = BenchBuffers::new(case.reference);
         let limit = |buffers: &mut BenchBuffers| {
@@ -345,11 +359,14 @@ fn measure(
                 }
             });
         }
-        results.append(&mut rows);
-        limits.push(limit);
+        if flags.choice {
+            measured.choices.extend(Choice::of(&case.reference, &rows));
+        }
+        measured.results.append(&mut rows);
+        measured.limits.push(limit);
     }
     bar.finish_and_clear();
-    Ok((results, limits))
+    Ok(measured)
 }
 
 fn result(
@@ -373,7 +390,7 @@ fn result(
 }
 
 impl Summary {
-    fn new(flags: &BenchFlags, results: &[Row]) -> Self {
+    fn new(flags: &BenchFlags, results: &[Row], choices: Vec<Choice>) -> Self {
         let places =
             || results.iter().flat_map(|row| [Some(&row.out_of_place), row.in_place.as_ref()]);
         let bandwidths: Vec<f64> = places().flatten().map(|place| place.bus_bw).collect();
@@ -395,6 +412,7 @@ impl Summary {
             average_bus_bandwidth: bandwidths.iter().sum::<f64>() / bandwidths.len().max(1) as f64,
             out_of_bounds: OutOfBounds { count, okay: count == 0 },
             contest,
+            choice: flags.choice.then(|| Choices::new(choices)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! nccl-tests' table: comment lines, columns, footer; ours are the last columns, so that its readers still work.
 
+use super::choice::Choices;
 use super::limit::{Limit, WHAT};
 use super::row::{Measurement, Row};
 use super::subject::Group;
@@ -121,6 +122,7 @@ pub(super) fn foot(summary: &Summary) -> Vec<String> {
         let bandwidth = number(mean.mean_alg_bw);
         lines.push(format!("# {bandwidth:>9}  {}, {} ranks", mean.algo, mean.nranks));
     }
+    lines.extend(summary.choice.iter().flat_map(Choices::lines));
     lines
 }
 

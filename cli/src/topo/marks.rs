@@ -3,7 +3,7 @@
 use roundelay_core::collective::Collective;
 use roundelay_core::emit::topology_svg::Marks;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::bounds::{self, Binding};
+use roundelay_core::topology::bounds::{Binding, Usable};
 use roundelay_core::topology::search::disjoint::{Mode, disjoint};
 use roundelay_core::topology::search::{around, pairs::Pairs};
 use roundelay_core::topology::{NodeId, Topology};
@@ -26,11 +26,13 @@ pub(super) fn marks(topology: &Topology) -> Marks {
     } else if n > 1 {
         marks.rings = around(topology, n).into_iter().collect();
     }
-    let Ok(bound) = bounds::bound(topology, n, Collective::AllReduce, RankId(0)) else {
+    let Ok(Usable { bound, all }) = Usable::new(topology, n, Collective::AllReduce, RankId(0))
+    else {
         return marks;
     };
     if bound.binding != Binding::Nothing {
-        marks.caption.push(format!("slowest cut for AllReduce: {:#}", bound.binding));
+        let over = if all.is_some() { " over NVLink" } else { "" };
+        marks.caption.push(format!("slowest cut for AllReduce{over}: {:#}", bound.binding));
     }
     if let Binding::Partition(groups) = bound.binding {
         marks.binding = groups;
