@@ -24,7 +24,7 @@ mod listings;
 #[path = "book/pages.rs"]
 mod pages;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use expect_test::expect_file;
 use roundelay_core::check::Frontend;
@@ -35,7 +35,7 @@ use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
-use roundelay_tests::{name, root, sources};
+use roundelay_tests::{files, name, root, sources};
 
 /// Compares `fresh` with the file at `path`; measured numbers may differ.
 fn compare(path: &Path, fresh: &str) {
@@ -43,20 +43,6 @@ fn compare(path: &Path, fresh: &str) {
     if console::without_measurements(&written) != console::without_measurements(fresh) {
         expect_file![path].assert_eq(fresh);
     }
-}
-
-fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("a readable folder") {
-        let path = entry.expect("a readable entry").path();
-        if path.is_dir() {
-            found.extend(files(&path, extension));
-        } else if path.extension().is_some_and(|e| e == extension) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
 }
 
 /// Nothing of `text` is warned of, and every algorithm is proved for some of 1..=9 ranks, and refuses the others by `require` or for their topology.

@@ -58,6 +58,21 @@ pub fn sources(folder: &str) -> Vec<(PathBuf, String)> {
         .collect()
 }
 
+/// The files of a folder and below that have this extension, sorted by path.
+pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("a readable entry").path();
+        if path.is_dir() {
+            found.extend(files(&path, extension));
+        } else if path.extension().is_some_and(|e| e == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
 /// Every source that is meant to be right.
 pub fn right_sources() -> Vec<(PathBuf, String)> {
     ["stdlib/library", "examples", "core/tests/data"].into_iter().flat_map(sources).collect()

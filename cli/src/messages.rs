@@ -14,9 +14,8 @@ use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
 
-use crate::bench::count as elements_of;
 use crate::flags::SourceFlags;
-use crate::values::{bytes, count, rate};
+use crate::values::{bytes, count, count_of_size, rate};
 
 /// The C file of an algorithm at one number of ranks.
 pub(crate) fn mpi(
@@ -84,7 +83,7 @@ impl GoalFlags {
         let (_, form) = form(algorithm, nranks)?;
         let size = element.size() as u64;
         let bytes = self.bytes.unwrap_or(BYTES);
-        let elements = || elements_of(algorithm.collective(), nranks, bytes, size);
+        let elements = || count_of_size(algorithm.collective(), nranks, bytes, size);
         let known = host();
         let costs = Costs {
             reduce: self.reduce.unwrap_or(known.reduce),

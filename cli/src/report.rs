@@ -14,7 +14,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::topology::Problem;
 use serde::Serialize;
 
-use crate::streams::{print_json, say};
+use crate::streams::{print_json, say, say_problem};
 
 /// The exit code of a command that said whether all is well, or gave up: then that is said here.
 pub(crate) fn exit_code(outcome: Result<bool, Failure>) -> u8 {
@@ -82,14 +82,7 @@ impl Failure {
     pub(crate) fn print(self) -> u8 {
         match self {
             Self::Usage(problem) => {
-                let Problem { code, title, notes, help } = *problem;
-                say(format!("\x1b[1;91merror[{code}]\x1b[0m\x1b[1m: {title}\x1b[0m"));
-                for note in notes {
-                    say(format!("  = note: {note}"));
-                }
-                if let Some(help) = help {
-                    say(format!("  = help: {help}"));
-                }
+                say_problem(*problem);
                 2
             }
             Self::Value(diagnostics, source) => {

@@ -11,9 +11,8 @@ use std::time::Duration;
 use anstream::adapter::strip_str;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::syntax::bounded;
+use roundelay_core::topology::Problem;
 use serde::Serialize;
-
-use crate::report::Failure;
 
 /// Work that ends before this is not spoken of.
 const LONG: Duration = Duration::from_secs(1);
@@ -185,7 +184,20 @@ fn ended(error: &io::Error) -> ! {
         std::process::exit(0);
     }
     let title = format!("standard output cannot be written: {error}");
-    std::process::exit(Failure::usage(Code::Unwritable, title).print().into());
+    say_problem(Problem::new(Code::Unwritable, title));
+    std::process::exit(2);
+}
+
+/// Says a problem on standard error, as an error with its notes and its help.
+pub(crate) fn say_problem(problem: Problem) {
+    let Problem { code, title, notes, help } = problem;
+    say(format!("\x1b[1;91merror[{code}]\x1b[0m\x1b[1m: {title}\x1b[0m"));
+    for note in notes {
+        say(format!("  = note: {note}"));
+    }
+    if let Some(help) = help {
+        say(format!("  = help: {help}"));
+    }
 }
 
 /// Says a line on standard error. A closed pipe is no reason to fail twice.

@@ -294,6 +294,20 @@ pub(crate) fn duration(text: &str) -> Result<Duration, Refused> {
     read.ok_or_else(|| Refused::new("is not a time").help("a time is such as 90s, 500ms or 0"))
 }
 
+/// nccl-tests' count for a size: what is passed to the call. Where it is a rank's share of the size it is rounded
+/// down to 16 bytes, if there are so many.
+pub(crate) fn count_of_size(
+    collective: Collective,
+    nranks: u32,
+    size: u64,
+    dtype_size: u64,
+) -> u64 {
+    let unit = collective.bytes(1, nranks, dtype_size);
+    let count = size / unit;
+    let whole = 16 / dtype_size.min(16);
+    if unit == dtype_size || count < whole { count } else { count / whole * whole }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
-//! The Roundelay compiler: a page of per-rank step loops becomes a schedule that is proved before it runs.
+//! The Roundelay compiler: a page of step loops, one for every rank, becomes a schedule that is proved before it runs.
 //!
 //! The pipeline is this page, in the order of the modules:
-//! **syntax -> check -> schedule -> verify -> optimize -> messages / simulate / emit / run**.
+//! **syntax -> check -> program -> schedule -> verify -> optimize -> messages / simulate / emit / run**.
 //! The feature `tools` adds what a program that proves and runs algorithms never calls: [`topology::bounds`] and the back ends of [`emit`] other than Rust.
 //! Nothing here knows an engine, a thread or a proc macro's bridge.
 

@@ -1,4 +1,4 @@
-//! The engines of Roundelay: everything that moves bytes, and the only `unsafe` of the project.
+//! The engines of Roundelay: everything that moves bytes. Their `unsafe` stands here, and that of the C library in `capi`.
 //!
 //! A [`Plan`] is a proved schedule with a count, a dtype and a reduce op; it runs on the callers' slices.
 //! [`mod@reference`] computes the same results plainly, to compare with.

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use roundelay_tests::root;
+use roundelay_tests::{files, root};
 
-use crate::book::{console, files, read};
+use crate::book::{console, read};
 
 /// What the commands ask for, and the counts that are looked at: few ranks, and some on both sides of powers of two.
 const ALL: &str = "--nranks 2..=128";

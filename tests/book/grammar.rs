@@ -9,9 +9,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::source::Span;
 use roundelay_core::syntax::token::{CONTEXTUAL, KEYWORDS, PUNCTUATION, Quantity, Tok};
 use roundelay_core::syntax::{Source, parse};
-use roundelay_tests::root;
-
-use crate::book::files;
+use roundelay_tests::{files, root};
 
 const PAGE: &str = "book/src/reference/grammar.md";
 

@@ -6,9 +6,9 @@ use expect_test::expect_file;
 use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::syntax::Source;
-use roundelay_tests::{compile, root};
+use roundelay_tests::{compile, files, root};
 
-use crate::book::{compare, console, files, holds, pages, proved, read};
+use crate::book::{compare, console, holds, pages, proved, read};
 
 /// The pages that a reader reads, without the error pages, which have tests of their own.
 pub(crate) fn prose() -> Vec<std::path::PathBuf> {

@@ -211,7 +211,9 @@ fn the_choice_of_select_stands_beside_the_fastest() {
         let [chosen, best] = ["chosen", "best"].map(|key| time(&cell[key], cell));
         assert_eq!(cell["time"], chosen);
         assert_eq!(cell["best_time"], best);
-        assert_eq!(cell["ratio"], chosen / best);
+        // A number that is read from JSON may differ in its last bit.
+        let ratio = cell["ratio"].as_f64().expect("a ratio");
+        assert!((ratio * best / chosen - 1.0).abs() < 1e-12, "{cell}");
         assert!(chosen >= best);
         let nranks = cell["nranks"].to_string();
         let asked = ["select", "AllReduce", "-n", &nranks, "--bytes", &cell["size"].to_string()];

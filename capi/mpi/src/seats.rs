@@ -7,11 +7,11 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use roundelay::{Call, Rank, World};
 use roundelay_kernels::mpi::{Abi, Functions, Handle, Mpi};
 
 use crate::choice::Maker;
 use crate::job::Job;
-use crate::worlds::Joined;
 
 /// A communicator.
 pub(crate) struct Seat {
@@ -35,6 +35,23 @@ impl Seat {
     pub(crate) fn hosts(&self) -> usize {
         self.by_host.len()
     }
+}
+
+/// What the first call of ours made of a communicator.
+pub(crate) enum Joined {
+    NotYet,
+    World(Box<Ready>),
+    /// Its ranks could not meet, and all of them know that.
+    Refused(String),
+}
+
+/// A world that is ready for calls.
+pub(crate) struct Ready {
+    // Before the world that it is of.
+    pub(crate) rank: Rank<'static>,
+    pub(crate) world: Box<World>,
+    /// Calls that the algorithm for them cannot run, and why.
+    pub(crate) unfit: Vec<(Call, String)>,
 }
 
 /// All communicators that have been seen.

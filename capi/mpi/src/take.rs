@@ -15,10 +15,10 @@ use crate::pass::pass;
 use crate::passed;
 use crate::process::{Process, process};
 use crate::progress;
-use crate::seats::{Seat, gone, seat};
+use crate::seats::{Joined, Ready, Seat, gone, seat};
 use crate::settings::Mode;
 use crate::verify;
-use crate::worlds::{Joined, Ready};
+use crate::worlds;
 
 /// Makes the call, here or in MPI; MPI's code.
 pub(crate) fn collective(asked: &Asked, large: bool) -> c_int {
@@ -74,7 +74,7 @@ impl Taking<'_> {
         let Self { process, mpi, seat, asked, ours, .. } = self;
         let mut joined = seat.joined.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*joined, Joined::NotYet) {
-            *joined = Joined::new(mpi, &process.settings, seat);
+            *joined = worlds::meet(mpi, &process.settings, seat);
         }
         let ready = match &mut *joined {
             Joined::World(ready) => ready,

@@ -4,12 +4,12 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundelay::{Call, Options, Rank, UniqueId, World};
+use roundelay::{Options, UniqueId, World};
 use roundelay_kernels::mpi::{Mpi, MpiCarrier};
 use roundelay_kernels::process;
 
 use crate::progress;
-use crate::seats::Seat;
+use crate::seats::{Joined, Ready, Seat};
 use crate::settings::{Settings, Take};
 
 /// How long ranks may take to meet that are all in one call.
@@ -17,36 +17,17 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// Descriptors that a process keeps for itself, at the least.
 const KEPT: u64 = 64;
 
-/// What the first call of ours made of a communicator.
-pub(crate) enum Joined {
-    NotYet,
-    World(Box<Ready>),
-    /// Its ranks could not meet, and all of them know that.
-    Refused(String),
-}
-
-/// A world that is ready for calls.
-pub(crate) struct Ready {
-    // Before the world that it is of.
-    pub(crate) rank: Rank<'static>,
-    pub(crate) world: Box<World>,
-    /// Calls that the algorithm for them cannot run, and why.
-    pub(crate) unfit: Vec<(Call, String)>,
-}
-
-impl Joined {
-    /// Brings the ranks of a communicator together, which are all in the same call of it.
-    pub(crate) fn new(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Self {
-        match join(mpi, settings, seat) {
-            Ok(world) => {
-                let world = Box::new(world);
-                let there = std::ptr::from_ref(&*world);
-                // SAFETY: the world stays where it is, in its box, and goes after the rank that looks at it.
-                let rank = unsafe { &*there }.rank();
-                Self::World(Box::new(Ready { rank, world, unfit: Vec::new() }))
-            }
-            Err(why) => Self::Refused(why),
+/// Brings the ranks of a communicator together, which are all in the same call of it.
+pub(crate) fn meet(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Joined {
+    match join(mpi, settings, seat) {
+        Ok(world) => {
+            let world = Box::new(world);
+            let there = std::ptr::from_ref(&*world);
+            // SAFETY: the world stays where it is, in its box, and goes after the rank that looks at it.
+            let rank = unsafe { &*there }.rank();
+            Joined::World(Box::new(Ready { rank, world, unfit: Vec::new() }))
         }
+        Err(why) => Joined::Refused(why),
     }
 }
 

@@ -32,13 +32,12 @@ use crate::msccl;
 use crate::output;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
-use crate::values::RankCounts;
+use crate::values::{RankCounts, count_of_size};
 use crate::way::{Asked, Calls};
 use buffers::{BenchBuffers, SEED};
 use choice::{Choice, Choices};
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
-pub(crate) use row::count;
 use row::{Effort, Row, place};
 pub(crate) use subject::answer;
 use subject::{Group, Refused, Subject};
@@ -278,7 +277,7 @@ fn cases<'a>(
             let bytes = dtype.size() as u64;
             for &op in ops.iter().filter(|op| op.takes(dtype)) {
                 for &size in sizes {
-                    let count = count(collective, nranks, size, bytes);
+                    let count = count_of_size(collective, nranks, size, bytes);
                     let count = count - count % multiple;
                     let size = collective.bytes(count, nranks, bytes);
                     let mut subjects = Vec::new();

@@ -149,15 +149,6 @@ pub(super) fn place(
     Ok(Measurement::new(&timing, size, collective.bus_factor(nranks), nwrong))
 }
 
-/// nccl-tests' count for a size: what is passed to the call. Where it is a rank's share of the size it is rounded
-/// down to 16 bytes, if there are so many.
-pub(crate) fn count(collective: Collective, nranks: u32, size: u64, dtype_size: u64) -> u64 {
-    let unit = collective.bytes(1, nranks, dtype_size);
-    let count = size / unit;
-    let whole = 16 / dtype_size.min(16);
-    if unit == dtype_size || count < whole { count } else { count / whole * whole }
-}
-
 /// nccl-tests' root: -1 where there is none.
 fn root(collective: Collective, root: RankId) -> i64 {
     if collective.is_rooted() { i64::from(root.0) } else { -1 }

@@ -1,6 +1,6 @@
 //! nccl-tests' table: comment lines, columns, footer; ours are the last columns, so that its readers still work.
 
-use super::choice::Choices;
+use super::choice::{AS_GOOD, Choice, Choices};
 use super::limit::{Limit, WHAT};
 use super::row::{Measurement, Row};
 use super::subject::Group;
@@ -122,7 +122,28 @@ pub(super) fn foot(summary: &Summary) -> Vec<String> {
         let bandwidth = number(mean.mean_alg_bw);
         lines.push(format!("# {bandwidth:>9}  {}, {} ranks", mean.algo, mean.nranks));
     }
-    lines.extend(summary.choice.iter().flat_map(Choices::lines));
+    lines.extend(summary.choice.iter().flat_map(choices));
+    lines
+}
+
+/// The share of good choices, and each one that is not good.
+fn choices(choices: &Choices) -> Vec<String> {
+    let Choices { within_a_tenth: good, cells } = choices;
+    if cells.is_empty() {
+        return vec!["# No choice to judge: no size has two algorithms of the library".to_owned()];
+    }
+    let share = 100.0 * *good as f64 / cells.len() as f64;
+    let mut lines = vec![format!(
+        "# Choices of select within 10 % of the fastest: {good} of {} ({share:.0} %)",
+        cells.len()
+    )];
+    for cell in cells.iter().filter(|cell| cell.ratio > AS_GOOD) {
+        let Choice { collective, nranks, size, chosen, time, best, best_time, ratio } = cell;
+        let [time, best_time] = [time, best_time].map(|time| number(*time));
+        lines.push(format!(
+            "#   {collective} of {size} B on {nranks} ranks: {chosen} {time} us, {best} {best_time} us ({ratio:.2})"
+        ));
+    }
     lines
 }
 

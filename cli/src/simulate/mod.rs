@@ -23,13 +23,13 @@ use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::Usable;
 use roundelay_core::verify;
 
-use crate::bench::count;
 use crate::msccl;
 use crate::output;
 use crate::program::{Loaded, load_on, one, read};
 use crate::report::{Failure, Format, JsonDiagnostic, refuse};
 use crate::streams::{print, print_json};
 use crate::topology;
+use crate::values::count_of_size;
 use picture::Size;
 
 pub(crate) use flags::SimulateFlags;
@@ -163,7 +163,7 @@ fn timed(
     let element = flags.dtype.size() as u64;
     let Schedule { collective, nranks, multiple, .. } = schedule;
     let whole = |count: u64| (count / multiple * multiple).max(multiple);
-    let of_size = || count(collective, nranks, flags.bytes.bytes, element);
+    let of_size = || count_of_size(collective, nranks, flags.bytes.bytes, element);
     let count = flags.count.unwrap_or_else(|| match multiple {
         1 => of_size(),
         _ => whole(of_size()),
