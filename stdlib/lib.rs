@@ -95,7 +95,7 @@ pub use roundelay_core::{
 };
 #[doc(inline)]
 pub use roundelay_kernels::{
-    Differ, Element, Ended, Error as EngineError, Message, Missing, Options, RankPlan, Stats,
+    Differ, Element, Ended, Error as EngineError, Message, Missing, Options, RankPlan, Runs, Stats,
     Stuck, stay_on_core,
 };
 

@@ -35,7 +35,7 @@ pub mod shim;
 mod stuck;
 
 pub use host::{
-    Calls, Differ, Element, Ended, Error, Message, Missing, Options, Plan, RankPlan, SpmdPlan,
-    Stats, stay_on_core,
+    AnyRankPlan, Calls, Differ, Element, Ended, Error, Message, Missing, Options, Plan, RankPlan,
+    Runs, SpmdPlan, Stats, stay_on_core,
 };
 pub use stuck::Stuck;

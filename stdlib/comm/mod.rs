@@ -7,7 +7,6 @@ pub(crate) mod call;
 pub(crate) mod chosen;
 pub(crate) mod kept;
 mod on_host;
-pub(crate) mod planned;
 mod rank;
 pub(crate) mod spread;
 pub(crate) mod wire;
@@ -16,13 +15,13 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use roundelay_core::ids::RankId;
-use roundelay_kernels::{Calls, SpmdPlan};
+use roundelay_kernels::{AnyRankPlan, Calls, SpmdPlan};
 
 use call::Call;
 use chosen::Chosen;
 use kept::Kept;
+pub(crate) use rank::Home;
 pub use rank::Rank;
-pub(crate) use rank::{Home, Made};
 
 use crate::{Algorithm, Collective, Element, Error, Options, Plan, ReduceOp};
 
@@ -280,8 +279,8 @@ impl Home for Comm {
         Ok(())
     }
 
-    fn plan_of(&self, call: Call) -> Result<Made, Error> {
-        Ok(Made::Threads(self.spmd_plan(call)?))
+    fn plan_of(&self, call: Call, rank: RankId) -> Result<Arc<AnyRankPlan>, Error> {
+        Ok(Arc::new(self.spmd_plan(call)?.into_rank(rank)?))
     }
 }
 

@@ -4,10 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use roundelay_core::ids::RankId;
-use roundelay_kernels::SpmdPlan;
+use roundelay_kernels::AnyRankPlan;
 
 use super::call::Call;
-use super::planned::Planned;
 use crate::{Collective, Element, Error, ReduceOp};
 
 /// One rank, for the thread that calls for it: [`Comm::rank`](crate::Comm::rank) makes it for ranks that are threads of this
@@ -22,7 +21,7 @@ pub struct Rank<'c> {
     home: &'c dyn Home,
     id: RankId,
     /// The call before: the next one is often the same.
-    last: Option<(Call, Made)>,
+    last: Option<(Call, Arc<AnyRankPlan>)>,
 }
 
 /// Where a rank lives: among threads or among processes.
@@ -33,14 +32,8 @@ pub(crate) trait Home: fmt::Debug + Sync {
     /// Returns when the calls before are done, those too that did not block.
     fn settled(&self) -> Result<(), Error>;
 
-    fn plan_of(&self, call: Call) -> Result<Made, Error>;
-}
-
-/// The plan of a call.
-#[derive(Clone, Debug)]
-pub(crate) enum Made {
-    Threads(Arc<SpmdPlan>),
-    Processes(Planned),
+    /// The plan of a call for a rank that is at home here.
+    fn plan_of(&self, call: Call, rank: RankId) -> Result<Arc<AnyRankPlan>, Error>;
 }
 
 impl<'c> Rank<'c> {
@@ -59,12 +52,12 @@ impl<'c> Rank<'c> {
     }
 
     /// The plan of a call: that of the last one if that was the same.
-    fn plan(&mut self, call: Call) -> Result<&Made, Error> {
+    fn plan(&mut self, call: Call) -> Result<&AnyRankPlan, Error> {
         self.home.settled()?;
         if self.last.as_ref().is_none_or(|(last, _)| *last != call) {
             // Before another one is asked for: it may have to go.
             self.last = None;
-            self.last = Some((call, self.home.plan_of(call)?));
+            self.last = Some((call, self.home.plan_of(call, self.id)?));
         }
         let Some((_, plan)) = &self.last else { unreachable!("it was just set") };
         Ok(plan)
@@ -77,12 +70,7 @@ impl<'c> Rank<'c> {
         buffer: &mut [T],
     ) -> Result<(), Error> {
         let call = Call::new::<T>(self.nranks(), called, buffer.len(), op)?;
-        let rank = self.id;
-        match self.plan(call)? {
-            Made::Threads(plan) => plan.rank(rank)?.run_in_place(buffer)?,
-            Made::Processes(plan) => plan.run_in_place(buffer)?,
-        }
-        Ok(())
+        Ok(self.plan(call)?.run_in_place(buffer)?)
     }
 
     fn apart<T: Element>(
@@ -94,12 +82,7 @@ impl<'c> Rank<'c> {
     ) -> Result<(), Error> {
         let lens = [input.len(), output.len()];
         let call = Call::apart::<T>(self.nranks(), called, lens, op)?;
-        let rank = self.id;
-        match self.plan(call)? {
-            Made::Threads(plan) => plan.rank(rank)?.run(input, output)?,
-            Made::Processes(plan) => plan.run(input, output)?,
-        }
-        Ok(())
+        Ok(self.plan(call)?.run(input, output)?)
     }
 
     /// Makes a call that is a value, on bytes: `input` and `output` are as long as the [`Collective`] says, in elements of
@@ -117,12 +100,8 @@ impl<'c> Rank<'c> {
     /// # Ok::<(), roundelay::Error>(())
     /// ```
     pub fn call_bytes(&mut self, call: Call, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        let (call, rank) = (call.of(self.nranks())?, self.id);
-        match self.plan(call)? {
-            Made::Threads(plan) => plan.rank(rank)?.run_bytes(input, output)?,
-            Made::Processes(plan) => plan.run_bytes(input, output)?,
-        }
-        Ok(())
+        let call = call.of(self.nranks())?;
+        Ok(self.plan(call)?.run_bytes(input, output)?)
     }
 
     /// Makes a call that is a value, in place, on bytes: `buffer` holds the rank's input before and its output after,
@@ -130,12 +109,8 @@ impl<'c> Rank<'c> {
     /// block r of rank r. [Errors](crate::Comm#errors-of-calls): E0408 where there is no form in place; those of
     /// [`Self::call_bytes`].
     pub fn call_bytes_in_place(&mut self, call: Call, buffer: &mut [u8]) -> Result<(), Error> {
-        let (call, rank) = (call.of(self.nranks())?, self.id);
-        match self.plan(call)? {
-            Made::Threads(plan) => plan.rank(rank)?.run_bytes_in_place(buffer)?,
-            Made::Processes(plan) => plan.run_bytes_in_place(buffer)?,
-        }
-        Ok(())
+        let call = call.of(self.nranks())?;
+        Ok(self.plan(call)?.run_bytes_in_place(buffer)?)
     }
 
     /// Returns when all ranks have called it. It is an `AllReduce` of one byte.

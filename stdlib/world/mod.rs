@@ -16,14 +16,14 @@ use std::thread;
 
 use roundelay_core::ids::RankId;
 use roundelay_core::program::Configured;
+use roundelay_kernels::AnyRankPlan;
 use roundelay_kernels::hosts::{Hosts, HostsPlan, Levels, LevelsPlan};
 use roundelay_kernels::process::{self, Lent, Prepared, WorldPlan};
 
 use crate::comm::call::Call;
 use crate::comm::chosen::{Chosen, rooted};
 use crate::comm::kept::Kept;
-use crate::comm::planned::Planned;
-use crate::comm::{Comm, Home, Made, Rank};
+use crate::comm::{Comm, Home, Rank};
 use progress::{Progress, Queue, Turns};
 
 pub use nonblocking::{Nonblocking, Scope};
@@ -70,7 +70,7 @@ pub struct World {
     /// Where ranks are on several hosts: the engine is that of this one.
     hosts: Option<Arc<Hosts>>,
     chosen: Chosen,
-    plans: Mutex<Kept<Planned>>,
+    plans: Mutex<Kept<Arc<AnyRankPlan>>>,
 }
 
 impl World {
@@ -366,21 +366,18 @@ impl World {
         }))
     }
 
-    pub(crate) fn plan(&self, call: Call) -> Result<Planned, Error> {
+    pub(crate) fn plan(&self, call: Call) -> Result<Arc<AnyRankPlan>, Error> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans.get(&call) {
             return Ok(plan.clone());
         }
         let Call { count, dtype, op, .. } = call;
-        let plan = match &self.hosts {
+        let plan: Arc<AnyRankPlan> = match &self.hosts {
             Some(hosts) => match self.levels(hosts, &call)? {
-                Some(levels) => {
-                    let plan = LevelsPlan::new(hosts, &levels, count, dtype, op)?;
-                    Planned::Levels(Arc::new(plan))
-                }
+                Some(levels) => Arc::new(LevelsPlan::new(hosts, &levels, count, dtype, op)?),
                 None => {
                     let proved = self.chosen.of(&call, self.nranks())?;
-                    Planned::Hosts(Arc::new(HostsPlan::new(hosts, &proved, count, dtype, op)?))
+                    Arc::new(HostsPlan::new(hosts, &proved, count, dtype, op)?)
                 }
             },
             None => {
@@ -388,8 +385,7 @@ impl World {
                     .chosen
                     .with(&call, self.nranks(), |algorithm| self.prepared(algorithm))??;
                 rooted(prepared.schedule(), &call)?;
-                let plan = WorldPlan::of(&self.engine, &prepared, count, dtype, op)?;
-                Planned::Host(Arc::new(plan))
+                Arc::new(WorldPlan::of(&self.engine, &prepared, count, dtype, op)?)
             }
         };
         plans.make_room(|_| true);
@@ -413,7 +409,7 @@ impl Home for World {
         self.settle()
     }
 
-    fn plan_of(&self, call: Call) -> Result<Made, Error> {
-        Ok(Made::Processes(self.plan(call)?))
+    fn plan_of(&self, call: Call, _: RankId) -> Result<Arc<AnyRankPlan>, Error> {
+        self.plan(call)
     }
 }

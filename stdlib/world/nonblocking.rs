@@ -3,10 +3,11 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use roundelay_kernels::AnyRankPlan;
+
 use super::World;
 use super::progress::{Pending, Queue};
 use crate::comm::call::Call;
-use crate::comm::planned::Planned;
 use crate::{Collective, Element, Error, ReduceOp};
 
 /// Calls of a rank that return at once: [`World::nonblocking`] makes it.
@@ -37,7 +38,7 @@ impl World {
         &self,
         queue: Result<&Queue<'env>, Error>,
         call: Result<Call, Error>,
-        run: impl FnOnce(&Planned) -> Result<R, Error> + Send + 'env,
+        run: impl FnOnce(&AnyRankPlan) -> Result<R, Error> + Send + 'env,
     ) -> Pending<R> {
         let plan = call.and_then(|call| self.plan(call));
         match queue.and_then(|queue| Ok((queue, plan?))) {
@@ -85,14 +86,14 @@ impl World {
         &self,
         queue: Result<&Queue<'env>, Error>,
         call: Call,
-        run: impl FnOnce(&Planned) -> Result<R, Error> + Send + 'env,
+        run: impl FnOnce(&AnyRankPlan) -> Result<R, Error> + Send + 'env,
     ) -> Pending<R> {
         self.later(queue, call.of(self.nranks()), run)
     }
 
     fn later_barrier(&self, queue: Result<&Queue<'_>, Error>) -> Pending<()> {
         let call = Call::new::<u8>(self.nranks(), (Collective::AllReduce, 0), 1, ReduceOp::Max);
-        self.later(queue, call, |plan| plan.run_in_place(&mut [0_u8]))
+        self.later(queue, call, |plan| Ok(plan.run_in_place(&mut [0_u8])?))
     }
 }
 

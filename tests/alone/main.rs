@@ -21,8 +21,8 @@ use roundelay::selection::{Entry, Selection, VARIABLE, Wrong};
 use roundelay::{
     Algorithm, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError, Error,
     Finding, Groups, Level, Missing, NoSuchOp, Options, Plan, Problem, Proof, Proved, Rank, RankId,
-    RankPlan, ReduceOp, Ring, Rings, Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree,
-    Unproved, collective, half, include_collective, select, select_with, stay_on_core,
+    RankPlan, ReduceOp, Ring, Rings, Runs, Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology,
+    Tree, Unproved, collective, half, include_collective, select, select_with, stay_on_core,
 };
 
 include_collective!("../../examples/recursive_doubling.coll");
@@ -100,6 +100,7 @@ fn each_rank_has_a_thread() -> Result<(), Error> {
     thread::scope(|threads| {
         for rank in 0..plan.nranks() {
             let mine: RankPlan<'_> = plan.rank(rank).expect("one of two");
+            let mine @ Runs { .. } = mine;
             threads.spawn(move || {
                 stay_on_core(mine.id());
                 let mut buffer = [1.5_f64; 3];

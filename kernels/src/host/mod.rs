@@ -23,6 +23,7 @@ mod pin;
 mod plan;
 pub(crate) mod planned;
 mod pool;
+mod rank_plan;
 mod ready;
 mod record;
 mod scratch;
@@ -39,13 +40,16 @@ pub use error::{Differ, Ended, Error, Message, Missing};
 pub use options::Options;
 pub use pin::stay_on_core;
 pub use plan::{Fault, Plan};
-pub use spmd::{RankPlan, SpmdPlan};
+#[cfg(any(not(target_os = "linux"), all(test, not(loom))))]
+pub use rank_plan::Nowhere;
+pub use rank_plan::{AnyRankPlan, RankCall, Runs, UserBuffers};
+pub use spmd::{RankPlan, SpmdPlan, ThreadRank};
 #[allow(unused_imports, reason = "for ranks as processes, which not every system has")]
 pub(crate) use {
     bases::Bases,
     code::{Code, Kind, bad},
     lower::lower,
-    planned::{PlannedCall, call_name, extent},
+    planned::{PlannedCall, call_name},
     scratch::Scratch,
     segments::{Move, Operand, PARTIAL, Segment, Segments},
 };

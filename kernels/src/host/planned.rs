@@ -13,7 +13,7 @@ use crate::buffers::Buffers;
 
 /// The call that a plan runs: a proved schedule with a count, a dtype and an op.
 #[derive(Clone)]
-pub(crate) struct PlannedCall {
+pub struct PlannedCall {
     pub(crate) schedule: Arc<Schedule>,
     pub(crate) proof: Arc<Proof>,
     pub(crate) count: u64,

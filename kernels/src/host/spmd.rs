@@ -5,6 +5,7 @@
 //! call cannot be taken for one of another, however far a rank is ahead, and whatever became of the calls between.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -19,12 +20,12 @@ use roundelay_core::verify::Proved;
 use super::bases::Bases;
 use super::calls::{Calls, Visit};
 use super::code::{Code, Kind};
-use super::element::Element;
 use super::error::Error;
 use super::lower::lower;
 use super::needs::{Needs, needs};
 use super::options::Options;
-use super::planned::{PlannedCall, extent};
+use super::planned::PlannedCall;
+use super::rank_plan::{RankCall, Runs, UserBuffers};
 use super::scratch::Scratch;
 use super::sync::{AtomicU64, Ordering, Padded, fence};
 use crate::stuck::{Stuck, signal_name};
@@ -38,7 +39,7 @@ use crate::stuck::{Stuck, signal_name};
 /// `ToPlan`, which has an example.
 ///
 /// The count is NCCL's, elements of one unit of the collective, and lengths follow from it as for a
-/// [`Plan`](super::Plan). Errors of calls are listed at [`RankPlan`].
+/// [`Plan`](super::Plan). Errors of calls are listed at [`Runs`].
 pub struct SpmdPlan {
     call: PlannedCall,
     /// The schedule that runs, which is the call's after the optimizer.
@@ -84,21 +85,13 @@ struct RankStreams {
     end: u32,
 }
 
-/// One rank of an [`SpmdPlan`], for the thread that calls for it.
-///
-/// # Errors
-///
-/// Buffers are checked before the rank makes its call. What is refused then is no call, and the other ranks wait for
-/// a right one: E0402 (wrong length), E0403 (another element type), E0404 (byte slices that are not aligned), E0408
-/// (no in-place form), E0412 (a second thread calls for the same rank).
-///
-/// A call that was made fails with E0405 where another rank does not come, or nothing happens, for as long as the
-/// deadline; the other ranks get E0413, and so do all later calls. E0414 is for plans that share their calls
-/// ([`SpmdPlan::among`]): ranks made different calls, which is void for all of them, and they can go on. After any of
-/// these the output is undefined.
+/// The plan of one rank of an [`SpmdPlan`], for the thread that calls for it.
+pub type RankPlan<'t> = Runs<ThreadRank<&'t SpmdPlan>>;
+
+/// A rank of an [`SpmdPlan`], which it borrows or shares.
 #[derive(Clone, Copy, Debug)]
-pub struct RankPlan<'t> {
-    plan: &'t SpmdPlan,
+pub struct ThreadRank<P> {
+    plan: P,
     rank: RankId,
 }
 
@@ -201,10 +194,21 @@ impl SpmdPlan {
     /// # Errors
     /// [`Error::NoSuchRank`] (E0411) for a rank beyond the last one.
     pub fn rank(&self, rank: impl Into<RankId>) -> Result<RankPlan<'_>, Error> {
-        let rank = rank.into();
-        let nranks = self.call.schedule.nranks;
+        Self::part(self, rank.into())
+    }
+
+    /// The part of a rank as [`Self::rank`] gives it, which keeps the plan.
+    ///
+    /// # Errors
+    /// Those of [`Self::rank`].
+    pub fn into_rank(self: Arc<Self>, rank: RankId) -> Result<Runs<ThreadRank<Arc<Self>>>, Error> {
+        Self::part(self, rank)
+    }
+
+    fn part<P: Deref<Target = Self>>(plan: P, rank: RankId) -> Result<Runs<ThreadRank<P>>, Error> {
+        let nranks = plan.call.schedule.nranks;
         if rank.0 < nranks {
-            Ok(RankPlan { plan: self, rank })
+            Ok(Runs(ThreadRank { plan, rank }))
         } else {
             Err(Error::NoSuchRank { rank, nranks })
         }
@@ -408,64 +412,17 @@ impl Counter {
     }
 }
 
-impl RankPlan<'_> {
-    /// The number of this rank, counted from 0.
-    pub fn id(&self) -> u32 {
-        self.rank.0
+impl<P: Deref<Target = SpmdPlan> + fmt::Debug + Send + Sync> RankCall for ThreadRank<P> {
+    fn planned(&self) -> &PlannedCall {
+        &self.plan.call
     }
 
-    /// Runs this rank, while the others' threads run theirs, and returns when this rank is done. Lengths are those
-    /// of [`Plan::run`](super::Plan::run) for this rank; a slice is empty where the rank has no such buffer.
-    ///
-    /// # Errors
-    /// See [`RankPlan`]. Wrong buffers (E0402, E0403) are found before anything runs, and the others wait for a right
-    /// call. [`Error::Missing`] (E0405) if another rank does not come within the deadline: then all calls of these
-    /// ranks fail from there on (E0413).
-    pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.plan.call.check_dtype(T::DTYPE)?;
-        self.apart(input, output, 1)
+    fn rank(&self) -> RankId {
+        self.rank
     }
 
-    /// Runs this rank in place: `buffer` holds the rank's input before and its output after, and is as long as the
-    /// larger of the two.
-    ///
-    /// # Errors
-    /// E0408 where there is no in-place form; else those of [`Self::run`].
-    pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
-        self.plan.call.check_dtype(T::DTYPE)?;
-        self.aliased(buffer, 1)
-    }
-
-    /// Runs this rank on bytes. Lengths are those of [`Self::run`] times the size of an element.
-    ///
-    /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run`].
-    pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        self.apart(input, output, self.plan.call.dtype.size())
-    }
-
-    /// Runs this rank in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an element.
-    ///
-    /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run_in_place`].
-    pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
-        self.aliased(buffer, self.plan.call.dtype.size())
-    }
-
-    fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
-        let Self { plan: SpmdPlan { call, .. }, rank } = *self;
-        call.check_buffer("input", rank, extent(input), per_element, call.input_len(rank))?;
-        call.check_buffer("output", rank, extent(output), per_element, call.output_len(rank))?;
-        // SAFETY: checked for length and alignment, and borrowed for the call; lowering refuses to write an input.
-        unsafe { self.plan.run(rank, input.as_ptr().cast_mut().cast(), output.as_mut_ptr().cast()) }
-    }
-
-    fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
-        let Self { plan: SpmdPlan { call, .. }, rank } = *self;
-        call.check_in_place()?;
-        call.check_buffer("buffer", rank, extent(buffer), per_element, call.in_place_len(rank))?;
-        let (input, output) = call.split(rank, buffer.as_mut_ptr().cast());
-        // SAFETY: as above; the buffer holds both, as the collective has them in place.
-        unsafe { self.plan.run(rank, input, output) }
+    unsafe fn make(&self, UserBuffers { input, output }: UserBuffers) -> Result<(), Error> {
+        // SAFETY: the caller's promise; lowering refuses to write an input.
+        unsafe { self.plan.run(self.rank, input.cast_mut(), output) }
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::verify::Proved;
 
+use crate::host::{Nowhere, Runs};
 use crate::process::World;
 use crate::{Element, Error, Options};
 pub use carrier::{Carrier, MOST, TAGS};
@@ -53,9 +54,8 @@ impl Hosts {
     }
 }
 
-/// What one rank does in calls of one shape, in a world of several hosts.
-#[derive(Debug)]
-pub enum HostsPlan {}
+/// The plan of a rank in a world of several hosts, for calls of one shape.
+pub type HostsPlan = Runs<Nowhere<1>>;
 
 impl HostsPlan {
     pub fn new(
@@ -67,26 +67,6 @@ impl HostsPlan {
     ) -> Result<Self, Error> {
         match **hosts {}
     }
-
-    pub fn op(&self) -> ReduceOp {
-        match *self {}
-    }
-
-    pub fn run<T: Element>(&self, _: &[T], _: &mut [T]) -> Result<(), Error> {
-        match *self {}
-    }
-
-    pub fn run_in_place<T: Element>(&self, _: &mut [T]) -> Result<(), Error> {
-        match *self {}
-    }
-
-    pub fn run_bytes(&self, _: &[u8], _: &mut [u8]) -> Result<(), Error> {
-        match *self {}
-    }
-
-    pub fn run_bytes_in_place(&self, _: &mut [u8]) -> Result<(), Error> {
-        match *self {}
-    }
 }
 
 /// The algorithms of the two levels.
@@ -97,9 +77,8 @@ pub struct Levels {
     pub broadcast: Proved,
 }
 
-/// What one rank does in an AllReduce of one shape on two levels.
-#[derive(Debug)]
-pub enum LevelsPlan {}
+/// The plan of a rank for calls of `AllReduce` of one shape on two levels.
+pub type LevelsPlan = Runs<Nowhere<2>>;
 
 impl LevelsPlan {
     pub fn new(
@@ -110,25 +89,5 @@ impl LevelsPlan {
         _: ReduceOp,
     ) -> Result<Self, Error> {
         match **hosts {}
-    }
-
-    pub fn op(&self) -> ReduceOp {
-        match *self {}
-    }
-
-    pub fn run<T: Element>(&self, _: &[T], _: &mut [T]) -> Result<(), Error> {
-        match *self {}
-    }
-
-    pub fn run_in_place<T: Element>(&self, _: &mut [T]) -> Result<(), Error> {
-        match *self {}
-    }
-
-    pub fn run_bytes(&self, _: &[u8], _: &mut [u8]) -> Result<(), Error> {
-        match *self {}
-    }
-
-    pub fn run_bytes_in_place(&self, _: &mut [u8]) -> Result<(), Error> {
-        match *self {}
     }
 }

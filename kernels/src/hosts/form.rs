@@ -14,11 +14,15 @@ use roundelay_core::verify::{Proof, Proved};
 
 use super::place::Hosts;
 use crate::Error;
+use crate::host::Runs;
 use crate::host::{Bases, Code, PlannedCall, Scratch, Segments, bad, lower};
 use crate::process::check;
 
-/// What one rank does in calls of one shape, in a world of several hosts.
-pub struct HostsPlan {
+/// The plan of a rank in a world of several hosts, for calls of one shape.
+pub type HostsPlan = Runs<HostsRank>;
+
+/// What a rank in a world of several hosts does in calls of one shape.
+pub struct HostsRank {
     pub(super) call: PlannedCall,
     pub(super) hosts: Arc<Hosts>,
     /// A number that ranks have in common which run the same schedule.
@@ -38,10 +42,9 @@ pub struct HostsPlan {
     pub(super) lens: [usize; 2],
     /// Where both begin in the one buffer of a call in place, in bytes.
     pub(super) within: [usize; 2],
-    pub(super) size: usize,
 }
 
-impl fmt::Debug for HostsPlan {
+impl fmt::Debug for HostsRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostsPlan")
             .field("algorithm", &self.call.schedule.algorithm)
@@ -130,7 +133,7 @@ impl HostsPlan {
         }
         let digest = content(proved.schedule());
         let identity = u64::from_le_bytes(digest.bytes()[..8].try_into().expect("8 of 32 bytes"));
-        Ok(Self {
+        Ok(Runs(HostsRank {
             lens: [call.input_len(rank), call.output_len(rank)],
             within: <[usize; 2]>::from(call.in_place(rank)),
             hosts: hosts.clone(),
@@ -143,21 +146,15 @@ impl HostsPlan {
             bases,
             outside: [first, first + 1],
             _scratch: scratch,
-            size: dtype.size(),
             call,
-        })
+        }))
     }
 
     /// The same as a part of another call: its messages meet those of no other.
     #[must_use]
     pub(super) fn within(mut self, call: &PlannedCall) -> Self {
-        self.identity ^= call.count.rotate_left(32);
+        self.0.identity ^= call.count.rotate_left(32);
         self
-    }
-
-    /// The reduce op, which has no meaning for collectives that only copy.
-    pub fn op(&self) -> ReduceOp {
-        self.call.op
     }
 }
 

@@ -20,8 +20,9 @@ use super::form::HostsPlan;
 use super::place::Hosts;
 use super::run::{Came, Course};
 use crate::Error;
-use crate::host::{Element, PlannedCall, bad, extent};
-use crate::process::{Outside, WorldPlan};
+use crate::host::{PlannedCall, bad};
+use crate::host::{RankCall, Runs, UserBuffers};
+use crate::process::WorldPlan;
 
 /// Bytes of a part, about: longer ones leave the wire with nothing to do while ranks of a host reduce, and shorter ones take
 /// the ranks of a host as long as the wire.
@@ -40,8 +41,11 @@ pub struct Levels {
     pub broadcast: Proved,
 }
 
-/// What one rank does in an AllReduce of one shape on two levels.
-pub struct LevelsPlan {
+/// The plan of a rank for calls of `AllReduce` of one shape on two levels.
+pub type LevelsPlan = Runs<LevelsRank>;
+
+/// What a rank does in an AllReduce of one shape on two levels.
+pub struct LevelsRank {
     hosts: Arc<Hosts>,
     call: PlannedCall,
     /// How many parts there are.
@@ -51,7 +55,6 @@ pub struct LevelsPlan {
     /// The last part, and what all others are alike, if there are others.
     last: Part,
     others: Option<Part>,
-    size: usize,
 }
 
 /// What a rank does with a part of the buffer.
@@ -62,7 +65,7 @@ struct Part {
     broadcast: WorldPlan,
 }
 
-impl fmt::Debug for LevelsPlan {
+impl fmt::Debug for LevelsRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LevelsPlan")
             .field("reduce", &self.last.reduce)
@@ -81,7 +84,7 @@ impl LevelsPlan {
     ///
     /// # Errors
     /// E0401 for an algorithm of another number of ranks, and E0306 for one that is not the collective; E0431 where the dtype does not have the op, and
-    /// for an average, which is not the average of averages; those of [`HostsPlan::new`] and [`WorldPlan::new`].
+    /// for an average, which is not the average of averages; E0408 where the AllReduce between hosts has no in-place form; those of [`HostsPlan::new`] and [`WorldPlan::new`].
     pub fn new(
         hosts: &Arc<Hosts>,
         levels: &Levels,
@@ -110,6 +113,8 @@ impl LevelsPlan {
             return Err(Error::WrongBufferCount { what, given, nranks: across as u32 });
         }
         let call = PlannedCall::new(&levels.across, count, dtype, op);
+        // What crosses lies in the first rank's output.
+        call.check_in_place()?;
         let elements = usize::try_from(count)
             .map_err(|_| Error::TooLarge { what: format!("{count} elements") })?;
         let [number, whole, last] = cut(elements, dtype.size());
@@ -126,82 +131,35 @@ impl LevelsPlan {
             })
         };
         let size = dtype.size();
-        Ok(Self {
+        Ok(Runs(LevelsRank {
             hosts: hosts.clone(),
             number,
             each: whole * size,
             last: part(last)?,
             others: (number > 1).then(|| part(whole)).transpose()?,
-            size,
             call,
-        })
+        }))
+    }
+}
+
+impl RankCall for LevelsRank {
+    fn planned(&self) -> &PlannedCall {
+        &self.call
     }
 
-    /// The reduce op.
-    pub fn op(&self) -> ReduceOp {
-        self.call.op
+    fn rank(&self) -> RankId {
+        self.hosts.rank().into()
     }
 
-    /// Runs this rank, while the other processes run theirs, and returns when this rank is done. Both buffers have the
-    /// elements of the call.
-    ///
-    /// # Errors
-    /// Those of [`HostsPlan::run`].
-    pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.call.check_dtype(T::DTYPE)?;
-        self.apart(input, output, 1)
+    fn lens(&self) -> [usize; 2] {
+        [self.call.count as usize; 2]
     }
 
-    /// Runs this rank in place: `buffer` holds the rank's input before and its output after.
-    ///
-    /// # Errors
-    /// Those of [`HostsPlan::run`].
-    pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
-        self.call.check_dtype(T::DTYPE)?;
-        self.aliased(buffer, 1)
+    fn starts(&self) -> [usize; 2] {
+        [0; 2]
     }
 
-    /// Runs this rank on bytes.
-    ///
-    /// # Errors
-    /// Those of [`HostsPlan::run_bytes`].
-    pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        self.apart(input, output, self.size)
-    }
-
-    /// Runs this rank in place on bytes.
-    ///
-    /// # Errors
-    /// Those of [`HostsPlan::run_bytes`].
-    pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
-        self.aliased(buffer, self.size)
-    }
-
-    fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
-        self.check("input", extent(input), per_element)?;
-        self.check("output", extent(output), per_element)?;
-        // SAFETY: checked for length and alignment, and borrowed for the call.
-        unsafe { self.make(input.as_ptr().cast(), output.as_mut_ptr().cast()) }
-    }
-
-    fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
-        self.check("buffer", extent(buffer), per_element)?;
-        let both = buffer.as_mut_ptr().cast::<u8>();
-        // SAFETY: as above.
-        unsafe { self.make(both.cast_const(), both) }
-    }
-
-    fn check(&self, what: &'static str, is: (usize, u64), per: usize) -> Result<(), Error> {
-        let rank = RankId(self.hosts.rank());
-        self.call.check_buffer(what, rank, is, per, self.call.count as usize)
-    }
-
-    /// Makes the call.
-    ///
-    /// # Safety
-    /// Both addresses are good for the elements of the call, aligned and initialized, the output's writable, and lent
-    /// for the call. They may be the same.
-    unsafe fn make(&self, input: *const u8, output: *mut u8) -> Result<(), Error> {
+    unsafe fn make(&self, UserBuffers { input, output }: UserBuffers) -> Result<(), Error> {
         // A forked child is no rank, and ends nothing.
         self.hosts.world().here()?;
         let _turn = self.hosts.call()?;
@@ -218,11 +176,13 @@ impl LevelsPlan {
         // A rank may find that calls differ while others are at later parts.
         Err(world.refusal().unwrap_or(error))
     }
+}
 
+impl LevelsRank {
     /// Brings each part to the first rank, across, and back.
     ///
     /// # Safety
-    /// As for [`Self::make`], until what `crossing` has is gone.
+    /// As for [`RankCall::make`], until what `crossing` has is gone.
     unsafe fn parts<'p>(
         &'p self,
         input: *const u8,
@@ -235,7 +195,7 @@ impl LevelsPlan {
                 let input = input.wrapping_add(from);
                 let output = output.wrapping_add(from);
                 // SAFETY: this part of both buffers, of which only the first rank's output is written.
-                unsafe { part.reduce.make(Outside { input, output })? };
+                unsafe { part.reduce.0.make(UserBuffers { input, output })? };
             }
             if crossing.is_some() {
                 self.cross(crossing)?;
@@ -243,14 +203,16 @@ impl LevelsPlan {
             if let Some((Part { across: Some(across), .. }, from)) = next {
                 let here = output.wrapping_add(from);
                 // SAFETY: this part of the output, which nobody touches until it has crossed.
-                let course = crossing.insert(unsafe { across.set_out([here, here])? });
+                let course = crossing.insert(unsafe {
+                    across.0.set_out(UserBuffers { input: here, output: here })?
+                });
                 course.go_on()?;
             }
             if let Some(before) = at.checked_sub(1) {
                 let (part, from) = self.part(before);
                 let output = output.wrapping_add(from);
                 // SAFETY: the part before, which has crossed.
-                unsafe { part.broadcast.make(Outside { input: output.cast_const(), output })? };
+                unsafe { part.broadcast.0.make(UserBuffers { input: output, output })? };
             }
         }
         Ok(())

@@ -19,6 +19,6 @@ mod traffic;
 pub use carrier::{Carrier, MOST, TAGS};
 #[doc(hidden)]
 pub use channels::{Channels, How};
-pub use form::HostsPlan;
-pub use levels::{Levels, LevelsPlan};
+pub use form::{HostsPlan, HostsRank};
+pub use levels::{Levels, LevelsPlan, LevelsRank};
 pub use place::Hosts;

@@ -1,80 +1,32 @@
 //! Calls of a plan on the caller's buffers.
 
-use super::form::{HostsPlan, Leg, Place, Step};
+use roundelay_core::ids::RankId;
+
+use super::form::{HostsRank, Leg, Place, Step};
 use super::traffic::Traffic;
 use crate::Error;
-use crate::host::{Element, extent};
+use crate::host::PlannedCall;
+use crate::host::{RankCall, UserBuffers};
 use crate::process::Visit;
 
-impl HostsPlan {
-    /// Runs this rank, while the other processes run theirs, and returns when this rank is done. Lengths are those of
-    /// [`Plan::run`](crate::Plan::run) for this rank; a slice is empty where the rank has no such buffer.
-    ///
-    /// Before anything moves, the ranks of a host compare their calls: number, schedule, count, dtype, op and root. From
-    /// host to host nothing is compared in advance. A message has a tag that follows from all of these, so messages of
-    /// calls that differ do not meet, and ranks wait for them until the deadline.
-    ///
-    /// # Errors
-    /// E0402 and E0403 for wrong buffers, before the call is made; E0412 where another thread is in a call; E0405 where
-    /// another rank does not come or go on, E0428 where one of this host ended, and then E0413 or E0428 for all later
-    /// calls; E0414 for a call in which ranks of this host differ, which ends a world of several hosts, for the others
-    /// may have sent already; those of the [`Carrier`](super::Carrier), which end the world.
-    pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.call.check_dtype(T::DTYPE)?;
-        self.apart(input, output, 1)
+impl RankCall for HostsRank {
+    fn planned(&self) -> &PlannedCall {
+        &self.call
     }
 
-    /// Runs this rank in place: `buffer` holds the rank's input before and its output after, and is as long as the
-    /// larger of the two.
-    ///
-    /// # Errors
-    /// E0408 where there is no in-place form; else those of [`Self::run`].
-    pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
-        self.call.check_dtype(T::DTYPE)?;
-        self.aliased(buffer, 1)
+    fn rank(&self) -> RankId {
+        self.hosts.rank().into()
     }
 
-    /// Runs this rank on bytes. Lengths are those of [`Self::run`] times the size of an element.
-    ///
-    /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run`].
-    pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        self.apart(input, output, self.size)
+    fn lens(&self) -> [usize; 2] {
+        self.lens
     }
 
-    /// Runs this rank in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an element.
-    ///
-    /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run_in_place`].
-    pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
-        self.aliased(buffer, self.size)
+    fn starts(&self) -> [usize; 2] {
+        self.within
     }
 
-    fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
-        let (call, rank, [inputs, outputs]) = (&self.call, self.hosts.rank().into(), self.lens);
-        call.check_buffer("input", rank, extent(input), per_element, inputs)?;
-        call.check_buffer("output", rank, extent(output), per_element, outputs)?;
-        let outside = [input.as_ptr().cast_mut().cast(), output.as_mut_ptr().cast()];
-        // SAFETY: checked for length and alignment, and borrowed for the call; lowering refuses to write an input.
-        unsafe { self.make(outside) }
-    }
-
-    fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
-        let (call, rank) = (&self.call, self.hosts.rank().into());
-        call.check_in_place()?;
-        let [inputs, outputs] = self.lens;
-        call.check_buffer("buffer", rank, extent(buffer), per_element, inputs.max(outputs))?;
-        let whole = buffer.as_mut_ptr().cast::<u8>();
-        // SAFETY: as above; the buffer holds both, as the collective has them in place.
-        unsafe { self.make(self.within.map(|at| whole.wrapping_add(at))) }
-    }
-
-    /// Makes the call, on this input and output.
-    ///
-    /// # Safety
-    /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent for
-    /// the call.
-    unsafe fn make(&self, outside: [*mut u8; 2]) -> Result<(), Error> {
+    unsafe fn make(&self, outside: UserBuffers) -> Result<(), Error> {
         let _turn = self.hosts.call()?;
         // SAFETY: the caller's promise; the call ends here.
         let mut course = unsafe { self.set_out(outside)? };
@@ -87,18 +39,20 @@ impl HostsPlan {
         }
         done
     }
+}
 
+impl HostsRank {
     /// Begins a call on this input and output.
     ///
     /// # Safety
     /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent until
     /// what is returned is gone.
-    pub(super) unsafe fn set_out(&self, outside: [*mut u8; 2]) -> Result<Course<'_>, Error> {
+    pub(super) unsafe fn set_out(&self, outside: UserBuffers) -> Result<Course<'_>, Error> {
         let (visit, met) = self.hosts.world.enter_call(self.identity, &self.call)?;
-        // Nobody else is in a call of this rank.
-        for (buffer, address) in self.outside.into_iter().zip(outside) {
-            self.bases.set(buffer, address);
-        }
+        // Nobody else is in a call of this rank. Lowering refuses to write an input.
+        let [input, output] = self.outside;
+        self.bases.set(input, outside.input.cast_mut());
+        self.bases.set(output, outside.output);
         let traffic = met.map(|counter| Traffic::new(self, &visit, counter));
         Ok(Course { plan: self, visit, traffic, step: 0 })
     }
@@ -115,7 +69,7 @@ pub(super) enum Came {
 
 /// A call under way, as far as this rank has come.
 pub(super) struct Course<'p> {
-    plan: &'p HostsPlan,
+    plan: &'p HostsRank,
     /// Goes before the visit: nothing is under way when the call ends.
     traffic: Result<Traffic<'p>, Error>,
     visit: Visit<'p>,
@@ -222,7 +176,7 @@ impl<'p> Course<'p> {
 /// # Safety
 /// The bases point at the rank's buffers; the move touches nothing of a message under way that it must not.
 unsafe fn one(
-    plan: &HostsPlan,
+    plan: &HostsRank,
     visit: &Visit<'_>,
     traffic: &mut Traffic<'_>,
     segment: u32,

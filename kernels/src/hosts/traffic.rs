@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::carrier::{Carrier, TAGS};
-use super::form::{HostsPlan, Leg, Place};
+use super::form::{HostsRank, Leg, Place};
 use crate::Error;
 use crate::process::{Counter, Parcel, Visit};
 
@@ -39,7 +39,7 @@ struct Rest {
 
 /// What a rank has begun and not ended.
 pub(super) struct Traffic<'c> {
-    plan: &'c HostsPlan,
+    plan: &'c HostsRank,
     counter: Counter<'c>,
     /// Of each rank of this host, what goes there and what comes from there, in order.
     sends: Vec<VecDeque<Nearby>>,
@@ -65,7 +65,7 @@ impl Drop for Ways<'_> {
 }
 
 impl<'c> Traffic<'c> {
-    pub(super) fn new(plan: &'c HostsPlan, visit: &Visit<'_>, counter: Counter<'c>) -> Self {
+    pub(super) fn new(plan: &'c HostsRank, visit: &Visit<'_>, counter: Counter<'c>) -> Self {
         let queues = || {
             let nranks = plan.hosts.world.nranks();
             (0..nranks).map(|_| VecDeque::new()).collect()
@@ -208,13 +208,13 @@ impl<'c> Traffic<'c> {
 }
 
 /// What the carrier says. Where it fails, the world ends: messages of later calls would meet those of this one.
-fn carried<T>(plan: &HostsPlan, said: Result<T, Error>) -> Result<T, Error> {
+fn carried<T>(plan: &HostsRank, said: Result<T, Error>) -> Result<T, Error> {
     said.map_err(|error| plan.hosts.world.give_up_for(error))
 }
 
 /// A number that ranks have in common which make the same call: messages of calls that differ do not meet, but by
 /// chance.
-fn tag(plan: &HostsPlan, number: u64) -> u32 {
+fn tag(plan: &HostsRank, number: u64) -> u32 {
     let call = &plan.call;
     let op = if call.schedule.collective.reduces() { call.op as u64 } else { 0 };
     let words = [plan.identity, call.count, call.dtype as u64, op, number];

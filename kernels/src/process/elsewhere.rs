@@ -16,6 +16,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::verify::Proved;
 
+use crate::host::{Nowhere, Runs};
 use crate::{Element, Error, Options};
 pub use unique::UniqueId;
 
@@ -146,9 +147,8 @@ impl Prepared {
     }
 }
 
-/// What one rank does in calls of one shape.
-#[derive(Debug)]
-pub enum WorldPlan {}
+/// The plan of a rank that is a process of one host, for calls of one shape.
+pub type WorldPlan = Runs<Nowhere<0>>;
 
 impl WorldPlan {
     pub fn new(
@@ -169,26 +169,6 @@ impl WorldPlan {
         _: ReduceOp,
     ) -> Result<Self, Error> {
         match **world {}
-    }
-
-    pub fn op(&self) -> ReduceOp {
-        match *self {}
-    }
-
-    pub fn run<T: Element>(&self, _: &[T], _: &mut [T]) -> Result<(), Error> {
-        match *self {}
-    }
-
-    pub fn run_in_place<T: Element>(&self, _: &mut [T]) -> Result<(), Error> {
-        match *self {}
-    }
-
-    pub fn run_bytes(&self, _: &[u8], _: &mut [u8]) -> Result<(), Error> {
-        match *self {}
-    }
-
-    pub fn run_bytes_in_place(&self, _: &mut [u8]) -> Result<(), Error> {
-        match *self {}
     }
 }
 

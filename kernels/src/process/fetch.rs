@@ -12,12 +12,12 @@ use super::calls::Visit;
 use super::ending;
 use super::forms::{Pull, Source};
 use super::geometry::Stripe;
-use super::plan::WorldPlan;
+use super::plan::WorldRank;
 use super::reach::{CAN, CANNOT, LINE, PLACE, VALUE, VERDICT, read};
-use super::run::Outside;
 use super::system::refused;
 use super::world::{Own, World};
 use crate::Error;
+use crate::host::UserBuffers;
 
 /// Bytes of an input for which one copy by the system is quicker than two of our own. Below, a call of the system costs
 /// more than it saves; above, memory is what counts.
@@ -58,13 +58,13 @@ impl World {
     }
 }
 
-impl WorldPlan {
+impl WorldRank {
     /// Where this rank's input lies, if the others are to read it there.
     pub(super) fn lends(
         &self,
         visit: &mut Visit<'_>,
         pull: &Pull,
-        outside: Outside,
+        outside: UserBuffers,
     ) -> Option<u64> {
         let world = visit.world;
         let [inputs, outputs] = self.lens.map(|elements| elements * self.size);
@@ -113,7 +113,12 @@ impl WorldPlan {
     ///
     /// # Safety
     /// `outside` has the rank's input.
-    pub(super) unsafe fn fetch_own(&self, source: &Source, outside: Outside, tile: u64) -> *mut u8 {
+    pub(super) unsafe fn fetch_own(
+        &self,
+        source: &Source,
+        outside: UserBuffers,
+        tile: u64,
+    ) -> *mut u8 {
         let to = self.place_for(source.rank);
         // SAFETY: the caller's promise; the place is this rank's, with room for a tile.
         unsafe { self.copy_in(tile, source.units.iter().copied(), outside, to) };

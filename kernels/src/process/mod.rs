@@ -44,12 +44,11 @@ mod world;
 pub use fault::{Fault, in_a_fork};
 pub use lent::Lent;
 pub use offers::Prepared;
-pub use plan::WorldPlan;
+pub use plan::{WorldPlan, WorldRank};
 pub use unique::UniqueId;
 pub use world::{World, host_key};
 pub(crate) use {
     calls::Visit,
     parcels::{Counter, Parcel},
     plan::check,
-    run::Outside,
 };

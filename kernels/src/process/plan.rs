@@ -24,6 +24,7 @@ use super::geometry::Tiles;
 use super::offers::{Prepared, Source};
 use super::world::World;
 use crate::Error;
+use crate::host::Runs;
 use crate::host::planned::check_multiple;
 use crate::host::{PlannedCall, Scratch, bad};
 use crate::reduce::Stores;
@@ -31,8 +32,11 @@ use crate::reduce::Stores;
 /// From so many bytes of output on, stores go past the caches.
 const STREAMING: usize = 1 << 20;
 
-/// What one rank does in calls of one shape.
-pub struct WorldPlan {
+/// The plan of a rank that is a process of one host, for calls of one shape.
+pub type WorldPlan = Runs<WorldRank>;
+
+/// What a process of one host does in calls of one shape.
+pub struct WorldRank {
     pub(super) call: PlannedCall,
     pub(super) world: Arc<World>,
     pub(super) made: Made,
@@ -54,7 +58,7 @@ pub struct WorldPlan {
     pub(super) patient: bool,
 }
 
-impl std::fmt::Debug for WorldPlan {
+impl std::fmt::Debug for WorldRank {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WorldPlan")
             .field("algorithm", &self.call.schedule.algorithm)
@@ -160,7 +164,7 @@ impl WorldPlan {
         let within = <[usize; 2]>::from(call.in_place(rank));
         let identity = identity(&author, asked, matches!(form, Form::Streams(_)));
         let is_fused = !matches!(form, Form::Streams(_));
-        Ok(Self {
+        Ok(Runs(WorldRank {
             made: Made::new(identity, (schedule.collective, schedule.root), (count, dtype, op)),
             call,
             world: world.clone(),
@@ -175,7 +179,7 @@ impl WorldPlan {
             stores,
             partials,
             patient: false,
-        })
+        }))
     }
 
     /// The same as a part of another call, which is what messages name and ranks compare. Some ranks wait in it while others
@@ -185,12 +189,14 @@ impl WorldPlan {
         let PlannedCall { schedule, count, dtype, op, .. } = call;
         let shape = (schedule.collective, schedule.root);
         // What runs differs, if only in its length.
-        let identity = self.made.identity ^ self.call.count.rotate_left(32);
+        let identity = self.0.made.identity ^ self.0.call.count.rotate_left(32);
         let made = Made::new(identity, shape, (*count, *dtype, *op));
-        (self.made, self.patient) = (made, true);
+        (self.0.made, self.0.patient) = (made, true);
         self
     }
+}
 
+impl WorldRank {
     /// The code for buffers in shared memory, if there is such.
     pub(super) fn direct(&self) -> Result<Option<&Direct>, Error> {
         let Some(made) = &self.direct else { return Ok(None) };
@@ -210,11 +216,6 @@ impl WorldPlan {
     /// Whether calls may touch buffers in shared memory where they lie.
     pub(super) fn can_be_direct(&self) -> bool {
         self.direct.is_some()
-    }
-
-    /// The reduce op, which has no meaning for collectives that only copy.
-    pub fn op(&self) -> ReduceOp {
-        self.call.op
     }
 }
 

@@ -2,92 +2,41 @@
 
 use std::sync::Arc;
 
+use roundelay_core::ids::RankId;
+
 use super::arena::{RING, SLOT};
 use super::board::Place;
 use super::calls::Visit;
 use super::claims::Claims;
 use super::forms::{Chunk, Common, Direct, Form, Pull, Streams};
-use super::plan::WorldPlan;
+use super::plan::WorldRank;
 use super::streams::StreamRun;
 use crate::Error;
-use crate::host::{Bases, Element, Segments, extent};
+use crate::host::{Bases, PlannedCall, Segments};
+use crate::host::{RankCall, UserBuffers};
 use crate::reduce::{Stores, copy};
 
 /// Bytes of a buffer whose pages are looked up before it is touched: below that the system is as quick by itself.
 const LARGE: usize = 256 << 10;
 
-/// A rank's buffers in its own memory, for one call.
-#[derive(Clone, Copy)]
-pub(crate) struct Outside {
-    pub(crate) input: *const u8,
-    pub(crate) output: *mut u8,
-}
-
-impl WorldPlan {
-    /// Runs this rank, while the other processes run theirs, and returns when this rank is done. Lengths are those of
-    /// [`Plan::run`](crate::Plan::run) for this rank; a slice is empty where the rank has no such buffer.
-    ///
-    /// # Errors
-    /// E0402 and E0403 for wrong buffers, before the call is made; E0412 where another thread is in a call; E0405 where
-    /// another rank does not come or go on, E0428 where one ended, and then E0413 or E0428 for all later calls; E0414
-    /// for a call in which ranks differ.
-    pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.call.check_dtype(T::DTYPE)?;
-        self.apart(input, output, 1)
+impl RankCall for WorldRank {
+    fn planned(&self) -> &PlannedCall {
+        &self.call
     }
 
-    /// Runs this rank in place: `buffer` holds the rank's input before and its output after, and is as long as the
-    /// larger of the two.
-    ///
-    /// # Errors
-    /// E0408 where there is no in-place form; else those of [`Self::run`].
-    pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
-        self.call.check_dtype(T::DTYPE)?;
-        self.aliased(buffer, 1)
+    fn rank(&self) -> RankId {
+        self.world.id()
     }
 
-    /// Runs this rank on bytes. Lengths are those of [`Self::run`] times the size of an element.
-    ///
-    /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run`].
-    pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        self.apart(input, output, self.size)
+    fn lens(&self) -> [usize; 2] {
+        self.lens
     }
 
-    /// Runs this rank in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an element.
-    ///
-    /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run_in_place`].
-    pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
-        self.aliased(buffer, self.size)
+    fn starts(&self) -> [usize; 2] {
+        self.within
     }
 
-    fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
-        let (call, rank, [inputs, outputs]) = (&self.call, self.world.id(), self.lens);
-        call.check_buffer("input", rank, extent(input), per_element, inputs)?;
-        call.check_buffer("output", rank, extent(output), per_element, outputs)?;
-        let outside = Outside { input: input.as_ptr().cast(), output: output.as_mut_ptr().cast() };
-        // SAFETY: checked for length and alignment, and borrowed for the call.
-        unsafe { self.make(outside) }
-    }
-
-    fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
-        let (call, rank) = (&self.call, self.world.id());
-        call.check_in_place()?;
-        let [inputs, outputs] = self.lens;
-        call.check_buffer("buffer", rank, extent(buffer), per_element, inputs.max(outputs))?;
-        let [input, output] =
-            self.within.map(|at| buffer.as_mut_ptr().cast::<u8>().wrapping_add(at));
-        // SAFETY: as above; the buffer holds both, as the collective has them in place.
-        unsafe { self.make(Outside { input, output }) }
-    }
-
-    /// Makes the call.
-    ///
-    /// # Safety
-    /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent for
-    /// the call.
-    pub(crate) unsafe fn make(&self, outside: Outside) -> Result<(), Error> {
+    unsafe fn make(&self, outside: UserBuffers) -> Result<(), Error> {
         let mut made = self.made;
         made.direct = self.places(outside);
         let mut visit = self.world.begin(made, self.running())?;
@@ -96,9 +45,11 @@ impl WorldPlan {
         let done = unsafe { self.parts(&mut visit, outside) };
         visit.end(done)
     }
+}
 
+impl WorldRank {
     /// Where both buffers lie in the arena, if they do and calls may touch them there.
-    fn places(&self, outside: Outside) -> Option<[u64; 2]> {
+    fn places(&self, outside: UserBuffers) -> Option<[u64; 2]> {
         if !self.can_be_direct() {
             return None;
         }
@@ -116,8 +67,8 @@ impl WorldPlan {
     }
 
     /// # Safety
-    /// As for [`Self::make`].
-    unsafe fn parts(&self, visit: &mut Visit<'_>, outside: Outside) -> Result<(), Error> {
+    /// As for [`RankCall::make`].
+    unsafe fn parts(&self, visit: &mut Visit<'_>, outside: UserBuffers) -> Result<(), Error> {
         if visit.made.direct.is_some() {
             visit.publish(0);
             if Self::all_direct(visit)?
@@ -144,7 +95,7 @@ impl WorldPlan {
         &self,
         tile: u64,
         units: impl Iterator<Item = u64>,
-        outside: Outside,
+        outside: UserBuffers,
         to: *mut u8,
     ) {
         for stripe in self.tiles.stripes_of(tile, units) {
@@ -166,7 +117,7 @@ impl WorldPlan {
     ///
     /// # Safety
     /// `outside` has the rank's output; nobody writes what lies at `from`, where the tile is.
-    unsafe fn copy_out(&self, tile: u64, from: *const u8, outside: Outside) {
+    unsafe fn copy_out(&self, tile: u64, from: *const u8, outside: UserBuffers) {
         for stripe in self.tiles.stripes(tile, self.units[1]) {
             // SAFETY: a stripe lies within the buffer outside and the tile inside; the two are apart.
             unsafe {
@@ -186,7 +137,7 @@ impl WorldPlan {
         visit: &mut Visit<'_>,
         tile: u64,
         readers: &Arc<[usize]>,
-        outside: Outside,
+        outside: UserBuffers,
     ) -> Result<(), Error> {
         let (world, at) = (visit.world, visit.own.slots);
         let which = (at % RING) as usize;
@@ -225,12 +176,12 @@ impl WorldPlan {
     }
 
     /// # Safety
-    /// As for [`Self::make`].
+    /// As for [`RankCall::make`].
     unsafe fn run_pull(
         &self,
         visit: &mut Visit<'_>,
         pull: &Pull,
-        outside: Outside,
+        outside: UserBuffers,
     ) -> Result<(), Error> {
         let tiles = self.tiles.number;
         let lent = self.lends(visit, pull, outside);
@@ -298,8 +249,8 @@ impl WorldPlan {
     }
 
     /// # Safety
-    /// As for [`Self::make`]; the tiles that are read are staged.
-    unsafe fn pull_tile(&self, visit: &Visit<'_>, pull: &Pull, tile: u64, outside: Outside) {
+    /// As for [`RankCall::make`]; the tiles that are read are staged.
+    unsafe fn pull_tile(&self, visit: &Visit<'_>, pull: &Pull, tile: u64, outside: UserBuffers) {
         let partials = self.partials.address(0);
         for ((segment, (begin, at)), step) in pull.data.all.iter().zip(&pull.outputs).zip(0..) {
             visit.stand(Place { step, at: *at });
@@ -319,12 +270,12 @@ impl WorldPlan {
     }
 
     /// # Safety
-    /// As for [`Self::make`].
+    /// As for [`RankCall::make`].
     unsafe fn run_common(
         &self,
         visit: &mut Visit<'_>,
         common: &Common,
-        outside: Outside,
+        outside: UserBuffers,
     ) -> Result<(), Error> {
         let (world, tiles) = (visit.world, self.tiles.number);
         let arena = &world.board.arena;
@@ -436,12 +387,12 @@ impl WorldPlan {
     }
 
     /// # Safety
-    /// As for [`Self::make`].
+    /// As for [`RankCall::make`].
     unsafe fn run_streams(
         &self,
         visit: &mut Visit<'_>,
         streams: &Streams,
-        outside: Outside,
+        outside: UserBuffers,
     ) -> Result<(), Error> {
         let world = visit.world;
         let arena = &world.board.arena;

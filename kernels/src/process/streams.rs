@@ -8,7 +8,7 @@ use roundelay_core::ids::OpId;
 use super::board::Place;
 use super::calls::Visit;
 use super::forms::Streams;
-use super::plan::WorldPlan;
+use super::plan::WorldRank;
 use crate::Error;
 use crate::host::Kind;
 
@@ -33,7 +33,7 @@ impl<'s> StreamRun<'s> {
     /// The tile's input is in place, and all ranks are in this call.
     pub(super) unsafe fn all(
         &mut self,
-        plan: &WorldPlan,
+        plan: &WorldRank,
         visit: &mut Visit<'_>,
     ) -> Result<(), Error> {
         let tasks: Vec<_> =
@@ -72,7 +72,7 @@ impl<'s> StreamRun<'s> {
     /// As for [`Self::all`].
     unsafe fn advance(
         &mut self,
-        plan: &WorldPlan,
+        plan: &WorldRank,
         visit: &mut Visit<'_>,
         at: usize,
         end: u32,

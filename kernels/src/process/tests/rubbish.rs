@@ -56,7 +56,7 @@ fn told_of_places(places: [usize; 2]) -> (Result<(), Error>, Vec<u32>) {
         worlds.iter().map(|world| world.alloc::<u32>(COUNT).expect("memory")).collect();
     lent.iter_mut().zip([1, 10, 100]).for_each(|(lent, value)| lent.fill(value));
     for (rank, direct) in [(1, places), (2, [layout.heap_of(2); 2])] {
-        let mut made = plans[rank].made;
+        let mut made = plans[rank].0.made;
         made.direct = Some(direct.map(|at| at as u64));
         worlds[rank].board.publish(rank, 1, &made, 0);
     }
@@ -116,7 +116,7 @@ fn told(count: usize, level: Level, say: impl Fn(&World, Made)) -> (Result<(), E
         // SAFETY: the slots are those of rank 1, which makes no call.
         unsafe { copy(at, sevens.as_ptr().cast(), SLOT, Stores::Cached) };
     }
-    say(&worlds[1], theirs.made);
+    say(&worlds[1], theirs.0.made);
     let mut buffer = vec![1; count];
     let done = mine.run_in_place(&mut buffer);
     (done, buffer)
@@ -191,7 +191,7 @@ fn told_of_claims(words: impl Fn(&Layout) -> [Option<u64>; 2]) -> Result<(), Err
     let plans: Vec<WorldPlan> = worlds.iter().map(|world| plan(world, &proved, 20_000)).collect();
     let arena = &worlds[0].board.arena;
     for rank in [1, 2] {
-        worlds[rank].board.publish(rank, 1, &plans[rank].made, 1);
+        worlds[rank].board.publish(rank, 1, &plans[rank].0.made, 1);
     }
     for (at, word) in arena.layout.claims(1).into_iter().zip(words(&arena.layout)) {
         arena.word(at).store(word.unwrap_or(0), Ordering::Relaxed);
