@@ -7,6 +7,7 @@ use roundelay_core::ids::RankId;
 use roundelay_kernels::AnyRankPlan;
 
 use super::call::Call;
+use super::collectives::collectives;
 use crate::{Collective, Element, Error, ReduceOp};
 
 /// One rank, for the thread that calls for it: [`Comm::rank`](crate::Comm::rank) makes it for ranks that are threads of this
@@ -34,6 +35,27 @@ pub(crate) trait Home: fmt::Debug + Sync {
 
     /// The plan of a call for a rank that is at home here.
     fn plan_of(&self, call: Call, rank: RankId) -> Result<Arc<AnyRankPlan>, Error>;
+}
+
+/// A method of a row of the table.
+macro_rules! row {
+    ($(#[$doc:meta])* in_place $name:ident($($arg:ident: $of:ty),*) $call:ident, $root:expr, $op:expr) => {
+        $(#[$doc])*
+        pub fn $name<T: Element>(&mut self, buffer: &mut [T], $($arg: $of),*) -> Result<(), Error> {
+            self.in_place((Collective::$call, $root), $op, buffer)
+        }
+    };
+    ($(#[$doc:meta])* apart $name:ident($($arg:ident: $of:ty),*) $call:ident, $root:expr, $op:expr) => {
+        $(#[$doc])*
+        pub fn $name<T: Element>(
+            &mut self,
+            input: &[T],
+            output: &mut [T],
+            $($arg: $of),*
+        ) -> Result<(), Error> {
+            self.apart((Collective::$call, $root), $op, input, output)
+        }
+    };
 }
 
 impl<'c> Rank<'c> {
@@ -119,86 +141,5 @@ impl<'c> Rank<'c> {
         self.all_reduce(&mut [0_u8], ReduceOp::Max)
     }
 
-    /// Reduces the buffers of all ranks, one of c elements each, and leaves the result in every one of them.
-    /// [Errors](crate::Comm#errors-of-calls): E0414 where lengths differ from rank to rank.
-    pub fn all_reduce<T: Element>(&mut self, buffer: &mut [T], op: ReduceOp) -> Result<(), Error> {
-        self.in_place((Collective::AllReduce, 0), op, buffer)
-    }
-
-    /// Reduces the inputs of all ranks into every output; each has c elements.
-    /// [Errors](crate::Comm#errors-of-calls): E0402 where input and output differ in length, E0414 where ranks do.
-    pub fn all_reduce_into<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        op: ReduceOp,
-    ) -> Result<(), Error> {
-        self.apart((Collective::AllReduce, 0), op, input, output)
-    }
-
-    /// Reduces block r of all inputs into the output of rank r. The output has c elements, and the input n blocks of
-    /// c. [Errors](crate::Comm#errors-of-calls): E0402 where the input is not n times as long as the output.
-    pub fn reduce_scatter<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        op: ReduceOp,
-    ) -> Result<(), Error> {
-        self.apart((Collective::ReduceScatter, 0), op, input, output)
-    }
-
-    /// Copies the input of rank r to block r of every output. The input has c elements, and the output n blocks of c.
-    /// [Errors](crate::Comm#errors-of-calls): E0402 where the output is not n times as long as the input.
-    pub fn all_gather<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.apart((Collective::AllGather, 0), ReduceOp::Sum, input, output)
-    }
-
-    /// Copies the buffer of rank `root` to those of all others; each has c elements. [Errors of
-    /// calls](crate::Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in length or root.
-    pub fn broadcast<T: Element>(&mut self, buffer: &mut [T], root: u32) -> Result<(), Error> {
-        self.in_place((Collective::Broadcast, root), ReduceOp::Sum, buffer)
-    }
-
-    /// Reduces the buffers of all ranks, of c elements each, into that of rank `root`; the others keep what they
-    /// hold. [Errors](crate::Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in
-    /// length, op or root.
-    pub fn reduce<T: Element>(
-        &mut self,
-        buffer: &mut [T],
-        op: ReduceOp,
-        root: u32,
-    ) -> Result<(), Error> {
-        self.in_place((Collective::Reduce, root), op, buffer)
-    }
-
-    /// Copies block r of the root's input to the output of rank r. The output has c elements; the input has n blocks
-    /// of c at the root, and is empty elsewhere. [Errors](crate::Comm#errors-of-calls): E0402 for another length,
-    /// E0411 for a root that is no rank.
-    pub fn scatter<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        root: u32,
-    ) -> Result<(), Error> {
-        self.apart((Collective::Scatter, root), ReduceOp::Sum, input, output)
-    }
-
-    /// Copies the input of rank r to block r of the root's output. The input has c elements; the output has n blocks
-    /// of c at the root, and is empty elsewhere. [Errors](crate::Comm#errors-of-calls): E0402 for another length,
-    /// E0411 for a root that is no rank.
-    pub fn gather<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        root: u32,
-    ) -> Result<(), Error> {
-        self.apart((Collective::Gather, root), ReduceOp::Sum, input, output)
-    }
-
-    /// Copies block s of the input of rank r to block r of the output of rank s. Input and output have n blocks of c
-    /// elements. [Errors](crate::Comm#errors-of-calls): E0402 where they differ in length, or have no multiple of n
-    /// elements.
-    pub fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.apart((Collective::AllToAll, 0), ReduceOp::Sum, input, output)
-    }
+    collectives!(row);
 }

@@ -23,6 +23,7 @@ use roundelay_kernels::process::{self, Lent, Prepared, WorldPlan};
 use crate::comm::call::Call;
 use crate::comm::chosen::{Chosen, rooted};
 use crate::comm::kept::Kept;
+use crate::comm::using::using;
 use crate::comm::{Comm, Home, Rank};
 use progress::{Progress, Queue, Turns};
 
@@ -84,34 +85,7 @@ impl World {
         Self { progress, turns, engine: Arc::new(engine), hosts: None, chosen, plans }
     }
 
-    /// Runs `algorithm` from now on for calls of its collective, as [`Comm::using`] does. All ranks must use the same:
-    /// a call in which they do not is refused (E0414).
-    #[must_use]
-    pub fn using(self, algorithm: impl Algorithm + Send + Sync + 'static) -> Self {
-        self.using_up_to(u64::MAX, algorithm)
-    }
-
-    /// Runs `algorithm` from now on for calls of its collective of at most `bytes` bytes, as [`Comm::using_up_to`] does.
-    #[must_use]
-    pub fn using_up_to(
-        mut self,
-        bytes: u64,
-        algorithm: impl Algorithm + Send + Sync + 'static,
-    ) -> Self {
-        self.chosen.fixed(bytes, Arc::new(algorithm));
-        self.forgotten()
-    }
-
-    /// Runs for calls of a rooted collective what `algorithm` makes for the root of the call, as
-    /// [`Comm::using_rooted`] does.
-    #[must_use]
-    pub fn using_rooted<A: Algorithm + 'static>(
-        mut self,
-        algorithm: impl Fn(u32) -> A + Send + Sync + 'static,
-    ) -> Self {
-        self.chosen.by_root(u64::MAX, algorithm);
-        self.forgotten()
-    }
+    using!("All ranks must use the same: a call in which they do not is refused (E0414).");
 
     /// Runs from now on, for calls of its collective whose bytes are in this range, an algorithm that was compiled when
     /// the program ran; for others what was used before. Where its collective has a root, its parameter `root` is that

@@ -8,6 +8,7 @@ use roundelay_kernels::AnyRankPlan;
 use super::World;
 use super::progress::{Pending, Queue};
 use crate::comm::call::Call;
+use crate::comm::collectives::collectives;
 use crate::{Collective, Element, Error, ReduceOp};
 
 /// Calls of a rank that return at once: [`World::nonblocking`] makes it.
@@ -97,6 +98,53 @@ impl World {
     }
 }
 
+/// A method of a row of the table, whose buffers are given away.
+macro_rules! given_away {
+    ($(#[$_:meta])* in_place $name:ident($($arg:ident: $of:ty),*) $call:ident, $root:expr, $op:expr) => {
+        #[doc = concat!("[`Rank::", stringify!($name), "`](crate::Rank::", stringify!($name), "), which gives its buffer back.")]
+        #[must_use = "the buffers and the errors come from `wait`"]
+        pub fn $name<T: Element, B: DerefMut<Target = [T]> + Send + 'static>(
+            &self,
+            buffer: B,
+            $($arg: $of),*
+        ) -> Pending<B> {
+            self.world.in_place(self.queue(), (Collective::$call, $root), $op, buffer)
+        }
+    };
+    ($(#[$_:meta])* apart $name:ident($($arg:ident: $of:ty),*) $call:ident, $root:expr, $op:expr) => {
+        #[doc = concat!("[`Rank::", stringify!($name), "`](crate::Rank::", stringify!($name), "), which gives both buffers back.")]
+        #[must_use = "the buffers and the errors come from `wait`"]
+        pub fn $name<T: Element, I, O>(&self, input: I, output: O, $($arg: $of),*) -> Pending<(I, O)>
+        where
+            I: Deref<Target = [T]> + Send + 'static,
+            O: DerefMut<Target = [T]> + Send + 'static,
+        {
+            self.world.apart(self.queue(), (Collective::$call, $root), $op, (input, output))
+        }
+    };
+}
+
+/// A method of a row of the table, on borrowed slices.
+macro_rules! lent {
+    ($(#[$_:meta])* in_place $name:ident($($arg:ident: $of:ty),*) $call:ident, $root:expr, $op:expr) => {
+        #[doc = concat!("[`Rank::", stringify!($name), "`](crate::Rank::", stringify!($name), "), on a borrowed slice.")]
+        pub fn $name<T: Element>(&self, buffer: &'env mut [T], $($arg: $of),*) -> Pending<&'env mut [T]> {
+            self.world.in_place(self.queue(), (Collective::$call, $root), $op, buffer)
+        }
+    };
+    ($(#[$_:meta])* apart $name:ident($($arg:ident: $of:ty),*) $call:ident, $root:expr, $op:expr) => {
+        #[doc = concat!("[`Rank::", stringify!($name), "`](crate::Rank::", stringify!($name), "), on borrowed slices.")]
+        pub fn $name<T: Element>(
+            &self,
+            input: &'env [T],
+            output: &'env mut [T],
+            $($arg: $of),*
+        ) -> Pending<(&'env [T], &'env mut [T])> {
+            self.world.apart(self.queue(), (Collective::$call, $root), $op, (input, output))
+        }
+    };
+}
+
 impl<'w> Nonblocking<'w> {
     pub(super) fn new(world: &'w World) -> Self {
         Self { world }
@@ -106,106 +154,7 @@ impl<'w> Nonblocking<'w> {
         self.world.queue()
     }
 
-    /// [`Rank::all_reduce`](crate::Rank::all_reduce), which gives its buffer back.
-    #[must_use = "the buffers and the errors come from `wait`"]
-    pub fn all_reduce<T: Element, B: DerefMut<Target = [T]> + Send + 'static>(
-        &self,
-        buffer: B,
-        op: ReduceOp,
-    ) -> Pending<B> {
-        self.world.in_place(self.queue(), (Collective::AllReduce, 0), op, buffer)
-    }
-
-    /// [`Rank::all_reduce_into`](crate::Rank::all_reduce_into), which gives both buffers back.
-    #[must_use = "the buffers and the errors come from `wait`"]
-    pub fn all_reduce_into<T: Element, I, O>(
-        &self,
-        input: I,
-        output: O,
-        op: ReduceOp,
-    ) -> Pending<(I, O)>
-    where
-        I: Deref<Target = [T]> + Send + 'static,
-        O: DerefMut<Target = [T]> + Send + 'static,
-    {
-        self.world.apart(self.queue(), (Collective::AllReduce, 0), op, (input, output))
-    }
-
-    /// [`Rank::reduce_scatter`](crate::Rank::reduce_scatter), which gives both buffers back.
-    #[must_use = "the buffers and the errors come from `wait`"]
-    pub fn reduce_scatter<T: Element, I, O>(
-        &self,
-        input: I,
-        output: O,
-        op: ReduceOp,
-    ) -> Pending<(I, O)>
-    where
-        I: Deref<Target = [T]> + Send + 'static,
-        O: DerefMut<Target = [T]> + Send + 'static,
-    {
-        self.world.apart(self.queue(), (Collective::ReduceScatter, 0), op, (input, output))
-    }
-
-    /// [`Rank::all_gather`](crate::Rank::all_gather), which gives both buffers back.
-    #[must_use = "the buffers and the errors come from `wait`"]
-    pub fn all_gather<T: Element, I, O>(&self, input: I, output: O) -> Pending<(I, O)>
-    where
-        I: Deref<Target = [T]> + Send + 'static,
-        O: DerefMut<Target = [T]> + Send + 'static,
-    {
-        self.world.apart(self.queue(), (Collective::AllGather, 0), ReduceOp::Sum, (input, output))
-    }
-
-    /// [`Rank::broadcast`](crate::Rank::broadcast), which gives its buffer back.
-    #[must_use = "the buffers and the errors come from `wait`"]
-    pub fn broadcast<T: Element, B: DerefMut<Target = [T]> + Send + 'static>(
-        &self,
-        buffer: B,
-        root: u32,
-    ) -> Pending<B> {
-        self.world.in_place(self.queue(), (Collective::Broadcast, root), ReduceOp::Sum, buffer)
-    }
-
-    /// [`Rank::reduce`](crate::Rank::reduce), which gives its buffer back.
-    #[must_use = "the buffers and the errors come from `wait`"]
-    pub fn reduce<T: Element, B: DerefMut<Target = [T]> + Send + 'static>(
-        &self,
-        buffer: B,
-        op: ReduceOp,
-        root: u32,
-    ) -> Pending<B> {
-        self.world.in_place(self.queue(), (Collective::Reduce, root), op, buffer)
-    }
-
-    /// [`Rank::scatter`](crate::Rank::scatter), which gives both buffers back.
-    #[must_use = "the buffers and the errors come from `wait`"]
-    pub fn scatter<T: Element, I, O>(&self, input: I, output: O, root: u32) -> Pending<(I, O)>
-    where
-        I: Deref<Target = [T]> + Send + 'static,
-        O: DerefMut<Target = [T]> + Send + 'static,
-    {
-        self.world.apart(self.queue(), (Collective::Scatter, root), ReduceOp::Sum, (input, output))
-    }
-
-    /// [`Rank::gather`](crate::Rank::gather), which gives both buffers back.
-    #[must_use = "the buffers and the errors come from `wait`"]
-    pub fn gather<T: Element, I, O>(&self, input: I, output: O, root: u32) -> Pending<(I, O)>
-    where
-        I: Deref<Target = [T]> + Send + 'static,
-        O: DerefMut<Target = [T]> + Send + 'static,
-    {
-        self.world.apart(self.queue(), (Collective::Gather, root), ReduceOp::Sum, (input, output))
-    }
-
-    /// [`Rank::all_to_all`](crate::Rank::all_to_all), which gives both buffers back.
-    #[must_use = "the buffers and the errors come from `wait`"]
-    pub fn all_to_all<T: Element, I, O>(&self, input: I, output: O) -> Pending<(I, O)>
-    where
-        I: Deref<Target = [T]> + Send + 'static,
-        O: DerefMut<Target = [T]> + Send + 'static,
-    {
-        self.world.apart(self.queue(), (Collective::AllToAll, 0), ReduceOp::Sum, (input, output))
-    }
+    collectives!(given_away);
 
     /// [`Rank::call_bytes`](crate::Rank::call_bytes), which gives both buffers back.
     #[must_use = "the buffers and the errors come from `wait`"]
@@ -250,91 +199,7 @@ impl<'w, 'env> Scope<'w, 'env> {
         Ok(&self.queue)
     }
 
-    /// [`Rank::all_reduce`](crate::Rank::all_reduce), on a borrowed slice.
-    pub fn all_reduce<T: Element>(
-        &self,
-        buffer: &'env mut [T],
-        op: ReduceOp,
-    ) -> Pending<&'env mut [T]> {
-        self.world.in_place(self.queue(), (Collective::AllReduce, 0), op, buffer)
-    }
-
-    /// [`Rank::all_reduce_into`](crate::Rank::all_reduce_into), on borrowed slices.
-    pub fn all_reduce_into<T: Element>(
-        &self,
-        input: &'env [T],
-        output: &'env mut [T],
-        op: ReduceOp,
-    ) -> Pending<(&'env [T], &'env mut [T])> {
-        self.world.apart(self.queue(), (Collective::AllReduce, 0), op, (input, output))
-    }
-
-    /// [`Rank::reduce_scatter`](crate::Rank::reduce_scatter), on borrowed slices.
-    pub fn reduce_scatter<T: Element>(
-        &self,
-        input: &'env [T],
-        output: &'env mut [T],
-        op: ReduceOp,
-    ) -> Pending<(&'env [T], &'env mut [T])> {
-        self.world.apart(self.queue(), (Collective::ReduceScatter, 0), op, (input, output))
-    }
-
-    /// [`Rank::all_gather`](crate::Rank::all_gather), on borrowed slices.
-    pub fn all_gather<T: Element>(
-        &self,
-        input: &'env [T],
-        output: &'env mut [T],
-    ) -> Pending<(&'env [T], &'env mut [T])> {
-        self.world.apart(self.queue(), (Collective::AllGather, 0), ReduceOp::Sum, (input, output))
-    }
-
-    /// [`Rank::broadcast`](crate::Rank::broadcast), on a borrowed slice.
-    pub fn broadcast<T: Element>(
-        &self,
-        buffer: &'env mut [T],
-        root: u32,
-    ) -> Pending<&'env mut [T]> {
-        self.world.in_place(self.queue(), (Collective::Broadcast, root), ReduceOp::Sum, buffer)
-    }
-
-    /// [`Rank::reduce`](crate::Rank::reduce), on a borrowed slice.
-    pub fn reduce<T: Element>(
-        &self,
-        buffer: &'env mut [T],
-        op: ReduceOp,
-        root: u32,
-    ) -> Pending<&'env mut [T]> {
-        self.world.in_place(self.queue(), (Collective::Reduce, root), op, buffer)
-    }
-
-    /// [`Rank::scatter`](crate::Rank::scatter), on borrowed slices.
-    pub fn scatter<T: Element>(
-        &self,
-        input: &'env [T],
-        output: &'env mut [T],
-        root: u32,
-    ) -> Pending<(&'env [T], &'env mut [T])> {
-        self.world.apart(self.queue(), (Collective::Scatter, root), ReduceOp::Sum, (input, output))
-    }
-
-    /// [`Rank::gather`](crate::Rank::gather), on borrowed slices.
-    pub fn gather<T: Element>(
-        &self,
-        input: &'env [T],
-        output: &'env mut [T],
-        root: u32,
-    ) -> Pending<(&'env [T], &'env mut [T])> {
-        self.world.apart(self.queue(), (Collective::Gather, root), ReduceOp::Sum, (input, output))
-    }
-
-    /// [`Rank::all_to_all`](crate::Rank::all_to_all), on borrowed slices.
-    pub fn all_to_all<T: Element>(
-        &self,
-        input: &'env [T],
-        output: &'env mut [T],
-    ) -> Pending<(&'env [T], &'env mut [T])> {
-        self.world.apart(self.queue(), (Collective::AllToAll, 0), ReduceOp::Sum, (input, output))
-    }
+    collectives!(lent);
 
     /// [`Rank::barrier`](crate::Rank::barrier).
     pub fn barrier(&self) -> Pending<()> {

@@ -2,10 +2,10 @@
 
 #[path = "library/around.rs"]
 mod around;
+#[path = "library/engines.rs"]
+mod engines;
 #[path = "library/fifo.rs"]
 mod fifo;
-#[path = "library/hosts.rs"]
-mod hosts;
 #[path = "library/islands.rs"]
 mod islands;
 #[path = "library/kinds.rs"]
@@ -16,12 +16,8 @@ mod levels;
 mod matrix;
 #[path = "library/multiples.rs"]
 mod multiples;
-#[path = "library/processes.rs"]
-mod processes;
 #[path = "library/random.rs"]
 mod random;
-#[path = "library/spmd.rs"]
-mod spmd;
 #[path = "library/subjects.rs"]
 mod subjects;
 #[path = "library/values.rs"]

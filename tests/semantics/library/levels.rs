@@ -3,11 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use roundelay::{DType, Level, Options, Plan, ReduceOp, SpmdPlan, half};
-use roundelay_core::collective::{Alias, Collective};
+use roundelay::{DType, Level, Options, Plan, ReduceOp, half};
+use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
+use roundelay_core::verify::Proved;
 
 use super::super::runs::{Kind, Proofs, data, run};
+use super::engines::{Called, Mode, assert_same_bits, team};
 use super::subjects::{self, Subject};
 use super::values::{Told, Values, shuffled};
 
@@ -88,7 +90,8 @@ fn run_levels(subject: Subject) {
                         assert!(same, "{} at {level}: {kind:?}, {in_place}", algorithm.name());
                     }
                     if (dtype, op) == KINDS[0] {
-                        assert_teams(&mut proofs, nranks, &plain, in_place, &inputs, &wanted);
+                        let proved = proofs.proved(nranks);
+                        assert_teams(proved, &plain, in_place, &inputs, &wanted);
                     }
                 }
             }
@@ -97,52 +100,14 @@ fn run_levels(subject: Subject) {
 }
 
 /// Ranks that call by themselves get the bits `wanted` at each level; with `mixed` every other one runs in place.
-fn assert_teams(
-    proofs: &mut Proofs<'_>,
-    nranks: u32,
-    plan: &Plan,
-    mixed: bool,
-    inputs: &[Vec<u8>],
-    wanted: &[Vec<u8>],
-) {
-    let proved = proofs.proved(nranks);
+fn assert_teams(proved: &Proved, plan: &Plan, mixed: bool, inputs: &[Vec<u8>], wanted: &[Vec<u8>]) {
+    let mode = if mixed { Mode::Mixed } else { Mode::Apart };
+    let call = [Called { mode, inputs: inputs.to_vec(), wanted: wanted.to_vec() }];
+    let kind = Kind { dtype: plan.dtype(), op: plan.op(), in_place: mixed };
     for level in [Level::O0, Level::O1, Level::O2] {
-        let options = Options::new().level(level);
-        let team = SpmdPlan::new(proved, COUNT, plan.dtype(), plan.op(), options).expect("a team");
-        let got: Vec<Vec<u8>> = std::thread::scope(|threads| {
-            let call = |rank: RankId| {
-                let (team, input) = (&team, &inputs[rank.index()]);
-                let in_place = mixed && rank.0.is_multiple_of(2);
-                threads.spawn(move || call(team, plan, rank, in_place, input))
-            };
-            let calls: Vec<_> = (0..nranks).map(RankId).map(call).collect();
-            calls.into_iter().map(|call| call.join().expect("a run")).collect()
-        });
-        assert!(got == wanted, "{} by ranks at {level}, {mixed}", plan.schedule().algorithm);
+        let ranks = team(proved, (level, COUNT, kind));
+        assert_same_bits(&ranks, plan, &call, |_| None, &level);
     }
-}
-
-/// One rank's call, on floats; its output.
-fn call(team: &SpmdPlan, plan: &Plan, rank: RankId, in_place: bool, input: &[u8]) -> Vec<u8> {
-    let (collective, root) = (plan.schedule().collective, plan.schedule().root);
-    let input: Vec<f32> = input.as_chunks().0.iter().map(|x| f32::from_ne_bytes(*x)).collect();
-    let me = team.rank(rank).expect("a rank of the team");
-    let output = if in_place {
-        let (input_at, output_at) = match collective.alias(rank, root) {
-            Alias::Apart => (0, 0),
-            Alias::InputInOutput(units) => (units as usize * COUNT as usize, 0),
-            Alias::OutputInInput(units) => (0, units as usize * COUNT as usize),
-        };
-        let mut whole = vec![f32::NAN; plan.in_place_len(rank)];
-        whole[input_at..][..input.len()].copy_from_slice(&input);
-        me.run_in_place(&mut whole).expect("all call");
-        whole[output_at..][..plan.output_len(rank)].to_vec()
-    } else {
-        let mut output = vec![f32::NAN; plan.output_len(rank)];
-        me.run(&input, &mut output).expect("all call");
-        output
-    };
-    output.into_iter().flat_map(f32::to_ne_bytes).collect()
 }
 
 macro_rules! tests {

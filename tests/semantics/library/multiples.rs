@@ -9,7 +9,7 @@ use roundelay_kernels::process::{World, WorldPlan};
 use roundelay_kernels::{Error, SpmdPlan};
 
 use super::super::runs::{Kind, Proofs, assert_right};
-use super::processes::{self, Memory};
+use super::engines::{Memory, over_an_arena};
 use crate::frontends::multiples::{PackedAllReduce, PackedInPairs, PackedInParts, Several};
 
 fn all() -> [Box<dyn Algorithm>; 4] {
@@ -59,7 +59,7 @@ fn ranks_over_an_arena() {
         let nranks = proved.schedule().nranks;
         let worlds = World::together(nranks, Options::new().level(level)).expect("worlds");
         let worlds: Vec<Arc<World>> = worlds.into_iter().map(Arc::new).collect();
-        processes::check(&worlds, proved, (level, count, kind), Memory::Own, count);
+        over_an_arena(&worlds, proved, (level, count, kind), Memory::Own, count);
     });
 }
 

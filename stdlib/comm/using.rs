@@ -1,0 +1,85 @@
+//! The methods by which a communicator is told its algorithms, which are those of [`Comm`](crate::Comm) and
+//! [`World`](crate::World).
+
+/// Makes the methods for a type with a field `chosen` and a method `forgotten`; `$more` is a sentence of each one's
+/// documentation.
+macro_rules! using {
+    ($more:literal) => {
+        /// Runs `algorithm` from now on, which may be your own, for calls of its collective at every size that
+        /// [`using_up_to`](Self::using_up_to) says nothing of. It is proved for the number of ranks at the first call, whose error it
+        /// is if it is wrong, or has no in-place form (E0408) where the call is in place.
+        ///
+        /// ```
+        /// use roundelay::{Comm, ReduceOp, collective, library::RingAllReduce};
+        ///
+        /// collective! {
+        ///     /// Everybody takes what all others have, at once. For few ranks and bytes.
+        ///     algorithm Everybody() -> AllReduce {
+        ///         scratch theirs: nranks like output;
+        ///         for d in 1..nranks { peer((rank + d) % nranks).TxAck(); }
+        ///         for d in 1..nranks {
+        ///             let from = peer((rank + nranks - d) % nranks);
+        ///             from.RxAck();
+        ///             copy(from.input, local.theirs[d]);
+        ///             from.TxDataSignal();
+        ///         }
+        ///         for d in 1..nranks { peer((rank + d) % nranks).RxDataSignal(); }
+        ///         copy(local.input, local.output);
+        ///         for d in 1..nranks { reduce(local.theirs[d], local.output); }
+        ///     }
+        /// }
+        ///
+        /// // Up to 64 KiB everybody takes everything, and above that data goes around a ring.
+        /// let comm = Comm::new(3)?.using_up_to(64 << 10, Everybody::new()).using(RingAllReduce::new());
+        /// let (mut a, mut b, mut c) = ([1_i32; 100], [2; 100], [3; 100]);
+        /// comm.all_reduce(&mut [&mut a[..], &mut b, &mut c], ReduceOp::Sum)?;
+        /// assert_eq!(a, [6; 100]);
+        /// # Ok::<(), roundelay::Error>(())
+        /// ```
+        ///
+        #[doc = $more]
+        #[must_use]
+        pub fn using(self, algorithm: impl Algorithm + Send + Sync + 'static) -> Self {
+            self.using_up_to(u64::MAX, algorithm)
+        }
+
+        /// Runs `algorithm` from now on for calls of its collective of at most `bytes` bytes, where no smaller bound that
+        /// was given covers the call. Bytes are nccl-tests' size: those of the larger of a rank's two buffers.
+        ///
+        #[doc = $more]
+        #[must_use]
+        pub fn using_up_to(
+            mut self,
+            bytes: u64,
+            algorithm: impl Algorithm + Send + Sync + 'static,
+        ) -> Self {
+            self.chosen.fixed(bytes, Arc::new(algorithm));
+            self.forgotten()
+        }
+
+        /// Runs for calls of a rooted collective, at every size, what `algorithm` makes for the root of the call. An
+        /// algorithm of a rooted collective that [`using`](Self::using) was given serves the calls of its own root alone.
+        ///
+        /// ```
+        /// use roundelay::{Comm, library::RingBroadcast};
+        ///
+        /// let comm = Comm::new(2)?.using_rooted(|root| RingBroadcast::new().root(root));
+        /// let (mut a, mut b) = ([1.0_f32; 10], [2.0; 10]);
+        /// comm.broadcast(&mut [&mut a[..], &mut b], 1)?;
+        /// assert_eq!(a, [2.0; 10]);
+        /// # Ok::<(), roundelay::Error>(())
+        /// ```
+        ///
+        #[doc = $more]
+        #[must_use]
+        pub fn using_rooted<A: Algorithm + 'static>(
+            mut self,
+            algorithm: impl Fn(u32) -> A + Send + Sync + 'static,
+        ) -> Self {
+            self.chosen.by_root(u64::MAX, algorithm);
+            self.forgotten()
+        }
+    };
+}
+
+pub(crate) use using;
