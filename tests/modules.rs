@@ -13,10 +13,11 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 8] = [
+const CRATES: [(&str, &str); 9] = [
     ("core/src", "lib.rs"),
     ("macros/src", "lib.rs"),
     ("kernels/src", "lib.rs"),
+    ("kernels/arithmetic/src", "lib.rs"),
     ("stdlib", "lib.rs"),
     ("cli/src", "lib.rs"),
     ("capi/src", "lib.rs"),

@@ -164,7 +164,7 @@ impl KernelFlags {
                 let made = proved.optimized(goal).map_err(|unproved| {
                     vec![Diagnostic::new(Code::Unproved, at, unproved.to_string())]
                 })?;
-                Kernel::of_table(&made, spec).map_err(|none| vec![none.at(at)])
+                Kernel::of_table(&made, spec).map_err(|none| vec![Diagnostic::no_such_op(none, at)])
             }
         }
     }

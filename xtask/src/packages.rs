@@ -8,7 +8,9 @@ use std::process::Command;
 use crate::command::run;
 
 /// The crates that are published, each before those that stand on it.
-const PUBLISHED: [&str; 6] = [
+const PUBLISHED: [&str; 8] = [
+    "roundelay-dtype",
+    "roundelay-arithmetic",
     "roundelay-core",
     "roundelay-library",
     "roundelay-macros",

@@ -236,7 +236,9 @@ impl Kernel {
         let refuse = |title: String, help: &str| {
             vec![Diagnostic::new(Code::NoSuchKernel, checked.name_span, title).help(help)]
         };
-        spec.element.check_op(spec.op).map_err(|none| vec![none.at(checked.name_span)])?;
+        spec.element
+            .check_op(spec.op)
+            .map_err(|none| vec![Diagnostic::no_such_op(none, checked.name_span)])?;
         if checked.escapes {
             return Err(refuse(
                 format!("{} calls Rust functions, which a kernel cannot", checked.name),

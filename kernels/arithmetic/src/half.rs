@@ -50,7 +50,7 @@ pub(super) fn f32_to_bf16(value: f32) -> u16 {
     (if bits & 0x7fff_ffff > 0x7f80_0000 { quiet } else { rounded }) as u16
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -1,4 +1,5 @@
-//! What a `Move` does to memory on a CPU: the fold of its sources, written to all its destinations.
+//! What a `Move` does to memory on a CPU: the fold of its sources, written to all its destinations. The loops are here, apart
+//! from the engines, so that they alone are built optimized where a program is built to be debugged.
 
 mod cache;
 mod copy;
@@ -9,7 +10,7 @@ mod number;
 
 use std::mem::MaybeUninit;
 
-use roundelay_core::dtype::{DType, NoSuchOp, ReduceOp};
+use roundelay_dtype::{DType, NoSuchOp, ReduceOp};
 
 pub use cache::last_level_cache;
 use copy::{LINE, copy_unfenced, fence};
@@ -67,8 +68,6 @@ impl Kernel {
         stores: Stores,
     ) {
         let bytes = len * self.size;
-        #[cfg(all(test, loom))]
-        crate::modelled::touched(srcs, dsts, bytes);
         let mut tile = Tile([MaybeUninit::uninit(); TILE]);
         let plain = srcs.len() == 1 && divide.is_none();
         // Fold in the first destination itself unless a source is still to be read from there.
@@ -139,5 +138,5 @@ impl Kernel {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

@@ -34,7 +34,7 @@ fn bytes(size: &str) -> Option<usize> {
     number.parse::<usize>().ok()?.checked_mul(1 << shift).filter(|&bytes| bytes > 0)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

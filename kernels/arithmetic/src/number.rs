@@ -166,7 +166,7 @@ halves! {
     bf16, bf16_to_f32, f32_to_bf16;
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

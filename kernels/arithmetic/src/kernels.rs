@@ -1,7 +1,7 @@
 //! The loops over [`Lanes`], once for each dtype, op and instruction set, behind one table entry.
 
 use half::{bf16, f16};
-use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_dtype::{DType, ReduceOp};
 
 #[cfg(target_arch = "x86_64")]
 use super::lanes::f16c::{F16x8, F16x16};

@@ -1,0 +1,162 @@
+//! Element types and reduce ops: the two parameters of a plan that no schedule depends on. The compiler and the loops over
+//! elements have them from here, and are built beside each other.
+
+use std::fmt;
+
+macro_rules! named_enum {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+
+        impl $name {
+            /// Every value, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name by which the command line, reports and messages call it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+
+            /// The value of that name, as `name` writes it.
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|v| v.name() == name)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+named_enum! {
+    /// The type of the elements of all buffers of a plan: ten of NCCL's. [`DType::size`] is its size in bytes.
+    DType {
+        /// Signed 8-bit integer.
+        I8 = "i8",
+        /// Unsigned 8-bit integer.
+        U8 = "u8",
+        /// Signed 32-bit integer.
+        I32 = "i32",
+        /// Unsigned 32-bit integer.
+        U32 = "u32",
+        /// Signed 64-bit integer.
+        I64 = "i64",
+        /// Unsigned 64-bit integer.
+        U64 = "u64",
+        /// IEEE 754 binary16.
+        F16 = "f16",
+        /// bfloat16.
+        Bf16 = "bf16",
+        /// IEEE 754 binary32.
+        F32 = "f32",
+        /// IEEE 754 binary64.
+        F64 = "f64",
+    }
+}
+
+named_enum! {
+    /// How two contributions are combined to one. Integers wrap around; `Min` and `Max` of floats are minimum and
+    /// maximum of IEEE 754-2019. The bitwise and the logical ops are MPI's, and for integers alone
+    /// ([`ReduceOp::takes`]). Collectives that only copy ignore it.
+    ///
+    /// One rank has nothing to combine: whatever the op, its result is its contribution as it is. So the result of a
+    /// logical op is 0 or 1 wherever there are two ranks or more, in whatever order they are combined.
+    ReduceOp {
+        /// The sum, `a + b`.
+        Sum = "sum",
+        /// The product, `a * b`.
+        Prod = "prod",
+        /// The smaller of the two (NaN if either is NaN, and -0 < +0).
+        Min = "min",
+        /// The larger of the two (NaN if either is NaN, and -0 < +0).
+        Max = "max",
+        /// The sum, divided by the number of ranks once it is complete; integers truncate toward zero.
+        Avg = "avg",
+        /// The bitwise and, `a & b`.
+        Band = "band",
+        /// The bitwise or, `a | b`.
+        Bor = "bor",
+        /// The bitwise exclusive or, `a ^ b`.
+        Bxor = "bxor",
+        /// The logical and: 1 if both are not 0, else 0.
+        Land = "land",
+        /// The logical or: 1 if one of the two is not 0 or both are, else 0.
+        Lor = "lor",
+        /// The logical exclusive or: 1 if one of the two is not 0 and the other is, else 0.
+        Lxor = "lxor",
+    }
+}
+
+impl DType {
+    /// Bytes of one element, which is also its alignment.
+    pub const fn size(self) -> usize {
+        match self {
+            Self::I8 | Self::U8 => 1,
+            Self::F16 | Self::Bf16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+        }
+    }
+
+    /// Whether it is a floating-point type, whose arithmetic rounds.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
+    }
+}
+
+impl ReduceOp {
+    /// Whether it is an op of bits or of truth values, which only integers have.
+    pub const fn is_for_integers(self) -> bool {
+        match self {
+            Self::Sum | Self::Prod | Self::Min | Self::Max | Self::Avg => false,
+            Self::Band | Self::Bor | Self::Bxor | Self::Land | Self::Lor | Self::Lxor => true,
+        }
+    }
+
+    /// Whether elements of `dtype` can be combined by it.
+    pub const fn takes(self, dtype: DType) -> bool {
+        !(self.is_for_integers() && dtype.is_float())
+    }
+
+    /// Refuses elements that [`Self::takes`] does not name.
+    ///
+    /// # Errors
+    /// E0431 where elements of `dtype` cannot be combined by it.
+    pub const fn check(self, dtype: DType) -> Result<(), NoSuchOp> {
+        if self.takes(dtype) { Ok(()) } else { Err(NoSuchOp { op: self, element: dtype.name() }) }
+    }
+}
+
+/// E0431: an op that combines integers alone, for elements that are floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoSuchOp {
+    /// The op that was asked for.
+    pub op: ReduceOp,
+    /// The name of the type of the elements.
+    pub element: &'static str,
+}
+
+impl NoSuchOp {
+    /// What would work.
+    pub fn help() -> String {
+        fn names<T: fmt::Display>(all: impl Iterator<Item = T>) -> String {
+            all.map(|one| one.to_string()).collect::<Vec<_>>().join(" ")
+        }
+        format!(
+            "take one of the ops {}, or elements of one of {}",
+            names(ReduceOp::ALL.iter().filter(|op| !op.is_for_integers())),
+            names(DType::ALL.iter().filter(|dtype| !dtype.is_float()))
+        )
+    }
+}
+
+impl fmt::Display for NoSuchOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { op, element } = self;
+        write!(f, "the op {op} is for integers, and {element} is a type of floats")
+    }
+}

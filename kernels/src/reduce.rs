@@ -1,0 +1,53 @@
+//! What a `Move` does to memory on a CPU: the loops of the crate `roundelay-arithmetic`. In models of the engines' protocols
+//! loom sees every access.
+
+#[cfg(all(test, loom))]
+pub use modelled::{Kernel, copy};
+#[cfg(not(all(test, loom)))]
+pub use roundelay_arithmetic::{Kernel, copy};
+pub use roundelay_arithmetic::{MAX_SOURCES, Stores, last_level_cache};
+
+#[cfg(all(test, loom))]
+mod modelled {
+    use roundelay_arithmetic::Stores;
+    use roundelay_core::dtype::{DType, NoSuchOp, ReduceOp};
+
+    use crate::modelled::touched;
+
+    /// The moves of one dtype and reduce op.
+    #[derive(Clone, Copy)]
+    pub struct Kernel(roundelay_arithmetic::Kernel);
+
+    impl Kernel {
+        pub fn new(dtype: DType, op: ReduceOp) -> Result<Self, NoSuchOp> {
+            roundelay_arithmetic::Kernel::new(dtype, op).map(Self)
+        }
+
+        pub fn size(&self) -> usize {
+            self.0.size()
+        }
+
+        /// # Safety
+        /// As for the kernel that it calls.
+        pub unsafe fn run(
+            &self,
+            srcs: &[*const u8],
+            dsts: &[*mut u8],
+            len: usize,
+            divide: Option<u32>,
+            stores: Stores,
+        ) {
+            touched(srcs, dsts, len * self.size());
+            // SAFETY: the caller's promise.
+            unsafe { self.0.run(srcs, dsts, len, divide, stores) };
+        }
+    }
+
+    /// # Safety
+    /// As for the copy that it calls.
+    pub unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, stores: Stores) {
+        touched(&[src], &[dst], bytes);
+        // SAFETY: the caller's promise.
+        unsafe { roundelay_arithmetic::copy(dst, src, bytes, stores) };
+    }
+}
