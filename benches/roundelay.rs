@@ -92,8 +92,6 @@ fn expand_ring(bencher: Bencher<'_, '_>) {
             file: quote!(::core::file!()),
             locate: &|span| source.location(span),
             span: &|_| Span::call_site(),
-            exact: true,
-            along: false,
         };
         black_box(expand(&program, &origin));
     });

@@ -30,8 +30,6 @@ fn expansion(source: &Source) -> String {
         file: quote!(#file),
         locate: &|span| source.location(span),
         span: &|_| Span::call_site(),
-        exact: false,
-        along: false,
     };
     let file = syn::parse2(expand(&program, &origin)).expect("the expansion is Rust");
     prettyplease::unparse(&file)

@@ -153,8 +153,6 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 file: quote::quote!(#name),
                 locate: &|span| source.location(span),
                 span: &|_| proc_macro2::Span::call_site(),
-                exact: false,
-                along: false,
             };
             for items in each(&program, &origin) {
                 let file = syn::parse2(items).expect("the expansion is Rust");

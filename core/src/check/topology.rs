@@ -22,7 +22,7 @@ pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let dependencies = Dependencies::none();
     let none = ast::File::default();
-    let known = Known::new(&none, &dependencies, Vec::new(), &mut errors);
+    let known = Known::new(&none, &dependencies, Vec::new(), &[], &mut errors);
     let mut checker = Checker::new(Frontend::File, &known, &mut errors);
     let checked = checker.expect(&expr, Ty::Topology);
     if !errors.is_empty() {

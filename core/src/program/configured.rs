@@ -7,7 +7,7 @@ use super::advice;
 use super::ir::{Expr, Op, Program};
 use super::lower::lower;
 use super::walk::trace::Trace;
-use super::walk::{self, Given, Walked};
+use super::walk::{self, Given, Origin, Walked};
 use crate::check::hir;
 use crate::collective::Collective;
 use crate::diagnostics::{Diagnostic, Finding};
@@ -292,6 +292,6 @@ impl Algorithm for Configured {
         for (resource, most) in &self.budgets {
             builder.budget(0, *resource, i64::try_from(*most).unwrap_or(i64::MAX))?;
         }
-        walk::walk(&self.program, &self.given, builder)
+        walk::walk(&self.program, &self.given, builder, Origin::Source)
     }
 }

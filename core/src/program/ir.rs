@@ -445,6 +445,6 @@ pub enum Op {
     Shares,
     /// The ranks that are linked to all others.
     Hubs,
-    /// Rust code, which only the expansion of a macro can run.
-    Escape,
+    /// The escape of that number, which only the compiled crate can run, on the values that its text names.
+    Escape(u32),
 }

@@ -75,7 +75,6 @@ const OTHERS: &[(Op, &str)] = &[
     (Op::Len, "len"),
     (Op::Split, "split"),
     (Op::TreeDoubleBinary, "tree.double_binary"),
-    (Op::Escape, "escape"),
 ];
 
 impl Op {
@@ -89,6 +88,8 @@ impl Op {
         }
         match self {
             Self::Function(function) => Some(function.name().to_owned()),
+            // A text with one is not read back: there is no Rust to go with it.
+            Self::Escape(number) => Some(format!("escape.{number}")),
             Self::Tree(kind) => Some(format!("tree.{}", kind.name())),
             Self::Topology(kind, cuts) => Some(format!("topology.{}.{cuts}", kind.name())),
             _ => None,

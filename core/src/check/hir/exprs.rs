@@ -101,6 +101,17 @@ pub enum GroupsField {
     Even,
 }
 
+/// Rust that only the compiled crate can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Escape {
+    /// Its number among those of its algorithm.
+    pub number: u32,
+    /// Its text, without the braces.
+    pub text: String,
+    /// The names of the language in its text that have a value there, and what each stands for.
+    pub scope: Vec<(String, Expr)>,
+}
+
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
@@ -210,7 +221,7 @@ pub enum ExprKind {
     /// `peer.region`: a region, or pieces, as they lie on a rank.
     On(Expr, Expr),
     /// `rust { … }`
-    Rust(String),
+    Rust(Escape),
     /// Already reported.
     Error,
 }

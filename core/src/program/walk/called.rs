@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Given, walk};
+use super::{Given, Origin, walk};
 use crate::collective::Collective;
 use crate::program::ir::Program;
 use crate::schedule::Algorithm;
@@ -16,7 +16,7 @@ impl Program {
         Walked {
             program: self,
             placed: None,
-            by: |b: &mut Builder<'_>| walk(self, &Given::new(), b),
+            by: |b: &mut Builder<'_>| walk(self, &Given::new(), b, Origin::Source),
         }
     }
 }

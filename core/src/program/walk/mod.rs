@@ -2,6 +2,7 @@
 //! lays out this rank alone. A fault is told at the exact expression that it stands in.
 
 mod called;
+mod escape;
 mod least;
 mod objects;
 mod record;
@@ -25,6 +26,7 @@ use crate::schedule::value::{Flag, Int, List, Piece, Place, Split};
 use crate::source::Span;
 use crate::topology::Topology;
 pub(super) use called::Walked;
+pub(super) use escape::Origin;
 use least::Least;
 use trace::Trace;
 use values::Value;
@@ -37,8 +39,9 @@ pub(super) fn walk(
     program: &Program,
     given: &Given,
     builder: &mut Builder<'_>,
+    origin: Origin,
 ) -> Result<(), Stop> {
-    walk_on(program, given, builder, None).map(drop)
+    walk_on(program, given, builder, origin, None).map(drop)
 }
 
 /// Goes on with what was looked up before, where any of that is asked for.
@@ -46,9 +49,11 @@ fn walk_on(
     program: &Program,
     given: &Given,
     builder: &mut Builder<'_>,
+    origin: Origin,
     trace: Option<Trace>,
 ) -> Result<Option<Trace>, Stop> {
-    let mut walk = Walk::new(program, given, builder, trace)?;
+    let mut walk = Walk::new(program, given, builder, origin)?;
+    walk.trace = trace;
     walk.record_params(builder)?;
     walk.body(builder)?;
     Ok(walk.trace)
@@ -60,7 +65,7 @@ pub(super) fn traced(
     given: &Given,
     builder: &mut Builder<'_>,
 ) -> Result<Trace, Stop> {
-    let mut walk = Walk::new(program, given, builder, None)?;
+    let mut walk = Walk::new(program, given, builder, Origin::Source)?;
     let mut trace = Trace::default();
     for param in &program.params {
         if let Value::Int(value) = walk.vars[param.var.index()] {
@@ -79,7 +84,7 @@ pub(super) fn only_call(
     given: &Given,
     builder: &mut Builder<'_>,
 ) -> Result<Option<Given>, Stop> {
-    let mut walk = Walk::new(program, given, builder, None)?;
+    let mut walk = Walk::new(program, given, builder, Origin::Source)?;
     for stmt in &program.body {
         if let StmtKind::Call(call) = &stmt.kind {
             walk.at = stmt.at.0;
@@ -92,6 +97,7 @@ pub(super) fn only_call(
 /// Where a walk stands.
 struct Walk<'p> {
     program: &'p Program,
+    origin: Origin,
     vars: Vec<Value>,
     /// The variables of the loops around the statement, from the outermost on.
     loops: Vec<VarId>,
@@ -115,10 +121,11 @@ impl<'p> Walk<'p> {
         program: &'p Program,
         given: &Given,
         b: &mut Builder<'_>,
-        trace: Option<Trace>,
+        origin: Origin,
     ) -> Result<Self, Stop> {
         let mut walk = Self {
             program,
+            origin,
             vars: vec![Value::Unset; program.vars.len()],
             loops: Vec::new(),
             local: b.local().0.map_err(|_| Stop)?,
@@ -127,7 +134,7 @@ impl<'p> Walk<'p> {
             quiet: false,
             placed: b.placed(),
             least: Least::of(program),
-            trace,
+            trace: None,
         };
         for (index, param) in program.params.iter().enumerate() {
             walk.param(b, param, given.get(&index))?;
@@ -305,7 +312,7 @@ impl<'p> Walk<'p> {
             }
             StmtKind::Within(ranks, body) => {
                 let list = List(Ok(self.list(b, ranks)?.to_vec()));
-                b.exact = Some(ranks.span);
+                b.exact = self.exact(ranks.span);
                 let mut member = false;
                 b.within(at, &list, |b| {
                     member = true;
@@ -323,10 +330,10 @@ impl<'p> Walk<'p> {
                 // What the caller looked up so far, and what the callee adds to it.
                 let trace = RefCell::new(self.trace.take());
                 // Whether its input and its output are the rank's own blocks of a region.
-                let blocks = Cell::new([false; 2]);
+                let (blocks, origin) = (Cell::new([false; 2]), self.origin);
                 let by = |b: &mut Builder<'_>| {
                     blocks.set(b.blocks());
-                    trace.replace(walk_on(program, &given, b, trace.take())?);
+                    trace.replace(walk_on(program, &given, b, origin, trace.take())?);
                     Ok(())
                 };
                 let called = Walked { program, placed: None, by };
@@ -446,7 +453,7 @@ impl<'p> Walk<'p> {
         span: Span,
         ask: impl FnOnce(&mut Builder<'_>, u32) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
-        b.exact = Some(span);
+        b.exact = self.exact(span);
         let answer = ask(b, self.at);
         b.exact = None;
         answer
@@ -483,7 +490,12 @@ impl<'p> Walk<'p> {
         if self.quiet {
             return Stop;
         }
-        finding.exact = Some(span);
+        finding.exact = self.exact(span);
         b.fail(finding)
+    }
+
+    /// The place of an expression, where its source is at hand.
+    fn exact(&self, span: Span) -> Option<Span> {
+        matches!(self.origin, Origin::Source).then_some(span)
     }
 }

@@ -57,7 +57,6 @@ impl<'p> Walk<'p> {
                 let (from, to) = (self.int(b, &args[1])?, self.int(b, &args[2])?);
                 topology.linked(from, to).map(i64::from)
             }
-            Op::Escape => return Err(self.escape(b, expr)),
             _ => return Err(self.misfit(b, expr)),
         })
     }
