@@ -43,7 +43,7 @@ mod choice;
 
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::diagnostics::Diagnostic;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::reread;
 
 #[doc(inline)]

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::executor::Executor;
+pub use roundelay_core::layout::CalledSource;
+pub use roundelay_core::layout::builder::{Builder, Stop};
 use roundelay_core::program::Program;
-pub use roundelay_core::schedule::CalledSource;
-pub use roundelay_core::schedule::builder::{Builder, Stop};
-pub use roundelay_core::schedule::escape::{Escapes, Int, Scope};
-pub use roundelay_core::schedule::params::ParamValue;
 pub use roundelay_core::source::Location;
 use roundelay_core::syntax::Source;
+pub use roundelay_core::values::escape::{Escapes, Int, Scope};
+pub use roundelay_core::values::params::ParamValue;
 use roundelay_core::{compile_with, reread};
 use roundelay_kernels::executor::CompiledExecutor;
 

@@ -8,11 +8,11 @@ use roundelay::Algorithm as _;
 use roundelay_core::check::hir::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::{Slips, counted};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove_source_with;
-use roundelay_core::schedule::demands::Resource;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
+use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Signals;
 use serde::Serialize;
 

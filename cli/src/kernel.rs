@@ -5,8 +5,8 @@ use clap::{Args, ValueEnum};
 use roundelay::{Level, ReduceOp};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::emit::cuda::{self, Element, Form, Kernel, Spec};
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
-use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 
 use crate::flags::Callers;

@@ -8,9 +8,8 @@ use roundelay_core::emit::cuda::Element;
 use roundelay_core::emit::goal;
 use roundelay_core::emit::mpi::{self, Export};
 use roundelay_core::ids::SpanId;
+use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::messages::TwoSided;
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
 

@@ -10,7 +10,7 @@ use roundelay_core::compile_with;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::syntax::{Source, bounded};
 
 use crate::flags::SourceFlags;

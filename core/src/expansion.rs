@@ -4,8 +4,7 @@
 use crate::check::hir::{self, CheckedSource, Verify};
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::executor::Executor;
-use crate::program::Configured;
-use crate::schedule::{Algorithm as _, Limits};
+use crate::layout::{Algorithm as _, Configured, Limits};
 use crate::syntax::Source;
 use crate::told::told;
 pub use crate::units::counted;

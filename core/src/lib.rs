@@ -1,7 +1,7 @@
 //! The Roundelay compiler: a page of per-rank step loops becomes a schedule that is proved before it runs.
 //!
 //! The pipeline is this page, in the order of the modules:
-//! **syntax -> check -> schedule -> verify -> optimize -> messages / simulate / emit / run**.
+//! **syntax -> check -> program -> layout -> schedule -> verify -> optimize -> messages / simulate / emit / run**.
 //! The feature `tools` adds what a program that proves and runs algorithms never calls: [`topology::bounds`] and the back ends of [`emit`] other than Rust.
 //! Nothing here knows an engine, a thread or a proc macro's bridge.
 
@@ -11,13 +11,17 @@
 pub mod source;
 pub mod syntax;
 
+pub mod values;
+
 pub mod check;
 
 pub mod topology;
 
-pub mod schedule;
-
 pub mod program;
+
+pub mod layout;
+
+pub mod schedule;
 
 pub mod verify;
 
@@ -55,8 +59,7 @@ use check::Frontend;
 use check::dependencies::Dependencies;
 use check::hir::{self, Callee, CheckedSource, Home};
 use diagnostics::{Diagnostic, Finding};
-use program::Configured;
-use schedule::Algorithm;
+use layout::{Algorithm, Configured};
 use syntax::Source;
 use verify::{Proved, Signals};
 

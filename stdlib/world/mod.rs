@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use roundelay_core::ids::RankId;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_kernels::hosts::{Hosts, HostsPlan, Levels, LevelsPlan};
 use roundelay_kernels::process::{self, Lent, Prepared, WorldPlan};
 

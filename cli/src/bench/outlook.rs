@@ -2,7 +2,7 @@
 //! goes by. A first measured run is held against it.
 
 use roundelay_core::emit::cuda::{Form, Protocol};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::verify::Callers;
 use roundelay_kernels::cuda::{Error, Outlook};
 use roundelay_kernels::grid::Gpu;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use roundelay_core::check::hir;
 use roundelay_core::dtype::DType;
+use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::optimize::join;
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::verify::{self, Sameness, Signals};
 use serde::Serialize;

@@ -1,9 +1,9 @@
 //! The operators of a program in one table: their names in its text form, and the kinds of their operands.
 
 use super::ir::{Kind, Op};
-use crate::schedule::arith::IntFn;
-use crate::schedule::tree::TreeKind;
 use crate::topology::shape::ShapeKind;
+use crate::values::arith::IntFn;
+use crate::values::tree::TreeKind;
 
 /// An operator without parts of its own: its name, the kinds of its operands, and the kind of its value.
 type Row = (Op, &'static str, &'static [Kind], Kind);

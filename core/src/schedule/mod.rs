@@ -5,33 +5,15 @@
 //! `Wait` are a release and an acquire on a counter that only rises: the k-th post on a channel meets
 //! the k-th wait. Nothing here knows about engines; loops are not kept.
 
-mod algorithm;
-pub mod area;
-pub mod arith;
-pub(crate) mod assembly;
-pub mod builder;
-mod calls;
 pub mod demands;
-pub mod escape;
-pub mod groups;
 pub mod hash;
 pub(crate) mod interner;
 pub mod legality;
 pub mod lengths;
-pub(crate) mod members;
 pub mod needs;
 pub(crate) mod origins;
-pub mod params;
-pub(crate) mod record;
-pub mod ring;
-pub mod rings;
-pub mod site;
-mod slots;
-pub(crate) mod tables;
 pub mod text;
 pub mod traffic;
-pub mod tree;
-pub mod value;
 
 use std::sync::Arc;
 
@@ -39,10 +21,7 @@ use crate::collective::Collective;
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, StreamId};
 use crate::rational::Rat;
 use crate::source::Location;
-pub use algorithm::{Algorithm, CalledSource};
-pub use assembly::one_rank;
 use demands::Demands;
-pub use tables::Limits;
 
 /// What an algorithm does at one number of ranks, op by op: the intermediate representation between a program and the
 /// engines.
@@ -183,7 +162,7 @@ pub struct Scratch {
 }
 
 /// The most ranks that a schedule has.
-pub const RANK_LIMIT: u32 = tables::Tables::RANK_LIMIT;
+pub const RANK_LIMIT: u32 = 1 << 16;
 
 /// A signal counter. Both ends count by themselves; it only rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

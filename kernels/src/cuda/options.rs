@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use roundelay_core::dtype::ReduceOp;
 use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Level;
-use roundelay_core::program::Configured;
 use roundelay_core::verify::{Callers, Proved};
 
 use super::compile::THREADS;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use roundelay::Algorithm as _;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::syntax::Source;
 
 use crate::flags::{SourceFlags, TopologyFlags};

@@ -1,11 +1,11 @@
 //! The checked expressions: what they are, of which type, and where they stand.
 
 use super::{Ty, VarId};
-use crate::schedule::arith::IntFn;
-use crate::schedule::tree::TreeKind;
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
 use crate::topology::shape::ShapeKind;
+use crate::values::arith::IntFn;
+use crate::values::tree::TreeKind;
 
 /// An argument of a topology's constructor.
 #[derive(Clone, Debug, PartialEq, Eq)]
