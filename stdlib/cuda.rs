@@ -89,7 +89,7 @@ pub trait OnDevice: Algorithm {
         op: ReduceOp,
     ) -> Result<Kernel, crate::Error> {
         let algorithm = read(self)?;
-        let protocol = Protocol::of(algorithm.checked());
+        let protocol = Protocol::of(&algorithm);
         let (element, callers) = (element.into(), Callers::One);
         loops(self, &algorithm, nranks, Spec { element, op, protocol, vector: VECTOR, callers })
     }

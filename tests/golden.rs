@@ -74,7 +74,7 @@ fn kernels() {
         let spec = Spec {
             element: DType::F32.into(),
             op: ReduceOp::Sum,
-            protocol: Protocol::of(algorithm.checked()),
+            protocol: Protocol::of(algorithm),
             vector: 16,
             callers: Callers::One,
         };

@@ -32,7 +32,7 @@ pub(crate) fn mpi(
         form: &form,
         author: proved.proof(),
         command: &command,
-        docs: &algorithm.checked().docs,
+        docs: algorithm.docs(),
         source: files.iter().find(|file| file.name() == algorithm.file()),
     };
     let file = mpi::mpi(&export).map_err(|all| place(algorithm, nranks, all))?;

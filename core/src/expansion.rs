@@ -160,7 +160,7 @@ impl Expansion<'_> {
                         asked.held(self.source, &proved).join(", "),
                         proved.len(),
                     );
-                    let left = Diagnostic::new(Code::StepLimit, asked.checked().name_span, title)
+                    let left = Diagnostic::new(Code::StepLimit, asked.program().header(), title)
                         .note("every plan is proved when it is made")
                         .help("prove every root by `roundelay check`");
                     self.outcome.left.push(Diagnostic { severity: Severity::Warning, ..left });

@@ -33,7 +33,7 @@ pub(super) fn spec(algorithm: &Configured) -> Spec {
     Spec {
         element: Element::Host(DType::F32),
         op: ReduceOp::Sum,
-        protocol: Protocol::of(algorithm.checked()),
+        protocol: Protocol::of(algorithm),
         vector: 16,
         callers: Callers::One,
     }

@@ -30,7 +30,7 @@ pub(super) mod one_device {
         form: Form,
     ) -> Case<'a> {
         let protocol = match form {
-            Form::Loops => Protocol::of(algorithm.checked()),
+            Form::Loops => Protocol::of(algorithm),
             Form::Table => Protocol::Direct,
         };
         Case { algorithm, proved, nranks: proved.schedule().nranks, data, form, protocol }

@@ -104,7 +104,7 @@ fn protocols(engine: &dyn Engine, algorithm: &Configured) -> Vec<Protocol> {
     if !engine.has_kernels() {
         return vec![Protocol::Direct];
     }
-    match Protocol::of(algorithm.checked()) {
+    match Protocol::of(algorithm) {
         Protocol::Direct => vec![Protocol::Direct],
         asked => {
             let others = [Protocol::Simple, Protocol::Ll].into_iter().filter(|p| *p != asked);

@@ -45,7 +45,7 @@ impl Case {
             form: &form,
             author: proved.proof(),
             command: "a test",
-            docs: &algorithm.checked().docs,
+            docs: algorithm.docs(),
             source: None,
         };
         let file = mpi(&export).unwrap_or_else(|found| panic!("{}: {found:?}", what()));

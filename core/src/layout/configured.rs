@@ -225,8 +225,23 @@ impl Configured {
     }
 
     /// The checked algorithm.
-    pub fn checked(&self) -> &hir::Algorithm {
+    pub(crate) fn checked(&self) -> &hir::Algorithm {
         &self.algorithm
+    }
+
+    /// The lines of its doc comment.
+    pub fn docs(&self) -> &[String] {
+        &self.algorithm.docs
+    }
+
+    /// What its author asks to be proved by `#[verify]`.
+    pub fn asked(&self) -> Option<&hir::Verify> {
+        self.algorithm.verify.as_ref()
+    }
+
+    /// The ranks of the machine that `#[topology]` describes, where that is one machine.
+    pub fn machine(&self) -> Option<u32> {
+        self.algorithm.machine
     }
 
     /// A finding of one of this algorithm's schedules, at its place in the source.

@@ -115,7 +115,7 @@ impl CudaOptions {
         (element, op): (Element, ReduceOp),
         callers: Callers,
     ) -> Result<Kernel, Error> {
-        let protocol = self.protocol.unwrap_or_else(|| Protocol::of(algorithm.checked()));
+        let protocol = self.protocol.unwrap_or_else(|| Protocol::of(algorithm));
         let spec = Spec { element, op, protocol, vector: VECTOR, callers };
         match self.form {
             Form::Loops => Kernel::of_loops(algorithm, proved, spec).map_err(Error::NoKernel),

@@ -116,8 +116,8 @@ impl Protocol {
 
     /// The protocol that a program asks for: [`Self::Simple`] where it sends and receives through a fifo, else
     /// [`Self::Direct`].
-    pub fn of(algorithm: &hir::Algorithm) -> Self {
-        if passes(&algorithm.body) { Self::Simple } else { Self::Direct }
+    pub fn of(algorithm: &Configured) -> Self {
+        if passes(&algorithm.checked().body) { Self::Simple } else { Self::Direct }
     }
 }
 
