@@ -9,8 +9,8 @@ use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::ids::RankId;
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::elide::elide;
-use roundelay_core::program::Configured;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds::Bounds;
 use roundelay_core::topology::search;
@@ -92,8 +92,6 @@ fn expand_ring(bencher: Bencher<'_, '_>) {
             file: quote!(::core::file!()),
             locate: &|span| source.location(span),
             span: &|_| Span::call_site(),
-            exact: true,
-            along: false,
         };
         black_box(expand(&program, &origin));
     });

@@ -43,7 +43,7 @@ mod choice;
 
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::diagnostics::Diagnostic;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::reread;
 
 #[doc(inline)]
@@ -89,7 +89,7 @@ pub trait OnDevice: Algorithm {
         op: ReduceOp,
     ) -> Result<Kernel, crate::Error> {
         let algorithm = read(self)?;
-        let protocol = Protocol::of(algorithm.checked());
+        let protocol = Protocol::of(&algorithm);
         let (element, callers) = (element.into(), Callers::One);
         loops(self, &algorithm, nranks, Spec { element, op, protocol, vector: VECTOR, callers })
     }

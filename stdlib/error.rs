@@ -4,7 +4,7 @@ use std::fmt;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Finding};
-use roundelay_core::schedule::Algorithm;
+use roundelay_core::layout::Algorithm;
 use roundelay_core::topology::Problem;
 
 /// Why there is no plan, or why a run failed.

@@ -1,26 +1,19 @@
 //! What expanded code calls; not for writing by hand.
 
 use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
 
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::compile_with;
 use roundelay_core::executor::Executor;
-pub use roundelay_core::schedule::builder::{Builder, Stop};
-pub use roundelay_core::schedule::demands::Resource;
-pub use roundelay_core::schedule::groups::{Groups, Membership};
-pub use roundelay_core::schedule::params::ParamValue;
-pub use roundelay_core::schedule::ring::Ring;
-pub use roundelay_core::schedule::site::{Drawing, Site};
-pub use roundelay_core::schedule::tree::{TreeKind, TreeNode};
-pub use roundelay_core::schedule::value::{
-    Flag, Int, List, Peer, Piece, Place, Seat, Seats, Split, abs, bit_reverse, ceil_log2, choose,
-    int, is_power_of_two, log2, max, min, popcount, pow2, trailing_zeros,
-};
+pub use roundelay_core::layout::CalledSource;
+pub use roundelay_core::layout::builder::{Builder, Stop};
+use roundelay_core::program::Program;
 pub use roundelay_core::source::Location;
-pub use roundelay_core::topology::shape::ShapeKind;
-
 use roundelay_core::syntax::Source;
+pub use roundelay_core::values::escape::{Escapes, Int, Scope};
+pub use roundelay_core::values::params::ParamValue;
+use roundelay_core::{compile_with, reread};
 use roundelay_kernels::executor::CompiledExecutor;
 
 use crate::library::SOURCES;
@@ -29,6 +22,36 @@ use crate::{Algorithm, Error};
 /// A statement's place.
 pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Location {
     Location { line, column, end_line, end_column }
+}
+
+/// The program of an algorithm that a macro expanded, which is read from its source when it is first laid out.
+#[derive(Debug, Default)]
+pub struct Read(OnceLock<Arc<Program>>);
+
+impl Read {
+    /// A program that is not read yet.
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// Lays out one rank's program of `algorithm`, of which this is the program.
+    ///
+    /// # Errors
+    /// [`Stop`] where the layout cannot go on; the builder knows why.
+    ///
+    /// # Panics
+    /// If the source makes no sense, which its macro rules out.
+    pub fn build<A: Algorithm + ?Sized>(
+        &self,
+        algorithm: &A,
+        builder: &mut Builder<'_>,
+    ) -> Result<(), Stop> {
+        let program = self.0.get_or_init(|| {
+            let read = reread(algorithm, &Dependencies::library(SOURCES));
+            read.expect("the macro has checked it").program().clone()
+        });
+        program.lay_out(algorithm, builder)
+    }
 }
 
 /// The executor `name` of `source`, which its macro has compiled before.

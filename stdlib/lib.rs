@@ -88,9 +88,11 @@ pub use roundelay_core::{
     diagnostics::{Code, Finding},
     dtype::{DType, NoSuchOp, ReduceOp},
     ids::RankId,
+    layout::Algorithm,
     optimize::Level,
-    schedule::{Algorithm, Schedule, groups::Groups, ring::Ring, rings::Rings, tree::Tree},
+    schedule::Schedule,
     topology::{Problem, Topology},
+    values::{groups::Groups, ring::Ring, rings::Rings, tree::Tree},
     verify::{Proof, Proved},
 };
 #[doc(inline)]

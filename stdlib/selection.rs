@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
 use roundelay_core::diagnostics::near::nearest;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::syntax::bounded;
 
 use crate::select::library;

@@ -31,7 +31,7 @@ use roundelay_core::check::Frontend;
 use roundelay_core::check::hir::Algorithm;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::executor::Executor;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;

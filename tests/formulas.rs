@@ -10,7 +10,7 @@ use roundelay::select::{library, size, time};
 use roundelay::{Algorithm as _, DType, Topology};
 use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;

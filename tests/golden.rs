@@ -9,8 +9,8 @@ use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
 use roundelay_core::check::Frontend;
 use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
 use roundelay_core::emit::rust::{Origin, expand};
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
-use roundelay_core::program::Configured;
 use roundelay_core::prove;
 use roundelay_core::schedule::text;
 use roundelay_core::syntax::Source;
@@ -30,8 +30,6 @@ fn expansion(source: &Source) -> String {
         file: quote!(#file),
         locate: &|span| source.location(span),
         span: &|_| Span::call_site(),
-        exact: false,
-        along: false,
     };
     let file = syn::parse2(expand(&program, &origin)).expect("the expansion is Rust");
     prettyplease::unparse(&file)
@@ -76,7 +74,7 @@ fn kernels() {
         let spec = Spec {
             element: DType::F32.into(),
             op: ReduceOp::Sum,
-            protocol: Protocol::of(algorithm.checked()),
+            protocol: Protocol::of(algorithm),
             vector: 16,
             callers: Callers::One,
         };

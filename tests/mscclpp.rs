@@ -9,7 +9,7 @@ use expect_test::expect_file;
 use roundelay::{Algorithm as _, select};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::exchange::mscclpp::{export, read};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_tests::root;
 

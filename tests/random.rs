@@ -3,9 +3,8 @@
 use proptest::prelude::*;
 use roundelay::Algorithm as _;
 use roundelay_core::check::Frontend;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::prove_source;
-use roundelay_core::schedule::Limits;
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::{parse, printer};
 use roundelay_tests::compile;

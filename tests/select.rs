@@ -8,8 +8,8 @@ use roundelay::{
 };
 use roundelay_core::cost::{self, Counts, FORMS, Term, Work};
 use roundelay_core::diagnostics::Code;
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::join;
-use roundelay_core::program::Configured;
 use roundelay_core::simulate::{Machine, simulate};
 
 const NETWORK: &str =

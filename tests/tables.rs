@@ -10,7 +10,7 @@ use roundelay::Algorithm as _;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::hir::{self, ParamTy};
 use roundelay_core::emit::steps::{Steps, steps};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::{parse, printer};
 use roundelay_core::topology::Topology;

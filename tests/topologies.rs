@@ -7,7 +7,7 @@ use roundelay::{Algorithm, DType, ReduceOp, Ring, ToPlan as _, Topology};
 use roundelay_core::check::Frontend;
 use roundelay_core::cost::Load;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds;

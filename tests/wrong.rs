@@ -10,7 +10,7 @@ use expect_test::expect_file;
 use roundelay_core::check::{self, Frontend};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove_source_with;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Signals;

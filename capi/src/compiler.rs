@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char, c_int};
 
 use roundelay::Algorithm as _;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 
 use crate::buffers::{text, texts};
 use crate::codes;

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use roundelay::{Level, UniqueId, World};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 
 use crate::status::{Outcome, bad};
 use crate::table::Table;

@@ -8,11 +8,11 @@ use roundelay::Algorithm as _;
 use roundelay_core::check::hir::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::{Slips, counted};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove_source_with;
-use roundelay_core::schedule::demands::Resource;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
+use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Signals;
 use serde::Serialize;
 
@@ -202,8 +202,7 @@ fn counts(algorithm: &Configured, flags: &CheckFlags) -> RankCounts {
     if let Some(topology) = algorithm.topology() {
         return RankCounts::one(topology.nranks());
     }
-    let checked = algorithm.checked();
-    match (&checked.verify, checked.machine) {
+    match (algorithm.asked(), algorithm.machine()) {
         (Some(Verify::Counts { counts, named, .. }), _) => {
             RankCounts { counts: counts.clone(), named: *named }
         }
@@ -295,7 +294,7 @@ fn prove_each(
     if checked.proved.is_empty() && checked.errors.is_empty() {
         let reason = checked.refused.first().map_or(String::new(), |r| r.reason.clone());
         let title = format!("{} admits none of the rank counts asked for", checked.name);
-        let place = algorithm.checked().name_span;
+        let place = algorithm.program().header();
         checked.errors.push(Diagnostic::new(Code::NothingAdmitted, place, title).note(reason));
     }
     checked.ok = checked.errors.is_empty();

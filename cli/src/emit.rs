@@ -10,9 +10,10 @@ use roundelay_core::emit::rust::{Origin, each};
 use roundelay_core::emit::steps::steps;
 use roundelay_core::emit::straight::{Export, straight};
 use roundelay_core::ids::RankId;
+use roundelay_core::layout::{self, Configured};
 use roundelay_core::messages::TwoSided;
-use roundelay_core::program::{self as core_program, Configured};
-use roundelay_core::schedule::{self, Schedule, text};
+use roundelay_core::program::{self as core_program};
+use roundelay_core::schedule::{Schedule, text};
 use roundelay_core::source::Span;
 use roundelay_core::syntax;
 use roundelay_core::syntax::Source;
@@ -153,8 +154,6 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 file: quote::quote!(#name),
                 locate: &|span| source.location(span),
                 span: &|_| proc_macro2::Span::call_site(),
-                exact: false,
-                along: false,
             };
             for items in each(&program, &origin) {
                 let file = syn::parse2(items).expect("the expansion is Rust");
@@ -329,7 +328,7 @@ fn coll(file: &File, source: &Source, flags: &EmitFlags) -> Result<String, Failu
 
 /// An op a line, stream by stream, each with the line of the source that it stands in.
 fn one_rank(algorithm: &Configured, nranks: u32, rank: RankId) -> Result<String, Vec<Finding>> {
-    let schedule = schedule::one_rank(algorithm, nranks, rank)?;
+    let schedule = layout::one_rank(algorithm, nranks, rank)?;
     let mut out = format!("rank {rank} of {nranks}:");
     for stream in &schedule.streams {
         let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];

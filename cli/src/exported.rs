@@ -4,7 +4,7 @@ use clap::Args;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::emit::cuda;
 use roundelay_core::exchange::msccl::{self, Exported, Options};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 
 use crate::kernel::Protocol;
 use crate::messages;

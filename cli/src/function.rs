@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use clap::Parser;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 
 use crate::flags::SourceFlags;
 use crate::program::{Loaded, load, read};

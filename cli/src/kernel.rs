@@ -5,8 +5,8 @@ use clap::{Args, ValueEnum};
 use roundelay::{Level, ReduceOp};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::emit::cuda::{self, Element, Form, Kernel, Spec};
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
-use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 
 use crate::flags::Callers;
@@ -151,7 +151,7 @@ impl KernelFlags {
             protocol: match self.protocol {
                 Some(Protocol::Kernel(protocol)) => protocol,
                 // Refused before.
-                Some(Protocol::Ll128) | None => cuda::Protocol::of(algorithm.checked()),
+                Some(Protocol::Ll128) | None => cuda::Protocol::of(algorithm),
             },
             vector: VECTOR,
             callers: self.callers.into(),
@@ -160,7 +160,7 @@ impl KernelFlags {
             Form::Loops => Kernel::of_loops(algorithm, &proved, spec),
             Form::Table => {
                 let goal = Goal { level: self.level, callers: spec.callers, reassociate: false };
-                let at = algorithm.checked().name_span;
+                let at = algorithm.program().header();
                 let made = proved.optimized(goal).map_err(|unproved| {
                     vec![Diagnostic::new(Code::Unproved, at, unproved.to_string())]
                 })?;

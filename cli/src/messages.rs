@@ -8,9 +8,8 @@ use roundelay_core::emit::cuda::Element;
 use roundelay_core::emit::goal;
 use roundelay_core::emit::mpi::{self, Export};
 use roundelay_core::ids::SpanId;
+use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::messages::TwoSided;
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
 
@@ -32,7 +31,7 @@ pub(crate) fn mpi(
         form: &form,
         author: proved.proof(),
         command: &command,
-        docs: &algorithm.checked().docs,
+        docs: algorithm.docs(),
         source: files.iter().find(|file| file.name() == algorithm.file()),
     };
     let file = mpi::mpi(&export).map_err(|all| place(algorithm, nranks, all))?;

@@ -6,7 +6,7 @@ pub(crate) use roundelay_core::exchange::mscclpp::read;
 use roundelay_core::exchange::mscclpp::{Program, Verdict};
 use roundelay_core::exchange::mscclpp::{export, fits};
 use roundelay_core::exchange::{Checked, Mode};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use serde::Serialize;
 

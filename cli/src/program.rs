@@ -10,7 +10,7 @@ use roundelay_core::compile_with;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::syntax::{Source, bounded};
 
 use crate::flags::SourceFlags;
@@ -157,12 +157,12 @@ pub(crate) fn set(algorithm: &mut Configured, name: &str, text: &str) -> Result<
         Ok(()) => return Ok(()),
         Err(why) => why,
     };
-    let checked = algorithm.checked();
-    let mut known = checked.params.iter().map(|p| &*checked.vars[p.var.0 as usize].name);
+    let program = algorithm.program();
+    let mut known = program.params.iter().map(|p| &*program.var(p.var).name);
     let near =
         if known.clone().any(|known| known == name) { None } else { nearest(name, known.by_ref()) };
     let failure = Failure::usage(Code::BadParameter, why);
-    let ty = checked.params.iter().find(|p| checked.vars[p.var.0 as usize].name == name);
+    let ty = program.params.iter().find(|p| program.var(p.var).name == name);
     let help = match (near, several(name, text), ty) {
         (Some(near), ..) => Some(format!("did you mean `--set {near}={text}`?")),
         (_, Some(flags), _) => Some(format!("give `--set` once for each parameter: `{flags}`")),

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use roundelay::Algorithm as _;
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::elide::{Elided, Reason, elide, reasons};
-use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::verify;
 use serde::Serialize;

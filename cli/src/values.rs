@@ -8,7 +8,7 @@ use std::time::Duration;
 use roundelay::{Collective, DType, Level, ReduceOp};
 use roundelay_core::cost::{read_rate, read_time};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::schedule::demands::Resource;
+use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Signals;
 
 /// Why a value is refused. The flag and the value stand before it when it is printed.

@@ -4,8 +4,7 @@
 use crate::check::hir::{self, CheckedSource, Verify};
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::executor::Executor;
-use crate::program::Configured;
-use crate::schedule::{Algorithm as _, Limits};
+use crate::layout::{Algorithm as _, Configured, Limits};
 use crate::syntax::Source;
 use crate::told::told;
 pub use crate::units::counted;
@@ -161,7 +160,7 @@ impl Expansion<'_> {
                         asked.held(self.source, &proved).join(", "),
                         proved.len(),
                     );
-                    let left = Diagnostic::new(Code::StepLimit, asked.checked().name_span, title)
+                    let left = Diagnostic::new(Code::StepLimit, asked.program().header(), title)
                         .note("every plan is proved when it is made")
                         .help("prove every root by `roundelay check`");
                     self.outcome.left.push(Diagnostic { severity: Severity::Warning, ..left });

@@ -1,7 +1,7 @@
 //! The Roundelay compiler: a page of step loops, one for every rank, becomes a schedule that is proved before it runs.
 //!
 //! The pipeline is this page, in the order of the modules:
-//! **syntax -> check -> program -> schedule -> verify -> optimize -> messages / simulate / emit / run**.
+//! **syntax -> check -> program -> layout -> schedule -> verify -> optimize -> messages / simulate / emit / run**.
 //! The feature `tools` adds what a program that proves and runs algorithms never calls: [`topology::bounds`] and the back ends of [`emit`] other than Rust.
 //! Nothing here knows an engine, a thread or a proc macro's bridge.
 
@@ -11,13 +11,17 @@
 pub mod source;
 pub mod syntax;
 
+pub mod values;
+
 pub mod check;
 
 pub mod topology;
 
-pub mod schedule;
-
 pub mod program;
+
+pub mod layout;
+
+pub mod schedule;
 
 pub mod verify;
 
@@ -49,12 +53,13 @@ pub mod render;
 pub mod stages;
 pub mod units;
 
+use std::sync::Arc;
+
 use check::Frontend;
 use check::dependencies::Dependencies;
-use check::hir::CheckedSource;
+use check::hir::{self, Callee, CheckedSource, Home};
 use diagnostics::{Diagnostic, Finding};
-use program::Configured;
-use schedule::Algorithm;
+use layout::{Algorithm, Configured};
 use syntax::Source;
 use verify::{Proved, Signals};
 
@@ -90,7 +95,8 @@ pub fn compile_with(
 }
 
 /// Reads an algorithm again that a macro expanded: its checked tree, with the values of its parameters. This is for
-/// engines that start from the author's loops, as kernels do. `dependencies` are the algorithms of the library.
+/// the walk that lays it out, and for engines that start from the author's loops, as kernels do. `dependencies` are the
+/// algorithms of the library.
 ///
 /// # Errors
 /// All errors of the source, as [`compile_with`] has them.
@@ -98,16 +104,43 @@ pub fn reread<A: Algorithm + ?Sized>(
     algorithm: &A,
     dependencies: &Dependencies<'_>,
 ) -> Result<Configured, Vec<Diagnostic>> {
-    let text = [&[algorithm.source()][..], algorithm.callees()].concat().join("\n\n");
-    let source = Source::from_text(format!("{}.coll", algorithm.name()), &text);
-    let checked = compile_with(&source, Frontend::Macro, dependencies)?;
-    let own = checked.algorithms.into_iter().find(|known| known.name == algorithm.name());
-    let own = own.expect("a source in canonical form holds its algorithm");
+    let mut read: Vec<Arc<Callee>> = Vec::new();
+    let mut direct = Vec::new();
+    for called in algorithm.callees() {
+        let calls: Vec<_> = called.calls.iter().map(|at| read[*at].clone()).collect();
+        let (own, source) = read_one(called.source, dependencies, &calls)?;
+        // It stands where its author wrote it.
+        let callee = Arc::new(Callee {
+            file: called.file.to_owned(),
+            locations: called.locations.into(),
+            ..Callee::new(own, &source, Home::Here)
+        });
+        direct.extend(called.direct.then(|| callee.clone()));
+        read.push(callee);
+    }
+    let (own, source) = read_one(algorithm.source(), dependencies, &direct)?;
     let mut read = Configured::new(own, &source).standing_where(algorithm);
     for (name, value) in algorithm.given() {
         read.set(name, value).expect("the struct has the fields of the parameters");
     }
     Ok(read)
+}
+
+/// Reads a source in canonical form, of one algorithm that may call these.
+fn read_one(
+    text: &str,
+    dependencies: &Dependencies<'_>,
+    calls: &[Arc<Callee>],
+) -> Result<(hir::Algorithm, Source), Vec<Diagnostic>> {
+    let source = Source::from_text("", text);
+    let (file, errors) = syntax::parse(&source);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let (macros, open) = (Frontend::Macro, Vec::new());
+    let mut checked = check::check_beside(&file, &source, macros, dependencies, open, calls)?;
+    let own = checked.algorithms.pop().expect("a source in canonical form holds its algorithm");
+    Ok((own, source))
 }
 
 /// Lays out an algorithm for `nranks` ranks, and proves the schedule.

@@ -78,8 +78,6 @@ fn block(input: TokenStream) -> TokenStream {
         file: quote!(::core::file!()),
         locate: &|span| source.location(span),
         span: &start,
-        exact: true,
-        along: false,
     };
     let range = |span: Place| (start(span), end(&spans, span.hi));
     let used = Used::beside(Span::call_site());
@@ -147,13 +145,8 @@ pub fn include_library(input: TokenStream) -> TokenStream {
 /// What a file's algorithms expand to, all of it at the place where the file is named.
 fn included(source: &Source, place: Span) -> TokenStream2 {
     let name = source.name();
-    let origin = Origin {
-        file: quote!(#name),
-        locate: &|span| source.location(span),
-        span: &|_| place,
-        exact: false,
-        along: false,
-    };
+    let origin =
+        Origin { file: quote!(#name), locate: &|span| source.location(span), span: &|_| place };
     let used = Used::beside(place);
     match used.compile(source, Frontend::File).and_then(|checked| proved(checked, source)) {
         Ok((checked, warnings)) => {

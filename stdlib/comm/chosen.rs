@@ -5,8 +5,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::params::ParamValue;
+use roundelay_core::layout::Configured;
+use roundelay_core::values::params::ParamValue;
 use roundelay_core::verify::Proved;
 
 use super::call::Call;

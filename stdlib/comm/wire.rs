@@ -1,8 +1,8 @@
 //! What lies between hosts, as it was measured, and what algorithms take there.
 
+use roundelay_core::layout::Limits;
 use roundelay_core::optimize::join;
 use roundelay_core::rational::Rat;
-use roundelay_core::schedule::Limits;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::topology::draft::Draft;
 use roundelay_core::topology::{LinkKind, NodeId, NodeKind, Problem};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::emit::cuda::{Element, Form, Protocol};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove;
 use roundelay_core::verify::{Callers, Proved};
 use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error, Outlook};
@@ -113,7 +113,7 @@ pub fn select(
 
 /// The forms and protocols that an algorithm has.
 fn candidates(algorithm: &Configured) -> Vec<(Form, Protocol)> {
-    let own = Protocol::of(algorithm.checked());
+    let own = Protocol::of(algorithm);
     let loops = if own == Protocol::Simple { vec![own, Protocol::Ll] } else { vec![own] };
     let loops = loops.into_iter().map(|protocol| (Form::Loops, protocol));
     loops.chain([(Form::Table, Protocol::Direct)]).collect()

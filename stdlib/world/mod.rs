@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use roundelay_core::ids::RankId;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_kernels::AnyRankPlan;
 use roundelay_kernels::hosts::{Hosts, HostsPlan, Levels, LevelsPlan};
 use roundelay_kernels::process::{self, Lent, Prepared, WorldPlan};
@@ -314,8 +314,7 @@ impl World {
     /// no text, so each rank lays that out by itself, and calls tell where ranks differ.
     fn prepared(&self, algorithm: &dyn Algorithm) -> Result<Prepared, Error> {
         let nranks = self.nranks();
-        let callees = algorithm.callees();
-        if [&[algorithm.source()], callees].concat().iter().any(|text| text.contains("rust {")) {
+        if !algorithm.escapes().is_empty() {
             return Ok(Prepared::own(proved(algorithm, nranks)?));
         }
         let facts = format!(
@@ -324,7 +323,9 @@ impl World {
             algorithm.placed_on(),
             env!("CARGO_PKG_VERSION")
         );
-        let words = [&[algorithm.name(), algorithm.source(), &facts], callees].concat();
+        let own = [algorithm.name(), algorithm.source(), &facts];
+        let called = algorithm.callees().iter().map(|called| called.source);
+        let words: Vec<&str> = own.into_iter().chain(called).collect();
         self.engine.prepare(&words, || proved(algorithm, nranks))
     }
 

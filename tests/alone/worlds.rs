@@ -124,11 +124,11 @@ fn calls_may_be_values_on_bytes() {
 }
 
 /// An algorithm of this text, which was compiled now.
-fn compiled(text: &str) -> compiler::program::Configured {
+fn compiled(text: &str) -> compiler::layout::Configured {
     let source = compiler::syntax::Source::from_text("text.coll", text);
     let checked = compiler::compile(&source, compiler::check::Frontend::File).expect("no errors");
     let algorithm = checked.algorithms.into_iter().next().expect("one algorithm");
-    compiler::program::Configured::new(algorithm, &source)
+    compiler::layout::Configured::new(algorithm, &source)
 }
 
 #[test]

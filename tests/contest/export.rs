@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use roundelay_core::check::Frontend;
 use roundelay_core::emit::hccl_cpp::{Export, SizeClass, hccl_cpp};
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::{Problem, Topology};
 use roundelay_core::verify::Proved;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp, select};
 use roundelay_core::check::Frontend;
 use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Callers;
@@ -33,7 +33,7 @@ pub(super) fn spec(algorithm: &Configured) -> Spec {
     Spec {
         element: Element::Host(DType::F32),
         op: ReduceOp::Sum,
-        protocol: Protocol::of(algorithm.checked()),
+        protocol: Protocol::of(algorithm),
         vector: 16,
         callers: Callers::One,
     }

@@ -7,7 +7,7 @@ pub(super) mod one_device {
     use roundelay_core::diagnostics::Code;
     use roundelay_core::emit::cuda::{Form, Protocol};
     use roundelay_core::ids::RankId;
-    use roundelay_core::program::Configured;
+    use roundelay_core::layout::Configured;
     use roundelay_core::prove_source;
     use roundelay_core::verify::{Callers, Proved};
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
@@ -30,7 +30,7 @@ pub(super) mod one_device {
         form: Form,
     ) -> Case<'a> {
         let protocol = match form {
-            Form::Loops => Protocol::of(algorithm.checked()),
+            Form::Loops => Protocol::of(algorithm),
             Form::Table => Protocol::Direct,
         };
         Case { algorithm, proved, nranks: proved.schedule().nranks, data, form, protocol }

@@ -113,48 +113,12 @@ pub algorithm RingAllReduce(ring: Ring) -> AllReduce {
             .flatten()
             .collect()
     }
-    #[allow(
-        unused_parens,
-        unused_braces,
-        unused_variables,
-        non_snake_case,
-        clippy::all,
-        clippy::pedantic
-    )]
     fn build(
         &self,
-        s: &mut ::roundelay::expand::Builder<'_>,
+        builder: &mut ::roundelay::expand::Builder<'_>,
     ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        #[allow(unused_imports)]
-        use ::roundelay::expand::*;
-        let nranks = s.nranks();
-        let local = s.local();
-        let ring = match &self.ring {
-            Some(given) => s.ring(0, given)?,
-            None => s.ring(0, &Ring::natural())?,
-        };
-        let left = ring.left();
-        let right = ring.right();
-        let me = ring.position();
-        let block = s.output().split(nranks);
-        s.copy(5, local.on(s.input()), &[local.on(s.output())])?;
-        for round in s.range(6, 0, nranks - 1)? {
-            let b = (me - round - 1) % nranks;
-            s.tx_ack(8, right)?;
-            s.rx_ack(9, left)?;
-            s.reduce(10, &[left.on(block.at(b))], local.on(block.at(b)))?;
-            s.tx_data_signal(11, left)?;
-            s.rx_data_signal(12, right)?;
-        }
-        for round in s.range(13, 0, nranks - 1)? {
-            let b = (me - round) % nranks;
-            s.tx_ack(15, right)?;
-            s.rx_ack(16, left)?;
-            s.copy(17, left.on(block.at(b)), &[local.on(block.at(b))])?;
-            s.tx_data_signal(18, left)?;
-            s.rx_data_signal(19, right)?;
-        }
-        Ok(())
+        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
+        READ.build(self, builder)
     }
 }
 #[cfg(test)]
@@ -271,58 +235,12 @@ pub algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
             .flatten()
             .collect()
     }
-    #[allow(
-        unused_parens,
-        unused_braces,
-        unused_variables,
-        non_snake_case,
-        clippy::all,
-        clippy::pedantic
-    )]
     fn build(
         &self,
-        s: &mut ::roundelay::expand::Builder<'_>,
+        builder: &mut ::roundelay::expand::Builder<'_>,
     ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        #[allow(unused_imports)]
-        use ::roundelay::expand::*;
-        let nranks = s.nranks();
-        let local = s.local();
-        let ring = match &self.ring {
-            Some(given) => s.ring(0, given)?,
-            None => s.ring(0, &Ring::natural())?,
-        };
-        let left = ring.left();
-        let right = ring.right();
-        let block = s.input().split(nranks);
-        let sum = s.scratch_blocks(4, "sum", 2, &block)?;
-        for round in s.range(5, 0, nranks)? {
-            let b = s.rank_of(ring.at((ring.position() - round - 1) % nranks));
-            if s.test(7, round.less(nranks - 1))? {
-                s.copy(8, local.on(block.at(b)), &[local.on(sum.at(round % 2))])?;
-            } else {
-                s.copy(9, local.on(block.at(b)), &[local.on(s.output())])?;
-            }
-            if s.test(10, round.more(0))? {
-                s.tx_ack(11, right)?;
-                s.rx_ack(12, left)?;
-                if s.test(13, round.less(nranks - 1))? {
-                    s.reduce(
-                        14,
-                        &[left.on(sum.at((round - 1) % 2))],
-                        local.on(sum.at(round % 2)),
-                    )?;
-                } else {
-                    s.reduce(
-                        15,
-                        &[left.on(sum.at((round - 1) % 2))],
-                        local.on(s.output()),
-                    )?;
-                }
-                s.tx_data_signal(16, left)?;
-                s.rx_data_signal(17, right)?;
-            }
-        }
-        Ok(())
+        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
+        READ.build(self, builder)
     }
 }
 #[cfg(test)]
@@ -422,40 +340,12 @@ pub algorithm RingAllGather(ring: Ring) -> AllGather {
             .flatten()
             .collect()
     }
-    #[allow(
-        unused_parens,
-        unused_braces,
-        unused_variables,
-        non_snake_case,
-        clippy::all,
-        clippy::pedantic
-    )]
     fn build(
         &self,
-        s: &mut ::roundelay::expand::Builder<'_>,
+        builder: &mut ::roundelay::expand::Builder<'_>,
     ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        #[allow(unused_imports)]
-        use ::roundelay::expand::*;
-        let rank = s.rank();
-        let nranks = s.nranks();
-        let local = s.local();
-        let ring = match &self.ring {
-            Some(given) => s.ring(0, given)?,
-            None => s.ring(0, &Ring::natural())?,
-        };
-        let left = ring.left();
-        let right = ring.right();
-        let block = s.output().split(nranks);
-        s.copy(4, local.on(s.input()), &[local.on(block.at(rank))])?;
-        for round in s.range(5, 0, nranks - 1)? {
-            let b = s.rank_of(ring.at((ring.position() - round - 1) % nranks));
-            s.tx_ack(7, right)?;
-            s.rx_ack(8, left)?;
-            s.copy(9, left.on(block.at(b)), &[local.on(block.at(b))])?;
-            s.tx_data_signal(10, left)?;
-            s.rx_data_signal(11, right)?;
-        }
-        Ok(())
+        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
+        READ.build(self, builder)
     }
 }
 #[cfg(test)]
@@ -594,59 +484,12 @@ pub algorithm RingBroadcast(root: Rank = 0, slices: int = 8, ring: Ring) -> Broa
             .flatten()
             .collect()
     }
-    #[allow(
-        unused_parens,
-        unused_braces,
-        unused_variables,
-        non_snake_case,
-        clippy::all,
-        clippy::pedantic
-    )]
     fn build(
         &self,
-        schedule: &mut ::roundelay::expand::Builder<'_>,
+        builder: &mut ::roundelay::expand::Builder<'_>,
     ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        #[allow(unused_imports)]
-        use ::roundelay::expand::*;
-        let rank = schedule.rank();
-        let local = schedule.local();
-        let root = self.root.clone().map_or_else(|| int(0), Int::from);
-        let root = schedule.rank_param(0, root, true)?;
-        let slices = self.slices.clone().map_or_else(|| int(8), Int::from);
-        let ring = match &self.ring {
-            Some(given) => schedule.ring(0, given)?,
-            None => schedule.ring(0, &Ring::natural())?,
-        };
-        schedule
-            .require(
-                1,
-                slices.more(0),
-                "the buffer goes around in slices: set slices to 1 or more",
-            )?;
-        let left = ring.left();
-        let right = ring.right();
-        let slice = schedule.output().split(slices);
-        if schedule.test(5, rank.equals(root))? {
-            schedule
-                .copy(6, local.on(schedule.input()), &[local.on(schedule.output())])?;
-        }
-        for s in schedule.range(7, 0, slices)? {
-            if schedule.test(8, rank.differs(root))? {
-                schedule.rx_ack(9, left)?;
-                schedule.copy(10, left.on(slice.at(s)), &[local.on(slice.at(s))])?;
-                schedule.tx_data_signal(11, left)?;
-            }
-            if schedule.test(12, right.differs(schedule.peer(root)))? {
-                if schedule.test(13, s.more(0))? {
-                    schedule.rx_data_signal(14, right)?;
-                }
-                schedule.tx_ack(15, right)?;
-            }
-        }
-        if schedule.test(16, right.differs(schedule.peer(root)))? {
-            schedule.rx_data_signal(17, right)?;
-        }
-        Ok(())
+        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
+        READ.build(self, builder)
     }
 }
 #[cfg(test)]
@@ -802,68 +645,12 @@ pub algorithm RingReduce(root: Rank = 0, slices: int = 8, ring: Ring) -> Reduce 
             .flatten()
             .collect()
     }
-    #[allow(
-        unused_parens,
-        unused_braces,
-        unused_variables,
-        non_snake_case,
-        clippy::all,
-        clippy::pedantic
-    )]
     fn build(
         &self,
-        schedule: &mut ::roundelay::expand::Builder<'_>,
+        builder: &mut ::roundelay::expand::Builder<'_>,
     ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        #[allow(unused_imports)]
-        use ::roundelay::expand::*;
-        let rank = schedule.rank();
-        let nranks = schedule.nranks();
-        let local = schedule.local();
-        let root = self.root.clone().map_or_else(|| int(0), Int::from);
-        let root = schedule.rank_param(0, root, true)?;
-        let slices = self.slices.clone().map_or_else(|| int(8), Int::from);
-        let ring = match &self.ring {
-            Some(given) => schedule.ring(0, given)?,
-            None => schedule.ring(0, &Ring::natural())?,
-        };
-        schedule
-            .require(
-                1,
-                slices.more(0),
-                "the buffer goes around in slices: set slices to 1 or more",
-            )?;
-        let left = ring.left();
-        let right = ring.right();
-        let first = left.equals(schedule.peer(root));
-        let slice = schedule.input().split(slices);
-        let result = schedule.output().split(slices);
-        let sums = schedule.scratch(7, "sums", schedule.input())?;
-        let sum = sums.split(slices);
-        for s in schedule.range(9, 0, slices)? {
-            if schedule.test(10, rank.equals(root))? {
-                schedule.copy(11, local.on(slice.at(s)), &[local.on(result.at(s))])?;
-                if schedule.test(12, nranks.more(1))? {
-                    schedule.rx_ack(13, left)?;
-                    schedule.reduce(14, &[left.on(sum.at(s))], local.on(result.at(s)))?;
-                    schedule.tx_data_signal(15, left)?;
-                }
-            } else {
-                schedule.copy(16, local.on(slice.at(s)), &[local.on(sum.at(s))])?;
-                if schedule.test(17, !first)? {
-                    schedule.rx_ack(18, left)?;
-                    schedule.reduce(19, &[left.on(sum.at(s))], local.on(sum.at(s)))?;
-                    schedule.tx_data_signal(20, left)?;
-                }
-                if schedule.test(21, s.more(0))? {
-                    schedule.rx_data_signal(22, right)?;
-                }
-                schedule.tx_ack(23, right)?;
-            }
-        }
-        if schedule.test(24, rank.differs(root))? {
-            schedule.rx_data_signal(25, right)?;
-        }
-        Ok(())
+        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
+        READ.build(self, builder)
     }
 }
 #[cfg(test)]

@@ -126,71 +126,12 @@ pub algorithm TwistedRingAllReduce(ring: Ring) -> AllReduce {
             .flatten()
             .collect()
     }
-    #[allow(
-        unused_parens,
-        unused_braces,
-        unused_variables,
-        non_snake_case,
-        clippy::all,
-        clippy::pedantic
-    )]
     fn build(
         &self,
-        s: &mut ::roundelay::expand::Builder<'_>,
+        builder: &mut ::roundelay::expand::Builder<'_>,
     ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        #[allow(unused_imports)]
-        use ::roundelay::expand::*;
-        let nranks = s.nranks();
-        let local = s.local();
-        let ring = match &self.ring {
-            Some(given) => s.ring(0, given)?,
-            None => s.ring(0, &Ring::natural())?,
-        };
-        let half = s.output().split(2);
-        s.nested(2, &[(int(0), int(2)), (int(0), nranks - 1)])?;
-        s.nested(2, &[(int(0), int(2)), (int(0), nranks - 1)])?;
-        s.parallel(
-            2,
-            0,
-            2,
-            |s, way| {
-                let to = if s.test(3, way.equals(0))? {
-                    ring.right()
-                } else {
-                    ring.left()
-                };
-                let from = if s.test(4, way.equals(0))? {
-                    ring.left()
-                } else {
-                    ring.right()
-                };
-                let sign = if s.test(5, way.equals(0))? { int(1) } else { int(-1) };
-                let block = half.at(way).split(nranks);
-                s.copy(
-                    7,
-                    local.on(s.input().split(2).at(way)),
-                    &[local.on(half.at(way))],
-                )?;
-                for round in s.range(8, 0, nranks - 1)? {
-                    let b = (ring.position() - sign * (round + 1)) % nranks;
-                    s.tx_ack(10, to)?;
-                    s.rx_ack(11, from)?;
-                    s.reduce(12, &[from.on(block.at(b))], local.on(block.at(b)))?;
-                    s.tx_data_signal(13, from)?;
-                    s.rx_data_signal(14, to)?;
-                }
-                for round in s.range(15, 0, nranks - 1)? {
-                    let b = (ring.position() - sign * round) % nranks;
-                    s.tx_ack(17, to)?;
-                    s.rx_ack(18, from)?;
-                    s.copy(19, from.on(block.at(b)), &[local.on(block.at(b))])?;
-                    s.tx_data_signal(20, from)?;
-                    s.rx_data_signal(21, to)?;
-                }
-                Ok(())
-            },
-        )?;
-        Ok(())
+        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
+        READ.build(self, builder)
     }
 }
 #[cfg(test)]
@@ -320,82 +261,12 @@ pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
             .flatten()
             .collect()
     }
-    #[allow(
-        unused_parens,
-        unused_braces,
-        unused_variables,
-        non_snake_case,
-        clippy::all,
-        clippy::pedantic
-    )]
     fn build(
         &self,
-        s: &mut ::roundelay::expand::Builder<'_>,
+        builder: &mut ::roundelay::expand::Builder<'_>,
     ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        #[allow(unused_imports)]
-        use ::roundelay::expand::*;
-        let nranks = s.nranks();
-        let local = s.local();
-        let ring = match &self.ring {
-            Some(given) => s.ring(0, given)?,
-            None => s.ring(0, &Ring::natural())?,
-        };
-        let block = s.input().split(nranks);
-        let result = s.output().split(2);
-        let sum = s.scratch_blocks(3, "sum", 4, &block.at(0).split(2))?;
-        s.nested(4, &[(int(0), int(2)), (int(0), nranks)])?;
-        s.parallel(
-            4,
-            0,
-            2,
-            |s, way| {
-                let to = if s.test(5, way.equals(0))? {
-                    ring.right()
-                } else {
-                    ring.left()
-                };
-                let from = if s.test(6, way.equals(0))? {
-                    ring.left()
-                } else {
-                    ring.right()
-                };
-                let sign = if s.test(7, way.equals(0))? { int(1) } else { int(-1) };
-                for round in s.range(8, 0, nranks)? {
-                    let b = s
-                        .rank_of(
-                            ring.at((ring.position() - sign * (round + 1)) % nranks),
-                        );
-                    let now = sum.at(2 * way + round % 2);
-                    let before = sum.at(2 * way + (round + 1) % 2);
-                    if s.test(12, round.less(nranks - 1))? {
-                        s.copy(
-                            13,
-                            local.on(block.at(b).split(2).at(way)),
-                            &[local.on(now)],
-                        )?;
-                    } else {
-                        s.copy(
-                            14,
-                            local.on(block.at(b).split(2).at(way)),
-                            &[local.on(result.at(way))],
-                        )?;
-                    }
-                    if s.test(15, round.more(0))? {
-                        s.tx_ack(16, to)?;
-                        s.rx_ack(17, from)?;
-                        if s.test(18, round.less(nranks - 1))? {
-                            s.reduce(19, &[from.on(before)], local.on(now))?;
-                        } else {
-                            s.reduce(20, &[from.on(before)], local.on(result.at(way)))?;
-                        }
-                        s.tx_data_signal(21, from)?;
-                        s.rx_data_signal(22, to)?;
-                    }
-                }
-                Ok(())
-            },
-        )?;
-        Ok(())
+        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
+        READ.build(self, builder)
     }
 }
 #[cfg(test)]
@@ -502,69 +373,12 @@ pub algorithm TwistedRingAllGather(ring: Ring) -> AllGather {
             .flatten()
             .collect()
     }
-    #[allow(
-        unused_parens,
-        unused_braces,
-        unused_variables,
-        non_snake_case,
-        clippy::all,
-        clippy::pedantic
-    )]
     fn build(
         &self,
-        s: &mut ::roundelay::expand::Builder<'_>,
+        builder: &mut ::roundelay::expand::Builder<'_>,
     ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        #[allow(unused_imports)]
-        use ::roundelay::expand::*;
-        let rank = s.rank();
-        let nranks = s.nranks();
-        let local = s.local();
-        let ring = match &self.ring {
-            Some(given) => s.ring(0, given)?,
-            None => s.ring(0, &Ring::natural())?,
-        };
-        let block = s.output().split(nranks);
-        s.nested(2, &[(int(0), int(2)), (int(0), nranks - 1)])?;
-        s.parallel(
-            2,
-            0,
-            2,
-            |s, way| {
-                let to = if s.test(3, way.equals(0))? {
-                    ring.right()
-                } else {
-                    ring.left()
-                };
-                let from = if s.test(4, way.equals(0))? {
-                    ring.left()
-                } else {
-                    ring.right()
-                };
-                let sign = if s.test(5, way.equals(0))? { int(1) } else { int(-1) };
-                s.copy(
-                    6,
-                    local.on(s.input().split(2).at(way)),
-                    &[local.on(block.at(rank).split(2).at(way))],
-                )?;
-                for round in s.range(7, 0, nranks - 1)? {
-                    let b = s
-                        .rank_of(
-                            ring.at((ring.position() - sign * (round + 1)) % nranks),
-                        );
-                    s.tx_ack(9, to)?;
-                    s.rx_ack(10, from)?;
-                    s.copy(
-                        11,
-                        from.on(block.at(b).split(2).at(way)),
-                        &[local.on(block.at(b).split(2).at(way))],
-                    )?;
-                    s.tx_data_signal(12, from)?;
-                    s.rx_data_signal(13, to)?;
-                }
-                Ok(())
-            },
-        )?;
-        Ok(())
+        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
+        READ.build(self, builder)
     }
 }
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use roundelay::{Algorithm as _, DType, Options, Plan, ReduceOp};
 use roundelay_core::emit::cuda::{Form, Kernel, Protocol, Spec};
 use roundelay_core::ids::RankId;
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::{Goal, Level};
-use roundelay_core::program::Configured;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::grid::Buffers;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use roundelay::{Algorithm as _, DType, ReduceOp, select};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::emit::cuda::{Form, Protocol};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::verify::Proved;
 
@@ -104,7 +104,7 @@ fn protocols(engine: &dyn Engine, algorithm: &Configured) -> Vec<Protocol> {
     if !engine.has_kernels() {
         return vec![Protocol::Direct];
     }
-    match Protocol::of(algorithm.checked()) {
+    match Protocol::of(algorithm) {
         Protocol::Direct => vec![Protocol::Direct],
         asked => {
             let others = [Protocol::Simple, Protocol::Ll].into_iter().filter(|p| *p != asked);

@@ -9,8 +9,8 @@ use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::emit::mpi::{Export, File, mpi};
 use roundelay_core::ids::RankId;
+use roundelay_core::layout::Configured;
 use roundelay_core::messages::TwoSided;
-use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::verify::Proved;
 
@@ -45,7 +45,7 @@ impl Case {
             form: &form,
             author: proved.proof(),
             command: "a test",
-            docs: &algorithm.checked().docs,
+            docs: algorithm.docs(),
             source: None,
         };
         let file = mpi(&export).unwrap_or_else(|found| panic!("{}: {found:?}", what()));

@@ -2,7 +2,7 @@
 
 use roundelay::{Algorithm as _, select};
 use roundelay_core::check::Frontend;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::syntax::Source;
 
 use super::cases::{Case, Digests, named, write};

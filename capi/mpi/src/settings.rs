@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use roundelay::selection::Selection;
 use roundelay::{Algorithm as _, Collective};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 
 /// What is done with a program's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! goes by. A first measured run is held against it.
 
 use roundelay_core::emit::cuda::{Form, Protocol};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::verify::Callers;
 use roundelay_kernels::cuda::{Error, Outlook};
 use roundelay_kernels::grid::Gpu;
@@ -80,7 +80,7 @@ pub(super) fn main(
         for subject in &case.subjects {
             // Programs for MSCCL are refused when they are read.
             let Some(algorithm) = &subject.algorithm else { continue };
-            for made in flags.device.forms(Protocol::of(algorithm.checked())) {
+            for made in flags.device.forms(Protocol::of(algorithm)) {
                 match row(flags, case, (subject, algorithm), made, gpu) {
                     Ok(row) => rows.push(row),
                     Err(Error::NoKernel(why)) => {

@@ -2,7 +2,7 @@
 
 use roundelay::{Algorithm as _, Collective, select};
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::rational::lcm;
 use roundelay_core::syntax::Source;

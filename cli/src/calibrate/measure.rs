@@ -7,7 +7,7 @@ use roundelay::select::library;
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp};
 use roundelay_core::cost::{Counts, Sample};
 use roundelay_core::ids::RankId;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::{diagnostics::Code, prove};
 
 use crate::report::Failure;

@@ -2,7 +2,7 @@
 
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::executor::{Asset, Executor, Link};
-use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::verify::{Signals, verify_with};
 use serde::Serialize;
 

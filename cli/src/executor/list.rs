@@ -1,7 +1,7 @@
 //! `executor list`: names, collectives, topologies, size classes.
 
 use roundelay_core::executor::Executor;
-use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::layout::Algorithm as _;
 use serde::Serialize;
 
 use super::flags::ListFlags;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use roundelay::executor::{CompiledExecutor, Framework, OpParam, Ran};
 use roundelay_core::executor::Executor;
 use roundelay_core::ids::RankId;
-use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::layout::Algorithm as _;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 

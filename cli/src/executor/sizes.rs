@@ -3,6 +3,7 @@
 
 use roundelay::DType;
 use roundelay_core::executor::Executor;
+use roundelay_core::layout::Algorithm as _;
 use serde::Serialize;
 
 use super::size;
@@ -44,7 +45,7 @@ pub(super) fn tested(
         if end / one < least {
             untested.push(format!(
                 "{}, up to {}: no such size is a whole number of {dtype}",
-                class.algorithm.checked().name,
+                class.algorithm.name(),
                 size(end)
             ));
             continue;

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use roundelay_core::check::hir;
 use roundelay_core::dtype::DType;
+use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::optimize::join;
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::verify::{self, Sameness, Signals};
 use serde::Serialize;
@@ -133,7 +132,6 @@ impl ReductionOrder {
 
 impl Listed {
     pub(super) fn new(algorithm: &Configured, nranks: u32) -> Self {
-        let checked = algorithm.checked();
         let (mut admits, mut refusal, mut wrong) = (Vec::new(), None, None);
         let mut at = |n: u32| match algorithm.schedule(n) {
             Ok(schedule) => Some(schedule),
@@ -163,7 +161,7 @@ impl Listed {
         Self {
             name: algorithm.name().to_owned(),
             collective: algorithm.collective().name(),
-            parameters: parameters(checked),
+            parameters: parameters(algorithm),
             admitted: written(&admits),
             admits,
             refusal,
@@ -171,7 +169,7 @@ impl Listed {
             shown: shown.as_ref().and_then(Shown::new),
             next_admitted,
             nranks,
-            summary: first_sentence(&checked.docs),
+            summary: first_sentence(algorithm.docs()),
             file: algorithm.file().to_owned(),
         }
     }
@@ -241,18 +239,19 @@ impl Shown {
 }
 
 /// The parameters, with defaults as the canonical source has them.
-fn parameters(algorithm: &hir::Algorithm) -> Vec<Parameter> {
-    let head = algorithm.source.split_once(&format!("algorithm {}(", algorithm.name));
+fn parameters(algorithm: &Configured) -> Vec<Parameter> {
+    let head = algorithm.source().split_once(&format!("algorithm {}(", algorithm.name()));
     let mut rest = head.map_or("", |(_, rest)| rest);
     let mut parameters = Vec::new();
-    for param in &algorithm.params {
+    let program = algorithm.program();
+    for param in &program.params {
         let end = end_of_parameter(rest);
         let text: Vec<&str> = rest[..end].split_whitespace().collect();
         let text = text.join(" ");
         let written = text.split_once(" = ").map(|(_, default)| default.to_owned());
         let natural = || param.ty.has_natural().then(|| "natural".to_owned());
         parameters.push(Parameter {
-            name: algorithm.vars[param.var.0 as usize].name.clone(),
+            name: program.var(param.var).name.clone(),
             ty: param.ty.name(),
             default: written.or_else(natural),
             text,

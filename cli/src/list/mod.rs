@@ -11,8 +11,7 @@ use std::thread::available_parallelism;
 
 use roundelay::{Collective, select};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::Algorithm;
+use roundelay_core::layout::{Algorithm, Configured};
 
 use crate::program::{compile, read};
 use crate::report::{Failure, Format, refuse};

@@ -4,7 +4,7 @@ use roundelay::select::{Counts, Numbers, Refused, Row, costs_of, select_beside};
 use roundelay::{Choice, Collective, Costs};
 use roundelay_core::cost::Work;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use serde::Serialize;
 
 use super::SHOWN;

@@ -10,7 +10,7 @@ use clap::Args;
 use roundelay::{Algorithm as _, DType, ReduceOp, Schedule};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;

@@ -8,9 +8,9 @@ use super::{Checker, scope, topology};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
 use crate::lints::{Level, Levels, Lint, Unknown};
-use crate::schedule::demands::Resource;
 use crate::source::Span;
 use crate::syntax::ast::{self, Attr, AttrArg, AttrValue};
+use crate::values::resource::Resource;
 
 const KNOWN: [&str; 7] =
     ["out_of_place", "verify", "deterministic", "topology", "budget", "allow", "deny"];

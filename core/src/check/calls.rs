@@ -4,10 +4,10 @@ use super::exprs::wrong;
 use super::hir::{Expr, ExprKind, StmtKind, Ty, VarId};
 use super::{Checker, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic, INPUT_KEPT};
-use crate::schedule::arith::IntFn;
 use crate::source::Span;
 use crate::syntax::{ast, habits};
 use crate::topology::shape::ShapeKind;
+use crate::values::arith::IntFn;
 
 /// Functions that are not from integers to integers.
 const OTHER_FUNCTIONS: [&str; 4] = ["is_power_of_two", "peer", "len", "rev"];

@@ -3,10 +3,10 @@
 use super::hir::{Expr, ExprKind, GroupsField, GroupsForm, TreeField, TreeForm, Ty};
 use super::{Checker, scope};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::schedule::tree::TreeKind;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::topology::shape::ShapeKind;
+use crate::values::tree::TreeKind;
 
 /// Every constructor and the form that it is written in.
 const FORMS: [(&str, &str); 18] = [

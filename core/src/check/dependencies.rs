@@ -65,13 +65,18 @@ pub(super) struct Known<'a> {
 
 impl<'a> Known<'a> {
     /// What `file` can call but for its own algorithms; `open` are the sources that led to it.
+    ///
+    /// Those of `beside` are as its own: they stood in its source before.
     pub(super) fn new(
         file: &'a ast::File,
         dependencies: &'a Dependencies<'a>,
         open: Vec<String>,
+        beside: &[Arc<Callee>],
         errors: &mut Vec<Diagnostic>,
     ) -> Self {
-        let here = file.algorithms.iter().map(|a| (a.name.text.clone(), None)).collect();
+        let beside = beside.iter().map(|a| (a.algorithm.name.clone(), Some(a.clone())));
+        let own = file.algorithms.iter().map(|a| (a.name.text.clone(), None));
+        let here = beside.chain(own).collect();
         let library = RefCell::default();
         let mut known = Self {
             dependencies,
@@ -194,7 +199,7 @@ impl<'a> Known<'a> {
 }
 
 impl Callee {
-    fn new(algorithm: hir::Algorithm, source: &Source, home: Home) -> Self {
+    pub(crate) fn new(algorithm: hir::Algorithm, source: &Source, home: Home) -> Self {
         let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
         let depth = 1 + algorithm.callees().iter().map(|callee| callee.depth).max().unwrap_or(0);
         Self {

@@ -1,6 +1,6 @@
 //! Expressions: the type of each, and the names in it resolved.
 
-use super::hir::{Expr, ExprKind, Ty};
+use super::hir::{Escape, Expr, ExprKind, Ty};
 use super::scope::COUNT;
 use super::{Checker, Frontend, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
@@ -94,16 +94,13 @@ impl Checker<'_> {
                 );
                 (ExprKind::Error, Ty::Error)
             }
-            ast::ExprKind::Rust(text) => {
-                self.escape(span);
-                (ExprKind::Rust(text.clone()), Ty::Int)
-            }
+            ast::ExprKind::Rust(text) => (ExprKind::Rust(self.escape(text, span)), Ty::Int),
             ast::ExprKind::Error => (ExprKind::Error, Ty::Error),
         };
         Expr { kind: Box::new(kind), ty, span }
     }
 
-    fn escape(&mut self, span: Span) {
+    fn escape(&mut self, text: &str, span: Span) -> Escape {
         self.escapes = true;
         if self.frontend == Frontend::File {
             self.error(
@@ -112,6 +109,32 @@ impl Checker<'_> {
                     .help("put the algorithm in a `collective! { … }` block, or write the value in the language"),
             );
         }
+        let number = self.numbered_escapes;
+        self.numbered_escapes += 1;
+        let mut scope: Vec<(String, Expr)> = Vec::new();
+        // Any word may name a value, be it inside a string that is formatted.
+        for word in text.split(|c: char| c != '_' && !c.is_alphanumeric()) {
+            if scope.iter().all(|(known, _)| known != word) {
+                let value = self.seen_by_escape(word, span);
+                scope.extend(value.map(|value| (word.to_owned(), value)));
+            }
+        }
+        Escape { number, text: text.to_owned(), scope }
+    }
+
+    /// The value that a name has in an escape: that of a number, a truth value, a peer or a list.
+    fn seen_by_escape(&self, name: &str, span: Span) -> Option<Expr> {
+        let (kind, ty) = match name {
+            "rank" => (ExprKind::Rank, Ty::Int),
+            "nranks" => (ExprKind::Nranks, Ty::Int),
+            "local" => (ExprKind::Local, Ty::Peer),
+            _ => {
+                let var = self.scope.find(name)?;
+                (ExprKind::Var(var), self.ty(var))
+            }
+        };
+        let seen = matches!(ty, Ty::Int | Ty::Bool | Ty::Peer | Ty::List);
+        seen.then(|| Expr { kind: Box::new(kind), ty, span })
     }
 
     fn name(&mut self, name: &str, span: Span) -> (ExprKind, Ty) {

@@ -1,5 +1,5 @@
 //! The checked tree: every name resolved, every type known, every statement numbered. The program is lowered from
-//! it and Rust is printed from it, so neither can meet a source that makes no sense.
+//! it, which so never meets a source that makes no sense.
 
 mod depth;
 mod executors;
@@ -7,6 +7,7 @@ mod exprs;
 mod nest;
 mod walk;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::collective::Collective;
@@ -14,10 +15,10 @@ use crate::diagnostics::Diagnostic;
 use crate::ids::SpanId;
 pub use crate::ids::VarId;
 use crate::lints::Levels;
-use crate::schedule::demands::Resource;
-pub use crate::schedule::params::ParamTy;
 use crate::source::Location;
 use crate::source::Span;
+pub use crate::values::params::ParamTy;
+use crate::values::resource::Resource;
 pub(crate) use depth::MOST_DEPTH;
 pub use executors::{Asset, Class, Declared, Executor};
 pub use exprs::*;
@@ -64,7 +65,7 @@ pub struct Algorithm {
     pub vars: Vec<Var>,
     /// Where each statement stands, by [`SpanId`]. Entry 0 is the header.
     pub spans: Vec<Span>,
-    /// Whether it holds a `rust { }` escape, which only expanded Rust can run.
+    /// Whether it or what it calls holds a `rust { }` escape, which only the compiled crate can run.
     pub escapes: bool,
     /// Its source in canonical form.
     pub source: String,
@@ -241,16 +242,22 @@ pub struct Callee {
 }
 
 impl Algorithm {
-    /// Whether a `rust { }` escape stands in this very algorithm, and not only in what it calls.
-    pub fn holds_an_escape(&self) -> bool {
-        let mut found = false;
-        let mut look = |expr: &Expr| {
-            expr.walk(&mut |part| found |= matches!(*part.kind, ExprKind::Rust(_)));
+    /// The `rust { }` escapes that stand in this very algorithm, and not in what it calls, by their numbers; each with
+    /// its place.
+    pub fn own_escapes(&self) -> BTreeMap<u32, (&Escape, Span)> {
+        let mut found = BTreeMap::new();
+        let mut look = |expr| {
+            Expr::walk(expr, &mut |part| {
+                if let ExprKind::Rust(escape) = &*part.kind {
+                    found.insert(escape.number, (escape, part.span));
+                }
+            });
         };
         self.params.iter().filter_map(|param| param.default.as_ref()).for_each(&mut look);
         walk(&self.body, &mut |stmt| {
             stmt.exprs().into_iter().for_each(&mut look);
-            if let StmtKind::Demand(Demand::Budget(_, value)) = &stmt.kind {
+            if let StmtKind::Demand(Demand::Topology(value) | Demand::Budget(_, value)) = &stmt.kind
+            {
                 look(value);
             }
         });

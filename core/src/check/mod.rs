@@ -17,6 +17,7 @@ pub mod topology;
 mod unused;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic};
@@ -24,7 +25,7 @@ use crate::source::Span;
 use crate::syntax::Source;
 use crate::syntax::{ast, printer};
 use dependencies::{Dependencies, Known};
-use hir::{CheckedSource, Demand, ParamTy, Ty, VarId};
+use hir::{Callee, CheckedSource, Demand, ParamTy, Ty, VarId};
 use scope::Scope;
 
 /// What reads a source, the macro or the lexer of files: only a macro's source can hold a `rust { }` escape (E0115).
@@ -48,8 +49,20 @@ pub fn check(
     dependencies: &Dependencies<'_>,
     open: Vec<String>,
 ) -> Result<CheckedSource, Vec<Diagnostic>> {
+    check_beside(file, source, frontend, dependencies, open, &[])
+}
+
+/// Checks a source that may call algorithms of `beside`, too, which are checked already.
+pub(crate) fn check_beside(
+    file: &ast::File,
+    source: &Source,
+    frontend: Frontend,
+    dependencies: &Dependencies<'_>,
+    open: Vec<String>,
+    beside: &[Arc<Callee>],
+) -> Result<CheckedSource, Vec<Diagnostic>> {
     let mut errors = Vec::new();
-    let mut known = Known::new(file, dependencies, open, &mut errors);
+    let mut known = Known::new(file, dependencies, open, beside, &mut errors);
     let mut checked: Vec<_> = file.algorithms.iter().map(|_| None).collect();
     let mut firsts: HashMap<&str, Span> = HashMap::new();
     for ast::Algorithm { name, .. } in &file.algorithms {
@@ -94,6 +107,8 @@ struct Checker<'e> {
     vars: Vec<hir::Var>,
     spans: Vec<Span>,
     escapes: bool,
+    /// How many escapes it holds so far.
+    numbered_escapes: u32,
     /// How many blocks deep: scratch is declared at depth 0.
     depth: usize,
     /// How many `within` blocks deep.
@@ -128,6 +143,7 @@ impl<'e> Checker<'e> {
             vars: Vec::new(),
             spans: Vec::new(),
             escapes: false,
+            numbered_escapes: 0,
             depth: 0,
             groups: 0,
             seen_from: Vec::new(),

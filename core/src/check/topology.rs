@@ -8,13 +8,13 @@ use super::dependencies::{Dependencies, Known};
 use super::hir::{Expr, ExprKind, ShapeArg, TopologyField, Ty};
 use super::{Checker, Frontend};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::schedule::arith;
 use crate::source::Span;
 use crate::syntax::Source;
 use crate::syntax::ast::{self, UnOp};
 use crate::syntax::token::Quantity;
 use crate::topology::shape::{Argument, Shape, ShapeKind, Size};
 use crate::topology::{Problem, Topology};
+use crate::values::arith;
 
 /// The topology that `source` describes, such as `full_mesh(8, 25GB/s) without (0, 1)`.
 pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
@@ -22,7 +22,7 @@ pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let dependencies = Dependencies::none();
     let none = ast::File::default();
-    let known = Known::new(&none, &dependencies, Vec::new(), &mut errors);
+    let known = Known::new(&none, &dependencies, Vec::new(), &[], &mut errors);
     let mut checker = Checker::new(Frontend::File, &known, &mut errors);
     let checked = checker.expect(&expr, Ty::Topology);
     if !errors.is_empty() {

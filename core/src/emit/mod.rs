@@ -12,13 +12,10 @@ pub mod mpi;
 mod picture;
 mod repeats;
 pub mod rust;
-mod rust_body;
 mod rust_calls;
+mod rust_escape;
 mod rust_executor;
-mod rust_exprs;
-mod rust_membership;
 mod rust_origin;
-mod rust_topology;
 #[cfg(feature = "tools")]
 pub mod spacetime;
 #[cfg(feature = "tools")]

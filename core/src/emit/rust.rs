@@ -1,17 +1,16 @@
-//! Rust orchestration: a struct with the parameters, and `impl Algorithm` whose body is the author's loops
-//! calling the schedule builder. The macro expands to this, and `emit rust` prints it.
+//! Rust of an algorithm: a struct with the parameters, and `impl Algorithm`, which knows its source and is laid out by
+//! the walk through that. The macro expands to this, and `emit rust` prints it.
 
 use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
 use quote::{format_ident, quote};
 
-use super::rust_body::Body;
-use super::rust_calls::sources;
-use super::rust_executor;
+use super::rust_calls::{callees, places};
 pub use super::rust_origin::Origin;
 use super::rust_origin::{ident, raw};
-use crate::check::hir::{Algorithm, Callee, CheckedSource, Home, ParamTy};
+use super::{rust_escape, rust_executor};
+use crate::check::hir::{Algorithm, CheckedSource, ParamTy};
 use crate::expansion;
-use crate::source::{Location, Span};
+use crate::source::Span;
 use crate::syntax::ast;
 
 /// The items that `checked` expands to.
@@ -91,11 +90,7 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
     let collective = format_ident!("{}", algorithm.collective.name());
     let file = &origin.file;
     let source = raw(&algorithm.source);
-    let locations = algorithm.spans.iter().map(|span| {
-        let Location { line, column, end_line, end_column } = (origin.locate)(*span);
-        let place = [line, column, end_line, end_column].map(Literal::u32_unsuffixed);
-        quote!(at(#(#place),*))
-    });
+    let locations = places(algorithm.spans.iter().map(|span| (origin.locate)(*span)));
     let out_of_place = algorithm.out_of_place.then(|| {
         quote!(
             fn out_of_place(&self) -> bool {
@@ -103,20 +98,13 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
             }
         )
     });
-    let callees = callees(algorithm);
+    let callees = callees(algorithm, origin);
     let given = given(&fields);
-    // An escape sees the author's scope and nothing else.
-    let names = (!algorithm.escapes).then(|| {
-        quote! {
-            #[allow(unused_imports)]
-            use ::roundelay::expand::*;
-        }
-    });
-    // Our own warnings say it, but for what an escape may use.
-    let unused = (!origin.exact || !algorithm.holds_an_escape()).then(|| quote!(unused_variables,));
-    let (builder, body) = Body::new(algorithm, origin).emit();
-    let test = if origin.along { None } else { test(algorithm, &name) };
-    let implementation = quote! {
+    let escapes = rust_escape::methods(algorithm, origin);
+    let test = test(algorithm, &name);
+    quote! {
+        #structure
+
         impl ::roundelay::Algorithm for #name {
             fn name(&self) -> &str { #text }
             fn collective(&self) -> ::roundelay::Collective { ::roundelay::Collective::#collective }
@@ -125,64 +113,22 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
             fn source(&self) -> &str { #source }
             fn locations(&self) -> &[::roundelay::expand::Location] {
                 use ::roundelay::expand::at;
-                const { &[#(#locations),*] }
+                const { #locations }
             }
             #callees
             #given
-            #[allow(unused_parens, unused_braces, #unused non_snake_case, clippy::all, clippy::pedantic)]
+            #escapes
             fn build(
                 &self,
-                #builder: &mut ::roundelay::expand::Builder<'_>,
+                builder: &mut ::roundelay::expand::Builder<'_>,
             ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-                #names
-                #body
-                Ok(())
+                static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
+                READ.build(self, builder)
             }
         }
-    };
-    // What comes along is nobody else's business.
-    let implementation = match along(algorithm, origin) {
-        Some(items) => quote!(const _: () = { #items #implementation };),
-        None => implementation,
-    };
-    quote! {
-        #structure
-
-        #implementation
 
         #test
     }
-}
-
-/// The items of those callees of `algorithm` that no other expansion makes: those of sources that it uses, and for an
-/// algorithm that is such a callee itself, those of its own source.
-fn along(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
-    let mut callees = algorithm.callees();
-    let comes = |home| home == Home::Used || (home == Home::Here && origin.along);
-    callees.retain(|callee| comes(callee.home));
-    if callees.is_empty() {
-        return None;
-    }
-    Some(callees.into_iter().map(|callee| along_with(callee, origin)).collect())
-}
-
-fn along_with(callee: &Callee, origin: &Origin<'_>) -> TokenStream {
-    let file = &callee.file;
-    let place = |span| {
-        let at = callee.algorithm.spans.iter().position(|known| *known == span);
-        at.map_or_else(Default::default, |at| callee.locations[at])
-    };
-    let start = (origin.span)(crate::source::Span::default());
-    let origin =
-        Origin { file: quote!(#file), locate: &place, span: &|_| start, exact: false, along: true };
-    item(&callee.algorithm, &origin)
-}
-
-/// The sources of what it calls, for engines that read them again.
-fn callees(algorithm: &Algorithm) -> Option<TokenStream> {
-    let found = sources([algorithm]);
-    let texts = found.iter().map(|callee| raw(&callee.source));
-    (!found.is_empty()).then(|| quote!(fn callees(&self) -> &[&str] { &[#(#texts),*] }))
 }
 
 /// The values of the parameters that have some.

@@ -1,51 +1,86 @@
-//! `within` and calls in expanded Rust, and which algorithms are called.
+//! The algorithms that an expanded one calls: their sources, which are read again with its own.
 
-use proc_macro2::{Span as RustSpan, TokenStream};
+use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::rust_body::{Body, number};
-use super::rust_origin::ident;
-use crate::check::hir::{Algorithm, AlgorithmCall, Expr, Home, Stmt};
-use crate::ids::SpanId;
+use super::rust_origin::{Origin, raw};
+use crate::check::hir::{Algorithm, Callee, Home};
+use crate::source::Location;
 
-impl Body<'_> {
-    pub(super) fn within(&self, group: &Expr, body: &[Stmt], at: SpanId) -> TokenStream {
-        let s = &self.s;
-        let (at, group) = (number(at), self.borrowed(group));
-        self.groups.set(self.groups.get() + 1);
-        let body = self.block(body);
-        self.groups.set(self.groups.get() - 1);
-        quote!(#s.within(#at, #group, |#s| { #body Ok(()) })?;)
+/// What an algorithm calls and the library does not hold, each behind those that it calls itself.
+#[derive(Default)]
+struct Called<'a> {
+    list: Vec<Entry<'a>>,
+}
+
+struct Entry<'a> {
+    callee: &'a Callee,
+    calls: Vec<usize>,
+    /// Whether it stands in the source that is expanded.
+    here: bool,
+}
+
+impl<'a> Called<'a> {
+    /// Adds what `caller` calls, and says where in the list that is. `here` is whether the caller stands in the source that
+    /// is expanded.
+    fn by(&mut self, caller: &'a Algorithm, here: bool) -> Vec<usize> {
+        let callees = caller.callees().into_iter().filter(|callee| callee.home != Home::Library);
+        callees
+            .map(|callee| {
+                let same = |entry: &Entry<'_>| std::ptr::eq(entry.callee, callee);
+                self.list.iter().position(same).unwrap_or_else(|| {
+                    let here = here && callee.home == Home::Here;
+                    let calls = self.by(&callee.algorithm, here);
+                    self.list.push(Entry { callee, calls, here });
+                    self.list.len() - 1
+                })
+            })
+            .collect()
     }
+}
 
-    pub(super) fn run(&self, run: &AlgorithmCall, at: SpanId) -> TokenStream {
-        let s = &self.s;
-        let algorithm = &run.callee.algorithm;
-        let name = ident(&algorithm.name, RustSpan::call_site());
-        let path = match run.callee.home {
-            Home::Library => quote!(::roundelay::library::#name),
-            Home::Here | Home::Used => quote!(#name),
+/// The method that has the sources of what the algorithm calls.
+pub(super) fn callees(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
+    let mut called = Called::default();
+    let direct = called.by(algorithm, true);
+    let entries = called.list.iter().enumerate().map(|(at, entry)| {
+        let Callee { algorithm, file, locations, .. } = entry.callee;
+        let source = raw(&algorithm.source);
+        let (file, places) = if entry.here {
+            (origin.file.clone(), places(algorithm.spans.iter().map(|at| (origin.locate)(*at))))
+        } else {
+            (quote!(#file), places(locations.iter().copied()))
         };
-        let span = number(at);
-        let (mut needed, mut optional) = (TokenStream::new(), TokenStream::new());
-        for (index, value) in &run.args {
-            let param = &algorithm.params[*index];
-            let setter = ident(&algorithm.vars[param.var.0 as usize].name, RustSpan::call_site());
-            let value = self.settled(value, at);
-            let value = quote!({ let value = #value; #s.given(#span, value)? });
-            if param.default.is_none() && !param.ty.has_natural() {
-                needed.extend(quote!(#value,));
-            } else {
-                optional.extend(quote!(.#setter(#value)));
+        let calls = entry.calls.iter().map(|at| Literal::usize_unsuffixed(*at));
+        let direct = direct.contains(&at);
+        quote! {
+            CalledSource {
+                source: #source,
+                file: #file,
+                locations: #places,
+                calls: &[#(#calls),*],
+                direct: #direct,
             }
         }
-        let called = self.free("called");
-        let (input, output) = (self.value(&run.input), self.value(&run.output));
+    });
+    let entries: Vec<_> = entries.collect();
+    (!entries.is_empty()).then(|| {
         quote! {
-            let #called = #path::new(#needed) #optional;
-            #s.run(#span, &#called, #input, #output)?;
+            fn callees(&self) -> &[::roundelay::expand::CalledSource<'_>] {
+                use ::roundelay::expand::{CalledSource, at};
+                const { &[#(#entries),*] }
+            }
         }
-    }
+    })
+}
+
+/// Places of statements, as a slice.
+pub(super) fn places(locations: impl Iterator<Item = Location>) -> TokenStream {
+    let places = locations.map(|Location { line, column, end_line, end_column }| {
+        let place = [line, column, end_line, end_column].map(Literal::u32_unsuffixed);
+        quote!(at(#(#place),*))
+    });
+    quote!(&[#(#places),*])
 }
 
 /// What these algorithms call and the library does not hold, each once.

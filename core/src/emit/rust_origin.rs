@@ -12,10 +12,6 @@ pub struct Origin<'s> {
     pub locate: &'s dyn Fn(Span) -> Location,
     /// The Rust span of a token span, so that names lead back to the author's.
     pub span: &'s dyn Fn(Span) -> RustSpan,
-    /// Whether those spans are the names themselves; if not, rustc's lints would point at nothing useful.
-    pub exact: bool,
-    /// Whether the algorithm only comes along with one that calls it: then nobody else makes or tests it.
-    pub along: bool,
 }
 
 /// The author's name as a Rust identifier.

@@ -126,8 +126,7 @@ mod tests {
     use crate::check::Frontend;
     use crate::compile;
     use crate::diagnostics::{Code, Finding};
-    use crate::program::Configured;
-    use crate::schedule::Algorithm as _;
+    use crate::layout::{Algorithm as _, Configured};
     use crate::schedule::text;
     use crate::syntax::Source;
 

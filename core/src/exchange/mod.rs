@@ -9,7 +9,8 @@ mod report;
 mod terms;
 
 use crate::ids::RankId;
-use crate::schedule::{Algorithm, Schedule, one_rank};
+use crate::layout::{Algorithm, one_rank};
+use crate::schedule::Schedule;
 pub use findings::Checked;
 pub use terms::Mode;
 

@@ -11,8 +11,7 @@ pub use crate::check::hir::Asset;
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::RankId;
-use crate::program::Configured;
-use crate::schedule::Algorithm as _;
+use crate::layout::{Algorithm as _, Configured};
 use crate::source::Span;
 use crate::syntax::Source;
 use crate::topology::{Topology, search};
@@ -183,15 +182,15 @@ fn named_here(all: Vec<Finding>, algorithm: &Configured, span: Span) -> Vec<Diag
         errors.push(error);
         more.push(0);
     }
-    let checked = algorithm.checked();
-    let ring = checked.params.iter().find(|param| param.ty == hir::ParamTy::Ring);
+    let program = algorithm.program();
+    let ring = program.params.iter().find(|param| param.ty == hir::ParamTy::Ring);
     let dead = errors.iter_mut().find(|error| error.code == Code::MissingLink);
     // Only where there is a ring to go around.
     let topology = algorithm.topology();
     let found =
         topology.is_some_and(|topology| search::around(topology, topology.nranks()).is_ok());
     if let (true, Some(ring), Some(Diagnostic { help: Some(help), .. })) = (found, ring, dead) {
-        let param = &checked.vars[ring.var.0 as usize].name;
+        let param = &program.var(ring.var).name;
         *help = format!("{help}; write `{}({param} = around(topology))`", algorithm.name());
     }
     for (error, more) in errors.iter_mut().zip(more).filter(|(_, more)| *more > 0) {

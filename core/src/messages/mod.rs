@@ -17,8 +17,9 @@ use std::sync::Arc;
 
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
+use crate::layout::{Algorithm, Limits, one_rank};
 use crate::optimize::join;
-use crate::schedule::{Algorithm, Limits, OpKind, Schedule, one_rank};
+use crate::schedule::{OpKind, Schedule};
 use crate::stages::stage;
 use crate::verify::layout::Mode;
 use crate::verify::{Proof, Proved, in_order, too_fine};

@@ -6,13 +6,13 @@ use crate::collective::Collective;
 use crate::ids::SpanId;
 pub use crate::ids::VarId;
 use crate::schedule::SignalKind;
-use crate::schedule::arith::IntFn;
-use crate::schedule::demands::Resource;
-use crate::schedule::params::ParamTy;
-use crate::schedule::tree::TreeKind;
 use crate::source::{Location, Span};
 use crate::syntax::ast::BinOp;
 use crate::topology::shape::ShapeKind;
+use crate::values::arith::IntFn;
+use crate::values::params::ParamTy;
+use crate::values::resource::Resource;
+use crate::values::tree::TreeKind;
 
 /// What one rank of an algorithm does, for every rank and every number of ranks: a tree of statements with loops.
 ///
@@ -445,6 +445,6 @@ pub enum Op {
     Shares,
     /// The ranks that are linked to all others.
     Hubs,
-    /// Rust code, which only the expansion of a macro can run.
-    Escape,
+    /// The escape of that number, which only the compiled crate can run, on the values that its text names.
+    Escape(u32),
 }

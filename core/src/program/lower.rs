@@ -276,7 +276,9 @@ fn operator(from: &hir::Expr) -> (Op, Vec<&hir::Expr>) {
         ExprKind::Piece(a, b) => (Op::Piece, vec![a, b]),
         ExprKind::Range(a, b, c) => (Op::Pieces, vec![a, b, c]),
         ExprKind::On(a, b) => (Op::On, vec![a, b]),
-        ExprKind::Rust(_) => (Op::Escape, vec![]),
+        ExprKind::Rust(escape) => {
+            (Op::Escape(escape.number), escape.scope.iter().map(|(_, value)| value).collect())
+        }
         ExprKind::Block(..) | ExprKind::Topology(..) => unreachable!("this is sugar"),
         ExprKind::Error => unreachable!("a program with errors is not lowered"),
     }

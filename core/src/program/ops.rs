@@ -1,9 +1,9 @@
 //! The operators of a program in one table: their names in its text form, and the kinds of their operands.
 
 use super::ir::{Kind, Op};
-use crate::schedule::arith::IntFn;
-use crate::schedule::tree::TreeKind;
 use crate::topology::shape::ShapeKind;
+use crate::values::arith::IntFn;
+use crate::values::tree::TreeKind;
 
 /// An operator without parts of its own: its name, the kinds of its operands, and the kind of its value.
 type Row = (Op, &'static str, &'static [Kind], Kind);
@@ -75,7 +75,6 @@ const OTHERS: &[(Op, &str)] = &[
     (Op::Len, "len"),
     (Op::Split, "split"),
     (Op::TreeDoubleBinary, "tree.double_binary"),
-    (Op::Escape, "escape"),
 ];
 
 impl Op {
@@ -89,6 +88,8 @@ impl Op {
         }
         match self {
             Self::Function(function) => Some(function.name().to_owned()),
+            // A text with one is not read back: there is no Rust to go with it.
+            Self::Escape(number) => Some(format!("escape.{number}")),
             Self::Tree(kind) => Some(format!("tree.{}", kind.name())),
             Self::Topology(kind, cuts) => Some(format!("topology.{}.{cuts}", kind.name())),
             _ => None,

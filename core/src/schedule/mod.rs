@@ -5,31 +5,15 @@
 //! `Wait` are a release and an acquire on a counter that only rises: the k-th post on a channel meets
 //! the k-th wait. Nothing here knows about engines; loops are not kept.
 
-pub mod area;
-pub mod arith;
-pub(crate) mod assembly;
-pub mod builder;
-mod calls;
 pub mod demands;
-pub mod groups;
 pub mod hash;
 pub(crate) mod interner;
 pub mod legality;
 pub mod lengths;
-pub(crate) mod members;
 pub mod needs;
 pub(crate) mod origins;
-pub mod params;
-pub(crate) mod record;
-pub mod ring;
-pub mod rings;
-pub mod site;
-mod slots;
-pub(crate) mod tables;
 pub mod text;
 pub mod traffic;
-pub mod tree;
-pub mod value;
 
 use std::sync::Arc;
 
@@ -37,12 +21,7 @@ use crate::collective::Collective;
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, StreamId};
 use crate::rational::Rat;
 use crate::source::Location;
-use crate::stages;
-use crate::topology::Topology;
-pub use assembly::one_rank;
 use demands::Demands;
-use params::ParamValue;
-pub use tables::Limits;
 
 /// What an algorithm does at one number of ranks, op by op: the intermediate representation between a program and the
 /// engines.
@@ -183,7 +162,7 @@ pub struct Scratch {
 }
 
 /// The most ranks that a schedule has.
-pub const RANK_LIMIT: u32 = tables::Tables::RANK_LIMIT;
+pub const RANK_LIMIT: u32 = 1 << 16;
 
 /// A signal counter. Both ends count by themselves; it only rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -403,89 +382,5 @@ impl Scratch {
     /// The length of the whole buffer in elements, for `count` elements a unit.
     pub fn elements(&self, count: u64) -> u64 {
         self.slot_elements(count).saturating_mul(u64::from(self.slots))
-    }
-}
-
-/// An algorithm that can be laid out for a number of ranks.
-///
-/// The macros `collective!` and `include_collective!` implement it for the structs that they make, and
-/// [`Configured`](crate::program::Configured) for a source that is read at run time. Callers need little of it: the
-/// crate `roundelay` makes plans of every algorithm by its trait `ToPlan`, and [`prove`](crate::prove) makes a proof.
-pub trait Algorithm {
-    /// The name of the algorithm.
-    fn name(&self) -> &str;
-
-    /// The collective that it implements.
-    fn collective(&self) -> Collective;
-
-    /// Whether its author says that it has no in-place form (`#[out_of_place]`).
-    fn out_of_place(&self) -> bool {
-        false
-    }
-
-    /// The file that it stands in, for messages.
-    fn file(&self) -> &str;
-
-    /// The source in canonical form.
-    fn source(&self) -> &str;
-
-    /// The places of its statements, by [`SpanId`].
-    fn locations(&self) -> &[Location];
-
-    /// The sources of the algorithms that it calls, and of those that they call, but for the library's: each in
-    /// canonical form.
-    fn callees(&self) -> &[&str] {
-        &[]
-    }
-
-    /// The parameters that were given values, by name.
-    fn given(&self) -> Vec<(&'static str, ParamValue)> {
-        Vec::new()
-    }
-
-    /// The topology that it was put on, if it was.
-    #[doc(hidden)]
-    fn placed_on(&self) -> Option<&Arc<Topology>> {
-        None
-    }
-
-    /// Lays out one rank's program into `builder`.
-    ///
-    /// # Errors
-    /// [`builder::Stop`] where the layout cannot go on; the builder knows why.
-    fn build(&self, builder: &mut builder::Builder<'_>) -> Result<(), builder::Stop>;
-
-    /// Lays out the schedule for `nranks` ranks. It is not proved yet: see [`prove`](crate::prove).
-    ///
-    /// # Errors
-    /// E0409 for no ranks or too many, E02xx where it cannot be laid out for so many: all that is wrong.
-    fn schedule(&self, nranks: u32) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
-        self.schedule_within(nranks, Limits::FULL)
-    }
-
-    /// Lays out the schedule for `nranks` ranks within a budget of steps and ops.
-    ///
-    /// # Errors
-    /// E0206 where it takes more work than `limits` allow; else those of [`Self::schedule`].
-    fn schedule_within(
-        &self,
-        nranks: u32,
-        limits: Limits,
-    ) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
-        stages::stage("schedule", || assembly::build(self, nranks, limits, None))
-    }
-
-    /// Lays out the schedule for all ranks of `topology`, on its links: each parameter of type `Topology` that was
-    /// not given a value has this one, and the proof demands that all data and signals go where it has a link
-    /// (E0313).
-    ///
-    /// # Errors
-    /// Those of [`Self::schedule`].
-    fn schedule_on(
-        &self,
-        topology: &Arc<Topology>,
-    ) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
-        let (nranks, limits) = (topology.nranks(), Limits::FULL);
-        stages::stage("schedule", || assembly::build(self, nranks, limits, Some(topology)))
     }
 }

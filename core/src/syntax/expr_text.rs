@@ -1,8 +1,6 @@
 //! Expressions as text, in every target: a leaf comes as it is written, and what is made of others by an operator gets
 //! the parentheses that its reading needs, and those that spare a reader the table of precedences.
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
-
 use super::operators::{BinOp, Form, UnOp};
 
 /// What is no choice: what may stand where a block or `?` follows.
@@ -16,75 +14,40 @@ pub(crate) const ATOM: u8 = 12;
 pub(crate) enum Target {
     /// The language itself.
     Language,
-    /// Rust with the types of the runtime, whose comparisons are methods.
-    Rust,
     /// C++ and CUDA, where Euclidean division is by functions.
     Cpp,
 }
 
-/// What code is made of: a string, or tokens.
-pub(crate) trait Code: FromIterator<Self> + Sized {
-    /// Words and signs, all on the same level of brackets.
-    fn word(text: &str) -> Self;
-    fn in_parens(self) -> Self;
-}
-
-impl Code for String {
-    fn word(text: &str) -> Self {
-        text.to_owned()
-    }
-
-    fn in_parens(self) -> Self {
-        format!("({self})")
-    }
-}
-
-impl Code for TokenStream {
-    fn word(text: &str) -> Self {
-        text.parse().expect("the table holds words and signs of Rust")
-    }
-
-    fn in_parens(self) -> Self {
-        TokenTree::from(Group::new(Delimiter::Parenthesis, self)).into()
-    }
-}
-
 /// An expression's code, and how tightly it binds.
 #[derive(Clone, Debug)]
-pub(crate) struct Text<C = String> {
+pub(crate) struct Text {
     /// The code without parentheses around it.
-    pub(crate) code: C,
+    pub(crate) code: String,
     binds: u8,
     /// The operator between its parts.
     infix: Option<BinOp>,
 }
 
-impl<C: Code> Text<C> {
-    const fn new(code: C, binds: u8) -> Self {
+impl Text {
+    const fn new(code: String, binds: u8) -> Self {
         Self { code, binds, infix: None }
     }
 
     /// A name, a literal, a call: what nothing splits.
-    pub(crate) const fn atom(code: C) -> Self {
+    pub(crate) const fn atom(code: String) -> Self {
         Self::new(code, ATOM)
     }
 
     /// A literal with its sign.
-    pub(crate) const fn number(code: C, value: i64) -> Self {
+    pub(crate) const fn number(code: String, value: i64) -> Self {
         Self::new(code, if value < 0 { PREFIX } else { ATOM })
     }
 
-    fn method(self, name: &str) -> C {
-        C::from_iter([self.at_least(ATOM), C::word("."), C::word(name)])
-    }
-
     /// The code, in parentheses if it binds weaker than `min`.
-    pub(crate) fn at_least(self, min: u8) -> C {
-        if self.binds < min { self.code.in_parens() } else { self.code }
+    pub(crate) fn at_least(self, min: u8) -> String {
+        if self.binds < min { format!("({})", self.code) } else { self.code }
     }
-}
 
-impl Text {
     /// The call of a function.
     pub(crate) fn call(name: &str, args: impl IntoIterator<Item = Self>) -> Self {
         let args: Vec<_> = args.into_iter().map(|arg| arg.code).collect();
@@ -95,7 +58,7 @@ impl Text {
 impl Target {
     const fn binds(self, op: BinOp) -> u8 {
         match self {
-            Self::Language | Self::Rust => op.row().binds,
+            Self::Language => op.row().binds,
             Self::Cpp => op.row().binds_cpp,
         }
     }
@@ -103,14 +66,8 @@ impl Target {
     const fn form(self, op: BinOp) -> Form {
         match self {
             Self::Language => Form::Infix,
-            Self::Rust => op.row().rust,
             Self::Cpp => op.row().cpp,
         }
-    }
-
-    /// Whether `op` stands between its operands.
-    pub(crate) const fn is_infix(self, op: BinOp) -> bool {
-        matches!(self.form(op), Form::Infix)
     }
 
     /// Whether `inner` stands in parentheses under `outer`, of another precedence, for the reader alone. Compilers of
@@ -119,52 +76,46 @@ impl Target {
         let logic = |op| matches!(op, BinOp::And | BinOp::Or);
         match self {
             Self::Language => outer.of_bits(),
-            Self::Rust => false,
             Self::Cpp => outer.of_bits() || inner.of_bits() || (logic(outer) && logic(inner)),
         }
     }
 
     /// `left OP right` as the language means it: in C++ a quotient and a remainder are calls.
-    pub(crate) fn binary<C: Code>(self, op: BinOp, left: Text<C>, right: Text<C>) -> Text<C> {
-        let (name, args) = match self.form(op) {
-            Form::Infix => return self.infix(op, left, right),
-            Form::Call(name) => (C::word(name), vec![left.code, C::word(", "), right.code]),
-            Form::Method(name) => (left.method(name), vec![right.code]),
-            Form::Lazy(name) => (left.method(name), vec![C::word("|| "), right.code]),
-        };
-        let args = C::from_iter(args).in_parens();
-        Text::atom(C::from_iter([name, args]))
+    pub(crate) fn binary(self, op: BinOp, left: Text, right: Text) -> Text {
+        match self.form(op) {
+            Form::Infix => self.infix(op, left, right),
+            Form::Call(name) => Text::call(name, [left, right]),
+        }
     }
 
     /// `left OP right` with the target's own operator. Where C++ divides numbers that are known not to be below zero,
     /// that is what the language means too.
-    pub(crate) fn infix<C: Code>(self, op: BinOp, left: Text<C>, right: Text<C>) -> Text<C> {
+    pub(crate) fn infix(self, op: BinOp, left: Text, right: Text) -> Text {
         let binds = self.binds(op);
-        let operand = |text: Text<C>, min| {
+        let operand = |text: Text, min| {
             let mixed = |inner| self.binds(inner) != binds && self.spared(op, inner);
             let min = if text.infix.is_some_and(mixed) { PREFIX } else { min };
             text.at_least(min)
         };
         let left = operand(left, binds + u8::from(op.compares()));
         let right = operand(right, binds + 1);
-        let sign = C::word(&format!(" {} ", op.text()));
-        Text { infix: Some(op), ..Text::new(C::from_iter([left, sign, right]), binds) }
+        Text { infix: Some(op), ..Text::new(format!("{left} {} {right}", op.text()), binds) }
     }
 
     /// `-operand`, or `!operand` of a flag.
-    pub(crate) fn unary<C: Code>(self, op: UnOp, operand: Text<C>) -> Text<C> {
+    pub(crate) fn unary(self, op: UnOp, operand: Text) -> Text {
         self.prefix(op.text(), operand)
     }
 
     /// `!operand` of an integer: all its bits are turned.
-    pub(crate) fn complement<C: Code>(self, operand: Text<C>) -> Text<C> {
+    pub(crate) fn complement(self, operand: Text) -> Text {
         self.prefix(if self == Self::Cpp { "~" } else { UnOp::Not.text() }, operand)
     }
 
-    fn prefix<C: Code>(self, sign: &str, operand: Text<C>) -> Text<C> {
+    fn prefix(self, sign: &str, operand: Text) -> Text {
         // Two signs of C++ may be one operator.
         let min = if self == Self::Language { PREFIX } else { ATOM };
-        Text::new(C::from_iter([C::word(sign), operand.at_least(min)]), PREFIX)
+        Text::new(format!("{sign}{}", operand.at_least(min)), PREFIX)
     }
 
     /// `if condition { then } else { otherwise }`, where it is no call of a function.
@@ -187,7 +138,7 @@ impl Target {
 mod tests {
     use super::*;
 
-    const TARGETS: [Target; 3] = [Target::Language, Target::Rust, Target::Cpp];
+    const TARGETS: [Target; 2] = [Target::Language, Target::Cpp];
 
     #[derive(Clone, Debug, PartialEq)]
     enum Tree {
@@ -210,7 +161,7 @@ mod tests {
             ["-", "!", complement].map(|sign| Tree::Prefix(sign.into(), Box::new(named("")))),
         );
         trees.extend(BinOp::ALL.map(|op| infix(op, named("0"), named("1"))));
-        // In Rust a choice is a call, and the grammar of the language has tests of its own.
+        // The grammar of the language has tests of its own.
         if target == Target::Cpp {
             trees.push(Tree::Choice(Box::new([named("0"), named("1"), named("2")])));
         }
@@ -246,7 +197,8 @@ mod tests {
     }
 
     /// The infix operators of the standards, the weakest first.
-    const RUST: [&str; 9] = ["||", "&&", "== != < <= > >=", "|", "^", "&", "<< >>", "+ -", "* / %"];
+    const LANGUAGE: [&str; 9] =
+        ["||", "&&", "== != < <= > >=", "|", "^", "&", "<< >>", "+ -", "* / %"];
     const CPP: [&str; 10] =
         ["||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"];
 
@@ -290,7 +242,7 @@ mod tests {
         }
 
         fn infix(&mut self, level: usize) -> Tree {
-            let levels: &[&str] = if self.target == Target::Cpp { &CPP } else { &RUST };
+            let levels: &[&str] = if self.target == Target::Cpp { &CPP } else { &LANGUAGE };
             let Some(signs) = levels.get(level) else { return self.prefix() };
             let mut tree = self.infix(level + 1);
             let mut chained = false;
@@ -317,17 +269,7 @@ mod tests {
                 Tree::Leaf(self.rest.pop().expect("an operand"))
             };
             loop {
-                if self.takes(".") {
-                    let name = self.rest.pop().unwrap();
-                    assert!(self.takes("("));
-                    let lazy = self.takes("||");
-                    let op = self.called(|form| match form {
-                        Form::Method(method) => !lazy && method == name,
-                        Form::Lazy(method) => lazy && method == name,
-                        Form::Infix | Form::Call(_) => false,
-                    });
-                    tree = infix(op, tree, self.closed());
-                } else if self.takes("(") {
+                if self.takes("(") {
                     let Tree::Leaf(name) = tree else { panic!("{tree:?} is called") };
                     let op = self.called(|form| matches!(form, Form::Call(call) if call == name));
                     let left = self.whole();
@@ -382,17 +324,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn tokens_are_those_of_the_text() {
-        for op in BinOp::ALL {
-            let [left, right] = ["a + b", "c - d"].map(str::to_owned);
-            let text = Target::Rust.binary(op, Text::atom(left), Text::atom(right)).code;
-            let [left, right] = ["a + b", "c - d"].map(|text| Text::atom(TokenStream::word(text)));
-            let tokens = Target::Rust.binary(op, left, right).code;
-            assert_eq!(tokens.to_string(), TokenStream::word(&text).to_string());
-        }
-    }
-
     /// `(a INNER b) OUTER (c INNER d)`
     fn told(target: Target, outer: BinOp, inner: BinOp) -> String {
         let leaf = |name: &str| Tree::Leaf(name.into());
@@ -404,24 +335,21 @@ mod tests {
     fn parentheses_stand_where_they_are_needed_or_spare_a_look() {
         use BinOp::{Add, And, BitAnd, Eq, Lt, Mul, Or, Rem, Shl, Sub};
         let told = |outer, inner| TARGETS.map(|target| told(target, outer, inner));
-        assert_eq!(told(Mul, Sub), ["(a - b) * (c - d)"; 3]);
-        assert_eq!(told(Sub, Mul), ["a * b - c * d"; 3]);
-        assert_eq!(told(Sub, Sub), ["a - b - (c - d)"; 3]);
-        let [language, rust, cpp] = told(Rem, Add);
-        assert_eq!([&*language, &*rust], ["(a + b) % (c + d)"; 2]);
+        assert_eq!(told(Mul, Sub), ["(a - b) * (c - d)"; 2]);
+        assert_eq!(told(Sub, Mul), ["a * b - c * d"; 2]);
+        assert_eq!(told(Sub, Sub), ["a - b - (c - d)"; 2]);
+        let [language, cpp] = told(Rem, Add);
+        assert_eq!(language, "(a + b) % (c + d)");
         assert_eq!(cpp, "mod(a + b, c + d)");
-        let [language, rust, cpp] = told(BitAnd, Shl);
+        let [language, cpp] = told(BitAnd, Shl);
         assert_eq!([&*language, &*cpp], ["(a << b) & (c << d)"; 2]);
-        assert_eq!(rust, "a << b & c << d");
-        let [language, rust, cpp] = told(Lt, BitAnd);
+        let [language, cpp] = told(Lt, BitAnd);
         assert_eq!(language, "a & b < c & d");
-        assert_eq!(rust, "(a & b).less(c & d)");
         assert_eq!(cpp, "(a & b) < (c & d)");
-        assert_eq!(told(Eq, Lt)[2], "(a < b) == (c < d)");
-        assert_eq!(told(Or, Eq)[2], "a == b || c == d");
-        let [language, rust, cpp] = told(Or, And);
+        assert_eq!(told(Eq, Lt)[1], "(a < b) == (c < d)");
+        assert_eq!(told(Or, Eq)[1], "a == b || c == d");
+        let [language, cpp] = told(Or, And);
         assert_eq!(language, "a && b || c && d");
-        assert_eq!(rust, "a.and(|| b).or(|| c.and(|| d))");
         assert_eq!(cpp, "(a && b) || (c && d)");
     }
 
@@ -441,7 +369,7 @@ mod tests {
     fn signs_do_not_run_together() {
         let minus = Text::number("-1".to_owned(), -1);
         let twice = |target: Target| target.unary(UnOp::Neg, minus.clone()).code;
-        assert_eq!(TARGETS.map(twice), ["--1", "-(-1)", "-(-1)"]);
+        assert_eq!(TARGETS.map(twice), ["--1", "-(-1)"]);
         assert_eq!(Target::Cpp.binary(BinOp::Sub, minus.clone(), minus).code, "-1 - -1");
     }
 }

@@ -1,4 +1,4 @@
-//! The operators, and how each is written: in the language, in expanded Rust and in C++.
+//! The operators, and how each is written: in the language and in C++.
 
 /// Prefix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,25 +67,20 @@ pub(super) enum Form {
     Infix,
     /// A function of both operands.
     Call(&'static str),
-    /// A method of the left operand.
-    Method(&'static str),
-    /// A method of the left operand that takes a closure, so that the right one is computed where it counts.
-    Lazy(&'static str),
 }
 
 /// A row of the table of infix operators. Whatever binds higher binds tighter; comparisons do not chain.
 pub(super) struct Row {
     text: &'static str,
-    /// In the language, and in Rust.
+    /// In the language, as in Rust.
     pub(super) binds: u8,
-    pub(super) rust: Form,
     /// In C++, where comparisons bind tighter than bits. It tells equality from order too, and no reader does.
     pub(super) binds_cpp: u8,
     pub(super) cpp: Form,
 }
 
-const fn row(text: &'static str, binds: u8, rust: Form, binds_cpp: u8, cpp: Form) -> Row {
-    Row { text, binds, rust, binds_cpp, cpp }
+const fn row(text: &'static str, binds: u8, binds_cpp: u8, cpp: Form) -> Row {
+    Row { text, binds, binds_cpp, cpp }
 }
 
 impl BinOp {
@@ -112,26 +107,26 @@ impl BinOp {
     ];
 
     pub(super) const fn row(self) -> Row {
-        use Form::{Call, Infix, Lazy, Method};
+        use Form::{Call, Infix};
         match self {
-            Self::Mul => row("*", 10, Infix, 10, Infix),
-            Self::Div => row("/", 10, Infix, 10, Call("quo")),
-            Self::Rem => row("%", 10, Infix, 10, Call("mod")),
-            Self::Add => row("+", 9, Infix, 9, Infix),
-            Self::Sub => row("-", 9, Infix, 9, Infix),
-            Self::Shl => row("<<", 8, Infix, 8, Infix),
-            Self::Shr => row(">>", 8, Infix, 8, Infix),
-            Self::BitAnd => row("&", 7, Infix, 6, Infix),
-            Self::BitXor => row("^", 6, Infix, 5, Infix),
-            Self::BitOr => row("|", 5, Infix, 4, Infix),
-            Self::Eq => row("==", 4, Method("equals"), 7, Infix),
-            Self::Ne => row("!=", 4, Method("differs"), 7, Infix),
-            Self::Lt => row("<", 4, Method("less"), 7, Infix),
-            Self::Le => row("<=", 4, Method("at_most"), 7, Infix),
-            Self::Gt => row(">", 4, Method("more"), 7, Infix),
-            Self::Ge => row(">=", 4, Method("at_least"), 7, Infix),
-            Self::And => row("&&", 3, Lazy("and"), 3, Infix),
-            Self::Or => row("||", 2, Lazy("or"), 2, Infix),
+            Self::Mul => row("*", 10, 10, Infix),
+            Self::Div => row("/", 10, 10, Call("quo")),
+            Self::Rem => row("%", 10, 10, Call("mod")),
+            Self::Add => row("+", 9, 9, Infix),
+            Self::Sub => row("-", 9, 9, Infix),
+            Self::Shl => row("<<", 8, 8, Infix),
+            Self::Shr => row(">>", 8, 8, Infix),
+            Self::BitAnd => row("&", 7, 6, Infix),
+            Self::BitXor => row("^", 6, 5, Infix),
+            Self::BitOr => row("|", 5, 4, Infix),
+            Self::Eq => row("==", 4, 7, Infix),
+            Self::Ne => row("!=", 4, 7, Infix),
+            Self::Lt => row("<", 4, 7, Infix),
+            Self::Le => row("<=", 4, 7, Infix),
+            Self::Gt => row(">", 4, 7, Infix),
+            Self::Ge => row(">=", 4, 7, Infix),
+            Self::And => row("&&", 3, 3, Infix),
+            Self::Or => row("||", 2, 2, Infix),
         }
     }
 

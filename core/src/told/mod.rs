@@ -5,9 +5,8 @@ mod repairs;
 mod rings;
 
 use crate::diagnostics::{Code, Diagnostic, Finding};
-use crate::program::Configured;
-use crate::schedule::params::ParamValue;
-use crate::schedule::{Algorithm as _, Limits};
+use crate::layout::{Algorithm as _, Configured, Limits};
+use crate::values::params::ParamValue;
 use crate::verify;
 
 /// A program that is tried is smaller than this: a macro tries it at every keystroke in an editor.

@@ -4,7 +4,7 @@
 use super::proved;
 use crate::diagnostics::Diagnostic;
 use crate::ids::SpanId;
-use crate::program::Configured;
+use crate::layout::Configured;
 use crate::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind};
 use crate::source::Span;
 use crate::syntax::ast::BinOp;

@@ -3,8 +3,8 @@
 
 use super::proved;
 use crate::diagnostics::Diagnostic;
-use crate::program::Configured;
-use crate::schedule::params::ParamTy;
+use crate::layout::Configured;
+use crate::values::params::ParamTy;
 use crate::verify::parametric;
 
 /// Says so in `error`, if it is; whether it is.

@@ -3,7 +3,8 @@
 use super::{Finding, Ports, Proof, Sameness, depth, links, ranking, report::Reporter};
 use crate::rational::Rat;
 use crate::schedule::Schedule;
-use crate::schedule::demands::{Budget, Resource};
+use crate::schedule::demands::Budget;
+use crate::values::resource::Resource;
 
 /// Finds every demand of the schedule's author that is not met: E0313, E0315, E0316, E0317.
 pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {

@@ -76,8 +76,7 @@ mod tests {
     use super::follows;
     use crate::check::Frontend;
     use crate::compile;
-    use crate::program::Configured;
-    use crate::schedule::Algorithm as _;
+    use crate::layout::{Algorithm as _, Configured};
     use crate::schedule::text;
     use crate::syntax::Source;
 

@@ -10,8 +10,8 @@ use super::{Signals, verify};
 use crate::check::Frontend;
 use crate::compile;
 use crate::ids::OpId;
-use crate::program::Configured;
-use crate::schedule::{Algorithm, OpKind, Schedule};
+use crate::layout::{Algorithm, Configured};
+use crate::schedule::{OpKind, Schedule};
 use crate::syntax::Source;
 use crate::verify::Callers;
 

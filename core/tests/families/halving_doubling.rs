@@ -1,7 +1,8 @@
 //! Halving and doubling, far and near first, and folded for rank counts that are no powers of two.
 
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::rational::Rat;
-use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::schedule::Schedule;
 
 use super::pulls::{Pull, algorithm, proved, pulls, schedule};
 

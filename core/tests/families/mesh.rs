@@ -5,9 +5,9 @@ use roundelay_core::check::Frontend;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::rational::Rat;
-use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Schedule};
+use roundelay_core::schedule::{Buffer, OpKind, Schedule};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::verify;
 

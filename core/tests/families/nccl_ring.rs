@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind, Stream};
 use roundelay_core::verify::{Sameness, depth, verify};

@@ -7,12 +7,10 @@ use roundelay_core::check::Frontend;
 use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::collective::Collective;
 use roundelay_core::compile;
+use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::optimize::join;
-use roundelay_core::program::Configured;
 use roundelay_core::rational::Rat;
-use roundelay_core::schedule::{
-    Algorithm as _, Buffer, Op, OpKind, Operand, Schedule, SignalKind, Stream,
-};
+use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind, Stream};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::verify;
 

@@ -3,9 +3,9 @@
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::rational::Rat;
-use roundelay_core::schedule::{Algorithm as _, OpKind, Region, Schedule};
+use roundelay_core::schedule::{OpKind, Region, Schedule};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Proof, verify};
 

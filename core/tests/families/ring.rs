@@ -1,7 +1,8 @@
 //! Rings: one, two ways around one, and several.
 
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::rational::Rat;
-use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::schedule::Schedule;
 
 use super::pulls::{Pull, algorithm, along, proved, pulls, schedule, text};
 

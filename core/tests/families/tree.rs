@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::cost;
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::rational::Rat;
-use roundelay_core::schedule::{Algorithm as _, OpKind, Schedule, SignalKind};
+use roundelay_core::schedule::{OpKind, Schedule, SignalKind};
 
 use super::pulls::{Pull, algorithm, proved, pulls, schedule, text};
 

@@ -3,8 +3,9 @@
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::messages::{Action, TwoSided};
-use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::schedule::Schedule;
 use roundelay_core::verify::Proved;
 
 use super::engine::Dice;

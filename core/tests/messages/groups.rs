@@ -5,8 +5,9 @@ use std::collections::{HashMap, VecDeque};
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::messages::{Group, Groups, MessageId, Step, TwoSided};
-use roundelay_core::schedule::{Algorithm as _, Operand};
+use roundelay_core::schedule::Operand;
 use roundelay_core::verify::{Callers, Proved};
 
 use super::engine::{self, Dice, Run, World};

@@ -1,7 +1,7 @@
 //! Every algorithm of the library.
 
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::messages::TwoSided;
-use roundelay_core::schedule::Algorithm as _;
 
 use super::engine::Dice;
 use super::{admitted, library, same_bits};

@@ -2,8 +2,9 @@
 
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
+use roundelay_core::layout::{Algorithm as _, Limits};
 use roundelay_core::messages::TwoSided;
-use roundelay_core::schedule::{Algorithm as _, Limits, text};
+use roundelay_core::schedule::text;
 use roundelay_core::verify::Proved;
 
 use super::{library, of_library};

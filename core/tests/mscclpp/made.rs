@@ -3,8 +3,7 @@
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::exchange::mscclpp;
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
 use serde_json::{Value as Json, json};

@@ -1,9 +1,11 @@
 //! Signal elision against the proof: what is left is enough, and nothing of it is too much.
 
 use roundelay_core::ids::{OpId, RankId};
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::optimize::elide::{Elided, Unchanged, Why, elide, reasons};
-use roundelay_core::schedule::demands::{Budget, Resource};
-use roundelay_core::schedule::{Algorithm as _, OpKind, Schedule, SignalKind, legality};
+use roundelay_core::schedule::demands::Budget;
+use roundelay_core::schedule::{OpKind, Schedule, SignalKind, legality};
+use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Proof, Signals, verify_called};
 

@@ -1,10 +1,11 @@
 //! Joined moves: the author's results with fewer moves, and nothing joined that depends on each other. How many a
 //! message of NHR has is told with its tables.
 
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::optimize::join;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::demands::Demands;
-use roundelay_core::schedule::{Algorithm as _, OpKind, Schedule, text};
+use roundelay_core::schedule::{OpKind, Schedule, text};
 use roundelay_core::verify::{Callers, Proved};
 
 use crate::optimize::{admitted, library};

@@ -6,8 +6,8 @@ mod join;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 
 use roundelay_library::SOURCES as LIBRARY;

@@ -7,8 +7,8 @@ use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, SignalCost, Timeline, simulate};
 use roundelay_core::syntax::Source;
 

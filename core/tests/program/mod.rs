@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::ids::RankId;
+use roundelay_core::layout::{Algorithm as _, Configured, one_rank};
+use roundelay_core::program::Program;
 use roundelay_core::program::text::{parse, print};
-use roundelay_core::program::{Configured, Program};
-use roundelay_core::schedule::{Algorithm as _, Schedule, Stream, one_rank, text};
+use roundelay_core::schedule::{Schedule, Stream, text};
 use roundelay_core::syntax::Source;
 use roundelay_core::{compile, compile_with};
 

@@ -21,8 +21,8 @@ mod suite;
 use roundelay_core::check::Frontend;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Finding;
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::{Algorithm, Schedule};
+use roundelay_core::layout::{Algorithm, Configured};
+use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 
 /// The schedule of the only algorithm in `text`.

@@ -1,12 +1,12 @@
 //! Fractions, lengths and integers against plain arithmetic.
 
 use proptest::prelude::*;
+use roundelay_core::layout::area::Area;
 use roundelay_core::rational::Rat;
-use roundelay_core::schedule::area::Area;
-use roundelay_core::schedule::arith::{Fault, arithmetic};
 use roundelay_core::schedule::lengths::{Lengths, compare};
 use roundelay_core::schedule::{Buffer, Region};
 use roundelay_core::syntax::ast::BinOp;
+use roundelay_core::values::arith::{Fault, arithmetic};
 
 fn elements(region: &Region, count: u64) -> std::ops::Range<u64> {
     region.lo.element(count)..region.hi.element(count)

@@ -4,7 +4,7 @@
 use roundelay_core::check::Frontend;
 use roundelay_core::compile;
 use roundelay_core::expansion::Slips;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 

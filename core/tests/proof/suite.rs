@@ -11,9 +11,9 @@ use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::{Algorithm, Configured};
 use roundelay_core::schedule::demands::Demands;
-use roundelay_core::schedule::{Algorithm, Schedule, legality, text};
+use roundelay_core::schedule::{Schedule, legality, text};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::verify;
 

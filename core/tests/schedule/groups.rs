@@ -2,8 +2,8 @@
 
 use roundelay_core::check::Frontend;
 use roundelay_core::compile;
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::{Algorithm as _, OpKind, SignalKind};
+use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::schedule::{OpKind, SignalKind};
 use roundelay_core::syntax::Source;
 
 /// Each rank says by posts who is in its group and who stands across, and by slots which group is which.

@@ -6,8 +6,8 @@ mod text;
 
 use roundelay_core::check::Frontend;
 use roundelay_core::compile;
-use roundelay_core::program::Configured;
-use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 
 /// The first algorithm of a source, laid out.

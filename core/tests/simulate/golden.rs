@@ -3,8 +3,9 @@
 use super::{library, machine, run, schedule};
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::optimize::join;
-use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::Machine;
 use roundelay_core::topology::Routing;
 use roundelay_core::topology::bounds::bound;

@@ -2,8 +2,9 @@
 
 use roundelay_core::cost::Load;
 use roundelay_core::dtype::DType;
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::optimize::join;
-use roundelay_core::schedule::{Algorithm as _, OpKind, Schedule};
+use roundelay_core::schedule::{OpKind, Schedule};
 use roundelay_core::simulate::{Machine, SignalCost, Simulated, State, Streams, Task, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{steps, verify};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use roundelay_core::dtype::ReduceOp;
 use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Level;
-use roundelay_core::program::Configured;
 use roundelay_core::verify::{Callers, Proved};
 
 use super::compile::THREADS;
@@ -115,7 +115,7 @@ impl CudaOptions {
         (element, op): (Element, ReduceOp),
         callers: Callers,
     ) -> Result<Kernel, Error> {
-        let protocol = self.protocol.unwrap_or_else(|| Protocol::of(algorithm.checked()));
+        let protocol = self.protocol.unwrap_or_else(|| Protocol::of(algorithm));
         let spec = Spec { element, op, protocol, vector: VECTOR, callers };
         match self.form {
             Form::Loops => Kernel::of_loops(algorithm, proved, spec).map_err(Error::NoKernel),

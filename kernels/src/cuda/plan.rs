@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::emit::cuda::{Element, Facts, Kernel, Spec};
 use roundelay_core::ids::RankId;
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 

@@ -10,7 +10,25 @@ use roundelay_kernels::{Error, SpmdPlan};
 
 use super::super::runs::{Kind, Proofs, assert_right};
 use super::engines::{Memory, over_an_arena};
-use crate::frontends::multiples::{PackedAllReduce, PackedInPairs, PackedInParts, Several};
+
+mod sources {
+    roundelay::include_collective!("../../data/multiples.coll");
+}
+use sources::{PackedAllReduce, PackedByAll, PackedInPairs, PackedInParts, Several};
+
+#[test]
+fn counts_of_calls_and_groups_are_multiples_too() {
+    let all: [(&dyn Algorithm, u64); 5] = [
+        (&PackedAllReduce::new(), 6),
+        (&PackedInParts::new(), 36),
+        (&PackedInPairs::new(), 6),
+        (&PackedByAll::new(), 18),
+        (&Several::new(), 72),
+    ];
+    for (algorithm, multiple) in all {
+        assert_eq!(algorithm.schedule(6).expect("a schedule").multiple, multiple);
+    }
+}
 
 fn all() -> [Box<dyn Algorithm>; 4] {
     [

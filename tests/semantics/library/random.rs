@@ -5,7 +5,7 @@ use proptest::sample::Index;
 use roundelay::{Algorithm, Collective, Groups, Ring, Rings, Tree};
 use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
 

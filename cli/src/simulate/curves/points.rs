@@ -106,7 +106,7 @@ pub(super) fn simulate(
         let (curve, subject) = (&curves[0], &subjects[0]);
         let reason = curve.missing.first().map_or(String::new(), |m| m.reason.clone());
         let title = format!("{} admits none of the rank counts asked for", curve.name);
-        let place = subject.algorithm.checked().name_span;
+        let place = subject.algorithm.program().header();
         let error = Diagnostic::new(Code::NothingAdmitted, place, title).note(reason);
         return Err(refused(flags.format, &[error], &subject.source));
     }

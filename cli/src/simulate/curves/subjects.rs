@@ -4,7 +4,7 @@ use std::path::Path;
 
 use roundelay::Algorithm as _;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::program::Configured;
+use roundelay_core::layout::Configured;
 use roundelay_core::syntax::Source;
 
 use crate::flags::{SourceFlags, TopologyFlags};
@@ -106,8 +106,8 @@ fn one_collective(subjects: &[Subject]) -> Result<(), Failure> {
 fn set(subjects: &mut [Subject], settings: &[(String, String)]) -> Result<(), Failure> {
     for (name, text) in settings {
         let has = |subject: &&mut Subject| {
-            let checked = subject.algorithm.checked();
-            checked.params.iter().any(|p| checked.vars[p.var.0 as usize].name == *name)
+            let program = subject.algorithm.program();
+            program.params.iter().any(|p| program.var(p.var).name == *name)
         };
         let mut given = false;
         for subject in subjects.iter_mut().filter(has) {

@@ -1,11 +1,11 @@
 //! The checked expressions: what they are, of which type, and where they stand.
 
 use super::{Ty, VarId};
-use crate::schedule::arith::IntFn;
-use crate::schedule::tree::TreeKind;
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
 use crate::topology::shape::ShapeKind;
+use crate::values::arith::IntFn;
+use crate::values::tree::TreeKind;
 
 /// An argument of a topology's constructor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +99,17 @@ pub enum GroupsField {
     Position,
     /// A bool: whether all groups are of one size.
     Even,
+}
+
+/// Rust that only the compiled crate can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Escape {
+    /// Its number among those of its algorithm.
+    pub number: u32,
+    /// Its text, without the braces.
+    pub text: String,
+    /// The names of the language in its text that have a value there, and what each stands for.
+    pub scope: Vec<(String, Expr)>,
 }
 
 /// A typed expression.
@@ -210,7 +221,7 @@ pub enum ExprKind {
     /// `peer.region`: a region, or pieces, as they lie on a rank.
     On(Expr, Expr),
     /// `rust { … }`
-    Rust(String),
+    Rust(Escape),
     /// Already reported.
     Error,
 }

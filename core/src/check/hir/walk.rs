@@ -76,7 +76,6 @@ impl Expr {
             | ExprKind::RingNatural
             | ExprKind::RingTwisted
             | ExprKind::Groups(GroupsForm::Balanced)
-            | ExprKind::Rust(_)
             | ExprKind::Error => Vec::new(),
             ExprKind::Unary(_, a)
             | ExprKind::IsPowerOfTwo(a)
@@ -118,6 +117,7 @@ impl Expr {
             | ExprKind::Linked(a, b, c)
             | ExprKind::Relays(a, b, c)
             | ExprKind::Range(a, b, c) => vec![a, b, c],
+            ExprKind::Rust(escape) => escape.scope.iter().map(|(_, value)| value).collect(),
             ExprKind::List(items) | ExprKind::IntFn(_, items) => items.iter().collect(),
             ExprKind::Tree(TreeForm::DoubleBinary(which, root)) => {
                 std::iter::once(which).chain(root).collect()

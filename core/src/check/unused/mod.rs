@@ -1,6 +1,6 @@
 //! What a checked algorithm declares and never uses. A name is used wherever it stands, be it in a branch that no
-//! rank takes or in the declaration of something that is not used itself. What a `rust { }` escape uses only rustc
-//! knows, which sees the names in the expansion: it warns of such an algorithm by itself.
+//! rank takes or in the declaration of something that is not used itself. Each word of a
+//! `rust { }` escape is such a place.
 
 mod messages;
 #[cfg(test)]
@@ -13,9 +13,6 @@ use crate::source::Span;
 
 /// The warnings of one algorithm, in source order, by what its attributes say of them.
 pub(super) fn warnings(algorithm: &hir::Algorithm) -> Vec<Diagnostic> {
-    if algorithm.holds_an_escape() {
-        return Vec::new();
-    }
     let mut usage = Usage::of(algorithm);
     let declared = std::mem::take(&mut usage.declared);
     let unused = declared.into_iter().filter(|(var, _)| !algorithm.var(*var).name.starts_with('_'));

@@ -134,11 +134,13 @@ fn scratch_is_for_reading() {
 }
 
 #[test]
-fn an_algorithm_with_an_escape_is_left_to_rustc() {
-    let escape = "let a = 1; if rank == 0 { let b = rust { 2 }; require b > 0, \"\"; } let c = 1;";
-    assert_eq!(body("p: int = 1", escape), NONE);
-    assert_eq!(body("p: int = rust { 1 }", ""), NONE);
-    let budget = "#[budget(streams = rust { 1 })] algorithm A(p: int = 2) -> AllReduce {}";
+fn the_words_of_an_escape_are_uses() {
+    let escape =
+        "let a = 1; if rank == 0 { let b = rust { a.get() + 2 }; require b > 0, \"\"; } let c = 1;";
+    assert_eq!(body("p: int = 1", escape), ["W0002 p", "W0003 c"]);
+    assert_eq!(body("p: int = rust { 1 }", ""), ["W0002 p"]);
+    assert_eq!(body("p: int = 1", "require rust { format!(\"{p:?}\").len() } > 0, \"\";"), NONE);
+    let budget = "#[budget(streams = rust { p.get() })] algorithm A(p: int = 2) -> AllReduce {}";
     assert_eq!(warned(budget), NONE);
     // That of a called algorithm sees nothing here.
     let call = "algorithm E() -> AllReduce { require rust { 1 } > 0, \"\"; } \

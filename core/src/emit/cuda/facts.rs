@@ -9,9 +9,9 @@ use super::words::{
 };
 use super::{Facts, Group, Kernel, Protocol, Site, parts};
 use crate::ids::{LaneId, OpId, RankId, ScratchId};
-use crate::schedule::groups::firsts;
-use crate::schedule::record::{Answer, Argument, Record};
+use crate::layout::record::{Answer, Argument, Record};
 use crate::schedule::{Buffer, Channel, OpKind, Schedule, SignalKind, Stream};
+use crate::values::groups::firsts;
 
 /// Where the counters of a schedule lie at the rank that waits.
 struct Counters {

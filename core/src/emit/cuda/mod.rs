@@ -22,10 +22,10 @@ use crate::check::hir::{self, Stmt, StmtKind};
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::dtype::{DType, NoSuchOp, ReduceOp};
 use crate::ids::{OpId, RankId, ScratchId};
+use crate::layout::record::Record;
+use crate::layout::{Configured, assembly};
 use crate::optimize::Optimized;
-use crate::program::Configured;
-use crate::schedule::record::Record;
-use crate::schedule::{Buffer, Op, OpKind, Schedule, SignalKind, assembly};
+use crate::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
 use crate::verify::Callers;
 use crate::verify::{Proof, Proved};
 use source::Notes;
@@ -116,8 +116,8 @@ impl Protocol {
 
     /// The protocol that a program asks for: [`Self::Simple`] where it sends and receives through a fifo, else
     /// [`Self::Direct`].
-    pub fn of(algorithm: &hir::Algorithm) -> Self {
-        if passes(&algorithm.body) { Self::Simple } else { Self::Direct }
+    pub fn of(algorithm: &Configured) -> Self {
+        if passes(&algorithm.checked().body) { Self::Simple } else { Self::Direct }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::check::hir::{
     Ty, VarId,
 };
 use crate::ids::SpanId;
-use crate::schedule::builder::fifo::{CREDITS, SLICES};
+use crate::layout::builder::fifo::{CREDITS, SLICES};
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
 use crate::syntax::expr_text::{Target, Text};

@@ -7,8 +7,8 @@ use super::source::{Notes, Source};
 use super::stmts::Writer;
 use super::{Protocol, Site, Spec};
 use crate::check::hir::ParamTy;
-use crate::program::Configured;
-use crate::schedule::{Algorithm as _, Op, OpKind, Schedule};
+use crate::layout::{Algorithm as _, Configured};
+use crate::schedule::{Op, OpKind, Schedule};
 
 /// A kernel that holds the author's loops, and where it asks for objects. `is_move` says which moves of the schedule are moves
 /// there; the others pass through lines.

@@ -10,8 +10,8 @@ use super::print::{self, Printer};
 use super::text::{Statement, What, Writer};
 use super::tree::{Machine, Node, Number};
 use crate::ids::RankId;
-use crate::program::Configured;
-use crate::schedule::{Algorithm as _, Schedule};
+use crate::layout::{Algorithm as _, Configured};
+use crate::schedule::Schedule;
 
 /// The functions of a class that runs `algorithm`: its schedule, and that with what its links need, of `pieces` of a
 /// unit. Nothing where they are better written from the schedule.

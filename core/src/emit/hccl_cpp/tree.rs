@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::text::{Key, Statement, What};
 use crate::schedule::Buffer;
-use crate::schedule::arith::{self, IntFn};
 use crate::syntax::ast::BinOp;
+use crate::values::arith::{self, IntFn};
 
 /// A number of the C++ text.
 #[derive(Clone, Debug, PartialEq, Eq)]

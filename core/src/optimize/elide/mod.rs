@@ -17,10 +17,10 @@ use std::fmt;
 
 use crate::diagnostics::Finding;
 use crate::ids::{LaneId, OpId, RankId};
-use crate::schedule::demands::Resource;
 use crate::schedule::interner::Renumber;
 use crate::schedule::{OpKind, Operand, Schedule, SignalKind};
 use crate::stages::stage;
+use crate::values::resource::Resource;
 use crate::verify::Callers;
 use crate::verify::{Access, Order, Signals, in_order, verify_called};
 use choose::{Choice, choose, stays};

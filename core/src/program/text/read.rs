@@ -10,9 +10,9 @@ use crate::program::ir::{
     Call, Demand, Expr, Kind, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var,
 };
 use crate::schedule::SignalKind;
-use crate::schedule::demands::Resource;
-use crate::schedule::params::ParamTy;
 use crate::schedule::text::{TextError, location, number, signal_kind, unquoted};
+use crate::values::params::ParamTy;
+use crate::values::resource::Resource;
 
 /// Reads what [`print()`](super::print) wrote.
 ///

@@ -182,8 +182,8 @@ mod tests {
     use crate::check::Frontend;
     use crate::compile;
     use crate::ids::{OpId, StreamId};
-    use crate::program::Configured;
-    use crate::schedule::{Algorithm as _, OpKind, text};
+    use crate::layout::{Algorithm as _, Configured};
+    use crate::schedule::{OpKind, text};
     use crate::syntax::Source;
     use crate::verify::in_order;
 

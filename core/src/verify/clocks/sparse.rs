@@ -89,8 +89,8 @@ mod tests {
 
     use crate::check::Frontend;
     use crate::compile;
-    use crate::program::Configured;
-    use crate::schedule::{Algorithm as _, OpKind, Schedule, text};
+    use crate::layout::{Algorithm as _, Configured};
+    use crate::schedule::{OpKind, Schedule, text};
     use crate::syntax::Source;
     use crate::verify::clocks::{Clocks, Known};
     use crate::verify::{Order, in_order};

@@ -8,9 +8,9 @@ use crate::collective::Collective;
 use crate::program::ir::{Expr, Op, VarId};
 use crate::rational::Rat;
 use crate::schedule::Buffer;
-use crate::schedule::arith;
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
+use crate::values::arith;
 
 /// An integer: `me` times the rank's coordinate, plus `form`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

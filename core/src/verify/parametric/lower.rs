@@ -7,9 +7,9 @@ use super::rounds::{Action, Outside, Owned, Part, Region, Rounds, Step};
 use crate::ids::ScratchId;
 use crate::program::ir::{self, Demand, Expr, Op, Stmt, StmtKind, VarId};
 use crate::schedule::Buffer;
-use crate::schedule::params::ParamTy;
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
+use crate::values::params::ParamTy;
 
 /// Iterations of constant loops in all, beyond which a program is too long to reason about.
 const MOST_STEPS: usize = 64;

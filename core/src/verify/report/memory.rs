@@ -4,8 +4,8 @@ use super::{Access, Reporter};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
+use crate::layout::builder::fifo;
 use crate::rational::Rat;
-use crate::schedule::builder::fifo;
 use crate::schedule::{Buffer, Operand};
 
 impl Reporter<'_> {

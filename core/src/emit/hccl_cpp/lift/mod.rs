@@ -12,8 +12,8 @@ use std::collections::HashMap;
 
 use super::tree::{Node, Number, Place, Table};
 use crate::ids::ScratchId;
+use crate::layout::walk::trace::{Operands, Trace, Way};
 use crate::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind, VarId};
-use crate::program::walk::trace::{Operands, Trace, Way};
 use crate::schedule::{Buffer, SignalKind};
 use crate::syntax::ast::BinOp;
 use regions::{Cut, Part};

@@ -7,8 +7,8 @@ use super::numbers::binary;
 use super::{Answer, Around, Lift, Rows, Unfit};
 use crate::emit::hccl_cpp::tree::{Number, Piece, Table};
 use crate::ids::RankId;
+use crate::layout::walk::trace::Way;
 use crate::program::ir::Stmt;
-use crate::program::walk::trace::Way;
 use crate::schedule::{Buffer, Region};
 use crate::syntax::ast::BinOp;
 

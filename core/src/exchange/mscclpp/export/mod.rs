@@ -15,7 +15,8 @@ use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::exchange::first_of_many;
 use crate::ids::{RankId, SpanId};
-use crate::schedule::{Algorithm, Buffer, Schedule};
+use crate::layout::Algorithm;
+use crate::schedule::{Buffer, Schedule};
 use crate::verify::Proved;
 
 /// Blocks of a rank: each wants a multiprocessor for itself, and all must run at once. An A100 has so many.

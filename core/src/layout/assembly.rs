@@ -1,0 +1,185 @@
+//! From a program to its schedule: each rank is laid out for itself, and what they made is put together.
+
+use std::sync::Arc;
+
+use super::Algorithm;
+use super::builder::{Builder, Stop};
+use super::record::Record;
+use super::tables::{Limits, Tables};
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
+use crate::schedule::demands::Demands;
+use crate::schedule::interner::Renumber;
+use crate::schedule::{Op, OpKind, Operand, Schedule, Stream, legality};
+use crate::topology::Topology;
+use crate::values::arith::Fault;
+
+/// The schedule of `algorithm` for `nranks` ranks, put on `topology` if there is one.
+pub(crate) fn build<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    limits: Limits,
+    topology: Option<&Arc<Topology>>,
+) -> Result<Schedule, Vec<Finding>> {
+    Ok(lay_out(algorithm, nranks, limits, topology, None)?.0)
+}
+
+/// The schedule of `algorithm` for `nranks` ranks, and the record of what its program asked.
+pub(crate) fn build_recording<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+) -> Result<(Schedule, Record), Vec<Finding>> {
+    let (schedule, record) =
+        lay_out(algorithm, nranks, Limits::FULL, None, Some(Record::default()))?;
+    Ok((schedule, record.unwrap_or_default()))
+}
+
+/// The ops of rank `rank` of `algorithm` for `nranks` ranks, in a schedule that holds nothing of the other ranks. They
+/// are not laid out, but where ranks number something together: slots of a fifo, and scratch of called algorithms.
+///
+/// # Errors
+/// What is wrong with this rank: E02xx.
+pub fn one_rank<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    rank: RankId,
+) -> Result<Schedule, Vec<Finding>> {
+    admit(nranks)?;
+    if rank.0 >= nranks {
+        let fault = Fault::Rank { rank: rank.0.into(), nranks };
+        return Err(vec![fault.finding(SpanId(0))]);
+    }
+    let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, Limits::FULL);
+    tables.placed = algorithm.placed_on().cloned();
+    let mut assembly = Assembly::default();
+    assembly.lay_out(algorithm, rank, &mut tables);
+    if !tables.problems.is_empty() {
+        return Err(tables.problems);
+    }
+    if !tables.numbers_together() {
+        return Ok(assembly.finish(tables, algorithm));
+    }
+    let mut schedule = build(algorithm, nranks, Limits::FULL, None)?;
+    schedule.streams.retain(|stream| stream.rank == rank);
+    Ok(schedule)
+}
+
+fn admit(nranks: u32) -> Result<(), Vec<Finding>> {
+    if nranks == 0 || nranks > Tables::RANK_LIMIT {
+        let title = format!("nranks is {nranks}, and must be in 1..={}", Tables::RANK_LIMIT);
+        return Err(vec![Finding::new(Code::NoRanks, SpanId(0), title)]);
+    }
+    Ok(())
+}
+
+fn lay_out<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    limits: Limits,
+    topology: Option<&Arc<Topology>>,
+    record: Option<Record>,
+) -> Result<(Schedule, Option<Record>), Vec<Finding>> {
+    admit(nranks)?;
+    let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, limits);
+    tables.record = record;
+    tables.placed = topology.or(algorithm.placed_on()).cloned();
+    let mut assembly = Assembly::default();
+    for rank in (0..nranks).map(RankId) {
+        assembly.lay_out(algorithm, rank, &mut tables);
+        if tables.hopeless() {
+            break;
+        }
+    }
+    if !tables.problems.is_empty() {
+        return Err(tables.problems);
+    }
+    let mut record = tables.record.take();
+    if let Some(record) = &mut record {
+        record.complete(&tables.declared, tables.slots.links(), &tables.lanes.items);
+    }
+    let schedule = assembly.finish(tables, algorithm);
+    debug_assert_eq!(legality::check(&schedule), Ok(()), "the builder makes legal schedules");
+    Ok((schedule, record))
+}
+
+/// Streams one after the other, and tables in the order of their first use: so equal programs give equal
+/// schedules whichever way they were laid out, and neighbors in a stream are neighbors in memory.
+#[derive(Default)]
+struct Assembly {
+    streams: Vec<Stream>,
+    ops: Vec<Op>,
+    operands: Vec<Operand>,
+    regions: Renumber,
+    channels: Renumber,
+}
+
+impl Assembly {
+    /// Lays out a rank by its program. What stopped it has been recorded; the next rank may have more to say.
+    fn lay_out<A: Algorithm + ?Sized>(&mut self, algorithm: &A, rank: RankId, tables: &mut Tables) {
+        let mut builder = Builder::new(tables, rank);
+        let built = builder.on_placed().and_then(|()| algorithm.build(&mut builder));
+        let (Ok(()) | Err(Stop)) = built.and_then(|()| builder.end_fifo());
+        let streams = builder.into_streams();
+        self.add(rank, streams, tables);
+    }
+
+    /// Adds a rank while its ops are still at hand; their operands are no longer needed then.
+    fn add(&mut self, rank: RankId, streams: Vec<Vec<Op>>, tables: &mut Tables) {
+        for (index, list) in streams.into_iter().enumerate() {
+            self.streams.push(Stream {
+                rank,
+                index: index as u32,
+                first: OpId(self.ops.len() as u32),
+                len: list.len() as u32,
+            });
+            for mut op in list {
+                if op.kind == OpKind::Move {
+                    let used = &tables.operands[op.arg as usize..][..(op.srcs + op.dsts) as usize];
+                    op.arg = self.operands.len() as u32;
+                    self.operands.extend(used.iter().map(|operand| Operand {
+                        region: RegionId(self.regions.id(operand.region.0)),
+                        ..*operand
+                    }));
+                } else {
+                    op.arg = self.channels.id(op.arg);
+                }
+                self.ops.push(op);
+            }
+        }
+        tables.operands.clear();
+    }
+
+    fn finish<A: Algorithm + ?Sized>(self, tables: Tables, algorithm: &A) -> Schedule {
+        let mut lanes = Renumber::default();
+        lanes.id(0);
+        let mut channels = self.channels.pick(&tables.channels.items);
+        for channel in &mut channels {
+            if channel.kind.has_lane() {
+                channel.lane = LaneId(lanes.id(channel.lane.0));
+            }
+        }
+        Schedule {
+            algorithm: tables.algorithm,
+            collective: tables.collective,
+            nranks: tables.nranks,
+            root: tables.root,
+            out_of_place: algorithm.out_of_place(),
+            multiple: tables.multiple,
+            scratch: tables.scratch,
+            streams: self.streams,
+            ops: self.ops,
+            operands: self.operands,
+            regions: self.regions.pick(&tables.regions.items),
+            channels,
+            lanes: lanes.pick(&tables.lanes.items),
+            locations: algorithm.locations().to_vec(),
+            origins: Vec::new(),
+            file: algorithm.file().into(),
+            demands: Demands {
+                rings: tables.demands.topology.is_some()
+                    && !(tables.ring_orders.is_empty() && tables.rings.is_empty()),
+                ..tables.demands
+            },
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The builder's data ops: what is copied and reduced, from which rank to which, and that the lengths agree
+//! for every count.
+
+use super::{At, Builder, Place, Stop};
+use crate::diagnostics::{self, Code, Finding, INPUT_KEPT};
+use crate::ids::{RankId, SpanId};
+use crate::layout::area::Area;
+use crate::layout::tables::Tables;
+use crate::rational::{Rat, lcm};
+use crate::schedule::lengths::{self, Lengths};
+use crate::schedule::{Buffer, Op, OpKind, Operand};
+
+/// Sources of one move; longer folds become several moves.
+const MAX_SOURCES: usize = 8;
+/// Destinations of one move.
+const MAX_DESTINATIONS: usize = 8;
+
+impl Builder<'_> {
+    /// `copy(src, [dst, …])`
+    pub(crate) fn copy(&mut self, at: At, src: Place, dsts: &[Place]) -> Result<(), Stop> {
+        if dsts.is_empty() || dsts.len() > MAX_DESTINATIONS {
+            return Err(self.operand_count(
+                at,
+                "copy",
+                "destinations",
+                dsts.len(),
+                MAX_DESTINATIONS,
+            ));
+        }
+        self.data(at, 1, std::iter::once(&src).chain(dsts))
+    }
+
+    /// `reduce([src, …], dst)`: each source in turn, `dst = src op dst`.
+    pub(crate) fn reduce(&mut self, at: At, srcs: &[Place], dst: Place) -> Result<(), Stop> {
+        if srcs.is_empty() {
+            return Err(self.operand_count(at, "reduce", "sources", 0, usize::MAX));
+        }
+        let dst = std::iter::once(&dst);
+        for part in srcs.chunks(MAX_SOURCES - 1) {
+            self.data(at, 1 + part.len(), dst.clone().chain(part).chain(dst.clone()))?;
+        }
+        Ok(())
+    }
+
+    fn operand_count(&mut self, at: At, op: &str, what: &str, got: usize, most: usize) -> Stop {
+        let title = match got {
+            0 => format!("`{op}` has no {what}"),
+            _ => format!("`{op}` has {got} {what}, and takes at most {most}"),
+        };
+        self.fail(Finding::new(Code::TooManyOperands, SpanId(at), title))
+    }
+
+    /// One move of `nsrcs` sources, and destinations; for a reduce, the first source is the destination.
+    pub(super) fn data<'p>(
+        &mut self,
+        at: At,
+        nsrcs: usize,
+        places: impl Iterator<Item = &'p Place>,
+    ) -> Result<(), Stop> {
+        // One list for all ops of the rank: nothing is allocated from op to op.
+        let mut operands = std::mem::take(&mut self.operands);
+        operands.clear();
+        for place in places {
+            let (rank, area) = *place;
+            let there = if area.frame == 0 { Ok(area) } else { self.locate(rank, area) };
+            operands.push((rank, self.settle(at, there)?));
+        }
+        // Where a caller gave one region for both buffers, a copy from one to the other is none.
+        if nsrcs == 1 && self.is_called() {
+            let src = operands[0];
+            let mut first = true;
+            operands.retain(|operand| std::mem::take(&mut first) || *operand != src);
+            if operands.len() == 1 {
+                self.operands = operands;
+                return Ok(());
+            }
+        }
+        self.settle_operands(at, nsrcs, &mut operands)?;
+        let op = Op {
+            kind: OpKind::Move,
+            srcs: nsrcs as u8,
+            dsts: (operands.len() - nsrcs) as u8,
+            finish: false,
+            at: SpanId(at),
+            arg: self.tables.operands.len() as u32,
+        };
+        for (rank, area) in &operands {
+            let region = self.tables.region(area.region);
+            self.tables.operands.push(Operand { rank: *rank, region });
+        }
+        self.operands = operands;
+        self.push(at, op)
+    }
+
+    /// Gives floating slots the shape of the op, and checks what an op must be like.
+    fn settle_operands(
+        &mut self,
+        at: At,
+        nsrcs: usize,
+        operands: &mut [(RankId, Area)],
+    ) -> Result<(), Stop> {
+        let own = usize::from(nsrcs > 1);
+        if operands[own..].iter().all(|(rank, _)| *rank != self.rank) {
+            let title = format!("no operand of this op is local to rank {}", self.rank);
+            return Err(self.fail(
+                Finding::new(Code::NoLocalOperand, SpanId(at), title)
+                    .help("pull into `local.…` or push from it; a third rank cannot move data"),
+            ));
+        }
+        let shape = self.shape(at, operands)?;
+        let of = operands.len();
+        for (index, (rank, area)) in operands.iter_mut().enumerate() {
+            if area.floating {
+                let room = area.width();
+                *area = settle_slot(*area, shape);
+                // The first source of a reduction is its destination, too, and is told of there.
+                if index >= own && room < shape.width() {
+                    return Err(self.too_narrow(at, *rank, (area, room), (index, of)));
+                }
+            }
+            self.has_buffer(at, *rank, *area)?;
+            let equal = lengths::compare(
+                (shape.region.lo, shape.region.hi),
+                (area.region.lo, area.region.hi),
+                self.tables.multiple,
+            );
+            if equal != Lengths::Equal {
+                return Err(self.unequal(at, equal, &shape, area));
+            }
+        }
+        for (i, (rank, area)) in operands.iter().enumerate().skip(nsrcs) {
+            if area.region.buffer == Buffer::Input {
+                return Err(self.input_written(at, *rank, area, (i, operands.len())));
+            }
+            if operands[own..i].iter().any(|(r, other)| r == rank && overlap(other, area)) {
+                return Err(self.overlapping(at, *rank, area));
+            }
+            if *rank == self.rank
+                && let Buffer::Scratch(id) = area.region.buffer
+            {
+                self.slots.insert((id, area.region.slot), *area);
+            }
+        }
+        Ok(())
+    }
+
+    /// The data is wider than the room of a slot. `index` is the number of the slot among the `of` operands of the op.
+    fn too_narrow(
+        &mut self,
+        at: At,
+        rank: RankId,
+        (slot, room): (&Area, Rat),
+        (index, of): (usize, usize),
+    ) -> Stop {
+        let at = SpanId(at);
+        let region = self.tables.describe(rank, &slot.region);
+        let (name, width) = (self.tables.describe_area(&slot.region), slot.width());
+        let title = format!("{name} does not fit a slot of its scratch");
+        let mut finding = Finding::new(Code::LengthMismatch, at, title)
+            .note(format!("a slot has room for {room} units, and this needs {width}"))
+            .help("let the scratch be `like` the largest region that one of its slots holds");
+        finding.operands.push(diagnostics::Operand { region, at, index, of, part: false });
+        self.fail(finding)
+    }
+
+    /// `index` is the number of the destination among the `of` operands of the op.
+    fn input_written(
+        &mut self,
+        at: At,
+        rank: RankId,
+        area: &Area,
+        (index, of): (usize, usize),
+    ) -> Stop {
+        let at = SpanId(at);
+        let region = self.tables.describe(rank, &area.region);
+        let title = format!("the input of rank {rank} is written");
+        let mut finding = Finding::new(Code::InputWritten, at, title)
+            .label("written here")
+            .note(INPUT_KEPT.0)
+            .help(INPUT_KEPT.1);
+        finding.operands.push(diagnostics::Operand { region, at, index, of, part: false });
+        self.fail(finding)
+    }
+
+    /// The shape of an op: that of its first operand which has one of its own, else that of what a
+    /// local slot holds.
+    pub(super) fn shape(&mut self, at: At, operands: &[(RankId, Area)]) -> Result<Area, Stop> {
+        if let Some((_, area)) = operands.iter().find(|(_, area)| !area.floating) {
+            return Ok(*area);
+        }
+        let held = operands.iter().find_map(|(rank, area)| match area.region.buffer {
+            Buffer::Scratch(id) if *rank == self.rank => {
+                self.slots.get(&(id, area.region.slot)).copied()
+            }
+            _ => None,
+        });
+        held.ok_or_else(|| {
+            self.fail(
+                Finding::new(
+                    Code::UnknownSlotLength,
+                    SpanId(at),
+                    "all operands are slots, and no length is known",
+                )
+                .note("a slot has the length of what was last written to it by its own rank")
+                .help("let one operand be a region of `input` or `output`"),
+            )
+        })
+    }
+
+    pub(super) fn overlapping(&mut self, at: At, rank: RankId, area: &Area) -> Stop {
+        let name = self.tables.describe(rank, &area.region);
+        let title = format!("two operands of this op overlap at {name}");
+        self.fail(
+            Finding::new(Code::RepeatedDestination, SpanId(at), title)
+                .note("only the source that a `reduce` folds into may be its destination")
+                .help("a copy onto itself does nothing: leave it out, or choose another piece"),
+        )
+    }
+
+    fn has_buffer(&mut self, at: At, rank: RankId, area: Area) -> Result<(), Stop> {
+        let (units, name) = match area.region.buffer {
+            Buffer::Input => (self.tables.input_units(rank), "input"),
+            Buffer::Output => (self.tables.output_units(rank), "output"),
+            Buffer::Scratch(_) => return Ok(()),
+        };
+        if units > 0 {
+            return Ok(());
+        }
+        let collective = self.tables.collective;
+        let title = format!("rank {rank} has no {name} in a {collective}");
+        let root = self.tables.root;
+        Err(self.fail(
+            Finding::new(Code::BufferAbsent, SpanId(at), title)
+                .note(format!("only the root, rank {root}, has an {name}"))
+                .help("guard the op with `if rank == root { … }`"),
+        ))
+    }
+
+    pub(super) fn unequal(&mut self, at: At, lengths: Lengths, left: &Area, right: &Area) -> Stop {
+        let name = |t: &Tables, a: &Area| t.describe_area(&a.region);
+        let (l, r) = (name(self.tables, left), name(self.tables, right));
+        let at = SpanId(at);
+        let finding = match lengths {
+            Lengths::Differ { count, left, right } => {
+                Finding::new(Code::LengthMismatch, at, format!("{l} and {r} differ in length"))
+                    .note(format!("number of elements at count {count}: {left} and {right}"))
+            }
+            _ => Finding::new(
+                Code::MisalignedRegions,
+                at,
+                format!("{l} and {r} are cut at different fractions of the count"),
+            ),
+        };
+        // What differs by the rounding of pieces alone is equal where every count is a multiple of some number.
+        let ends = |area: &Area| (area.region.lo, area.region.hi);
+        let [left, right] = [ends(left), ends(right)];
+        let dens = [left.0, left.1, right.0, right.1].map(Rat::den);
+        let multiple = dens.into_iter().try_fold(self.tables.multiple, lcm);
+        let rounded = multiple.filter(|of| lengths::compare(left, right, *of) == Lengths::Equal);
+        self.fail(finding.help(match rounded {
+            Some(of) => format!(
+                "operands of one op are pieces of the same split; or, where every count is a multiple of {of}, say so \
+                 by `require count % … == 0, \"…\";`"
+            ),
+            None => "operands of one op are pieces of the same split".to_owned(),
+        }))
+    }
+}
+
+/// A floating slot in the shape of the data it meets. Whole units before it change no length for any count,
+/// so they do not count: what was block 3 of an input is read into an output of one block.
+pub(super) fn settle_slot(slot: Area, shape: Area) -> Area {
+    let mut region = shape.region;
+    region.buffer = slot.region.buffer;
+    region.slot = slot.region.slot;
+    let units = Rat::whole(region.lo.floor());
+    let less = |x: Rat| x.minus(units).expect("it begins behind them");
+    (region.lo, region.hi) = (less(region.lo), less(region.hi));
+    region.base = region.lo;
+    Area { region, floating: false, frame: 0 }
+}
+
+pub(super) fn overlap(a: &Area, b: &Area) -> bool {
+    let (a, b) = (&a.region, &b.region);
+    a.buffer == b.buffer && a.slot == b.slot && a.lo < b.hi && b.lo < a.hi
+}

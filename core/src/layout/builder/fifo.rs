@@ -1,0 +1,363 @@
+//! NCCL's primitives: data passes from rank to rank through slots at the receiver. A sender has as many
+//! credits as a link has slots; it waits for one where all are spent (`head`), and the receiver for data
+//! (`tail`). What is written here is copies, reduces and signals like any other: every check sees them.
+
+use rustc_hash::FxHashMap;
+
+use super::{At, Builder, Place, Stop};
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{LaneId, RankId, ScratchId, SpanId};
+use crate::layout::area::{Area, Pieces};
+use crate::layout::record::Credit;
+use crate::layout::slots::Sizes;
+use crate::layout::tables::Tables;
+use crate::rational::Rat;
+use crate::schedule::lengths::{self, Lengths};
+use crate::schedule::{Buffer, Channel, OpKind, Region, SignalKind};
+use crate::values::arith::Fault;
+
+/// The name of its scratch buffer.
+pub(crate) const NAME: &str = "fifo";
+
+/// Slots of a link, where nothing else is written: NCCL's 8 steps, of which a slice takes two.
+pub(crate) const CREDITS: u32 = 4;
+/// Slices of what is sent, where nothing else is written.
+pub(crate) const SLICES: u32 = 1;
+
+/// The fifo of an algorithm, as one rank sees it while its program is laid out.
+pub(super) struct Fifo {
+    /// The statement that declares it.
+    at: At,
+    buffer: ScratchId,
+    sizes: Sizes,
+    /// The links that this rank uses, in the order of their first use.
+    links: Vec<LinkUse>,
+    /// Where each stands in `links`, by its two ends.
+    known: FxHashMap<(LaneId, RankId, RankId), usize>,
+}
+
+/// The use that a rank makes of one end of a link: how many steps it has taken there.
+#[derive(Clone, Copy)]
+struct LinkUse {
+    lane: LaneId,
+    from: RankId,
+    to: RankId,
+    first_slot: u32,
+    steps: u64,
+}
+
+impl LinkUse {
+    /// `head` goes from the receiver to the sender, `tail` with the data.
+    fn channel(&self, kind: SignalKind) -> Channel {
+        let (from, to) = match kind {
+            SignalKind::Head => (self.to, self.from),
+            _ => (self.from, self.to),
+        };
+        Channel { from, to, kind, lane: self.lane }
+    }
+}
+
+/// The value of an option of the fifo.
+pub(crate) fn size(function: &'static str, value: i64) -> Result<u32, Fault> {
+    let fits =
+        u32::try_from(value).ok().filter(|n| (1..=Tables::SLOT_LIMIT).contains(&(*n).into()));
+    let takes = "a number from 1 to 1048576";
+    fits.ok_or(Fault::Argument { function, takes, got: value })
+}
+
+/// What a primitive does with one piece: from whom it is received, what of this rank takes part, and who it
+/// is sent to.
+struct Pass {
+    from: Option<RankId>,
+    own: Option<Area>,
+    dst: Option<Area>,
+    to: Option<RankId>,
+}
+
+impl Builder<'_> {
+    /// `fifo like region, credits = …, slices = …;`
+    pub(crate) fn fifo(
+        &mut self,
+        at: At,
+        like: &Area,
+        credits: u32,
+        slices: u32,
+    ) -> Result<(), Stop> {
+        self.open_fifo(at, like.floating, like.width(), (credits, slices))
+    }
+
+    /// `fifo like pieces, credits = …, slices = …;`: a slot holds the widest piece.
+    pub(crate) fn fifo_blocks(
+        &mut self,
+        at: At,
+        like: &Pieces,
+        credits: u32,
+        slices: u32,
+    ) -> Result<(), Stop> {
+        let width = self.settle(at, like.widest())?;
+        self.open_fifo(at, like.whole.floating, width, (credits, slices))
+    }
+
+    fn open_fifo(
+        &mut self,
+        at: At,
+        floating: bool,
+        width: Rat,
+        (credits, slices): (u32, u32),
+    ) -> Result<(), Stop> {
+        if floating {
+            return Err(self.fault(at, Fault::FloatingSlot));
+        }
+        let slice = Rat::ZERO.between(width, 1, slices.into()).ok_or(Fault::Fraction);
+        let sizes = Sizes { width: self.settle(at, slice)?, credits, slices };
+        let (buffer, new) = self.next_scratch(NAME, sizes.width);
+        if new {
+            self.tables.slots.sizes.insert(buffer, sizes);
+        }
+        let first = self.tables.slots.sizes.get(&buffer).copied();
+        if self.is_called() {
+            // Groups of several sizes run it, each with slots of its own size.
+            let scratch = &mut self.tables.scratch[buffer.index()];
+            scratch.width = scratch.width.max(sizes.width);
+        } else if first != Some(sizes) {
+            let of = |s: Sizes| {
+                format!("credits = {}, slices = {}, {} units a slot", s.credits, s.slices, s.width)
+            };
+            let (here, there) = (of(sizes), first.map_or_else(|| "no fifo".to_owned(), of));
+            return Err(self.fail(
+                Finding::new(Code::ScratchPlacement, SpanId(at), "the fifo differs between ranks")
+                    .note(format!("rank {} has {here}; rank 0 has {there}", self.rank))
+                    .help("both ends of a link count alike: let its sizes depend on `nranks` and parameters only"),
+            ));
+        }
+        let (links, known) = (Vec::new(), FxHashMap::default());
+        self.fifo = Some(Fifo { at, buffer, sizes, links, known });
+        Ok(())
+    }
+
+    /// The end of the algorithm that declared the fifo: each sender takes the credits that are still out, so
+    /// there is a wait for every post, and the next run starts with slot 0 again.
+    pub(crate) fn end_fifo(&mut self) -> Result<(), Stop> {
+        let Some(Fifo { at, buffer, sizes, links, .. }) = self.fifo.take() else { return Ok(()) };
+        let me = self.rank;
+        let out = |link: &LinkUse| link.steps.min(sizes.credits.into());
+        let sent: Vec<_> = links.into_iter().filter(|link| link.from == me).collect();
+        if let Some(record) = &mut self.tables.record {
+            let credit =
+                |link: &LinkUse| Credit { peer: link.to, lane: link.lane, times: out(link) };
+            record.end(buffer, me, &sent.iter().map(credit).collect::<Vec<_>>());
+        }
+        for link in sent {
+            for _ in 0..out(&link) {
+                self.signal(at, OpKind::Wait, link.channel(SignalKind::Head))?;
+            }
+        }
+        Ok(())
+    }
+
+    // ---- the primitives ---------------------------------------------------------------------
+
+    /// Received data, if any, folded into `own`, if any, goes to `dst` and on to `to`, slice by slice.
+    pub(crate) fn pass(
+        &mut self,
+        at: At,
+        from: Option<RankId>,
+        own: Option<Place>,
+        dst: Option<Place>,
+        to: Option<RankId>,
+    ) -> Result<(), Stop> {
+        let Some(sizes) = self.fifo.as_ref().map(|fifo| fifo.sizes) else {
+            let title = "data is passed through a fifo, and none is declared";
+            return Err(self.fail(Finding::new(Code::UnknownName, SpanId(at), title)));
+        };
+        let from = from.map(|peer| self.far(at, peer, "receives from")).transpose()?;
+        let to = to.map(|peer| self.far(at, peer, "sends to")).transpose()?;
+        let own = own.map(|place| self.own(at, place)).transpose()?;
+        let dst = dst.map(|place| self.own(at, place)).transpose()?;
+        let whole = self.settle_own(at, Pass { from, own, dst, to }, sizes)?;
+        for slice in 0..sizes.slices {
+            let cut = |area: Option<Area>| area.map(|area| part(area, slice, sizes.slices));
+            let own = self.settle(at, cut(whole.own).transpose())?;
+            let dst = self.settle(at, cut(whole.dst).transpose())?;
+            self.pass_slice(at, &Pass { own, dst, ..whole })?;
+        }
+        // A slot of the author's holds all of what was received, not the last slice of it.
+        if let Some(area) = whole.dst
+            && let Buffer::Scratch(id) = area.region.buffer
+        {
+            self.slots.insert((id, area.region.slot), area);
+        }
+        Ok(())
+    }
+
+    /// A peer that is another rank.
+    fn far(&mut self, at: At, rank: RankId, does: &str) -> Result<RankId, Stop> {
+        if rank != self.rank {
+            return Ok(rank);
+        }
+        let help = match self.size() {
+            1 => "with one rank there is nobody else: put this into `if nranks > 1 { … }`",
+            _ => "within a rank data is moved by `copy` and `reduce`",
+        };
+        let title = format!("rank {rank} {does} itself");
+        Err(self.fail(Finding::new(Code::SelfSignal, SpanId(at), title).help(help)))
+    }
+
+    /// A region of this rank: what lies elsewhere comes and goes through the fifo alone.
+    pub(crate) fn own(&mut self, at: At, (rank, area): Place) -> Result<Area, Stop> {
+        if rank == self.rank {
+            return self.settle(at, self.locate(rank, area));
+        }
+        let title =
+            format!("this region is rank {rank}'s, and a primitive has regions of its own rank");
+        Err(self.fail(
+            Finding::new(Code::NoLocalOperand, SpanId(at), title)
+                .note("what a peer sends lies in a slot of the fifo, which is not named")
+                .help("write `local.…`, and the peer before the dot"),
+        ))
+    }
+
+    /// The regions of a primitive in the shape that they share, which fits the fifo's slots.
+    fn settle_own(&mut self, at: At, mut pass: Pass, sizes: Sizes) -> Result<Pass, Stop> {
+        let regions = [pass.own, pass.dst].into_iter().flatten();
+        let operands: Vec<_> = regions.map(|area| (self.rank, area)).collect();
+        let shape = self.shape(at, &operands)?;
+        for area in [&mut pass.own, &mut pass.dst].into_iter().flatten() {
+            if area.floating {
+                *area = super::data::settle_slot(*area, shape);
+            }
+            let ends = |area: &Area| (area.region.lo, area.region.hi);
+            let equal = lengths::compare(ends(&shape), ends(area), self.tables.multiple);
+            if equal != Lengths::Equal {
+                return Err(self.unequal(at, equal, &shape, area));
+            }
+        }
+        if let (Some(own), Some(dst)) = (&pass.own, &pass.dst)
+            && own != dst
+            && super::data::overlap(own, dst)
+        {
+            return Err(self.overlapping(at, self.rank, dst));
+        }
+        for area in [Some(shape), pass.own, pass.dst].into_iter().flatten() {
+            self.settle(at, area.split(sizes.slices.into()).and_then(|all| self.countable(&all)))?;
+        }
+        let slice = self.settle(at, part(shape, 0, sizes.slices))?;
+        if slice.width() > sizes.width {
+            let name = self.tables.describe_area(&shape.region);
+            let slices = match sizes.slices {
+                1 => String::new(),
+                n => format!(" in {n} slices"),
+            };
+            let title = format!("{name}{slices} does not fit the slots of the fifo");
+            return Err(self.fail(
+                Finding::new(Code::LengthMismatch, SpanId(at), title)
+                    .note(format!(
+                        "a slot has room for {} units, and this needs {}",
+                        sizes.width,
+                        slice.width()
+                    ))
+                    .help("let the fifo be `like` the largest region that is sent at once"),
+            ));
+        }
+        Ok(pass)
+    }
+
+    /// One slice: wait for data, and for a free slot to send it on to; move it; say that both are done.
+    fn pass_slice(&mut self, at: At, pass: &Pass) -> Result<(), Stop> {
+        let me = self.rank;
+        let incoming = pass.from.map(|from| self.step_of(at, from, me)).transpose()?;
+        let outgoing = pass.to.map(|to| self.step_of(at, me, to)).transpose()?;
+        if let Some((link, _)) = incoming {
+            self.signal(at, OpKind::Wait, link.channel(SignalKind::Tail))?;
+        }
+        if let Some((link, true)) = outgoing.map(|(link, _)| (link, self.spent(link))) {
+            self.signal(at, OpKind::Wait, link.channel(SignalKind::Head))?;
+        }
+        let shape = pass.own.or(pass.dst).expect("a primitive has a region");
+        let received = incoming.map(|(_, slot)| (me, in_slot(slot, shape)));
+        let sent = pass.to.zip(outgoing).map(|(to, (_, slot))| (to, in_slot(slot, shape)));
+        let own = pass.own.map(|area| (me, area));
+        let dst = pass.dst.map(|area| (me, area));
+        let srcs = usize::from(own.is_some()) + usize::from(received.is_some());
+        let places = [own, received, dst, sent].into_iter().flatten();
+        let places: Vec<Place> = places.collect();
+        self.data(at, srcs, places.iter())?;
+        if let Some((link, _)) = outgoing {
+            self.signal(at, OpKind::Post, link.channel(SignalKind::Tail))?;
+        }
+        if let Some((link, _)) = incoming {
+            self.signal(at, OpKind::Post, link.channel(SignalKind::Head))?;
+        }
+        Ok(())
+    }
+
+    /// Whether all slots were written before this step of a link.
+    fn spent(&self, link: LinkUse) -> bool {
+        self.fifo.as_ref().is_some_and(|fifo| link.steps >= fifo.sizes.credits.into())
+    }
+
+    /// A link before its next step, and the slot of that step.
+    fn step_of(&mut self, at: At, from: RankId, to: RankId) -> Result<(LinkUse, Region), Stop> {
+        let lane = self.lane.id();
+        let Some(fifo) = &mut self.fifo else { return Err(Stop) };
+        let (buffer, sizes) = (fifo.buffer, fifo.sizes);
+        let index = match fifo.known.get(&(lane, from, to)) {
+            Some(index) => *index,
+            None => {
+                let first_slot = self.tables.link_slots(buffer, sizes.credits, lane, from, to);
+                let index = fifo.links.len();
+                fifo.known.insert((lane, from, to), index);
+                let Some(first_slot) = first_slot else {
+                    let most = Tables::SLOT_LIMIT;
+                    let title = format!("the fifo of rank {to} has more than {most} slots");
+                    return Err(self.fail(Finding::new(Code::StepLimit, SpanId(at), title)));
+                };
+                fifo.links.push(LinkUse { lane, from, to, first_slot, steps: 0 });
+                index
+            }
+        };
+        let link = &mut fifo.links[index];
+        let before = *link;
+        link.steps += 1;
+        let slot = before.first_slot + (before.steps % u64::from(sizes.credits)) as u32;
+        let region = Area::floating_slot(buffer, sizes.width).region;
+        Ok((before, Region { slot, ..region }))
+    }
+}
+
+impl Tables {
+    /// The first slot of a link at its receiver.
+    fn link_slots(
+        &mut self,
+        buffer: ScratchId,
+        credits: u32,
+        lane: LaneId,
+        from: RankId,
+        to: RankId,
+    ) -> Option<u32> {
+        if let Some(first) = self.slots.first.get(&(buffer, lane, from, to)) {
+            return Some(*first);
+        }
+        let taken = self.slots.taken.entry((buffer, to)).or_insert(0);
+        let first = *taken;
+        *taken += u64::from(credits);
+        let all = u32::try_from(*taken).ok().filter(|all| u64::from(*all) <= Self::SLOT_LIMIT)?;
+        // Every rank has the same scratch: as much as the busiest receiver needs.
+        let scratch = &mut self.scratch[buffer.index()];
+        scratch.slots = scratch.slots.max(all);
+        self.slots.first.insert((buffer, lane, from, to), first as u32);
+        Some(first as u32)
+    }
+}
+
+/// Slice `index` of a region.
+fn part(area: Area, index: u32, slices: u32) -> Result<Area, Fault> {
+    // A slot of scratch has a shape to be cut only once it is settled; whole it goes as it is.
+    if slices == 1 { Ok(area) } else { area.split(slices.into())?.at(index.into()) }
+}
+
+/// A slot of the fifo with data of a region in it. The two ends of a link may name different blocks: what one rank
+/// sends of block 3 another may receive as block 1.
+fn in_slot(slot: Region, shape: Area) -> Area {
+    super::data::settle_slot(Area { region: slot, floating: true, frame: 0 }, shape)
+}

@@ -1,0 +1,322 @@
+//! The schedule builder: what the walk through a program calls, statement by statement, once for each rank. It checks what only a rank count can tell and records every problem at its statement.
+
+mod data;
+mod demands;
+pub(crate) mod fifo;
+pub(crate) mod frame;
+mod membership;
+mod scratch;
+mod topology;
+
+use rustc_hash::FxHashMap;
+
+use super::area::{Area, Pieces};
+use super::record::{Record, countable};
+use super::tables::{Lane, Limits, Tables};
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{LaneId, RankId, ScratchId, SpanId};
+use crate::schedule::{Channel, Op, OpKind, Region, SignalKind};
+use crate::source::Span;
+use crate::values::arith::Fault;
+use frame::Frame;
+
+/// A rank's program cannot go on; why has been recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop;
+
+/// One rank's part of a schedule in the making.
+pub struct Builder<'t> {
+    pub(super) tables: &'t mut Tables,
+    pub(super) rank: RankId,
+    streams: Vec<Vec<Op>>,
+    /// Streams forked from each stream, for iterations after the first of a `parallel` on it.
+    children: Vec<Vec<usize>>,
+    /// How many of them are running: iteration 0 goes on where they were forked from, and may fork more.
+    running: Vec<usize>,
+    current: usize,
+    lane: Lane,
+    /// The shape last written to each slot of this rank, in program order.
+    pub(super) slots: FxHashMap<(ScratchId, u32), Area>,
+    pub(super) declared: usize,
+    /// What `within` blocks and calls make of the run, innermost last.
+    frames: Vec<Frame>,
+    /// The calls that the running algorithm came by.
+    path: Vec<At>,
+    /// The first of them: the statement of this algorithm that all ops inside stand at.
+    called_at: Option<At>,
+    /// How often each call was made.
+    calls: FxHashMap<(Vec<At>, LaneId), u32>,
+    /// What went wrong in a called algorithm, before its callers have put it in their words.
+    pending: Option<Finding>,
+    /// That of the algorithm whose statements are being laid out.
+    fifo: Option<fifo::Fifo>,
+    /// The operands of the op in the making.
+    operands: Vec<(RankId, Area)>,
+    /// The expression that a walk is at, where its place is known.
+    pub(crate) exact: Option<Span>,
+}
+
+/// A region of one rank's buffer: an operand of `copy` and `reduce`.
+pub(crate) type Place = (RankId, Area);
+
+/// Statements are numbered in source order; a walk passes the number.
+pub type At = u32;
+
+impl<'t> Builder<'t> {
+    pub(crate) fn new(tables: &'t mut Tables, rank: RankId) -> Self {
+        Self {
+            tables,
+            rank,
+            streams: vec![Vec::new()],
+            children: vec![Vec::new()],
+            running: vec![0],
+            current: 0,
+            lane: Lane::default(),
+            slots: FxHashMap::default(),
+            declared: 0,
+            frames: Vec::new(),
+            path: Vec::new(),
+            called_at: None,
+            calls: FxHashMap::default(),
+            pending: None,
+            fifo: None,
+            operands: Vec::new(),
+            exact: None,
+        }
+    }
+
+    pub(crate) fn into_streams(self) -> Vec<Vec<Op>> {
+        self.streams
+    }
+
+    /// The operands of the last move; of a copy to where its data is already, which is none, the source alone.
+    pub(crate) fn last_operands(&self) -> Vec<(RankId, Region)> {
+        self.operands.iter().map(|(rank, area)| (*rank, area.region)).collect()
+    }
+
+    /// What the program asked of the host so far, where that is kept for another engine.
+    pub(crate) fn record(&mut self) -> Option<&mut Record> {
+        self.tables.record.as_mut()
+    }
+
+    // ---- what the program may ask -----------------------------------------------------------
+
+    /// This rank in the whole run.
+    pub(crate) fn local(&self) -> RankId {
+        self.rank
+    }
+
+    /// A parameter of type `Rank`; the one called `root` is the root of a rooted collective.
+    pub(crate) fn rank_param(&mut self, at: At, value: i64, is_root: bool) -> Result<(), Stop> {
+        let rank = self.settle(at, self.find_rank(value))?;
+        if is_root && !self.is_called() {
+            self.tables.root = rank;
+        }
+        Ok(())
+    }
+
+    // ---- control ----------------------------------------------------------------------------
+
+    /// Goes on only where `condition` holds.
+    pub(crate) fn require(&mut self, at: At, condition: bool, why: &str) -> Result<(), Stop> {
+        if condition {
+            return Ok(());
+        }
+        let (name, nranks) = self.running();
+        let title = format!("{name} refuses nranks = {nranks}: {why}");
+        Err(self.fail(
+            Finding::new(Code::RankCountRefused, SpanId(at), title).label("this does not hold"),
+        ))
+    }
+
+    /// Enters a `step`.
+    pub(crate) fn step(&mut self, at: At) -> Result<(), Stop> {
+        self.spend(at, 0, 1)
+    }
+
+    /// Takes the steps of a loop from the budget before the first of them runs.
+    pub(crate) fn spend(&mut self, at: At, lo: i64, hi: i64) -> Result<(), Stop> {
+        let steps = hi.saturating_sub(lo).max(0) as u64;
+        self.take(at, steps, || format!("this loop of {steps} iterations goes"))
+    }
+
+    /// Loops in one another, by their bounds, as far as these are known, from the outermost on: what must end beyond the
+    /// budget of steps is refused before a step of it is walked.
+    pub(crate) fn nested(
+        &mut self,
+        at: At,
+        loops: &[(Option<i64>, Option<i64>)],
+    ) -> Result<(), Stop> {
+        let limit = Limits::FULL.steps;
+        let times = loops.iter().try_fold(1_u64, |times, (lo, hi)| {
+            let here = (*hi)?.saturating_sub((*lo)?).max(0);
+            Some(times.saturating_mul(here.unsigned_abs()))
+        });
+        let Some(times) = times.filter(|times| *times > limit) else { return Ok(()) };
+        let title =
+            format!("the loops in this one take {times} steps, beyond the limit of {limit}");
+        Err(self.too_long(at, title))
+    }
+
+    /// Refuses calls of steps that take at least so many of them in all, if the budget has fewer, before any is walked.
+    pub(crate) fn foresee(&mut self, at: At, steps: u64) -> Result<(), Stop> {
+        let limit = Limits::FULL.steps;
+        if steps <= limit {
+            return Ok(());
+        }
+        let least = if steps == u64::MAX { "more than 2^64".to_owned() } else { steps.to_string() };
+        let title =
+            format!("the calls of steps here take {least} steps, beyond the limit of {limit}");
+        Err(self.too_long(at, title))
+    }
+
+    /// Takes steps from the budget for `what`.
+    fn take(&mut self, at: At, steps: u64, what: impl FnOnce() -> String) -> Result<(), Stop> {
+        if self.tables.spend(steps) {
+            return Ok(());
+        }
+        let what = what();
+        let limit = self.tables.limits().steps;
+        let title = format!("{what} beyond the step limit of {limit}");
+        Err(self.too_long(at, title))
+    }
+
+    fn too_long(&mut self, at: At, title: String) -> Stop {
+        self.fail(
+            Finding::new(Code::StepLimit, SpanId(at), title)
+                .note("the limit counts the iterations of all loops and the calls of steps, on all ranks")
+                .help("loop over ranks, rounds or pieces; a larger piece is still one op"),
+        )
+    }
+
+    /// `parallel x in lo..hi`: the first iteration on this stream, the others on streams of their own,
+    /// forked before and joined after.
+    pub(crate) fn parallel(
+        &mut self,
+        at: At,
+        lo: i64,
+        hi: i64,
+        mut body: impl FnMut(&mut Self, i64) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        self.spend(at, lo, hi)?;
+        let parent = self.current;
+        let others = usize::try_from(hi.saturating_sub(lo) - 1).unwrap_or(0);
+        let first = self.running[parent];
+        let children: Vec<usize> =
+            (first..first + others).map(|k| self.child(at, parent, k)).collect::<Result<_, _>>()?;
+        self.running[parent] += others;
+        for &child in &children {
+            self.fork(at, parent, child, SignalKind::Fork)?;
+        }
+        for (stream, value) in std::iter::once(parent).chain(children.iter().copied()).zip(lo..hi) {
+            self.current = stream;
+            self.lane.push(value, self.tables);
+            let done = body(self, value);
+            self.lane.pop();
+            done?;
+        }
+        for &child in &children {
+            self.fork(at, child, parent, SignalKind::Join)?;
+        }
+        self.running[parent] = first;
+        self.current = parent;
+        Ok(())
+    }
+
+    fn child(&mut self, at: At, parent: usize, k: usize) -> Result<usize, Stop> {
+        if let Some(&child) = self.children[parent].get(k) {
+            return Ok(child);
+        }
+        if self.streams.len() >= Tables::STREAM_LIMIT {
+            let title = format!("more than {} streams at one rank", Tables::STREAM_LIMIT);
+            return Err(self.fail(Finding::new(Code::StepLimit, SpanId(at), title)));
+        }
+        self.streams.push(Vec::new());
+        self.children.push(Vec::new());
+        self.running.push(0);
+        self.children[parent].push(self.streams.len() - 1);
+        Ok(self.streams.len() - 1)
+    }
+
+    /// A post on `from` that a wait on `to` meets; the channel is the child's.
+    fn fork(&mut self, at: At, from: usize, to: usize, kind: SignalKind) -> Result<(), Stop> {
+        let lane = LaneId(from.max(to) as u32);
+        let channel = Channel { from: self.rank, to: self.rank, kind, lane };
+        for (stream, kind) in [(from, OpKind::Post), (to, OpKind::Wait)] {
+            self.current = stream;
+            self.signal(at, kind, channel)?;
+        }
+        Ok(())
+    }
+
+    // ---- signals ----------------------------------------------------------------------------
+
+    /// A signal to a peer.
+    pub(crate) fn post(&mut self, at: At, peer: RankId, kind: SignalKind) -> Result<(), Stop> {
+        let to = self.other(at, peer)?;
+        let channel = Channel { from: self.rank, to, kind, lane: self.lane.id() };
+        self.signal(at, OpKind::Post, channel)
+    }
+
+    /// The wait for a peer's signal.
+    pub(crate) fn wait(&mut self, at: At, peer: RankId, kind: SignalKind) -> Result<(), Stop> {
+        let from = self.other(at, peer)?;
+        let channel = Channel { from, to: self.rank, kind, lane: self.lane.id() };
+        self.signal(at, OpKind::Wait, channel)
+    }
+
+    fn other(&mut self, at: At, rank: RankId) -> Result<RankId, Stop> {
+        if rank == self.rank {
+            let title = format!("rank {rank} signals itself");
+            let help = match self.size() {
+                1 => "with one rank there is nobody to signal: put this into `if nranks > 1 { … }`",
+                _ => "ops of one rank are ordered already; `parallel` is joined at its end",
+            };
+            return Err(self.fail(Finding::new(Code::SelfSignal, SpanId(at), title).help(help)));
+        }
+        Ok(rank)
+    }
+
+    fn signal(&mut self, at: At, kind: OpKind, channel: Channel) -> Result<(), Stop> {
+        let arg = self.tables.channel(channel).0;
+        self.push(at, Op { kind, srcs: 0, dsts: 0, finish: false, at: SpanId(at), arg })
+    }
+
+    pub(super) fn push(&mut self, at: At, mut op: Op) -> Result<(), Stop> {
+        if !self.tables.count_op() {
+            let title = self.tables.limits().too_many_ops();
+            return Err(self.fail(Finding::new(Code::StepLimit, SpanId(at), title)));
+        }
+        op.at = SpanId(self.called_at.unwrap_or(at));
+        self.streams[self.current].push(op);
+        Ok(())
+    }
+
+    /// Where another engine is to follow: whether it can count the boundaries of these pieces.
+    pub(crate) fn countable(&self, pieces: &Pieces) -> Result<(), Fault> {
+        let Region { lo, hi, .. } = pieces.whole.region;
+        if self.tables.record.is_some() { countable(&[lo, hi], pieces.parts()) } else { Ok(()) }
+    }
+
+    // ---- problems ---------------------------------------------------------------------------
+
+    /// The value, or the fault reported at the statement.
+    pub(crate) fn settle<T>(&mut self, at: At, value: Result<T, Fault>) -> Result<T, Stop> {
+        value.map_err(|fault| self.fault(at, fault))
+    }
+
+    pub(super) fn fault(&mut self, at: At, fault: Fault) -> Stop {
+        self.fail(fault.finding(SpanId(at)))
+    }
+
+    /// Records a problem of this rank.
+    pub(crate) fn fail(&mut self, mut finding: Finding) -> Stop {
+        finding.exact = finding.exact.or(self.exact);
+        if self.is_called() {
+            self.pending = Some(finding);
+        } else {
+            self.tables.fail(self.rank, finding);
+        }
+        Stop
+    }
+}

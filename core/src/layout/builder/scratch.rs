@@ -1,0 +1,103 @@
+//! The builder's scratch: declared once, the same at every rank.
+
+use super::{At, Builder, Stop};
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{LaneId, ScratchId, SpanId};
+use crate::layout::area::{Area, Cut, Pieces};
+use crate::layout::tables::Tables;
+use crate::rational::Rat;
+use crate::schedule::Scratch;
+use crate::values::arith::Fault;
+
+impl Builder<'_> {
+    /// `scratch name: like region`
+    pub(crate) fn scratch(&mut self, at: At, name: &str, like: Area) -> Result<Area, Stop> {
+        let id = self.declare(at, name, 1, like)?;
+        Ok(Area::slot(id, like))
+    }
+
+    /// `scratch name: count like region`
+    pub(crate) fn scratch_slots(
+        &mut self,
+        at: At,
+        name: &str,
+        count: i64,
+        like: Area,
+    ) -> Result<Pieces, Stop> {
+        let id = self.declare(at, name, count, like)?;
+        Ok(Pieces { whole: Area::slot(id, like), cut: Cut::Slots(count) })
+    }
+
+    /// `scratch name: count like pieces`: slots of the widest piece, each holding what it was last given.
+    pub(crate) fn scratch_blocks(
+        &mut self,
+        at: At,
+        name: &str,
+        count: i64,
+        pieces: &Pieces,
+    ) -> Result<Pieces, Stop> {
+        let width = self.settle(at, pieces.widest())?;
+        let mut shape = pieces.whole;
+        shape.region.lo = Rat::ZERO;
+        shape.region.hi = width;
+        let id = self.declare(at, name, count, shape)?;
+        let whole = Area::floating_slot(id, width);
+        Ok(Pieces { whole, cut: Cut::Slots(count) })
+    }
+
+    /// The buffer that the running algorithm declares next: by the calls that lead there, their lane, and how many
+    /// it declared before; a new one where no rank has come by yet.
+    pub(super) fn next_scratch(&mut self, name: &str, width: Rat) -> (ScratchId, bool) {
+        let called = self.is_called();
+        let lane = if called { self.lane.id() } else { LaneId::default() };
+        let which = (self.path.clone(), lane, self.declared);
+        self.declared += 1;
+        let next = ScratchId(self.tables.scratch.len() as u32);
+        let id = *self.tables.declared.entry(which).or_insert(next);
+        if id != next {
+            return (id, false);
+        }
+        // Algorithms that call each other may have chosen the same name.
+        let names = std::iter::once(name.to_owned()).chain((2..).map(|k| format!("{name}_{k}")));
+        let mut free = names.filter(|name| self.tables.scratch.iter().all(|s| s.name != *name));
+        let name = free.next().expect("there are enough numbers");
+        self.tables.scratch.push(Scratch { name, slots: 0, width });
+        (id, true)
+    }
+
+    fn declare(&mut self, at: At, name: &str, count: i64, like: Area) -> Result<ScratchId, Stop> {
+        if like.floating {
+            return Err(self.fault(at, Fault::FloatingSlot));
+        }
+        let slots = match u32::try_from(count) {
+            Ok(slots) if u64::from(slots) <= Tables::SLOT_LIMIT => slots,
+            _ => {
+                let takes = "a number of slots in 0..=1048576";
+                return Err(
+                    self.fault(at, Fault::Argument { function: "scratch", takes, got: count })
+                );
+            }
+        };
+        let width = like.width();
+        let (id, new) = self.next_scratch(name, width);
+        let called = self.is_called();
+        let first = &mut self.tables.scratch[id.index()];
+        if new || called {
+            // A group's size, and with it what its ranks need, need not be the same everywhere.
+            first.slots = first.slots.max(slots);
+            first.width = first.width.max(width);
+        } else if (first.slots, first.width) != (slots, width) {
+            let title = format!("scratch `{name}` differs between ranks");
+            let note = format!(
+                "{slots} slots of {width} units here at rank {}, {} slots of {} units at rank 0",
+                self.rank, first.slots, first.width
+            );
+            return Err(self.fail(
+                Finding::new(Code::ScratchPlacement, SpanId(at), title)
+                    .note(note)
+                    .help("every rank has the same scratch: let its size depend on `nranks` only"),
+            ));
+        }
+        Ok(id)
+    }
+}

@@ -1,0 +1,312 @@
+//! A checked algorithm, ready to be laid out: with values for its parameters, on a topology, under demands.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::advice;
+use super::walk::trace::Trace;
+use super::walk::{self, Given, Origin, Walked};
+use crate::check::hir;
+use crate::collective::Collective;
+use crate::diagnostics::{Diagnostic, Finding};
+use crate::ids::SpanId;
+use crate::layout::Algorithm;
+use crate::layout::builder::{Builder, Stop};
+use crate::program::ir::{Expr, Op, Program};
+use crate::program::lower;
+use crate::source::{Location, Span};
+use crate::syntax::Source;
+use crate::topology::Topology;
+use crate::units::counted;
+use crate::values::params::{ParamTy, ParamValue};
+use crate::values::resource::Resource;
+use crate::values::ring::Ring;
+
+/// A checked algorithm with values for its parameters, ready to be laid out.
+#[derive(Clone, Debug)]
+pub struct Configured {
+    algorithm: Arc<hir::Algorithm>,
+    program: Arc<Program>,
+    /// The operands of its ops as they are written, where its source is at hand.
+    written: Arc<advice::Written>,
+    given: Given,
+    topology: Option<Arc<Topology>>,
+    /// What the caller demands beside its attributes.
+    deterministic: bool,
+    budgets: Vec<(Resource, u64)>,
+}
+
+impl Configured {
+    /// An algorithm of `source` with every parameter at its default.
+    pub fn new(algorithm: hir::Algorithm, source: &Source) -> Self {
+        let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
+        let program = Arc::new(lower(&algorithm, source.name(), locations));
+        let written = advice::written(&algorithm, source);
+        Self {
+            written: Arc::new(written),
+            ..Self::called(Arc::new(algorithm), program, Given::new())
+        }
+    }
+
+    /// An algorithm that another one calls, with the values that it gives to parameters.
+    pub(super) fn called(
+        algorithm: Arc<hir::Algorithm>,
+        program: Arc<Program>,
+        given: Given,
+    ) -> Self {
+        Self {
+            algorithm,
+            program,
+            written: Arc::default(),
+            given,
+            topology: None,
+            deterministic: false,
+            budgets: Vec::new(),
+        }
+    }
+
+    /// Moves the algorithm to where `written` says that it stands: to its file and places, if its statements are
+    /// numbered alike.
+    #[must_use]
+    pub(crate) fn standing_where<A: Algorithm + ?Sized>(mut self, written: &A) -> Self {
+        if written.locations().len() == self.program.locations.len() {
+            let program = Arc::make_mut(&mut self.program);
+            written.file().clone_into(&mut program.file);
+            program.locations = written.locations().into();
+        }
+        self
+    }
+
+    /// Gives the parameter `name` a value.
+    ///
+    /// # Errors
+    /// A message that says which parameters there are, or which values this one takes.
+    pub fn set(&mut self, name: &str, value: ParamValue) -> Result<(), String> {
+        let (index, ty) = self.param(name)?;
+        if !value.fits(ty) {
+            return Err(format!("parameter `{name}` is {}", ty.takes()));
+        }
+        self.given.insert(index, value);
+        Ok(())
+    }
+
+    /// Gives the parameter `name` the value that `text` stands for, as the command line writes it.
+    ///
+    /// # Errors
+    /// A message that says which parameters there are, or which values this one takes.
+    pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let (_, ty) = self.param(name)?;
+        let value = ParamValue::parse(ty, text, self.topology.as_ref());
+        let refused = |why| format!("parameter `{name}: {}`: {why}", ty.name());
+        self.set(name, value.map_err(refused)?)
+    }
+
+    /// The number or truth value of the parameter `name`, as it was set or as `source` writes its default.
+    pub fn value_text(&self, name: &str, source: &Source) -> Option<String> {
+        let (index, _) = self.param(name).ok()?;
+        match self.given.get(&index) {
+            Some(ParamValue::Int(value)) => Some(value.to_string()),
+            Some(ParamValue::Bool(value)) => Some(value.to_string()),
+            Some(_) => None,
+            None => Some(source.written(self.program.params[index].default.as_ref()?.span)),
+        }
+    }
+
+    /// The values of parameters that a proof holds for, such as `root 0..=3` and `slices = 8`: those roots where the
+    /// collective has one, and of numbers and truth values the one in use, as `source` writes it.
+    pub fn held(&self, source: &Source, roots: &[u32]) -> Vec<String> {
+        let params = self.program.params.iter().map(|p| (&*self.program.var(p.var).name, p.ty));
+        let held = params.filter_map(|(name, ty)| {
+            if name == "root" && self.collective().is_rooted() {
+                return Some(format!("root {}", counted(roots)));
+            }
+            let plain = matches!(ty, ParamTy::Int | ParamTy::Rank | ParamTy::Bool);
+            let value = plain.then(|| self.value_text(name, source)).flatten()?;
+            Some(format!("{name} = {value}"))
+        });
+        held.collect()
+    }
+
+    /// The algorithm with each of `nranks` ranks as its root, where the collective has one and nobody set it; else the
+    /// algorithm as it is.
+    pub fn for_each_root(&self, nranks: u32) -> Vec<Self> {
+        let free = |(index, _): &(usize, ParamTy)| !self.given.contains_key(index);
+        let root = self.param("root").ok().filter(free).filter(|_| self.collective().is_rooted());
+        let Some((index, _)) = root else { return vec![self.clone()] };
+        let at = |root| {
+            let mut with = self.clone();
+            with.given.insert(index, ParamValue::Int(i64::from(root)));
+            with
+        };
+        (0..nranks).map(at).collect()
+    }
+
+    /// Puts the run on `topology`: every parameter of type `Topology` takes it unless it is set.
+    pub fn place_on(&mut self, topology: Arc<Topology>) {
+        self.topology = Some(topology);
+    }
+
+    /// Demands one order of reduction on every rank.
+    pub fn demand_one_order(&mut self) {
+        self.deterministic = true;
+    }
+
+    /// Demands that no more than `most` of a resource is taken.
+    pub fn demand_at_most(&mut self, resource: Resource, most: u64) {
+        self.budgets.push((resource, most));
+    }
+
+    /// The topology that the run is on, if there is one.
+    pub fn topology(&self) -> Option<&Arc<Topology>> {
+        self.topology.as_ref()
+    }
+
+    /// The index and the type of the parameter `name`.
+    fn param(&self, name: &str) -> Result<(usize, ParamTy), String> {
+        let params = self.program.params.iter().map(|p| (&*self.program.var(p.var).name, p.ty));
+        let found = params.clone().enumerate().find(|(_, (known, _))| *known == name);
+        found.map(|(index, (_, ty))| (index, ty)).ok_or_else(|| {
+            let known: Vec<_> = params.map(|(p, ty)| format!("`{p}: {}`", ty.name())).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            format!("{} has no parameter `{name}`; it has {known}", self.algorithm.name)
+        })
+    }
+
+    /// What every rank does.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The values that are given to parameters.
+    pub(super) fn given(&self) -> &Given {
+        &self.given
+    }
+
+    /// What each rank looks up on its walk, for exports that keep the loops of the program.
+    pub(crate) fn traces(&self, nranks: u32) -> Result<Vec<Trace>, Vec<Finding>> {
+        let (program, traces) = (&*self.program, RefCell::new(Vec::new()));
+        let by = |b: &mut Builder<'_>| {
+            let trace = walk::traced(program, &self.given, b)?;
+            traces.borrow_mut().push(trace);
+            Ok(())
+        };
+        Walked { program, placed: self.placed_on(), by }.schedule(nranks)?;
+        Ok(traces.into_inner())
+    }
+
+    /// The same algorithm, if its author had written this program.
+    pub(crate) fn with_program(&self, program: Program) -> Self {
+        Self { program: Arc::new(program), ..self.clone() }
+    }
+
+    /// The same algorithm with every ring in natural order; `None` where there is no other ring.
+    pub(crate) fn in_natural_order(&self) -> Option<Self> {
+        let mut natural = self.clone();
+        let mut turned = false;
+        for (index, given) in &mut natural.given {
+            if self.program.params[*index].ty == ParamTy::Ring {
+                let ring = ParamValue::Ring(Ring::natural());
+                turned |= *given != ring;
+                *given = ring;
+            }
+        }
+        Arc::make_mut(&mut natural.program).edit_exprs(&mut |expr| {
+            if matches!(expr.op, Op::RingTwisted | Op::RingOrder | Op::RingAround) {
+                *expr = Expr { op: Op::RingNatural, args: Box::default(), span: expr.span };
+                turned = true;
+            }
+        });
+        turned.then_some(natural)
+    }
+
+    /// How the source writes an expression that may be a slip: the bounds of loops, sums and indexes, operands.
+    pub(crate) fn text(&self, expr: Span) -> Option<&str> {
+        self.written.text(expr)
+    }
+
+    /// The checked algorithm.
+    pub(crate) fn checked(&self) -> &hir::Algorithm {
+        &self.algorithm
+    }
+
+    /// The lines of its doc comment.
+    pub fn docs(&self) -> &[String] {
+        &self.algorithm.docs
+    }
+
+    /// What its author asks to be proved by `#[verify]`.
+    pub fn asked(&self) -> Option<&hir::Verify> {
+        self.algorithm.verify.as_ref()
+    }
+
+    /// The ranks of the machine that `#[topology]` describes, where that is one machine.
+    pub fn machine(&self) -> Option<u32> {
+        self.algorithm.machine
+    }
+
+    /// A finding of one of this algorithm's schedules, at its place in the source.
+    pub fn diagnostic(&self, finding: Finding, nranks: u32) -> Diagnostic {
+        let place = |at: SpanId| self.algorithm.spans.get(at.index()).copied().unwrap_or_default();
+        let regions = advice::regions(&finding, &self.written, &self.program.locations);
+        // Which of the roots that are tried shows it.
+        let root = self.param("root").ok().and_then(|(index, _)| match self.given.get(&index) {
+            Some(ParamValue::Int(root)) => Some(format!("with root {root}")),
+            _ => None,
+        });
+        let exact = finding.exact.or_else(|| advice::operand(&finding, &self.written));
+        let help = advice::to_oneself(&self.algorithm, &finding, &self.written)
+            .or_else(|| advice::around(&finding, &self.written))
+            .or(finding.help);
+        Diagnostic {
+            code: finding.code,
+            severity: finding.code.severity(),
+            title: finding.title,
+            primary: exact.unwrap_or_else(|| place(finding.at)),
+            label: finding.label,
+            others: finding.others.into_iter().map(|(at, label)| (place(at), label)).collect(),
+            notes: regions.into_iter().chain(finding.notes).chain(root).collect(),
+            help,
+            nranks: Some(nranks),
+        }
+    }
+}
+
+impl Algorithm for Configured {
+    fn name(&self) -> &str {
+        &self.algorithm.name
+    }
+
+    fn collective(&self) -> Collective {
+        self.algorithm.collective
+    }
+
+    fn out_of_place(&self) -> bool {
+        self.algorithm.out_of_place
+    }
+
+    fn file(&self) -> &str {
+        &self.program.file
+    }
+
+    fn source(&self) -> &str {
+        &self.algorithm.source
+    }
+
+    fn locations(&self) -> &[Location] {
+        &self.program.locations
+    }
+
+    fn placed_on(&self) -> Option<&Arc<Topology>> {
+        self.topology.as_ref()
+    }
+
+    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
+        if self.deterministic {
+            builder.deterministic(0);
+        }
+        for (resource, most) in &self.budgets {
+            builder.budget(0, *resource, i64::try_from(*most).unwrap_or(i64::MAX))?;
+        }
+        walk::walk(&self.program, &self.given, builder, Origin::Source)
+    }
+}

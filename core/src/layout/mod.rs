@@ -1,0 +1,137 @@
+//! From a program to a schedule: a walk through the program lays out one rank after the other, statement by statement,
+//! with a builder that checks what only a number of ranks can tell.
+
+mod advice;
+pub mod area;
+pub(crate) mod assembly;
+pub mod builder;
+mod calls;
+mod configured;
+pub(crate) mod record;
+mod runs;
+pub(crate) mod slots;
+pub(crate) mod tables;
+pub(crate) mod walk;
+mod wrap;
+
+use std::sync::Arc;
+
+use crate::collective::Collective;
+use crate::diagnostics::Finding;
+use crate::schedule::Schedule;
+use crate::source::Location;
+use crate::stages;
+use crate::topology::Topology;
+use crate::values::escape::{Escapes, Int, Scope};
+use crate::values::params::ParamValue;
+use builder::{Builder, Stop};
+
+pub use assembly::one_rank;
+pub use configured::Configured;
+pub use tables::Limits;
+
+/// An algorithm that another one calls, as its author wrote it.
+#[derive(Clone, Copy, Debug)]
+pub struct CalledSource<'a> {
+    /// The source in canonical form.
+    pub source: &'a str,
+    /// The file that it stands in, for messages.
+    pub file: &'a str,
+    /// The places of its statements there, by [`SpanId`](crate::ids::SpanId).
+    pub locations: &'a [Location],
+    /// The algorithms that it calls, by where they stand in the list that it stands in.
+    pub calls: &'a [usize],
+    /// Whether the algorithm that has the list calls it, and not only one of the list.
+    pub direct: bool,
+}
+
+/// An algorithm that can be laid out for a number of ranks.
+///
+/// The macros `collective!` and `include_collective!` implement it for the structs that they make, and
+/// [`Configured`](crate::layout::Configured) for a source that is read at run time. Callers need little of it: the
+/// crate `roundelay` makes plans of every algorithm by its trait `ToPlan`, and [`prove`](crate::prove) makes a proof.
+pub trait Algorithm {
+    /// The name of the algorithm.
+    fn name(&self) -> &str;
+
+    /// The collective that it implements.
+    fn collective(&self) -> Collective;
+
+    /// Whether its author says that it has no in-place form (`#[out_of_place]`).
+    fn out_of_place(&self) -> bool {
+        false
+    }
+
+    /// The file that it stands in, for messages.
+    fn file(&self) -> &str;
+
+    /// The source in canonical form.
+    fn source(&self) -> &str;
+
+    /// The places of its statements, by [`SpanId`](crate::ids::SpanId).
+    fn locations(&self) -> &[Location];
+
+    /// The algorithms that it calls, and those that they call, but for the library's: each behind those that it calls
+    /// itself.
+    fn callees(&self) -> &[CalledSource<'_>] {
+        &[]
+    }
+
+    /// The parameters that were given values, by name.
+    fn given(&self) -> Vec<(&'static str, ParamValue)> {
+        Vec::new()
+    }
+
+    /// The `rust { }` escapes of it and of the algorithms that it calls, for each of these that has some.
+    fn escapes(&self) -> &'static [Escapes] {
+        &[]
+    }
+
+    /// The value of one of its own escapes, where the names in its text have these values.
+    #[doc(hidden)]
+    fn escape(number: u32, scope: &Scope<'_>) -> Int
+    where
+        Self: Sized,
+    {
+        unreachable!("there is no escape {number} for {scope:?}")
+    }
+
+    /// The topology that it was put on, if it was.
+    #[doc(hidden)]
+    fn placed_on(&self) -> Option<&Arc<Topology>> {
+        None
+    }
+
+    /// Lays out one rank's program into `builder`.
+    ///
+    /// # Errors
+    /// [`Stop`] where the layout cannot go on; the builder knows why.
+    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop>;
+
+    /// Lays out the schedule for `nranks` ranks. It is not proved yet: see [`prove`](crate::prove).
+    ///
+    /// # Errors
+    /// E0409 for no ranks or too many, E02xx where it cannot be laid out for so many: all that is wrong.
+    fn schedule(&self, nranks: u32) -> Result<Schedule, Vec<Finding>> {
+        self.schedule_within(nranks, Limits::FULL)
+    }
+
+    /// Lays out the schedule for `nranks` ranks within a budget of steps and ops.
+    ///
+    /// # Errors
+    /// E0206 where it takes more work than `limits` allow; else those of [`Self::schedule`].
+    fn schedule_within(&self, nranks: u32, limits: Limits) -> Result<Schedule, Vec<Finding>> {
+        stages::stage("schedule", || assembly::build(self, nranks, limits, None))
+    }
+
+    /// Lays out the schedule for all ranks of `topology`, on its links: each parameter of type `Topology` that was
+    /// not given a value has this one, and the proof demands that all data and signals go where it has a link
+    /// (E0313).
+    ///
+    /// # Errors
+    /// Those of [`Self::schedule`].
+    fn schedule_on(&self, topology: &Arc<Topology>) -> Result<Schedule, Vec<Finding>> {
+        let (nranks, limits) = (topology.nranks(), Limits::FULL);
+        stages::stage("schedule", || assembly::build(self, nranks, limits, Some(topology)))
+    }
+}

@@ -1,0 +1,33 @@
+//! The algorithm that another one's only statement runs, with the values that it is given: how an executor names
+//! an algorithm, which is then laid out as itself.
+
+use std::cell::RefCell;
+
+use super::Configured;
+use super::walk::{self, Walked};
+use crate::diagnostics::Finding;
+use crate::layout::Algorithm as _;
+use crate::layout::builder::Builder;
+use crate::program::ir::StmtKind;
+
+impl Configured {
+    /// What the only statement of this algorithm runs; its arguments are evaluated for `nranks` ranks, by the first.
+    pub(crate) fn runs(&self, nranks: u32) -> Result<Self, Vec<Finding>> {
+        let (program, given, args) = (self.program(), self.given(), RefCell::new(None));
+        let by = |b: &mut Builder<'_>| {
+            if args.borrow().is_none() {
+                args.replace(walk::only_call(program, given, b)?);
+            }
+            Ok(())
+        };
+        Walked { program, placed: None, by }.schedule(nranks)?;
+        let called = program.body.iter().find_map(|stmt| match &stmt.kind {
+            StmtKind::Call(call) => Some(call.program.clone()),
+            _ => None,
+        });
+        let checked = self.checked().callees().first().map(|callee| callee.algorithm.clone());
+        let run = checked.zip(called).zip(args.into_inner());
+        let ((checked, called), args) = run.expect("its only statement runs an algorithm");
+        Ok(Self::called(checked, called, args))
+    }
+}

@@ -1,0 +1,282 @@
+//! What the ranks of a schedule share while it is built: interned regions, channels and lanes, scratch,
+//! budgets, and the problems found so far.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::calls::{Bound, CallOf};
+use super::record::Record;
+use super::slots::Slots;
+use crate::collective::Collective;
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{ChannelId, LaneId, RankId, RegionId, ScratchId};
+use crate::schedule::demands::Demands;
+use crate::schedule::interner::Interner;
+use crate::schedule::{Buffer, Channel, Operand, Region, Scratch};
+use crate::topology::shape::Shape;
+use crate::topology::{Problem, Topology};
+use crate::values::groups::{Groups, Partition};
+use crate::values::ring::{Ring, RingOrder};
+use crate::values::rings::Rings;
+use crate::values::tree::{Rooted, Tree};
+
+/// Problems kept; more of the same kind help nobody.
+const MAX_PROBLEMS: usize = 16;
+
+/// The tables of one schedule in the making.
+pub(crate) struct Tables {
+    pub(crate) algorithm: String,
+    pub(crate) collective: Collective,
+    pub(crate) nranks: u32,
+    pub(crate) root: RankId,
+    pub(crate) scratch: Vec<Scratch>,
+    pub(crate) operands: Vec<Operand>,
+    /// Those of a fifo.
+    pub(crate) slots: Slots,
+    pub(super) regions: Interner<Region>,
+    pub(super) channels: Interner<Channel>,
+    pub(super) lanes: Interner<Vec<i64>>,
+    pub(super) ring_orders: Vec<(Ring, u32, Arc<RingOrder>)>,
+    pub(super) rings: Vec<(Rings, u32, Arc<[RingOrder]>)>,
+    topologies: Vec<(Shape, Arc<Topology>)>,
+    /// With the number of ranks, which need not be all.
+    trees: Vec<((Tree, u32), Arc<Rooted>)>,
+    groups: Vec<((Groups, u32), Arc<Partition>)>,
+    pub(crate) demands: Demands,
+    /// What every count is a multiple of.
+    pub(crate) multiple: u64,
+    /// Who first made a call, and on which regions.
+    pub(crate) calls: FxHashMap<CallOf, (RankId, (Bound, Bound))>,
+    /// Scratch by who declares it: the calls that lead there, the lane, and which of its declarations.
+    pub(crate) declared: FxHashMap<(Vec<u32>, LaneId, usize), ScratchId>,
+    /// What was asked, where that is wanted.
+    pub(crate) record: Option<Record>,
+    /// The topology that the whole run is put on.
+    pub(crate) placed: Option<Arc<Topology>>,
+    limits: Limits,
+    steps: u64,
+    ops: u64,
+    pub(super) problems: Vec<Finding>,
+}
+
+/// How much work a schedule may be: counted, not timed, so the same everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Iterations of all loops on all ranks.
+    pub steps: u64,
+    /// Ops of all ranks.
+    pub ops: u64,
+}
+
+impl Limits {
+    /// The limits for plans and the command line.
+    pub const FULL: Self = Self { steps: 1 << 26, ops: 1 << 26 };
+    /// For a macro, which runs unoptimized and at every keystroke in an editor.
+    pub const EXPANSION: Self = Self { steps: 1 << 12, ops: 1 << 14 };
+
+    /// What is said of a schedule with more ops.
+    pub(crate) fn too_many_ops(self) -> String {
+        format!("the schedule has more than {} ops", self.ops)
+    }
+}
+
+impl Tables {
+    /// Streams of a rank.
+    pub(crate) const STREAM_LIMIT: usize = 1 << 10;
+    /// Slots of a scratch buffer.
+    pub(crate) const SLOT_LIMIT: u64 = 1 << 20;
+    /// Ranks of a schedule.
+    pub(crate) const RANK_LIMIT: u32 = crate::schedule::RANK_LIMIT;
+
+    pub(super) fn new(
+        algorithm: &str,
+        collective: Collective,
+        nranks: u32,
+        limits: Limits,
+    ) -> Self {
+        let mut lanes = Interner::default();
+        lanes.intern(Vec::new());
+        Self {
+            algorithm: algorithm.to_owned(),
+            collective,
+            nranks,
+            root: RankId(0),
+            scratch: Vec::new(),
+            operands: Vec::new(),
+            slots: Slots::default(),
+            regions: Interner::default(),
+            channels: Interner::default(),
+            lanes,
+            ring_orders: Vec::new(),
+            rings: Vec::new(),
+            topologies: Vec::new(),
+            trees: Vec::new(),
+            groups: Vec::new(),
+            demands: Demands::default(),
+            multiple: 1,
+            calls: FxHashMap::default(),
+            declared: FxHashMap::default(),
+            record: None,
+            placed: None,
+            limits,
+            steps: 0,
+            ops: 0,
+            problems: Vec::new(),
+        }
+    }
+
+    pub(crate) fn region(&mut self, region: Region) -> RegionId {
+        RegionId(self.regions.intern(region))
+    }
+
+    pub(crate) fn channel(&mut self, channel: Channel) -> ChannelId {
+        ChannelId(self.channels.intern(channel))
+    }
+
+    pub(crate) fn ring_order(
+        &mut self,
+        ring: &Ring,
+        nranks: u32,
+    ) -> Result<Arc<RingOrder>, Problem> {
+        let known = self.ring_orders.iter().find(|(known, n, _)| *n == nranks && known == ring);
+        if let Some((.., ring_order)) = known {
+            return Ok(ring_order.clone());
+        }
+        let ring_order = Arc::new(ring.resolve(nranks)?);
+        self.ring_orders.push((ring.clone(), nranks, ring_order.clone()));
+        Ok(ring_order)
+    }
+
+    pub(crate) fn ring_orders(
+        &mut self,
+        rings: &Rings,
+        nranks: u32,
+    ) -> Result<Arc<[RingOrder]>, Problem> {
+        let known = self.rings.iter().find(|(known, n, _)| *n == nranks && known == rings);
+        if let Some((.., ring_orders)) = known {
+            return Ok(ring_orders.clone());
+        }
+        let ring_orders: Arc<[RingOrder]> = rings.resolve(nranks)?.into();
+        self.rings.push((rings.clone(), nranks, ring_orders.clone()));
+        Ok(ring_orders)
+    }
+
+    pub(crate) fn tree(&mut self, tree: &Tree, nranks: u32) -> Result<Arc<Rooted>, Problem> {
+        let known = |((known, n), _): &&(_, _)| (known, *n) == (tree, nranks);
+        if let Some((_, rooted)) = self.trees.iter().find(known) {
+            return Ok(Arc::clone(rooted));
+        }
+        let rooted = Arc::new(tree.grow(nranks)?);
+        self.trees.push(((tree.clone(), nranks), rooted.clone()));
+        Ok(rooted)
+    }
+
+    pub(crate) fn groups(
+        &mut self,
+        groups: &Groups,
+        nranks: u32,
+    ) -> Result<Arc<Partition>, Problem> {
+        let known = |((known, n), _): &&(_, _)| (known, *n) == (groups, nranks);
+        if let Some((_, partition)) = self.groups.iter().find(known) {
+            return Ok(Arc::clone(partition));
+        }
+        let partition = Arc::new(groups.divide(nranks)?);
+        self.groups.push(((groups.clone(), nranks), partition.clone()));
+        Ok(partition)
+    }
+
+    /// The topology of a shape, laid out once for all ranks.
+    pub(crate) fn topology(&mut self, shape: Shape) -> Result<Arc<Topology>, Problem> {
+        if let Some((_, topology)) = self.topologies.iter().find(|(known, _)| *known == shape) {
+            return Ok(topology.clone());
+        }
+        let topology = Arc::new(shape.build()?);
+        self.topologies.push((shape, topology.clone()));
+        Ok(topology)
+    }
+
+    pub(crate) fn spend(&mut self, steps: u64) -> bool {
+        self.steps = self.steps.saturating_add(steps);
+        self.steps <= self.limits.steps
+    }
+
+    pub(crate) fn count_op(&mut self) -> bool {
+        self.ops += 1;
+        self.ops <= self.limits.ops
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub(crate) fn input_units(&self, rank: RankId) -> u32 {
+        self.collective.input_units(rank, self.nranks, self.root)
+    }
+
+    pub(crate) fn output_units(&self, rank: RankId) -> u32 {
+        self.collective.output_units(rank, self.nranks, self.root)
+    }
+
+    /// A region in the author's words.
+    pub(crate) fn describe_area(&self, region: &Region) -> String {
+        let name = match region.buffer {
+            Buffer::Input => "input",
+            Buffer::Output => "output",
+            Buffer::Scratch(id) => &self.scratch[id.index()].name,
+        };
+        format!("{name}[{}..{}]", region.lo, region.hi)
+    }
+
+    /// A region of a rank in the author's words.
+    pub(crate) fn describe(&self, rank: RankId, region: &Region) -> String {
+        format!("rank {rank} {}", self.describe_area(region))
+    }
+
+    /// Records a problem; the same one at another rank only once.
+    pub(crate) fn fail(&mut self, rank: RankId, mut finding: Finding) {
+        let known =
+            |f: &Finding| (f.code, f.at, f.exact) == (finding.code, finding.at, finding.exact);
+        if self.problems.len() < MAX_PROBLEMS && !self.problems.iter().any(known) {
+            finding.notes.insert(0, format!("found at rank {rank}"));
+            self.problems.push(finding);
+        }
+    }
+
+    /// Whether something has a number that depends on what other ranks do: slots of a fifo, scratch of a callee.
+    pub(super) fn numbers_together(&self) -> bool {
+        let calls = self.declared.keys().any(|(path, _, _)| !path.is_empty());
+        calls || self.slots.links().next().is_some()
+    }
+
+    /// Whether going on with the next rank can only repeat what was found.
+    pub(super) fn hopeless(&self) -> bool {
+        self.problems.iter().any(|f| f.code == Code::StepLimit || f.code.refuses())
+    }
+}
+
+/// The lane that signals travel on: the values of the `parallel`s around, from the outermost on; an empty list
+/// outside.
+#[derive(Default)]
+pub(crate) struct Lane {
+    values: Vec<i64>,
+    /// Of each `parallel` around.
+    ids: Vec<LaneId>,
+}
+
+impl Lane {
+    /// Lane 0 is the one outside every `parallel`.
+    pub(crate) fn id(&self) -> LaneId {
+        self.ids.last().copied().unwrap_or_default()
+    }
+
+    pub(crate) fn push(&mut self, value: i64, tables: &mut Tables) {
+        self.values.push(value);
+        self.ids.push(LaneId(tables.lanes.intern(self.values.clone())));
+    }
+
+    pub(crate) fn pop(&mut self) {
+        self.values.pop();
+        self.ids.pop();
+    }
+}

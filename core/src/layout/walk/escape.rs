@@ -1,0 +1,71 @@
+//! Algorithms that a macro expanded: a walk takes the values of parameters from the struct, and asks the compiled
+//! crate for the values of `rust { }` escapes.
+
+use super::{Given, Walk, walk};
+use crate::diagnostics::{Code, Finding};
+use crate::ids::SpanId;
+use crate::layout::Algorithm;
+use crate::layout::builder::{Builder, Stop};
+use crate::layout::walk::values::Value;
+use crate::program::ir::{Expr, Program};
+use crate::values::escape::{Escapes, Scope, Seen};
+
+/// Where a program was read from.
+#[derive(Clone, Copy)]
+pub(in crate::layout) enum Origin {
+    /// The source that its places stand in.
+    Source,
+    /// The text in a struct that a macro made: its statements stand elsewhere, and the crate has these escapes.
+    Expanded(&'static [Escapes]),
+}
+
+impl Program {
+    /// Lays out the rank of `builder` for `algorithm`, which a macro expanded and whose program this is: with the values
+    /// of its parameters and its escapes.
+    ///
+    /// # Errors
+    /// [`Stop`] where the layout cannot go on; the builder knows why.
+    pub fn lay_out<A: Algorithm + ?Sized>(
+        &self,
+        algorithm: &A,
+        builder: &mut Builder<'_>,
+    ) -> Result<(), Stop> {
+        let index = |name| self.params.iter().position(|param| self.var(param.var).name == name);
+        let given = algorithm.given().into_iter().map(|(name, value)| {
+            let index = index(name).expect("the struct has the fields of the parameters");
+            (index, value)
+        });
+        let given: Given = given.collect();
+        walk(self, &given, builder, Origin::Expanded(algorithm.escapes()))
+    }
+}
+
+impl<'p> Walk<'p> {
+    /// The value of an escape.
+    pub(super) fn escape(
+        &mut self,
+        b: &mut Builder<'_>,
+        expr: &'p Expr,
+        number: u32,
+    ) -> Result<i64, Stop> {
+        let own = match self.origin {
+            Origin::Source => None,
+            Origin::Expanded(escapes) => escapes.iter().find(|e| e.algorithm == self.program.name),
+        };
+        let Some(own) = own else {
+            let title = "a `rust { }` escape runs only in the compiled crate";
+            let finding = Finding::new(Code::EscapeInFile, SpanId(self.at), title);
+            return Err(self.fail(b, expr.span, finding));
+        };
+        let mut scope = Vec::with_capacity(expr.args.len());
+        for name in &expr.args {
+            scope.push(match self.value(b, name)? {
+                Value::Int(number) => Seen::Number(number),
+                Value::List(list) => Seen::List(list),
+                other => unreachable!("checked as a number or a list, is {other:?}"),
+            });
+        }
+        let value = (own.value)(number, &Scope(&scope));
+        self.settle(b, expr.span, value.0)
+    }
+}

@@ -1,0 +1,494 @@
+//! One rank's walk through a program: loops run, expressions are computed, and every op goes to the builder, which
+//! lays out this rank alone. A fault is told at the exact expression that it stands in.
+
+mod called;
+mod escape;
+mod least;
+mod objects;
+mod record;
+pub(crate) mod trace;
+mod values;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{RankId, SpanId};
+use crate::layout::builder::fifo::{self, CREDITS, SLICES};
+use crate::layout::builder::{Builder, Place, Stop};
+use crate::program::ir::{Call, Demand, Expr, Param, Pass, Program, Stmt, StmtKind, VarId};
+use crate::source::Span;
+use crate::topology::Topology;
+use crate::values::arith::Fault;
+use crate::values::params::{ParamTy, ParamValue};
+use crate::values::ring::Ring;
+pub(super) use called::Walked;
+pub(super) use escape::Origin;
+use least::Least;
+use trace::Trace;
+use values::Value;
+
+/// The values that are given to a program's parameters, by their index; those that are not take their defaults.
+pub(super) type Given = BTreeMap<usize, ParamValue>;
+
+/// Lays out the rank of `builder` by the program, with these values for its parameters.
+pub(super) fn walk(
+    program: &Program,
+    given: &Given,
+    builder: &mut Builder<'_>,
+    origin: Origin,
+) -> Result<(), Stop> {
+    walk_on(program, given, builder, origin, None).map(drop)
+}
+
+/// Goes on with what was looked up before, where any of that is asked for.
+fn walk_on(
+    program: &Program,
+    given: &Given,
+    builder: &mut Builder<'_>,
+    origin: Origin,
+    trace: Option<Trace>,
+) -> Result<Option<Trace>, Stop> {
+    let mut walk = Walk::new(program, given, builder, origin)?;
+    walk.trace = trace;
+    walk.record_params(builder)?;
+    walk.body(builder)?;
+    Ok(walk.trace)
+}
+
+/// What the rank of `builder` looks up on its walk.
+pub(super) fn traced(
+    program: &Program,
+    given: &Given,
+    builder: &mut Builder<'_>,
+) -> Result<Trace, Stop> {
+    let mut walk = Walk::new(program, given, builder, Origin::Source)?;
+    let mut trace = Trace::default();
+    for param in &program.params {
+        if let Value::Int(value) = walk.vars[param.var.index()] {
+            trace.params.insert(param.var, value);
+        }
+    }
+    walk.trace = Some(trace);
+    walk.body(builder)?;
+    Ok(walk.trace.unwrap_or_default())
+}
+
+/// The values that the first call among the statements of a program gives to parameters, as the rank of `builder`
+/// computes them.
+pub(super) fn only_call(
+    program: &Program,
+    given: &Given,
+    builder: &mut Builder<'_>,
+) -> Result<Option<Given>, Stop> {
+    let mut walk = Walk::new(program, given, builder, Origin::Source)?;
+    for stmt in &program.body {
+        if let StmtKind::Call(call) = &stmt.kind {
+            walk.at = stmt.at.0;
+            return walk.args(builder, call).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Where a walk stands.
+struct Walk<'p> {
+    program: &'p Program,
+    origin: Origin,
+    vars: Vec<Value>,
+    /// The variables of the loops around the statement, from the outermost on.
+    loops: Vec<VarId>,
+    local: RankId,
+    /// How many ranks the whole run has.
+    ranks: u32,
+    /// The statement that is being run.
+    at: u32,
+    /// Whether faults are kept to oneself: what is computed may never be reached.
+    quiet: bool,
+    /// The topology that the run was put on.
+    placed: Option<Arc<Topology>>,
+    least: Least,
+    /// What it looked up, where that is asked for.
+    trace: Option<Trace>,
+}
+
+impl<'p> Walk<'p> {
+    /// A walk that has its parameters.
+    fn new(
+        program: &'p Program,
+        given: &Given,
+        b: &mut Builder<'_>,
+        origin: Origin,
+    ) -> Result<Self, Stop> {
+        let mut walk = Self {
+            program,
+            origin,
+            vars: vec![Value::Unset; program.vars.len()],
+            loops: Vec::new(),
+            local: b.local(),
+            ranks: b.ranks_of_run(),
+            at: 0,
+            quiet: false,
+            placed: b.placed(),
+            least: Least::of(program),
+            trace: None,
+        };
+        for (index, param) in program.params.iter().enumerate() {
+            walk.param(b, param, given.get(&index))?;
+        }
+        Ok(walk)
+    }
+
+    fn param(
+        &mut self,
+        b: &mut Builder<'_>,
+        param: &'p Param,
+        given: Option<&ParamValue>,
+    ) -> Result<(), Stop> {
+        let var = self.program.var(param.var);
+        let value = match (given, &param.default) {
+            (Some(given), _) => self.given(b, given, var.span)?,
+            (None, _) if param.ty == ParamTy::Topology && self.placed.is_some() => {
+                self.site(b, self.placed.as_ref(), var.span)?
+            }
+            (None, Some(default)) => self.value(b, default)?,
+            (None, None) if param.ty == ParamTy::Ring => {
+                self.seat(b, &Ring::natural(), var.span)?
+            }
+            (None, None) if param.ty == ParamTy::Topology => self.site(b, None, var.span)?,
+            (None, None) => {
+                let title = format!("parameter `{}` has no value", var.name);
+                let help =
+                    format!("give it a default, or set it to {} when you run it", param.ty.takes());
+                let finding = Finding::new(Code::BadParameter, SpanId(0), title).help(help);
+                return Err(self.fail(b, var.span, finding));
+            }
+        };
+        if let (ParamTy::Rank, Value::Int(rank)) = (param.ty, &value) {
+            if !b.is_called()
+                && given.is_some()
+                && let Err(fault) = b.find_rank(*rank)
+            {
+                let (name, nranks) = (&var.name, b.size());
+                let more = if *rank < 0 { "" } else { ", or run more ranks" };
+                let help =
+                    format!("`{name}` was set to {rank}: set it to a rank in 0..{nranks}{more}");
+                let finding = fault.finding(SpanId(0)).label(format!("set to {rank}")).help(help);
+                return Err(self.fail(b, var.span, finding));
+            }
+            b.rank_param(0, *rank, var.name == "root")?;
+        }
+        self.set(param.var, value);
+        Ok(())
+    }
+
+    fn set(&mut self, var: VarId, value: Value) {
+        self.vars[var.index()] = value;
+    }
+
+    fn block(&mut self, b: &mut Builder<'_>, body: &'p [Stmt]) -> Result<(), Stop> {
+        body.iter().try_for_each(|stmt| self.stmt(b, stmt))
+    }
+
+    fn stmt(&mut self, b: &mut Builder<'_>, stmt: &'p Stmt) -> Result<(), Stop> {
+        let at = stmt.at.0;
+        self.at = at;
+        match &stmt.kind {
+            StmtKind::Let(var, value) => {
+                let value = self.value(b, value)?;
+                self.set(*var, value);
+            }
+            StmtKind::Limit(loops) => {
+                let bounds: Vec<_> = loops
+                    .iter()
+                    .map(|(lo, hi)| (self.foreseen(b, lo), self.foreseen(b, hi)))
+                    .collect();
+                b.nested(at, &bounds)?;
+            }
+            StmtKind::For(var, lo, hi, body) => {
+                let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
+                self.repeat(b, at, hi.saturating_sub(lo), body)?;
+                b.spend(at, lo, hi)?;
+                if !body.is_empty() {
+                    for value in lo..hi {
+                        self.set(*var, Value::Int(value));
+                        self.enter(value - lo, stmt);
+                        self.block(b, body)?;
+                        self.leave();
+                    }
+                }
+            }
+            StmtKind::Each(var, ranks, body) => {
+                let list = self.list(b, ranks)?;
+                self.repeat(b, at, list.len() as i64, body)?;
+                b.spend(at, 0, list.len() as i64)?;
+                self.trace_list(ranks, &list);
+                for (number, value) in (0..).zip(list.iter()) {
+                    self.set(*var, Value::Int(*value));
+                    self.enter(number, stmt);
+                    self.block(b, body)?;
+                    self.leave();
+                }
+            }
+            StmtKind::Parallel(var, lo, hi, body) => {
+                let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
+                self.repeat(b, at, hi.saturating_sub(lo), body)?;
+                b.parallel(at, lo, hi, |b, value| {
+                    self.set(*var, Value::Int(value));
+                    self.enter(value - lo, stmt);
+                    let done = self.block(b, body);
+                    self.leave();
+                    done
+                })?;
+            }
+            StmtKind::If(arms, otherwise) => {
+                for (arm, (condition, body)) in arms.iter().enumerate() {
+                    if self.holds(b, condition)? {
+                        self.trace_arm(stmt, arm);
+                        return self.block(b, body);
+                    }
+                }
+                self.trace_arm(stmt, arms.len());
+                self.block(b, otherwise)?;
+            }
+            StmtKind::Require(condition, why) => {
+                let holds = self.holds(b, condition)?;
+                b.require(at, holds, why)?;
+            }
+            StmtKind::Scratch(var, count, like) => {
+                let value = self.scratch(b, *var, count.as_ref(), like)?;
+                self.trace_scratch(stmt, &value);
+                self.set(*var, value);
+            }
+            StmtKind::Step(step, args) => {
+                let step = &self.program.steps[step.0 as usize];
+                b.step(at)?;
+                for (param, arg) in step.params.iter().zip(args) {
+                    let value = self.value(b, arg)?;
+                    self.set(*param, value);
+                }
+                self.enter_call(at);
+                self.block(b, &step.body)?;
+                self.leave_call();
+            }
+            StmtKind::Copy(src, dsts) => {
+                let src = self.place(b, src)?;
+                match &dsts[..] {
+                    [dst] => {
+                        let dst = self.place(b, dst)?;
+                        b.copy(at, src, &[dst])?;
+                    }
+                    _ => {
+                        let dsts = self.places(b, dsts)?;
+                        b.copy(at, src, &dsts)?;
+                    }
+                }
+                self.trace_move(b, stmt);
+            }
+            StmtKind::Reduce(srcs, dst) => {
+                match &srcs[..] {
+                    [src] => {
+                        let (src, dst) = (self.place(b, src)?, self.place(b, dst)?);
+                        b.reduce(at, &[src], dst)?;
+                    }
+                    _ => {
+                        let srcs = self.places(b, srcs)?;
+                        let dst = self.place(b, dst)?;
+                        b.reduce(at, &srcs, dst)?;
+                    }
+                }
+                self.trace_move(b, stmt);
+            }
+            StmtKind::Post(kind, peer) => {
+                let peer = self.rank(b, peer)?;
+                b.post(at, peer, *kind)?;
+            }
+            StmtKind::Wait(kind, peer) => {
+                let peer = self.rank(b, peer)?;
+                b.wait(at, peer, *kind)?;
+            }
+            StmtKind::Within(ranks, body) => {
+                let list = self.list(b, ranks)?;
+                b.exact = self.exact(ranks.span);
+                let mut member = false;
+                b.within(at, &list, |b| {
+                    member = true;
+                    self.trace_group(stmt, &b.seen().unwrap_or_default());
+                    self.block(b, body)
+                })?;
+                if !member {
+                    self.trace_group(stmt, &[]);
+                }
+            }
+            StmtKind::Call(call) => {
+                let (program, given) = (&*call.program, self.args(b, call)?);
+                let (input, output) = (self.region(b, &call.input)?, self.region(b, &call.output)?);
+                self.enter_call(at);
+                // What the caller looked up so far, and what the callee adds to it.
+                let trace = RefCell::new(self.trace.take());
+                // Whether its input and its output are the rank's own blocks of a region.
+                let (blocks, origin) = (Cell::new([false; 2]), self.origin);
+                let by = |b: &mut Builder<'_>| {
+                    blocks.set(b.blocks());
+                    trace.replace(walk_on(program, &given, b, origin, trace.take())?);
+                    Ok(())
+                };
+                let called = Walked { program, placed: None, by };
+                b.run(at, &called, input, output)?;
+                let blocks = blocks.get();
+                self.trace = trace.into_inner();
+                self.leave_call();
+                self.trace_bounds(stmt, blocks);
+            }
+            StmtKind::Fifo(like, credits, slices) => {
+                let shape = self.value(b, like)?;
+                let credits = self.option(b, "credits", credits.as_ref(), CREDITS)?;
+                let slices = self.option(b, "slices", slices.as_ref(), SLICES)?;
+                match shape {
+                    Value::Region(like) => b.fifo(at, &like, credits, slices)?,
+                    Value::Pieces(like) => b.fifo_blocks(at, &like, credits, slices)?,
+                    other => unreachable!("checked as a region, is {other:?}"),
+                }
+            }
+            StmtKind::Pass(pass) => self.pass(b, pass)?,
+            StmtKind::Demand(Demand::OneOrder) => b.deterministic(at),
+            // What the run was put on is what there is.
+            StmtKind::Demand(Demand::Links(_)) if self.placed.is_some() => {}
+            StmtKind::Demand(Demand::Links(topology)) => {
+                let ranked = self.topology(b, topology)?;
+                b.on_topology(at, ranked.topology);
+            }
+            StmtKind::Demand(Demand::AtMost(resource, most)) => {
+                let most = self.int(b, most)?;
+                b.budget(at, *resource, most)?;
+            }
+            StmtKind::Demand(Demand::Multiple(of, why)) => {
+                let of = self.int(b, of)?;
+                b.multiple(at, of, why)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn scratch(
+        &mut self,
+        b: &mut Builder<'_>,
+        var: VarId,
+        count: Option<&'p Expr>,
+        like: &'p Expr,
+    ) -> Result<Value, Stop> {
+        let at = self.at;
+        let count = count.map(|count| self.int(b, count)).transpose()?;
+        let name = &self.program.var(var).name;
+        Ok(match (self.value(b, like)?, count) {
+            (Value::Region(like), None) => Value::Region(b.scratch(at, name, like)?),
+            (Value::Region(like), Some(count)) => {
+                Value::Pieces(b.scratch_slots(at, name, count, like)?)
+            }
+            (Value::Pieces(like), count) => {
+                Value::Pieces(b.scratch_blocks(at, name, count.unwrap_or(1), &like)?)
+            }
+            (other, _) => unreachable!("checked as a region, is {other:?}"),
+        })
+    }
+
+    /// An option of the fifo.
+    fn option(
+        &mut self,
+        b: &mut Builder<'_>,
+        name: &'static str,
+        value: Option<&'p Expr>,
+        default: u32,
+    ) -> Result<u32, Stop> {
+        let Some(expr) = value else { return Ok(default) };
+        let value = self.int(b, expr)?;
+        self.settle(b, expr.span, fifo::size(name, value))
+    }
+
+    fn pass(&mut self, b: &mut Builder<'_>, pass: &'p Pass) -> Result<(), Stop> {
+        // In the order of the page: the peer before the dot comes first.
+        let from = pass.from.as_ref().map(|peer| self.rank(b, peer)).transpose()?;
+        let first = match (&from, &pass.to) {
+            (None, Some(to)) => Some(self.rank(b, to)?),
+            _ => None,
+        };
+        let own = pass.own.as_ref().map(|place| self.own(b, place)).transpose()?;
+        let dst = pass.dst.as_ref().map(|place| self.own(b, place)).transpose()?;
+        let to = match (first, &pass.to) {
+            (None, Some(to)) => Some(self.rank(b, to)?),
+            (first, _) => first,
+        };
+        b.pass(self.at, from, own, dst, to)
+    }
+
+    /// A region of this rank.
+    fn own(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Place, Stop> {
+        let place = self.place(b, expr)?;
+        self.exactly(b, expr.span, |b, at| b.own(at, place))?;
+        Ok(place)
+    }
+
+    /// The values that a call gives to parameters.
+    fn args(&mut self, b: &mut Builder<'_>, call: &'p Call) -> Result<Given, Stop> {
+        let mut given = Given::new();
+        for (index, expr) in &call.args {
+            let value = self.value(b, expr)?;
+            given.insert(*index, value.given(b, call.program.params[*index].ty, self.at)?);
+        }
+        Ok(given)
+    }
+
+    /// What the builder says of the expression at `span`.
+    fn exactly<T>(
+        &self,
+        b: &mut Builder<'_>,
+        span: Span,
+        ask: impl FnOnce(&mut Builder<'_>, u32) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        b.exact = self.exact(span);
+        let answer = ask(b, self.at);
+        b.exact = None;
+        answer
+    }
+
+    /// The value, or the fault told at its expression.
+    fn settle<T>(
+        &self,
+        b: &mut Builder<'_>,
+        span: Span,
+        value: Result<T, Fault>,
+    ) -> Result<T, Stop> {
+        value.map_err(|fault| {
+            let finding = fault.finding(SpanId(self.at));
+            let finding = match self.round() {
+                Some(round) => finding.note(round),
+                None => finding,
+            };
+            self.fail(b, span, finding)
+        })
+    }
+
+    /// The values of the variables of the loops around the statement.
+    fn round(&self) -> Option<String> {
+        let values = self.loops.iter().filter_map(|var| match self.vars[var.index()] {
+            Value::Int(value) => Some(format!("`{}` is {value}", self.program.var(*var).name)),
+            _ => None,
+        });
+        let values: Vec<_> = values.collect();
+        (!values.is_empty()).then(|| format!("where {}", values.join(" and ")))
+    }
+
+    fn fail(&self, b: &mut Builder<'_>, span: Span, mut finding: Finding) -> Stop {
+        if self.quiet {
+            return Stop;
+        }
+        finding.exact = self.exact(span);
+        b.fail(finding)
+    }
+
+    /// The place of an expression, where its source is at hand.
+    fn exact(&self, span: Span) -> Option<Span> {
+        matches!(self.origin, Origin::Source).then_some(span)
+    }
+}

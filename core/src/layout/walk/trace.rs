@@ -1,0 +1,197 @@
+//! What a rank's walk looked up, for exports that keep the loops of a program: the numbers that only tables or objects
+//! can tell, the ranks of groups, and the operands of every move, each with the iterations of the loops around it. And
+//! which parts of the program it reached.
+
+use std::collections::HashMap;
+
+use super::Walk;
+use super::values::Value;
+use crate::ids::RankId;
+use crate::layout::builder::Builder;
+use crate::program::ir::{Expr, Op, Stmt, StmtKind, VarId};
+use crate::schedule::{Buffer, Region};
+
+/// A way to a statement: the number of the iteration of each loop around it, and the statement of each call of a step or
+/// of another program.
+pub(crate) type Way = Vec<i64>;
+
+/// What was looked up, by the expression or statement, in the order of the walk: each on the way that led there.
+type Seen<K, V> = HashMap<*const K, Vec<(Way, V)>>;
+
+/// The regions of a move, and whose they are: its sources, then its destinations.
+pub(crate) type Operands = Vec<(RankId, Region)>;
+
+/// What one rank looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    way: Way,
+    /// The calls on the way.
+    calls: Way,
+    /// Parameters that are numbers.
+    pub(super) params: HashMap<VarId, i64>,
+    numbers: Seen<Expr, i64>,
+    lists: Seen<Expr, Vec<i64>>,
+    moves: Seen<Stmt, Operands>,
+    groups: Seen<Stmt, Vec<i64>>,
+    scratch: Seen<Stmt, i64>,
+    bounds: Seen<Stmt, [bool; 2]>,
+    /// The arms of statements that it went into, each with the calls that led there.
+    reached: HashMap<(*const Stmt, usize), Vec<Way>>,
+}
+
+impl Trace {
+    /// The value of a parameter that is a number.
+    pub(crate) fn param(&self, var: VarId) -> Option<i64> {
+        self.params.get(&var).copied()
+    }
+
+    /// The values of a number, by the ways on which it was asked for.
+    pub(crate) fn numbers(&self, expr: &Expr) -> &[(Way, i64)] {
+        self.numbers.get(&std::ptr::from_ref(expr)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The lists that a loop ran over.
+    pub(crate) fn lists(&self, expr: &Expr) -> &[(Way, Vec<i64>)] {
+        self.lists.get(&std::ptr::from_ref(expr)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The operands of a move; of a copy to where the data is already, which is left out, the source alone.
+    pub(crate) fn moves(&self, stmt: &Stmt) -> &[(Way, Operands)] {
+        self.moves.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The ranks of a `within`, by their numbers in the whole run; none where this rank is not among them.
+    pub(crate) fn groups(&self, stmt: &Stmt) -> &[(Way, Vec<i64>)] {
+        self.groups.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The number of the buffer that was declared.
+    pub(crate) fn scratch(&self, stmt: &Stmt) -> &[(Way, i64)] {
+        self.scratch.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether input and output of a called program are the rank's own blocks of a region.
+    pub(crate) fn bounds(&self, stmt: &Stmt) -> &[(Way, [bool; 2])] {
+        self.bounds.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether it went into an arm of a statement, on a way with these calls. The body of a loop is its arm 0; the arm of
+    /// an `if` behind all others is where no condition holds.
+    pub(crate) fn reached(&self, stmt: &Stmt, arm: usize, calls: &[i64]) -> bool {
+        let key = (std::ptr::from_ref(stmt), arm);
+        self.reached.get(&key).is_some_and(|all| all.iter().any(|known| known == calls))
+    }
+}
+
+impl Walk<'_> {
+    /// Goes into a loop's iteration.
+    pub(super) fn enter(&mut self, number: i64, stmt: &Stmt) {
+        if let StmtKind::For(var, ..) | StmtKind::Each(var, ..) | StmtKind::Parallel(var, ..) =
+            stmt.kind
+        {
+            self.loops.push(var);
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.way.push(number);
+        }
+        self.trace_arm(stmt, 0);
+    }
+
+    /// Goes into a step, or into another program.
+    pub(super) fn enter_call(&mut self, at: u32) {
+        if let Some(trace) = &mut self.trace {
+            trace.way.push(at.into());
+            trace.calls.push(at.into());
+        }
+    }
+
+    pub(super) fn leave_call(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            trace.way.pop();
+            trace.calls.pop();
+        }
+    }
+
+    pub(super) fn trace_arm(&mut self, stmt: &Stmt, arm: usize) {
+        if let Some(Trace { reached, calls, .. }) = &mut self.trace {
+            let known = reached.entry((std::ptr::from_ref(stmt), arm)).or_default();
+            if !known.contains(calls) {
+                known.push(calls.clone());
+            }
+        }
+    }
+
+    pub(super) fn trace_group(&mut self, stmt: &Stmt, ranks: &[RankId]) {
+        if let Some(trace) = &mut self.trace {
+            let ranks = ranks.iter().map(|rank| rank.0.into()).collect();
+            trace.groups.entry(stmt).or_default().push((trace.way.clone(), ranks));
+        }
+    }
+
+    pub(super) fn trace_scratch(&mut self, stmt: &Stmt, value: &Value) {
+        let region = match value {
+            Value::Region(area) => area.region,
+            Value::Pieces(pieces) => pieces.whole.region,
+            _ => return,
+        };
+        if let (Some(trace), Buffer::Scratch(id)) = (&mut self.trace, region.buffer) {
+            trace.scratch.entry(stmt).or_default().push((trace.way.clone(), id.0.into()));
+        }
+    }
+
+    pub(super) fn trace_bounds(&mut self, stmt: &Stmt, blocks: [bool; 2]) {
+        if let Some(trace) = &mut self.trace {
+            trace.bounds.entry(stmt).or_default().push((trace.way.clone(), blocks));
+        }
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.loops.pop();
+        if let Some(trace) = &mut self.trace {
+            trace.way.pop();
+        }
+    }
+
+    pub(super) fn trace_number(&mut self, expr: &Expr, value: i64) {
+        if let Some(trace) = &mut self.trace
+            && expr.op.is_looked_up()
+        {
+            trace.numbers.entry(expr).or_default().push((trace.way.clone(), value));
+        }
+    }
+
+    pub(super) fn trace_list(&mut self, expr: &Expr, list: &[i64]) {
+        if let Some(trace) = &mut self.trace {
+            trace.lists.entry(expr).or_default().push((trace.way.clone(), list.to_vec()));
+        }
+    }
+
+    pub(super) fn trace_move(&mut self, b: &Builder<'_>, stmt: &Stmt) {
+        if let Some(trace) = &mut self.trace {
+            trace.moves.entry(stmt).or_default().push((trace.way.clone(), b.last_operands()));
+        }
+    }
+}
+
+impl Op {
+    /// Whether its value is no arithmetic on other numbers.
+    pub(crate) fn is_looked_up(self) -> bool {
+        !matches!(
+            self,
+            Self::Int(_)
+                | Self::Var(_)
+                | Self::Rank
+                | Self::Nranks
+                | Self::Local
+                | Self::Neg
+                | Self::Flip
+                | Self::Not
+                | Self::Binary(_)
+                | Self::If
+                | Self::Function(_)
+                | Self::IsPowerOfTwo
+                | Self::Peer
+                | Self::RankOf
+        )
+    }
+}

@@ -1,0 +1,54 @@
+//! Topologies as values of a program: who of the run is linked to whom.
+
+use std::sync::Arc;
+
+use super::arith::Fault;
+use crate::ids::RankId;
+use crate::topology::Topology;
+
+/// A topology with the number of ranks of the run, which are the first of its ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RankedTopology {
+    /// The topology, which may have more ranks than run.
+    pub(crate) topology: Arc<Topology>,
+    /// The number of ranks that run.
+    pub(crate) nranks: u32,
+}
+
+impl RankedTopology {
+    fn rank(&self, rank: i64) -> Result<RankId, Fault> {
+        let nranks = self.nranks;
+        let known = u32::try_from(rank).ok().filter(|r| *r < nranks);
+        known.map(RankId).ok_or(Fault::Rank { rank, nranks })
+    }
+
+    pub(crate) fn linked(&self, a: i64, b: i64) -> Result<bool, Fault> {
+        Ok(self.topology.linked(self.rank(a)?, self.rank(b)?))
+    }
+
+    pub(crate) fn neighbors(&self, rank: i64) -> Result<Vec<i64>, Fault> {
+        Ok(self.members(self.topology.neighbors(self.rank(rank)?)))
+    }
+
+    pub(crate) fn relays(&self, a: i64, b: i64) -> Result<Vec<i64>, Fault> {
+        Ok(self.members(self.topology.relays(self.rank(a)?, self.rank(b)?)))
+    }
+
+    pub(crate) fn missing(&self) -> Vec<i64> {
+        let pairs = self.topology.missing(self.nranks).into_iter();
+        pairs.flat_map(|(a, b)| [a, b]).map(|rank| rank.0.into()).collect()
+    }
+
+    pub(crate) fn shares(&self) -> Vec<i64> {
+        self.topology.shares(self.nranks).into_iter().map(i64::from).collect()
+    }
+
+    pub(crate) fn hubs(&self) -> Vec<i64> {
+        self.members(self.topology.hubs(self.nranks))
+    }
+
+    /// As numbers, those that have a place.
+    pub(crate) fn members(&self, ranks: Vec<RankId>) -> Vec<i64> {
+        ranks.into_iter().filter(|r| r.0 < self.nranks).map(|r| i64::from(r.0)).collect()
+    }
+}
