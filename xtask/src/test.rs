@@ -14,6 +14,9 @@ const PROFILE: [&str; 2] = ["--profile", "test"];
 /// What is built and tested together.
 const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
+/// Where the table of the steps' times is kept.
+const TIMES: &str = "target/test-times";
+
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
 const STEPS: [Step; 17] = [
@@ -59,10 +62,11 @@ pub(crate) fn all() -> Result<(), String> {
         times.push((name, start.elapsed()));
     }
     println!("== all checks passed in {}", clock(begun.elapsed()));
-    for (name, time) in times {
-        println!("{:>8.1} s  {name}", time.as_secs_f64());
-    }
-    Ok(())
+    let row = |(name, time): (_, Duration)| format!("{:>8.1} s  {name}\n", time.as_secs_f64());
+    let table: String = times.into_iter().map(row).collect();
+    print!("{table}");
+    let kept = root.join(TIMES);
+    std::fs::write(&kept, table).map_err(|why| format!("{}: {why}", kept.display()))
 }
 
 /// Minutes and seconds.
