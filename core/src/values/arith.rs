@@ -139,7 +139,6 @@ impl fmt::Display for Fault {
 
 /// `a OP b` for the arithmetic operators.
 pub fn arithmetic(op: BinOp, a: i64, b: i64) -> Result<i64, Fault> {
-    let overflow = Fault::Overflow { left: a, op: op.text(), right: b };
     let value = match op {
         BinOp::Add => a.checked_add(b),
         BinOp::Sub => a.checked_sub(b),
@@ -158,7 +157,7 @@ pub fn arithmetic(op: BinOp, a: i64, b: i64) -> Result<i64, Fault> {
         BinOp::BitOr => Some(a | b),
         _ => unreachable!("{op:?} does not give an integer"),
     };
-    value.ok_or(overflow)
+    value.ok_or_else(|| Fault::Overflow { left: a, op: op.text(), right: b })
 }
 
 fn shift(by: i64, function: &'static str) -> Result<u32, Fault> {

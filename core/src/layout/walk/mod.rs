@@ -314,7 +314,9 @@ impl<'p> Walk<'p> {
                 let mut member = false;
                 b.within(at, &list, |b| {
                     member = true;
-                    self.trace_group(stmt, &b.seen().unwrap_or_default());
+                    if self.trace.is_some() {
+                        self.trace_group(stmt, &b.seen().unwrap_or_default());
+                    }
                     self.block(b, body)
                 })?;
                 if !member {
@@ -459,14 +461,17 @@ impl<'p> Walk<'p> {
         span: Span,
         value: Result<T, Fault>,
     ) -> Result<T, Stop> {
-        value.map_err(|fault| {
-            let finding = fault.finding(SpanId(self.at));
-            let finding = match self.round() {
-                Some(round) => finding.note(round),
-                None => finding,
-            };
-            self.fail(b, span, finding)
-        })
+        value.map_err(|fault| self.fault(b, span, fault))
+    }
+
+    #[cold]
+    fn fault(&self, b: &mut Builder<'_>, span: Span, fault: Fault) -> Stop {
+        let finding = fault.finding(SpanId(self.at));
+        let finding = match self.round() {
+            Some(round) => finding.note(round),
+            None => finding,
+        };
+        self.fail(b, span, finding)
     }
 
     /// The values of the variables of the loops around the statement.

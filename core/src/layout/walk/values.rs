@@ -108,6 +108,16 @@ impl<'p> Walk<'p> {
 
     /// A number, a truth value or a peer.
     pub(super) fn int(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<i64, Stop> {
+        // Most are literals and variables.
+        match expr.op {
+            Op::Int(value) => return Ok(value),
+            Op::Var(var) => {
+                if let Value::Int(value) = self.vars[var.index()] {
+                    return Ok(value);
+                }
+            }
+            _ => {}
+        }
         let value = self.computed(b, expr)?;
         self.trace_number(expr, value);
         Ok(value)
@@ -116,11 +126,6 @@ impl<'p> Walk<'p> {
     fn computed(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<i64, Stop> {
         let args = &expr.args;
         let fallible = match expr.op {
-            Op::Int(value) => return Ok(value),
-            Op::Var(var) => match &self.vars[var.index()] {
-                Value::Int(value) => return Ok(*value),
-                _ => return Err(self.misfit(b, expr)),
-            },
             Op::Rank => return Ok(b.here().into()),
             Op::Nranks => return Ok(b.size().into()),
             Op::Local => return Ok(self.local.0.into()),
@@ -136,10 +141,12 @@ impl<'p> Walk<'p> {
             }
             Op::Binary(op) => {
                 let (left, right) = (self.int(b, &args[0])?, self.int(b, &args[1])?);
-                if op.precedence() <= BinOp::Lt.precedence() {
-                    return Ok(arith::compare(op, left, right).into());
+                match op {
+                    BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => {
+                        return Ok(arith::compare(op, left, right).into());
+                    }
+                    _ => arith::arithmetic(op, left, right),
                 }
-                arith::arithmetic(op, left, right)
             }
             Op::If => {
                 let chosen = if self.holds(b, &args[0])? { &args[1] } else { &args[2] };
