@@ -75,6 +75,9 @@ pub mod expand;
 mod plans;
 pub mod select;
 pub mod selection;
+#[cfg(feature = "tools")]
+#[doc(hidden)]
+pub mod tools;
 mod world;
 
 /// The compiler, for tools that look into schedules and proofs: the types of [`Plan::schedule`], [`Plan::proof`] and

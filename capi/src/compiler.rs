@@ -3,6 +3,7 @@
 use std::ffi::{CString, c_char, c_int};
 
 use roundelay::Algorithm as _;
+use roundelay::tools::{self, words_of};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
 
@@ -15,46 +16,38 @@ const ANY: c_int = -1;
 
 /// Where an algorithm comes from.
 pub(crate) struct Source {
-    /// What `roundelay check` would be given.
-    args: Vec<String>,
-    /// The text, where the source is one.
-    input: String,
+    /// A text in the language, or a path, or the name of an algorithm of the library.
+    source: String,
+    algorithm: Option<String>,
+    settings: Vec<(String, String)>,
 }
 
 impl Source {
-    /// A text in the language, or a path, or the name of an algorithm of the library; and arguments that choose one of
-    /// them and set its parameters.
+    /// A text in the language, or a path, or the name of an algorithm of the library; and words that choose one of its
+    /// algorithms and set its parameters.
     ///
     /// # Safety
     /// `source` ends with a zero; `algorithm` is null or ends with one.
     pub(crate) unsafe fn new(source: *const c_char, algorithm: *const c_char) -> Outcome<Self> {
         // SAFETY: the caller's promise.
-        let source = unsafe { text(source, "source") }?;
-        // A text in the language has a body; no path that anybody has, and no name, does.
-        let (mut args, input) = if source.contains('{') {
-            (vec!["-".to_owned()], source.to_owned())
+        let source = unsafe { text(source, "source") }?.to_owned();
+        let words = if algorithm.is_null() {
+            ""
         } else {
-            (vec!["--".to_owned(), source.to_owned()], String::new())
-        };
-        if !algorithm.is_null() {
             // SAFETY: the caller's promise.
-            let words = unsafe { text(algorithm, "algorithm") }?.split_whitespace();
-            for (at, word) in words.enumerate() {
-                let flag = match at {
-                    0 if !word.contains('=') => format!("--algorithm={word}"),
-                    _ => format!("--set={word}"),
-                };
-                args.insert(0, flag);
-            }
-        }
-        Ok(Self { args, input })
+            unsafe { text(algorithm, "algorithm") }?
+        };
+        let (algorithm, settings) =
+            words_of(words).map_err(|what| Fault::new(Code::BadFlag, what))?;
+        Ok(Self { source, algorithm, settings })
     }
 
     /// The one algorithm of this collective.
     pub(crate) fn algorithm(&self, collective: c_int) -> Outcome<Configured> {
         let wanted = if collective == ANY { None } else { Some(codes::collective(collective)?) };
-        let mut found = roundelay_cli::algorithms(&self.args, &self.input)
-            .map_err(|refused| Fault::new(refused.code, refused.message))?;
+        let Self { source, algorithm, settings } = self;
+        let mut found = tools::algorithms(source, algorithm.as_deref(), settings)
+            .map_err(|(code, message)| Fault::new(code, message))?;
         found.retain(|algorithm| wanted.is_none_or(|wanted| algorithm.collective() == wanted));
         let names: Vec<_> = found.iter().map(|algorithm| algorithm.name().to_owned()).collect();
         match (found.pop(), found.is_empty(), wanted) {

@@ -61,7 +61,7 @@ use clap::{CommandFactory as _, Parser as _};
 use command::{Cli, Command};
 use report::{Failure, exit_code};
 
-pub use function::{Output, Refused, algorithms, byte_range, output};
+pub use function::{Output, output};
 
 /// Runs the command with the arguments of this process, and returns its exit code.
 pub fn main() -> ExitCode {

@@ -1,8 +1,9 @@
 //! Warnings on the command line: which are errors, which are not given, and how they are shown.
 
 use clap::Args;
+use roundelay::tools;
 use roundelay_core::check::hir::CheckedSource;
-use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
+use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::lints::{Level, Levels, Lint, Unknown};
 
 use crate::report::Failure;
@@ -51,10 +52,6 @@ impl LintFlags {
         compiled: Result<CheckedSource, Vec<Diagnostic>>,
     ) -> Result<Checked, Failure> {
         let levels = self.levels()?;
-        Ok(compiled.and_then(|mut program| {
-            let warnings = levels.apply(std::mem::take(&mut program.warnings));
-            let denied = warnings.iter().any(|w| w.severity == Severity::Error);
-            if denied { Err(warnings) } else { Ok((program, warnings)) }
-        }))
+        Ok(compiled.and_then(|program| tools::judged(program, &levels)))
     }
 }

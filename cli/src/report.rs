@@ -66,17 +66,6 @@ impl Failure {
         }
     }
 
-    /// Its code: where the program is wrong, that was printed with it.
-    pub(crate) fn code(&self) -> Code {
-        match self {
-            Self::Usage(problem) => problem.code,
-            Self::Value(diagnostics, _) => {
-                diagnostics.first().map_or(Code::BadCall, |first| first.code)
-            }
-            Self::Program => Code::BadCall,
-        }
-    }
-
     /// Says it, and returns the exit code.
     pub(crate) fn print(self) -> u8 {
         match self {

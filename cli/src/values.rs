@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
+use roundelay::tools::{self, amount};
 use roundelay::{Collective, DType, Level, ReduceOp};
 use roundelay_core::cost::{read_rate, read_time};
 use roundelay_core::diagnostics::Code;
@@ -124,32 +125,9 @@ pub(crate) fn process_count(text: &str) -> Result<u32, Refused> {
     }
 }
 
-/// A number that may have decimals, times what `unit` says of the letters behind it, if that is whole.
-fn amount(text: &str, unit: impl Fn(&str) -> Option<u64>) -> Option<u64> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, letters) = text.split_at(end);
-    let unit = unit(letters.trim())?;
-    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
-    let (whole, part): (u64, u64) = (whole.parse().ok()?, decimals.parse().ok()?);
-    let scale = 10_u64.checked_pow(u32::try_from(decimals.len()).ok()?)?;
-    let part = part.checked_mul(unit)?;
-    let part = part.is_multiple_of(scale).then(|| part / scale)?;
-    whole.checked_mul(unit)?.checked_add(part)
-}
-
 /// A size as nccl-tests reads it: K, M and G are powers of 1024.
 pub(crate) fn bytes(text: &str) -> Result<u64, Refused> {
-    let unit = |letters: &str| match letters {
-        "" | "B" => Some(1),
-        "K" | "k" | "KiB" => Some(1 << 10),
-        "M" | "m" | "MiB" => Some(1 << 20),
-        "G" | "g" | "GiB" => Some(1 << 30),
-        "kB" | "KB" => Some(1_000),
-        "MB" => Some(1_000_000),
-        "GB" => Some(1_000_000_000),
-        _ => None,
-    };
-    amount(text, unit).ok_or_else(|| {
+    tools::bytes(text).ok_or_else(|| {
         Refused::new("is not a whole number of bytes")
             .help("a size is a number of bytes such as 4096, 64K, 1MiB or 1.5GB")
     })

@@ -4,6 +4,7 @@ use std::env;
 use std::ops::RangeInclusive;
 
 use roundelay::selection::Selection;
+use roundelay::tools::{algorithms, byte_range, words_of};
 use roundelay::{Algorithm as _, Collective};
 use roundelay_core::layout::Configured;
 
@@ -109,21 +110,23 @@ fn own(entry: &str) -> Result<Own, String> {
     })?;
     let bytes = match calls.next() {
         None => 0..=u64::MAX,
-        Some(range) => roundelay_cli::byte_range(range).map_err(|refused| refused.message)?,
+        Some(range) => byte_range(range).ok_or_else(|| {
+            format!("`{range}` is no range of sizes; write `64K..1M`, `..=4096` or `1M..`, in bytes, K, M or G")
+        })?,
     };
     if let Some(more) = calls.next() {
         return Err(format!(
             "`{more}` before the colon; a range of sizes is one word, as `64K..1M`"
         ));
     }
-    let mut words = source.split_whitespace();
-    let file = words.next().ok_or("it names no source behind the colon")?;
-    let flags = words.enumerate().map(|(at, word)| match at {
-        0 if !word.contains('=') => format!("--algorithm={word}"),
-        _ => format!("--set={word}"),
-    });
-    let args: Vec<String> = flags.chain(["--".to_owned(), file.to_owned()]).collect();
-    let mut found = roundelay_cli::algorithms(args, "").map_err(|refused| refused.message)?;
+    let source = source.trim();
+    let (file, words) = source.split_once(char::is_whitespace).unwrap_or((source, ""));
+    if file.is_empty() {
+        return Err("it names no source behind the colon".to_owned());
+    }
+    let (algorithm, settings) = words_of(words)?;
+    let found = algorithms(file, algorithm.as_deref(), &settings);
+    let mut found = found.map_err(|(_, message)| message)?;
     found.retain(|algorithm| algorithm.collective() == collective);
     let names: Vec<_> = found.iter().map(|algorithm| algorithm.name().to_owned()).collect();
     match (found.pop(), found.is_empty()) {
