@@ -207,7 +207,7 @@ mod escapes {
         pub algorithm Escaped(back: bool = false, order: [Rank] = [1, 0], parts: int = rust { 1 + 1 }) -> AllGather {
             step half(piece: int, from: peer) {
                 let mine = rust { i64::from(from == local) };
-                copy(local.input.split(parts)[piece * mine], local.output.block(rank).split(parts)[piece]);
+                copy(local.input.split(parts)[piece * mine], local.output.block(rank).split(parts)[piece * mine]);
             }
             view first = output.block(0);
             scratch _room: rust { parts.get() as usize + 1 } like input;
@@ -215,7 +215,7 @@ mod escapes {
             copy(local.input, local._room[rust { format!("{nranks:?}").len() } * 0]);
             for d in 0..rust { if back.get() { 1_u32 } else { 2 } } {
                 half(d % 2, local);
-                half(0, peer(rust { order.get()[1] }));
+                half(1, peer(rust { order.get()[1] }));
             }
             within [nranks - 1] {
                 Inner(far: rust { rank.get() + 3 }) on (input, first);
@@ -245,7 +245,7 @@ algorithm Inner(far: int) -> AllGather {
 algorithm Escaped(back: bool = false, order: [Rank] = [1, 0], parts: int = 2) -> AllGather {
     step half(piece: int, from: peer) {
         let mine = if from == local { 1 } else { 0 };
-        copy(local.input.split(parts)[piece * mine], local.output.block(rank).split(parts)[piece]);
+        copy(local.input.split(parts)[piece * mine], local.output.block(rank).split(parts)[piece * mine]);
     }
     view first = output.block(0);
     scratch _room: parts + 1 like input;
@@ -253,7 +253,7 @@ algorithm Escaped(back: bool = false, order: [Rank] = [1, 0], parts: int = 2) ->
     copy(local.input, local._room[0]);
     for d in 0..(if back { 1 } else { 2 }) {
         half(d % 2, local);
-        half(0, peer(order[1]));
+        half(1, peer(order[1]));
     }
     within [nranks - 1] {
         Inner(far: 3) on (input, first);
