@@ -1,6 +1,12 @@
 //! How this command was built, which measured times depend on.
 
-use crate::streams::say;
+use std::io::{IsTerminal as _, stderr};
+use std::time::{Duration, Instant};
+
+use crate::streams::{is_kept, say};
+
+/// A check that takes longer is worth an optimized command.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// `release`, or `dev`, which is quick to build: what moves data is optimized, and what calls it is not.
 pub(crate) const BUILD: &str = env!("ROUNDELAY_BUILD");
@@ -21,6 +27,21 @@ pub(crate) fn warn(subcommand: &str) {
             advice(subcommand)
         ));
     }
+}
+
+/// Runs `work`, and where that was slow for want of optimization, says at a terminal how to get the optimized command.
+pub(crate) fn timed<T>(subcommand: &str, work: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let done = work();
+    let took = begun.elapsed();
+    if BUILD == "dev" && took > SLOW && stderr().is_terminal() && !is_kept() {
+        say(format!(
+            "note: the dev build took {:.0} s; the optimized command is several times as fast: \
+             cargo run --release -p roundelay-cli -- {subcommand} ...",
+            took.as_secs_f64()
+        ));
+    }
+    done
 }
 
 fn advice(subcommand: &str) -> String {

@@ -104,7 +104,7 @@ fn command(args: Vec<OsString>) -> u8 {
         }
     };
     let outcome = match call.command {
-        Command::Check(flags) => return check::main(flags),
+        Command::Check(flags) => return built::timed("check", || check::main(flags)),
         Command::Run(flags) => run::main(&flags),
         Command::Bench(flags) => bench::main(&flags),
         Command::Simulate(flags) => simulate::main(&flags),
