@@ -48,7 +48,7 @@ pub struct CalledSource<'a> {
 /// An algorithm that can be laid out for a number of ranks.
 ///
 /// The macros `collective!` and `include_collective!` implement it for the structs that they make, and
-/// [`Configured`](crate::layout::Configured) for a source that is read at run time. Callers need little of it: the
+/// [`Configured`] for a source that is read at run time. Callers need little of it: the
 /// crate `roundelay` makes plans of every algorithm by its trait `ToPlan`, and [`prove`](crate::prove) makes a proof.
 pub trait Algorithm {
     /// The name of the algorithm.
