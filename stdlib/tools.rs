@@ -19,6 +19,9 @@ use roundelay_core::syntax::{Source, bounded};
 
 use crate::{Problem, Topology, library};
 
+/// Values of parameters, by their names.
+pub type Settings = Vec<(String, String)>;
+
 /// Why there are no algorithms.
 pub enum Refusal {
     /// The name, the algorithm that was asked for or a setting makes no sense.
@@ -108,7 +111,7 @@ pub fn find(
 ///
 /// # Errors
 /// The word that is no `NAME=VALUE`.
-pub fn words_of(text: &str) -> Result<(Option<String>, Vec<(String, String)>), String> {
+pub fn words_of(text: &str) -> Result<(Option<String>, Settings), String> {
     let mut words = text.split_whitespace().peekable();
     let name = words.next_if(|word| !word.contains('=')).map(str::to_owned);
     let setting = |word: &str| match word.split_once('=') {
@@ -131,7 +134,7 @@ pub fn algorithms(
     let found = if source.contains('{') {
         Ok(Source::from_text("<stdin>", source))
     } else {
-        find(source, |path| bounded::file(Path::new(path)).map_err(|why| why.to_string()))
+        find(source, |path| bounded::file(Path::new(path)))
     };
     let told = |refusal: Refusal, source: Option<&Source>| (refusal.code(), refusal.text(source));
     let page = found.map_err(|problem| told(problem.into(), None))?;
