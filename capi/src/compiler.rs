@@ -17,7 +17,7 @@ const ANY: c_int = -1;
 /// Where an algorithm comes from.
 pub(crate) struct Source {
     /// A text in the language, or a path, or the name of an algorithm of the library.
-    source: String,
+    page: String,
     algorithm: Option<String>,
     settings: Vec<(String, String)>,
 }
@@ -30,7 +30,7 @@ impl Source {
     /// `source` ends with a zero; `algorithm` is null or ends with one.
     pub(crate) unsafe fn new(source: *const c_char, algorithm: *const c_char) -> Outcome<Self> {
         // SAFETY: the caller's promise.
-        let source = unsafe { text(source, "source") }?.to_owned();
+        let page = unsafe { text(source, "source") }?.to_owned();
         let words = if algorithm.is_null() {
             ""
         } else {
@@ -39,14 +39,14 @@ impl Source {
         };
         let (algorithm, settings) =
             words_of(words).map_err(|what| Fault::new(Code::BadFlag, what))?;
-        Ok(Self { source, algorithm, settings })
+        Ok(Self { page, algorithm, settings })
     }
 
     /// The one algorithm of this collective.
     pub(crate) fn algorithm(&self, collective: c_int) -> Outcome<Configured> {
         let wanted = if collective == ANY { None } else { Some(codes::collective(collective)?) };
-        let Self { source, algorithm, settings } = self;
-        let mut found = tools::algorithms(source, algorithm.as_deref(), settings)
+        let Self { page, algorithm, settings } = self;
+        let mut found = tools::algorithms(page, algorithm.as_deref(), settings)
             .map_err(|(code, message)| Fault::new(code, message))?;
         found.retain(|algorithm| wanted.is_none_or(|wanted| algorithm.collective() == wanted));
         let names: Vec<_> = found.iter().map(|algorithm| algorithm.name().to_owned()).collect();
