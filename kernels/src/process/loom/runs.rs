@@ -121,7 +121,7 @@ fn model(
 fn nobody_reads_a_slot_that_is_overwritten() {
     model((2, Options::new()), &fused(&gather()), 3 * TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.form, Form::Pull(_)) && plan.tiles.number == 3);
+        assert!(matches!(plan.0.form, Form::Pull(_)) && plan.0.tiles.number == 3);
         let right = input(0, 3 * TILE).chain(input(1, 3 * TILE));
         assert!(seat.run(&plan, 2).into_iter().eq(right));
     });
@@ -145,7 +145,7 @@ fn nobody_reads_a_slot_that_a_later_call_overwrites() {
 fn a_place_of_all_is_used_again_when_all_have_copied_it() {
     model((1, Options::new()), &fused(&sum()), 3 * TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.form, Form::Common(_)) && plan.tiles.number == 3);
+        assert!(matches!(plan.0.form, Form::Common(_)) && plan.0.tiles.number == 3);
         let right = input(0, 3 * TILE).zip(input(1, 3 * TILE)).map(|(a, b)| a + b);
         assert!(seat.run(&plan, 1).into_iter().eq(right));
     });
@@ -195,7 +195,7 @@ fn signals_order_what_ranks_do_to_their_rooms() {
     let prepared = Arc::new(Prepared::own(sum()));
     model((1, options), &prepared, TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.form, Form::Streams(_)));
+        assert!(matches!(plan.0.form, Form::Streams(_)));
         let right = input(0, TILE).zip(input(1, TILE)).map(|(a, b)| a + b);
         assert!(seat.run(&plan, 1).into_iter().eq(right));
     });
