@@ -37,32 +37,29 @@ impl From<Problem> for Refusal {
 }
 
 impl Refusal {
-    /// The code of the first error.
-    pub fn code(&self) -> Code {
+    /// The code of the first error, and all errors as `roundelay check` prints them where there are no colors, each at its
+    /// place in `source`.
+    fn told(&self, source: &Source) -> (Code, String) {
         match self {
-            Self::Call(problem) => problem.code,
-            Self::Source(diagnostics) => diagnostics.first().map_or(Code::BadCall, |d| d.code),
-        }
-    }
-
-    /// All errors as `roundelay check` prints them where there are no colors, each at its place in `source`.
-    pub fn text(&self, source: Option<&Source>) -> String {
-        match (self, source) {
-            (Self::Call(problem), _) => {
-                let Problem { code, title, notes, help } = &**problem;
-                let notes = notes.iter().map(|note| format!("\n  = note: {note}"));
-                let help = help.iter().map(|help| format!("\n  = help: {help}"));
-                format!("error[{code}]: {title}{}", notes.chain(help).collect::<String>())
-            }
-            (Self::Source(diagnostics), Some(source)) => {
+            Self::Call(problem) => (problem.code, problem_text(problem, false)),
+            Self::Source(diagnostics) => {
+                let code = diagnostics.first().map_or(Code::BadCall, |first| first.code);
                 let all = diagnostics.iter().map(|d| render(d, source, false));
-                all.collect::<Vec<_>>().join("\n\n")
-            }
-            (Self::Source(diagnostics), None) => {
-                diagnostics.iter().map(|d| d.title.clone()).collect::<Vec<_>>().join("\n")
+                (code, all.collect::<Vec<_>>().join("\n\n"))
             }
         }
     }
+}
+
+/// A problem as an error with its notes and its help, a line each.
+pub fn problem_text(problem: &Problem, colors: bool) -> String {
+    let Problem { code, title, notes, help } = problem;
+    let [error, bold, plain] =
+        if colors { ["\x1b[1;91m", "\x1b[0m\x1b[1m", "\x1b[0m"] } else { [""; 3] };
+    let notes = notes.iter().map(|note| format!("\n  = note: {note}"));
+    let help = help.iter().map(|help| format!("\n  = help: {help}"));
+    let more: String = notes.chain(help).collect();
+    format!("{error}error[{code}]{bold}: {title}{plain}{more}")
 }
 
 /// The algorithms that are wanted of a source.
@@ -107,6 +104,13 @@ pub fn find(
     Ok(Source::from_bytes(name, &bytes))
 }
 
+/// The name and the value of a setting such as `ring=1,2,3,0`; `None` where the text is none.
+pub fn setting(text: &str) -> Option<(String, String)> {
+    let (name, value) = text.split_once('=')?;
+    let name = name.trim();
+    (!name.is_empty()).then(|| (name.to_owned(), value.to_owned()))
+}
+
 /// The name of an algorithm and the settings in words such as `MyTree arity=2`; the first word is a name if it has no `=`.
 ///
 /// # Errors
@@ -114,11 +118,9 @@ pub fn find(
 pub fn words_of(text: &str) -> Result<(Option<String>, Settings), String> {
     let mut words = text.split_whitespace().peekable();
     let name = words.next_if(|word| !word.contains('=')).map(str::to_owned);
-    let setting = |word: &str| match word.split_once('=') {
-        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-        None => Err(format!("`{word}` is no NAME=VALUE, which sets a parameter")),
-    };
-    Ok((name, words.map(setting).collect::<Result<_, _>>()?))
+    let wrong = |word| format!("`{word}` is no NAME=VALUE, which sets a parameter");
+    let settings = words.map(|word| setting(word).ok_or_else(|| wrong(word)));
+    Ok((name, settings.collect::<Result<_, _>>()?))
 }
 
 /// The algorithms of the text `source`, or where that is no page of the language, of the source of that name.
@@ -136,13 +138,12 @@ pub fn algorithms(
     } else {
         find(source, |path| bounded::file(Path::new(path)))
     };
-    let told = |refusal: Refusal, source: Option<&Source>| (refusal.code(), refusal.text(source));
-    let page = found.map_err(|problem| told(problem.into(), None))?;
+    let page = found.map_err(|problem| (problem.code, problem_text(&problem, false)))?;
     let wanted = Wanted { found_by: source, algorithm, settings, topology: None };
     let program = compile(&page).and_then(|program| judged(program, &Levels::default()));
     let program = program.map_err(Refusal::Source);
     let algorithms = program.and_then(|(program, _)| configured(program, &page, &wanted));
-    algorithms.map_err(|refusal| told(refusal, Some(&page)))
+    algorithms.map_err(|refusal| refusal.told(&page))
 }
 
 /// The algorithms of the library.

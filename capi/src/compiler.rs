@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_int};
 
 use roundelay::Algorithm as _;
-use roundelay::tools::{self, words_of};
+use roundelay::tools::{self, Settings, words_of};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
 
@@ -19,7 +19,7 @@ pub(crate) struct Source {
     /// A text in the language, or a path, or the name of an algorithm of the library.
     page: String,
     algorithm: Option<String>,
-    settings: Vec<(String, String)>,
+    settings: Settings,
 }
 
 impl Source {

@@ -11,7 +11,7 @@ use crate::report::{Failure, print_all};
 use crate::streams;
 use crate::topology::{self, Given};
 
-pub(crate) use roundelay::tools::{compile, in_library, or_nearest};
+pub(crate) use roundelay::tools::{compile, in_library, or_nearest, set, unknown};
 
 /// Reads a file, standard input, or the library's file that holds the algorithm of that name.
 pub(crate) fn read(source: &str) -> Result<Source, Failure> {
@@ -74,16 +74,6 @@ pub(crate) fn load_with(
         Err(Refusal::Source(wrong)) => Ok(Loaded::Wrong(wrong)),
         Err(Refusal::Call(problem)) => Err((*problem).into()),
     }
-}
-
-/// Gives a parameter the value that `text` stands for.
-pub(crate) fn set(algorithm: &mut Configured, name: &str, text: &str) -> Result<(), Failure> {
-    Ok(tools::set(algorithm, name, text)?)
-}
-
-/// The source lacks an algorithm that was asked for.
-pub(crate) fn unknown(source: &Source, wanted: &str, names: &[impl AsRef<str>]) -> Failure {
-    tools::unknown(source, wanted, names).into()
 }
 
 /// The one algorithm that a command needs.

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use clap::ValueEnum;
 use roundelay::Algorithm as _;
+use roundelay::tools::problem_text;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
 use roundelay_core::dtype::NoSuchOp;
 use roundelay_core::expansion::counted;
@@ -13,7 +14,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::topology::Problem;
 use serde::Serialize;
 
-use crate::streams::{print_json, say, say_problem};
+use crate::streams::{print_json, say};
 
 /// The exit code of a command that said whether all is well, or gave up: then that is said here.
 pub(crate) fn exit_code(outcome: Result<bool, Failure>) -> u8 {
@@ -70,7 +71,7 @@ impl Failure {
     pub(crate) fn print(self) -> u8 {
         match self {
             Self::Usage(problem) => {
-                say_problem(*problem);
+                say(problem_text(&problem, true));
                 2
             }
             Self::Value(diagnostics, source) => {

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use anstream::adapter::strip_str;
+use roundelay::tools::problem_text;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::syntax::bounded;
 use roundelay_core::topology::Problem;
@@ -184,20 +185,8 @@ fn ended(error: &io::Error) -> ! {
         std::process::exit(0);
     }
     let title = format!("standard output cannot be written: {error}");
-    say_problem(Problem::new(Code::Unwritable, title));
+    say(problem_text(&Problem::new(Code::Unwritable, title), true));
     std::process::exit(2);
-}
-
-/// Says a problem on standard error, as an error with its notes and its help.
-pub(crate) fn say_problem(problem: Problem) {
-    let Problem { code, title, notes, help } = problem;
-    say(format!("\x1b[1;91merror[{code}]\x1b[0m\x1b[1m: {title}\x1b[0m"));
-    for note in notes {
-        say(format!("  = note: {note}"));
-    }
-    if let Some(help) = help {
-        say(format!("  = help: {help}"));
-    }
 }
 
 /// Says a line on standard error. A closed pipe is no reason to fail twice.

@@ -213,15 +213,9 @@ pub(crate) fn budget(text: &str) -> Result<(Resource, u64), Refused> {
 }
 
 pub(crate) fn setting(text: &str) -> Result<(String, String), Refused> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.trim().to_owned(), value.to_owned()))
-        }
-        _ => {
-            Err(Refused::new("is not a setting")
-                .help("a setting is NAME=VALUE, such as ring=1,2,3,0"))
-        }
-    }
+    tools::setting(text).ok_or_else(|| {
+        Refused::new("is not a setting").help("a setting is NAME=VALUE, such as ring=1,2,3,0")
+    })
 }
 
 pub(crate) fn dtype(text: &str) -> Result<DType, Refused> {
