@@ -7,7 +7,7 @@ use roundelay::library::{self, HalvingDoublingAllReduce, RingAllReduce};
 use roundelay::{Algorithm, DType, ReduceOp, ToPlan as _, Topology};
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::emit::rust::{Origin, expand};
+use roundelay_core::expansion::rust::{Origin, expand};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::elide::elide;

@@ -47,9 +47,9 @@ use roundelay_core::layout::Configured;
 use roundelay_core::reread;
 
 #[doc(inline)]
-pub use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
-#[doc(inline)]
 pub use roundelay_core::verify::Callers;
+#[doc(inline)]
+pub use roundelay_export::cuda::{Element, Form, Kernel, Protocol, Spec};
 #[doc(no_inline)]
 pub use roundelay_kernels::cuda::cudarc;
 #[doc(inline)]

@@ -35,7 +35,7 @@
 //! * A size in bytes, where an algorithm is chosen by size, is nccl-tests': the larger of a rank's two buffers.
 //! * Ranks count from 0. A buffer that a rank does not have is an empty slice.
 //! * [`Error::code`] returns a stable [`Code`], such as E0306. `roundelay explain E0306` on the command line and the
-//!   book's page `book/errors/E0306.md` say what it means, with a wrong program and a right one.
+//!   book's page `book/src/errors/E0306.md` say what it means, with a wrong program and a right one.
 //!
 //! # Where to look
 //!
@@ -53,9 +53,9 @@
 //!
 //! * `cuda`: the module `cuda`, which compiles an algorithm's loops to a kernel by NVRTC and launches it on NVIDIA
 //!   GPUs. It needs nothing of CUDA to build: the compiler's and the driver's library are looked for when they are
-//!   used, and E0415 says which is missing. It brings `tools`.
-//! * `tools`: in [`compiler`], what the command has and a program that runs algorithms does not need: the simulator,
-//!   bounds on topologies, pictures, and what an algorithm becomes as text (steps, kernels, C++ of executors).
+//!   used, and E0415 says which is missing. It brings `export`.
+//! * `export`: the module `export`, with the forms that algorithms take elsewhere, which the command has and a program
+//!   that runs algorithms does not need: steps, kernels, C++ of executors, files of MSCCL, and pictures.
 //!
 //! # The book
 //!
@@ -75,7 +75,6 @@ pub mod expand;
 mod plans;
 pub mod select;
 pub mod selection;
-#[cfg(feature = "tools")]
 #[doc(hidden)]
 pub mod tools;
 mod world;
@@ -83,6 +82,11 @@ mod world;
 /// The compiler, for tools that look into schedules and proofs: the types of [`Plan::schedule`], [`Plan::proof`] and
 /// [`Algorithm`], and the functions from a text to a proof.
 pub use roundelay_core as compiler;
+
+/// The forms that programs and schedules take elsewhere: texts for other compilers and runtimes, files of other
+/// languages of collectives, and pictures.
+#[cfg(feature = "export")]
+pub use roundelay_export as export;
 
 pub use half;
 #[doc(inline)]

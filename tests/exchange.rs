@@ -1,4 +1,4 @@
 //! Algorithms of the library in the forms of other runtimes.
 
 mod msccl;
-mod straight;
+mod unrolled;

@@ -7,14 +7,14 @@ use proc_macro2::Span;
 use quote::quote;
 use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
 use roundelay_core::check::Frontend;
-use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
-use roundelay_core::emit::rust::{Origin, expand};
+use roundelay_core::expansion::rust::{Origin, expand};
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
 use roundelay_core::prove;
 use roundelay_core::schedule::text;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Callers;
+use roundelay_export::cuda::{Kernel, Protocol, Spec};
 use roundelay_tests::compile;
 use roundelay_tests::{name, root, sources};
 

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use expect_test::expect_file;
 use roundelay::{Algorithm as _, select};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::exchange::mscclpp::{export, read};
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
+use roundelay_export::exchange::mscclpp::{export, read};
 use roundelay_tests::root;
 
 /// What comes of an algorithm, in a few words.

@@ -9,11 +9,11 @@ use expect_test::expect_file;
 use roundelay::Algorithm as _;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::hir::{self, ParamTy};
-use roundelay_core::emit::steps::{Steps, steps};
 use roundelay_core::layout::Configured;
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::{parse, printer};
 use roundelay_core::topology::Topology;
+use roundelay_export::steps::{Steps, steps};
 use roundelay_tests::{compile, name, root, sources};
 
 const RANKS: u32 = 4;

@@ -3,8 +3,8 @@
 use clap::Args;
 use roundelay_core::diagnostics::Code;
 #[cfg(feature = "cuda")]
-use roundelay_core::emit::cuda::Form;
-use roundelay_core::emit::cuda::Protocol;
+use roundelay_export::cuda::Form;
+use roundelay_export::cuda::Protocol;
 
 use crate::flags::EngineFlags;
 use crate::kernel::{FormFlag, protocol, threads};

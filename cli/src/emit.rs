@@ -6,9 +6,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use roundelay::{Algorithm as _, select};
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
-use roundelay_core::emit::rust::{Origin, each};
-use roundelay_core::emit::steps::steps;
-use roundelay_core::emit::straight::{Export, straight};
+use roundelay_core::expansion::rust::{Origin, each};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::{self, Configured};
 use roundelay_core::messages::TwoSided;
@@ -19,6 +17,8 @@ use roundelay_core::syntax;
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::ast::File;
 use roundelay_core::syntax::token::Tok;
+use roundelay_export::steps::steps;
+use roundelay_export::unrolled::{Export, unrolled};
 
 use crate::executor;
 use crate::exported::{self, ExportFlags};
@@ -262,7 +262,7 @@ fn exchanged(flags: &EmitFlags) -> Result<bool, Failure> {
         Emit::Steps => table(schedule, &[]),
         Emit::Coll => TwoSided::of(&proved).and_then(|form| {
             let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
-            straight(&Export { form: &form, file: &file })
+            unrolled(&Export { form: &form, file: &file })
         }),
         _ => Ok(text::print(schedule)),
     };

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::emit::cuda;
-use roundelay_core::exchange::msccl::{self, Exported, Options};
 use roundelay_core::layout::Configured;
+use roundelay_export::cuda;
+use roundelay_export::exchange::msccl::{self, Exported, Options};
 
 use crate::kernel::Protocol;
 use crate::messages;

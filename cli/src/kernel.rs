@@ -4,10 +4,10 @@
 use clap::{Args, ValueEnum};
 use roundelay::{Level, ReduceOp};
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::emit::cuda::{self, Element, Form, Kernel, Spec};
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
 use roundelay_core::prove_source;
+use roundelay_export::cuda::{self, Element, Form, Kernel, Spec};
 
 use crate::flags::Callers;
 use crate::report::Failure;
@@ -190,7 +190,7 @@ impl KernelFlags {
 mod compiled {
     use std::fmt::Write as _;
 
-    use roundelay_core::emit::cuda::Kernel;
+    use roundelay_export::cuda::Kernel;
     use roundelay_kernels::cuda::{Arch, Fitted, Target, fit};
 
     use crate::report::Failure;

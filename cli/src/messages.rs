@@ -4,14 +4,14 @@ use clap::Args;
 use roundelay::library::SOURCES;
 use roundelay::select::{Costs, host};
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
-use roundelay_core::emit::cuda::Element;
-use roundelay_core::emit::goal;
-use roundelay_core::emit::mpi::{self, Export};
 use roundelay_core::ids::SpanId;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::messages::TwoSided;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
+use roundelay_export::cuda::Element;
+use roundelay_export::goal;
+use roundelay_export::mpi::{self, Export};
 
 use crate::flags::SourceFlags;
 use crate::values::{bytes, count, count_of_size, rate};

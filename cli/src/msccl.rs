@@ -8,12 +8,12 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
-use roundelay_core::exchange::msccl::{self, Connections, Header, Program, Safe, Verdict};
-use roundelay_core::exchange::{Checked, Mode};
 use roundelay_core::source::Span;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify;
+use roundelay_export::exchange::msccl::{self, Connections, Header, Program, Safe, Verdict};
+use roundelay_export::exchange::{Checked, Mode};
 use serde::Serialize;
 
 use crate::lints::LintFlags;

@@ -2,12 +2,12 @@
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Diagnostic;
-pub(crate) use roundelay_core::exchange::mscclpp::read;
-use roundelay_core::exchange::mscclpp::{Program, Verdict};
-use roundelay_core::exchange::mscclpp::{export, fits};
-use roundelay_core::exchange::{Checked, Mode};
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
+pub(crate) use roundelay_export::exchange::mscclpp::read;
+use roundelay_export::exchange::mscclpp::{Program, Verdict};
+use roundelay_export::exchange::mscclpp::{export, fits};
+use roundelay_export::exchange::{Checked, Mode};
 use serde::Serialize;
 
 use crate::messages;

@@ -14,7 +14,7 @@ macro_rules! codes {
         /// The first two digits say where it comes from: E00 the text, E01 names and types, E02 laying out for a
         /// number of ranks, E03 the proof, E04 plans and runs, E05 the command line, E06 topologies, E07 executors,
         /// E08 programs of other runtimes. W00 are warnings.
-        /// `roundelay explain E0306` and the book's page `book/errors/E0306.md` explain one.
+        /// `roundelay explain E0306` and the book's page `book/src/errors/E0306.md` explain one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $(#[doc = $summary] $variant,)* }
 

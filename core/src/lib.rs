@@ -1,12 +1,9 @@
 //! The Roundelay compiler: a page of step loops, one for every rank, becomes a schedule that is proved before it runs.
 //!
 //! The pipeline is this page, in the order of the modules:
-//! **syntax -> check -> program -> layout -> schedule -> verify -> optimize -> messages / simulate / emit / run**.
-//! The feature `tools` adds what a program that proves and runs algorithms never calls: [`topology::bounds`] and the back ends of [`emit`] other than Rust.
+//! **syntax -> check -> program -> layout -> schedule -> verify -> optimize -> messages / simulate / expansion / run**.
+//! The forms that programs and schedules take elsewhere (kernels, C, pictures, files of other runtimes) are the crate `roundelay-export`.
 //! Nothing here knows an engine, a thread or a proc macro's bridge.
-
-// The tools are built with every check of this project; without them, what only they use is not dead.
-#![cfg_attr(not(feature = "tools"), allow(dead_code))]
 
 pub mod source;
 pub mod syntax;
@@ -33,14 +30,9 @@ pub mod simulate;
 
 pub mod executor;
 
-#[cfg(feature = "tools")]
-pub mod exchange;
-
 pub mod told;
 
 pub mod expansion;
-
-pub mod emit;
 
 pub mod collective;
 pub mod cost;

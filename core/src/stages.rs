@@ -45,7 +45,7 @@ pub fn record<T>(work: impl FnOnce() -> T) -> (T, Vec<Spent>) {
 }
 
 /// One stage; a stage has no others within.
-pub(crate) fn stage<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
+pub fn stage<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
     GOES_ON.set(name);
     done(0, 0);
     if RECORD.with_borrow(Option::is_none) {

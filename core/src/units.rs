@@ -44,7 +44,7 @@ fn scaled(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
 }
 
 /// A number of bytes in the largest unit that divides it.
-pub(crate) fn size_text(bytes: u64) -> String {
+pub fn size_text(bytes: u64) -> String {
     let fits = |(_, unit): &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
     let (name, unit) =
         SIZE_UNITS.iter().filter(fits).max_by_key(|(_, unit)| *unit).unwrap_or(&SIZE_UNITS[0]);

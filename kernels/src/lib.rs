@@ -15,7 +15,7 @@ pub mod cuda;
 #[path = "process/elsewhere.rs"]
 mod elsewhere;
 pub mod executor;
-#[cfg(feature = "tools")]
+#[cfg(feature = "grid")]
 pub mod grid;
 pub mod host;
 #[cfg_attr(not(target_os = "linux"), path = "hosts/elsewhere.rs")]
@@ -29,7 +29,7 @@ pub mod mpi;
 pub mod process;
 pub mod reduce;
 pub mod reference;
-#[cfg(feature = "tools")]
+#[cfg(feature = "grid")]
 #[doc(hidden)]
 pub mod shim;
 mod stuck;

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
-use roundelay_core::emit::cuda::{Element, Form, Protocol};
 use roundelay_core::layout::Configured;
 use roundelay_core::prove;
 use roundelay_core::verify::{Callers, Proved};
+use roundelay_export::cuda::{Element, Form, Protocol};
 use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error, Outlook};
 use roundelay_kernels::grid::{Estimate, Gpu};
 

@@ -108,7 +108,7 @@ fn every_listing_is_shown() {
     let mut ran: String =
         transcripts.iter().map(|path| console::commands(&read(path)).join("\n")).collect();
     // The error pages run some too.
-    ran.extend(Code::ALL.iter().map(|code| pages::template(*code)));
+    ran.extend(Code::ALL.iter().map(|code| pages::written(*code)));
     for extension in ["console", "coll", "table", "text", "xml", "svg", "md"] {
         for path in files(&root().join("book/src/listings"), extension) {
             let inside = path.strip_prefix(root().join("book/src")).expect("below the book");
@@ -138,7 +138,7 @@ fn the_programs_in_the_pages_are_right() {
 #[test]
 fn the_corrected_programs_are_right() {
     for code in Code::ALL {
-        for (i, text) in pages::programs(&pages::template(*code)).iter().enumerate() {
+        for (i, text) in pages::programs(&pages::written(*code)).iter().enumerate() {
             holds(&format!("program {i} of {code}"), text);
         }
     }

@@ -1,8 +1,9 @@
-//! Error pages: an explanation written by hand in `book/errors/`, with the wrong program and its real
-//! message put in. The page holds no directives, because `roundelay explain` prints it as it is.
+//! Error pages: `book/src/errors/CODE.md`, written by hand but for its title and its made parts, which the tests
+//! write: a part begins with a comment and ends with `<!-- end -->`. The pages hold no other directives, because
+//! `roundelay explain` prints them, without the comments.
 //!
-//! A line `{{wrong NAME}}` becomes `tests/wrong/NAME.coll` and the message beside it, `{{console ARGS}}`
-//! what `roundelay ARGS` prints, `{{engine}}` a call from `engine.rs` and its error.
+//! Below `<!-- wrong NAME -->` stand `tests/wrong/NAME.coll` and the message beside it, below `<!-- console ARGS -->`
+//! the output of `roundelay ARGS`, and below `<!-- engine -->` a call from `engine.rs` and its error.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,36 +16,47 @@ use crate::book::{console, engine};
 /// How many columns of code a page has. Messages are wrapped, and programs are narrow enough.
 pub(crate) const WIDEST: usize = 100;
 
+/// The line that ends a made part.
+const END: &str = "<!-- end -->";
+
 pub(crate) fn path(code: Code) -> PathBuf {
     root().join(format!("book/src/errors/{code}.md"))
 }
 
-/// The pages as the command holds them: in one file of its own package, each under a line with its code.
-pub(crate) fn embedded() -> String {
-    let mut all = String::new();
-    for code in Code::ALL {
-        let page = std::fs::read_to_string(path(*code)).unwrap_or_default();
-        assert!(
-            !page.contains("%% "),
-            "{code}: the command takes `%% ` for the beginning of a page"
-        );
-        let _ = write!(all, "%% {code}\n{page}");
+/// A page's text by hand, with the directives of its made parts and without these parts.
+pub(crate) fn by_hand(page: &str) -> String {
+    let mut kept = String::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let _ = writeln!(kept, "{line}");
+        if directive(line).is_some() {
+            assert!(lines.any(|line| line == END), "a part has no end: {line}");
+        }
     }
-    all
+    kept
 }
 
-/// What was written by hand.
-pub(crate) fn template(code: Code) -> String {
-    let path = root().join(format!("book/errors/{code}.md"));
-    std::fs::read_to_string(&path).unwrap_or_else(|_| panic!("{code} has no {}", path.display()))
+/// The directive of a line that begins a made part.
+fn directive(line: &str) -> Option<(&str, &str)> {
+    let text = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
+    let (name, args) = text.split_once(' ').unwrap_or((text, ""));
+    ["wrong", "console", "engine"].contains(&name).then_some((name, args))
 }
 
+/// The text by hand of the page of a code.
+pub(crate) fn written(code: Code) -> String {
+    let path = path(code);
+    let page = std::fs::read_to_string(&path);
+    by_hand(&page.unwrap_or_else(|_| panic!("{code} has no {}", path.display())))
+}
+
+/// The page of a code as it must be: its text by hand under the code's title, with fresh parts.
 pub(crate) fn page(code: Code) -> String {
-    let mut page = format!("# {code}: {}\n\n", code.summary());
-    for line in template(code).lines() {
-        let directive = line.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
-        match directive.map(|d| d.split_once(' ').unwrap_or((d, ""))) {
-            None => writeln!(page, "{line}").expect("a string grows"),
+    let mut page = format!("# {code}: {}\n", code.summary());
+    for line in written(code).lines().skip(1) {
+        let _ = writeln!(page, "{line}");
+        match directive(line) {
+            None => continue,
             Some(("wrong", name)) => {
                 fence(&mut page, "coll", &wrong(name, "coll"));
                 page.push('\n');
@@ -57,13 +69,10 @@ pub(crate) fn page(code: Code) -> String {
                     _ => "one_ring",
                 };
                 let folder = root().join("book/src/listings").join(listings);
-                fence(
-                    &mut page,
-                    "console",
-                    &console::transcript(&format!("$ roundelay {args}"), &folder),
-                );
+                let ran = console::transcript(&format!("$ roundelay {args}"), &folder);
+                fence(&mut page, "console", &ran);
             }
-            Some(("engine", _)) => {
+            Some(_) => {
                 let (call, error) = engine::example(code);
                 if !call.is_empty() {
                     fence(&mut page, "rust,ignore", &call);
@@ -71,8 +80,8 @@ pub(crate) fn page(code: Code) -> String {
                 }
                 fence(&mut page, "text", &format!("error[{code}]: {error}"));
             }
-            Some((other, _)) => panic!("{code}: no directive `{other}`"),
         }
+        let _ = writeln!(page, "{END}");
     }
     page
 }
@@ -137,6 +146,7 @@ fn broken(line: &str, margin: &str) -> String {
 
 /// The whole programs in a text: its blocks of `coll`, but for files that it shows, which have tests of their own.
 pub(crate) fn programs(text: &str) -> Vec<String> {
+    let text = by_hand(text);
     let blocks = text.split("```coll\n").skip(1);
     let own = blocks.filter(|block| !block.starts_with("{{#include "));
     own.map(|b| b.split("```").next().unwrap_or_default().to_owned()).collect()

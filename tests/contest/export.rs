@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use roundelay_core::check::Frontend;
-use roundelay_core::emit::hccl_cpp::{Export, SizeClass, hccl_cpp};
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::{Problem, Topology};
 use roundelay_core::verify::Proved;
+use roundelay_export::contest::{Export, SizeClass, contest};
 use roundelay_tests::{compile, sources};
 
 use crate::contest::executable::Executable;
@@ -77,7 +77,7 @@ pub(crate) fn export(name: &str, classes: &[(Option<u64>, &Placed)]) -> Result<S
         source: Some(&placed.source),
     });
     let export = Export { name, docs: &[], dma_reduce: true, classes: classes.collect() };
-    hccl_cpp(&export).map_err(|all| {
+    contest(&export).map_err(|all| {
         all.into_iter()
             .map(|(_, f)| format!("{} [{}]", f.title, f.code))
             .collect::<Vec<_>>()

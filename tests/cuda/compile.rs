@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use expect_test::expect_file;
 
 use roundelay::{DType, Level, ReduceOp, select};
-use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_core::optimize::Goal;
 use roundelay_core::verify::Callers;
+use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_kernels::cuda::{Arch, Fitted, Resources, Target, fit};
 use roundelay_tests::{kinds, root, taken};
 

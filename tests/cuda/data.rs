@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
-use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_core::optimize::Goal;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
+use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_kernels::shim::{Job, Shim};
 use roundelay_tests::{kinds, taken};
 

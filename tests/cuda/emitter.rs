@@ -2,9 +2,9 @@
 
 use roundelay::{Algorithm as _, DType, Level, ReduceOp, Ring, select};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_core::optimize::Goal;
 use roundelay_core::verify::Callers;
+use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
 
 use super::runs::{algorithm, code, loops, named, proved, spec};
 

@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp, select};
 use roundelay_core::check::Frontend;
-use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_core::layout::Configured;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
+use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_kernels::reference::Reference;
 use roundelay_kernels::shim::{Job, Outcome, Shim};
 use roundelay_tests::compile;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use expect_test::expect_file;
 use roundelay::DType;
-use roundelay_core::emit::cuda::{Element, Spec};
+use roundelay_export::cuda::{Element, Spec};
 use roundelay_kernels::cuda::{Target, fit};
 use roundelay_tests::root;
 

@@ -2,10 +2,10 @@
 
 use roundelay::Level;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
 use roundelay_core::optimize::Goal;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Callers;
+use roundelay_export::cuda::{Kernel, Protocol, Spec};
 use roundelay_kernels::shim::Job;
 
 use super::runs::{algorithm, inputs, on_the_host, program, proved, spec, try_run};

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 use roundelay::select;
-use roundelay_core::emit::cuda::{Facts, Header, Kernel};
 use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{Buffer, OpKind, Operand, SignalKind};
 use roundelay_core::verify::Proved;
+use roundelay_export::cuda::{Facts, Header, Kernel};
 use roundelay_kernels::shim::{Job, Outcome, Shim};
 use roundelay_tests::{root, taken};
 

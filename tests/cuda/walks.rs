@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use roundelay::Algorithm as _;
 use roundelay_core::check::Frontend;
-use roundelay_core::emit::cuda::{Protocol, Spec};
 use roundelay_core::layout::Configured;
 use roundelay_core::syntax::Source;
+use roundelay_export::cuda::{Protocol, Spec};
 use roundelay_tests::compile;
 
 use super::runs::{loops, proved, spec};

@@ -5,11 +5,11 @@ pub(super) mod one_device {
 
     use roundelay::{DType, ReduceOp, select};
     use roundelay_core::diagnostics::Code;
-    use roundelay_core::emit::cuda::{Form, Protocol};
     use roundelay_core::ids::RankId;
     use roundelay_core::layout::Configured;
     use roundelay_core::prove_source;
     use roundelay_core::verify::{Callers, Proved};
+    use roundelay_export::cuda::{Form, Protocol};
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
 
     use crate::driver::cases::{Case, Data};
@@ -266,9 +266,9 @@ pub(super) mod one_device {
 
 mod several_devices {
     use roundelay::{DType, ReduceOp};
-    use roundelay_core::emit::cuda::{Form, Kernel};
     use roundelay_core::ids::RankId;
     use roundelay_core::verify::Callers;
+    use roundelay_export::cuda::{Form, Kernel};
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Rooms};
 
     use super::one_device::{case, proved};
@@ -282,7 +282,7 @@ mod several_devices {
             let of = proved(name, 5);
             let case = case(&of, data, Form::Loops);
             let spec = case.kernel().expect("a kernel").spec;
-            let spec = roundelay_core::emit::cuda::Spec { callers: Callers::Each, ..spec };
+            let spec = roundelay_export::cuda::Spec { callers: Callers::Each, ..spec };
             let kernel = Kernel::of_loops(of.0, &of.1, spec).expect("a kernel");
             let world = CudaWorld::on(&[0, 1], 5).expect("devices that reach each other");
             let options = CudaOptions::new();

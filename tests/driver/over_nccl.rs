@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use roundelay::{DType, ReduceOp};
-use roundelay_core::emit::cuda::Form;
+use roundelay_export::cuda::Form;
 use roundelay_kernels::cuda::{Error, NcclComm, NcclId, NcclPlan};
 
 use super::below::one_device::{case, proved, sums};

@@ -1,9 +1,9 @@
 //! Every algorithm of the library as a program for MSCCL's runtime: read again and proved, or refused for a reason.
 
-#[path = "../../core/tests/msccl/model.rs"]
+#[path = "../../core/export/tests/msccl/model.rs"]
 #[allow(dead_code)]
 mod model;
-#[path = "../../core/tests/msccl/run.rs"]
+#[path = "../../core/export/tests/msccl/run.rs"]
 #[allow(dead_code)]
 mod run;
 
@@ -13,11 +13,11 @@ use std::fmt::Write as _;
 use expect_test::expect;
 use roundelay::{Algorithm as _, select};
 use roundelay_core::diagnostics::{Code, Finding};
-use roundelay_core::exchange::msccl::{
-    Connections, Exported, Options, Protocol, Runtime, export, read,
-};
 use roundelay_core::messages::TwoSided;
 use roundelay_core::prove_source;
+use roundelay_export::exchange::msccl::{
+    Connections, Exported, Options, Protocol, Runtime, export, read,
+};
 
 const PLAIN: Options = Options { protocol: Protocol::Simple, instances: 1, runtime: Runtime::Rccl };
 

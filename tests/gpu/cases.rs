@@ -1,12 +1,12 @@
 //! What is run: an algorithm on data, as a kernel, and what must come out.
 
 use roundelay::{Algorithm as _, DType, Options, Plan, ReduceOp};
-use roundelay_core::emit::cuda::{Form, Kernel, Protocol, Spec};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::{Goal, Level};
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
+use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 use roundelay_kernels::grid::Buffers;
 use roundelay_kernels::reference::Reference;
 

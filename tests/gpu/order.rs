@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use roundelay::{Algorithm as _, DType, ReduceOp, select};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::emit::cuda::{Form, Protocol};
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::verify::Proved;
+use roundelay_export::cuda::{Form, Protocol};
 
 use super::cases::{Case, Data};
 use super::engine::Engine;

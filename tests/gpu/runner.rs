@@ -7,8 +7,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use roundelay::{Algorithm as _, DType, ReduceOp, select};
-use roundelay_core::emit::cuda::{Form, Protocol};
 use roundelay_core::prove_source;
+use roundelay_export::cuda::{Form, Protocol};
 
 use super::cases::{Case, Data};
 use super::engine::Engine;

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use roundelay::{Algorithm as _, Plan, select};
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_core::emit::mpi::{Export, File, mpi};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::messages::TwoSided;
 use roundelay_core::prove_source;
 use roundelay_core::verify::Proved;
+use roundelay_export::mpi::{Export, File, mpi};
 
 /// An algorithm at one number of ranks.
 pub(crate) struct Case {

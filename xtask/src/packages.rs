@@ -8,14 +8,16 @@ use std::process::Command;
 use crate::command::run;
 
 /// The crates that are published, each before those that stand on it.
-const PUBLISHED: [&str; 8] = [
+const PUBLISHED: [&str; 10] = [
     "roundelay-dtype",
     "roundelay-arithmetic",
     "roundelay-core",
+    "roundelay-export",
     "roundelay-library",
     "roundelay-macros",
     "roundelay-kernels",
     "roundelay",
+    "roundelay-book",
     "roundelay-cli",
 ];
 

@@ -35,11 +35,22 @@ const STEPS: [Step; 17] = [
     ("documentation", documentation),
     // Not worth a build of its own that is optimized.
     ("the compiler's parts", |root| {
-        cargo(root, &["test", "--profile", "dev", "--package", "roundelay-core", "--lib"])
+        let parts = ["--package", "roundelay-core", "--package", "roundelay-export", "--lib"];
+        cargo(root, &[&["test", "--profile", "dev"], &parts[..]].concat())
     }),
-    ("the compiler", |root| cargo(root, &[&["test"], &ALL[..], &["--test", "core"]].concat())),
+    ("the compiler", |root| {
+        cargo(root, &[&["test"], &ALL[..], &["--test", "core", "--test", "export"]].concat())
+    }),
     ("engines, library and command", |root| {
-        cargo(root, &[&["test"], &ALL[..], &["--exclude", "roundelay-core"]].concat())
+        cargo(
+            root,
+            &[
+                &["test"],
+                &ALL[..],
+                &["--exclude", "roundelay-core", "--exclude", "roundelay-export"],
+            ]
+            .concat(),
+        )
     }),
     ("Python", crate::python::check),
     ("examples", examples),

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use roundelay_core::diagnostics::Diagnostic;
-use roundelay_core::emit::cuda::{Form, Protocol};
 use roundelay_core::ids::RankId;
+use roundelay_export::cuda::{Form, Protocol};
 use roundelay_kernels::cuda::{CudaPlan, CudaWorld, Driven, Error, Rooms};
 use roundelay_kernels::grid::{Buffers, Gpu};
 use roundelay_kernels::reference::Reference;

@@ -1,9 +1,9 @@
 //! `roundelay bench --device cuda --dry-run`: what launches would take on a GPU that is not there, by the model, and what that
 //! goes by. A first measured run is held against it.
 
-use roundelay_core::emit::cuda::{Form, Protocol};
 use roundelay_core::layout::Configured;
 use roundelay_core::verify::Callers;
+use roundelay_export::cuda::{Form, Protocol};
 use roundelay_kernels::cuda::{Error, Outlook};
 use roundelay_kernels::grid::Gpu;
 use roundelay_kernels::reference::Reference;

@@ -1,8 +1,8 @@
 //! `emit hccl-cpp`: an executor in the contest's form.
 
 use roundelay::library::SOURCES;
-use roundelay_core::emit::hccl_cpp::{Export, hccl_cpp};
 use roundelay_core::syntax::Source;
+use roundelay_export::contest::{Export, contest};
 
 use super::{Stopped, one, read};
 use crate::flags::SourceFlags;
@@ -21,7 +21,7 @@ pub(crate) fn export(flags: &SourceFlags) -> Result<bool, Failure> {
     let library = SOURCES.iter().map(|(name, text)| Source::from_text(*name, text));
     let files: Vec<Source> = std::iter::once(source.clone()).chain(library).collect();
     let export = Export::of(&executor, |name| files.iter().find(|file| file.name() == name));
-    match hccl_cpp(&export) {
+    match contest(&export) {
         Ok(text) => print(text.trim_end()),
         Err(all) => {
             let place =

@@ -4,11 +4,11 @@
 use roundelay_core::cost::has_latency;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::dtype::DType;
-use roundelay_core::emit::hccl_cpp::SIGNALS;
 use roundelay_core::executor::{Executor, holds_no_element};
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::simulate::{Machine, SignalCost, Streams, simulate};
 use roundelay_core::topology::bounds::{Rounds, bound};
+use roundelay_export::contest::SIGNALS;
 use serde::Serialize;
 
 use super::flags::ScoreFlags;

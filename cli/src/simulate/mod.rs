@@ -11,7 +11,6 @@ use roundelay::Algorithm as _;
 use roundelay::select::size;
 use roundelay_core::cost;
 use roundelay_core::diagnostics::{Code, Finding};
-use roundelay_core::emit::spacetime::Units;
 use roundelay_core::ids::SpanId;
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::join;
@@ -22,6 +21,7 @@ use roundelay_core::told::told;
 use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::Usable;
 use roundelay_core::verify;
+use roundelay_export::spacetime::Units;
 
 use crate::msccl;
 use crate::output;

@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use clap::{Args, ValueEnum};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::emit::spacetime::{self, Drawing, Units, View};
 use roundelay_core::ids::RankId;
 use roundelay_core::simulate::Timeline;
+use roundelay_export::spacetime::{self, Drawing, Units, View};
 
 use super::Run;
 use crate::output;

@@ -1,12 +1,12 @@
 //! What the picture of a topology points out: rings, missing cables, and the cut that limits an `AllReduce`.
 
 use roundelay_core::collective::Collective;
-use roundelay_core::emit::topology_svg::Marks;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::bounds::{Binding, Usable};
 use roundelay_core::topology::search::disjoint::{Mode, disjoint};
 use roundelay_core::topology::search::{around, pairs::Pairs};
 use roundelay_core::topology::{NodeId, Topology};
+use roundelay_export::topology_svg::Marks;
 
 /// Rings that are drawn at once, and the ranks beyond which it is one.
 const RINGS: usize = 3;

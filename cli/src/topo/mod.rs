@@ -6,9 +6,9 @@ mod marks;
 mod tables;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_core::emit::topology_svg::svg;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::nccl;
+use roundelay_export::topology_svg::svg;
 
 use crate::output;
 use crate::report::{Failure, JsonDiagnostic};

@@ -24,8 +24,11 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     Ok(lay_out(algorithm, nranks, limits, topology, None)?.0)
 }
 
-/// The schedule of `algorithm` for `nranks` ranks, and the record of what its program asked.
-pub(crate) fn build_recording<A: Algorithm + ?Sized>(
+/// The schedule of `algorithm` for `nranks` ranks, and the record of the values that its program looked up.
+///
+/// # Errors
+/// All that is wrong with the ranks: E02xx.
+pub fn build_recording<A: Algorithm + ?Sized>(
     algorithm: &A,
     nranks: u32,
 ) -> Result<(Schedule, Record), Vec<Finding>> {

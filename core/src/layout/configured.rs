@@ -183,7 +183,7 @@ impl Configured {
     }
 
     /// What each rank looks up on its walk, for exports that keep the loops of the program.
-    pub(crate) fn traces(&self, nranks: u32) -> Result<Vec<Trace>, Vec<Finding>> {
+    pub fn traces(&self, nranks: u32) -> Result<Vec<Trace>, Vec<Finding>> {
         let (program, traces) = (&*self.program, RefCell::new(Vec::new()));
         let by = |b: &mut Builder<'_>| {
             let trace = walk::traced(program, &self.given, b)?;
@@ -225,7 +225,7 @@ impl Configured {
     }
 
     /// The checked algorithm.
-    pub(crate) fn checked(&self) -> &hir::Algorithm {
+    pub fn checked(&self) -> &hir::Algorithm {
         &self.algorithm
     }
 

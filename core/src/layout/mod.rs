@@ -7,7 +7,7 @@ pub(crate) mod assembly;
 pub mod builder;
 mod calls;
 mod configured;
-pub(crate) mod record;
+pub mod record;
 mod runs;
 pub(crate) mod slots;
 pub(crate) mod tables;
@@ -25,8 +25,10 @@ use crate::topology::Topology;
 use crate::values::escape::{Escapes, Int, Scope};
 use crate::values::params::ParamValue;
 use builder::{Builder, Stop};
+pub use walk::trace;
 
-pub use assembly::one_rank;
+pub use assembly::{build_recording, one_rank};
+pub use builder::fifo::{CREDITS, SLICES};
 pub use configured::Configured;
 pub use tables::Limits;
 

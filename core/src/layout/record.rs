@@ -15,77 +15,88 @@ use crate::values::tree::Rooted;
 
 /// Everything that was asked by all ranks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Record {
+pub struct Record {
     /// The value of each parameter, in their order.
-    pub(crate) params: Vec<Answer>,
+    pub params: Vec<Answer>,
     /// Objects, by where and with what they were made.
-    pub(crate) objects: BTreeMap<Asked, Answer>,
+    pub objects: BTreeMap<Asked, Answer>,
     /// `topology.relays(a, b)`, by the topology's number.
-    pub(crate) relays: BTreeMap<(u32, i64, i64), Vec<i64>>,
+    pub relays: BTreeMap<(u32, i64, i64), Vec<i64>>,
     /// Topologies in the order of their first use, with the ranks that have a place in them.
-    pub(crate) topologies: Vec<RankedTopology>,
+    pub topologies: Vec<RankedTopology>,
     /// What each rank waits for at the end of a fifo.
-    pub(crate) ends: BTreeMap<(ScratchId, RankId), Vec<Credit>>,
+    pub ends: BTreeMap<(ScratchId, RankId), Vec<Credit>>,
     /// Scratch by who declares it: the calls that lead there, the lane, and which of its declarations.
-    pub(crate) declared: BTreeMap<(Vec<u32>, LaneId, usize), ScratchId>,
+    pub declared: BTreeMap<(Vec<u32>, LaneId, usize), ScratchId>,
     /// The first slot of each link of a fifo.
-    pub(crate) links: BTreeMap<(ScratchId, LaneId, RankId, RankId), u32>,
+    pub links: BTreeMap<(ScratchId, LaneId, RankId, RankId), u32>,
     /// Lanes by their numbers here, which are not those of the schedule.
-    pub(crate) lanes: Vec<Vec<i64>>,
+    pub lanes: Vec<Vec<i64>>,
     /// The most ranks that the `within` blocks around a statement see, all together.
-    pub(crate) members: usize,
+    pub members: usize,
     /// Why no other engine could follow, if so.
-    pub(crate) irregular: Option<String>,
+    pub irregular: Option<String>,
 }
 
 /// Where an object was made, by whom, and from what.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Asked {
+pub struct Asked {
     /// The algorithm whose expression it is.
-    pub(crate) algorithm: String,
+    pub algorithm: String,
     /// Where the expression begins and ends.
-    pub(crate) place: (u32, u32),
+    pub place: (u32, u32),
     /// Ranks that the program saw.
-    pub(crate) size: u32,
+    pub size: u32,
     /// Who they were, inside `within`.
-    pub(crate) members: Option<Vec<RankId>>,
+    pub members: Option<Vec<RankId>>,
     /// What the expression is made from.
-    pub(crate) args: Vec<Argument>,
+    pub args: Vec<Argument>,
 }
 
 /// What an object is made from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Argument {
+pub enum Argument {
+    /// A number.
     Int(i64),
+    /// A list of numbers.
     List(Vec<i64>),
-    /// By its number.
+    /// A topology, by its number.
     Topology(u32),
 }
 
 /// A value, in numbers of the ranks that the program saw.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub enum Answer {
+    /// A number.
     Int(i64),
+    /// A list of numbers.
     List(Vec<i64>),
+    /// The ranks of a ring, in its order.
     Ring(Vec<i64>),
+    /// The ranks of each of several rings, in its order.
     Rings(Vec<Vec<i64>>),
+    /// A tree with its root.
     Tree(Arc<Rooted>),
+    /// The ranks in groups.
     Groups(Arc<Partition>),
-    /// By its number.
+    /// A topology, by its number.
     Topology(u32),
 }
 
 /// Credits that a sender takes back at the end of a fifo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Credit {
-    pub(crate) peer: RankId,
-    pub(crate) lane: LaneId,
-    pub(crate) times: u64,
+pub struct Credit {
+    /// The receiver that gives the credits.
+    pub peer: RankId,
+    /// The lane of the link.
+    pub lane: LaneId,
+    /// The number of credits.
+    pub times: u64,
 }
 
 impl Record {
     /// A topology's number.
-    pub(crate) fn topology(&mut self, ranked: &RankedTopology) -> u32 {
+    pub fn topology(&mut self, ranked: &RankedTopology) -> u32 {
         let same = |known: &RankedTopology| {
             Arc::ptr_eq(&known.topology, &ranked.topology) || known.topology == ranked.topology
         };
@@ -98,7 +109,7 @@ impl Record {
     }
 
     /// The value of parameter `index` at some rank.
-    pub(crate) fn param(&mut self, index: usize, name: &str, value: Answer) {
+    pub fn param(&mut self, index: usize, name: &str, value: Answer) {
         match self.params.get(index) {
             None => self.params.push(value),
             Some(known) if *known == value => {}
@@ -107,7 +118,7 @@ impl Record {
     }
 
     /// What a rank waits for where its fifo ends.
-    pub(crate) fn end(&mut self, fifo: ScratchId, rank: RankId, credits: &[Credit]) {
+    pub fn end(&mut self, fifo: ScratchId, rank: RankId, credits: &[Credit]) {
         let known = self.ends.entry((fifo, rank)).or_insert_with(|| credits.to_vec());
         if *known != credits {
             self.refuse(
@@ -118,16 +129,17 @@ impl Record {
     }
 
     /// The scratch that fifos pass data through.
-    pub(crate) fn fifos(&self) -> impl Iterator<Item = ScratchId> + '_ {
+    pub fn fifos(&self) -> impl Iterator<Item = ScratchId> + '_ {
         self.links.keys().map(|(fifo, ..)| *fifo)
     }
 
-    pub(crate) fn refuse(&mut self, why: String) {
+    /// Notes why no other engine can follow the program; the first reason stays.
+    pub fn refuse(&mut self, why: String) {
         self.irregular.get_or_insert(why);
     }
 
     /// Takes over what the tables of a finished schedule know.
-    pub(crate) fn complete(
+    pub fn complete(
         &mut self,
         declared: &FxHashMap<(Vec<u32>, LaneId, usize), ScratchId>,
         links: impl IntoIterator<Item = ((ScratchId, LaneId, RankId, RankId), u32)>,
@@ -144,7 +156,7 @@ const FINEST: u128 = 1 << 62;
 
 /// Whether a device can count these boundaries together where their region is cut in so many parts: it has them in lowest
 /// terms before it cuts.
-pub(crate) fn countable(bounds: &[Rat], parts: u64) -> Result<(), Fault> {
+pub fn countable(bounds: &[Rat], parts: u64) -> Result<(), Fault> {
     let least = bounds
         .iter()
         .try_fold(Rat::ONE, |least, bound| Rat::new(1, u64::try_from(bound.common(least)).ok()?));

@@ -5,8 +5,9 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 
 /// Equal values get equal ids, in order of first use.
-pub(crate) struct Interner<T> {
-    pub(crate) items: Vec<T>,
+pub struct Interner<T> {
+    /// The values, each at the place of its id.
+    pub items: Vec<T>,
     ids: FxHashMap<T, u32>,
     /// Asked for last: the operands of one op have much in common.
     last: u32,
@@ -19,7 +20,8 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Clone + Eq + Hash> Interner<T> {
-    pub(crate) fn intern(&mut self, item: T) -> u32 {
+    /// The id of `item`, which is a new one where no equal value has an id.
+    pub fn intern(&mut self, item: T) -> u32 {
         if self.items.get(self.last as usize) == Some(&item) {
             return self.last;
         }
@@ -38,13 +40,14 @@ impl<T: Clone + Eq + Hash> Interner<T> {
 
 /// A table in the order of first use.
 #[derive(Default)]
-pub(crate) struct Renumber {
+pub struct Renumber {
     ids: Vec<u32>,
     used: Vec<u32>,
 }
 
 impl Renumber {
-    pub(crate) fn id(&mut self, old: u32) -> u32 {
+    /// The new id of the value with id `old`.
+    pub fn id(&mut self, old: u32) -> u32 {
         let at = old as usize;
         if at >= self.ids.len() {
             self.ids.resize(at + 1, u32::MAX);
@@ -56,7 +59,8 @@ impl Renumber {
         self.ids[at]
     }
 
-    pub(crate) fn pick<T: Clone>(&self, items: &[T]) -> Vec<T> {
+    /// The values that are used, in the order of their new ids.
+    pub fn pick<T: Clone>(&self, items: &[T]) -> Vec<T> {
         self.used.iter().map(|old| items[*old as usize].clone()).collect()
     }
 }

@@ -7,7 +7,7 @@
 
 pub mod demands;
 pub mod hash;
-pub(crate) mod interner;
+pub mod interner;
 pub mod legality;
 pub mod lengths;
 pub mod needs;
@@ -237,7 +237,7 @@ impl Schedule {
     }
 
     /// All operands of a move, sources first; `op` must be one.
-    pub(crate) fn operands_of(&self, op: &Op) -> &[Operand] {
+    pub fn operands_of(&self, op: &Op) -> &[Operand] {
         &self.operands[op.arg as usize..][..usize::from(op.srcs) + usize::from(op.dsts)]
     }
 
@@ -265,7 +265,7 @@ impl Schedule {
     }
 
     /// The main stream of each rank.
-    pub(crate) fn main_streams(&self) -> Vec<StreamId> {
+    pub fn main_streams(&self) -> Vec<StreamId> {
         let mut main = vec![StreamId(0); self.nranks as usize];
         for (id, stream) in self.streams.iter().enumerate().filter(|(_, s)| s.index == 0) {
             main[stream.rank.index()] = StreamId(id as u32);

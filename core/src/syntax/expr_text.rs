@@ -4,14 +4,14 @@
 use super::operators::{BinOp, Form, UnOp};
 
 /// What is no choice: what may stand where a block or `?` follows.
-pub(crate) const OPERATOR: u8 = 1;
+pub const OPERATOR: u8 = 1;
 const PREFIX: u8 = 11;
 /// What `.`, `[` and `(` may follow, and what an expression statement may be.
-pub(crate) const ATOM: u8 = 12;
+pub const ATOM: u8 = 12;
 
 /// What expressions are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub enum Target {
     /// The language itself.
     Language,
     /// C++ and CUDA, where Euclidean division is by functions.
@@ -20,9 +20,9 @@ pub(crate) enum Target {
 
 /// An expression's code, and how tightly it binds.
 #[derive(Clone, Debug)]
-pub(crate) struct Text {
+pub struct Text {
     /// The code without parentheses around it.
-    pub(crate) code: String,
+    pub code: String,
     binds: u8,
     /// The operator between its parts.
     infix: Option<BinOp>,
@@ -34,22 +34,22 @@ impl Text {
     }
 
     /// A name, a literal, a call: what nothing splits.
-    pub(crate) const fn atom(code: String) -> Self {
+    pub const fn atom(code: String) -> Self {
         Self::new(code, ATOM)
     }
 
     /// A literal with its sign.
-    pub(crate) const fn number(code: String, value: i64) -> Self {
+    pub const fn number(code: String, value: i64) -> Self {
         Self::new(code, if value < 0 { PREFIX } else { ATOM })
     }
 
     /// The code, in parentheses if it binds weaker than `min`.
-    pub(crate) fn at_least(self, min: u8) -> String {
+    pub fn at_least(self, min: u8) -> String {
         if self.binds < min { format!("({})", self.code) } else { self.code }
     }
 
     /// The call of a function.
-    pub(crate) fn call(name: &str, args: impl IntoIterator<Item = Self>) -> Self {
+    pub fn call(name: &str, args: impl IntoIterator<Item = Self>) -> Self {
         let args: Vec<_> = args.into_iter().map(|arg| arg.code).collect();
         Self::atom(format!("{name}({})", args.join(", ")))
     }
@@ -81,7 +81,7 @@ impl Target {
     }
 
     /// `left OP right` as the language means it: in C++ a quotient and a remainder are calls.
-    pub(crate) fn binary(self, op: BinOp, left: Text, right: Text) -> Text {
+    pub fn binary(self, op: BinOp, left: Text, right: Text) -> Text {
         match self.form(op) {
             Form::Infix => self.infix(op, left, right),
             Form::Call(name) => Text::call(name, [left, right]),
@@ -90,7 +90,7 @@ impl Target {
 
     /// `left OP right` with the target's own operator. Where C++ divides numbers that are known not to be below zero,
     /// that is what the language means too.
-    pub(crate) fn infix(self, op: BinOp, left: Text, right: Text) -> Text {
+    pub fn infix(self, op: BinOp, left: Text, right: Text) -> Text {
         let binds = self.binds(op);
         let operand = |text: Text, min| {
             let mixed = |inner| self.binds(inner) != binds && self.spared(op, inner);
@@ -103,12 +103,12 @@ impl Target {
     }
 
     /// `-operand`, or `!operand` of a flag.
-    pub(crate) fn unary(self, op: UnOp, operand: Text) -> Text {
+    pub fn unary(self, op: UnOp, operand: Text) -> Text {
         self.prefix(op.text(), operand)
     }
 
     /// `!operand` of an integer: all its bits are turned.
-    pub(crate) fn complement(self, operand: Text) -> Text {
+    pub fn complement(self, operand: Text) -> Text {
         self.prefix(if self == Self::Cpp { "~" } else { UnOp::Not.text() }, operand)
     }
 
@@ -119,7 +119,7 @@ impl Target {
     }
 
     /// `if condition { then } else { otherwise }`, where it is no call of a function.
-    pub(crate) fn choice(self, condition: Text, then: Text, otherwise: Text) -> Text {
+    pub fn choice(self, condition: Text, then: Text, otherwise: Text) -> Text {
         let condition = condition.at_least(OPERATOR);
         let code = if self == Self::Cpp {
             let [then, otherwise] = [then, otherwise].map(|text| text.at_least(OPERATOR));

@@ -6,7 +6,7 @@
 pub mod ast;
 pub mod bounded;
 mod escape;
-pub(crate) mod expr_text;
+pub mod expr_text;
 pub(crate) mod flatten;
 #[rustfmt::skip]
 #[allow(warnings, clippy::all, clippy::pedantic, unreachable_pub)]

@@ -47,8 +47,7 @@ impl Source {
 
     /// A text of another language, in which messages point at `places`: ranges of its bytes, each of them a token
     /// that means nothing here.
-    #[cfg(feature = "tools")]
-    pub(crate) fn pointed(
+    pub fn pointed(
         name: &str,
         text: &str,
         places: impl IntoIterator<Item = (Location, Range<u32>)>,

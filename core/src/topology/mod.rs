@@ -4,7 +4,6 @@
 //! graph come the pairs that may talk at all, rings and trees, NCCL's paths, and how fast any algorithm
 //! could be.
 
-#[cfg(feature = "tools")]
 pub mod bounds;
 pub mod draft;
 pub mod flow;

@@ -148,7 +148,7 @@ fn islands(topology: &Topology, nranks: u32) -> Result<Vec<Vec<u32>>, Problem> {
 
 /// The groups of a known number of ranks.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Partition {
+pub struct Partition {
     groups: Vec<Vec<u32>>,
     /// The group of each rank, and its place there.
     place: Vec<(u32, u32)>,
@@ -168,7 +168,7 @@ impl Partition {
 
     /// Itself in words: ranks, groups, whether all are of one size; the group of each rank, its place there; where
     /// each group begins, and their ranks; the size of the largest, where the ranks at each position begin, and they.
-    pub(crate) fn words(&self) -> Vec<i64> {
+    pub fn words(&self) -> Vec<i64> {
         let groups = &self.groups;
         let most = groups.iter().map(Vec::len).max().unwrap_or(0);
         let at = |position| groups.iter().filter_map(move |group| group.get(position).copied());
@@ -255,7 +255,7 @@ impl GroupPlace {
 }
 
 /// Where each list begins among all, and where the last one ends.
-pub(crate) fn firsts<T>(lists: &[Vec<T>]) -> impl Iterator<Item = i64> + '_ {
+pub fn firsts<T>(lists: &[Vec<T>]) -> impl Iterator<Item = i64> + '_ {
     let ends = lists.iter().scan(0, |end, list| {
         *end += list.len() as i64;
         Some(*end)

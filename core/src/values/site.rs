@@ -8,11 +8,11 @@ use crate::topology::Topology;
 
 /// A topology with the number of ranks of the run, which are the first of its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RankedTopology {
+pub struct RankedTopology {
     /// The topology, which may have more ranks than run.
-    pub(crate) topology: Arc<Topology>,
+    pub topology: Arc<Topology>,
     /// The number of ranks that run.
-    pub(crate) nranks: u32,
+    pub nranks: u32,
 }
 
 impl RankedTopology {
@@ -22,33 +22,39 @@ impl RankedTopology {
         known.map(RankId).ok_or(Fault::Rank { rank, nranks })
     }
 
-    pub(crate) fn linked(&self, a: i64, b: i64) -> Result<bool, Fault> {
+    /// Whether a link joins two ranks; a fault where one of them does not run.
+    pub fn linked(&self, a: i64, b: i64) -> Result<bool, Fault> {
         Ok(self.topology.linked(self.rank(a)?, self.rank(b)?))
     }
 
-    pub(crate) fn neighbors(&self, rank: i64) -> Result<Vec<i64>, Fault> {
+    /// The ranks that a link joins to `rank`; a fault where it does not run.
+    pub fn neighbors(&self, rank: i64) -> Result<Vec<i64>, Fault> {
         Ok(self.members(self.topology.neighbors(self.rank(rank)?)))
     }
 
-    pub(crate) fn relays(&self, a: i64, b: i64) -> Result<Vec<i64>, Fault> {
+    /// The ranks that have a link to both `a` and `b`; a fault where one of these does not run.
+    pub fn relays(&self, a: i64, b: i64) -> Result<Vec<i64>, Fault> {
         Ok(self.members(self.topology.relays(self.rank(a)?, self.rank(b)?)))
     }
 
-    pub(crate) fn missing(&self) -> Vec<i64> {
+    /// The ranks of the pairs without a link, one pair after the other.
+    pub fn missing(&self) -> Vec<i64> {
         let pairs = self.topology.missing(self.nranks).into_iter();
         pairs.flat_map(|(a, b)| [a, b]).map(|rank| rank.0.into()).collect()
     }
 
-    pub(crate) fn shares(&self) -> Vec<i64> {
+    /// The parts of the data that ring, relays and hubs take of it, as the topology has them.
+    pub fn shares(&self) -> Vec<i64> {
         self.topology.shares(self.nranks).into_iter().map(i64::from).collect()
     }
 
-    pub(crate) fn hubs(&self) -> Vec<i64> {
+    /// The ranks with a link to every other rank.
+    pub fn hubs(&self) -> Vec<i64> {
         self.members(self.topology.hubs(self.nranks))
     }
 
     /// As numbers, those that have a place.
-    pub(crate) fn members(&self, ranks: Vec<RankId>) -> Vec<i64> {
+    pub fn members(&self, ranks: Vec<RankId>) -> Vec<i64> {
         ranks.into_iter().filter(|r| r.0 < self.nranks).map(|r| i64::from(r.0)).collect()
     }
 }

@@ -266,7 +266,7 @@ impl From<Vec<i64>> for Tree {
 
 /// A tree of a known number of ranks.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Rooted {
+pub struct Rooted {
     root: u32,
     /// The parent of each rank; the root is its own.
     parent: Vec<u32>,
@@ -321,7 +321,7 @@ impl Rooted {
 
     /// Itself in words: ranks, root, depth; parents, -1 for the root's; levels; where the children of each rank
     /// begin, and they.
-    pub(crate) fn words(&self) -> impl Iterator<Item = i64> + '_ {
+    pub fn words(&self) -> impl Iterator<Item = i64> + '_ {
         let above = |(rank, up): (usize, &u32)| {
             if rank as u32 == self.root { -1 } else { (*up).into() }
         };

@@ -48,7 +48,7 @@ pub use demands::unmet;
 pub use fifo::{Depth, depth};
 use layout::Mode;
 pub use links::links;
-pub(crate) use order::Order;
+pub use order::Order;
 pub use orders::Orders;
 pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, Sameness, Witness};
@@ -100,14 +100,14 @@ pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
 }
 
 /// The order of events, which is all of the proof that counting steps needs.
-pub(crate) fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
+pub fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
     let reporter = report::Reporter::new(schedule);
     stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)
 }
 
 /// Waits that keep each other for ever, each with the post that would meet it; `None` where all streams end, and
 /// empty where they do not for want of a post.
-pub(crate) fn stuck(schedule: &Schedule) -> Option<Vec<(OpId, OpId)>> {
+pub fn stuck(schedule: &Schedule) -> Option<Vec<(OpId, OpId)>> {
     deadlock::stuck(schedule)
 }
 

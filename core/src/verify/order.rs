@@ -6,13 +6,13 @@ use crate::ids::{OpId, StreamId};
 use crate::schedule::{Buffer, OpKind, Schedule};
 
 /// An order of all ops that respects programs and signals; every other such order gives the same memory.
-pub(crate) struct Order {
+pub struct Order {
     /// All ops.
-    pub(crate) sequence: Vec<OpId>,
+    pub sequence: Vec<OpId>,
     /// For each wait the post that it meets; for every other op itself.
-    pub(crate) meets: Vec<OpId>,
+    pub meets: Vec<OpId>,
     /// The stream of each op.
-    pub(crate) stream_of: Vec<StreamId>,
+    pub stream_of: Vec<StreamId>,
 }
 
 impl Order {

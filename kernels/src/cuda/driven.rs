@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaSlice, CudaStream, DevicePtr};
 use roundelay_core::dtype::ReduceOp;
-use roundelay_core::emit::cuda::Spec;
 use roundelay_core::ids::{OpId, RankId, StreamId};
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
+use roundelay_export::cuda::Spec;
 
 use super::device::failed;
 use super::error::Error;

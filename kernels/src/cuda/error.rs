@@ -3,8 +3,8 @@
 use std::fmt;
 
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::emit::cuda::Element;
 use roundelay_core::ids::RankId;
+use roundelay_export::cuda::Element;
 
 use super::log::{Message, Severity};
 use crate::host;

@@ -2,7 +2,7 @@
 
 use cudarc::driver::{CudaFunction, CudaStream, DeviceRepr, LaunchConfig, PushKernelArg, result};
 use roundelay_core::dtype::ReduceOp;
-use roundelay_core::emit::cuda::Element;
+use roundelay_export::cuda::Element;
 
 use super::compile::{Target, compile};
 use super::device::{Device, failed};

@@ -5,8 +5,8 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use cudarc::driver::sys::CUstreamCaptureStatus;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
 use roundelay_core::dtype::DType;
-use roundelay_core::emit::cuda;
 use roundelay_core::ids::RankId;
+use roundelay_export::cuda;
 
 use super::device::failed;
 use super::error::Error;

@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use roundelay_core::dtype::ReduceOp;
-use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Level;
 use roundelay_core::verify::{Callers, Proved};
+use roundelay_export::cuda::{Element, Form, Kernel, Protocol, Spec};
 
 use super::compile::THREADS;
 use super::error::Error;

@@ -1,7 +1,7 @@
 //! What a launch would take, before there is one: of a plan on its device, and of a kernel on a GPU that is not there.
 
 use cudarc::driver::sys::CUdevice_attribute;
-use roundelay_core::emit::cuda::Kernel;
+use roundelay_export::cuda::Kernel;
 
 use super::compile::{Target, fit};
 use super::device::failed;

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Mutex;
 
 use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_core::emit::cuda::{Element, Facts, Kernel, Spec};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
+use roundelay_export::cuda::{Element, Facts, Kernel, Spec};
 
 use super::compile::{Fitted, Target, WALKERS, fit};
 use super::control::Control;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{
     CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr, LaunchConfig, PushKernelArg, result,
 };
-use roundelay_core::emit::cuda::{Facts, Kernel};
+use roundelay_export::cuda::{Facts, Kernel};
 
 use super::compile::{Compiled, Target, WALKERS, compile};
 use super::control::Control;

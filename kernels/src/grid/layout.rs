@@ -1,6 +1,6 @@
 //! Where everything lies that a launch needs besides the callers' buffers.
 
-use roundelay_core::emit::cuda::Facts;
+use roundelay_export::cuda::Facts;
 
 /// Control words before those of the first group.
 pub(crate) const CONTROL_HEAD: usize = 8;
@@ -55,8 +55,8 @@ impl Layout {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use roundelay_core::emit::cuda::Group;
     use roundelay_core::ids::RankId;
+    use roundelay_export::cuda::Group;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use roundelay_core::emit::cuda::Group;
 use roundelay_core::ids::RankId;
+use roundelay_export::cuda::Group;
 
 /// Ranks dealt to devices in rows, as evenly as they go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

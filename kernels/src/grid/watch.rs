@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use roundelay_core::emit::cuda::Group;
 use roundelay_core::ids::{ChannelId, OpId, StreamId};
 use roundelay_core::schedule::{OpKind, Schedule};
+use roundelay_export::cuda::Group;
 
 use super::layout::{CONTROL_GROUP, CONTROL_HEAD};
 use crate::stuck::{Stuck, Waiting, signal_name, to_blame};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use roundelay_core::emit::cuda::{Facts, Kernel};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
+use roundelay_export::cuda::{Facts, Kernel};
 
 use super::Error;
 use crate::grid::{Buffers, Layout};
@@ -142,7 +142,7 @@ impl<'a> Job<'a> {
 
 #[cfg(all(test, not(loom)))]
 pub(super) mod tests {
-    use roundelay_core::emit::cuda::Group;
+    use roundelay_export::cuda::Group;
 
     use super::*;
 

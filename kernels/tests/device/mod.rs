@@ -3,7 +3,7 @@
 #[path = "../common/shim.rs"]
 mod shim;
 
-use roundelay_core::emit::cuda::Header;
+use roundelay_export::cuda::Header;
 
 mod lines;
 mod moves;

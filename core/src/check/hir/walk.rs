@@ -24,7 +24,7 @@ pub fn walk<'a>(body: &'a [Stmt], visit: &mut impl FnMut(&'a Stmt)) {
 
 impl Stmt {
     /// The expressions that it names itself, without those of statements inside it.
-    pub(crate) fn exprs(&self) -> Vec<&Expr> {
+    pub fn exprs(&self) -> Vec<&Expr> {
         match &self.kind {
             StmtKind::Let(_, value) => vec![value],
             StmtKind::For(_, Iter::Range(lo, hi), _) | StmtKind::Parallel(_, lo, hi, _) => {
@@ -56,7 +56,7 @@ impl Stmt {
 
 impl Expr {
     /// Visits the expression and all its parts.
-    pub(crate) fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
+    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
         visit(self);
         for part in self.parts() {
             part.walk(visit);
@@ -133,7 +133,7 @@ impl Expr {
     }
 
     /// For an object that takes a search or a table to make, what it is made from, in the order of the source.
-    pub(crate) fn made_from(&self) -> Option<Vec<&Self>> {
+    pub fn made_from(&self) -> Option<Vec<&Self>> {
         let made = matches!(
             &*self.kind,
             ExprKind::RingTwisted

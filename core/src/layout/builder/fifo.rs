@@ -20,9 +20,9 @@ use crate::values::arith::Fault;
 pub(crate) const NAME: &str = "fifo";
 
 /// Slots of a link, where nothing else is written: NCCL's 8 steps, of which a slice takes two.
-pub(crate) const CREDITS: u32 = 4;
+pub const CREDITS: u32 = 4;
 /// Slices of what is sent, where nothing else is written.
-pub(crate) const SLICES: u32 = 1;
+pub const SLICES: u32 = 1;
 
 /// The fifo of an algorithm, as one rank sees it while its program is laid out.
 pub(super) struct Fifo {

@@ -6,7 +6,7 @@ mod escape;
 mod least;
 mod objects;
 mod record;
-pub(crate) mod trace;
+pub mod trace;
 mod values;
 
 use std::cell::{Cell, RefCell};

@@ -13,17 +13,17 @@ use crate::schedule::{Buffer, Region};
 
 /// A way to a statement: the number of the iteration of each loop around it, and the statement of each call of a step or
 /// of another program.
-pub(crate) type Way = Vec<i64>;
+pub type Way = Vec<i64>;
 
 /// What was looked up, by the expression or statement, in the order of the walk: each on the way that led there.
 type Seen<K, V> = HashMap<*const K, Vec<(Way, V)>>;
 
 /// The regions of a move, and whose they are: its sources, then its destinations.
-pub(crate) type Operands = Vec<(RankId, Region)>;
+pub type Operands = Vec<(RankId, Region)>;
 
 /// What one rank looked up.
 #[derive(Debug, Default)]
-pub(crate) struct Trace {
+pub struct Trace {
     way: Way,
     /// The calls on the way.
     calls: Way,
@@ -41,43 +41,43 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// The value of a parameter that is a number.
-    pub(crate) fn param(&self, var: VarId) -> Option<i64> {
+    pub fn param(&self, var: VarId) -> Option<i64> {
         self.params.get(&var).copied()
     }
 
     /// The values of a number, by the ways on which it was asked for.
-    pub(crate) fn numbers(&self, expr: &Expr) -> &[(Way, i64)] {
+    pub fn numbers(&self, expr: &Expr) -> &[(Way, i64)] {
         self.numbers.get(&std::ptr::from_ref(expr)).map_or(&[], Vec::as_slice)
     }
 
     /// The lists that a loop ran over.
-    pub(crate) fn lists(&self, expr: &Expr) -> &[(Way, Vec<i64>)] {
+    pub fn lists(&self, expr: &Expr) -> &[(Way, Vec<i64>)] {
         self.lists.get(&std::ptr::from_ref(expr)).map_or(&[], Vec::as_slice)
     }
 
     /// The operands of a move; of a copy to where the data is already, which is left out, the source alone.
-    pub(crate) fn moves(&self, stmt: &Stmt) -> &[(Way, Operands)] {
+    pub fn moves(&self, stmt: &Stmt) -> &[(Way, Operands)] {
         self.moves.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 
     /// The ranks of a `within`, by their numbers in the whole run; none where this rank is not among them.
-    pub(crate) fn groups(&self, stmt: &Stmt) -> &[(Way, Vec<i64>)] {
+    pub fn groups(&self, stmt: &Stmt) -> &[(Way, Vec<i64>)] {
         self.groups.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 
     /// The number of the buffer that was declared.
-    pub(crate) fn scratch(&self, stmt: &Stmt) -> &[(Way, i64)] {
+    pub fn scratch(&self, stmt: &Stmt) -> &[(Way, i64)] {
         self.scratch.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 
     /// Whether input and output of a called program are the rank's own blocks of a region.
-    pub(crate) fn bounds(&self, stmt: &Stmt) -> &[(Way, [bool; 2])] {
+    pub fn bounds(&self, stmt: &Stmt) -> &[(Way, [bool; 2])] {
         self.bounds.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 
     /// Whether it went into an arm of a statement, on a way with these calls. The body of a loop is its arm 0; the arm of
     /// an `if` behind all others is where no condition holds.
-    pub(crate) fn reached(&self, stmt: &Stmt, arm: usize, calls: &[i64]) -> bool {
+    pub fn reached(&self, stmt: &Stmt, arm: usize, calls: &[i64]) -> bool {
         let key = (std::ptr::from_ref(stmt), arm);
         self.reached.get(&key).is_some_and(|all| all.iter().any(|known| known == calls))
     }
@@ -175,7 +175,7 @@ impl Walk<'_> {
 
 impl Op {
     /// Whether its value is no arithmetic on other numbers.
-    pub(crate) fn is_looked_up(self) -> bool {
+    pub fn is_looked_up(self) -> bool {
         !matches!(
             self,
             Self::Int(_)

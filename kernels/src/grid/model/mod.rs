@@ -14,9 +14,9 @@ mod work;
 
 pub use gpu::Gpu;
 
-use roundelay_core::emit::cuda::Kernel;
 use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::{Op, Schedule, SignalKind};
+use roundelay_export::cuda::Kernel;
 
 use flow::{Clock, Flow};
 use work::Work;
@@ -59,7 +59,7 @@ impl Estimate {
     /// What a launch of `kernel` takes for `count` elements a unit.
     ///
     /// ```
-    /// use roundelay_core::emit::cuda::Kernel;
+    /// use roundelay_export::cuda::Kernel;
     /// use roundelay_kernels::grid::{Estimate, Gpu, LaunchShape};
     ///
     /// fn tell(kernel: &Kernel, gpu: &Gpu) {

@@ -1,0 +1,220 @@
+//! A schedule as the links of an executor need it: their four signals alone, and no access to a rank's scratch
+//! outside its run.
+//!
+//! Elsewhere scratch belongs to a plan of one count, and only the next run of the same plan follows. An executor runs
+//! with another count next, or another element type, and scratch is then cut elsewhere. So it is held to what holds
+//! for the callers' buffers: a peer touches it after its rank began, or after all that anybody did to it in the run
+//! before, and before its rank ends. Where the algorithm's own signals do not say so, one is added at the run's begin or end.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::SIGNALS;
+use roundelay_core::diagnostics::Finding;
+use roundelay_core::ids::{ChannelId, LaneId, OpId, RankId, SpanId, StreamId};
+use roundelay_core::schedule::{Buffer, Channel, Op, OpKind, Schedule, SignalKind};
+use roundelay_core::verify::in_order;
+
+/// A rank that touches another's scratch, and whose.
+type Pair = (RankId, RankId);
+
+/// The schedule with a link's signals and closed runs.
+pub(super) fn closed(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
+    let mut closed = schedule.clone();
+    for channel in &mut closed.channels {
+        channel.kind = match channel.kind {
+            SignalKind::Head => SignalKind::Ack,
+            SignalKind::Tail => SignalKind::Data,
+            kind => kind,
+        };
+    }
+    // What a rank knows is what the flags say, and those of a link are the same in every lane.
+    let Open { early, late } = open(&SIGNALS.seen(&closed))?;
+    if !(early.is_empty() && late.is_empty()) {
+        add(&mut closed, &early, &late);
+    }
+    Ok(closed)
+}
+
+/// Accesses to scratch that may meet another run of its rank, the one before or the next.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Open {
+    early: BTreeSet<Pair>,
+    late: BTreeSet<Pair>,
+}
+
+fn open(schedule: &Schedule) -> Result<Open, Vec<Finding>> {
+    let order = in_order(schedule)?;
+    let streams = schedule.streams.len();
+    let main = schedule.main_streams();
+    // How many ops of each other stream a stream knows to be over, now and when it posted.
+    let mut known = vec![vec![0_u32; streams]; streams];
+    let mut posted: HashMap<OpId, Vec<u32>> = HashMap::new();
+    // When a stream touched a rank's scratch last.
+    let mut last: HashMap<(StreamId, RankId), u32> = HashMap::new();
+    let mut open = Open::default();
+    for &at in &order.sequence {
+        let stream = order.stream_of[at.index()];
+        let Op { kind, .. } = *schedule.op(at);
+        let own = schedule.streams[stream.index()];
+        known[stream.index()][stream.index()] = at.0 - own.first.0 + 1;
+        match kind {
+            OpKind::Post => {
+                posted.insert(at, known[stream.index()].clone());
+            }
+            OpKind::Wait => {
+                let heard = posted.remove(&order.meets[at.index()]).unwrap_or_default();
+                for (mine, theirs) in known[stream.index()].iter_mut().zip(heard) {
+                    *mine = (*mine).max(theirs);
+                }
+            }
+            OpKind::Move => {
+                let op = schedule.op(at);
+                for operand in schedule.operands_of(op) {
+                    let scratch = matches!(schedule.region(*operand).buffer, Buffer::Scratch(_));
+                    if !scratch {
+                        continue;
+                    }
+                    let begun = known[stream.index()][main[operand.rank.index()].index()];
+                    if begun == 0 && operand.rank != own.rank {
+                        open.early.insert((own.rank, operand.rank));
+                    }
+                    last.insert((stream, operand.rank), at.0 - own.first.0 + 1);
+                }
+            }
+        }
+    }
+    let over = |who: RankId, stream: StreamId, time| {
+        known[main[who.index()].index()][stream.index()] >= time
+    };
+    // Who ends after all that was done to the owner's scratch is not too early in the next run.
+    open.early.retain(|&(who, owner)| {
+        last.iter().any(|(&(stream, of), &time)| of == owner && !over(who, stream, time))
+    });
+    for ((stream, owner), time) in last {
+        let who = schedule.streams[stream.index()].rank;
+        if who != owner && !over(owner, stream, time) {
+            open.late.insert((who, owner));
+        }
+    }
+    Ok(open)
+}
+
+/// Each owner tells those that come too early that it has begun; those that end too late tell the owner.
+fn add(schedule: &mut Schedule, early: &BTreeSet<Pair>, late: &BTreeSet<Pair>) {
+    let mut channel = |from, to, kind| {
+        let wanted = Channel { from, to, kind, lane: LaneId(0) };
+        let known = schedule.channels.iter().position(|channel| *channel == wanted);
+        let at = known.unwrap_or_else(|| {
+            schedule.channels.push(wanted);
+            schedule.channels.len() - 1
+        });
+        ChannelId(at as u32)
+    };
+    let begun: Vec<_> = early
+        .iter()
+        .map(|&(who, owner)| (owner, who, channel(owner, who, SignalKind::Ack)))
+        .collect();
+    let ended: Vec<_> = late
+        .iter()
+        .map(|&(who, owner)| (who, owner, channel(who, owner, SignalKind::Data)))
+        .collect();
+
+    // Posts first: nobody waits for one that stands behind a wait.
+    let signals = |all: &[(RankId, RankId, ChannelId)], rank: RankId, at: SpanId| {
+        let op = |kind, channel: ChannelId| Op {
+            kind,
+            srcs: 0,
+            dsts: 0,
+            finish: false,
+            at,
+            arg: channel.0,
+        };
+        let posts = all.iter().filter(|s| s.0 == rank).map(|s| op(OpKind::Post, s.2));
+        let waits = all.iter().filter(|s| s.1 == rank).map(|s| op(OpKind::Wait, s.2));
+        posts.chain(waits).collect::<Vec<_>>()
+    };
+    let old = std::mem::take(&mut schedule.ops);
+    for stream in &mut schedule.streams {
+        let own = &old[stream.first.index()..][..stream.len as usize];
+        stream.first = OpId(schedule.ops.len() as u32);
+        let place = |op: Option<&Op>| op.map_or(SpanId(0), |op| op.at);
+        if stream.index == 0 {
+            schedule.ops.extend(signals(&begun, stream.rank, place(own.first())));
+        }
+        schedule.ops.extend_from_slice(own);
+        if stream.index == 0 {
+            schedule.ops.extend(signals(&ended, stream.rank, place(own.last())));
+        }
+        stream.len = schedule.ops.len() as u32 - stream.first.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roundelay_core::schedule::text;
+    use roundelay_core::verify::{Signals, verify_with};
+
+    /// Rank 1 pulls from rank 0's scratch; rank 0 hears of it in the next run only.
+    const LATE: &str = "
+schedule Late Broadcast nranks 2 root 0
+scratch slot slots 1 width 1
+rank 0 stream 0
+  copy 0.input[0..1] -> 0.output[0..1] @0
+  wait ack 1->0 @0
+  copy 0.input[0..1] -> 0.slot[0..1] @0
+  post data 0->1 @0
+rank 1 stream 0
+  post ack 1->0 @0
+  wait data 0->1 @0
+  copy 0.slot[0..1] -> 1.output[0..1] @0
+";
+
+    #[test]
+    fn a_late_reader_tells_the_owner() {
+        let schedule = text::parse(LATE).expect("a schedule");
+        let pair = (RankId(1), RankId(0));
+        let late = Open { early: BTreeSet::new(), late: BTreeSet::from([pair]) };
+        assert_eq!(open(&schedule), Ok(late));
+        let closed = closed(&schedule).expect("it is in order");
+        assert_eq!(open(&closed), Ok(Open::default()));
+        let [zero, one] = [0, 1].map(|at| closed.streams[at]);
+        assert_eq!(closed.op(OpId(zero.first.0 + zero.len - 1)).kind, OpKind::Wait);
+        assert_eq!(closed.op(OpId(one.first.0 + one.len - 1)).kind, OpKind::Post);
+        let signals = Signals { one_shot: true, link_shared: true };
+        verify_with(&closed, signals).expect("it is right");
+    }
+
+    /// Rank 0 pushes without a question, and hears that its data has been used.
+    const PUSHED: &str = "
+schedule Early Broadcast nranks 2 root 0
+scratch slot slots 2 width 1
+rank 0 stream 0
+  copy 0.input[0..1] -> 0.output[0..1] @0
+  copy 0.input[0..1] -> 1.slot[0..1] @0
+  post data 0->1 @0
+  wait ack 1->0 @0
+rank 1 stream 0
+  wait data 0->1 @0
+  copy 1.slot[0..1] -> 1.output[0..1] @0
+  post ack 1->0 @0
+";
+
+    #[test]
+    fn a_writer_that_ends_last_needs_no_answer() {
+        let schedule = text::parse(PUSHED).expect("a schedule");
+        assert_eq!(open(&schedule), Ok(Open::default()));
+        assert_eq!(closed(&schedule), Ok(schedule));
+    }
+
+    #[test]
+    fn an_early_writer_waits_for_the_owner() {
+        // The owner uses another slot later: cut otherwise, that is where the next run writes.
+        let later = format!("{PUSHED}  copy 1.output[0..1] -> 1.slot[1..2] @0\n");
+        let schedule = text::parse(&later).expect("a schedule");
+        let early = Open { early: BTreeSet::from([(RankId(0), RankId(1))]), late: BTreeSet::new() };
+        assert_eq!(open(&schedule), Ok(early));
+        let closed = closed(&schedule).expect("it is in order");
+        assert_eq!(open(&closed), Ok(Open::default()));
+    }
+}

@@ -1,0 +1,99 @@
+//! Calls of other programs: their statements stand where the call does, and see regions of the caller as their input and
+//! output.
+
+use std::collections::HashMap;
+
+use super::regions::{Cut, Part};
+use super::scopes::Scope;
+use super::{Answer, Around, Frame, Lift, Unfit};
+use crate::contest::tree::{Node, Number};
+use roundelay_core::program::ir::{Call, Kind, Program, Stmt, VarId};
+
+impl<'p> Lift<'p> {
+    /// The statements of a called program, in a block.
+    pub(super) fn call(
+        &mut self,
+        stmt: &Stmt,
+        call: &'p Call,
+        nodes: &mut Vec<Node>,
+    ) -> Answer<()> {
+        let seen: Vec<_> = self.traces.iter().map(|trace| trace.bounds(stmt)).collect();
+        let seen = self.here(&seen);
+        let mut all = seen.iter().flatten().map(|(_, blocks)| *blocks);
+        let Some(blocks) = all.next() else { return Ok(()) };
+        if all.any(|other| other != blocks) {
+            return Err(Unfit);
+        }
+        let program: &'p Program = &call.program;
+        let mut given = HashMap::new();
+        for (index, arg) in &call.args {
+            if Kind::of_param(program.params[*index].ty) == Kind::Number {
+                given.insert(*index, self.number(arg)?);
+            }
+        }
+        let (input, output) = (self.cut(&call.input)?, self.cut(&call.output)?);
+        let buffers = match blocks {
+            [false, false] => [input, output],
+            [true, _] => [self.block_of(input, &output), output],
+            [false, true] => [input.clone(), self.block_of(output, &input)],
+        };
+        let scope = self.frame.scope.clone();
+        let frame = self.program_frame(program, scope, buffers);
+        let caller = std::mem::replace(&mut self.frame, frame);
+        self.around.push(Around::Step(stmt.at.0.into()));
+        let body = self.called(program, given);
+        self.around.pop();
+        self.frame = caller;
+        nodes.push(Node::Block { line: self.line(stmt), body: body? });
+        Ok(())
+    }
+
+    /// What the callee does, behind its parameters that are numbers.
+    fn called(
+        &mut self,
+        program: &'p Program,
+        mut given: HashMap<usize, Number>,
+    ) -> Answer<Vec<Node>> {
+        let mut nodes = Vec::new();
+        for (index, param) in program.params.iter().enumerate() {
+            if Kind::of_param(param.ty) != Kind::Number {
+                continue;
+            }
+            let value = match (given.remove(&index), &param.default) {
+                (Some(value), _) => value,
+                (None, Some(default)) => self.number(default)?,
+                (None, None) => return Err(Unfit),
+            };
+            self.assign_number(param.var, value, &mut nodes);
+        }
+        nodes.extend(self.block(&program.body)?);
+        Ok(nodes)
+    }
+
+    /// What a program has for itself, with new variables of the text.
+    pub(super) fn program_frame(
+        &mut self,
+        program: &'p Program,
+        scope: Scope,
+        buffers: [Cut; 2],
+    ) -> Frame<'p> {
+        let begin = self.vars.len();
+        self.vars.extend(program.vars.iter().map(|var| var.name.clone()));
+        let numbers = (0..program.vars.len()).map(|at| (VarId(at as u32), begin + at)).collect();
+        Frame { program, scope, buffers, numbers, regions: HashMap::new(), aliases: HashMap::new() }
+    }
+
+    /// Each rank's own block of a region, or of the other one that the call names, which holds the blocks of all.
+    fn block_of(&self, own: Cut, other: &Cut) -> Cut {
+        let (Cut::Region(own), Cut::Region(other)) = (own, other) else { return Cut::Other };
+        let (Number::Const(width), Number::Const(beside)) = (&own.width, &other.width) else {
+            return Cut::Other;
+        };
+        let (width, large) = if width < beside { (*beside, other) } else { (*width, &own) };
+        let many = self.constant(&self.frame.scope.size);
+        let Some(many) = many.filter(|many| width % many == 0) else { return Cut::Other };
+        let mut large = large.clone();
+        large.blocks.push((self.frame.scope.clone(), width / many));
+        Cut::Region(Part { width: Number::Const(width / many), ..large })
+    }
+}

@@ -1,0 +1,361 @@
+//! From a program to C++ with its loops: arithmetic stays arithmetic, and what only a table or a searched object can
+//! tell becomes a table, of what every rank looked up on its walk.
+
+mod calls;
+mod grids;
+mod numbers;
+mod regions;
+mod scopes;
+mod tables;
+
+use std::collections::HashMap;
+
+use super::tree::{Node, Number, Place, Table};
+use regions::{Cut, Part};
+use roundelay_core::ids::ScratchId;
+use roundelay_core::layout::trace::{Operands, Trace, Way};
+use roundelay_core::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind, VarId};
+use roundelay_core::schedule::{Buffer, SignalKind};
+use roundelay_core::syntax::ast::BinOp;
+use scopes::Scope;
+use tables::each;
+
+/// What a program's text would not hold, such as a fifo: it is then written from its schedule.
+pub(super) struct Unfit;
+
+type Answer<T> = Result<T, Unfit>;
+
+/// The most statements of a text: steps are written out where they are called.
+const MOST: usize = 2_000;
+
+/// What every rank looked up, by the ways that led there.
+type Rows<T> = Vec<Vec<(Way, T)>>;
+
+/// A program's text in the making.
+pub(super) struct Lift<'p> {
+    frame: Frame<'p>,
+    /// The file whose lines are said.
+    file: &'p str,
+    traces: &'p [Trace],
+    nranks: u32,
+    /// Equal pieces of a unit.
+    pieces: u64,
+    /// The loops and calls around.
+    around: Vec<Around>,
+    pub(super) tables: Vec<Table>,
+    stmts: usize,
+    /// The names of the variables of the text.
+    pub(super) vars: Vec<String>,
+    /// Those of them that hold one number at every rank and time.
+    known: HashMap<usize, i64>,
+}
+
+/// What a program has for itself: the one that is exported, or one that it calls.
+struct Frame<'p> {
+    program: &'p Program,
+    /// The ranks that it sees.
+    scope: Scope,
+    /// What it has for its input and its output.
+    buffers: [Cut; 2],
+    /// What regions and pieces stand for.
+    regions: HashMap<VarId, Cut>,
+    numbers: HashMap<VarId, usize>,
+    /// Variables that are another name for the rank, for how many there are, or for another variable.
+    aliases: HashMap<VarId, Number>,
+}
+
+/// What a statement stands in.
+enum Around {
+    /// A loop: the number of its iteration.
+    Loop(Number),
+    /// A step, or another program, that is called by that statement.
+    Step(i64),
+}
+
+impl<'p> Lift<'p> {
+    pub(super) fn new(
+        program: &'p Program,
+        traces: &'p [Trace],
+        nranks: u32,
+        pieces: u64,
+        units: [u32; 2],
+    ) -> Self {
+        let buffers = [
+            Cut::Region(Part::whole(Buffer::Input, units[0], pieces)),
+            Cut::Region(Part::whole(Buffer::Output, units[1], pieces)),
+        ];
+        Self {
+            frame: Frame {
+                program,
+                scope: Scope::all(),
+                buffers,
+                regions: HashMap::new(),
+                numbers: (0..program.vars.len()).map(|at| (VarId(at as u32), at)).collect(),
+                aliases: HashMap::new(),
+            },
+            file: &program.file,
+            traces,
+            nranks,
+            pieces,
+            around: Vec::new(),
+            tables: Vec::new(),
+            stmts: 0,
+            vars: program.vars.iter().map(|var| var.name.clone()).collect(),
+            known: HashMap::new(),
+        }
+    }
+
+    pub(super) fn body(&mut self) -> Answer<Vec<Node>> {
+        // A parameter is what the run gave it: a table of one number.
+        let mut nodes = Vec::new();
+        let program = self.frame.program;
+        for param in &program.params {
+            if Kind::of_param(param.ty) == Kind::Number {
+                let values = self.traces.iter().map(|trace| trace.param(param.var));
+                let values = values.collect::<Option<Vec<_>>>().ok_or(Unfit)?;
+                if values.iter().any(|value| *value != values[0]) {
+                    return Err(Unfit);
+                }
+                self.assign_number(param.var, Number::Const(values[0]), &mut nodes);
+            }
+        }
+        nodes.extend(self.block(&program.body)?);
+        Ok(nodes)
+    }
+
+    fn block(&mut self, body: &'p [Stmt]) -> Answer<Vec<Node>> {
+        let mut nodes = Vec::new();
+        for stmt in body {
+            self.stmts += 1;
+            if self.stmts > MOST {
+                return Err(Unfit);
+            }
+            self.stmt(stmt, &mut nodes)?;
+        }
+        Ok(nodes)
+    }
+
+    fn line(&self, stmt: &Stmt) -> u32 {
+        let program = self.frame.program;
+        // Those of other files would be taken for lines of this one.
+        if program.file != self.file {
+            return 0;
+        }
+        program.locations.get(stmt.at.index()).map_or(0, |place| place.line)
+    }
+
+    /// Whether any rank went into that arm of a statement, on the calls that lead here.
+    fn reached(&self, stmt: &Stmt, arm: usize) -> bool {
+        let calls = self.around.iter().filter_map(|around| match around {
+            Around::Step(call) => Some(*call),
+            Around::Loop(_) => None,
+        });
+        let calls: Vec<_> = calls.collect();
+        self.traces.iter().any(|trace| trace.reached(stmt, arm, &calls))
+    }
+
+    fn stmt(&mut self, stmt: &'p Stmt, nodes: &mut Vec<Node>) -> Answer<()> {
+        let line = self.line(stmt);
+        match &stmt.kind {
+            StmtKind::Let(var, value) => self.assign(*var, value, nodes)?,
+            StmtKind::Limit(_) | StmtKind::Require(..) | StmtKind::Demand(_) => {}
+            // What no rank ever does is no part of the text.
+            StmtKind::For(..) | StmtKind::Each(..) | StmtKind::Parallel(..)
+                if !self.reached(stmt, 0) => {}
+            StmtKind::For(var, lo, hi, body) => {
+                let (lo, hi) = (self.number(lo)?, self.number(hi)?);
+                let var = self.frame.numbers[var];
+                let body = self.inside(iteration(var, &lo), body)?;
+                nodes.push(Node::Loop { var, lo, hi, body });
+            }
+            StmtKind::Parallel(var, lo, hi, body) => {
+                let (lo, hi) = (self.number(lo)?, self.number(hi)?);
+                let var = self.frame.numbers[var];
+                let body = self.inside(iteration(var, &lo), body)?;
+                nodes.push(Node::Streams { line, var, lo, hi, body });
+            }
+            StmtKind::Each(var, list, body) => {
+                let counter = self.vars.len();
+                self.vars.push("nth".to_owned());
+                let lists: Vec<_> = self.traces.iter().map(|trace| trace.lists(list)).collect();
+                let lists = self.here(&lists);
+                let lens = each(&lists, |way, list| vec![(way.clone(), list.len() as i64)]);
+                let hi = self.count(&lens)?;
+                let items = each(&lists, |way, list| {
+                    let item = |(i, value): (i64, &i64)| ([&way[..], &[i]].concat(), *value);
+                    (0..).zip(list).map(item).collect()
+                });
+                self.around.push(Around::Loop(Number::Var(counter)));
+                let item = self.entry(&items);
+                let inner = self.block(body);
+                self.around.pop();
+                let body = [vec![Node::Let(self.frame.numbers[var], item?)], inner?].concat();
+                nodes.push(Node::Loop { var: counter, lo: Number::Const(0), hi, body });
+            }
+            StmtKind::If(arms, otherwise) => self.choice(stmt, arms, otherwise, nodes)?,
+            StmtKind::Scratch(var, count, like) => {
+                let cut = self.scratch(stmt, count.is_some(), like)?;
+                self.frame.regions.insert(*var, cut);
+            }
+            StmtKind::Step(step, args) => {
+                let step = &self.frame.program.steps[step.0 as usize];
+                let mut body = Vec::new();
+                for (param, arg) in step.params.iter().zip(args) {
+                    self.assign(*param, arg, &mut body)?;
+                }
+                body.extend(self.inside(Around::Step(stmt.at.0.into()), &step.body)?);
+                nodes.push(Node::Block { line: 0, body });
+            }
+            StmtKind::Post(kind, peer) | StmtKind::Wait(kind, peer) => {
+                let method = match (kind, matches!(stmt.kind, StmtKind::Post(..))) {
+                    (SignalKind::Ack, true) => "TxAck",
+                    (SignalKind::Ack, false) => "RxAck",
+                    (SignalKind::Data, true) => "TxDataSignal",
+                    (SignalKind::Data, false) => "RxDataSignal",
+                    _ => return Err(Unfit),
+                };
+                nodes.push(Node::Signal { line, method, peer: self.number(peer)? });
+            }
+            StmtKind::Copy(src, dsts) => {
+                let ops: Vec<_> = self.traces.iter().map(|trace| trace.moves(stmt)).collect();
+                let ops = self.here(&ops);
+                let none = |op: &Operands| op.len() == 1;
+                if ops.iter().flatten().all(|(_, op)| none(op)) {
+                    return Ok(());
+                }
+                // What has arrived here goes on from here.
+                let near = dsts.iter().position(|dst| dst.args[0].op == Op::Local).unwrap_or(0);
+                let places = self.places(stmt, std::iter::once(src).chain(dsts))?;
+                let into = places[1 + near].clone();
+                nodes.push(moved(line, "Copy", &places[0], &into));
+                for (at, dst) in places[1..].iter().enumerate() {
+                    if at != near {
+                        nodes.push(moved(line, "Copy", &into, dst));
+                    }
+                }
+            }
+            StmtKind::Reduce(srcs, dst) => {
+                // In the op, the destination is its first source too.
+                let places = self.places(stmt, std::iter::once(dst).chain(srcs).chain([dst]))?;
+                for src in &places[1..=srcs.len()] {
+                    nodes.push(moved(line, "Reduce", src, &places[0]));
+                }
+            }
+            StmtKind::Within(_, body) => {
+                let mut inner = Vec::new();
+                let Some((condition, scope)) = self.scope(stmt, &mut inner)? else { return Ok(()) };
+                let around = std::mem::replace(&mut self.frame.scope, scope);
+                let block = self.block(body);
+                self.frame.scope = around;
+                inner.extend(block?);
+                nodes.push(match condition {
+                    None => Node::Block { line, body: inner },
+                    Some(condition) => Node::If(vec![(condition, inner)], Vec::new()),
+                });
+            }
+            StmtKind::Call(call) => self.call(stmt, call, nodes)?,
+            StmtKind::Fifo(..) | StmtKind::Pass(_) => return Err(Unfit),
+        }
+        Ok(())
+    }
+
+    fn choice(
+        &mut self,
+        stmt: &Stmt,
+        arms: &'p [(Expr, Vec<Stmt>)],
+        otherwise: &'p [Stmt],
+        nodes: &mut Vec<Node>,
+    ) -> Answer<()> {
+        let mut chosen: Vec<_> = (0..arms.len()).filter(|arm| self.reached(stmt, *arm)).collect();
+        // Where no rank gets by all conditions, the last one need not be asked.
+        let otherwise = if self.reached(stmt, arms.len()) {
+            Some(otherwise)
+        } else {
+            chosen.pop().map(|last| &arms[last].1[..])
+        };
+        let asked = chosen.into_iter().map(|arm| {
+            let (condition, body) = &arms[arm];
+            Ok((self.number(condition)?, self.block(body)?))
+        });
+        let asked = asked.collect::<Answer<Vec<_>>>()?;
+        let otherwise = self.block(otherwise.unwrap_or_default())?;
+        if asked.is_empty() {
+            nodes.extend(otherwise);
+        } else {
+            nodes.push(Node::If(asked, otherwise));
+        }
+        Ok(())
+    }
+
+    /// A buffer of scratch, or slots of one, of the shape of a region.
+    fn scratch(&mut self, stmt: &Stmt, slots: bool, like: &'p Expr) -> Answer<Cut> {
+        let ids: Vec<_> = self.traces.iter().map(|trace| trace.scratch(stmt)).collect();
+        let ids = self.here(&ids);
+        let mut ids = ids.iter().flatten().map(|(_, id)| *id);
+        let Some(id) = ids.next() else { return Ok(Cut::Other) };
+        // In a loop it may be another buffer each time.
+        if ids.any(|other| other != id) {
+            return Err(Unfit);
+        }
+        let buffer = Buffer::Scratch(ScratchId(u32::try_from(id).map_err(|_| Unfit)?));
+        Ok(match self.cut(like)? {
+            Cut::Region(part) => {
+                let part = self.placed(part, None)?;
+                let part = Part { buffer, slot: Number::Const(0), base: part.lo.clone(), ..part };
+                if slots { Cut::Slots(part) } else { Cut::Region(part) }
+            }
+            _ if self.is_pieces(like) => Cut::Shapeless(buffer, None),
+            _ => Cut::Other,
+        })
+    }
+
+    fn inside(&mut self, around: Around, body: &'p [Stmt]) -> Answer<Vec<Node>> {
+        self.around.push(around);
+        let nodes = self.block(body);
+        self.around.pop();
+        nodes
+    }
+
+    fn assign(&mut self, var: VarId, value: &'p Expr, nodes: &mut Vec<Node>) -> Answer<()> {
+        match self.frame.program.vars[var.0 as usize].kind {
+            Kind::Number => {
+                let value = self.number(value)?;
+                self.assign_number(var, value, nodes);
+            }
+            Kind::Region | Kind::Pieces => {
+                let cut = self.cut(value)?;
+                let cut = self.told(var, cut, nodes);
+                self.frame.regions.insert(var, cut);
+            }
+            // Objects and lists are asked by tables.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn assign_number(&mut self, var: VarId, value: Number, nodes: &mut Vec<Node>) {
+        if let Number::Me | Number::Nranks | Number::Var(_) = value {
+            self.frame.aliases.insert(var, value);
+            return;
+        }
+        self.frame.aliases.remove(&var);
+        let at = self.frame.numbers[&var];
+        match self.constant(&value) {
+            Some(constant) => self.known.insert(at, constant),
+            None => self.known.remove(&at),
+        };
+        nodes.push(Node::Let(at, value));
+    }
+}
+
+/// The number of a loop's iteration.
+fn iteration(var: usize, lo: &Number) -> Around {
+    Around::Loop(match lo {
+        Number::Const(0) => Number::Var(var),
+        lo => Number::Binary(BinOp::Sub, Box::new([Number::Var(var), lo.clone()])),
+    })
+}
+
+fn moved(line: u32, method: &'static str, src: &Place, dst: &Place) -> Node {
+    Node::Move { line, method, places: Box::new([src.clone(), dst.clone()]) }
+}

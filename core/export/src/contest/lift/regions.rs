@@ -1,0 +1,236 @@
+//! Regions as arithmetic: where a part of a buffer begins, how wide it is, and in which slot it lies.
+
+use super::numbers::{binary, product, sum, times};
+use super::scopes::Scope;
+use super::{Answer, Lift, Unfit};
+use crate::contest::tree::{Node, Number, Piece, Place};
+use roundelay_core::program::ir::{Expr, Kind, Op, Stmt, VarId};
+use roundelay_core::schedule::Buffer;
+use roundelay_core::syntax::ast::BinOp;
+
+/// A region, or a region cut in pieces, as far as it is arithmetic.
+#[derive(Clone)]
+pub(super) enum Cut {
+    Region(Part),
+    /// So many equal pieces of a region.
+    Even(Part, i64),
+    /// Pieces of a region, and the table of where each begins, and the last one ends.
+    Weighted(Part, usize),
+    /// Slots that have the shape of a region.
+    Slots(Part),
+    /// Slots, or one of them, that take the shape of what is moved there.
+    Shapeless(Buffer, Option<Number>),
+    /// Anything else: every move has a table of it.
+    Other,
+}
+
+/// A part of a buffer, in pieces of a unit.
+#[derive(Clone)]
+pub(super) struct Part {
+    pub(super) buffer: Buffer,
+    pub(super) lo: Number,
+    pub(super) width: Number,
+    pub(super) slot: Number,
+    pub(super) base: Number,
+    /// The units of the buffer that it is cut from.
+    pub(super) units: u32,
+    /// Where it lies in a block that each of some ranks has for its own: by their numbers, blocks are so wide. Each
+    /// begins that much later.
+    pub(super) blocks: Vec<(Scope, i64)>,
+}
+
+impl Part {
+    /// A whole buffer of a user, of units that are cut in so many pieces.
+    pub(super) fn whole(buffer: Buffer, units: u32, pieces: u64) -> Self {
+        let zero = || Number::Const(0);
+        let width = Number::Const(i64::from(units) * pieces as i64);
+        Self { buffer, lo: zero(), width, slot: zero(), base: zero(), units, blocks: Vec::new() }
+    }
+
+    fn piece(self) -> (Buffer, Piece) {
+        let Self { buffer, lo, width, slot, base, .. } = self;
+        (buffer, Piece::Computed { lo, width, slot, base })
+    }
+
+    /// One of so many equal pieces.
+    fn even(self, index: Number, many: i64) -> Self {
+        match self.width {
+            Number::Const(width) => {
+                let width = width / many;
+                let lo = sum(self.lo, times(index, width));
+                Self { lo, width: Number::Const(width), ..self }
+            }
+            width => {
+                let width = binary(BinOp::Div, width, Number::Const(many));
+                let lo = sum(self.lo, product(index, width.clone()));
+                Self { lo, width, ..self }
+            }
+        }
+    }
+}
+
+impl<'p> Lift<'p> {
+    /// What a region or pieces are, as arithmetic.
+    pub(super) fn cut(&mut self, expr: &'p Expr) -> Answer<Cut> {
+        let args = &expr.args;
+        Ok(match expr.op {
+            Op::Var(var) => self.frame.regions.get(&var).cloned().unwrap_or(Cut::Other),
+            Op::Input => self.frame.buffers[0].clone(),
+            Op::Output => self.frame.buffers[1].clone(),
+            Op::Split => match self.cut(&args[0])? {
+                Cut::Region(part) => self.split(part, &args[1]),
+                _ => Cut::Other,
+            },
+            Op::Piece => match self.cut(&args[0])? {
+                Cut::Even(part, many) => Cut::Region(part.even(self.number(&args[1])?, many)),
+                Cut::Weighted(part, table) => {
+                    let index = self.number(&args[1])?;
+                    let at = |index| Number::Entry(table, vec![index]);
+                    let width = binary(
+                        BinOp::Sub,
+                        at(sum(index.clone(), Number::Const(1))),
+                        at(index.clone()),
+                    );
+                    Cut::Region(Part { lo: sum(part.lo, at(index)), width, ..part })
+                }
+                Cut::Slots(part) => Cut::Region(Part { slot: self.number(&args[1])?, ..part }),
+                Cut::Shapeless(buffer, None) => {
+                    Cut::Shapeless(buffer, Some(self.number(&args[1])?))
+                }
+                _ => Cut::Other,
+            },
+            Op::Pieces => match (self.cut(&args[0])?, args[1].op, args[2].op) {
+                (Cut::Even(part, many), Op::Int(lo), Op::Int(hi)) if 0 <= lo && lo <= hi => {
+                    let first = part.even(Number::Const(lo), many);
+                    let width = product(Number::Const(hi - lo), first.width.clone());
+                    Cut::Region(Part { width, ..first })
+                }
+                _ => Cut::Other,
+            },
+            _ => Cut::Other,
+        })
+    }
+
+    /// A region cut in pieces: equal ones, or such as a list of weights tells that is the same at every rank and time.
+    fn split(&mut self, part: Part, by: &'p Expr) -> Cut {
+        let whole = match part.width {
+            Number::Const(width) => Some(width),
+            _ => None,
+        };
+        // Whether the pieces of another width are whole is seen when the text is run.
+        let fits = |many: i64| whole.is_none_or(|width| width % many == 0);
+        match (self.weights(by), whole) {
+            (Some(weights), _) if weights.iter().all(|weight| *weight == weights[0]) => {
+                let many = weights.len() as i64;
+                if fits(many) { Cut::Even(part, many) } else { Cut::Other }
+            }
+            (Some(weights), Some(width)) => {
+                let total: i64 = weights.iter().sum();
+                let mut sums = vec![0];
+                for weight in &weights {
+                    sums.push(sums[sums.len() - 1] + weight);
+                }
+                if sums.iter().any(|sum| sum * width % total != 0) {
+                    return Cut::Other;
+                }
+                let entries = sums.iter().map(|sum| vec![sum * width / total]).collect();
+                Cut::Weighted(part, self.table_of(vec![sums.len()], false, entries))
+            }
+            (Some(_), None) => Cut::Other,
+            (None, _) => match self.many(by) {
+                Some(many) if fits(many) => Cut::Even(part, many),
+                _ => Cut::Other,
+            },
+        }
+    }
+
+    /// What a view is, with variables of its own for where it begins and how wide it is, where its width is computed: else
+    /// every move would compute it again.
+    pub(super) fn told(&mut self, var: VarId, cut: Cut, nodes: &mut Vec<Node>) -> Cut {
+        let name = self.frame.program.vars[var.0 as usize].name.clone();
+        let mut told = |part: Part| {
+            if let Number::Const(_) = part.width {
+                return part;
+            }
+            let lo = self.named(&name, part.lo.clone(), nodes);
+            let width = self.named(&format!("{name}_width"), part.width.clone(), nodes);
+            Part { lo, width, ..part }
+        };
+        match cut {
+            Cut::Region(part) => Cut::Region(told(part)),
+            Cut::Even(part, many) => Cut::Even(told(part), many),
+            other => other,
+        }
+    }
+
+    pub(super) fn is_pieces(&self, expr: &Expr) -> bool {
+        match expr.op {
+            Op::Split => true,
+            Op::Var(var) => self.frame.program.vars[var.0 as usize].kind == Kind::Pieces,
+            Op::If => self.is_pieces(&expr.args[1]),
+            _ => false,
+        }
+    }
+
+    /// The operands of a move, in the order of the op.
+    pub(super) fn places(
+        &mut self,
+        stmt: &'p Stmt,
+        exprs: impl Iterator<Item = &'p Expr>,
+    ) -> Answer<Vec<Place>> {
+        let exprs: Vec<_> = exprs.collect();
+        let mut cuts = Vec::new();
+        for expr in &exprs {
+            let (Op::On, [peer, region]) = (expr.op, &expr.args[..]) else { return Err(Unfit) };
+            let of = match peer.op {
+                Op::Local => None,
+                _ => Some(self.number(peer)?),
+            };
+            let cut = match self.cut(region)? {
+                Cut::Region(part) => Cut::Region(self.placed(part, of.as_ref())?),
+                other => other,
+            };
+            cuts.push((of, cut));
+        }
+        // The first operand that has a shape gives it to those that have none.
+        let shape = cuts.iter().find(|(_, cut)| !matches!(cut, Cut::Shapeless(..)));
+        let shape = match shape {
+            Some((_, Cut::Region(part))) => Some(self.in_slot(part)),
+            _ => None,
+        };
+        let mut places = Vec::new();
+        for (at, (of, cut)) in cuts.into_iter().enumerate() {
+            let (buffer, piece) = match (cut, &shape) {
+                (Cut::Region(part), _) => part.piece(),
+                (Cut::Shapeless(buffer, Some(slot)), Some(shape)) => {
+                    Part { buffer, slot, ..shape.clone() }.piece()
+                }
+                _ => self.listed(stmt, at, exprs.len())?,
+            };
+            places.push(Place { of, buffer, piece });
+        }
+        Ok(places)
+    }
+
+    /// A part as it lies at a rank, this one unless another is named: in that one's blocks.
+    pub(super) fn placed(&mut self, part: Part, of: Option<&Number>) -> Answer<Part> {
+        let Part { mut lo, blocks, .. } = part.clone();
+        for (scope, width) in &blocks {
+            let number = self.number_of(scope, of.cloned().unwrap_or(Number::Me))?;
+            lo = sum(lo, times(number, *width));
+        }
+        Ok(Part { lo, blocks: Vec::new(), ..part })
+    }
+
+    /// A part as it lies in a slot that took its shape: whole units before it do not count.
+    fn in_slot(&self, part: &Part) -> Part {
+        let unit = i64::try_from(self.pieces).unwrap_or(i64::MAX);
+        let lo = match &part.lo {
+            Number::Const(lo) => Number::Const(lo.rem_euclid(unit)),
+            _ if unit == 1 => Number::Const(0),
+            lo if part.units == 1 => lo.clone(),
+            lo => binary(BinOp::Rem, lo.clone(), Number::Const(unit)),
+        };
+        Part { lo: lo.clone(), base: lo, ..part.clone() }
+    }
+}

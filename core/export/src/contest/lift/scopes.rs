@@ -1,0 +1,160 @@
+//! The ranks that a part of a program sees: all of them, or those of a `within`, which are numbered anew. Their numbers
+//! become arithmetic on the rank in the whole run, where a group is made like that, or else tables.
+
+use super::grids::Grid;
+use super::numbers::{binary, sum, times};
+use super::tables::each;
+use super::{Answer, Around, Lift, Rows};
+use crate::contest::tree::{Node, Number};
+use roundelay_core::program::ir::Stmt;
+use roundelay_core::syntax::ast::BinOp;
+
+/// The ranks that statements see.
+#[derive(Clone)]
+pub(super) struct Scope {
+    /// This rank's number among them.
+    pub(super) rank: Number,
+    /// How many they are.
+    pub(super) size: Number,
+    ranks: Ranks,
+}
+
+#[derive(Clone)]
+enum Ranks {
+    All,
+    /// From the first on, at equal distances.
+    Grid(Grid, Number),
+    /// Those of a list, which every rank looked up in so many loops and calls.
+    Listed(Rows<Vec<i64>>, usize),
+}
+
+impl Scope {
+    pub(super) fn all() -> Self {
+        Self { rank: Number::Me, size: Number::Nranks, ranks: Ranks::All }
+    }
+
+    /// What each rank has for the one that so many steps lead to around the ranks in their order: its number, and who
+    /// it is.
+    pub(super) fn turned(&self, rank: i64, by: i64) -> Option<[i64; 2]> {
+        match self.ranks {
+            Ranks::Grid(grid, _) => {
+                let number = (grid.number(rank) + by).rem_euclid(grid.size);
+                Some([number, grid.member(rank, number)])
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Lift<'_> {
+    /// The ranks of a `within`: the condition under which this rank is one of them, if it is not always, and what they
+    /// are, behind the variables that this takes. Nothing where no rank ever is.
+    pub(super) fn scope(
+        &mut self,
+        stmt: &Stmt,
+        nodes: &mut Vec<Node>,
+    ) -> Answer<Option<(Option<Number>, Scope)>> {
+        let seen: Vec<_> = self.traces.iter().map(|trace| trace.groups(stmt)).collect();
+        let seen = self.here(&seen);
+        let joined = each(&seen, |way, list| vec![(way.clone(), (!list.is_empty()).into())]);
+        let condition = match self.count(&joined)? {
+            Number::Const(0) => return Ok(None),
+            Number::Const(_) => None,
+            number => Some(number),
+        };
+        let lists: Rows<Vec<i64>> = seen
+            .into_iter()
+            .map(|own| own.into_iter().filter(|(_, list)| !list.is_empty()).collect())
+            .collect();
+        let all =
+            || (0..).zip(&lists).flat_map(|(rank, own)| own.iter().map(move |(_, l)| (rank, l)));
+        let is = |grid: Grid| {
+            all().all(|(rank, list)| {
+                let members = (0..grid.size).map(|number| grid.member(rank, number));
+                members.eq(list.iter().copied())
+            })
+        };
+        let Some(grid) = Grid::all(self.nranks).find(|grid| is(*grid)) else {
+            let size =
+                self.entry(&each(&lists, |way, list| vec![(way.clone(), list.len() as i64)]))?;
+            let number =
+                |rank: i64, list: &Vec<i64>| list.iter().position(|member| *member == rank);
+            let ranks = (0..).zip(&lists).map(|(rank, own)| {
+                let number = |list| number(rank, list).unwrap_or_default() as i64;
+                own.iter().map(|(way, list)| (way.clone(), number(list))).collect()
+            });
+            let rank = self.entry(&ranks.collect::<Vec<_>>())?;
+            let rank = self.named("index", rank, nodes);
+            return Ok(Some((
+                condition,
+                Scope { rank, size, ranks: Ranks::Listed(lists, self.around.len()) },
+            )));
+        };
+        if grid.size == i64::from(self.nranks) {
+            return Ok(Some((condition, Scope::all())));
+        }
+        let rank = self.named("index", grid.text(Number::Me, self.nranks), nodes);
+        let first = if grid.stride * grid.size == i64::from(self.nranks) {
+            binary(BinOp::Rem, Number::Me, Number::Const(grid.stride))
+        } else {
+            binary(BinOp::Sub, Number::Me, times(rank.clone(), grid.stride))
+        };
+        let first = self.named("first", first, nodes);
+        let size = Number::Const(grid.size);
+        Ok(Some((condition, Scope { rank, size, ranks: Ranks::Grid(grid, first) })))
+    }
+
+    /// A variable of the text that is in no program.
+    pub(super) fn named(&mut self, name: &str, value: Number, nodes: &mut Vec<Node>) -> Number {
+        let var = self.vars.len();
+        self.vars.push(name.to_owned());
+        nodes.push(Node::Let(var, value));
+        Number::Var(var)
+    }
+
+    /// The rank in the whole run that has a number among the ranks of a scope.
+    pub(super) fn peer(&mut self, scope: &Scope, number: Number) -> Answer<Number> {
+        if number == scope.rank {
+            return Ok(Number::Me);
+        }
+        match &scope.ranks {
+            Ranks::All => Ok(number),
+            Ranks::Grid(grid, first) => Ok(sum(first.clone(), times(number, grid.stride))),
+            Ranks::Listed(lists, depth) => {
+                let items = each(lists, |way, list| {
+                    let item = |(i, member): (i64, &i64)| ([&way[..], &[i]].concat(), *member);
+                    (0..).zip(list).map(item).collect()
+                });
+                self.listed_at(*depth, number, &items)
+            }
+        }
+    }
+
+    /// The number among the ranks of a scope that a rank in the whole run has.
+    pub(super) fn number_of(&mut self, scope: &Scope, peer: Number) -> Answer<Number> {
+        if peer == Number::Me {
+            return Ok(scope.rank.clone());
+        }
+        match &scope.ranks {
+            Ranks::All => Ok(peer),
+            Ranks::Grid(grid, _) => Ok(grid.text(peer, self.nranks)),
+            Ranks::Listed(lists, depth) => {
+                let items = each(lists, |way, list| {
+                    let item = |(i, member): (i64, &i64)| ([&way[..], &[*member]].concat(), i);
+                    (0..).zip(list).map(item).collect()
+                });
+                self.listed_at(*depth, peer, &items)
+            }
+        }
+    }
+
+    /// An entry of what was looked up outside of the loops and calls behind the first `depth`.
+    fn listed_at(&mut self, depth: usize, index: Number, items: &Rows<i64>) -> Answer<Number> {
+        let inner = self.around.split_off(depth);
+        self.around.push(Around::Loop(index));
+        let entry = self.entry(items);
+        self.around.truncate(depth);
+        self.around.extend(inner);
+        entry
+    }
+}

@@ -1,0 +1,377 @@
+//! CUDA: a kernel's text from a checked algorithm or from a flat schedule, and the facts that it reads.
+//!
+//! One text serves every rank count, count and parameter of an algorithm: the author's loops stay loops, and what
+//! they run on comes as [`Facts`]. The text calls the device library, which `roundelay-kernels` holds.
+
+mod exprs;
+mod facts;
+pub(super) mod names;
+mod parts;
+mod prune;
+mod source;
+mod stmts;
+mod summary;
+mod text;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use roundelay_core::check::hir::{self, Stmt, StmtKind};
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
+use roundelay_core::dtype::{DType, NoSuchOp, ReduceOp};
+use roundelay_core::ids::{OpId, RankId, ScratchId};
+use roundelay_core::layout::record::Record;
+use roundelay_core::layout::{Configured, build_recording};
+use roundelay_core::optimize::Optimized;
+use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
+use roundelay_core::verify::Callers;
+use roundelay_core::verify::{Proof, Proved};
+use source::Notes;
+pub use words::Header;
+
+/// The type of a kernel's elements: those of the host, and what only GPUs compute with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// An element type of the host.
+    Host(DType),
+    /// fp8 with 4 exponent bits and 3 bits of mantissa.
+    F8E4m3,
+    /// fp8 with 5 exponent bits and 2 bits of mantissa.
+    F8E5m2,
+}
+
+impl Element {
+    /// The name on the command line and in kernels, such as `f8e4m3`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Host(dtype) => dtype.name(),
+            Self::F8E4m3 => "f8e4m3",
+            Self::F8E5m2 => "f8e5m2",
+        }
+    }
+
+    /// The element type of that name, as [`Self::name`] writes it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let fp8 = [Self::F8E4m3, Self::F8E5m2].into_iter().find(|element| element.name() == name);
+        fp8.or_else(|| DType::from_name(name).map(Self::Host))
+    }
+
+    /// The size of one element in bytes.
+    pub const fn size(self) -> usize {
+        match self {
+            Self::Host(dtype) => dtype.size(),
+            Self::F8E4m3 | Self::F8E5m2 => 1,
+        }
+    }
+
+    /// Refuses an op that these elements do not have.
+    ///
+    /// # Errors
+    /// E0431 for an op of integers alone, where these are floats.
+    pub fn check_op(self, op: ReduceOp) -> Result<(), NoSuchOp> {
+        match self {
+            Self::Host(dtype) => op.check(dtype),
+            _ if op.is_for_integers() => Err(NoSuchOp { op, element: self.name() }),
+            Self::F8E4m3 | Self::F8E5m2 => Ok(()),
+        }
+    }
+}
+
+impl From<DType> for Element {
+    fn from(dtype: DType) -> Self {
+        Self::Host(dtype)
+    }
+}
+
+/// How data and signals travel between ranks in a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Peers' memory is read and written where it is, as the handshake is written.
+    Direct,
+    /// Slots at the receiver with credits: NCCL's Simple.
+    Simple,
+    /// Slots of lines that carry data and flag in one store: NCCL's LL. For small messages.
+    Ll,
+}
+
+impl Protocol {
+    /// All protocols.
+    pub const ALL: [Self; 3] = [Self::Direct, Self::Simple, Self::Ll];
+
+    /// The name on the command line, such as `simple`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Simple => "simple",
+            Self::Ll => "ll",
+        }
+    }
+
+    /// The protocol of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
+    }
+
+    /// The protocol that a program asks for: [`Self::Simple`] where it sends and receives through a fifo, else
+    /// [`Self::Direct`].
+    pub fn of(algorithm: &Configured) -> Self {
+        if passes(&algorithm.checked().body) { Self::Simple } else { Self::Direct }
+    }
+}
+
+/// Whether statements pass data through a fifo.
+fn passes(body: &[Stmt]) -> bool {
+    let mut found = false;
+    hir::walk(body, &mut |stmt| {
+        found |= match &stmt.kind {
+            StmtKind::Primitive { .. } => true,
+            StmtKind::Run(run) => passes(&run.callee.algorithm.body),
+            _ => false,
+        };
+    });
+    found
+}
+
+/// How a kernel holds the algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// The author's loops, as code of the kernel.
+    Loops,
+    /// A table of ops that a fixed loop walks.
+    Table,
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loops => "loops",
+            Self::Table => "table",
+        })
+    }
+}
+
+/// What a kernel is made for: element type, reduce op, protocol, and the way in which it is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Spec {
+    /// The type of the elements.
+    pub element: Element,
+    /// The reduce op.
+    pub op: ReduceOp,
+    /// How data and signals travel.
+    pub protocol: Protocol,
+    /// The width in bytes of the widest load: 16 for today's GPUs.
+    pub vector: u32,
+    /// Who brings the ranks in: one launch for all, or one for each device.
+    pub callers: Callers,
+}
+
+/// The text of a kernel, with the schedule that it performs and the proof of that.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The name of the kernel's entry.
+    pub name: String,
+    /// The text in CUDA C++, for NVRTC.
+    pub text: String,
+    /// How the kernel holds the algorithm.
+    pub form: Form,
+    /// What the kernel was made for.
+    pub spec: Spec,
+    /// The schedule that the kernel performs, op by op.
+    pub schedule: Arc<Schedule>,
+    /// The proof of that schedule.
+    pub proof: Arc<Proof>,
+    /// Moves after which `avg` divides.
+    finish: BTreeSet<OpId>,
+    /// For loops: what the program asked, and where.
+    record: Option<(Record, Vec<Site>)>,
+}
+
+/// Where an object is made: the algorithm, and the place of the expression.
+type Site = (String, (u32, u32));
+
+/// A group of CTAs: one stream of one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The rank whose stream it is.
+    pub rank: RankId,
+    /// The number of the stream at that rank.
+    pub stream: u32,
+}
+
+/// What a launch of a kernel needs besides its text and its buffers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The words of the table that the kernel reads.
+    pub words: Vec<i64>,
+    /// Streams, in the order of the grid.
+    pub groups: Vec<Group>,
+    /// Lanes by their numbers in the kernel; those of the schedule may have others.
+    pub lanes: Vec<Vec<i64>>,
+    /// The number of 8-byte counters at each rank.
+    pub posted_words: u64,
+    /// The number of 8-byte words that each CTA has for itself.
+    pub work_words: u64,
+    /// The number of links of the fifos; each part of each side of a link has a step number.
+    pub links: u64,
+    /// The scratch of each rank, in elements.
+    pub scratch_elements: u64,
+    /// Whether `avg` divides whole outputs after the kernel.
+    pub scale_outputs: bool,
+}
+
+impl Kernel {
+    /// The author's loops as a kernel. Its schedule is the proved one without the signals that others imply.
+    ///
+    /// # Errors
+    /// E0423 where the loops do not fit a kernel, or not the protocol, each at its place; E0431 where the elements do
+    /// not have the op.
+    pub fn of_loops(
+        algorithm: &Configured,
+        proved: &Proved,
+        spec: Spec,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let checked = algorithm.checked();
+        let refuse = |title: String, help: &str| {
+            vec![Diagnostic::new(Code::NoSuchKernel, checked.name_span, title).help(help)]
+        };
+        spec.element
+            .check_op(spec.op)
+            .map_err(|none| vec![Diagnostic::no_such_op(none, checked.name_span)])?;
+        if checked.escapes {
+            return Err(refuse(
+                format!("{} calls Rust functions, which a kernel cannot", checked.name),
+                "take the table form: it holds what they came to",
+            ));
+        }
+        let passes = passes(&checked.body);
+        if passes != (spec.protocol != Protocol::Direct) {
+            let (name, protocol) = (&checked.name, spec.protocol.name());
+            return Err(if passes {
+                refuse(
+                    format!(
+                        "{name} sends and receives through slots, which protocol {protocol} has not"
+                    ),
+                    "take protocol simple, or ll for small messages",
+                )
+            } else {
+                refuse(
+                    format!("{name} has no fifo, and protocol {protocol} is one of slots"),
+                    "take protocol direct, or write the algorithm with `send`, `recv` and their kin",
+                )
+            });
+        }
+        let nranks = proved.schedule().nranks;
+        let place = |all: Vec<Finding>| -> Vec<Diagnostic> {
+            all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect()
+        };
+        let (schedule, mut record) = build_recording(algorithm, nranks).map_err(place)?;
+        if !links_have_one_stream(&schedule) {
+            record.refuse("several streams of a rank use one link of a fifo".into());
+        }
+        if let Some(why) = &record.irregular {
+            let title = format!("the loops of {} do not fit one kernel: {why}", checked.name);
+            return Err(refuse(title, "take the table form"));
+        }
+        if spec.protocol == Protocol::Ll && reaches_out(&schedule, &record) {
+            return Err(refuse(
+                format!("{} reads or writes peers' memory beside its fifo", checked.name),
+                "take protocol simple: the flags of ll say only that a slot's data has arrived",
+            ));
+        }
+        let dropped = prune::needless(checked, &schedule, spec.callers);
+        let pruned = prune::without(&schedule, &dropped, spec.callers);
+        debug_assert!(pruned.is_some(), "what elision leaves out is not needed");
+        let (dropped, schedule, proof) = match pruned {
+            Some((schedule, proof)) => (dropped, schedule, Arc::new(proof)),
+            None => (BTreeSet::new(), schedule, proved.proof().clone()),
+        };
+        let mut calls = BTreeSet::new();
+        hir::walk(&checked.body, &mut |stmt| {
+            if let StmtKind::Run(_) = stmt.kind {
+                calls.insert(stmt.at);
+            }
+        });
+        let fifos = record.fifos().collect();
+        let meets = parts::statements(&schedule, &calls, &fifos);
+        let notes = Notes { dropped, meets };
+        let name = checked.name.clone();
+        let mut about =
+            summary::about(&name, &checked.docs, Form::Loops, spec, (&schedule, &proof));
+        about.extend(summary::left_out(&notes, &schedule));
+        let scale = scales(spec, &proof);
+        let slots: BTreeSet<_> = record.fifos().collect();
+        let is_move = |op: &Op| spec.protocol != Protocol::Ll || !has_slot(&schedule, &slots, op);
+        let (text, sites) =
+            text::loops(algorithm, (&schedule, is_move), spec, &notes, &about, scale);
+        let schedule = Arc::new(schedule);
+        let record = Some((record, sites));
+        let finish = finishing(spec, &proof);
+        Ok(Self { name, text, form: Form::Loops, spec, schedule, proof, finish, record })
+    }
+
+    /// A kernel that walks a table of the ops of a schedule: of what the optimizer made, or of a program with
+    /// escapes, which only Rust can run.
+    ///
+    /// # Errors
+    /// E0431 where the elements do not have the op.
+    pub fn of_table(optimized: &Optimized, spec: Spec) -> Result<Self, NoSuchOp> {
+        spec.element.check_op(spec.op)?;
+        let (schedule, proof) = (optimized.schedule.clone(), optimized.proof.clone());
+        let name = schedule.algorithm.clone();
+        let spec = Spec { protocol: Protocol::Direct, ..spec };
+        let about = summary::about(&name, &[], Form::Table, spec, (&schedule, &proof));
+        let text = text::table(&schedule, spec, &about, scales(spec, &proof));
+        let finish = finishing(spec, &proof);
+        Ok(Self { name, text, form: Form::Table, spec, schedule, proof, finish, record: None })
+    }
+
+    /// Whether `avg` divides whole outputs, after the kernel.
+    fn scales(&self) -> bool {
+        scales(self.spec, &self.proof)
+    }
+}
+
+/// Whether a move has to do with one of these slots.
+fn has_slot(schedule: &Schedule, slots: &BTreeSet<ScratchId>, op: &Op) -> bool {
+    schedule.operands_of(op).iter().any(
+        |operand| matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if slots.contains(&id)),
+    )
+}
+
+/// Whether data passes between ranks otherwise than through a fifo.
+fn reaches_out(schedule: &Schedule, record: &Record) -> bool {
+    let slots: BTreeSet<_> = record.fifos().collect();
+    schedule.streams.iter().any(|stream| {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        let moves = ops.iter().filter(|op| op.kind == OpKind::Move);
+        moves.flat_map(|op| schedule.operands_of(op).iter()).any(|operand| {
+            let slot = matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if slots.contains(&id));
+            operand.rank != stream.rank && !slot
+        })
+    })
+}
+
+/// Whether every link of a fifo is used by one stream at each of its ends: a stream counts for itself.
+fn links_have_one_stream(schedule: &Schedule) -> bool {
+    let mut users = BTreeMap::new();
+    schedule.streams.iter().all(|stream| {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        let tails = ops
+            .iter()
+            .filter(|op| op.kind != OpKind::Move && schedule.channel(op).kind == SignalKind::Tail);
+        tails
+            .map(|op| (op.arg, op.kind == OpKind::Post))
+            .all(|end| *users.entry(end).or_insert(stream.index) == stream.index)
+    })
+}
+
+fn finishing(spec: Spec, proof: &Proof) -> BTreeSet<OpId> {
+    let finish = proof.finish.iter().copied();
+    finish.filter(|_| spec.op == ReduceOp::Avg).collect()
+}
+
+fn scales(spec: Spec, proof: &Proof) -> bool {
+    spec.op == ReduceOp::Avg && proof.scale_outputs
+}

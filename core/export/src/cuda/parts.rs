@@ -1,0 +1,160 @@
+//! Streams of several CTAs: where their parts must meet.
+//!
+//! Each part moves its portion of every move. Two moves of a stream whose regions are the same are cut alike, so a
+//! part finds what it wrote itself; where regions only overlap, it finds what another part wrote, or has yet to
+//! read. Signals between ranks are posted and awaited by all parts, and order what lies on both sides of them;
+//! that a chain of them orders the parts of one stream too is not relied on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use roundelay_core::collective::Alias;
+use roundelay_core::ids::{OpId, RankId, ScratchId, SpanId};
+use roundelay_core::rational::Rat;
+use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
+
+/// Moves of a stream between which its parts must meet.
+struct Conflict {
+    /// The first of the two, or one before it that is nearer.
+    first: OpId,
+    /// The second.
+    second: OpId,
+}
+
+/// The data statements after which parts must meet. Statements that call algorithms do after every move.
+pub(super) fn statements(
+    schedule: &Schedule,
+    calls: &BTreeSet<SpanId>,
+    fifos: &BTreeSet<ScratchId>,
+) -> BTreeSet<SpanId> {
+    let mut times = BTreeMap::new();
+    for op in schedule.ops.iter().filter(|op| op.kind == OpKind::Move) {
+        *times.entry(op.at).or_insert(0_u32) += 1;
+    }
+    let mut meets = calls.clone();
+    scan(schedule, fifos, |conflict| match conflict {
+        Scanned::Move(at) => meets.contains(&schedule.op(at).at).then_some(at),
+        Scanned::Conflict(Conflict { first, second }) => {
+            let moves = (first.0..second.0).map(OpId);
+            let moves = moves.filter(|at| schedule.op(*at).kind == OpKind::Move);
+            // The least often that will do.
+            let at = moves.min_by_key(|at| times[&schedule.op(*at).at]);
+            let at = at.expect("the first of the two is a move");
+            meets.insert(schedule.op(at).at);
+            Some(at)
+        }
+    });
+    meets.retain(|at| !calls.contains(at));
+    meets
+}
+
+/// The ops before which parts must meet, stream by stream.
+pub(super) fn ops(schedule: &Schedule) -> BTreeSet<OpId> {
+    let mut meets = BTreeSet::new();
+    scan(schedule, &BTreeSet::new(), |conflict| match conflict {
+        Scanned::Move(_) => None,
+        Scanned::Conflict(Conflict { second, .. }) => {
+            meets.insert(second);
+            Some(OpId(second.0 - 1))
+        }
+    });
+    meets
+}
+
+enum Scanned {
+    /// A move has been made.
+    Move(OpId),
+    /// A move is about to be made that needs a meeting before.
+    Conflict(Conflict),
+}
+
+/// Goes through every stream; `meet` says after which op parts have met, if they have.
+fn scan(
+    schedule: &Schedule,
+    fifos: &BTreeSet<ScratchId>,
+    mut meet: impl FnMut(Scanned) -> Option<OpId>,
+) {
+    let views: &[bool] = if schedule.out_of_place || !schedule.collective.has_in_place() {
+        &[false]
+    } else {
+        &[false, true]
+    };
+    for &in_place in views {
+        for stream in &schedule.streams {
+            let mut open: Vec<(OpId, Access)> = Vec::new();
+            for at in (stream.first.0..stream.first.0 + stream.len).map(OpId) {
+                let op = schedule.op(at);
+                if op.kind != OpKind::Move {
+                    continue;
+                }
+                let access =
+                    |write: bool| move |o: &Operand| Access::of(schedule, *o, write, in_place);
+                let now: Vec<Access> = schedule
+                    .srcs(op)
+                    .iter()
+                    .map(access(false))
+                    .chain(schedule.dsts(op).iter().map(access(true)))
+                    // Its slots are handed over by all parts, to all parts.
+                    .filter(|access| !matches!(access.buffer, Buffer::Scratch(id) if fifos.contains(&id)))
+                    .collect();
+                while let Some((first, _)) =
+                    open.iter().rev().find(|(_, old)| now.iter().any(|new| old.disturbs(new)))
+                {
+                    let conflict = Conflict { first: *first, second: at };
+                    let met = meet(Scanned::Conflict(conflict)).expect("a conflict is resolved");
+                    open.retain(|(op, _)| *op > met);
+                }
+                open.extend(now.into_iter().map(|access| (at, access)));
+                if let Some(met) = meet(Scanned::Move(at)) {
+                    open.retain(|(op, _)| *op > met);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Access {
+    rank: RankId,
+    buffer: Buffer,
+    slot: u32,
+    lo: Rat,
+    hi: Rat,
+    write: bool,
+}
+
+impl Access {
+    fn of(schedule: &Schedule, operand: Operand, write: bool, in_place: bool) -> Self {
+        let region = schedule.region(operand);
+        let Operand { rank, .. } = operand;
+        let mut access = Self {
+            rank,
+            buffer: region.buffer,
+            slot: region.slot,
+            lo: region.lo,
+            hi: region.hi,
+            write,
+        };
+        if in_place {
+            let (from, to, units) = match schedule.collective.alias(rank, schedule.root) {
+                Alias::Apart => return access,
+                Alias::InputInOutput(units) => (Buffer::Input, Buffer::Output, units),
+                Alias::OutputInInput(units) => (Buffer::Output, Buffer::Input, units),
+            };
+            if access.buffer == from {
+                let shifted = |x: Rat| x.plus(Rat::whole(units.into())).unwrap_or(x);
+                access =
+                    Self { buffer: to, lo: shifted(access.lo), hi: shifted(access.hi), ..access };
+            }
+        }
+        access
+    }
+
+    /// Whether one writes what the other touches, cut at other elements.
+    fn disturbs(&self, other: &Self) -> bool {
+        (self.write || other.write)
+            && (self.rank, self.buffer, self.slot) == (other.rank, other.buffer, other.slot)
+            && self.lo < other.hi
+            && other.lo < self.hi
+            && (self.lo, self.hi) != (other.lo, other.hi)
+    }
+}

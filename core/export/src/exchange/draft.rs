@@ -1,0 +1,169 @@
+//! A schedule in the making: streams, their ops, and the tables that these share.
+
+use super::terms::Mode;
+use roundelay_core::collective::Collective;
+use roundelay_core::ids::{LaneId, OpId, RankId, RegionId, ScratchId, SpanId};
+use roundelay_core::schedule::demands::Demands;
+use roundelay_core::schedule::interner::Interner;
+use roundelay_core::schedule::{
+    Channel, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
+};
+use roundelay_core::syntax::Source;
+
+/// A schedule in the making.
+pub(super) struct Draft {
+    streams: Vec<Stream>,
+    ops: Vec<Op>,
+    operands: Vec<Operand>,
+    regions: Interner<Region>,
+    channels: Interner<Channel>,
+    lanes: Interner<Vec<i64>>,
+    scratch: Vec<Scratch>,
+}
+
+/// What a schedule is of.
+pub(super) struct Whole<'w> {
+    /// The name of the program.
+    pub(super) name: &'w str,
+    pub(super) collective: Collective,
+    pub(super) nranks: u32,
+    pub(super) mode: Mode,
+    /// Every count is a multiple of this.
+    pub(super) multiple: u64,
+}
+
+impl Draft {
+    pub(super) fn new(scratch: Vec<Scratch>) -> Self {
+        let mut lanes = Interner::default();
+        lanes.intern(Vec::new());
+        Self {
+            streams: Vec::new(),
+            ops: Vec::new(),
+            operands: Vec::new(),
+            regions: Interner::default(),
+            channels: Interner::default(),
+            lanes,
+            scratch,
+        }
+    }
+
+    /// Declares one more scratch.
+    pub(super) fn declare(&mut self, scratch: Scratch) -> ScratchId {
+        self.scratch.push(scratch);
+        ScratchId(self.scratch.len() as u32 - 1)
+    }
+
+    /// Begins a stream.
+    pub(super) fn begin(&mut self, rank: RankId, index: u32) {
+        let first = OpId(self.ops.len() as u32);
+        self.streams.push(Stream { rank, index, first, len: 0 });
+    }
+
+    fn push(&mut self, op: Op) {
+        self.ops.push(op);
+        if let Some(stream) = self.streams.last_mut() {
+            stream.len += 1;
+        }
+    }
+
+    /// A move.
+    pub(super) fn data(
+        &mut self,
+        at: SpanId,
+        srcs: &[(RankId, Region)],
+        dsts: &[(RankId, Region)],
+    ) {
+        let arg = self.operands.len() as u32;
+        for (rank, region) in srcs.iter().chain(dsts) {
+            let region = RegionId(self.regions.intern(*region));
+            self.operands.push(Operand { rank: *rank, region });
+        }
+        let (srcs, dsts) = (srcs.len() as u8, dsts.len() as u8);
+        self.push(Op { kind: OpKind::Move, srcs, dsts, finish: false, at, arg });
+    }
+
+    /// A post or a wait on a channel.
+    pub(super) fn signal(&mut self, at: SpanId, kind: OpKind, channel: Channel) {
+        let arg = self.channels.intern(channel);
+        self.push(Op { kind, srcs: 0, dsts: 0, finish: false, at, arg });
+    }
+
+    /// A post or a wait of a signal from rank to rank, or between streams of one, in a lane.
+    pub(super) fn word(
+        &mut self,
+        at: SpanId,
+        kind: OpKind,
+        (from, to): (RankId, RankId),
+        (signal, lane): (SignalKind, Vec<i64>),
+    ) {
+        let lane = LaneId(self.lanes.intern(lane));
+        self.signal(at, kind, Channel { from, to, kind: signal, lane });
+    }
+
+    /// The fork or the join of a stream.
+    pub(super) fn child(
+        &mut self,
+        at: SpanId,
+        kind: OpKind,
+        rank: RankId,
+        signal: SignalKind,
+        stream: u32,
+    ) {
+        let lane = LaneId(stream);
+        self.signal(at, kind, Channel { from: rank, to: rank, kind: signal, lane });
+    }
+
+    /// The main stream of a rank, which in each of its rounds brings the data home and lets the streams run that are its
+    /// blocks.
+    pub(super) fn main(
+        &mut self,
+        rank: RankId,
+        at: SpanId,
+        (streams, rounds): (u32, u32),
+        [entry, exit]: [Option<[Region; 2]>; 2],
+    ) {
+        self.begin(rank, 0);
+        for round in 0..rounds {
+            let all = round * streams + 1..=(round + 1) * streams;
+            if let Some([from, to]) = entry {
+                self.data(at, &[(rank, from)], &[(rank, to)]);
+            }
+            for stream in all.clone() {
+                self.child(at, OpKind::Post, rank, SignalKind::Fork, stream);
+            }
+            for stream in all {
+                self.child(at, OpKind::Wait, rank, SignalKind::Join, stream);
+            }
+            if let Some([from, to]) = exit {
+                self.data(at, &[(rank, from)], &[(rank, to)]);
+            }
+        }
+    }
+
+    /// The schedule, of a program that was read from `source`.
+    pub(super) fn finish(self, source: &Source, whole: &Whole<'_>) -> Schedule {
+        let name = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        Schedule {
+            algorithm: match whole.name {
+                "" => "program".to_owned(),
+                named => named.chars().map(name).collect(),
+            },
+            collective: whole.collective,
+            nranks: whole.nranks,
+            root: RankId(0),
+            out_of_place: whole.mode == Mode::OutOfPlace,
+            multiple: whole.multiple,
+            scratch: self.scratch,
+            streams: self.streams,
+            ops: self.ops,
+            operands: self.operands,
+            regions: self.regions.items,
+            channels: self.channels.items,
+            lanes: self.lanes.items,
+            locations: source.places().to_vec(),
+            origins: Vec::new(),
+            file: source.name().into(),
+            demands: Demands::default(),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What the proof of a program found, told at the steps of its text that it is about.
+
+use std::collections::BTreeMap;
+
+use super::report::span;
+use super::terms::Mode;
+use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
+use roundelay_core::ids::{OpId, SpanId};
+use roundelay_core::schedule::{Schedule, SignalKind};
+use roundelay_core::syntax::Source;
+use roundelay_core::verify::{self, Proved};
+
+/// What was found in one mode.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// How it is called.
+    pub mode: Mode,
+    /// The proof, where the program is right and says what it is to do.
+    pub proved: Option<Proved>,
+    /// What is wrong, the worst first.
+    pub errors: Vec<Diagnostic>,
+}
+
+/// Who tells what was found in a program.
+pub(super) struct Teller<'t> {
+    pub(super) source: &'t Source,
+    /// The name of the step that stands at a place.
+    pub(super) step: &'t dyn Fn(SpanId) -> Option<String>,
+    /// The place of the whole program.
+    pub(super) whole: SpanId,
+    /// Whether it says what it is to do.
+    pub(super) promised: bool,
+}
+
+impl Teller<'_> {
+    /// Proves the schedule of a program that is called in a mode.
+    pub(super) fn prove(&self, mode: Mode, schedule: Result<Schedule, Vec<Diagnostic>>) -> Checked {
+        let wrong = |errors| Checked { mode, proved: None, errors };
+        let schedule = match schedule {
+            Ok(schedule) => schedule,
+            Err(errors) => return wrong(first_of_each(errors)),
+        };
+        if let Some(cycle) = verify::stuck(&schedule).filter(|cycle| !cycle.is_empty()) {
+            return wrong(vec![self.cycle(&schedule, &cycle).note("at every size of a call")]);
+        }
+        match Proved::new(schedule) {
+            Ok(proved) => {
+                Checked { mode, proved: self.promised.then_some(proved), errors: Vec::new() }
+            }
+            Err(findings) => {
+                // Without a promise there is no wrong result, and memory that was never written may be copied.
+                let counts = |finding: &Finding| {
+                    self.promised
+                        || !matches!(finding.code, Code::WrongResult | Code::UninitializedRead)
+                };
+                let findings = findings.into_iter().filter(counts);
+                let errors = findings.map(|finding| self.diagnostic(finding)).collect();
+                wrong(first_of_each(errors))
+            }
+        }
+    }
+
+    /// Steps that wait for each other.
+    pub(super) fn cycle(&self, schedule: &Schedule, cycle: &[(OpId, OpId)]) -> Diagnostic {
+        let at = |op: OpId| schedule.op(op).at;
+        let head = |op: OpId| {
+            let channel = schedule.channel(schedule.op(op));
+            channel.kind == SignalKind::Head
+        };
+        let full = cycle.iter().any(|(wait, _)| head(*wait));
+        let (code, why) = if full {
+            (Code::FifoTooShallow, "connections are full, and")
+        } else {
+            (Code::Deadlock, "deadlock:")
+        };
+        let title = match cycle.len() {
+            1 => format!("{why} a block waits for itself"),
+            several => format!("{why} {several} blocks wait for each other"),
+        };
+        let first = cycle.first().map_or(self.whole, |(wait, _)| at(*wait));
+        let error = Diagnostic::new(code, span(first), title);
+        let lines: Vec<_> = cycle
+            .iter()
+            .take(SHOWN)
+            .map(|(wait, post)| self.who_waits(schedule, (*wait, *post)))
+            .collect();
+        let more = match cycle.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!("\n  … and {more} more"),
+        };
+        error.note(format!("who waits for whom:\n  {}{more}", lines.join("\n  ")))
+    }
+
+    fn who_waits(&self, schedule: &Schedule, (wait, post): (OpId, OpId)) -> String {
+        let [waits, posts] = [wait, post].map(|op| self.name(schedule.op(op).at));
+        let channel = schedule.channel(schedule.op(wait));
+        match channel.kind {
+            SignalKind::Tail => {
+                format!("{waits} receives from gpu {}, which {posts} sends", channel.from)
+            }
+            SignalKind::Head => {
+                format!("{waits} sends to gpu {}, where {posts} would make room", channel.from)
+            }
+            SignalKind::Data => {
+                format!("{waits} waits for gpu {}, which {posts} would tell", channel.from)
+            }
+            _ => format!("{waits} waits for {posts}"),
+        }
+    }
+
+    /// A step with its line.
+    pub(super) fn name(&self, at: SpanId) -> String {
+        let line = self.source.location(span(at)).line;
+        match (self.step)(at) {
+            Some(step) => format!("{step} (line {line})"),
+            None => "the end of a block".to_owned(),
+        }
+    }
+
+    /// What the proof found, at the steps that it is about.
+    fn diagnostic(&self, finding: Finding) -> Diagnostic {
+        let Finding { code, title, at, label, others, notes, .. } = finding;
+        let mut diagnostic = Diagnostic::new(code, span(at), title).label(label);
+        let places: Vec<_> = std::iter::once(at).chain(others.iter().map(|(at, _)| *at)).collect();
+        // Lines that are far apart are not shown together, and then none would be.
+        let start = |at: SpanId| self.source.range(span(at)).start;
+        let near = |(other, _): &(SpanId, String)| start(*other).abs_diff(start(at)) < NEAR;
+        let others = others.into_iter().filter(near).map(|(at, label)| (span(at), label));
+        diagnostic.others = others.collect();
+        diagnostic.notes = notes;
+        let steps = places.into_iter().filter(|at| (self.step)(*at).is_some());
+        let mut names: Vec<_> = steps.map(|at| self.name(at)).collect();
+        names.dedup();
+        if names.len() > SHOWN {
+            let more = names.len() - SHOWN;
+            names.truncate(SHOWN);
+            names.push(format!("and {more} more"));
+        }
+        if !names.is_empty() {
+            diagnostic.notes.insert(0, names.join("; "));
+        }
+        diagnostic
+    }
+}
+
+/// The first few errors of each code; the last of them says how many more there are.
+fn first_of_each(errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut kept: Vec<Diagnostic> = Vec::new();
+    let mut more: BTreeMap<Code, usize> = BTreeMap::new();
+    for error in errors {
+        if kept.iter().filter(|known| known.code == error.code).count() < OF_EACH {
+            kept.push(error);
+        } else {
+            *more.entry(error.code).or_default() += 1;
+        }
+    }
+    for (code, more) in more {
+        if let Some(last) = kept.iter_mut().rfind(|known| known.code == code) {
+            last.notes.push(format!("and {more} more errors like this"));
+        }
+    }
+    kept
+}
+
+/// Errors of one code that are told.
+const OF_EACH: usize = 4;
+/// Bytes between lines that are shown together.
+const NEAR: usize = 1 << 13;
+
+/// Lines of a table, and steps that a note names.
+const SHOWN: usize = 8;
+
+/// The most orders in which ranks reduce one and the same piece; `None` where nothing is reduced, or not rightly.
+pub(super) fn orders(modes: &[Checked]) -> Option<usize> {
+    let reduction = |checked: &Checked| {
+        let proved = checked.proved.as_ref()?;
+        Some(match proved.schedule().collective {
+            Collective::AllReduce => proved.proof().orders.of_one_piece(),
+            collective if collective.reduces() => 1,
+            _ => return None,
+        })
+    };
+    modes.iter().filter_map(reduction).max()
+}

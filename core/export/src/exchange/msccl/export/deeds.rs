@@ -1,0 +1,294 @@
+//! What each rank does, chunk by chunk, in one order of all ranks: messages by their numbers, and each move as soon as
+//! all is there that it needs. Whatever a rank waits for in this order comes before.
+
+use std::collections::BTreeMap;
+
+use super::super::runtime::CHANNELS;
+use super::chunks::{Grid, Slots, Span};
+use super::{Options, unfit};
+use roundelay_core::diagnostics::Finding;
+use roundelay_core::ids::{LaneId, OpId, RankId};
+use roundelay_core::messages::{Action, MessageId, TwoSided};
+
+/// One thing that a rank does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// It sends a message.
+    Send { message: u32, src: Span },
+    /// It receives one.
+    Receive { message: u32, dst: Span },
+    /// It receives one and stores it reduced with what it has.
+    ReceiveFold { message: u32, own: Span, dst: Span },
+    /// It copies.
+    Copy { src: Span, dst: Span },
+    /// It reduces two into a third place, which may be one of them.
+    Fold { left: Span, right: Span, dst: Span },
+}
+
+impl Deed {
+    /// What it reads.
+    pub(super) fn reads(&self) -> Vec<Span> {
+        match *self {
+            Self::Send { src, .. } | Self::Copy { src, .. } => vec![src],
+            Self::Receive { .. } => Vec::new(),
+            Self::ReceiveFold { own, .. } => vec![own],
+            Self::Fold { left, right, .. } => vec![left, right],
+        }
+    }
+
+    /// The same, with one place to read in place of another.
+    pub(super) fn reading(self, old: Span, new: Span) -> Self {
+        let at = |span: Span| if span == old { new } else { span };
+        match self {
+            Self::Send { message, src } => Self::Send { message, src: at(src) },
+            Self::Receive { .. } => self,
+            Self::ReceiveFold { message, own, dst } => {
+                Self::ReceiveFold { message, own: at(own), dst }
+            }
+            Self::Copy { src, dst } => Self::Copy { src: at(src), dst },
+            Self::Fold { left, right, dst } => Self::Fold { left: at(left), right: at(right), dst },
+        }
+    }
+
+    /// What it writes.
+    pub(super) fn writes(&self) -> Option<Span> {
+        match *self {
+            Self::Send { .. } => None,
+            Self::Receive { dst, .. }
+            | Self::ReceiveFold { dst, .. }
+            | Self::Copy { dst, .. }
+            | Self::Fold { dst, .. } => Some(dst),
+        }
+    }
+
+    /// The message that it passes.
+    pub(super) fn message(&self) -> Option<u32> {
+        match *self {
+            Self::Send { message, .. }
+            | Self::Receive { message, .. }
+            | Self::ReceiveFold { message, .. } => Some(message),
+            Self::Copy { .. } | Self::Fold { .. } => None,
+        }
+    }
+
+    /// Its cells: those that it reads, and those that it writes. A copy onto itself does nothing in place.
+    pub(super) fn cells(&self, grid: &Grid, rank: usize) -> Cells {
+        let in_place = |span| grid.cells(rank, span, true)[1].clone();
+        let both = !matches!(*self, Self::Copy { src, dst } if in_place(src) == in_place(dst));
+        let all = |span| grid.cells(rank, span, both).into_iter().filter(|cells| !cells.is_empty());
+        let reads = self.reads().into_iter().flat_map(all).collect();
+        Cells { reads, writes: self.writes().into_iter().flat_map(all).collect() }
+    }
+}
+
+/// Cells that are read and written.
+pub(super) struct Cells {
+    pub(super) reads: Vec<std::ops::Range<usize>>,
+    pub(super) writes: Vec<std::ops::Range<usize>>,
+}
+
+impl Cells {
+    /// Whether the order of the two matters.
+    pub(super) fn conflicts(&self, other: &Self) -> bool {
+        let meets = |some: &[std::ops::Range<usize>], others: &[std::ops::Range<usize>]| {
+            some.iter().any(|a| others.iter().any(|b| a.start < b.end && b.start < a.end))
+        };
+        meets(&self.writes, &other.writes)
+            || meets(&self.writes, &other.reads)
+            || meets(&self.reads, &other.writes)
+    }
+}
+
+/// A connection: sender, receiver and channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Link {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) channel: u32,
+}
+
+/// What all ranks do.
+pub(super) struct Deeds {
+    /// Of each rank.
+    pub(super) of: Vec<Vec<Deed>>,
+    /// The connection of each message.
+    pub(super) links: Vec<Link>,
+}
+
+/// What all ranks do, and the channels of one instance.
+pub(super) fn all(
+    form: &TwoSided,
+    grid: &Grid,
+    options: Options,
+) -> Result<(Deeds, u32), Box<Finding>> {
+    let lanes: Vec<LaneId> = form.messages().iter().map(|message| message.lane).collect();
+    let (channel_of, channels) = channels(&lanes, options)?;
+    let mut deeds = Deeds { of: Vec::new(), links: Vec::new() };
+    let mut slots: Vec<Slots> = (0..grid.nranks).map(|_| Slots::default()).collect();
+    // The parts of each message, as numbers of messages, and its ends.
+    let mut messages = Vec::new();
+    for message in form.messages() {
+        let schedule = form.schedule();
+        let source = slots[message.from.index()].span(schedule, grid, message.source);
+        let target = slots[message.to.index()].span(schedule, grid, message.target);
+        let parts = grid.parts(&[source, target]);
+        let first = deeds.links.len() as u32;
+        let link =
+            Link { from: message.from.0, to: message.to.0, channel: channel_of[&message.lane] };
+        deeds.links.extend(parts.iter().map(|_| link));
+        messages.push((first, parts, source, target));
+    }
+    for (rank, slots) in (0..).map(RankId).zip(&mut slots) {
+        let mut list = Vec::new();
+        for action in form.actions(rank) {
+            match *action {
+                Action::Send(MessageId(id)) => {
+                    let (first, parts, source, _) = &messages[id as usize];
+                    let send = |(message, part): (u32, &(u32, u32))| Deed::Send {
+                        message,
+                        src: source.part(*part),
+                    };
+                    list.extend((*first..).zip(parts).map(send));
+                }
+                Action::Received(MessageId(id)) => {
+                    let (first, parts, _, target) = &messages[id as usize];
+                    let receive = |(message, part): (u32, &(u32, u32))| Deed::Receive {
+                        message,
+                        dst: target.part(*part),
+                    };
+                    list.extend((*first..).zip(parts).map(receive));
+                }
+                Action::Sent(_) | Action::Receive(_) => {}
+                Action::Move(op) => moves(form, grid, (rank, slots), op, &mut list),
+            }
+        }
+        deeds.of.push(in_order(&list, grid, rank.index()));
+    }
+    Ok((deeds, channels))
+}
+
+/// The channel of each lane. Where there are more lanes than channels, several share one.
+fn channels(
+    lanes: &[LaneId],
+    options: Options,
+) -> Result<(BTreeMap<LaneId, u32>, u32), Box<Finding>> {
+    let instances = options.instances;
+    let most = CHANNELS / instances.max(1);
+    if most == 0 || instances == 0 {
+        let title = format!("{instances} instances, and there are {CHANNELS} channels");
+        return Err(Box::new(unfit(title).help(format!("write 1 to {CHANNELS} instances"))));
+    }
+    let mut of = BTreeMap::new();
+    for lane in lanes {
+        let next = of.len() as u32 % most;
+        of.entry(*lane).or_insert(next);
+    }
+    let channels = (of.len() as u32).clamp(1, most);
+    Ok((of, channels))
+}
+
+/// A move of one rank: reductions of two at a time, in the author's order, and copies of the result.
+fn moves(
+    form: &TwoSided,
+    grid: &Grid,
+    (rank, slots): (RankId, &mut Slots),
+    op: OpId,
+    list: &mut Vec<Deed>,
+) {
+    let schedule = form.schedule();
+    let op = schedule.op(op);
+    let srcs: Vec<_> =
+        schedule.srcs(op).iter().map(|o| slots.span(schedule, grid, o.region)).collect();
+    let dsts: Vec<_> =
+        schedule.dsts(op).iter().map(|o| slots.span(schedule, grid, o.region)).collect();
+    let all = [&srcs[..], &dsts].concat();
+    for part in grid.parts(&all) {
+        let srcs: Vec<Span> = srcs.iter().map(|span| span.part(part)).collect();
+        let dsts: Vec<Span> = dsts.iter().map(|span| span.part(part)).collect();
+        let cells = |span| grid.cells(rank.index(), span, true);
+        let overlap = |a: Span, b: Span| {
+            cells(a).iter().zip(cells(b)).any(|(a, b)| a.start < b.end && b.start < a.end)
+        };
+        let (first, rest) = (srcs[0], &srcs[1..]);
+        let from = match rest {
+            [] => first,
+            [.., last] => {
+                let early = rest[1..].iter().any(|src| overlap(*src, dsts[0]));
+                let sum = if early { slots.more(first.count) } else { dsts[0] };
+                let mut left = first;
+                for right in &rest[..rest.len() - 1] {
+                    list.push(Deed::Fold { left, right: *right, dst: sum });
+                    left = sum;
+                }
+                list.push(Deed::Fold { left, right: *last, dst: dsts[0] });
+                dsts[0]
+            }
+        };
+        let copies = dsts.iter().filter(|dst| **dst != from);
+        list.extend(copies.map(|dst| Deed::Copy { src: from, dst: *dst }));
+    }
+}
+
+/// Messages by their numbers, and each move as soon as what comes before it in memory is done.
+fn in_order(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
+    let before = before(list, grid, rank);
+    let mut messages: Vec<(u32, usize)> =
+        list.iter().enumerate().filter_map(|(at, deed)| Some((deed.message()?, at))).collect();
+    messages.sort_unstable();
+    let mut moves: Vec<usize> =
+        (0..list.len()).filter(|at| list[*at].message().is_none()).collect();
+    let (mut done, mut order) = (vec![false; list.len()], Vec::with_capacity(list.len()));
+    let mut take = |done: &mut Vec<bool>, order: &mut Vec<Deed>| {
+        moves.retain(|at| {
+            let ready = before[*at].iter().all(|before| done[*before]);
+            if ready {
+                done[*at] = true;
+                order.push(list[*at]);
+            }
+            !ready
+        });
+    };
+    take(&mut done, &mut order);
+    for (_, at) in messages {
+        done[at] = true;
+        order.push(list[at]);
+        take(&mut done, &mut order);
+    }
+    order
+}
+
+/// Of each deed of a rank those before it that touch the same memory, and one of the two writes it: the last
+/// writer, and its readers since.
+pub(super) fn before(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Vec<usize>> {
+    let mut wrote: Vec<Option<usize>> = Vec::new();
+    let mut read: Vec<Vec<usize>> = Vec::new();
+    let mut all = Vec::with_capacity(list.len());
+    for (at, deed) in list.iter().enumerate() {
+        let Cells { reads, writes } = deed.cells(grid, rank);
+        let end = reads.iter().chain(&writes).map(|cells| cells.end).max().unwrap_or(0);
+        if end > wrote.len() {
+            wrote.resize(end, None);
+            read.resize(end, Vec::new());
+        }
+        let mut before: Vec<usize> = Vec::new();
+        for cell in reads.iter().cloned().flatten() {
+            before.extend(wrote[cell]);
+        }
+        for cell in writes.iter().cloned().flatten() {
+            before.extend(wrote[cell]);
+            before.extend(&read[cell]);
+        }
+        for cell in reads.into_iter().flatten() {
+            read[cell].push(at);
+        }
+        for cell in writes.into_iter().flatten() {
+            wrote[cell] = Some(at);
+            read[cell].clear();
+        }
+        before.sort_unstable();
+        before.dedup();
+        before.retain(|before| *before != at);
+        all.push(before);
+    }
+    all
+}

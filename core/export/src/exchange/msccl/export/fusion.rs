@@ -1,0 +1,354 @@
+//! Steps that receive, reduce and send at once, and an order of all steps of all ranks in which none waits for a later
+//! one, the slots of connections included.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use super::Options;
+use super::chunks::{Grid, Span};
+use super::deeds::{Cells, Deed, Deeds, Link, before};
+use crate::exchange::terms::Memory;
+use roundelay_core::diagnostics::Finding;
+
+/// How blocks are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// What comes in and goes on passes through one block, in one step.
+    Through,
+    /// Each end of a connection has a block of its own.
+    Apart,
+}
+
+/// A step, or two for a reduction into a third place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    pub(super) rank: usize,
+    pub(super) deed: Deed,
+    /// The message that it also sends, of what it stores.
+    pub(super) sends: Option<u32>,
+    /// Whether what it makes is stored at all: not where it is sent, and never read again.
+    pub(super) stores: bool,
+}
+
+/// The steps of all ranks in order, and which connections of a rank pass through one block.
+pub(super) struct Ordered {
+    pub(super) nodes: Vec<Node>,
+    pub(super) pairs: BTreeSet<(Link, Link)>,
+}
+
+/// A receive and a later send of the same rank, by their positions there.
+type Fused = BTreeMap<(usize, usize), usize>;
+
+/// Orders that are looked for before no step sends what it receives.
+const TRIES: usize = 32;
+
+/// The order for a shape.
+pub(super) fn order(
+    deeds: &Deeds,
+    grid: &Grid,
+    options: Options,
+    shape: Shape,
+) -> Result<Ordered, Box<Finding>> {
+    let lists: Vec<Vec<Deed>> =
+        deeds.of.iter().enumerate().map(|(rank, list)| shorter(list, grid, rank)).collect();
+    let before: Vec<_> =
+        lists.iter().enumerate().map(|(rank, list)| before(list, grid, rank)).collect();
+    let slots = options.protocol.slots() as usize;
+    let all = Lists { of: &lists, before: &before, links: &deeds.links, slots };
+    let (mut fused, pairs) = match shape {
+        Shape::Through => all.fused(grid),
+        Shape::Apart => Default::default(),
+    };
+    for tried in 0.. {
+        match all.sorted(&fused) {
+            Ok(order) => {
+                let nodes = order.into_iter().map(|(rank, at)| {
+                    let send = fused.get(&(rank, at)).map(|send| lists[rank][*send]);
+                    let (deed, sends) = (lists[rank][at], send.and_then(|send| send.message()));
+                    let kept = !matches!(deed, Deed::ReceiveFold { .. });
+                    let stores = kept
+                        || send.is_none()
+                        || !dead(&lists[rank], at, fused.get(&(rank, at)).copied());
+                    Node { rank, deed, sends, stores }
+                });
+                return Ok(Ordered { nodes: nodes.collect(), pairs });
+            }
+            Err(stuck) if tried < TRIES && fused.contains_key(&stuck) => _ = fused.remove(&stuck),
+            Err(_) if fused.is_empty() => break,
+            Err(_) => fused.clear(),
+        }
+    }
+    Err(super::unfit("its steps wait for each other"))
+}
+
+/// The same with fewer steps: what comes is received where it is copied to, and reduced as it comes.
+fn shorter(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
+    let mut list: Vec<Option<Deed>> = list.iter().copied().map(Some).collect();
+    for at in 0..list.len() {
+        let Some(Deed::Receive { message, dst }) = list[at] else { continue };
+        if dst.memory != Memory::Scratch {
+            continue;
+        }
+        let next =
+            list[at + 1..].iter().position(|deed| deed.is_some_and(|deed| touches(&deed, dst)));
+        match next.map(|next| at + 1 + next).map(|next| (next, list[next])) {
+            Some((next, Some(Deed::Copy { src, dst: into }))) if src == dst => {
+                landed(&mut list, (grid, rank), (at, next), Deed::Receive { message, dst: into });
+            }
+            Some((next, Some(fold @ Deed::Fold { .. }))) => {
+                folded(&mut list, (grid, rank), (at, next), fold);
+            }
+            _ => {}
+        }
+    }
+    list.into_iter().flatten().collect()
+}
+
+fn touches(deed: &Deed, span: Span) -> bool {
+    deed.reads().into_iter().chain(deed.writes()).any(|other| other.meets(span))
+}
+
+/// Whether a deed can be done already at the first of two places, as far as those between them go.
+fn moves(
+    list: &[Option<Deed>],
+    (grid, rank): (&Grid, usize),
+    (at, next): (usize, usize),
+    deed: &Deed,
+) -> bool {
+    let cells = deed.cells(grid, rank);
+    !list[at + 1..next].iter().flatten().any(|deed| deed.cells(grid, rank).conflicts(&cells))
+}
+
+/// Receives into the place that a copy goes to, which is then read in place of the scratch.
+fn landed(
+    list: &mut [Option<Deed>],
+    (grid, rank): (&Grid, usize),
+    (at, next): (usize, usize),
+    receive: Deed,
+) {
+    let (Some(from), Some(into)) = (list[at].and_then(|deed| deed.writes()), receive.writes())
+    else {
+        return;
+    };
+    if !moves(list, (grid, rank), (at, next), &receive) {
+        return;
+    }
+    let cells = receive.cells(grid, rank);
+    let (mut readers, mut lost) = (Vec::new(), false);
+    for (later, deed) in (next + 1..).zip(&list[next + 1..]) {
+        let Some(deed) = deed else { continue };
+        let reads: Vec<Span> = deed.reads().into_iter().filter(|read| read.meets(from)).collect();
+        if reads.iter().any(|read| *read != from || lost) {
+            return;
+        }
+        if !reads.is_empty() {
+            readers.push(later);
+        }
+        let written = Cells { reads: Vec::new(), writes: deed.cells(grid, rank).writes };
+        lost |= written.conflicts(&cells);
+        match deed.writes().filter(|write| write.meets(from)) {
+            None => {}
+            Some(write) if write == from => break,
+            Some(_) => return,
+        }
+    }
+    list[at] = Some(receive);
+    list[next] = None;
+    for later in readers {
+        list[later] = list[later].map(|deed| deed.reading(from, into));
+    }
+}
+
+/// Receives with the reduction of what comes, where that can be done at once.
+fn folded(
+    list: &mut [Option<Deed>],
+    (grid, rank): (&Grid, usize),
+    (at, next): (usize, usize),
+    fold: Deed,
+) {
+    let (Some(Deed::Receive { message, dst }), Deed::Fold { left, right, dst: into }) =
+        (list[at], fold)
+    else {
+        return;
+    };
+    let own = match (left == dst, right == dst) {
+        (true, false) => right,
+        (false, true) => left,
+        _ => return,
+    };
+    let gone = into == dst || !into.meets(dst) && unread(&list[next + 1..], dst);
+    let both = Deed::ReceiveFold { message, own, dst: into };
+    if !own.meets(dst) && gone && moves(list, (grid, rank), (at, next), &both) {
+        list[at] = Some(both);
+        list[next] = None;
+    }
+}
+
+/// Whether nobody reads scratch before all of it is written again.
+fn unread(after: &[Option<Deed>], span: Span) -> bool {
+    let mut left: BTreeSet<u32> = (span.first..span.first + span.count).collect();
+    for deed in after.iter().flatten() {
+        let reads = deed.reads().into_iter().filter(|read| read.memory == span.memory);
+        for read in reads {
+            if left.range(read.first..read.first + read.count).next().is_some() {
+                return false;
+            }
+        }
+        if let Some(write) = deed.writes().filter(|write| write.memory == span.memory) {
+            left.retain(|chunk| !(write.first..write.first + write.count).contains(chunk));
+        }
+        if left.is_empty() {
+            return true;
+        }
+    }
+    true
+}
+
+/// Whether what a receive stores is scratch that only the send reads.
+fn dead(list: &[Deed], at: usize, send: Option<usize>) -> bool {
+    let Some(dst) = list[at].writes().filter(|dst| dst.memory == Memory::Scratch) else {
+        return false;
+    };
+    let others = (at + 1..list.len()).map(|next| Some(list[next]).filter(|_| Some(next) != send));
+    unread(&others.collect::<Vec<_>>(), dst)
+}
+
+struct Lists<'a> {
+    /// What each rank does.
+    of: &'a [Vec<Deed>],
+    /// Of each deed those before it that it must follow in memory.
+    before: &'a [Vec<Vec<usize>>],
+    links: &'a [Link],
+    slots: usize,
+}
+
+impl Lists<'_> {
+    /// The sends that can be done with a receive, and the connections that pass through one block for them.
+    fn fused(&self, grid: &Grid) -> (Fused, BTreeSet<(Link, Link)>) {
+        let (mut fused, mut pairs) = (Fused::new(), BTreeSet::new());
+        for (rank, list) in self.of.iter().enumerate() {
+            let mut of: BTreeMap<(Link, Link), Vec<(usize, usize)>> = BTreeMap::new();
+            let cells: Vec<Cells> = list.iter().map(|deed| deed.cells(grid, rank)).collect();
+            for (at, deed) in list.iter().enumerate() {
+                let (Some(message), Some(dst)) = (deed.message(), deed.writes()) else { continue };
+                let from = self.links[message as usize];
+                for next in at + 1..list.len() {
+                    if let Deed::Send { message, src } = list[next]
+                        && src == dst
+                        && self.links[message as usize].channel == from.channel
+                    {
+                        let to = self.links[message as usize];
+                        of.entry((from, to)).or_default().push((at, next));
+                    }
+                    let writes =
+                        |cells: &Cells| Cells { reads: Vec::new(), writes: cells.writes.clone() };
+                    if writes(&cells[next]).conflicts(&writes(&cells[at])) {
+                        break;
+                    }
+                }
+            }
+            let mut ways: Vec<_> = of.into_iter().collect();
+            ways.sort_by_key(|(way, sends)| (Reverse(sends.len()), *way));
+            let mut taken = BTreeSet::new();
+            for ((from, to), sends) in ways {
+                if taken.contains(&(from, true)) || taken.contains(&(to, false)) {
+                    continue;
+                }
+                taken.extend([(from, true), (to, false)]);
+                pairs.insert((from, to));
+                let mut gone = BTreeSet::new();
+                for (at, next) in sends {
+                    if !fused.contains_key(&(rank, at)) && gone.insert(next) {
+                        fused.insert((rank, at), next);
+                    }
+                }
+            }
+        }
+        (fused, pairs)
+    }
+
+    /// All that is done, in order, without the sends that are done with a receive. Where steps wait for each other,
+    /// the first that does two things at once.
+    fn sorted(&self, fused: &Fused) -> Result<Vec<(usize, usize)>, (usize, usize)> {
+        // Numbers of nodes: a send that is done with a receive has that one's.
+        let mut first = Vec::new();
+        let mut count = 0;
+        for list in self.of {
+            first.push(count);
+            count += list.len();
+        }
+        let mut node: Vec<usize> = (0..count).collect();
+        for ((rank, at), send) in fused {
+            node[first[*rank] + send] = first[*rank] + at;
+        }
+        let mut graph = Graph { after: vec![Vec::new(); count], open: vec![0; count] };
+        let mut keys = vec![(0, 0); count];
+        let mut ends = [vec![0; self.links.len()], vec![0; self.links.len()]];
+        for (rank, list) in self.of.iter().enumerate() {
+            let mut last = 0;
+            for (at, deed) in list.iter().enumerate() {
+                let me = first[rank] + at;
+                for before in &self.before[rank][at] {
+                    graph.edge(node[first[rank] + before], node[me]);
+                }
+                if let Some(message) = deed.message() {
+                    last = message;
+                    ends[usize::from(!matches!(deed, Deed::Send { .. }))][message as usize] =
+                        node[me];
+                }
+                keys[me] = (last, me);
+            }
+        }
+        let mut on: BTreeMap<Link, Vec<usize>> = BTreeMap::new();
+        for (message, link) in self.links.iter().enumerate() {
+            graph.edge(ends[0][message], ends[1][message]);
+            let earlier = on.entry(*link).or_default();
+            if let Some(before) = earlier.last() {
+                graph.edge(ends[0][*before], ends[0][message]);
+                graph.edge(ends[1][*before], ends[1][message]);
+            }
+            if let Some(full) = earlier.len().checked_sub(self.slots) {
+                graph.edge(ends[1][earlier[full]], ends[0][message]);
+            }
+            earlier.push(message);
+        }
+        let place = |me: usize| {
+            let rank = first.partition_point(|first| *first <= me) - 1;
+            (rank, me - first[rank])
+        };
+        let ready = (0..count).filter(|me| node[*me] == *me && graph.open[*me] == 0);
+        let mut heap: BinaryHeap<_> = ready.map(|me| Reverse(keys[me])).collect();
+        let mut order = Vec::with_capacity(count);
+        while let Some(Reverse((_, me))) = heap.pop() {
+            order.push(place(me));
+            for next in std::mem::take(&mut graph.after[me]) {
+                graph.open[next] -= 1;
+                if graph.open[next] == 0 {
+                    heap.push(Reverse(keys[next]));
+                }
+            }
+            // What is done is open no more.
+            graph.open[me] = usize::MAX;
+        }
+        if order.len() + fused.len() == count {
+            return Ok(order);
+        }
+        let stuck = fused.keys().filter(|(rank, at)| graph.open[first[*rank] + at] != usize::MAX);
+        Err(stuck.min_by_key(|(rank, at)| keys[first[*rank] + at]).copied().unwrap_or_default())
+    }
+}
+
+/// Nodes, those that come after each, and how many come before.
+struct Graph {
+    after: Vec<Vec<usize>>,
+    open: Vec<usize>,
+}
+
+impl Graph {
+    fn edge(&mut self, before: usize, after: usize) {
+        if before != after {
+            self.after[before].push(after);
+            self.open[after] += 1;
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What a runtime holds, and what a program needs of it.
+
+use std::collections::BTreeMap;
+
+use super::super::runtime::{CHANNELS, LAST_AWAITED};
+use super::blocks::{Block, Plan};
+use super::{Options, unfit};
+use roundelay_core::diagnostics::Finding;
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::{Op, OpKind, Schedule};
+
+/// Blocks of a rank in one channel.
+const OF_CHANNEL: usize = 32;
+
+const SMALLER: &str = "use fewer ranks or larger pieces, or another runtime with --runtime";
+const FEWER: &str = "write fewer instances, use fewer ranks, or another runtime with --runtime";
+
+/// Refuses what a rank alone makes too large, by its schedule with the moves joined that lie side by side. What other
+/// ranks send it or ask of it is not counted, so a program may need more.
+pub(super) fn of_rank(own: &Schedule, rank: RankId, options: Options) -> Result<(), Box<Finding>> {
+    // A message is a step of the block that has its end of the connection.
+    let mut ends: BTreeMap<(bool, RankId), usize> = BTreeMap::new();
+    let ops = own.streams.iter().flat_map(|s| &own.ops[s.first.index()..][..s.len as usize]);
+    for op in ops.filter(|op| op.kind == OpKind::Move) {
+        for end in messages(own, rank, op) {
+            *ends.entry(end).or_default() += 1;
+        }
+    }
+    let Options { runtime, instances, .. } = options;
+    let channels = own.lanes.len().clamp(1, (CHANNELS / instances.max(1)).max(1) as usize);
+    let steps = ends.values().max().map_or(0, |most| most.div_ceil(channels));
+    let peers = |sends| ends.keys().filter(|(way, _)| *way == sends).count();
+    let blocks = peers(true).max(peers(false)) * instances as usize;
+    let all = [
+        ("steps of a block", steps, runtime.steps(), SMALLER),
+        ("thread blocks of a rank", blocks, runtime.blocks(), FEWER),
+    ];
+    for (what, needs, holds, help) in all {
+        if needs > holds as usize {
+            let title =
+                format!("it needs {needs} {what} or more, and {} has {holds}", runtime.name());
+            return Err(Box::new(unfit(title).help(help)));
+        }
+    }
+    Ok(())
+}
+
+/// The ends of messages that a move of a rank surely has there: whether it sends, and the peer.
+fn messages(own: &Schedule, rank: RankId, op: &Op) -> Vec<(bool, RankId)> {
+    let (srcs, dsts) = (own.srcs(op), own.dsts(op));
+    let region = own.region(srcs[0]);
+    if region.lo == region.hi {
+        return Vec::new();
+    }
+    let here =
+        |operands: &[roundelay_core::schedule::Operand]| operands.iter().any(|o| o.rank == rank);
+    let mut ends: Vec<_> = match srcs {
+        [src] if src.rank != rank => here(dsts).then_some((false, src.rank)).into_iter().collect(),
+        [_] => dsts.iter().filter(|dst| dst.rank != rank).map(|dst| (true, dst.rank)).collect(),
+        // What goes to one rank that has a part of it is folded there.
+        _ if !here(dsts) => Vec::new(),
+        _ => {
+            let mut far: Vec<_> = srcs.iter().filter(|src| src.rank != rank).collect();
+            far.sort_unstable_by_key(|src| (src.rank, src.region));
+            far.dedup();
+            return far.into_iter().map(|src| (false, src.rank)).collect();
+        }
+    };
+    ends.sort_unstable();
+    ends.dedup();
+    ends
+}
+
+/// Refuses a program that the runtime would refuse.
+pub(super) fn check(plan: &Plan, channels: u32, options: Options) -> Result<(), Box<Finding>> {
+    let Options { runtime, instances, .. } = options;
+    let times = instances as usize;
+    let most =
+        |of: &dyn Fn(&Block) -> usize| plan.blocks.iter().flatten().map(of).max().unwrap_or(0);
+    let per_rank = |of: &dyn Fn(&[Block]) -> usize| {
+        plan.blocks.iter().map(|blocks| of(blocks)).max().unwrap_or(0)
+    };
+    let blocks = per_rank(&|blocks| blocks.len() * times);
+    let steps = most(&|block| block.steps.len());
+    let nodes =
+        per_rank(&|blocks| blocks.iter().map(|block| 1 + block.steps.len()).sum::<usize>() * times);
+    let of_channel = per_rank(&|blocks| {
+        let on = |channel| blocks.iter().filter(|block| block.channel == channel).count();
+        (0..channels).map(on).max().unwrap_or(0)
+    });
+    let awaited = per_rank(&|blocks| {
+        let waits = blocks.iter().flat_map(|block| &block.steps).filter_map(|step| step.wait);
+        waits.map(|(block, _)| block + 1 + (times - 1) * blocks.len()).max().unwrap_or(0)
+    });
+    let all = [
+        ("steps of a block", steps, runtime.steps() as usize, SMALLER),
+        ("thread blocks of a rank", blocks, runtime.blocks() as usize, FEWER),
+        (
+            "blocks of a rank in one channel",
+            of_channel,
+            OF_CHANNEL,
+            "use fewer ranks, or an algorithm with fewer peers",
+        ),
+        ("channels", channels as usize * times, CHANNELS as usize, FEWER),
+        ("blocks up to one that others wait for", awaited, LAST_AWAITED as usize + 1, FEWER),
+        (
+            "blocks and steps of a rank",
+            nodes,
+            runtime.nodes().map_or(usize::MAX, |n| n as usize),
+            FEWER,
+        ),
+    ];
+    for (what, needs, holds, help) in all {
+        if needs > holds {
+            let title = format!("it needs {needs} {what}, and {} has {holds}", runtime.name());
+            return Err(Box::new(unfit(title).help(help)));
+        }
+    }
+    Ok(())
+}

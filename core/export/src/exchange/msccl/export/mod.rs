@@ -1,0 +1,182 @@
+//! Algorithms as programs for MSCCL's runtime. The two-sided form of a proved schedule is cut into chunks, its sends,
+//! receives and folds become steps of blocks, and what is written is read again and proved before anybody sees it.
+//!
+//! A program is tried in two shapes. In the first a block receives, reduces and sends in one step wherever what comes
+//! in goes on, as rings do. Such blocks can wait for each other where a step takes several messages; then the second
+//! shape is better, in which each connection has a block at either end, and calls of every size end.
+
+mod blocks;
+mod chunks;
+mod deeds;
+mod fusion;
+mod limits;
+mod write;
+
+use std::sync::Arc;
+
+use super::{Connections, Protocol, Runtime, Verdict, read};
+use crate::exchange::first_of_many;
+use blocks::Plan;
+use chunks::Grid;
+use fusion::Shape;
+use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
+use roundelay_core::ids::{RankId, SpanId};
+use roundelay_core::layout::Algorithm;
+use roundelay_core::messages::TwoSided;
+use roundelay_core::optimize::join;
+use roundelay_core::stages::stage;
+use roundelay_core::syntax::Source;
+
+/// What a program is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The protocol of its connections.
+    pub protocol: Protocol,
+    /// Copies of the algorithm, each on a part of the data and in channels of its own.
+    pub instances: u32,
+    /// The runtime whose limits it keeps, with its own buffers.
+    pub runtime: Runtime,
+}
+
+/// A program that was written, read again and proved.
+#[derive(Clone, Debug)]
+pub struct Exported {
+    /// The XML.
+    pub text: String,
+    /// The XML with the places that warnings point at.
+    pub source: Arc<Source>,
+    /// What the runtime passes over.
+    pub warnings: Vec<Diagnostic>,
+    /// What was found when it was read again.
+    pub verdict: Verdict,
+}
+
+/// The least and most bytes of calls that a program says it is for.
+///
+/// The least is a byte for each chunk: with less, not all chunks have an element. The most is what [`Verdict::safe`]
+/// says, and 0 where calls of all sizes end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sizes {
+    min: u64,
+    max: u64,
+}
+
+/// The algorithm as a program.
+///
+/// # Errors
+/// E0704 for a collective that has no counterpart, for cuts that are no whole chunks and for a limit of the runtime;
+/// E0425 for a fault of this module.
+pub fn export(form: &TwoSided, options: Options) -> Result<Exported, Vec<Finding>> {
+    stage("export", || made(form, options)).map_err(|why| vec![*why])
+}
+
+/// Whether the program of an algorithm for so many ranks keeps the limits of the runtime, as far as what rank 0 does
+/// tells: for many ranks that is known long before the schedule of all of them is proved.
+///
+/// # Errors
+/// Those E0704 of [`export`] that rank 0 has.
+pub fn fits<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    options: Options,
+) -> Result<(), Vec<Finding>> {
+    let Some(own) = first_of_many(algorithm, nranks) else { return Ok(()) };
+    name(own.collective)
+        .and_then(|_| limits::of_rank(&join(&own), RankId(0), options))
+        .map_err(|why| vec![*why])
+}
+
+fn made(form: &TwoSided, options: Options) -> Result<Exported, Box<Finding>> {
+    let grid = Grid::new(form, options)?;
+    let (deeds, channels) = deeds::all(form, &grid, options)?;
+    let mut best: Result<Exported, Box<Finding>> = Err(unfit("it has no shape"));
+    for shape in [Shape::Through, Shape::Apart] {
+        let order = fusion::order(&deeds, &grid, options, shape)?;
+        let plan = blocks::plan(&deeds, &order, &grid);
+        let one = limits::check(&plan, channels, options)
+            .and_then(|()| proved(form, &grid, &plan, channels, options));
+        match (one, &best) {
+            (Ok(one), _) if ends(&one) => return Ok(one),
+            // The first shape that holds at some size, and the first reason where none does.
+            (Ok(one), Err(_)) => best = Ok(one),
+            (Err(why), Err(_)) if shape == Shape::Through => best = Err(why),
+            _ => {}
+        }
+    }
+    best
+}
+
+/// Whether calls of every size end.
+fn ends(exported: &Exported) -> bool {
+    exported.verdict.safe.is_some_and(|safe| safe.bytes.is_none())
+}
+
+/// The program of a plan, with the sizes that it holds for.
+fn proved(
+    form: &TwoSided,
+    grid: &Grid,
+    plan: &Plan,
+    channels: u32,
+    options: Options,
+) -> Result<Exported, Box<Finding>> {
+    let unlimited = match options.runtime {
+        // Of this one 0 is no size at all.
+        Runtime::Microsoft => LARGEST,
+        Runtime::Rccl | Runtime::Azure => 0,
+    };
+    let mut sizes = Sizes { min: grid.chunks(), max: unlimited };
+    let connections = Connections { runtime: options.runtime, buffer: None };
+    for _ in 0..2 {
+        let text = write::write(form, grid, plan, channels, options, sizes);
+        let back = read("export", text.as_bytes(), Some(options.runtime));
+        let program = match (back.program, back.errors.first()) {
+            (Some(program), None) => program,
+            (_, why) => return Err(fault(form, why)),
+        };
+        let verdict = program.verdict(&back.source, &connections);
+        if verdict.is_right() {
+            let (source, warnings) = (back.source, back.warnings);
+            return Ok(Exported { text, source, warnings, verdict });
+        }
+        match verdict.safe.and_then(|safe| safe.bytes).filter(|bytes| *bytes != sizes.max) {
+            Some(bytes) if verdict.modes.iter().all(|mode| mode.errors.is_empty()) => {
+                sizes.max = bytes;
+            }
+            _ => return Err(fault(form, verdict.errors().next())),
+        }
+    }
+    Err(fault(form, None))
+}
+
+/// Bytes of a call where the runtime has no number for any size: a tebibyte.
+const LARGEST: u64 = 1 << 40;
+
+/// The name that the runtime has for a collective.
+fn name(collective: Collective) -> Result<&'static str, Box<Finding>> {
+    Ok(match collective {
+        Collective::AllReduce => "allreduce",
+        Collective::AllGather => "allgather",
+        Collective::ReduceScatter => "reducescatter",
+        Collective::AllToAll => "alltoall",
+        Collective::Broadcast | Collective::Reduce | Collective::Scatter | Collective::Gather => {
+            let title = format!("{collective} has a root, and programs for MSCCL have none");
+            let why = "the runtime takes a program by collective, ranks and size, so this one would run for other roots";
+            return Err(Box::new(Finding { notes: vec![why.to_owned()], ..*unfit(title) }));
+        }
+    })
+}
+
+/// What cannot be written in this form.
+fn unfit(title: impl Into<String>) -> Box<Finding> {
+    Box::new(Finding::new(Code::NotExportable, SpanId(0), title))
+}
+
+/// What was written is not what was meant.
+fn fault(form: &TwoSided, why: Option<&Diagnostic>) -> Box<Finding> {
+    let why =
+        why.map_or("it has no verdict".to_owned(), |why| format!("{} [{}]", why.title, why.code));
+    let title = format!("the program for MSCCL of {}: {why}", form.schedule().algorithm);
+    let finding = Finding::new(Code::Unproved, SpanId(0), title);
+    Box::new(finding.note("this is a fault of the compiler, not of the program"))
+}

@@ -1,0 +1,98 @@
+//! The XML, with all attributes that any of the runtimes reads.
+
+use std::fmt::Write as _;
+
+use super::super::program::Kind;
+use super::blocks::{Block, Plan, Step};
+use super::chunks::{Grid, Span};
+use super::{Options, Sizes};
+use roundelay_core::messages::TwoSided;
+
+pub(super) fn write(
+    form: &TwoSided,
+    grid: &Grid,
+    plan: &Plan,
+    channels: u32,
+    options: Options,
+    sizes: Sizes,
+) -> String {
+    let mut text = format!(
+        "<algo name=\"{}\" proto=\"{}\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"{}\" \
+         inplace=\"{}\" outofplace=\"1\" minBytes=\"{}\" maxBytes=\"{}\">\n",
+        form.schedule().algorithm,
+        options.protocol.name(),
+        channels * options.instances,
+        grid.chunks(),
+        grid.nranks,
+        grid.coll,
+        u8::from(grid.in_place),
+        sizes.min,
+        sizes.max,
+    );
+    let [input, output] = grid.units.map(|units| units * grid.unit * options.instances);
+    for (rank, blocks) in plan.blocks.iter().enumerate() {
+        let scratch = plan.scratch[rank];
+        let _ = writeln!(
+            text,
+            "  <gpu id=\"{rank}\" i_chunks=\"{input}\" o_chunks=\"{output}\" s_chunks=\"{}\">",
+            scratch * options.instances
+        );
+        for instance in 0..options.instances {
+            let first = instance as usize * blocks.len();
+            let writer = Writer { grid, instance, scratch, first };
+            for (id, block) in blocks.iter().enumerate() {
+                writer.block(&mut text, first + id, block, channels * instance);
+            }
+        }
+        text.push_str("  </gpu>\n");
+    }
+    text + "</algo>\n"
+}
+
+/// One instance of what a rank does.
+struct Writer<'g> {
+    grid: &'g Grid,
+    instance: u32,
+    /// Chunks of its scratch.
+    scratch: u32,
+    /// The number of its first block.
+    first: usize,
+}
+
+impl Writer<'_> {
+    fn block(&self, text: &mut String, id: usize, block: &Block, channel: u32) {
+        let peer = |peer: Option<u32>| peer.map_or(-1, i64::from);
+        let _ = writeln!(
+            text,
+            "    <tb id=\"{id}\" send=\"{}\" recv=\"{}\" chan=\"{}\">",
+            peer(block.send),
+            peer(block.receive),
+            channel + block.channel
+        );
+        for (s, step) in block.steps.iter().enumerate() {
+            self.step(text, s, step);
+        }
+        text.push_str("    </tb>\n");
+    }
+
+    fn step(&self, text: &mut String, s: usize, step: &Step) {
+        let (block, level) = match step.wait {
+            Some((block, level)) => ((self.first + block) as i64, level as i64),
+            None => (-1, -1),
+        };
+        let _ = writeln!(
+            text,
+            "      <step s=\"{s}\" type=\"{}\" {} {} cnt=\"{}\" depid=\"{block}\" deps=\"{level}\" hasdep=\"{}\"/>",
+            step.kind.map_or("nop", Kind::word),
+            self.place("src", step.src),
+            self.place("dst", step.dst),
+            step.dst.count,
+            u8::from(step.posts),
+        );
+    }
+
+    fn place(&self, end: &str, span: Span) -> String {
+        let at = self.grid.place(span, self.instance, self.scratch);
+        format!("{end}buf=\"{}\" {end}off=\"{at}\"", span.memory.letter())
+    }
+}

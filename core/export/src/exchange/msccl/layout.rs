@@ -1,0 +1,270 @@
+//! A program as a schedule: a block is a stream of its rank, a connection is slots of a scratch at the receiver with
+//! a signal each way, and what blocks of a rank tell each other are signals between its streams.
+
+use std::collections::HashMap;
+
+use super::links::{Link, Links};
+use super::program::{Block, Gpu, Kind, Operation};
+use super::report::span;
+use super::words::Words;
+use super::{Program, buffers};
+use crate::exchange::draft::{Draft, Whole};
+use crate::exchange::memory::Memories;
+use crate::exchange::terms::{Mode, Place};
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::ids::{RankId, ScratchId, SpanId};
+use roundelay_core::rational::Rat;
+use roundelay_core::schedule::{Buffer, OpKind, Region, Schedule, Scratch, SignalKind};
+use roundelay_core::syntax::Source;
+
+/// Ops of a schedule.
+const OPS: u64 = 1 << 24;
+/// Chunks of all buffers of all ranks.
+const PLACES: u64 = 1 << 24;
+
+impl Program {
+    /// The ways to call it that it says it has, each to be proved.
+    pub fn modes(&self) -> Vec<Mode> {
+        let header = &self.header;
+        let one =
+            header.collective.is_some_and(roundelay_core::collective::Collective::has_in_place);
+        match (header.in_place, header.out_of_place) {
+            (true, true) if one => vec![Mode::Both],
+            (true, true) => vec![Mode::OutOfPlace, Mode::InPlace],
+            (true, false) => vec![Mode::InPlace],
+            (false, _) => vec![Mode::OutOfPlace],
+        }
+    }
+
+    /// The schedule of a program that is called in a `mode`, with so many chunks in a message. `source` is the text
+    /// that it was read from.
+    ///
+    /// # Errors
+    /// What no schedule can say: chunks beyond a buffer (E0312), operands that overlap (E0213), an input that is
+    /// written (E0110), connections of several blocks (E0310) or of steps of other lengths (E0208), waits that
+    /// nobody ends (E0301, E0302), and programs that are too large (E0206).
+    pub fn schedule(
+        &self,
+        source: &Source,
+        mode: Mode,
+        chunks: u32,
+    ) -> Result<Schedule, Vec<Diagnostic>> {
+        let messages = |operation: &Operation| u64::from(operation.count.div_ceil(chunks).max(1));
+        let operations = self.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);
+        let all = operations.map(messages).fold(0, u64::saturating_add);
+        if all.saturating_mul(5) > OPS {
+            let title = format!("a program of {all} messages, more than a proof can hold");
+            return Err(vec![Diagnostic::new(Code::StepLimit, span(self.whole), title)]);
+        }
+        let buffers = buffers::memories(self, mode);
+        let places = buffers::places(&buffers, self);
+        if places > PLACES {
+            let title =
+                format!("a program of {places} chunks of memory, more than a proof can hold");
+            return Err(vec![Diagnostic::new(Code::StepLimit, span(self.whole), title)]);
+        }
+        let mut wrong = buffers::wrong(&buffers, self);
+        let links = Links::new(self).map_err(|more| wrong.extend(more));
+        let words = Words::new(self).map_err(|more| wrong.extend(more));
+        let (Ok(links), Ok(words), true) = (links, words, wrong.is_empty()) else {
+            return Err(wrong);
+        };
+        let mut layout = Layout::new(self, &buffers, &links, chunks);
+        for (rank, gpu) in self.gpus.iter().enumerate() {
+            layout.rank(RankId(rank as u32), gpu, &words);
+        }
+        Ok(layout.finish(source, mode))
+    }
+}
+
+struct Layout<'p> {
+    program: &'p Program,
+    buffers: &'p Memories,
+    links: &'p Links,
+    /// Chunks of a message.
+    chunks: u32,
+    draft: Draft,
+    fifo: Option<ScratchId>,
+    /// Messages that each link has carried, as its sender and as its receiver counts.
+    sent: HashMap<Link, u32>,
+    received: HashMap<Link, u32>,
+}
+
+impl<'p> Layout<'p> {
+    fn new(program: &'p Program, buffers: &'p Memories, links: &'p Links, chunks: u32) -> Self {
+        let mut draft = Draft::new(buffers.scratch());
+        let width = links.widest().min(chunks);
+        let fifo = (width > 0).then(|| {
+            draft.declare(Scratch {
+                name: "fifo".to_owned(),
+                slots: links.slots(),
+                width: buffers.chunks(width),
+            })
+        });
+        Self {
+            program,
+            buffers,
+            links,
+            chunks,
+            draft,
+            fifo,
+            sent: HashMap::new(),
+            received: HashMap::new(),
+        }
+    }
+
+    /// The main stream, which brings the data home and lets the blocks run; then the blocks.
+    fn rank(&mut self, rank: RankId, gpu: &'p Gpu, words: &Words) {
+        let streams: Vec<&Block> =
+            gpu.blocks.iter().filter(|block| !block.operations.is_empty()).collect();
+        let ends = [self.buffers.entry(rank), self.buffers.exit(rank)];
+        self.draft.main(rank, gpu.at, (streams.len() as u32, 1), ends);
+        // Blocks without operations are no streams, and numbers of streams follow each other.
+        let mut numbers = vec![0; gpu.blocks.len()];
+        let mut next = 0;
+        for (number, block) in numbers.iter_mut().zip(&gpu.blocks) {
+            next += u32::from(!block.operations.is_empty());
+            *number = next;
+        }
+        for (id, block) in gpu.blocks.iter().enumerate() {
+            if !block.operations.is_empty() {
+                self.block(rank, (id, block), &numbers, words);
+            }
+        }
+    }
+
+    fn block(
+        &mut self,
+        rank: RankId,
+        (id, block): (usize, &'p Block),
+        streams: &[u32],
+        words: &Words,
+    ) {
+        let own = streams[id];
+        self.draft.begin(rank, own);
+        self.draft.child(block.at, OpKind::Wait, rank, SignalKind::Fork, own);
+        for (index, operation) in block.operations.iter().enumerate() {
+            for from in words.waits(rank, id, index) {
+                let ends = [streams[from as usize], own];
+                self.word(operation.at, OpKind::Wait, rank, ends);
+            }
+            self.operation(rank, block, operation);
+            for to in words.posts(rank, id, index) {
+                let ends = [own, streams[to as usize]];
+                self.word(operation.at, OpKind::Post, rank, ends);
+            }
+        }
+        self.drain(rank, block);
+        self.draft.child(block.at, OpKind::Post, rank, SignalKind::Join, own);
+    }
+
+    /// What is sent and not yet taken when a block ends is taken later: the next run begins with empty slots.
+    fn drain(&mut self, rank: RankId, block: &Block) {
+        let Some(link) = Link::out(rank, block) else { return };
+        let sent = self.sent.get(&link).copied().unwrap_or(0);
+        let last = block.operations.iter().rfind(|operation| operation.kind.sends());
+        for _ in 0..sent.min(self.program.header.protocol.slots()) {
+            let at = last.map_or(block.at, |operation| operation.at);
+            self.link(at, OpKind::Wait, link, SignalKind::Head);
+        }
+    }
+
+    fn operation(&mut self, rank: RankId, block: &Block, operation: &Operation) {
+        let (kind, at) = (operation.kind, operation.at);
+        if kind == Kind::Reduce {
+            return self.reduce(rank, operation);
+        }
+        let from = Link::into(rank, block).filter(|_| kind.receives());
+        let to = Link::out(rank, block).filter(|_| kind.sends());
+        let whole = from.is_none() && to.is_none();
+        let step = if whole { operation.count } else { self.chunks };
+        let mut first = 0;
+        while first < operation.count {
+            let count = step.min(operation.count - first);
+            let own = |place: Place| self.buffers.region(rank, place, (first, count));
+            let src = kind.reads().then(|| (rank, own(operation.src)));
+            let dst = kind.writes().then(|| (rank, own(operation.dst)));
+            let incoming = from.map(|link| self.take(at, link, count));
+            let outgoing = to.map(|link| self.fill(at, link, count));
+            let srcs: Vec<_> = [src, incoming].into_iter().flatten().collect();
+            let dsts: Vec<_> = [dst, outgoing].into_iter().flatten().collect();
+            self.draft.data(at, &srcs, &dsts);
+            if let Some(link) = to {
+                self.link(at, OpKind::Post, link, SignalKind::Tail);
+            }
+            if let Some(link) = from {
+                self.link(at, OpKind::Post, link, SignalKind::Head);
+            }
+            first += count;
+        }
+    }
+
+    /// Reductions into one place, one after the other.
+    fn reduce(&mut self, rank: RankId, operation: &Operation) {
+        let count = operation.count;
+        if count == 0 {
+            return;
+        }
+        let place = |place| (rank, self.buffers.region(rank, place, (0, count)));
+        let dst = place(operation.dst);
+        let more =
+            operation.more.iter().map(|(offset, _)| Place { offset: *offset, ..operation.src });
+        let srcs: Vec<_> = std::iter::once(operation.src).chain(more).map(place).collect();
+        for some in srcs.chunks(7) {
+            let all: Vec<_> = std::iter::once(dst).chain(some.iter().copied()).collect();
+            self.draft.data(operation.at, &all, &[dst]);
+        }
+    }
+
+    /// The next message of a link: waits for it, and says where it lies.
+    fn take(&mut self, at: SpanId, link: Link, count: u32) -> (RankId, Region) {
+        let messages = self.received.entry(link).or_insert(0);
+        let message = *messages;
+        *messages += 1;
+        self.link(at, OpKind::Wait, link, SignalKind::Tail);
+        self.slot(link, message, count)
+    }
+
+    /// Room for the next message of a link: waits for it where all slots hold messages.
+    fn fill(&mut self, at: SpanId, link: Link, count: u32) -> (RankId, Region) {
+        let messages = self.sent.entry(link).or_insert(0);
+        let message = *messages;
+        *messages += 1;
+        if message >= self.program.header.protocol.slots() {
+            self.link(at, OpKind::Wait, link, SignalKind::Head);
+        }
+        self.slot(link, message, count)
+    }
+
+    fn slot(&self, link: Link, message: u32, count: u32) -> (RankId, Region) {
+        let slot = self.links.first(link) + message % self.program.header.protocol.slots();
+        let buffer = self.fifo.map_or(Buffer::Input, Buffer::Scratch);
+        let hi = self.buffers.chunks(count);
+        (RankId(link.to), Region { buffer, slot, base: Rat::ZERO, lo: Rat::ZERO, hi })
+    }
+
+    fn link(&mut self, at: SpanId, kind: OpKind, link: Link, signal: SignalKind) {
+        let (from, to) = (RankId(link.from), RankId(link.to));
+        let ends = if signal == SignalKind::Tail { (from, to) } else { (to, from) };
+        self.draft.word(at, kind, ends, (signal, vec![link.channel.into()]));
+    }
+
+    fn word(&mut self, at: SpanId, kind: OpKind, rank: RankId, ends: [u32; 2]) {
+        let lane = ends.map(i64::from).to_vec();
+        self.draft.word(at, kind, (rank, rank), (SignalKind::Local, lane));
+    }
+
+    fn finish(self, source: &Source, mode: Mode) -> Schedule {
+        let header = &self.program.header;
+        self.draft.finish(
+            source,
+            &Whole {
+                name: &header.name,
+                collective: self.buffers.collective(),
+                nranks: header.nranks,
+                mode,
+                multiple: self.buffers.multiple(),
+            },
+        )
+    }
+}

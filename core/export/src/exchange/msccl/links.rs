@@ -1,0 +1,202 @@
+//! Connections: one for each sender, receiver and channel. The k-th receive takes what the k-th send put in.
+
+use std::collections::BTreeMap;
+
+use super::Program;
+use super::program::Block;
+use super::report::span;
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::ids::{RankId, SpanId};
+
+/// A connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Link {
+    pub(super) to: u32,
+    pub(super) from: u32,
+    pub(super) channel: u32,
+}
+
+impl Link {
+    /// That into which a block sends.
+    pub(super) fn out(rank: RankId, block: &Block) -> Option<Self> {
+        Some(Self { from: rank.0, to: block.send?, channel: block.channel })
+    }
+
+    /// That from which a block receives.
+    pub(super) fn into(rank: RankId, block: &Block) -> Option<Self> {
+        Some(Self { from: block.receive?, to: rank.0, channel: block.channel })
+    }
+
+    /// One of its ends in words: the rank there, what it does, and with whom.
+    fn end(self, sends: bool) -> (u32, &'static str, &'static str, u32) {
+        if sends {
+            (self.from, "send", "to", self.to)
+        } else {
+            (self.to, "receive", "from", self.from)
+        }
+    }
+}
+
+/// One end of a connection: its block, and how much each step passes through it.
+struct End {
+    block: u32,
+    at: SpanId,
+    steps: Vec<(u32, SpanId)>,
+}
+
+/// A block that has the peer of a connection, and passes nothing through that.
+struct Idle {
+    link: Link,
+    sends: bool,
+    block: u32,
+    at: SpanId,
+}
+
+/// The connections of a program, with the slots of each at its receiver.
+pub(super) struct Links {
+    first: BTreeMap<Link, u32>,
+    slots: u32,
+    widest: u32,
+}
+
+impl Links {
+    /// The connections of all ranks.
+    ///
+    /// # Errors
+    /// E0310 where two blocks use one end, or one uses it and another has its peer; E0208 where a send and its receive
+    /// are of other lengths.
+    pub(super) fn new(program: &Program) -> Result<Self, Vec<Diagnostic>> {
+        let mut ends: [BTreeMap<Link, End>; 2] = Default::default();
+        let (mut wrong, mut idle) = (Vec::new(), Vec::new());
+        for (rank, gpu) in (0..).map(RankId).zip(&program.gpus) {
+            for (id, block) in (0..).zip(&gpu.blocks) {
+                for (side, ends) in ends.iter_mut().enumerate() {
+                    let sends = side == 0;
+                    let link = if sends { Link::out(rank, block) } else { Link::into(rank, block) };
+                    let Some(link) = link else { continue };
+                    let Some(end) = End::new(id, block, sends) else {
+                        idle.push(Idle { link, sends, block: id, at: block.at });
+                        continue;
+                    };
+                    match ends.get(&link) {
+                        Some(other) => wrong.push(shared(link, other, &end, sends)),
+                        None => {
+                            ends.insert(link, end);
+                        }
+                    }
+                }
+            }
+        }
+        // Whichever of them comes first: a busy block may stand behind an idle one.
+        for idle in idle {
+            let busy = ends[usize::from(!idle.sends)].get(&idle.link);
+            wrong.extend(busy.map(|busy| idle.beside(busy)));
+        }
+        let [sends, receives] = ends;
+        for (link, send) in &sends {
+            let receives = receives.get(link).map_or(&[][..], |end| &end.steps[..]);
+            wrong.extend(unequal(program, *link, &send.steps, receives));
+        }
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let all = sends.values().chain(receives.values()).flat_map(|end| &end.steps);
+        let widest = all.map(|(count, _)| *count).max().unwrap_or(0);
+        let slots = program.header.protocol.slots();
+        let (mut first, mut taken) = (BTreeMap::new(), BTreeMap::new());
+        // What is sent to no receiver, and received from no sender, has slots as well.
+        for link in sends.keys().chain(receives.keys()) {
+            if !first.contains_key(link) {
+                let taken = taken.entry(link.to).or_insert(0);
+                first.insert(*link, *taken);
+                *taken += slots;
+            }
+        }
+        Ok(Self { first, slots: taken.into_values().max().unwrap_or(0), widest })
+    }
+
+    /// The first slot of a connection at its receiver.
+    pub(super) fn first(&self, link: Link) -> u32 {
+        self.first.get(&link).copied().unwrap_or(0)
+    }
+
+    /// Slots of the receiver that has most.
+    pub(super) fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Chunks of the longest step that passes through a connection.
+    pub(super) fn widest(&self) -> u32 {
+        self.widest
+    }
+}
+
+impl End {
+    /// The end of a block that uses it.
+    fn new(id: u32, block: &Block, sends: bool) -> Option<Self> {
+        let operations = block.operations.iter().filter(|operation| {
+            if sends { operation.kind.sends() } else { operation.kind.receives() }
+        });
+        // A step of no chunks passes no message.
+        let steps = operations.filter(|operation| operation.count > 0);
+        let steps: Vec<_> = steps.map(|operation| (operation.count, operation.at)).collect();
+        (!steps.is_empty()).then_some(Self { block: id, at: block.at, steps })
+    }
+}
+
+impl Idle {
+    /// Every runtime saves how far a connection has come for each block that has its peer, also where the block has
+    /// not moved it.
+    fn beside(&self, busy: &End) -> Diagnostic {
+        let (rank, verb, preposition, peer) = self.link.end(self.sends);
+        let name = if self.sends { "send" } else { "recv" };
+        let title = format!(
+            "tb {} of gpu {rank} names gpu {peer} and does not {verb} {preposition} it on channel {}, as tb {} does",
+            self.block, self.link.channel, busy.block
+        );
+        Diagnostic::new(Code::SharedSignal, span(self.at), title)
+            .label("this block leaves the connection as it found it")
+            .other(span(busy.at), "this block moves it on")
+            .note(
+                "when a block ends, the runtimes write back how far it knows the connections of its peers to have come: \
+                 whichever of the two ends last decides where the next call begins",
+            )
+            .help(format!("write `{name}=\"-1\"` in tb {}", self.block))
+    }
+}
+
+fn shared(link: Link, first: &End, second: &End, sends: bool) -> Diagnostic {
+    let (rank, verb, preposition, peer) = link.end(sends);
+    let title = format!(
+        "tb {} and tb {} of gpu {rank} both {verb} {preposition} gpu {peer} on channel {}",
+        first.block, second.block, link.channel
+    );
+    Diagnostic::new(Code::SharedSignal, span(second.at), title)
+        .label("another block uses the same end of this connection")
+        .other(span(first.at), "the other block")
+        .note("blocks run side by side, and each counts the messages of the connection by itself")
+        .help("give one of the blocks a channel of its own")
+}
+
+/// The first receive that is of another length than its send.
+fn unequal(
+    program: &Program,
+    link: Link,
+    sends: &[(u32, SpanId)],
+    receives: &[(u32, SpanId)],
+) -> Option<Diagnostic> {
+    let mut pairs = sends.iter().zip(receives);
+    let ((sent, send), (received, receive)) = pairs.find(|(send, receive)| send.0 != receive.0)?;
+    let title = format!("{sent} chunks are sent, and {received} received");
+    let name = |at: &SpanId| program.step(*at).map(|step| step.to_string()).unwrap_or_default();
+    let diagnostic = Diagnostic::new(Code::LengthMismatch, span(*receive), title)
+        .label(format!("receives {received}"))
+        .other(span(*send), format!("sends {sent}"))
+        .note(format!(
+            "{} sends what {} receives, on channel {}",
+            name(send),
+            name(receive),
+            link.channel
+        ));
+    Some(diagnostic)
+}

@@ -1,0 +1,241 @@
+//! From elements to what the runtime makes of them: the header, and of each rank its blocks. What the runtime refuses
+//! is an error, and what it passes over is a warning.
+
+use super::Program;
+use super::program::{Block, Gpu, Header};
+use super::reader::Reader;
+use super::report::shown;
+use super::runtime::{CHANNELS, Protocol, Runtime};
+use super::steps::Steps;
+use super::xml::{self, Algo, Element};
+use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::SpanId;
+use roundelay_core::schedule::RANK_LIMIT;
+
+/// The number that stands for none.
+const NONE: i64 = -1;
+
+impl<'t> Reader<'t, '_> {
+    /// The whole program, as far as it makes sense.
+    pub(super) fn program(&mut self, algo: &Algo<'t>) -> Option<Program> {
+        // The first place: that of findings about all of it.
+        let whole = self.report.place(algo.element.at.clone());
+        let header = self.header(&algo.element)?;
+        let mut gpus = vec![Gpu { at: whole, ..Gpu::default() }; header.nranks as usize];
+        let mut seen = vec![false; gpus.len()];
+        for raw in &algo.gpus {
+            let Some(id) =
+                self.number(&raw.element, "id", i64::from(i32::MIN)..=i64::from(i32::MAX))
+            else {
+                continue;
+            };
+            let Some(gpu) = usize::try_from(id).ok().filter(|id| *id < gpus.len()) else {
+                let title = format!("gpu {id} is none of the {} ranks", header.nranks);
+                self.report.warn("gpu", raw.element.at.clone(), title, |all| all);
+                continue;
+            };
+            if std::mem::replace(&mut seen[gpu], true) {
+                self.report.refuse(raw.element.at.clone(), format!("a second <gpu> of rank {id}"));
+                continue;
+            }
+            if let Some(read) = self.gpu(&header, gpu as u32, raw) {
+                gpus[gpu] = read;
+            }
+        }
+        for rank in (0..gpus.len()).filter(|rank| !seen[*rank]) {
+            let title = format!("rank {rank} has no <gpu>, and does nothing");
+            self.report.warn("no gpu", algo.element.at.clone(), title, |all| all);
+        }
+        (!self.report.failed()).then(|| Program {
+            header,
+            gpus,
+            whole,
+            names: std::mem::take(&mut self.names),
+        })
+    }
+
+    fn header(&mut self, element: &Element<'t>) -> Option<Header> {
+        let chunks = self.number(element, "nchunksperloop", 1..=1 << 20);
+        let channels = self.number(element, "nchannels", 1..=CHANNELS.into());
+        let nranks = self.number(element, "ngpus", 1..=RANK_LIMIT.into());
+        let protocol = self.protocol(element);
+        let coll = self.value(element, "coll")?;
+        let in_place = self.truth(element, "inplace");
+        let [out_of_place, min, max] = self.sizes(element)?;
+        let collective = self.collective(coll);
+        let in_place = in_place?;
+        // A program that says nothing of it is of the first runtime, which called all of them in place.
+        let out_of_place = out_of_place.map_or(!in_place, |apart| apart != 0);
+        if !in_place && !out_of_place {
+            let title = "neither in place nor out of place: the runtime never calls it";
+            self.report.warn("mode", element.at.clone(), title, |all| all);
+        }
+        let out_of_place = out_of_place || !in_place;
+        let default = self.runtime.and_then(Runtime::default_bytes);
+        let max_bytes = match max {
+            None => default,
+            Some(0) => None,
+            Some(max) => Some(max as u64),
+        };
+        Some(Header {
+            name: shown(element.get("name").unwrap_or("?")),
+            coll: shown(coll),
+            collective,
+            protocol: protocol?,
+            nranks: nranks? as u32,
+            channels: channels? as u32,
+            chunks: chunks? as u32,
+            in_place,
+            out_of_place,
+            min_bytes: min.unwrap_or(0) as u64,
+            max_bytes,
+            says_bytes: max.is_some(),
+        })
+    }
+
+    fn protocol(&mut self, element: &Element<'t>) -> Option<Protocol> {
+        let name = self.value(element, "proto")?;
+        let protocol = Protocol::parse(name);
+        if protocol.is_none() {
+            let title = format!("no protocol is called `{}`", shown(name));
+            let help = match Protocol::meant(name) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "write Simple, LL or LL128".to_owned(),
+            };
+            let at = xml::range(self.text, name);
+            self.report.error(Code::RefusedByRuntime, at, title, |all| all.help(help));
+        }
+        protocol
+    }
+
+    /// `outofplace`, `minBytes` and `maxBytes`, which only later runtimes want.
+    fn sizes(&mut self, element: &Element<'t>) -> Option<[Option<i64>; 3]> {
+        let mut values = [None; 3];
+        for (value, name) in values.iter_mut().zip(["outofplace", "minBytes", "maxBytes"]) {
+            match element.get(name) {
+                None => {
+                    let these = Runtime::ALL.into_iter().filter(|runtime| runtime.wants_sizes());
+                    let these: Vec<_> = these.collect();
+                    let title = format!("an <algo> without `{name}`");
+                    self.refused_by(&these, "sizes", element.at.clone(), title);
+                }
+                Some(text) => *value = Some(self.in_range(name, text, 0..=i64::MAX)?),
+            }
+        }
+        Some(values)
+    }
+
+    /// What the collective promises. The runtimes know more names than they know promises of.
+    fn collective(&mut self, name: &'t str) -> Option<Collective> {
+        match name {
+            "allreduce" => return Some(Collective::AllReduce),
+            "allgather" => return Some(Collective::AllGather),
+            "reducescatter" => return Some(Collective::ReduceScatter),
+            "alltoall" => return Some(Collective::AllToAll),
+            "broadcast" | "reduce" | "gather" | "scatter" | "alltoallv" | "send" | "recv" => {
+                let title = format!("what `{name}` must have at its end is not compared");
+                let why = match name {
+                    "alltoallv" | "send" | "recv" => "the call alone says what goes where",
+                    _ => "the call alone says which rank is the root",
+                };
+                let at = xml::range(self.text, name);
+                self.report.warn("contract", at, title, |all| all.note(why));
+                return None;
+            }
+            _ => {}
+        }
+        let title = format!("no collective of the runtime is called `{}`", shown(name));
+        let meant = (name == "reduce_scatter").then_some("write `reducescatter`");
+        let at = xml::range(self.text, name);
+        self.report.error(Code::RefusedByRuntime, at, title, |all| match meant {
+            Some(meant) => all.help(meant),
+            None => all,
+        });
+        // What its blocks do can be said all the same.
+        self.report.was_mild();
+        meant.map(|_| Collective::ReduceScatter)
+    }
+
+    fn gpu(&mut self, header: &Header, rank: u32, raw: &xml::Gpu<'t>) -> Option<Gpu> {
+        let at = self.report.place(raw.element.at.clone());
+        let mut chunks = [0; 3];
+        let names = ["i_chunks", "o_chunks", "s_chunks"];
+        for (chunks, name) in chunks.iter_mut().zip(names) {
+            *chunks = self.number(&raw.element, name, 0..=1 << 24)? as u32;
+        }
+        let mut gpu = Gpu { chunks, blocks: Vec::new(), at };
+        let mut blocks: Vec<Option<Block>> = Vec::new();
+        blocks.resize_with(raw.tbs.len(), || None);
+        let these = Runtime::ALL.into_iter().filter(|r| raw.tbs.len() > r.blocks() as usize);
+        let title = format!("rank {rank} has {} blocks", raw.tbs.len());
+        self.refused_by(&these.collect::<Vec<_>>(), "blocks", raw.element.at.clone(), title);
+        self.nodes(rank, raw);
+        for tb in &raw.tbs {
+            let Some(id) = self.number(&tb.element, "id", 0..=i64::from(i32::MAX)) else {
+                continue;
+            };
+            let Some(place) = blocks.get_mut(id as usize) else {
+                let title =
+                    format!("block {id} of rank {rank}, which has {} blocks", raw.tbs.len());
+                self.report.error(Code::RefusedByRuntime, tb.element.at.clone(), title, |all| {
+                    all.note("blocks are numbered from 0, without gaps")
+                });
+                continue;
+            };
+            if place.is_some() {
+                let title = format!("a second block {id} of rank {rank}");
+                self.report.refuse(tb.element.at.clone(), title);
+                continue;
+            }
+            // Taken, also where it makes no sense.
+            let block = self.block(header, &gpu, (rank, id as u32), tb);
+            let at = SpanId(0);
+            let none = Block { send: None, receive: None, channel: 0, operations: Vec::new(), at };
+            blocks[id as usize] = Some(block.unwrap_or(none));
+        }
+        gpu.blocks = blocks.into_iter().flatten().collect();
+        Some(gpu)
+    }
+
+    /// Elements of the file that the reader of one rank keeps.
+    fn nodes(&mut self, rank: u32, raw: &xml::Gpu<'t>) {
+        let nodes: usize = raw.tbs.iter().map(|tb| 1 + tb.steps.len()).sum();
+        let over = |runtime: &Runtime| runtime.nodes().is_some_and(|most| nodes > most as usize);
+        let these: Vec<_> = Runtime::ALL.into_iter().filter(over).collect();
+        let title = format!("rank {rank} has {nodes} blocks and steps");
+        self.refused_by(&these, "nodes", raw.element.at.clone(), title);
+    }
+
+    fn block(
+        &mut self,
+        header: &Header,
+        gpu: &Gpu,
+        (rank, id): (u32, u32),
+        tb: &xml::Tb<'t>,
+    ) -> Option<Block> {
+        let at = self.report.place(tb.element.at.clone());
+        let mut peers = [None; 2];
+        for (peer, name) in peers.iter_mut().zip(["send", "recv"]) {
+            let number = self.number(&tb.element, name, NONE..=i64::from(header.nranks) - 1)?;
+            *peer = u32::try_from(number).ok();
+            if *peer == Some(rank) {
+                let value = tb.element.get(name).unwrap_or_default();
+                let at = xml::range(self.text, value);
+                self.report.refuse(at, format!("rank {rank} is no peer of itself"));
+            }
+        }
+        let channel = self.number(&tb.element, "chan", 0..=i64::from(CHANNELS))? as u32;
+        if channel >= header.channels && peers.iter().any(Option::is_some) {
+            let value = tb.element.get("chan").unwrap_or_default();
+            let title = format!("channel {channel}, and `nchannels` is {}", header.channels);
+            let at = xml::range(self.text, value);
+            self.report.error(Code::RefusedByRuntime, at, title, |all| {
+                all.note("the runtime connects channels below `nchannels` alone")
+            });
+        }
+        let block =
+            Block { send: peers[0], receive: peers[1], channel, operations: Vec::new(), at };
+        Steps::new(self, gpu, header.protocol, (rank, id), block).read(tb)
+    }
+}

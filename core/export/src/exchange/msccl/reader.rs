@@ -1,0 +1,100 @@
+//! Values of elements, as the runtime's parser takes them, and what is said of those that it does not take.
+
+use std::ops::RangeInclusive;
+
+use super::program::StepName;
+use super::report::{Report, shown};
+use super::runtime::Runtime;
+use super::xml::{self, Element};
+use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::ids::SpanId;
+
+/// What is read, and where what is said goes.
+pub(super) struct Reader<'t, 'r> {
+    pub(super) text: &'t str,
+    pub(super) report: &'r mut Report,
+    /// The runtime that the program is for; `None` where it is refused only if all would refuse it.
+    pub(super) runtime: Option<Runtime>,
+    /// The name of each step, by its place.
+    pub(super) names: Vec<(SpanId, StepName)>,
+}
+
+impl<'t> Reader<'t, '_> {
+    /// A value that must be there.
+    pub(super) fn value(&mut self, element: &Element<'t>, name: &str) -> Option<&'t str> {
+        let value = element.get(name);
+        if value.is_none() {
+            let title = format!("a {} without `{name}`", element.name());
+            self.report.refuse(element.at.clone(), title);
+        }
+        value
+    }
+
+    /// A number in an attribute that must be there.
+    pub(super) fn number(
+        &mut self,
+        element: &Element<'t>,
+        name: &str,
+        range: RangeInclusive<i64>,
+    ) -> Option<i64> {
+        let value = self.value(element, name)?;
+        self.in_range(name, value, range)
+    }
+
+    /// A plain decimal number within a range.
+    pub(super) fn in_range(
+        &mut self,
+        name: &str,
+        value: &str,
+        range: RangeInclusive<i64>,
+    ) -> Option<i64> {
+        let digits = value.strip_prefix('-').unwrap_or(value);
+        // Of a number that begins with 0 the runtime makes an octal one.
+        let plain = digits.bytes().all(|byte| byte.is_ascii_digit())
+            && (digits.len() == 1 || !digits.starts_with('0'));
+        let number = value.parse::<i64>().ok().filter(|_| plain);
+        if let Some(number) = number.filter(|number| range.contains(number)) {
+            return Some(number);
+        }
+        let at = xml::range(self.text, value);
+        let text = shown(value);
+        let title = match number {
+            Some(number) if number > *range.end() => {
+                format!("`{name}` is {text}, and the most is {}", range.end())
+            }
+            Some(_) => format!("`{name}` is {text}, and the least is {}", range.start()),
+            None => format!("`{name}` is \"{text}\", which is no decimal number"),
+        };
+        self.report.refuse(at, title);
+        None
+    }
+
+    /// A number that is 0 or stands for yes.
+    pub(super) fn truth(&mut self, element: &Element<'t>, name: &str) -> Option<bool> {
+        Some(self.number(element, name, i64::from(i32::MIN)..=i64::from(i32::MAX))? != 0)
+    }
+
+    /// An error where the program is for one of `these` runtimes, or all refuse it; otherwise a warning.
+    pub(super) fn refused_by(
+        &mut self,
+        these: &[Runtime],
+        about: &str,
+        at: std::ops::Range<usize>,
+        title: String,
+    ) {
+        let all = these.len() == Runtime::ALL.len();
+        if these.is_empty() {
+            return;
+        }
+        if all || self.runtime.is_some_and(|runtime| these.contains(&runtime)) {
+            self.report.refuse(at, title);
+        } else if self.runtime.is_none() {
+            let names: Vec<_> = these.iter().map(|runtime| runtime.name()).collect();
+            let names = names.join(" and ");
+            let refuses = if these.len() == 1 { "refuses" } else { "refuse" };
+            self.report.warn(about, at, title, |all: Diagnostic| {
+                all.note(format!("{names} {refuses} such a program"))
+            });
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The steps of a block, lowered as the runtime's parser lowers them: a `nop` hands its wait on, reductions into one
+//! place become one operation, and what a block says of its progress counts operations, waits and reductions.
+
+use super::program::{Await, Block, Gpu, Kind, Operation, StepName};
+use super::reader::Reader;
+use super::report::shown;
+use super::runtime::{COUNT, FUSED, LAST_AWAITED, Protocol, Runtime};
+use super::xml::{self, Element, Tb};
+use crate::exchange::terms::{Memory, Place};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::SpanId;
+
+/// Any number that the runtime can read.
+const ANY: std::ops::RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
+
+/// The steps of one block, on their way to operations.
+pub(super) struct Steps<'a, 't, 'r> {
+    reader: &'a mut Reader<'t, 'r>,
+    gpu: &'a Gpu,
+    protocol: Protocol,
+    block: Block,
+    name: (u32, u32),
+    /// Waits of `nop`s that no operation has taken yet.
+    pending: Vec<Await>,
+    /// Waits in all, and reductions in all.
+    waits: usize,
+    reductions: usize,
+    /// Whether the last operation is a reduction that another may join.
+    open: bool,
+    /// What the kernel has counted to before the next operation.
+    level: u64,
+}
+
+/// A step as it is written.
+struct Step {
+    kind: Option<Kind>,
+    src: Place,
+    dst: Place,
+    count: u32,
+    wait: Option<(i64, i64)>,
+    /// Whether `depid` is -1, and not another number that stands for none.
+    plain: bool,
+    posts: i64,
+    number: i64,
+}
+
+impl<'a, 't, 'r> Steps<'a, 't, 'r> {
+    pub(super) fn new(
+        reader: &'a mut Reader<'t, 'r>,
+        gpu: &'a Gpu,
+        protocol: Protocol,
+        name: (u32, u32),
+        block: Block,
+    ) -> Self {
+        Self {
+            reader,
+            gpu,
+            protocol,
+            block,
+            name,
+            pending: Vec::new(),
+            waits: 0,
+            reductions: 0,
+            open: false,
+            level: 0,
+        }
+    }
+
+    /// The block with its operations.
+    pub(super) fn read(mut self, tb: &Tb<'t>) -> Option<Block> {
+        let mut good = true;
+        for (position, element) in tb.steps.iter().enumerate() {
+            let Some(step) = self.step(element) else {
+                good = false;
+                continue;
+            };
+            let at = self.reader.report.place(element.at.clone());
+            let (gpu, block) = self.name;
+            let name = StepName { gpu, block, step: step.number as u32 };
+            self.reader.names.push((at, name));
+            if step.number != position as i64 {
+                let title = format!("step {} stands in place {position}", step.number);
+                self.reader.report.warn("order", element.at.clone(), title, |all| {
+                    all.note("the runtime goes by the order in the file, and not by `s`")
+                });
+            }
+            good &= self.lower(element, &step, at);
+        }
+        self.limits(tb);
+        if !self.pending.is_empty() {
+            let at = tb.steps.last().map_or(tb.element.at.clone(), |step| step.at.clone());
+            let title =
+                format!("the wait of the `nop` at the end of tb {} is dropped", self.name.1);
+            self.reader.report.warn("last nop", at, title, |all| all);
+        }
+        good.then_some(self.block)
+    }
+
+    fn step(&mut self, element: &Element<'t>) -> Option<Step> {
+        let reader = &mut *self.reader;
+        let number = reader.number(element, "s", 0..=i64::from(i32::MAX))?;
+        let word = reader.value(element, "type")?;
+        let kind = Kind::parse(word);
+        if kind.is_none() && word != "nop" {
+            let title = format!("no step is of the type `{}`", shown(word));
+            reader.report.refuse(xml::range(reader.text, word), title);
+            return None;
+        }
+        let mut places = [None; 2];
+        for (place, (letter, offset)) in
+            places.iter_mut().zip([("srcbuf", "srcoff"), ("dstbuf", "dstoff")])
+        {
+            let letter = reader.value(element, letter)?;
+            let offset = reader.number(element, offset, ANY)?;
+            let Some(memory) = Memory::parse(letter) else {
+                let title = format!("no buffer is called `{}`", shown(letter));
+                let at = xml::range(reader.text, letter);
+                reader.report.error(Code::RefusedByRuntime, at, title, |all| {
+                    all.help("the buffers are i, o and s")
+                });
+                return None;
+            };
+            *place = Some(Place { memory, offset });
+        }
+        let [src, dst] = places;
+        // The runtime reads the count of a `nop`, and does not look at it.
+        let range = if kind.is_some() { 0..=i64::from(COUNT) } else { ANY };
+        let count = reader.number(element, "cnt", range)?;
+        let block = reader.number(element, "depid", ANY.start().to_owned()..=LAST_AWAITED)?;
+        let level = reader.number(element, "deps", ANY)?;
+        let range = if kind.is_some() { 0..=1 } else { ANY };
+        let posts = reader.number(element, "hasdep", range)?;
+        let wait = (block >= 0).then_some((block, level));
+        Some(Step {
+            kind,
+            src: src?,
+            dst: dst?,
+            count: u32::try_from(count).unwrap_or(0),
+            wait,
+            plain: block == -1,
+            posts,
+            number,
+        })
+    }
+
+    /// One step; whether it makes sense.
+    fn lower(&mut self, element: &Element<'t>, step: &Step, at: SpanId) -> bool {
+        if let Some((block, level)) = step.wait {
+            let level = u64::try_from(level).unwrap_or_else(|_| {
+                let title =
+                    format!("a wait for step {level}, which the first word of the block ends");
+                self.reader.report.warn("deps", element.at.clone(), title, |all| all);
+                0
+            });
+            self.pending.push(Await { block: block as u32, level, at });
+            self.waits += 1;
+        }
+        let Some(kind) = step.kind else {
+            if step.posts != 0 {
+                let title = "a `nop` with `hasdep`, which is never posted";
+                self.reader.report.warn("nop", element.at.clone(), title, |all| {
+                    all.note("a `nop` is no operation of its own: only its wait is kept")
+                });
+            }
+            return true;
+        };
+        let good = self.peers(element, kind) & self.places(element, kind, step);
+        let joins = kind == Kind::Reduce && step.plain && self.joins(step);
+        if joins {
+            self.join(element, step, at);
+            return good;
+        }
+        if !self.pending.is_empty() && step.wait.is_none() {
+            let title = "a step without a wait of its own, behind a `nop` that waits";
+            self.reader.report.error(Code::RefusedByRuntime, element.at.clone(), title, |all| {
+                all.note("the last wait of a chain must be that of the step itself")
+            });
+            // What was meant is plain.
+            self.reader.report.was_mild();
+        }
+        let waits = std::mem::take(&mut self.pending);
+        self.level += (waits.len() as u64).saturating_sub(1);
+        let posts = step.posts == 1;
+        let rccl = self.reader.runtime == Some(Runtime::Rccl);
+        if posts && kind == Kind::Send && rccl && self.protocol == Protocol::Ll {
+            let title = "a `s` with `hasdep`, by the protocol LL";
+            self.reader.report.warn("fence", element.at.clone(), title, |all| {
+                all.note("with LL, RCCL may say so before all threads have read what is sent")
+            });
+        }
+        if posts && self.level != step.number as u64 {
+            let title = format!("step {} tells others that {} is done", step.number, self.level);
+            self.reader.report.warn("level", element.at.clone(), title, |all| {
+                all.note("the kernel counts operations, waits and reductions, and not `s`")
+            });
+        }
+        self.block.operations.push(Operation {
+            kind,
+            src: step.src,
+            dst: step.dst,
+            count: step.count,
+            waits,
+            posts,
+            level: self.level,
+            at,
+            more: Vec::new(),
+        });
+        self.level += 1;
+        self.open = false;
+        if kind == Kind::Reduce {
+            self.reduced(posts);
+        }
+        good
+    }
+
+    /// Whether a reduction joins the last operation: one into the same place, from the same buffer.
+    fn joins(&self, step: &Step) -> bool {
+        let same = |last: &Operation| last.dst == step.dst && last.src.memory == step.src.memory;
+        self.open && self.block.operations.last().is_some_and(same)
+    }
+
+    fn join(&mut self, element: &Element<'t>, step: &Step, at: SpanId) {
+        let posts = step.posts == 1;
+        if let Some(last) = self.block.operations.last_mut() {
+            last.more.push((step.src.offset, at));
+            last.posts = posts;
+            last.level += 1;
+            let (count, fused) = (last.count, last.more.len() + 1);
+            last.count = step.count;
+            if count != step.count {
+                let title = format!(
+                    "reductions of {count} and of {} chunks become one of {}",
+                    step.count, step.count
+                );
+                self.reader.report.warn("fused", element.at.clone(), title, |all| {
+                    all.note(
+                        "reductions into one place are one operation, with the count of the last",
+                    )
+                });
+            }
+            if fused == FUSED + 1 {
+                let title = format!("more than {FUSED} reductions become one operation");
+                self.reader.report.warn("chain", element.at.clone(), title, |all| {
+                    all.note(format!("the kernel for CUDA has room for {FUSED} of them"))
+                });
+            }
+        }
+        self.level += 1;
+        self.reduced(posts);
+    }
+
+    /// Counts a reduction. The chain ends where somebody waits, and where the block, not the chain, has so many.
+    fn reduced(&mut self, posts: bool) {
+        self.reductions += 1;
+        self.open = !posts && self.reductions != FUSED;
+    }
+
+    fn peers(&mut self, element: &Element<'t>, kind: Kind) -> bool {
+        let word = kind.word();
+        let mut good = true;
+        for (needs, has, name) in
+            [(kind.sends(), self.block.send, "send"), (kind.receives(), self.block.receive, "recv")]
+        {
+            if needs && has.is_none() {
+                let title = format!("`{word}` in a block whose `{name}` is -1");
+                self.reader.report.refuse(element.at.clone(), title);
+                good = false;
+            }
+        }
+        good
+    }
+
+    /// The first chunks of both places are compared with the sizes that the rank says.
+    fn places(&mut self, element: &Element<'t>, kind: Kind, step: &Step) -> bool {
+        let mut good = true;
+        let all = [(step.src, "srcoff"), (step.dst, "dstoff")];
+        for ((place, name), compared) in all.into_iter().zip(kind.compared()) {
+            let chunks = self.gpu.chunks_of(place.memory);
+            if compared && !(NEGATIVE..i64::from(chunks)).contains(&place.offset) {
+                let value = element.get(name).unwrap_or_default();
+                let title = format!(
+                    "chunk {} of `{}`, which has {chunks} here",
+                    place.offset,
+                    place.memory.letter()
+                );
+                self.reader.report.refuse(xml::range(self.reader.text, value), title);
+                good = false;
+            }
+        }
+        good
+    }
+
+    fn limits(&mut self, tb: &Tb<'t>) {
+        let highest = tb.steps.iter().filter_map(|step| step.get("s")?.parse::<i64>().ok()).max();
+        let most = [highest.map_or(0, |s| s.saturating_add(1) as usize), self.waits]
+            .into_iter()
+            .chain([self.block.operations.len(), self.reductions])
+            .max()
+            .unwrap_or(0);
+        let these = Runtime::ALL.into_iter().filter(|runtime| most > runtime.steps() as usize);
+        let these: Vec<_> = these.collect();
+        let (gpu, block) = self.name;
+        let title = format!("tb {block} of gpu {gpu} has {most} steps");
+        self.reader.refused_by(&these, "steps", tb.element.at.clone(), title);
+    }
+}
+
+/// The least number of a chunk that the runtime's parser lets pass.
+const NEGATIVE: i64 = -1;

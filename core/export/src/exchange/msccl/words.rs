@@ -1,0 +1,113 @@
+//! What blocks of a rank tell each other. A block says how far it has come after some of its operations, and others
+//! wait until it has come so far: a level, with any number of waiters. Here each pair of blocks has a signal of its
+//! own, posted after the first operation that would do; so the k-th post meets the k-th wait.
+
+use std::collections::HashMap;
+
+use super::Program;
+use super::program::{Await, Gpu};
+use super::report::span;
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::ids::RankId;
+
+/// An operation: rank, block and its number in the block.
+type At = (u32, u32, u32);
+
+/// The blocks that an operation waits for before it begins, and those that it tells when it is done.
+#[derive(Default)]
+pub(super) struct Words {
+    waits: HashMap<At, Vec<u32>>,
+    posts: HashMap<At, Vec<u32>>,
+}
+
+impl Words {
+    /// The words of all ranks.
+    ///
+    /// # Errors
+    /// E0302 for a wait that nobody ends, E0301 for one that the same block would end later.
+    pub(super) fn new(program: &Program) -> Result<Self, Vec<Diagnostic>> {
+        let (mut words, mut wrong) = (Self::default(), Vec::new());
+        for (rank, gpu) in (0..).zip(&program.gpus) {
+            words.rank(program, (rank, gpu), &mut wrong);
+        }
+        if wrong.is_empty() { Ok(words) } else { Err(wrong) }
+    }
+
+    /// The blocks whose word an operation waits for.
+    pub(super) fn waits(
+        &self,
+        rank: RankId,
+        block: usize,
+        index: usize,
+    ) -> impl Iterator<Item = u32> {
+        let all = self.waits.get(&(rank.0, block as u32, index as u32));
+        all.into_iter().flatten().copied()
+    }
+
+    /// The blocks that wait for the word of an operation.
+    pub(super) fn posts(
+        &self,
+        rank: RankId,
+        block: usize,
+        index: usize,
+    ) -> impl Iterator<Item = u32> {
+        let all = self.posts.get(&(rank.0, block as u32, index as u32));
+        all.into_iter().flatten().copied()
+    }
+
+    fn rank(&mut self, program: &Program, (rank, gpu): (u32, &Gpu), wrong: &mut Vec<Diagnostic>) {
+        let levels: Vec<Vec<(u64, u32)>> = gpu
+            .blocks
+            .iter()
+            .map(|block| {
+                let all = (0..).zip(&block.operations).filter(|(_, operation)| operation.posts);
+                all.map(|(index, operation)| (operation.level, index)).collect()
+            })
+            .collect();
+        // How far each block knows each other to have come.
+        let mut known: HashMap<(u32, u32), u32> = HashMap::new();
+        for (id, block) in (0..).zip(&gpu.blocks) {
+            for (index, operation) in (0..).zip(&block.operations) {
+                for wait in &operation.waits {
+                    let levels = levels.get(wait.block as usize).map_or(&[][..], Vec::as_slice);
+                    let after = levels.partition_point(|(level, _)| *level < wait.level);
+                    let Some((_, post)) = levels.get(after).copied() else {
+                        wrong.push(unmatched(program, wait));
+                        continue;
+                    };
+                    if wait.block == id {
+                        if post >= index {
+                            wrong.push(itself(wait));
+                        }
+                        continue;
+                    }
+                    let known = known.entry((wait.block, id)).or_insert(0);
+                    // Counted from 1: 0 is nothing.
+                    if post < *known {
+                        continue;
+                    }
+                    *known = post + 1;
+                    self.waits.entry((rank, id, index)).or_default().push(wait.block);
+                    self.posts.entry((rank, wait.block, post)).or_default().push(id);
+                }
+            }
+        }
+    }
+}
+
+fn unmatched(program: &Program, wait: &Await) -> Diagnostic {
+    let Await { block, level, at } = *wait;
+    let title = format!("a wait for step {level} of tb {block}, which no step of it ends");
+    let diagnostic = Diagnostic::new(Code::UnmatchedWait, span(at), title).label("waits for ever");
+    let step = program.step(at).map_or_else(String::new, |step| format!("{step}: "));
+    diagnostic.note(format!(
+        "{step}a block says how far it has come after steps with `hasdep=\"1\"` alone, and tb {block} has none \
+         from step {level} on"
+    ))
+}
+
+fn itself(wait: &Await) -> Diagnostic {
+    let title = format!("deadlock: a wait for step {} of the same block", wait.level);
+    let diagnostic = Diagnostic::new(Code::Deadlock, span(wait.at), title);
+    diagnostic.label("the block never gets past this wait")
+}

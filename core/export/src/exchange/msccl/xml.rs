@@ -1,0 +1,378 @@
+//! XML to the elements that such programs have, each with the values that the runtime asks for.
+//!
+//! Apart from what they mean, so that a hostile file is dealt with in one place: nothing is kept of what nobody asks
+//! for, what is kept is counted, and no entity is ever expanded. The runtime's reader takes less than XML; what it
+//! would stop at is refused here too.
+
+use std::ops::Range;
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+use super::report::{Report, shown};
+use super::runtime::{ATTRIBUTES, WORD};
+use roundelay_core::diagnostics::{Code, Diagnostic};
+
+/// Bytes of a file.
+const BYTES: usize = 1 << 28;
+/// Elements inside elements.
+const DEPTH: usize = 64;
+/// Elements that are kept.
+const ELEMENTS: usize = 1 << 19;
+/// Different names of elements and attributes that warnings name.
+const NAMES: usize = 32;
+
+/// An element that means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tag {
+    Algo,
+    Gpu,
+    Tb,
+    Step,
+}
+
+impl Tag {
+    const ALL: [Self; 4] = [Self::Algo, Self::Gpu, Self::Tb, Self::Step];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Algo => "algo",
+            Self::Gpu => "gpu",
+            Self::Tb => "tb",
+            Self::Step => "step",
+        }
+    }
+
+    /// The attributes that the runtime asks for.
+    const fn attributes(self) -> &'static [&'static str] {
+        match self {
+            Self::Algo => &[
+                "name",
+                "proto",
+                "nchannels",
+                "nchunksperloop",
+                "ngpus",
+                "coll",
+                "inplace",
+                "outofplace",
+                "minBytes",
+                "maxBytes",
+            ],
+            Self::Gpu => &["id", "i_chunks", "o_chunks", "s_chunks"],
+            Self::Tb => &["id", "send", "recv", "chan"],
+            Self::Step => &[
+                "s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps",
+                "hasdep",
+            ],
+        }
+    }
+}
+
+/// An element: where its tag stands, and its values.
+#[derive(Clone, Debug)]
+pub(super) struct Element<'t> {
+    /// Its tag in the text.
+    pub(super) at: Range<usize>,
+    tag: Tag,
+    values: [Option<&'t str>; 10],
+}
+
+impl<'t> Element<'t> {
+    /// The value of an attribute, if it has one.
+    pub(super) fn get(&self, name: &str) -> Option<&'t str> {
+        let index = self.tag.attributes().iter().position(|known| *known == name)?;
+        self.values[index]
+    }
+
+    /// `<step>`
+    pub(super) fn name(&self) -> String {
+        format!("<{}>", self.tag.name())
+    }
+}
+
+/// A block with its steps.
+pub(super) struct Tb<'t> {
+    pub(super) element: Element<'t>,
+    pub(super) steps: Vec<Element<'t>>,
+}
+
+/// A rank with its blocks.
+pub(super) struct Gpu<'t> {
+    pub(super) element: Element<'t>,
+    pub(super) tbs: Vec<Tb<'t>>,
+}
+
+/// A whole program.
+pub(super) struct Algo<'t> {
+    pub(super) element: Element<'t>,
+    pub(super) gpus: Vec<Gpu<'t>>,
+}
+
+/// Where in `text` a part of it lies.
+pub(super) fn range(text: &str, part: &str) -> Range<usize> {
+    let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+    if start <= text.len() { start..(start + part.len()).min(text.len()) } else { 0..0 }
+}
+
+/// The elements of a text, or nothing where it cannot be read: then the report says why.
+pub(super) fn parse<'t>(text: &'t str, report: &mut Report) -> Option<Algo<'t>> {
+    if text.len() > BYTES {
+        let title = format!("the file has more than {} MiB", BYTES >> 20);
+        report.error(Code::UnreadableXml, 0..0, title, |all| all);
+        return None;
+    }
+    let mut parser = Parser { text, report, open: Vec::new(), algo: None, kept: 0, names: 0 };
+    match parser.all() {
+        Ok(()) => parser.algo,
+        Err(problem) => {
+            let Stopped { code, at, title, help } = *problem;
+            parser.report.error(code, at, title, |all| match help {
+                Some(help) => all.help(help),
+                None => all,
+            });
+            None
+        }
+    }
+}
+
+/// Why the reader stopped.
+struct Stopped {
+    code: Code,
+    at: Range<usize>,
+    title: String,
+    help: Option<&'static str>,
+}
+
+fn stopped<T>(code: Code, at: Range<usize>, title: impl Into<String>) -> Result<T, Box<Stopped>> {
+    Err(Box::new(Stopped { code, at, title: title.into(), help: None }))
+}
+
+struct Parser<'t, 'r> {
+    text: &'t str,
+    report: &'r mut Report,
+    /// The open elements; those without a tag mean nothing, and neither does what is in them.
+    open: Vec<Option<Tag>>,
+    algo: Option<Algo<'t>>,
+    kept: usize,
+    /// Names that warnings have named.
+    names: usize,
+}
+
+impl<'t> Parser<'t, '_> {
+    fn all(&mut self) -> Result<(), Box<Stopped>> {
+        let mut reader = Reader::from_str(self.text);
+        reader.config_mut().allow_dangling_amp = true;
+        loop {
+            let from = reader.buffer_position() as usize;
+            let event = match reader.read_event() {
+                Ok(event) => event,
+                Err(error) => {
+                    let at = reader.error_position() as usize;
+                    return stopped(Code::UnreadableXml, at..at, format!("broken XML: {error}"));
+                }
+            };
+            let at = from..reader.buffer_position() as usize;
+            match event {
+                Event::Start(start) => {
+                    let tag = self.element(&start, at)?;
+                    self.open.push(tag);
+                }
+                Event::Empty(start) => {
+                    self.element(&start, at)?;
+                }
+                Event::End(_) => {
+                    self.open.pop();
+                }
+                Event::Comment(_) => {}
+                Event::Text(_) => self.blanks(at)?,
+                Event::Eof => break,
+                Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::CData(_) => {
+                    let title = "the runtime's reader takes elements and comments alone";
+                    return stopped(Code::RefusedByRuntime, at, title);
+                }
+                Event::GeneralRef(_) => {
+                    let title = "the runtime's reader knows no references";
+                    return stopped(Code::RefusedByRuntime, at, title);
+                }
+            }
+        }
+        let end = self.text.len()..self.text.len();
+        if !self.open.is_empty() {
+            let title = "the file ends inside of an element";
+            let help = Some("is it cut off?");
+            let problem = Stopped { code: Code::UnreadableXml, at: end, title: title.into(), help };
+            return Err(Box::new(problem));
+        }
+        if self.algo.is_none() {
+            return stopped(Code::UnreadableXml, end, "the file holds no XML element");
+        }
+        Ok(())
+    }
+
+    /// Text between elements: the runtime's reader passes over blanks and line ends alone.
+    fn blanks(&self, at: Range<usize>) -> Result<(), Box<Stopped>> {
+        let text = self.text.get(at.clone()).unwrap_or_default();
+        let Some(first) = text.find(|c| !matches!(c, ' ' | '\n' | '\r')) else { return Ok(()) };
+        let found = text[first..].chars().next().unwrap_or(' ');
+        let here = at.start + first;
+        let title = match found {
+            '\t' => "a tab, where the runtime's reader takes blanks and line ends alone",
+            _ => "text, where the runtime's reader takes elements alone",
+        };
+        stopped(Code::RefusedByRuntime, here..here + found.len_utf8(), title)
+    }
+
+    /// An element begins. Those that mean nothing where they stand are passed over with a warning.
+    fn element(
+        &mut self,
+        start: &BytesStart<'t>,
+        at: Range<usize>,
+    ) -> Result<Option<Tag>, Box<Stopped>> {
+        if self.open.len() >= DEPTH {
+            let title = format!("elements nest more than {DEPTH} deep");
+            return stopped(Code::UnreadableXml, at, title);
+        }
+        let name = start.name();
+        let name: &str = name.as_ref();
+        let expected = match self.open.last() {
+            None => Some(Tag::Algo),
+            Some(None) => return Ok(None),
+            Some(Some(parent)) => {
+                let index = Tag::ALL.iter().position(|tag| tag == parent).unwrap_or(0);
+                Tag::ALL.get(index + 1).copied()
+            }
+        };
+        if let Some(tag) = expected.filter(|tag| tag.name() == name) {
+            self.keep(tag, start, at)?;
+            return Ok(Some(tag));
+        }
+        if self.open.is_empty() {
+            return self.other_root(name, at);
+        }
+        self.passed_over(&format!("<{}>", shown(name)), at, "the runtime passes over this element");
+        Ok(None)
+    }
+
+    fn other_root(&self, name: &str, at: Range<usize>) -> Result<Option<Tag>, Box<Stopped>> {
+        if self.algo.is_some() {
+            return stopped(Code::UnreadableXml, at, "a second element after the first");
+        }
+        let title = format!("the file begins with <{}>, not with <algo>", shown(name));
+        let help = match name {
+            "system" => Some("this is a topology of NCCL: `roundelay topo` describes it"),
+            "graphs" | "graph" => Some("this is a graph that NCCL searched, and no program"),
+            _ => Some("a program for MSCCL is one <algo>"),
+        };
+        Err(Box::new(Stopped { code: Code::RefusedByRuntime, at, title, help }))
+    }
+
+    fn passed_over(&mut self, what: &str, at: Range<usize>, title: &str) {
+        self.names += 1;
+        if self.names <= NAMES {
+            self.report.warn(what, at, format!("{title}: {what}"), |all: Diagnostic| all);
+        }
+    }
+
+    fn keep(
+        &mut self,
+        tag: Tag,
+        start: &BytesStart<'t>,
+        at: Range<usize>,
+    ) -> Result<(), Box<Stopped>> {
+        self.kept += 1;
+        if self.kept > ELEMENTS {
+            let title = format!("more than {ELEMENTS} elements");
+            return stopped(Code::UnreadableXml, at, title);
+        }
+        if tag == Tag::Algo && self.algo.is_some() {
+            return stopped(Code::UnreadableXml, at, "a second <algo> after the first");
+        }
+        let element = self.values(tag, start, at)?;
+        let algo = self.algo.as_mut();
+        match tag {
+            Tag::Algo => self.algo = Some(Algo { element, gpus: Vec::new() }),
+            Tag::Gpu => algo.into_iter().for_each(|algo| {
+                algo.gpus.push(Gpu { element: element.clone(), tbs: Vec::new() });
+            }),
+            Tag::Tb => algo.and_then(|algo| algo.gpus.last_mut()).into_iter().for_each(|gpu| {
+                gpu.tbs.push(Tb { element: element.clone(), steps: Vec::new() });
+            }),
+            Tag::Step => {
+                let gpu = algo.and_then(|algo| algo.gpus.last_mut());
+                if let Some(tb) = gpu.and_then(|gpu| gpu.tbs.last_mut()) {
+                    tb.steps.push(element);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The attributes of a tag, read as the runtime does: a blank before each, and double quotes around values.
+    fn values(
+        &mut self,
+        tag: Tag,
+        start: &BytesStart<'t>,
+        at: Range<usize>,
+    ) -> Result<Element<'t>, Box<Stopped>> {
+        let mut element = Element { at: at.clone(), tag, values: [None; 10] };
+        let whole = self.text.get(at.clone()).unwrap_or_default();
+        let inner = whole.trim_end_matches(['>', '/']);
+        let mut rest = inner.get(1 + start.name().as_ref().len()..).unwrap_or_default();
+        let mut count = 0;
+        while !rest.is_empty() {
+            let here = range(self.text, rest);
+            let Some(next) = rest.strip_prefix(' ') else {
+                let title = "the runtime's reader wants one blank before each attribute";
+                return stopped(Code::RefusedByRuntime, here.start..here.start + 1, title);
+            };
+            count += 1;
+            if next.is_empty() || next.starts_with(' ') {
+                rest = next;
+                continue;
+            }
+            let Some((name, value, after)) = attribute(next) else {
+                let title =
+                    "this is no attribute as the runtime's reader takes them: NAME=\"VALUE\"";
+                let end = (here.start + 1).max(at.end.saturating_sub(1));
+                return stopped(Code::RefusedByRuntime, here.start + 1..end, title);
+            };
+            rest = after;
+            self.attribute(&mut element, (name, value), count)?;
+        }
+        Ok(element)
+    }
+
+    fn attribute(
+        &mut self,
+        element: &mut Element<'t>,
+        (name, value): (&'t str, &'t str),
+        count: usize,
+    ) -> Result<(), Box<Stopped>> {
+        let place = range(self.text, name).start..range(self.text, value).end + 1;
+        if name.len() > WORD || value.len() > WORD {
+            let title = format!("an attribute of more than {WORD} bytes");
+            return stopped(Code::RefusedByRuntime, place, title);
+        }
+        let tag = element.tag.name();
+        let index = element.tag.attributes().iter().position(|known| *known == name);
+        let Some(index) = index.filter(|_| count <= ATTRIBUTES) else {
+            let what = format!("`{}` of <{tag}>", shown(name));
+            self.passed_over(&what, place, "the runtime does not read this attribute");
+            return Ok(());
+        };
+        if element.values[index].is_some() {
+            return stopped(Code::UnreadableXml, place, format!("<{tag}> has `{name}` twice"));
+        }
+        element.values[index] = Some(value);
+        Ok(())
+    }
+}
+
+/// `name="value"` at the beginning of a text: name, value, and what is behind it.
+fn attribute(text: &str) -> Option<(&str, &str, &str)> {
+    let (name, rest) = text.split_once('=')?;
+    let (value, after) = rest.strip_prefix('"')?.split_once('"')?;
+    let good =
+        !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "/>\"'".contains(c));
+    good.then_some((name, value, after))
+}

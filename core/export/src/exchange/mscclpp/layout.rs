@@ -1,0 +1,289 @@
+//! A plan as a schedule: a block is a stream of its rank, a channel a signal each way, and what a peer is written or read
+//! is a region of it.
+
+use super::program::Program;
+use super::steps::{All, Grid, Part, Step, What, Word, streams};
+use super::{local, packets, threads, wires};
+use crate::exchange::draft::{Draft, Whole};
+use crate::exchange::memory::{Memories, Shape};
+use crate::exchange::report::span;
+use crate::exchange::terms::{Memory, Mode, Place};
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::ids::{RankId, ScratchId};
+use roundelay_core::schedule::{Buffer, OpKind, Region, Schedule, Scratch, SignalKind};
+use roundelay_core::syntax::Source;
+
+/// Ops of a schedule.
+const OPS: u64 = 1 << 24;
+/// Cells of all buffers of all ranks.
+const PLACES: u64 = 1 << 24;
+/// Errors that are told.
+const MOST: usize = 16;
+
+/// A plan as a schedule, with what is to be said of it all the same.
+pub(super) struct Laid {
+    pub(super) schedule: Schedule,
+    pub(super) warnings: Vec<Diagnostic>,
+}
+
+impl Program {
+    /// The schedule of a plan whose loops go through so many stretches. `source` is the text that it was read from.
+    /// Where calls take the halves of scratch in turn, it is that of two calls, one after the other.
+    ///
+    /// # Errors
+    /// What no schedule can say: chunks beyond a buffer (E0312), operands that overlap (E0213), an input that is
+    /// written (E0110), chunks of unequal size (E0801), barriers, semaphores and packets that make no sense (E03xx),
+    /// data without a `nop` (E0305), and plans that are too large (E0206).
+    pub(super) fn lay_out(&self, source: &Source, stretches: u32) -> Result<Laid, Vec<Diagnostic>> {
+        let whole = |code, title: String| vec![Diagnostic::new(code, span(self.whole), title)];
+        let large = |what: String| {
+            whole(Code::StepLimit, format!("a plan of {what}, more than a proof can hold"))
+        };
+        let Some(grid) = self.grid(stretches) else { return Err(large("too many parts".into())) };
+        let length = self.length(grid);
+        if length > OPS {
+            return Err(large(format!("{length} steps")));
+        }
+        let memories = self.memories(grid)?;
+        let scratch = self.gpus.iter().map(|gpu| gpu.chunks[2]).max().unwrap_or(0);
+        let cells = memories.places(u64::from(scratch) * u64::from(grid.cells) * 2);
+        if cells > PLACES {
+            return Err(large(format!("{cells} chunks of memory")));
+        }
+        let mut all = self.steps(grid);
+        let wrong = self.wrong(&memories, grid, &all);
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let warnings = wires::connect(&mut all);
+        let mut wrong = local::connect(self, &mut all);
+        wrong.extend(packets::connect(self, grid, &mut all));
+        if !wrong.is_empty() {
+            wrong.truncate(MOST);
+            return Err(wrong);
+        }
+        let packets = all.iter().flatten().flatten().flat_map(Step::parts).flatten();
+        let packets = packets.into_iter().any(|part| part.packets);
+        let layout = Layout::new(self, &memories, (scratch > 0, packets));
+        let schedule = layout.lay_out(source, all)?;
+        Ok(Laid { schedule, warnings })
+    }
+
+    /// Where chunks lie. All ranks cut their data alike, or an offset would mean another place at a peer.
+    fn memories(&self, grid: Grid) -> Result<Memories, Vec<Diagnostic>> {
+        let nranks = self.header.nranks;
+        let first = &self.gpus[0];
+        for (rank, gpu) in self.gpus.iter().enumerate() {
+            if gpu.chunks[..2] != first.chunks[..2] && self.header.collective.is_some() {
+                let title = format!("gpu {rank} cuts its data into other chunks than gpu 0");
+                return Err(vec![Diagnostic::new(Code::RefusedByRuntime, span(gpu.at), title)]);
+            }
+        }
+        let [input, output, _] = first.chunks.map(u64::from);
+        if let Some(collective) = self.header.collective {
+            let units = |buffer| match buffer {
+                Buffer::Input => collective.input_units(RankId(0), nranks, RankId(0)),
+                _ => collective.output_units(RankId(0), nranks, RankId(0)),
+            };
+            let [of_input, of_output] = [Buffer::Input, Buffer::Output].map(units).map(u64::from);
+            if input * of_output != output * of_input {
+                let title = format!(
+                    "{input} chunks of input and {output} of output, where chunks of both are equally long"
+                );
+                return Err(vec![Diagnostic::new(Code::RefusedByRuntime, span(first.at), title)]);
+            }
+        }
+        let named = |chunks: u32| chunks.saturating_mul(grid.cells);
+        let most =
+            |buffer: usize| self.gpus.iter().map(|gpu| gpu.chunks[buffer]).max().unwrap_or(0);
+        Ok(Memories::new(&Shape {
+            collective: self.header.collective,
+            nranks,
+            chunks: named(most(0).max(most(1))),
+            scratch: named(most(2)),
+            mode: self.header.mode(),
+        }))
+    }
+
+    /// What steps do that no schedule can say.
+    fn wrong(&self, memories: &Memories, grid: Grid, all: &All) -> Vec<Diagnostic> {
+        let mut wrong = Vec::new();
+        for (rank, blocks) in all.iter().enumerate() {
+            for step in blocks.iter().flatten() {
+                wrong.extend(self.wrong_step(memories, grid, rank as u32, step));
+                if wrong.len() >= MOST {
+                    return wrong;
+                }
+            }
+        }
+        wrong
+    }
+
+    fn wrong_step(
+        &self,
+        memories: &Memories,
+        grid: Grid,
+        own: u32,
+        step: &Step,
+    ) -> Option<Diagnostic> {
+        let [srcs, dsts] = step.parts();
+        let error = |code, title: String| Some(Diagnostic::new(code, span(step.at), title));
+        for part in srcs.iter().chain(dsts) {
+            let gpu = &self.gpus[part.rank as usize];
+            let mut room = gpu.chunks_of(part.memory);
+            if part.packets && !self.header.packets {
+                // Without LL, scratch has no room for flags.
+                room /= 2;
+            }
+            if u64::from(part.end()) > u64::from(room) * u64::from(grid.cells) {
+                let (first, end) = (part.first / grid.cells, part.end().div_ceil(grid.cells));
+                let (letter, rank) = (part.memory.letter(), part.rank);
+                let what = if part.packets { "packets" } else { "chunks" };
+                return error(
+                    Code::OutOfBounds,
+                    format!("{what} {first}..{end} of `{letter}`, of which gpu {rank} has {room}"),
+                );
+            }
+            let far = part.memory == Memory::Scratch && !part.packets && part.rank != own;
+            if far && self.header.doubled {
+                return error(
+                    Code::RefusedByRuntime,
+                    "plain data in a peer's scratch, of which calls take the halves in turn".into(),
+                )
+                .map(|error| error.note("the executor always takes the first half there"));
+            }
+        }
+        if memories.keeps_input() && dsts.iter().any(|part| part.memory == Memory::Input) {
+            return error(Code::InputWritten, "out of place, the input is written".into())
+                .map(|error| error.help("write `o`, or say that the plan is called in place"));
+        }
+        let overlaps = |one: &Part, other: &Part| {
+            let place = |part: &Part| Place { memory: part.memory, offset: part.first.into() };
+            let rank = RankId(one.rank);
+            one.rank == other.rank
+                && one.packets == other.packets
+                && memories.overlap(rank, (place(one), place(other)), one.count)
+        };
+        let twice = |at: usize| {
+            dsts[..at].iter().any(|other| overlaps(other, &dsts[at]) || *other == dsts[at])
+        };
+        let met = dsts.iter().any(|dst| srcs.iter().any(|src| overlaps(src, dst)));
+        if met || (0..dsts.len()).any(twice) {
+            return error(Code::RepeatedDestination, "an op whose chunks overlap".into());
+        }
+        None
+    }
+}
+
+struct Layout<'p> {
+    program: &'p Program,
+    memories: &'p Memories,
+    /// Calls that are laid out.
+    rounds: u32,
+    draft: Draft,
+    /// The scratch of a rank, for chunks and for packets.
+    scratch: Option<[ScratchId; 2]>,
+}
+
+impl<'p> Layout<'p> {
+    fn new(program: &'p Program, memories: &'p Memories, (scratch, packets): (bool, bool)) -> Self {
+        let rounds = if program.header.doubled { 2 } else { 1 };
+        let mut all = memories.scratch();
+        let mut ids = None;
+        if scratch && let Some(own) = all.first_mut() {
+            own.slots = rounds;
+            let own = own.clone();
+            ids = Some([ScratchId(0); 2]);
+            if packets {
+                all.push(Scratch { name: "packets".to_owned(), ..own });
+                ids = Some([ScratchId(0), ScratchId(all.len() as u32 - 1)]);
+            }
+        }
+        Self { program, memories, rounds, draft: Draft::new(all), scratch: ids }
+    }
+
+    fn lay_out(mut self, source: &Source, all: All) -> Result<Schedule, Vec<Diagnostic>> {
+        let mut wrong = Vec::new();
+        for (rank, blocks) in (0..).map(RankId).zip(all) {
+            let numbers = streams(&blocks);
+            let count = numbers.last().copied().unwrap_or(0);
+            let gpu = &self.program.gpus[rank.index()];
+            let ends = [self.memories.entry(rank), self.memories.exit(rank)];
+            self.draft.main(rank, gpu.at, (count, self.rounds), ends);
+            let mut arranged = Vec::new();
+            for (block, steps) in gpu.blocks.iter().zip(blocks) {
+                let lies = |part: &Part| self.region(part, 0);
+                match threads::arrange(steps, &lies) {
+                    Ok(steps) => arranged.push((block.at, steps)),
+                    Err(error) => wrong.push(*error),
+                }
+            }
+            for round in 0..self.rounds {
+                let busy =
+                    arranged.iter().zip(&numbers).filter(|((_, steps), _)| !steps.is_empty());
+                for ((at, steps), number) in busy {
+                    let own = round * count + number;
+                    self.draft.begin(rank, own);
+                    self.draft.child(*at, OpKind::Wait, rank, SignalKind::Fork, own);
+                    for step in steps {
+                        self.step(step, round);
+                    }
+                    self.draft.child(*at, OpKind::Post, rank, SignalKind::Join, own);
+                }
+            }
+        }
+        if !wrong.is_empty() {
+            wrong.truncate(MOST);
+            return Err(wrong);
+        }
+        let header = &self.program.header;
+        Ok(self.draft.finish(
+            source,
+            &Whole {
+                name: &header.name,
+                collective: self.memories.collective(),
+                nranks: header.nranks,
+                // A second call begins with the caller's data again, which it would not find in place.
+                mode: if self.rounds > 1 { Mode::OutOfPlace } else { header.mode() },
+                multiple: self.memories.multiple(),
+            },
+        ))
+    }
+
+    fn step(&mut self, step: &Step, round: u32) {
+        for word in &step.before {
+            self.word(step, word, round);
+        }
+        if let What::Data { srcs, dsts } = &step.what {
+            let place = |parts: &[Part]| -> Vec<_> {
+                parts.iter().map(|part| self.region(part, round)).collect()
+            };
+            let (srcs, dsts) = (place(srcs), place(dsts));
+            self.draft.data(step.at, &srcs, &dsts);
+        }
+        for word in &step.after {
+            self.word(step, word, round);
+        }
+    }
+
+    fn word(&mut self, step: &Step, word: &Word, round: u32) {
+        let mut lane = word.lane.clone();
+        if word.anew && self.rounds > 1 {
+            lane.push(round.into());
+        }
+        let (from, to) = word.ends;
+        self.draft.word(step.at, word.kind, (RankId(from), RankId(to)), (word.signal, lane));
+    }
+
+    /// Where a part lies in a call.
+    fn region(&self, part: &Part, round: u32) -> (RankId, Region) {
+        let rank = RankId(part.rank);
+        let place = Place { memory: part.memory, offset: part.first.into() };
+        let mut region = self.memories.region(rank, place, (0, part.count));
+        if let Some([chunks, packets]) = self.scratch.filter(|_| part.memory == Memory::Scratch) {
+            region.buffer = Buffer::Scratch(if part.packets { packets } else { chunks });
+            region.slot = round;
+        }
+        (rank, region)
+    }
+}

@@ -1,0 +1,244 @@
+//! What blocks of a rank tell each other: barriers and semaphores, as signals between two streams each.
+
+use std::collections::BTreeMap;
+
+use super::program::Program;
+use super::steps::{All, Step, What, Word, streams};
+use crate::exchange::report::span;
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::ids::SpanId;
+use roundelay_core::schedule::{OpKind, SignalKind};
+
+/// The steps of a rank that use one barrier or one semaphore, by their blocks: the block, and numbers of steps.
+type Uses = BTreeMap<usize, Vec<usize>>;
+
+/// Gives barriers and semaphores their words.
+///
+/// # Errors
+/// Barriers of other blocks than they count (E0301, E0310), semaphores that somebody waits for in vain (E0302), that
+/// are left higher than they were (E0303), or where it is open who takes what (E0310).
+pub(super) fn connect(program: &Program, all: &mut All) -> Vec<Diagnostic> {
+    let mut wrong = Vec::new();
+    for (rank, blocks) in all.iter_mut().enumerate() {
+        let mut rank = Rank { number: rank, streams: streams(blocks), blocks };
+        rank.barriers(&mut wrong);
+        let semaphores = &program.gpus[rank.number].semaphores;
+        for (id, init) in (0..).zip(semaphores) {
+            wrong.extend(rank.semaphore(id, *init as usize));
+        }
+    }
+    wrong
+}
+
+struct Rank<'a> {
+    number: usize,
+    streams: Vec<u32>,
+    blocks: &'a mut Vec<Vec<Step>>,
+}
+
+impl Rank<'_> {
+    fn uses(&self, used: impl Fn(&What) -> bool) -> Uses {
+        let mut uses = Uses::new();
+        for (block, steps) in self.blocks.iter().enumerate() {
+            for (index, step) in steps.iter().enumerate() {
+                if used(&step.what) {
+                    uses.entry(block).or_default().push(index);
+                }
+            }
+        }
+        uses
+    }
+
+    fn at(&self, block: usize, index: usize) -> SpanId {
+        self.blocks[block][index].at
+    }
+
+    /// A signal from block to block, for a purpose.
+    fn word(&self, kind: OpKind, [from, to]: [usize; 2], purpose: [i64; 2]) -> Word {
+        let ends = [self.streams[from], self.streams[to]].map(i64::from);
+        let rank = self.number as u32;
+        Word {
+            kind,
+            ends: (rank, rank),
+            signal: SignalKind::Local,
+            lane: [ends, purpose].concat(),
+            anew: true,
+        }
+    }
+
+    fn barriers(&mut self, wrong: &mut Vec<Diagnostic>) {
+        let mut ids: BTreeMap<u32, u32> = BTreeMap::new();
+        for step in self.blocks.iter().flatten() {
+            if let What::Barrier { id, blocks } = step.what {
+                let known = ids.entry(id).or_insert(blocks);
+                if *known != blocks {
+                    let title = format!(
+                        "barrier {id} is for {blocks} blocks here, and for {known} elsewhere"
+                    );
+                    wrong.push(Diagnostic::new(Code::Deadlock, span(step.at), title));
+                    return;
+                }
+            }
+        }
+        for (id, blocks) in ids {
+            wrong.extend(self.barrier(id, blocks as usize));
+        }
+    }
+
+    /// All come to the first block that takes part, and go on when it has seen all.
+    fn barrier(&mut self, id: u32, blocks: usize) -> Option<Diagnostic> {
+        let uses = self.uses(|what| matches!(what, What::Barrier { id: used, .. } if *used == id));
+        let (&leader, first) = uses.first_key_value()?;
+        let at = span(self.at(leader, first[0]));
+        if uses.len() != blocks {
+            let title = format!(
+                "barrier {id} of gpu {} is for {blocks} blocks, and {} use it",
+                self.number,
+                uses.len()
+            );
+            let code = if uses.len() < blocks { Code::Deadlock } else { Code::SharedSignal };
+            return Some(Diagnostic::new(code, at, title));
+        }
+        let times = uses.values().map(Vec::len).min().unwrap_or(0);
+        for (block, used) in &uses {
+            if let Some(more) = used.get(times) {
+                let title = format!("barrier {id}, to which another block does not come so often");
+                return Some(Diagnostic::new(
+                    Code::UnmatchedWait,
+                    span(self.at(*block, *more)),
+                    title,
+                ));
+            }
+        }
+        let purpose = [1, id.into()];
+        for (&block, used) in uses.iter().filter(|(block, _)| **block != leader) {
+            for (turn, &index) in used.iter().enumerate() {
+                let [come, go] = [[block, leader], [leader, block]];
+                let here =
+                    [self.word(OpKind::Post, come, purpose), self.word(OpKind::Wait, go, purpose)];
+                let there =
+                    [self.word(OpKind::Wait, come, purpose), self.word(OpKind::Post, go, purpose)];
+                let led = uses[&leader][turn];
+                self.blocks[block][index].before.extend(here);
+                let [wait, post] = there;
+                self.blocks[leader][led].before.push(wait);
+                self.blocks[leader][led].after.push(post);
+            }
+        }
+        None
+    }
+
+    fn semaphore(&mut self, id: u32, init: usize) -> Option<Diagnostic> {
+        let releases = self.uses(|what| matches!(what, What::Release(used) if *used == id));
+        let acquires = self.uses(|what| matches!(what, What::Acquire(used) if *used == id));
+        let count = |uses: &Uses| uses.values().map(Vec::len).sum::<usize>();
+        let (given, taken) = (count(&releases), count(&acquires));
+        let told = |uses: &Uses, code, title: String| {
+            let first = uses.first_key_value().map(|(block, used)| self.at(*block, used[0]));
+            Diagnostic::new(code, span(first.unwrap_or_default()), title)
+        };
+        let name = format!("semaphore {id} of gpu {}", self.number);
+        if given < taken {
+            let title = format!("{name} is released {given} times, and acquired {taken} times");
+            let error = told(&acquires, Code::UnmatchedWait, title);
+            return Some(if init == 0 {
+                error
+            } else {
+                error.note(format!("it begins at {init}, and keeps what a call leaves"))
+            });
+        }
+        if given > taken {
+            let title = format!("{name} is released {given} times, and acquired {taken} times");
+            let error = told(&releases, Code::LeftOverSignal, title);
+            return Some(error.note("it keeps what a call leaves, so the next call does not wait"));
+        }
+        let purpose = [2, id.into()];
+        match (releases.len(), acquires.len()) {
+            (0, _) | (_, 0) => None,
+            (1, 1) => self.pair(&name, init, (&releases, &acquires), purpose),
+            (_, 1) if init == 0 && self.together(&acquires) => {
+                // Nothing happens between the waits, so all releases come before what follows.
+                let (&to, waits) = acquires.first_key_value().unwrap_or((&0, &EMPTY));
+                let last = waits.last().copied().unwrap_or(0);
+                for (&from, posts) in &releases {
+                    for &index in posts {
+                        let [post, wait] = [OpKind::Post, OpKind::Wait]
+                            .map(|kind| self.word(kind, [from, to], purpose));
+                        self.blocks[from][index].after.push(post);
+                        self.blocks[to][last].before.push(wait);
+                    }
+                }
+                None
+            }
+            (1, _) if init == 0 && self.together(&releases) => {
+                // Nothing happens between the releases, so each wait comes after what was done before them.
+                let (&from, posts) = releases.first_key_value().unwrap_or((&0, &EMPTY));
+                let first = posts.first().copied().unwrap_or(0);
+                for (&to, waits) in &acquires {
+                    for &index in waits {
+                        let [post, wait] = [OpKind::Post, OpKind::Wait]
+                            .map(|kind| self.word(kind, [from, to], purpose));
+                        self.blocks[from][first].after.push(post);
+                        self.blocks[to][index].before.push(wait);
+                    }
+                }
+                None
+            }
+            (from, to) => {
+                let title = format!("{name} is released by {from} blocks, and acquired by {to}");
+                let error = told(&acquires, Code::SharedSignal, title);
+                Some(error.note("which of the releases ends a wait is open"))
+            }
+        }
+    }
+
+    /// The k-th release of one block meets the k-th acquire of another that does not pass at once. As many as pass at
+    /// once are taken at the end: the rank's next call comes after them.
+    fn pair(
+        &mut self,
+        name: &str,
+        init: usize,
+        (releases, acquires): (&Uses, &Uses),
+        purpose: [i64; 2],
+    ) -> Option<Diagnostic> {
+        let (&from, posts) = releases.first_key_value().unwrap_or((&0, &EMPTY));
+        let (&to, waits) = acquires.first_key_value().unwrap_or((&0, &EMPTY));
+        if from == to {
+            // The block itself has released it before, or never gets on.
+            for (turn, &wait) in waits.iter().enumerate().skip(init) {
+                if posts[turn - init] > wait {
+                    let title =
+                        format!("deadlock: {name} is released by the same block, and later");
+                    let at = span(self.at(to, wait));
+                    return Some(Diagnostic::new(Code::Deadlock, at, title));
+                }
+            }
+            return None;
+        }
+        for &index in posts {
+            let post = self.word(OpKind::Post, [from, to], purpose);
+            self.blocks[from][index].after.push(post);
+        }
+        let wait = self.word(OpKind::Wait, [from, to], purpose);
+        for &index in waits.iter().skip(init) {
+            self.blocks[to][index].before.push(wait.clone());
+        }
+        let passing = init.min(waits.len());
+        if let Some(at) = self.blocks[to].last().map(|step| step.at).filter(|_| passing > 0) {
+            // Behind all that the block does, in whatever order.
+            let before = vec![wait; passing];
+            self.blocks[to].push(Step { at, what: What::Sync, before, after: Vec::new() });
+        }
+        None
+    }
+
+    /// Whether the steps of the one block are neighbours, but for what does nothing between them.
+    fn together(&self, uses: &Uses) -> bool {
+        let Some((&block, used)) = uses.first_key_value() else { return true };
+        let (Some(first), Some(last)) = (used.first(), used.last()) else { return true };
+        let between = self.blocks[block].iter().enumerate().skip(*first).take(last - first);
+        between.into_iter().all(|(at, step)| used.contains(&at) || matches!(step.what, What::Sync))
+    }
+}
+
+static EMPTY: Vec<usize> = Vec::new();

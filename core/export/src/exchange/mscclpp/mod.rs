@@ -1,0 +1,82 @@
+//! Execution plans for MSCCL++'s executor, in JSON: read as that executor reads them, and proved as what it makes of
+//! them.
+
+mod export;
+mod json;
+mod layout;
+mod local;
+mod ops;
+mod packets;
+mod parse;
+mod program;
+mod reader;
+mod steps;
+mod table;
+mod threads;
+mod verdict;
+mod wires;
+
+use std::sync::Arc;
+
+use super::report;
+pub use export::{export, fits};
+pub use program::{Act, Block, Chunk, Gpu, Header, OpName, Operation, Program, Wire};
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::ids::SpanId;
+use roundelay_core::stages::stage;
+use roundelay_core::syntax::Source;
+pub use table::Name;
+pub use verdict::Verdict;
+
+/// A text that was read.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// The text, with the places that messages point at.
+    pub source: Arc<Source>,
+    /// The plan, where it makes sense.
+    pub program: Option<Program>,
+    /// Why the executor does not take it, each at its place.
+    pub errors: Vec<Diagnostic>,
+    /// What the executor passes over.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Reads the file `name`.
+pub fn read(name: &str, bytes: &[u8]) -> Text {
+    stage("read", || read_text(name, bytes))
+}
+
+fn read_text(name: &str, bytes: &[u8]) -> Text {
+    let mut report = report::Report::default();
+    let text = String::from_utf8_lossy(bytes);
+    let broken = match std::str::from_utf8(bytes) {
+        Ok(_) => json::parse(&text).map_err(|broken| (broken.at, broken.why)),
+        Err(error) => {
+            let at = error.valid_up_to();
+            Err((at..at, "the file is not UTF-8 text".to_owned()))
+        }
+    };
+    let program = match broken {
+        Ok(value) => reader::Reader { report: &mut report, names: Vec::new() }.program(&value),
+        Err((at, why)) => {
+            report.error(Code::RefusedByRuntime, at, why, |all| all);
+            None
+        }
+    };
+    let (source, errors, warnings) = report.finish(name, &text);
+    Text { source: Arc::new(source), program, errors, warnings }
+}
+
+impl Program {
+    /// The op that stands at a place.
+    pub fn op(&self, at: SpanId) -> Option<OpName> {
+        let index = self.names.binary_search_by_key(&at, |(at, _)| *at).ok()?;
+        Some(self.names[index].1)
+    }
+
+    /// The number of ops of all ranks, and the most blocks of one.
+    pub fn size(&self) -> (usize, usize) {
+        let blocks = self.gpus.iter().map(|gpu| gpu.blocks.len()).max().unwrap_or(0);
+        (self.names.len(), blocks)
+    }
+}

@@ -1,0 +1,138 @@
+//! Packets: each says by a flag that it is there, so whoever reads one waits for whoever writes it. Packets take twice
+//! their room, and so lie elsewhere in scratch than chunks of the same numbers.
+
+use std::collections::BTreeMap;
+
+use super::program::Program;
+use super::steps::{All, At, Grid, Part, Word, streams};
+use crate::exchange::report::span;
+use crate::exchange::terms::Memory;
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::ids::SpanId;
+use roundelay_core::schedule::{OpKind, SignalKind};
+
+/// Scratch of a rank that steps use: cells, and which step.
+type Cells = BTreeMap<u32, Vec<(Part, At)>>;
+
+/// Gives those that write packets and those that read them their words.
+///
+/// # Errors
+/// Packets that two ops write (E0305), that nobody writes (E0302) or the reader itself (E0301), and such that lie where
+/// other data lies (E0801).
+pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagnostic> {
+    let [mut reads, mut writes, mut plain] = [Cells::new(), Cells::new(), Cells::new()];
+    for (rank, blocks) in all.iter().enumerate() {
+        for (block, steps) in blocks.iter().enumerate() {
+            for (index, step) in steps.iter().enumerate() {
+                for (parts, cells) in step.parts().into_iter().zip([&mut reads, &mut writes]) {
+                    for part in parts.iter().filter(|part| part.memory == Memory::Scratch) {
+                        let cells = if part.packets { &mut *cells } else { &mut plain };
+                        cells.entry(part.rank).or_default().push((*part, (rank, block, index)));
+                    }
+                }
+            }
+        }
+    }
+    if reads.is_empty() && writes.is_empty() {
+        return Vec::new();
+    }
+    let place = |all: &All, (rank, block, index): At| all[rank][block][index].at;
+    let mut wrong = Vec::new();
+    for rank in 0..program.header.nranks {
+        let [of_rank, written, plain] = [&mut reads, &mut writes, &mut plain]
+            .map(|cells| cells.remove(&rank).unwrap_or_default());
+        let mut written = written;
+        written.sort_by_key(|(part, _)| part.first);
+        let packets = of_rank.iter().chain(&written);
+        if let Some(((part, at), _)) = meet(packets, &plain) {
+            let title = format!("packets lie where chunks of the same scratch lie: gpu {rank}");
+            let chunk = part.first / grid.cells;
+            let error = Diagnostic::new(Code::RefusedByRuntime, span(place(all, at)), title);
+            wrong.push(error.note(format!(
+                "packets of chunk {chunk} take the room of two chunks, from chunk {} on",
+                2 * chunk
+            )));
+            continue;
+        }
+        if let Some(pair) = written.windows(2).find(|pair| pair[1].0.first < pair[0].0.end()) {
+            let [first, second] = [pair[0].1, pair[1].1].map(|at| span(place(all, at)));
+            let title = format!("two ops write packets of one chunk of gpu {rank}");
+            let error = Diagnostic::new(Code::Race, second, title).other(first, "the other op");
+            wrong.push(error.note("which of them a reader sees is open"));
+            continue;
+        }
+        let mut pairs: BTreeMap<(At, At), usize> = BTreeMap::new();
+        for (part, reader) in of_rank {
+            let from = written.partition_point(|(other, _)| other.end() <= part.first);
+            let mut covered = part.first;
+            for (other, writer) in &written[from..] {
+                if other.first > covered || covered >= part.end() {
+                    break;
+                }
+                covered = other.end();
+                let next = pairs.len();
+                pairs.entry((*writer, reader)).or_insert(next);
+            }
+            if covered < part.end() {
+                let title = format!("packets of chunk {} that nobody writes", covered / grid.cells);
+                let at = span(place(all, reader));
+                wrong.push(Diagnostic::new(Code::UnmatchedWait, at, title).label("waits for ever"));
+            }
+        }
+        for ((writer, reader), number) in pairs {
+            wrong.extend(pair(all, (writer, reader), i64::from(rank), number as i64));
+        }
+    }
+    wrong
+}
+
+/// The first of `packets` that lies where one of `plain` does.
+fn meet<'p>(
+    packets: impl Iterator<Item = &'p (Part, At)>,
+    plain: &'p [(Part, At)],
+) -> Option<((Part, At), (Part, At))> {
+    let mut sorted: Vec<&(Part, At)> = plain.iter().collect();
+    sorted.sort_by_key(|(part, _)| part.first);
+    let mut most = 0;
+    // Of all that begin before a cell, the farthest end.
+    let ends: Vec<u32> = sorted
+        .iter()
+        .map(|(part, _)| {
+            most = most.max(part.end());
+            most
+        })
+        .collect();
+    for (part, at) in packets {
+        let (lo, hi) = (part.first.saturating_mul(2), part.end().saturating_mul(2));
+        let before = sorted.partition_point(|(other, _)| other.first < hi);
+        if before > 0 && ends[before - 1] > lo {
+            return Some(((*part, *at), *sorted[before - 1]));
+        }
+    }
+    None
+}
+
+/// One op reads what another writes.
+fn pair(all: &mut All, (writer, reader): (At, At), rank: i64, number: i64) -> Option<Diagnostic> {
+    let at = |all: &All, (rank, block, index): At| -> SpanId { all[rank][block][index].at };
+    if (writer.0, writer.1) == (reader.0, reader.1) {
+        if writer.2 < reader.2 {
+            return None;
+        }
+        let title = "deadlock: a block reads packets that it writes later itself";
+        let error = Diagnostic::new(Code::Deadlock, span(at(all, reader)), title);
+        return Some(error.other(span(at(all, writer)), "writes them"));
+    }
+    let ends = (writer.0 as u32, reader.0 as u32);
+    let (signal, lane) = if writer.0 == reader.0 {
+        let numbers = streams(&all[writer.0]);
+        let ends = [numbers[writer.1], numbers[reader.1]].map(i64::from);
+        (SignalKind::Local, [ends, [3, number]].concat())
+    } else {
+        (SignalKind::Data, vec![2, rank, number])
+    };
+    let word = |kind| Word { kind, ends, signal, lane: lane.clone(), anew: true };
+    all[writer.0][writer.1][writer.2].after.push(word(OpKind::Post));
+    all[reader.0][reader.1][reader.2].before.push(word(OpKind::Wait));
+    None
+}

@@ -1,0 +1,197 @@
+//! Blocks as steps one after the other: loops are unrolled, and chunks are numbers of cells, into which the parts of
+//! all blocks that share an op are cut evenly.
+
+use super::program::{Act, Chunk, Operation, Program, Wire};
+use crate::exchange::terms::Memory;
+use roundelay_core::ids::SpanId;
+use roundelay_core::schedule::{OpKind, SignalKind};
+
+/// Cells of a chunk, and stretches of a loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    pub(super) cells: u32,
+    pub(super) stretches: u32,
+}
+
+/// Cells of a buffer of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) rank: u32,
+    pub(super) memory: Memory,
+    pub(super) packets: bool,
+    pub(super) first: u32,
+    pub(super) count: u32,
+}
+
+/// What a step does.
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    Sync,
+    Barrier { id: u32, blocks: u32 },
+    Signal(Wire),
+    Wait(Wire),
+    Release(u32),
+    Acquire(u32),
+    Data { srcs: Vec<Part>, dsts: Vec<Part> },
+}
+
+/// One thing that a block does.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) at: SpanId,
+    pub(super) what: What,
+    /// Posts and waits that come before it and after it.
+    pub(super) before: Vec<Word>,
+    pub(super) after: Vec<Word>,
+}
+
+/// A post or a wait.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    pub(super) kind: OpKind,
+    /// The ranks that post and wait.
+    pub(super) ends: (u32, u32),
+    pub(super) signal: SignalKind,
+    pub(super) lane: Vec<i64>,
+    /// Whether it counts anew in each call.
+    pub(super) anew: bool,
+}
+
+/// The steps of each block of each rank.
+pub(super) type All = Vec<Vec<Vec<Step>>>;
+
+/// A step: its rank, its block and its number there.
+pub(super) type At = (usize, usize, usize);
+
+impl Program {
+    /// Whether it has loops.
+    pub(super) fn loops(&self) -> bool {
+        self.acts().any(|act| matches!(act, Act::Pipeline { .. }))
+    }
+
+    fn acts(&self) -> impl Iterator<Item = &Act> {
+        let blocks = self.gpus.iter().flat_map(|gpu| &gpu.blocks);
+        let outer = blocks.flat_map(|block| &block.operations).flat_map(|op| &op.acts);
+        outer.flat_map(|act| {
+            let inner = match act {
+                Act::Pipeline { inner, .. } => &inner[..],
+                _ => &[],
+            };
+            std::iter::once(act).chain(inner.iter().flat_map(|op| &op.acts))
+        })
+    }
+
+    /// Cells into which all parts of chunks are cut; `None` for too many.
+    pub(super) fn grid(&self, stretches: u32) -> Option<Grid> {
+        let mut cells: u32 = 1;
+        for act in self.acts() {
+            let Act::Data { srcs, .. } = act else { continue };
+            let (_, parts) = srcs.first()?.part;
+            cells = cells.checked_mul(parts / gcd(cells, parts)).filter(|cells| *cells <= CELLS)?;
+        }
+        Some(Grid { cells: cells * stretches, stretches })
+    }
+
+    /// The steps of all blocks.
+    pub(super) fn steps(&self, grid: Grid) -> All {
+        let rank = |blocks: &[super::Block]| {
+            blocks.iter().map(|block| steps(&block.operations, grid)).collect()
+        };
+        self.gpus.iter().map(|gpu| rank(&gpu.blocks)).collect()
+    }
+
+    /// So many steps there will be.
+    pub(super) fn length(&self, grid: Grid) -> u64 {
+        let one = |op: &Operation| op.acts.len() as u64 * 3 + 1;
+        let all = self.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);
+        all.map(|op| match op.acts.first() {
+            Some(Act::Pipeline { inner, .. }) => {
+                inner.iter().map(one).sum::<u64>() * u64::from(grid.stretches)
+            }
+            _ => one(op),
+        })
+        .sum()
+    }
+}
+
+fn steps(operations: &[Operation], grid: Grid) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for operation in operations {
+        match operation.acts.first() {
+            Some(Act::Pipeline { inner, .. }) => {
+                for stretch in 0..grid.stretches {
+                    let one = |op| operation_steps(op, grid, Some(stretch));
+                    steps.extend(inner.iter().flat_map(one));
+                }
+            }
+            _ => steps.extend(operation_steps(operation, grid, None)),
+        }
+    }
+    steps
+}
+
+fn operation_steps(operation: &Operation, grid: Grid, stretch: Option<u32>) -> Vec<Step> {
+    let parts = |chunks: &[Chunk]| chunks.iter().map(|chunk| part(chunk, grid, stretch)).collect();
+    let what = |act: &Act| {
+        Some(match act {
+            Act::Sync => What::Sync,
+            Act::Barrier { id, blocks } => What::Barrier { id: *id, blocks: *blocks },
+            Act::Signal(wire) => What::Signal(*wire),
+            Act::Wait(wire) => What::Wait(*wire),
+            Act::Release(id) => What::Release(*id),
+            Act::Acquire(id) => What::Acquire(*id),
+            // Of no chunks there is nothing to be done.
+            Act::Data { srcs, .. } if srcs.iter().any(|src| src.size == 0) => return None,
+            Act::Data { srcs, dsts } => What::Data { srcs: parts(srcs), dsts: parts(dsts) },
+            Act::Pipeline { .. } => return None,
+        })
+    };
+    let at = operation.at;
+    let step = |what| Step { at, what, before: Vec::new(), after: Vec::new() };
+    operation.acts.iter().filter_map(what).map(step).collect()
+}
+
+fn part(chunk: &Chunk, grid: Grid, stretch: Option<u32>) -> Part {
+    let Chunk { rank, memory, packets, index, size, part: (part, parts) } = *chunk;
+    let mut count = size.saturating_mul(grid.cells) / parts;
+    let mut first = index.saturating_mul(grid.cells).saturating_add(count.saturating_mul(part));
+    if let Some(stretch) = stretch {
+        count /= grid.stretches;
+        first = first.saturating_add(count.saturating_mul(stretch));
+    }
+    Part { rank, memory, packets, first, count }
+}
+
+impl Part {
+    /// The cell after the last.
+    pub(super) fn end(self) -> u32 {
+        self.first.saturating_add(self.count)
+    }
+}
+
+impl Step {
+    /// What it reads and writes.
+    pub(super) fn parts(&self) -> [&[Part]; 2] {
+        match &self.what {
+            What::Data { srcs, dsts } => [srcs, dsts],
+            _ => [&[], &[]],
+        }
+    }
+}
+
+/// Streams of a rank's blocks, counted from 1; a block that does nothing is none.
+pub(super) fn streams(blocks: &[Vec<Step>]) -> Vec<u32> {
+    let mut next = 0;
+    let number = |steps: &Vec<Step>| {
+        next += u32::from(!steps.is_empty());
+        next
+    };
+    blocks.iter().map(number).collect()
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The most cells of a chunk, without loops.
+const CELLS: u32 = 1 << 12;

@@ -1,0 +1,138 @@
+//! The ops of a plan by their names, with the keys that each has beside `name`. A plan says no version, so a name that
+//! is not here, or a key, may be of a later executor than was read, and is refused.
+
+use roundelay_core::diagnostics::near::nearest;
+
+/// What an op of a name does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// `nop`
+    Nop,
+    /// `barrier`
+    Barrier,
+    /// `copy`
+    Copy,
+    /// `cpkt`
+    CopyPackets,
+    /// `upkt`
+    Unpack,
+    /// `signal`
+    Signal,
+    /// `rlxsignal`
+    RelaxedSignal,
+    /// `wait`
+    Wait,
+    /// `rlxwait`
+    RelaxedWait,
+    /// `flush`
+    Flush,
+    /// `sem_acquire`
+    Acquire,
+    /// `sem_release`
+    Release,
+    /// `put`
+    Put,
+    /// `ppkt`
+    PutPackets,
+    /// `rppkt`
+    ReadPutPackets,
+    /// `pws`
+    PutSignal,
+    /// `pwsf`
+    PutSignalFlush,
+    /// `get`
+    Get,
+    /// `re`
+    Reduce,
+    /// `res`
+    ReduceSend,
+    /// `rre`
+    ReadReduce,
+    /// `rres`
+    ReadReduceSend,
+    /// `repkt`
+    ReducePackets,
+    /// `respkt`
+    ReduceSendPackets,
+    /// `recpkt`
+    ReduceCopyPackets,
+    /// `recspkt`
+    ReduceCopySendPackets,
+    /// `pipeline`
+    Pipeline,
+}
+
+const SIGNAL: &[&str] = &["name", "channel_ids", "channel_type"];
+const SEMAPHORE: &[&str] = &["name", "semaphore_ids"];
+const LOCAL: &[&str] = &["name", "src_buff", "dst_buff", "tbg_info"];
+const PUT: &[&str] = &["name", "src_buff", "dst_buff", "channel_type", "channel_ids", "tbg_info"];
+const REDUCE: &[&str] = &["name", "src_buff", "dst_buff", "channel_type", "reduce_op", "tbg_info"];
+
+/// Every op: its name, and its keys.
+const OPS: [(&str, Name, &[&str]); 27] = [
+    ("nop", Name::Nop, &["name"]),
+    ("barrier", Name::Barrier, &["name", "barrier_id", "num_threadblocks"]),
+    ("copy", Name::Copy, LOCAL),
+    ("cpkt", Name::CopyPackets, LOCAL),
+    ("upkt", Name::Unpack, LOCAL),
+    ("signal", Name::Signal, SIGNAL),
+    ("rlxsignal", Name::RelaxedSignal, SIGNAL),
+    ("wait", Name::Wait, SIGNAL),
+    ("rlxwait", Name::RelaxedWait, SIGNAL),
+    ("flush", Name::Flush, SIGNAL),
+    ("sem_acquire", Name::Acquire, SEMAPHORE),
+    ("sem_release", Name::Release, SEMAPHORE),
+    ("put", Name::Put, PUT),
+    ("ppkt", Name::PutPackets, PUT),
+    ("rppkt", Name::ReadPutPackets, PUT),
+    ("pws", Name::PutSignal, PUT),
+    ("pwsf", Name::PutSignalFlush, PUT),
+    ("get", Name::Get, PUT),
+    ("re", Name::Reduce, REDUCE),
+    ("res", Name::ReduceSend, REDUCE),
+    ("rre", Name::ReadReduce, REDUCE),
+    ("rres", Name::ReadReduceSend, REDUCE),
+    ("repkt", Name::ReducePackets, REDUCE),
+    ("respkt", Name::ReduceSendPackets, REDUCE),
+    ("recpkt", Name::ReduceCopyPackets, REDUCE),
+    ("recspkt", Name::ReduceCopySendPackets, REDUCE),
+    ("pipeline", Name::Pipeline, &["name", "iter_context", "ops"]),
+];
+
+/// Ops on a switch, which adds up what all ranks hold as it is read.
+const SWITCH: [&str; 4] = ["glre", "glres", "gstore", "gstorepkt"];
+
+impl Name {
+    /// As a plan writes it.
+    pub fn word(self) -> &'static str {
+        OPS.iter().find(|(_, name, _)| *name == self).map_or("", |(word, ..)| word)
+    }
+}
+
+/// The op of that name, with its keys.
+pub(super) fn op(word: &str) -> Option<(Name, &'static [&'static str])> {
+    OPS.iter().find(|(known, ..)| *known == word).map(|(_, name, keys)| (*name, *keys))
+}
+
+/// Whether an op of that name needs a switch.
+pub(super) fn needs_switch(word: &str) -> bool {
+    SWITCH.contains(&word)
+}
+
+/// The name that was probably meant.
+pub(super) fn meant(word: &str) -> Option<&'static str> {
+    nearest(word, OPS.map(|(known, ..)| known))
+}
+
+/// Ops of a block, with those of its pipelines.
+pub(super) const OPERATIONS: usize = 64;
+/// Channels of one type, and buffers of peers, of a block.
+pub(super) const CHANNELS: usize = 16;
+/// Channels of an op.
+pub(super) const CHANNELS_OF_OP: usize = 8;
+/// Sources or destinations of an op.
+pub(super) const BUFFERS_OF_OP: usize = 10;
+/// Barriers of a rank.
+pub(super) const BARRIERS: u32 = 16;
+/// Semaphores of an op.
+pub(super) const SEMAPHORES_OF_OP: usize = 16;

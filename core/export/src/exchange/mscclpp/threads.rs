@@ -1,0 +1,122 @@
+//! The threads of a block. Signals and waits are done by a few of them, data is moved by all, and they wait for each
+//! other at a `nop` or a barrier alone. So a signal does not say that what stands before it is done, nor does what
+//! stands behind a wait come after it, without a `nop` between them. In a stream everything has an order: what has none
+//! here is laid out in the order in which it helps nobody, the signal first and the wait last.
+
+use super::steps::{Part, Step, What};
+use crate::exchange::report::span;
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::Region;
+
+/// Where a part lies.
+pub(super) type Lies<'l> = &'l dyn Fn(&Part) -> (RankId, Region);
+
+/// A stretch of a block between two synchronizations, in the making.
+#[derive(Default)]
+struct Stretch {
+    out: Vec<Step>,
+    /// Waits that not all threads have done.
+    waits: Vec<Step>,
+    /// What was moved, and not by threads that have waited for each other since.
+    moved: Vec<Step>,
+    /// Whether a wait stands before a signal.
+    waited: bool,
+}
+
+/// The steps of a block in the order in which they are laid out.
+///
+/// # Errors
+/// E0305 where data meets data of which other threads are not yet done, or where a wait, data and a signal follow each
+/// other without a `nop`.
+pub(super) fn arrange(steps: Vec<Step>, lies: Lies<'_>) -> Result<Vec<Step>, Box<Diagnostic>> {
+    let (mut all, mut stretch) = (Vec::new(), Stretch::default());
+    for step in steps {
+        match step.what {
+            What::Sync | What::Barrier { .. } => {
+                all.extend(stretch.finish());
+                stretch = Stretch::default();
+                all.push(step);
+            }
+            _ => stretch.take(step, lies)?,
+        }
+    }
+    all.extend(stretch.finish());
+    Ok(all)
+}
+
+impl Stretch {
+    fn finish(mut self) -> Vec<Step> {
+        self.out.append(&mut self.waits);
+        self.out
+    }
+
+    fn take(&mut self, step: Step, lies: Lies<'_>) -> Result<(), Box<Diagnostic>> {
+        match &step.what {
+            What::Wait(_) | What::Acquire(_) => self.waits.push(step),
+            What::Signal(_) | What::Release(_) => {
+                if !self.waits.is_empty() || self.waited {
+                    if !self.moved.is_empty() {
+                        return Err(Box::new(unsynchronized(&step, "a wait, data and a signal")));
+                    }
+                    self.waited = true;
+                    self.out.append(&mut self.waits);
+                }
+                let plain = |step: &Step| matches!(step.what, What::Data { .. }) && !blocks(step);
+                let behind = self.out.iter().rev().take_while(|step| plain(step)).count();
+                self.out.insert(self.out.len() - behind, step);
+            }
+            _ if blocks(&step) => {
+                self.out.append(&mut self.waits);
+                self.out.push(step);
+            }
+            _ => {
+                if self.waited {
+                    return Err(Box::new(unsynchronized(&step, "a wait, a signal and data")));
+                }
+                let early = self.moved.iter().find(|early| collide(early, &step, lies));
+                if let Some(early) = early {
+                    let error = unsynchronized(&step, "two ops on the same chunks");
+                    return Err(Box::new(
+                        error.other(span(early.at), "other threads may still be here"),
+                    ));
+                }
+                self.moved.push(step.clone());
+                self.out.push(step);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a step waits for packets.
+fn blocks(step: &Step) -> bool {
+    step.parts()[0].iter().any(|part| part.packets)
+}
+
+fn unsynchronized(step: &Step, what: &str) -> Diagnostic {
+    let title = format!("{what} without a `nop` between them");
+    let error = Diagnostic::new(Code::Race, span(step.at), title);
+    error.note("threads of a block wait for each other at a `nop` or a barrier alone")
+}
+
+/// Whether two steps touch the same memory, one of them to write, and not each thread what it touched itself: that is so
+/// where both go through the same elements.
+fn collide(early: &Step, late: &Step, lies: Lies<'_>) -> bool {
+    let [reads, writes] = late.parts();
+    let [were_read, were_written] = early.parts();
+    let meet = |left: &[Part], right: &[Part]| {
+        left.iter().filter(|part| !part.packets).any(|left| {
+            let (rank, own) = lies(left);
+            right.iter().filter(|part| !part.packets).any(|right| {
+                let (other_rank, other) = lies(right);
+                rank == other_rank
+                    && (own.buffer, own.slot) == (other.buffer, other.slot)
+                    && (own.lo, own.hi) != (other.lo, other.hi)
+                    && own.lo < other.hi
+                    && other.lo < own.hi
+            })
+        })
+    };
+    meet(reads, were_written) || meet(writes, were_read) || meet(writes, were_written)
+}

@@ -1,0 +1,197 @@
+//! A collective as GOAL, the text that `LogGOPSim` and its kin simulate: what each rank sends, receives and computes,
+//! and which of that needs which before it.
+//!
+//! A send or receive needs what last wrote, or still reads, the memory that it reads or writes; so do copies and folds,
+//! which become times. What is empty at the given count is left out at both ends. Messages of two ranks and a tag start in their order. What ranks do besides waiting for data,
+//! such as the order in which one thread would start it, is left out: simulators have their own threads.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use roundelay_core::cost::Costs;
+use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::ids::{LaneId, RankId, SpanId};
+use roundelay_core::messages::{Action, MessageId, TwoSided};
+use roundelay_core::schedule::{Buffer, Operand, Schedule};
+
+/// What is simulated of an algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct Export<'a> {
+    /// The form with sends and receives.
+    pub form: &'a TwoSided,
+    /// Elements of a unit.
+    pub count: u64,
+    /// Bytes of an element.
+    pub element: u64,
+    /// How fast a rank reduces and copies.
+    pub costs: &'a Costs,
+    /// The command that writes this text, for its first line.
+    pub command: &'a str,
+}
+
+/// The text.
+///
+/// # Errors
+/// E0704 where a message has more bytes than 64 bits count.
+pub fn goal(export: &Export<'_>) -> Result<String, Vec<Finding>> {
+    let schedule = export.form.schedule();
+    let mut text = format!(
+        "// {}, {} of {} ranks, {} elements of {} bytes.\n// Written by `{}`.\n// Times are nanoseconds, of {}.\nnum_ranks {}\n",
+        schedule.algorithm,
+        schedule.collective,
+        schedule.nranks,
+        export.count,
+        export.element,
+        export.command,
+        export.costs.name,
+        schedule.nranks,
+    );
+    for rank in (0..schedule.nranks).map(RankId) {
+        let _ = write!(text, "\nrank {rank} {{\n{}}}\n", Rank::new(export, rank)?.text);
+    }
+    Ok(text)
+}
+
+/// A stretch of a rank's memory and who touched it last.
+#[derive(Clone, Debug, Default)]
+struct Touched {
+    /// The task that wrote it.
+    wrote: Option<u32>,
+    /// The tasks that have read it since.
+    read: Vec<u32>,
+}
+
+/// Stretches of a buffer, each from its key to the next.
+type Memory = BTreeMap<u64, Touched>;
+
+/// The program of a rank in the making.
+struct Rank<'a> {
+    export: &'a Export<'a>,
+    at: RankId,
+    memory: BTreeMap<Buffer, Memory>,
+    tasks: u32,
+    /// The last message of each way, peer and tag.
+    last: BTreeMap<(bool, RankId, LaneId), u32>,
+    text: String,
+}
+
+impl<'a> Rank<'a> {
+    fn new(export: &'a Export<'a>, rank: RankId) -> Result<Self, Vec<Finding>> {
+        let (memory, last) = (BTreeMap::new(), BTreeMap::new());
+        let mut all = Self { export, at: rank, memory, tasks: 0, last, text: String::new() };
+        for action in export.form.actions(rank) {
+            match action {
+                Action::Send(id) => all.message(*id, true)?,
+                Action::Receive(id) => all.message(*id, false)?,
+                // Both are in what needs the message.
+                Action::Sent(_) | Action::Received(_) => {}
+                Action::Move(id) => {
+                    let schedule = all.schedule();
+                    let op = schedule.op(*id);
+                    let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
+                    let bytes = all.bytes(srcs[0], op.at)?;
+                    if bytes == 0 {
+                        continue;
+                    }
+                    let bytes = bytes as f64;
+                    let costs = export.costs;
+                    // Each source but the first is reduced into what there is; the rest is copied.
+                    let reduces = (srcs.len() - 1) as f64;
+                    let place = dsts.contains(&srcs[0]);
+                    let copies = (dsts.len() - usize::from(place)) as f64;
+                    let seconds = bytes * (reduces / costs.reduce + copies / costs.copy);
+                    let nanoseconds = (seconds * 1e9).round() as u64;
+                    let (srcs, dsts) = (srcs.to_vec(), dsts.to_vec());
+                    all.task(&format!("calc {nanoseconds}"), &srcs, &dsts, None);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn schedule(&self) -> &'a Schedule {
+        self.export.form.schedule()
+    }
+
+    fn bytes(&self, operand: Operand, at: SpanId) -> Result<u64, Vec<Finding>> {
+        let schedule = self.schedule();
+        let (_, len) = schedule.extent(schedule.region(operand), self.export.count);
+        len.checked_mul(self.export.element)
+            .filter(|bytes| i64::try_from(*bytes).is_ok())
+            .ok_or_else(|| {
+                let title = "a message has more bytes than 64 bits count";
+                vec![Finding::new(Code::NotExportable, at, title).help("take a smaller size")]
+            })
+    }
+
+    fn message(&mut self, id: MessageId, sends: bool) -> Result<(), Vec<Finding>> {
+        let message = self.export.form.messages()[id.0 as usize];
+        let (peer, region) =
+            if sends { (message.to, message.source) } else { (message.from, message.target) };
+        let operand = Operand { rank: self.at, region };
+        let bytes = self.bytes(operand, message.at)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let way = if sends { "send" } else { "recv" };
+        let to = if sends { "to" } else { "from" };
+        let what = format!("{way} {bytes}b {to} {peer} tag {}", message.lane);
+        let (reads, writes): (&[_], &[_]) =
+            if sends { (&[operand], &[]) } else { (&[], &[operand]) };
+        let before = self.last.insert((sends, peer, message.lane), self.tasks + 1);
+        self.task(&what, reads, writes, before);
+        Ok(())
+    }
+
+    /// A line for a task, and one for each that it needs; `after` has started before it.
+    fn task(&mut self, what: &str, reads: &[Operand], writes: &[Operand], after: Option<u32>) {
+        self.tasks += 1;
+        let task = self.tasks;
+        let mut needs = Vec::new();
+        // In place, input and output are one: what is read of the input is written as output after it in either case.
+        for (operands, write) in [(reads, false), (writes, true)] {
+            for operand in operands {
+                let schedule = self.schedule();
+                let region = schedule.region(*operand);
+                let (first, len) = schedule.extent(region, self.export.count);
+                if len > 0 {
+                    let memory = self.memory.entry(region.buffer).or_default();
+                    touch(memory, first..first + len, task, write, &mut needs);
+                }
+            }
+        }
+        needs.sort_unstable();
+        needs.dedup();
+        needs.retain(|need| *need != task);
+        let _ = writeln!(self.text, "l{task}: {what}");
+        for need in &needs {
+            let _ = writeln!(self.text, "l{task} requires l{need}");
+        }
+        if let Some(after) = after.filter(|after| !needs.contains(after)) {
+            let _ = writeln!(self.text, "l{task} irequires l{after}");
+        }
+    }
+}
+
+/// Adds the tasks that must come before one that touches a stretch of memory, and notes that it does.
+fn touch(
+    memory: &mut Memory,
+    stretch: std::ops::Range<u64>,
+    task: u32,
+    write: bool,
+    needs: &mut Vec<u32>,
+) {
+    for end in [stretch.start, stretch.end] {
+        let before = memory.range(..=end).next_back().map(|(_, touched)| touched.clone());
+        memory.entry(end).or_insert_with(|| before.unwrap_or_default());
+    }
+    for (_, touched) in memory.range_mut(stretch) {
+        needs.extend(touched.wrote);
+        if write {
+            needs.append(&mut touched.read);
+            touched.wrote = Some(task);
+        } else {
+            touched.read.push(task);
+        }
+    }
+}

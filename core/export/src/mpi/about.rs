@@ -1,0 +1,195 @@
+//! What stands above the text: what it does, what was proved of it, and how it is called.
+
+use std::fmt::Write as _;
+
+use super::Export;
+use super::text::{harmless, wrapped};
+use roundelay_core::collective::{Alias, Collective};
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::Schedule;
+use roundelay_core::verify::{Proof, Sameness};
+
+const WIDTH: usize = 97;
+
+/// The comment at the head of the file.
+pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
+    let schedule = export.form.schedule();
+    let proof = export.form.proof();
+    let mut paragraphs = vec![format!("{name}: {}.", head(schedule))];
+    let docs: Vec<_> =
+        export.docs.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()).collect();
+    if !docs.is_empty() {
+        paragraphs.push(docs.join(" "));
+    }
+    paragraphs.push(proved(proof));
+    paragraphs.extend(costs(schedule, export.author));
+    paragraphs.push(call(schedule, proof, name));
+    let mut text = String::from("/*");
+    for (at, paragraph) in paragraphs.iter().enumerate() {
+        for (nth, line) in wrapped(&harmless(paragraph), WIDTH).iter().enumerate() {
+            let line = line.trim_start();
+            text += if at == 0 && nth == 0 { " " } else { " * " };
+            text += line;
+            text.push('\n');
+        }
+        if at == 0 {
+            // On a line of its own, to be copied.
+            let _ = writeln!(text, " * Written by `{}`.", harmless(export.command));
+        }
+        if at + 1 < paragraphs.len() {
+            text += " *\n";
+        }
+    }
+    text += " *\n";
+    text += &results(schedule, proof);
+    text + " */\n"
+}
+
+fn plural(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn head(schedule: &Schedule) -> String {
+    let Schedule { collective, nranks, root, algorithm, .. } = schedule;
+    let of = plural(u64::from(*nranks), "rank");
+    let root = if collective.is_rooted() { format!(" with root {root}") } else { String::new() };
+    format!("{algorithm}, {collective} of {of}{root}")
+}
+
+/// What holds, in every order of events.
+fn proved(proof: &Proof) -> String {
+    let mut text = "Proved for every count, and for every order in which sends and receives may end, even if each send \
+                    waits for its receive: no deadlock, no data race, every contribution exactly once and in its place, \
+                    nothing left under way."
+        .to_owned();
+    if let Some(reduction) = &proof.reduction {
+        let same = |sameness: Sameness| match sameness {
+            Sameness::Exact => "the same",
+            Sameness::Commuted => "the same up to swapped operands",
+            Sameness::Differs => "not the same",
+        };
+        let _ = write!(
+            text,
+            " The order of reduction is {} on all ranks and {} for all counts, {} deep",
+            same(reduction.ranks),
+            same(reduction.pieces),
+            proof.reduce_depth
+        );
+        text += if reduction.in_rank_order {
+            "; ranks are reduced in their order, so an op need not commute."
+        } else {
+            "; it is not that of the ranks, so the op must commute."
+        };
+    }
+    text
+}
+
+fn costs(schedule: &Schedule, proof: &Proof) -> Option<String> {
+    if schedule.nranks < 2 {
+        return None;
+    }
+    let peers = |peers: usize| plural(peers as u64, "peer");
+    let units = schedule.busiest_port();
+    Some(format!(
+        "The longest chain of messages has {}; in one step a rank sends to at most {} and receives from {}. The busiest \
+         rank sends or receives {:.4} times `count` elements.",
+        proof.steps,
+        peers(proof.ports.send.peers.len()),
+        peers(proof.ports.receive.peers.len()),
+        units,
+    ))
+}
+
+/// What callers must know.
+fn call(schedule: &Schedule, proof: &Proof, name: &str) -> String {
+    let Schedule { collective, nranks, root, .. } = *schedule;
+    let input = sizes(schedule, true);
+    let output = sizes(schedule, false);
+    let mut text = format!(
+        "All ranks of `comm` call {name} with the same count. `in` is {input}, `out` {output}."
+    );
+    if !collective.reduces() {
+        text += " `op` is not looked at.";
+    }
+    let aliased = |rank: &RankId| collective.alias(*rank, root) != Alias::Apart;
+    let shares = (0..nranks).map(RankId).rfind(aliased);
+    text += " ";
+    match shares.filter(|_| proof.in_place && collective.has_in_place()) {
+        Some(rank) => {
+            let at_root = if collective.is_rooted() { "At the root, " } else { "" };
+            let (input, output) = ("`in`", "`out`");
+            let unit = if collective.is_rooted() { "root" } else { "rank" };
+            let place = match collective.alias(rank, root) {
+                Alias::InputInOutput(0) => format!("{input} may be {output}"),
+                Alias::InputInOutput(_) => {
+                    format!("{input} may be element {unit} * count of {output}")
+                }
+                Alias::OutputInInput(_) => {
+                    format!("{output} may be element {unit} * count of {input}")
+                }
+                Alias::Apart => unreachable!("it shares memory"),
+            };
+            let keyword = match (collective, collective.alias(rank, root)) {
+                (Collective::ReduceScatter, _) => {
+                    " (MPI_IN_PLACE would put it elsewhere, and is refused)"
+                }
+                _ => ", or MPI_IN_PLACE",
+            };
+            let place = format!("{at_root}{place}{keyword}");
+            text.push_str(&place);
+            if proof.one_mode.is_some() {
+                text += ", at all ranks or at none";
+            }
+            text += ".";
+        }
+        None => text += "`in` and `out` share no memory.",
+    }
+    text += " Messages go through a duplicate of `comm`, which the first call makes: that call is not for several \
+             threads at once, and is collective.";
+    text
+}
+
+/// What the function returns, a line each.
+fn results(schedule: &Schedule, proof: &Proof) -> String {
+    let in_order = proof.reduction.as_ref().is_none_or(|r| r.in_rank_order);
+    let op = if in_order { "there is none" } else { "there is none, or it does not commute" };
+    let ranks = format!("there are not {}", plural(schedule.nranks.into(), "rank"));
+    let mut all = vec![
+        ("MPI_ERR_COMM", &*ranks),
+        ("MPI_ERR_COUNT", "it is below zero, or a message would have more than INT_MAX elements"),
+        ("MPI_ERR_TYPE", "there is none, or its extent is below zero"),
+    ];
+    if schedule.collective.reduces() {
+        all.push(("MPI_ERR_OP", op));
+    }
+    all.push(("MPI_ERR_BUFFER", "`in` and `out` share memory otherwise than said"));
+    all.push(("MPI_ERR_NO_MEM", "there is no memory for the scratch"));
+    let mut text =
+        " * It returns MPI_SUCCESS, the error of an MPI call that fails, or\n".to_owned();
+    for (class, when) in all {
+        let _ = writeln!(text, " *     {class:15} {when}");
+    }
+    text
+}
+
+fn sizes(schedule: &Schedule, input: bool) -> String {
+    let Schedule { collective, nranks, root, .. } = *schedule;
+    let of = |rank: u32| {
+        let rank = RankId(rank);
+        if input {
+            collective.input_units(rank, nranks, root)
+        } else {
+            collective.output_units(rank, nranks, root)
+        }
+    };
+    let elements = |units: u32| match units {
+        1 => "`count` elements".to_owned(),
+        _ => format!("{units} * `count` elements"),
+    };
+    let at_root = of(root.0);
+    if (0..nranks).all(|rank| of(rank) == at_root) {
+        elements(at_root)
+    } else {
+        format!("{} at the root, elsewhere not looked at", elements(at_root))
+    }
+}

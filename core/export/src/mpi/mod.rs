@@ -1,0 +1,309 @@
+//! A collective as one C99 file that calls MPI: non-blocking sends and receives between ranks, copies and
+//! `MPI_Reduce_local` within one.
+//!
+//! The text is written from the two-sided form of a proved schedule. Ranks that do the same with other numbers share a
+//! function; what repeats in it is a loop again, and numbers that differ between ranks or iterations are expressions,
+//! or tables where no simple expression gives them.
+
+mod about;
+mod entry;
+mod numbers;
+mod statements;
+mod text;
+
+use std::collections::BTreeSet;
+
+use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::ids::SpanId;
+use roundelay_core::messages::TwoSided;
+use roundelay_core::rational::Rat;
+use roundelay_core::schedule::Schedule;
+use roundelay_core::syntax::Source;
+use roundelay_core::verify::Proof;
+use statements::Statements;
+use text::calls;
+
+/// What the text calls, each after a line with its name. It comes in this order, as far as it is called.
+const HELPERS: &str = include_str!("helpers.h");
+
+/// The most pieces that the buffers of a rank have: with any count, no product of the text leaves 64 bits.
+const MOST_PIECES: u64 = 1 << 30;
+
+/// What is exported.
+#[derive(Clone, Copy, Debug)]
+pub struct Export<'a> {
+    /// The form with sends and receives, and its proof.
+    pub form: &'a TwoSided,
+    /// The proof of the author's schedule, in whose steps messages are counted.
+    pub author: &'a Proof,
+    /// The command that writes this text, for its first line.
+    pub command: &'a str,
+    /// Lines of the algorithm's doc comment.
+    pub docs: &'a [String],
+    /// Where the lines stand that the statements come from.
+    pub source: Option<&'a Source>,
+}
+
+/// A C file.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// The name of its function.
+    pub function: String,
+    /// The file.
+    pub text: String,
+    /// How many times the count the longest message may be.
+    pub longest: u64,
+}
+
+/// The file of an algorithm.
+///
+/// # Errors
+/// E0704 where buffers are cut too finely for a program that computes with 64 bits.
+pub fn mpi(export: &Export<'_>) -> Result<File, Vec<Finding>> {
+    let schedule = export.form.schedule();
+    let parts = Parts::new(export.form)?;
+    let statements = Statements::new(export.form, parts.pieces);
+    let (sends, receives) = (statements.sends, statements.receives);
+    let spare = statements.spare;
+    let longest = statements.longest;
+    let shapes = statements::shapes(statements.of);
+    let writer = text::Writer::new(schedule.nranks, &parts.scratch, export.source);
+    let exchange = writer.functions(&shapes);
+    let program = entry::Program {
+        schedule,
+        proof: export.form.proof(),
+        parts: &parts,
+        sends,
+        receives,
+        spare,
+        longest,
+    };
+    let entry = program.entry();
+    let before = program.declarations();
+    let used = helpers(&(exchange.clone() + &entry));
+    let mut file = about::comment(export, &parts.name);
+    file += &program.includes(&used);
+    file += &before;
+    file += &used;
+    file += &exchange;
+    file += &entry;
+    let longest = longest.div_ceil(parts.pieces);
+    Ok(File { function: parts.name, text: file, longest })
+}
+
+/// Names and sizes.
+struct Parts {
+    /// The function.
+    name: String,
+    /// Pieces of a unit at whose ends all boundaries lie.
+    pieces: u64,
+    /// Names of the scratch buffers in C.
+    scratch: Vec<String>,
+}
+
+impl Parts {
+    fn new(form: &TwoSided) -> Result<Self, Vec<Finding>> {
+        let schedule = form.schedule();
+        let mut taken: BTreeSet<String> = FIELDS.iter().map(|name| (*name).to_owned()).collect();
+        let scratch = schedule.scratch.iter().map(|s| {
+            let name = free(&s.name, |name| taken.contains(name));
+            taken.insert(name.clone());
+            name
+        });
+        Ok(Self {
+            scratch: scratch.collect(),
+            name: function(&schedule.algorithm),
+            pieces: pieces(schedule)?,
+        })
+    }
+}
+
+fn pieces(schedule: &Schedule) -> Result<u64, Vec<Finding>> {
+    let ends = schedule.regions.iter().flat_map(|region| [region.base, region.lo, region.hi]);
+    let widths = schedule.scratch.iter().map(|scratch| scratch.width);
+    let units = [
+        schedule.collective.max_input_units(schedule.nranks),
+        schedule.collective.max_output_units(schedule.nranks),
+    ];
+    let units = units.into_iter().map(|units| Rat::whole(units.into()));
+    let all: Vec<Rat> = ends.chain(widths).chain(units).collect();
+    let mut pieces = 1_u64;
+    for end in &all {
+        let times = Rat::new(end.den(), pieces).map_or(1, Rat::num);
+        pieces = pieces.checked_mul(times).filter(|p| *p <= MOST_PIECES).ok_or_else(too_fine)?;
+    }
+    let fits = |end: &Rat| {
+        (pieces / end.den()).checked_mul(end.num()).is_some_and(|piece| piece <= MOST_PIECES)
+    };
+    if all.iter().all(fits) { Ok(pieces) } else { Err(too_fine()) }
+}
+
+fn too_fine() -> Vec<Finding> {
+    let title = "the buffers are cut at boundaries that no few equal pieces have";
+    let finding = Finding::new(Code::NotExportable, SpanId(0), title)
+        .note(format!("more than {MOST_PIECES} pieces of a buffer"))
+        .help("let the splits have numbers of pieces with a small common multiple");
+    vec![finding]
+}
+
+/// The helpers that a text calls, and those that they call.
+fn helpers(text: &str) -> String {
+    let mut blocks: Vec<(&str, &str)> = vec![];
+    let mut parts = HELPERS.split("@@ ");
+    let first = parts.next().unwrap_or_default();
+    for part in parts {
+        blocks.push(part.split_once('\n').unwrap_or((part, "")));
+    }
+    let mut used = String::new();
+    for (name, block) in blocks.iter().rev() {
+        if calls(text, name) || calls(&used, name) {
+            used = format!("{block}\n{used}");
+        }
+    }
+    format!("{first}\n{used}")
+}
+
+/// The fields of a call, which scratch stands among.
+const FIELDS: [&str; 14] = [
+    "rank",
+    "count",
+    "type",
+    "op",
+    "comm",
+    "extent",
+    "true_lower",
+    "true_extent",
+    "dense",
+    "in",
+    "out",
+    "memory",
+    "sends",
+    "receives",
+];
+
+/// The keywords of C99, and what the text and its headers define, which a function must not be called.
+const TAKEN: [&str; 76] = [
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+    "main",
+    "spare",
+    "run",
+    "scratch",
+    "span",
+    "element",
+    "part",
+    "slot",
+    "within",
+    "start_send",
+    "start_receive",
+    "finish",
+    "finish_all",
+    "copy",
+    "reduce",
+    "fold",
+    "free_own",
+    "own_communicator",
+    "begin",
+    "end",
+    "allocate",
+    "exchange",
+    "abs",
+    "div",
+    "exit",
+    "free",
+    "abort",
+    "atoi",
+    "malloc",
+    "calloc",
+    "realloc",
+    "rand",
+    "srand",
+    "system",
+    "index",
+    "labs",
+    "qsort",
+    "bsearch",
+    "getenv",
+    "memcpy",
+    "memmove",
+    "strlen",
+];
+
+/// A name in C that nothing else has.
+fn free(name: &str, taken: impl Fn(&str) -> bool) -> String {
+    let mut name: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.insert(0, '_');
+    }
+    while taken(&name) || TAKEN.contains(&&*name) {
+        name.push('_');
+    }
+    name
+}
+
+/// The function's name: the algorithm's, in small letters, with an underscore before each word.
+fn function(algorithm: &str) -> String {
+    let mut name = String::new();
+    for c in algorithm.chars() {
+        let word = c.is_ascii_uppercase() && !name.is_empty() && !name.ends_with('_');
+        if word && !name.ends_with(|last: char| last.is_ascii_uppercase()) {
+            name.push('_');
+        }
+        name.push(c.to_ascii_lowercase());
+    }
+    free(&name, |name| name.starts_with("mpi_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_have_names_of_c() {
+        assert_eq!(function("RingAllReduce"), "ring_all_reduce");
+        assert_eq!(function("Mesh2D"), "mesh2_d");
+        assert_eq!(function("Double"), "double_");
+        assert_eq!(function("Copy"), "copy_");
+        assert_eq!(function("my_ring"), "my_ring");
+    }
+
+    #[test]
+    fn scratch_has_names_of_c() {
+        assert_eq!(free("int", |_| false), "int_");
+        assert_eq!(free("a b", |_| false), "a_b");
+        assert_eq!(free("rank", |name| FIELDS.contains(&name)), "rank_");
+    }
+}

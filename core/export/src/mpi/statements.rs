@@ -1,0 +1,256 @@
+//! What a rank does, as statements that the finder of loops takes: a key each, and numbers that may differ.
+
+use crate::repeats::Node;
+use roundelay_core::ids::RankId;
+use roundelay_core::messages::{Action, Message, MessageId, TwoSided};
+use roundelay_core::rational::Rat;
+use roundelay_core::schedule::{Buffer, Operand, Schedule};
+
+/// What a statement does, beside its numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    /// The line of the source, 0 if unknown.
+    pub(super) line: u32,
+    pub(super) what: What,
+}
+
+/// Regions by their buffers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Begins to send a region. Request, peer and tag come before the region's numbers.
+    Send(Buffer),
+    /// Begins to receive into a region: the same.
+    Receive(Buffer),
+    /// Waits for a request of a send or a receive.
+    Finish(Way),
+    /// Waits for several: their number, and the first.
+    FinishAll(Way),
+    /// To, from.
+    Copy([Buffer; 2]),
+    /// `to = from op to`.
+    Reduce([Buffer; 2]),
+    /// To, and what is folded.
+    Fold(Buffer, Vec<Buffer>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Out,
+    In,
+}
+
+/// A statement of one rank.
+pub(super) struct Statement {
+    pub(super) key: Key,
+    pub(super) numbers: Vec<u64>,
+}
+
+/// Statements of all ranks, and what they take in all.
+pub(super) struct Statements {
+    pub(super) of: Vec<Vec<Statement>>,
+    /// Requests of each way that a rank has at once.
+    pub(super) sends: usize,
+    pub(super) receives: usize,
+    /// The pieces of the longest region that is folded elsewhere than in its place.
+    pub(super) spare: u64,
+    /// The pieces of the longest region.
+    pub(super) longest: u64,
+}
+
+/// Numbers of a region: input and output have the first piece and the number of pieces; scratch has the slot, and the
+/// piece at which it begins, before them.
+pub(super) fn numbers(buffer: Buffer) -> usize {
+    if matches!(buffer, Buffer::Scratch(_)) { 4 } else { 2 }
+}
+
+/// Requests that are in use: the first free one is taken, so that iterations of a loop take the same.
+#[derive(Default)]
+struct Requests {
+    held: Vec<Option<MessageId>>,
+}
+
+impl Requests {
+    fn take(&mut self, message: MessageId) -> u64 {
+        let free = self.held.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.held.push(None);
+            self.held.len() - 1
+        });
+        self.held[free] = Some(message);
+        free as u64
+    }
+
+    fn free(&mut self, message: MessageId) -> u64 {
+        let at = self.held.iter().position(|held| *held == Some(message));
+        let at = at.expect("what is waited for was begun");
+        self.held[at] = None;
+        at as u64
+    }
+}
+
+impl Statements {
+    /// Of what is cut into `pieces` of a unit.
+    pub(super) fn new(two: &TwoSided, pieces: u64) -> Self {
+        let schedule = two.schedule();
+        let mut all = Self { of: Vec::new(), sends: 0, receives: 0, spare: 0, longest: 0 };
+        let lens = schedule.regions.iter().map(|r| piece(r.hi, pieces) - piece(r.lo, pieces));
+        all.longest = lens.max().unwrap_or(0);
+        for rank in (0..schedule.nranks).map(RankId) {
+            let own = all.rank(two, two.actions(rank), pieces);
+            all.of.push(own);
+        }
+        all
+    }
+
+    fn rank(&mut self, two: &TwoSided, actions: &[Action], pieces: u64) -> Vec<Statement> {
+        let schedule = two.schedule();
+        let (mut sends, mut receives) = (Requests::default(), Requests::default());
+        let mut own = Vec::new();
+        let message = |id: &MessageId| -> &Message { &two.messages()[id.0 as usize] };
+        for action in actions {
+            match action {
+                Action::Send(id) | Action::Receive(id) => {
+                    let m = message(id);
+                    let (here, peer, requests, way) = match action {
+                        Action::Send(_) => (m.source, m.to, &mut sends, Way::Out),
+                        _ => (m.target, m.from, &mut receives, Way::In),
+                    };
+                    let buffer = schedule.regions[here.index()].buffer;
+                    let mut numbers = vec![requests.take(*id), peer.0.into(), m.lane.0.into()];
+                    let operand = Operand { rank: peer, region: here };
+                    numbers.extend(region(schedule, operand, pieces));
+                    let what = match way {
+                        Way::Out => What::Send(buffer),
+                        Way::In => What::Receive(buffer),
+                    };
+                    own.push(Statement { key: key(schedule, m.at, what), numbers });
+                }
+                Action::Sent(id) | Action::Received(id) => {
+                    let (request, way) = match action {
+                        Action::Sent(_) => (sends.free(*id), Way::Out),
+                        _ => (receives.free(*id), Way::In),
+                    };
+                    finish(&mut own, way, request);
+                }
+                Action::Move(id) => self.work(schedule, *id, pieces, &mut own),
+            }
+        }
+        self.sends = self.sends.max(sends.held.len());
+        self.receives = self.receives.max(receives.held.len());
+        own
+    }
+
+    /// A move within the rank, as copies and reduces of two regions where that does.
+    fn work(
+        &mut self,
+        schedule: &Schedule,
+        id: roundelay_core::ids::OpId,
+        pieces: u64,
+        own: &mut Vec<Statement>,
+    ) {
+        let op = schedule.op(id);
+        let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
+        let buffer = |operand: &Operand| schedule.region(*operand).buffer;
+        let mut put = |what, operands: &[Operand]| {
+            let numbers =
+                operands.iter().flat_map(|operand| region(schedule, *operand, pieces)).collect();
+            own.push(Statement { key: key(schedule, op.at, what), numbers });
+        };
+        // What is folded in the place of the first source is folded there.
+        let place = dsts.iter().find(|dst| **dst == srcs[0]);
+        let first = *place.unwrap_or(&dsts[0]);
+        match (srcs, place) {
+            ([src], _) => {
+                for dst in dsts.iter().filter(|dst| *dst != src) {
+                    put(What::Copy([buffer(dst), buffer(src)]), &[*dst, *src]);
+                }
+                return;
+            }
+            ([_, others @ ..], Some(place)) => {
+                for src in others {
+                    put(What::Reduce([buffer(place), buffer(src)]), &[*place, *src]);
+                }
+            }
+            _ => {
+                self.spare =
+                    self.spare.max(region(schedule, first, pieces).last().copied().unwrap_or(0));
+                let what = What::Fold(buffer(&first), srcs.iter().map(buffer).collect());
+                let all: Vec<_> = std::iter::once(first).chain(srcs.iter().copied()).collect();
+                put(what, &all);
+            }
+        }
+        for dst in dsts.iter().filter(|dst| **dst != first) {
+            put(What::Copy([buffer(dst), buffer(&first)]), &[*dst, first]);
+        }
+    }
+}
+
+fn key(schedule: &Schedule, at: roundelay_core::ids::SpanId, what: What) -> Key {
+    Key { line: schedule.location(at).line, what }
+}
+
+/// Waits for a request; together with the one before, if that is its neighbor.
+fn finish(own: &mut Vec<Statement>, way: Way, request: u64) {
+    if let Some(Statement { key: last, numbers }) = own.last_mut() {
+        let (many, first) = match (&last.what, &numbers[..]) {
+            (What::Finish(of), [first]) if *of == way => (1, *first),
+            (What::FinishAll(of), [many, first]) if *of == way => (*many, *first),
+            _ => (0, 0),
+        };
+        if many > 0 && first + many == request {
+            last.what = What::FinishAll(way);
+            *numbers = vec![many + 1, first];
+            return;
+        }
+    }
+    // Waits are of no line: they say nothing that the author wrote.
+    let key = Key { line: 0, what: What::Finish(way) };
+    own.push(Statement { key, numbers: vec![request] });
+}
+
+fn region(schedule: &Schedule, operand: Operand, pieces: u64) -> Vec<u64> {
+    let region = schedule.region(operand);
+    let [lo, hi, base] = [region.lo, region.hi, region.base].map(|end| piece(end, pieces));
+    match region.buffer {
+        Buffer::Scratch(_) => vec![region.slot.into(), base, lo, hi - lo],
+        _ => vec![lo, hi - lo],
+    }
+}
+
+/// A boundary in pieces, of which it is a whole number.
+pub(super) fn piece(end: Rat, pieces: u64) -> u64 {
+    end.num() * (pieces / end.den())
+}
+
+/// Ranks whose statements have the same keys, with the loops that are found in them.
+pub(super) struct Shape {
+    pub(super) ranks: Vec<u32>,
+    pub(super) nodes: Vec<Node<Key, u64>>,
+}
+
+/// All ranks in shapes, in the order of their first ranks.
+pub(super) fn shapes(of: Vec<Vec<Statement>>) -> Vec<Shape> {
+    let mut shapes: Vec<(Vec<u32>, Vec<Vec<Statement>>)> = Vec::new();
+    for (rank, own) in (0..).zip(of) {
+        let same = |(_, all): &&mut (Vec<u32>, Vec<Vec<Statement>>)| {
+            all[0].iter().map(|s| &s.key).eq(own.iter().map(|s| &s.key))
+        };
+        match shapes.iter_mut().find(same) {
+            Some((ranks, all)) => {
+                ranks.push(rank);
+                all.push(own);
+            }
+            None => shapes.push((vec![rank], vec![own])),
+        }
+    }
+    let shape = |(ranks, all): (Vec<u32>, Vec<Vec<Statement>>)| {
+        let node = |(at, statement): (usize, &Statement)| {
+            // By iteration and rank.
+            let column = |nth: usize| vec![all.iter().map(|own| own[at].numbers[nth]).collect()];
+            let columns = (0..statement.numbers.len()).map(column).collect();
+            Node::Once { key: statement.key.clone(), columns }
+        };
+        let nodes = all[0].iter().enumerate().map(node).collect();
+        Shape { ranks, nodes: crate::repeats::found(nodes) }
+    };
+    shapes.into_iter().map(shape).collect()
+}

@@ -1,0 +1,449 @@
+//! The statements of a rank, or of ranks that do the same with other numbers, as C.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::numbers::Numbers;
+use super::statements::{Key, Shape, Way, What, numbers};
+use crate::repeats::{Column, Node, index, variable};
+use roundelay_core::schedule::Buffer;
+use roundelay_core::syntax::Source;
+
+/// Characters of a line.
+pub(super) const WIDTH: usize = 100;
+
+/// Writes the functions in which messages are exchanged, and the tables that they read.
+pub(super) struct Writer<'a> {
+    pub(super) nranks: u32,
+    /// Names of the scratch buffers.
+    pub(super) scratch: &'a [String],
+    pub(super) source: Option<&'a Source>,
+    tables: Vec<String>,
+    named: BTreeMap<String, String>,
+    /// Names of peers in the current function, by expression.
+    peers: Vec<(String, &'static str)>,
+}
+
+/// What a number stands for: the name of its table.
+#[derive(Clone, Copy)]
+enum Role {
+    Request,
+    Peer,
+    Tag,
+    Slot,
+    Piece,
+    Pieces,
+}
+
+impl Role {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Peer => "peer",
+            Self::Tag => "tag",
+            Self::Slot => "slot",
+            Self::Piece => "piece",
+            Self::Pieces => "pieces",
+        }
+    }
+}
+
+/// Where a statement stands.
+struct Place<'a> {
+    ranks: &'a [u32],
+    loops: Vec<usize>,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(nranks: u32, scratch: &'a [String], source: Option<&'a Source>) -> Self {
+        Self {
+            nranks,
+            scratch,
+            source,
+            tables: Vec::new(),
+            named: BTreeMap::new(),
+            peers: Vec::new(),
+        }
+    }
+
+    /// Tables and functions; the last function is `exchange`.
+    pub(super) fn functions(mut self, shapes: &[Shape]) -> String {
+        let mut functions = String::new();
+        let mut cases = String::new();
+        for (nth, shape) in shapes.iter().enumerate() {
+            let mut place = Place { ranks: &shape.ranks, loops: Vec::new() };
+            let mut body = String::new();
+            self.peers = self.peers(&shape.nodes, &place);
+            let mut peers = String::new();
+            for (expression, name) in &self.peers {
+                let _ = writeln!(peers, "    const int {name} = {expression};");
+            }
+            self.nodes(&shape.nodes, &mut place, &mut body);
+            let alone = shapes.len() == 1;
+            if body.is_empty() && !alone {
+                // They have nothing to do.
+                continue;
+            }
+            let ranks: Vec<_> = shape.ranks.iter().map(ToString::to_string).collect();
+            let (comment, name) = if alone {
+                ("What every rank does.".to_owned(), "exchange".to_owned())
+            } else {
+                let plural = if ranks.len() == 1 { "Rank" } else { "Ranks" };
+                (format!("{plural} {}.", ranks.join(", ")), format!("part_{nth}"))
+            };
+            let name = if alone { name } else { format!("exchange_{nth}") };
+            let rank = if mentions(&body, "rank") || mentions(&peers, "rank") {
+                "    const int rank = r->rank;\n"
+            } else {
+                ""
+            };
+            let unused = if body.is_empty() { "    (void)r;\n" } else { "" };
+            for line in wrapped(&format!("/* {comment} */"), WIDTH - 3) {
+                let _ = writeln!(functions, "{line}");
+            }
+            let _ = writeln!(
+                functions,
+                "static int {name}(run *r) {{\n{rank}{peers}{unused}{body}    return MPI_SUCCESS;\n}}\n"
+            );
+            for rank in ranks {
+                let _ = writeln!(cases, "    case {rank}:");
+            }
+            let _ = writeln!(cases, "        return {name}(r);");
+        }
+        if shapes.len() > 1 {
+            let _ = writeln!(
+                functions,
+                "static int exchange(run *r) {{\n    switch (r->rank) {{\n{cases}    default:\n        return MPI_SUCCESS;\n    }}\n}}\n"
+            );
+        }
+        let mut tables = self.tables.join("\n");
+        if !tables.is_empty() {
+            tables
+                .insert_str(0, "/* Numbers by iteration, where there are loops, and by rank. */\n");
+            tables.push_str("\n\n");
+        }
+        tables + &functions
+    }
+
+    /// The one peer that is sent to, and the one that is received from, if there is one and it is not a number.
+    fn peers(&self, nodes: &[Node<Key, u64>], place: &Place<'_>) -> Vec<(String, &'static str)> {
+        let mut found = [Vec::new(), Vec::new()];
+        let mut open: Vec<(&Node<Key, u64>, Vec<usize>)> =
+            nodes.iter().map(|node| (node, Vec::new())).collect();
+        while let Some((node, loops)) = open.pop() {
+            match node {
+                Node::Loop { times, body } => {
+                    let loops = [&loops[..], &[*times]].concat();
+                    open.extend(body.iter().map(|node| (node, loops.clone())));
+                }
+                Node::Once { key, columns } => {
+                    let way = match key.what {
+                        What::Send(_) => 0,
+                        What::Receive(_) => 1,
+                        _ => continue,
+                    };
+                    // One that is another in each iteration has no name.
+                    let place = Place { ranks: place.ranks, loops };
+                    let numbers = self.numbers(&columns[1], &place);
+                    let by_round = numbers.values.iter().any(|row| *row != numbers.values[0]);
+                    found[way].push(numbers.expression().filter(|_| !by_round));
+                }
+            }
+        }
+        let same = |all: &Vec<Option<String>>, name| {
+            let first = all.first()?.clone()?;
+            let one = all.len() > 1 && all.iter().all(|other| other.as_ref() == Some(&first));
+            (one && first.contains(' ')).then_some((first, name))
+        };
+        [same(&found[0], "to"), same(&found[1], "from")].into_iter().flatten().collect()
+    }
+
+    fn numbers<'b>(&self, column: &Column<u64>, place: &'b Place<'_>) -> Numbers<'b> {
+        let row = |members: &Vec<u64>| members.iter().map(|value| *value as i64).collect();
+        Numbers {
+            values: column.iter().map(row).collect(),
+            ranks: place.ranks,
+            loops: &place.loops,
+            nranks: self.nranks,
+        }
+    }
+
+    fn nodes(&mut self, nodes: &[Node<Key, u64>], place: &mut Place<'_>, text: &mut String) {
+        let indent = "    ".repeat(place.loops.len() + 1);
+        let mut line = None;
+        for node in nodes {
+            match node {
+                Node::Loop { times, body } => {
+                    let var = variable(place.loops.len());
+                    let _ =
+                        writeln!(text, "{indent}for (int {var} = 0; {var} < {times}; {var}++) {{");
+                    place.loops.push(*times);
+                    self.nodes(body, place, text);
+                    place.loops.pop();
+                    let _ = writeln!(text, "{indent}}}");
+                    line = None;
+                }
+                Node::Once { key, columns } => {
+                    if key.line > 0 && line != Some(key.line) {
+                        line = Some(key.line);
+                        if let Some(said) = self.said(key.line) {
+                            let _ = writeln!(text, "{indent}// {said}");
+                        }
+                    }
+                    self.statement(key, columns, place, &indent, text);
+                }
+            }
+        }
+    }
+
+    /// A line of the source, with its number.
+    fn said(&self, line: u32) -> Option<String> {
+        let text = self.source.filter(|_| line > 0)?.line(line)?;
+        Some(format!("{line}: {}", harmless(text.trim()).trim_end_matches('\\')))
+    }
+
+    fn statement(
+        &mut self,
+        key: &Key,
+        columns: &[Column<u64>],
+        place: &Place<'_>,
+        indent: &str,
+        text: &mut String,
+    ) {
+        let mut rest = columns;
+        let mut take = |n: usize| {
+            let (these, others) = rest.split_at(n);
+            rest = others;
+            these
+        };
+        let requests = |way: &Way| match way {
+            Way::Out => "r->sends",
+            Way::In => "r->receives",
+        };
+        let (function, mut args) = match &key.what {
+            What::Send(_) => ("start_send", vec!["r".to_owned()]),
+            What::Receive(_) => ("start_receive", vec!["r".to_owned()]),
+            What::Finish(way) => {
+                let request = self.value(Role::Request, &take(1)[0], place);
+                ("finish", vec![format!("&{}[{request}]", requests(way))])
+            }
+            What::FinishAll(way) => {
+                let numbers = take(2);
+                let many = self.value(Role::Request, &numbers[0], place);
+                let first = self.value(Role::Request, &numbers[1], place);
+                ("finish_all", vec![many, format!("&{}[{first}]", requests(way))])
+            }
+            What::Copy(_) => ("copy", vec!["r".to_owned()]),
+            What::Reduce(_) => ("reduce", vec!["r".to_owned()]),
+            What::Fold(..) => ("fold", vec!["r".to_owned()]),
+        };
+        match &key.what {
+            What::Send(buffer) | What::Receive(buffer) => {
+                for (role, column) in
+                    [Role::Request, Role::Peer, Role::Tag].into_iter().zip(take(3))
+                {
+                    let value = self.value(role, column, place);
+                    let way = if matches!(key.what, What::Send(_)) { "to" } else { "from" };
+                    let named =
+                        self.peers.iter().any(|(peer, name)| *peer == value && *name == way);
+                    let named = named && matches!(role, Role::Peer);
+                    args.push(if named { way.to_owned() } else { value });
+                }
+                args.push(self.region(*buffer, take(numbers(*buffer)), place));
+            }
+            What::Finish(_) | What::FinishAll(_) => {}
+            What::Copy(buffers) | What::Reduce(buffers) => {
+                for buffer in buffers {
+                    args.push(self.region(*buffer, take(numbers(*buffer)), place));
+                }
+            }
+            What::Fold(to, from) => {
+                args.push(self.region(*to, take(numbers(*to)), place));
+                args.push(from.len().to_string());
+                let from: Vec<_> = from
+                    .iter()
+                    .map(|buffer| self.region(*buffer, take(numbers(*buffer)), place))
+                    .collect();
+                args.push(format!("(const span[]){{{}}}", from.join(", ")));
+            }
+        }
+        let head = format!("{indent}TRY({function}(");
+        let whole = format!("{head}{}));", args.join(", "));
+        if whole.len() <= WIDTH {
+            let _ = writeln!(text, "{whole}");
+            return;
+        }
+        // The last argument, and where it is a copy the one before, have lines of their own.
+        let aligned = " ".repeat(head.len());
+        let mut line = head;
+        for (at, arg) in args.iter().enumerate() {
+            let last = at + 1 == args.len();
+            let arg = format!("{arg}{}", if last { "));" } else { "," });
+            if at == 0 {
+                line.push_str(&arg);
+            } else if line.len() + 1 + arg.len() <= WIDTH {
+                line.push(' ');
+                line.push_str(&arg);
+            } else {
+                let _ = writeln!(text, "{line}");
+                line = format!("{aligned}{arg}");
+            }
+        }
+        let _ = writeln!(text, "{line}");
+    }
+
+    fn region(&mut self, buffer: Buffer, columns: &[Column<u64>], place: &Place<'_>) -> String {
+        match (buffer, columns) {
+            (Buffer::Scratch(id), [slot, base, lo, len]) => {
+                let name = format!("r->{}", self.scratch[id.index()]);
+                let slot = self.value(Role::Slot, slot, place);
+                let [first, at] = [base, lo].map(|piece| self.value(Role::Piece, piece, place));
+                let len = self.value(Role::Pieces, len, place);
+                if base == lo {
+                    format!("slot(r, {name}, {slot}, {at}, {len})")
+                } else {
+                    format!("within(r, {name}, {slot}, {first}, {at}, {len})")
+                }
+            }
+            (_, [lo, len]) => {
+                let name = if buffer == Buffer::Input { "r->in" } else { "r->out" };
+                let at = self.value(Role::Piece, lo, place);
+                format!("part(r, {name}, {at}, {})", self.value(Role::Pieces, len, place))
+            }
+            _ => unreachable!("a region has as many numbers as its buffer says"),
+        }
+    }
+
+    /// An expression for a number, or the name of a table that has it.
+    fn value(&mut self, role: Role, column: &Column<u64>, place: &Place<'_>) -> String {
+        let numbers = self.numbers(column, place);
+        if let Some(text) = numbers.expression() {
+            return text;
+        }
+        let values = &numbers.values;
+        let by_round = values.iter().any(|row| *row != values[0]);
+        let by_rank = values.iter().any(|row| row.iter().any(|value| *value != row[0]));
+        let list = |values: &[i64]| {
+            let values: Vec<_> = values.iter().map(ToString::to_string).collect();
+            format!("{{{}}}", values.join(", "))
+        };
+        let by_ranks = |row: &Vec<i64>| {
+            let mut all = vec![0; self.nranks as usize];
+            for (rank, value) in place.ranks.iter().zip(row) {
+                all[*rank as usize] = *value;
+            }
+            list(&all)
+        };
+        let (sizes, content) = if !by_round {
+            ("[RANKS]".to_owned(), by_ranks(&values[0]))
+        } else if by_rank {
+            let rows: Vec<_> = values.iter().map(by_ranks).collect();
+            (format!("[{}][RANKS]", values.len()), format!("{{\n    {},\n}}", rows.join(",\n    ")))
+        } else {
+            let first: Vec<_> = values.iter().map(|row| row[0]).collect();
+            (format!("[{}]", values.len()), list(&first))
+        };
+        let content = format!("{sizes} = {content};");
+        let name = match self.named.get(&content) {
+            Some(name) => name.clone(),
+            None => {
+                let name = format!("{}_{}", role.name(), self.tables.len());
+                let table = format!("static const int {name}{content}");
+                self.tables.push(
+                    table
+                        .lines()
+                        .flat_map(|line| wrapped(line, WIDTH))
+                        .collect::<Vec<_>>()
+                        .join("\n"),
+                );
+                self.named.insert(content, name.clone());
+                name
+            }
+        };
+        let round = if by_round { format!("[{}]", index(&place.loops)) } else { String::new() };
+        let rank = if by_rank { "[rank]" } else { "" };
+        format!("{name}{round}{rank}")
+    }
+}
+
+/// Whether a word stands in a text.
+pub(super) fn mentions(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '>';
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .any(|line| line.split(|c| !part(c)).any(|found| found == word))
+}
+
+/// Whether a function is called in a text.
+pub(super) fn calls(text: &str, function: &str) -> bool {
+    let call = format!("{function}(");
+    text.match_indices(&call)
+        .any(|(at, _)| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+}
+
+/// A text that ends no comment and begins none.
+pub(super) fn harmless(text: &str) -> String {
+    text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+}
+
+/// Lines of so many characters, where words allow it; what follows the first has its indentation and four more.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let indent = text.len() - text.trim_start().len();
+    let more = if text.trim_start().starts_with("/*") { " * " } else { "    " };
+    let mut lines = Vec::new();
+    let mut line = " ".repeat(indent);
+    for word in text.split_whitespace() {
+        if line.trim().is_empty() {
+            line.push_str(word);
+        } else if line.len() + 1 + word.len() > width {
+            lines.push(line);
+            line = format!("{}{more}{word}", " ".repeat(indent));
+        } else {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_no_part_of_another() {
+        assert!(mentions("a = rank + 1;", "rank") && !mentions("a = r->rank;", "rank"));
+        assert!(!mentions("// rank", "rank"));
+        assert!(calls("x = slot(r)", "slot") && !calls("in_slot(r)", "slot"));
+    }
+
+    #[test]
+    fn comments_do_not_end_in_their_text() {
+        assert_eq!(harmless("a */ b /* c ??/"), "a * / b / * c ? ?/");
+    }
+
+    /// A peer that is another in each iteration has no name outside its loop.
+    #[test]
+    fn only_what_is_one_peer_throughout_has_a_name() {
+        let send = |peer: u64| Node::Once {
+            key: Key { line: 0, what: What::Send(Buffer::Input) },
+            columns: [0, peer, 0, 0, 1].map(|v| vec![vec![v; 4]; 1]).to_vec(),
+        };
+        let peers = |values: [u64; 4], rounds: [u64; 2]| {
+            let mut node = send(0);
+            if let Node::Once { columns, .. } = &mut node {
+                let row = |round: u64| values.map(|value| (value + round) % 4).to_vec();
+                columns[1] = rounds.map(row).to_vec();
+            }
+            let body = vec![node.clone()];
+            let nodes =
+                vec![Node::Loop { times: 2, body: body.clone() }, Node::Loop { times: 2, body }];
+            let writer = Writer::new(4, &[], None);
+            writer.peers(&nodes, &Place { ranks: &[0, 1, 2, 3], loops: Vec::new() })
+        };
+        assert_eq!(peers([1, 2, 3, 0], [0, 0]), [("(rank + 1) % RANKS".to_owned(), "to")]);
+        assert_eq!(peers([1, 2, 3, 0], [0, 1]), []);
+        assert_eq!(peers([1, 1, 1, 1], [0, 0]), []);
+    }
+}

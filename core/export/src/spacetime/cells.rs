@@ -1,0 +1,185 @@
+//! Draws a [`Matrix`]: rows of moments beside a square of senders and receivers.
+
+use std::fmt::Write as _;
+
+use super::bands::{NAME, named};
+use super::matrix::{Flow, LEVELS, Matrix, Moment, level};
+use super::scale::{LEFT, Scale, time_text};
+use super::{Diagram, MARGIN};
+use crate::picture::{plural, px};
+
+/// From the last moment to the square.
+pub(super) const GAP: f64 = 84.0;
+/// From the number of one column to the next.
+const NUMBER: f64 = 22.0;
+/// Cells up to which each says its size.
+const TITLED: usize = 20_000;
+
+/// How a moment is named in the style.
+pub(super) fn class(moment: Moment) -> String {
+    match moment {
+        Moment::Travels(level) => format!("l{level}"),
+        Moment::Works => "home".to_owned(),
+        Moment::Waits => "idle".to_owned(),
+        Moment::Nothing => "band".to_owned(),
+    }
+}
+
+/// Moments, and what goes from whom to whom; for each round too, if the picture steps through them.
+pub(super) fn draw(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix, stepping: bool) {
+    moments(body, matrix, &diagram.scale);
+    sums(body, diagram, matrix);
+    body.push_str("<g class=\"over\"/>\n");
+    let left = LEFT + diagram.scale.wide + GAP;
+    let side = px(matrix.side());
+    let _ = writeln!(
+        body,
+        "<g class=\"flow\" transform=\"translate({} 0)\">\n\
+         <rect class=\"band\" x=\"0\" y=\"0\" width=\"{side}\" height=\"{side}\"/>",
+        px(left)
+    );
+    ends(body, diagram, matrix);
+    let most = matrix.flow.values().copied().max().unwrap_or(0);
+    let stepped = matrix.flows.iter().filter(|_| stepping).map(Flow::len).sum::<usize>();
+    let titled = matrix.flow.len() + stepped <= TITLED;
+    body.push_str("<g class=\"whole\">\n");
+    flow(body, diagram, matrix, (&matrix.flow, most, titled));
+    body.push_str("</g>\n");
+    if stepping {
+        let most = matrix.flows.iter().flat_map(Flow::values).copied().max().unwrap_or(0);
+        for (number, of) in (1..).zip(&matrix.flows) {
+            let _ = writeln!(body, "<g class=\"round\" data-round=\"{number}\">");
+            flow(body, diagram, matrix, (of, most, titled));
+            body.push_str("</g>\n");
+        }
+    }
+    let _ = writeln!(
+        body,
+        "<rect class=\"frame\" x=\"0\" y=\"0\" width=\"{side}\" height=\"{side}\"/>\n</g>"
+    );
+}
+
+/// A path for each color; what looks alike for a while is one piece.
+fn moments(body: &mut String, matrix: &Matrix, scale: &Scale) {
+    let wide = matrix.moment(scale);
+    let mut paths = std::collections::BTreeMap::<String, String>::new();
+    for row in 0..matrix.rows {
+        let y = f64::from(row) * matrix.pitch;
+        for (moment, start, end) in matrix.runs(row) {
+            let x = LEFT + wide * start as f64;
+            square(
+                paths.entry(class(moment)).or_default(),
+                (x, y),
+                (wide * (end - start) as f64, tall(matrix)),
+            );
+        }
+    }
+    for (class, line) in paths {
+        let _ = writeln!(body, r#"<path class="{class}" d="{line}"/>"#);
+    }
+}
+
+/// Height of a cell: rows stand apart where there is room.
+fn tall(matrix: &Matrix) -> f64 {
+    if matrix.pitch >= 6.0 { matrix.pitch - 1.0 } else { matrix.pitch }
+}
+
+fn square(line: &mut String, (x, y): (f64, f64), (wide, tall): (f64, f64)) {
+    let _ = write!(line, "M{} {}h{}v{}h{}z", px(x), px(y), px(wide), px(tall), px(-wide));
+}
+
+/// What a pointer shows of a row.
+fn sums(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix) {
+    let units = diagram.drawing.units;
+    for (row, sum) in (0..).zip(&matrix.sums) {
+        let mut words = format!(
+            "{}: {} sent, {} received",
+            name(diagram, matrix, row),
+            units.text(sum.sent),
+            units.text(sum.received)
+        );
+        for (seconds, what) in [(sum.works, "at work at home"), (sum.waits, "waiting for signals")]
+        {
+            if seconds > 0.0 {
+                let _ = write!(words, ", {} {what}", time_text(seconds));
+            }
+        }
+        let _ = writeln!(
+            body,
+            r#"<rect class="row" x="{}" y="{}" width="{}" height="{}"><title>{words}</title></rect>"#,
+            px(LEFT),
+            px(f64::from(row) * matrix.pitch),
+            px(diagram.scale.wide),
+            px(matrix.pitch)
+        );
+    }
+}
+
+/// `rank 3`, or `ranks 6 to 7` where a row stands for several.
+fn name(diagram: &Diagram<'_>, matrix: &Matrix, row: u32) -> String {
+    let ranks = &diagram.shown.ranks;
+    let first = row * matrix.each;
+    let last = first + matrix.ranks(row, ranks.len() as u32) - 1;
+    let [first, last] = [first, last].map(|at| ranks[at as usize]);
+    if first == last { format!("rank {first}") } else { format!("ranks {first} to {last}") }
+}
+
+/// The numbers of the ranks beside the square and above it.
+fn ends(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix) {
+    let rank = |row: usize| diagram.shown.ranks[row * matrix.each as usize];
+    let rows = matrix.rows as usize;
+    for row in (0..rows).step_by(named(matrix.pitch, NAME)) {
+        let y = px((row as f64 + 0.5) * matrix.pitch);
+        let _ = writeln!(body, r#"<text class="name" x="-6" y="{y}">{}</text>"#, rank(row));
+    }
+    for row in (0..rows).step_by(named(matrix.pitch, NUMBER)) {
+        let x = px((row as f64 + 0.5) * matrix.pitch);
+        let _ = writeln!(body, r#"<text class="tick" x="{x}" y="-6">{}</text>"#, rank(row));
+    }
+    let half = px(matrix.side() / 2.0);
+    let _ = writeln!(
+        body,
+        "<text class=\"tick\" x=\"{half}\" y=\"-{}\">to rank</text>\n\
+         <text class=\"tick\" transform=\"translate(-{} {half}) rotate(-90)\">from rank</text>",
+        px(MARGIN + 2.0),
+        px(GAP / 2.0)
+    );
+}
+
+/// Bytes by sender and receiver; the most has the strongest color. Each says its size if there are few.
+fn flow(
+    body: &mut String,
+    diagram: &Diagram<'_>,
+    matrix: &Matrix,
+    (flow, most, titled): (&Flow, u64, bool),
+) {
+    let pitch = matrix.pitch;
+    let size = (tall(matrix), tall(matrix));
+    let mut paths = vec![String::new(); usize::from(LEVELS) + 1];
+    for ((from, to), bytes) in flow {
+        let at = (f64::from(*to) * pitch, f64::from(*from) * pitch);
+        let level = level(*bytes as f64 / most.max(1) as f64);
+        if !titled {
+            square(&mut paths[usize::from(level)], at, size);
+            continue;
+        }
+        let mut line = String::new();
+        square(&mut line, at, size);
+        let [from, to] = [from, to].map(|row| name(diagram, matrix, *row));
+        let bytes = diagram.drawing.units.text(*bytes);
+        let _ = writeln!(
+            body,
+            r#"<path class="l{level}" d="{line}"><title>{from} to {to}: {bytes}</title></path>"#
+        );
+    }
+    for (level, line) in paths.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+        let _ = writeln!(body, r#"<path class="l{level}" d="{line}"/>"#);
+    }
+    let words = format!(
+        "{}, the strongest color is {}",
+        plural(flow.len() as u64, "pair"),
+        diagram.drawing.units.text(most)
+    );
+    let y = px(matrix.side() + super::AXIS);
+    let _ = writeln!(body, r#"<text class="small" x="0" y="{y}">{words}</text>"#);
+}

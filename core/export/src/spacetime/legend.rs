@@ -1,0 +1,261 @@
+//! What stands above and below the bands: the title, the meaning of colors, what is left out. It also closes the file.
+
+use std::fmt::Write as _;
+
+use super::bands::Work;
+use super::cells;
+use super::matrix::{LEVELS, Matrix, Moment};
+use super::scale::{short, time_text};
+use super::{AXIS, Diagram, MARGIN, STYLE, bar_class, gaps};
+use crate::picture::{LETTER, escaped, plural, px, wrapped};
+use roundelay_core::simulate::State;
+
+/// From a line of text to the next.
+const LINE: f64 = 19.0;
+/// The sample in front of an entry.
+const SAMPLE: f64 = 38.0;
+/// Ranks whose arrows can be told apart.
+const FEW: u32 = 8;
+/// Above the matrix of who sends to whom: what its columns are.
+const HEADING: f64 = 14.0;
+/// Heads of arrows: by shape too, not by color alone.
+const MARKS: [(&str, &str); 3] = [
+    ("reduces", "M0 .5L8 4L0 7.5Z"),
+    ("copies", "M.8 .8L7 4L.8 7.2"),
+    ("signal", "M0 .5L8 4L0 7.5Z"),
+];
+
+/// The whole file around what was drawn.
+pub(super) fn finish(diagram: &Diagram<'_>, body: &str) -> String {
+    let (title, wide) = (diagram.drawing.title, diagram.width());
+    let letters = (wide / LETTER) as usize;
+    let mut text = String::new();
+    let mut line = |class: &str, y: f64, words: &str| {
+        let (x, y, words) = (px(MARGIN), px(y), escaped(words));
+        let _ = writeln!(text, r#"<text class="{class}" x="{x}" y="{y}">{words}</text>"#);
+    };
+    let mut y = MARGIN + 12.0;
+    for words in wrapped(title, letters * 3 / 4) {
+        line("title", y, &words);
+        y += LINE + 2.0;
+    }
+    let said = std::iter::once(counted(diagram)).chain(instead(diagram));
+    for words in said.flat_map(|said| wrapped(&said, letters)) {
+        line("small", y, &words);
+        y += LINE;
+    }
+    let heading = if diagram.matrix.is_some() { HEADING } else { 0.0 };
+    let top = y + 8.0 + AXIS + heading;
+    let bottom = top + diagram.height() + AXIS;
+    let mut at = (MARGIN, bottom + 28.0);
+    let mut entries = String::new();
+    for (sample, words) in entries_of(diagram) {
+        let room = SAMPLE + words.chars().count() as f64 * LETTER + 16.0;
+        if at.0 > MARGIN && at.0 + room > MARGIN + wide {
+            at = (MARGIN, at.1 + LINE);
+        }
+        let _ = writeln!(
+            entries,
+            r#"<g transform="translate({} {})">{sample}<text class="small" x="{}" y="4">{}</text></g>"#,
+            px(at.0),
+            px(at.1),
+            px(SAMPLE),
+            escaped(&words)
+        );
+        at.0 += room;
+    }
+    for words in missing(diagram).iter().flat_map(|words| wrapped(words, letters)) {
+        at.1 += LINE;
+        line("small", at.1 + 4.0, &words);
+    }
+    let (wide, tall) = (px(wide + 2.0 * MARGIN), px(at.1 + MARGIN));
+    let mut marks = String::new();
+    for (mark, shape) in MARKS {
+        let _ = writeln!(
+            marks,
+            r#"<marker id="{mark}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" markerUnits="userSpaceOnUse" orient="auto"><path class="head {mark}" d="{shape}"/></marker>"#
+        );
+    }
+    for (pattern, size) in [("waits", 5), ("folds", 4), ("folds-home", 4)] {
+        let _ = writeln!(
+            marks,
+            r#"<pattern id="{pattern}" width="{size}" height="{size}" patternUnits="userSpaceOnUse" patternTransform="rotate({})"><rect class="{pattern}-ground" width="{size}" height="{size}"/><path class="{pattern}" d="M0 0V{size}"/></pattern>"#,
+            if pattern == "waits" { 45 } else { -45 }
+        );
+    }
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {tall}\" width=\"{wide}\" height=\"{tall}\" role=\"img\">\n\
+         <title>{}</title>\n<style>\n{STYLE}</style>\n<defs>\n{marks}</defs>\n\
+         <rect class=\"page\" width=\"{wide}\" height=\"{tall}\"/>\n{text}\
+         <g class=\"run\" transform=\"translate({} {})\">\n{body}</g>\n{entries}</svg>\n",
+        escaped(title),
+        px(MARGIN),
+        px(top)
+    )
+}
+
+/// `8 ranks, 14 rounds, 112 messages, 101.4 us`, or what is drawn of them.
+pub(super) fn counted(diagram: &Diagram<'_>) -> String {
+    let shown = &diagram.shown;
+    let (ranks, all) = (shown.ranks.len() as u64, u64::from(diagram.schedule.nranks));
+    let rounds = diagram.rounds.all.len() as u64;
+    let parts = [
+        if ranks == all {
+            plural(all, "rank")
+        } else {
+            format!("{ranks} of {}", plural(all, "rank"))
+        },
+        match shown.rounds.len() {
+            _ if shown.whole(&diagram.rounds) => plural(rounds, "round"),
+            1 => format!("round {} of {rounds}", shown.rounds.end),
+            _ => format!("rounds {} to {} of {rounds}", shown.rounds.start + 1, shown.rounds.end),
+        },
+        plural(messages(diagram), "message"),
+        time_text(diagram.timeline.seconds),
+    ];
+    parts.join(", ")
+}
+
+/// Data from rank to rank in what is drawn.
+pub(super) fn messages(diagram: &Diagram<'_>) -> u64 {
+    let rounds = &diagram.shown.rounds;
+    let of = &diagram.rounds.all[rounds.start as usize..rounds.end as usize];
+    of.iter().map(|round| round.messages).sum()
+}
+
+/// Why there are no arrows, and how to get them.
+fn instead(diagram: &Diagram<'_>) -> Option<String> {
+    let by_itself = diagram.matrix.is_some() && diagram.drawing.view.is_none();
+    by_itself.then(|| {
+        let messages = plural(messages(diagram), "message");
+        let ranks = FEW.min(diagram.schedule.nranks);
+        format!(
+            "{messages} are too many for arrows: colors say how much. Arrows: --ranks 0..{ranks}, --rounds 1, or \
+             --view arrows."
+        )
+    })
+}
+
+/// A piece of a bar or of the ground behind it.
+fn swatch(class: &str) -> String {
+    format!(
+        r#"<rect class="band" x="0" y="-6" width="30" height="12"/><rect class="{class}" x="0" y="-6" width="30" height="12"/><rect class="frame" x="0" y="-6" width="30" height="12"/>"#
+    )
+}
+
+/// Samples of what there is, with what they mean.
+fn entries_of(diagram: &Diagram<'_>) -> Vec<(String, String)> {
+    if let Some(matrix) = &diagram.matrix {
+        return colors(matrix);
+    }
+    let arrow = |class: &str| {
+        format!(r#"<path class="arrow {class}" marker-end="url(#{class})" d="M0 0L30 0"/>"#)
+    };
+    let mut all = Vec::new();
+    for (state, work, words) in [
+        (State::Transfer, Work::Copies, "copies from or to another rank"),
+        (State::Transfer, Work::Reduces, "reduces with another rank"),
+        (State::Local, Work::Copies, "copies at home"),
+        (State::Local, Work::Reduces, "reduces at home"),
+    ] {
+        if diagram.bars.iter().any(|bar| (bar.state, bar.work) == (state, work)) {
+            all.push((swatch(&bar_class(state, work)), words.to_owned()));
+        }
+    }
+    if diagram.bars.iter().any(|bar| bar.state == State::Idle) {
+        all.push((swatch("idle"), "waits for a signal".to_owned()));
+    }
+    if gaps(&diagram.bars, &diagram.bands, &diagram.scale) {
+        all.push((swatch("band"), "does nothing".to_owned()));
+    }
+    for (work, words) in [(Work::Copies, "data to copy"), (Work::Reduces, "data to reduce")] {
+        if diagram.arrows.data.iter().any(|arrow| arrow.work == work) {
+            all.push((arrow(work.class()), words.to_owned()));
+        }
+    }
+    if !diagram.arrows.signals.is_empty() {
+        all.push((arrow("signal"), "signal".to_owned()));
+    }
+    all
+}
+
+/// What colors mean where they stand for messages.
+fn colors(matrix: &Matrix) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    if matrix.fastest > 0.0 {
+        let wide = 30.0 / f64::from(LEVELS);
+        let mut scale = String::new();
+        for level in 1..=LEVELS {
+            let x = px(f64::from(level - 1) * wide);
+            let _ = write!(
+                scale,
+                r#"<rect class="l{level}" x="{x}" y="-6" width="{}" height="12"/>"#,
+                px(wide)
+            );
+        }
+        scale += r#"<rect class="frame" x="0" y="-6" width="30" height="12"/>"#;
+        let most = rate_text(matrix.fastest);
+        all.push((scale, format!("sends or receives, up to {most} a rank, the more of both")));
+    }
+    for (moment, words) in [
+        (Moment::Works, "copies or reduces at home"),
+        (Moment::Waits, "waits for a signal"),
+        (Moment::Nothing, "does nothing"),
+    ] {
+        if matrix.any(moment) {
+            all.push((swatch(&cells::class(moment)), words.to_owned()));
+        }
+    }
+    all
+}
+
+/// `25 GB/s`
+fn rate_text(rate: f64) -> String {
+    let units = [(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")];
+    let (size, name) = units.into_iter().find(|(size, _)| rate >= *size).unwrap_or((1.0, "B/s"));
+    format!("{} {name}", short(rate / size))
+}
+
+/// What is left out, and what stands for more than itself.
+pub(super) fn missing(diagram: &Diagram<'_>) -> Vec<String> {
+    let (arrows, bands) = (&diagram.arrows, &diagram.bands);
+    let mut all = Vec::new();
+    let outside = diagram.outside();
+    if outside > 0 {
+        all.push(format!(
+            "{} from or to ranks that are not shown {} not drawn.",
+            plural(outside, "message"),
+            if outside == 1 { "is" } else { "are" }
+        ));
+    }
+    if let Some(matrix) = &diagram.matrix {
+        if matrix.each > 1 {
+            all.push(format!("A row stands for {} ranks, and shows their average.", matrix.each));
+        }
+        if matrix.flows.is_empty() && !diagram.shown.rounds.is_empty() {
+            all.push("Who sends to whom is drawn for all rounds together only.".to_owned());
+        }
+        return all;
+    }
+    if arrows.data_missing > 0 {
+        all.push(format!(
+            "{} messages are too many for arrows and are not drawn.",
+            arrows.data_missing
+        ));
+    }
+    if arrows.signals_missing > 0 {
+        all.push(format!("{} signals are not drawn.", arrows.signals_missing));
+    }
+    if bands.rows < bands.streams {
+        all.push(format!(
+            "Up to {} streams of a rank share {}.",
+            bands.streams,
+            plural(u64::from(bands.rows), "row")
+        ));
+    }
+    let spans = diagram.spans();
+    if diagram.bars.len() < spans {
+        all.push("Ops that are too short to see are drawn as one bar, or not at all.".to_owned());
+    }
+    all
+}

@@ -1,0 +1,287 @@
+//! A run of many messages, as colors: what each rank sends and receives over time, and what goes from which rank to
+//! which. Where there are very many ranks, a row stands for several.
+
+use std::collections::BTreeMap;
+
+use super::drawing::Shown;
+use super::rounds::Rounds;
+use super::scale::Scale;
+use roundelay_core::schedule::Schedule;
+use roundelay_core::simulate::{State, Timeline};
+
+/// Height of all rows together that is aimed at.
+const TALL: f64 = 640.0;
+/// Height of a row, at least and at most.
+const PITCH: (f64, f64) = (4.0, 36.0);
+/// Rows at most.
+const ROWS: u32 = 128;
+/// Pixels of a moment: what is shorter is averaged.
+const MOMENT: f64 = 2.0;
+/// Colors for more than nothing.
+pub(super) const LEVELS: u8 = 5;
+/// Of the most, what counts as nothing.
+const NOTHING: f64 = 0.01;
+/// Cells of all rounds together that are kept apart.
+const CELLS: usize = 200_000;
+
+/// Bytes by sender and receiver, both as rows.
+pub(super) type Flow = BTreeMap<(u32, u32), u64>;
+
+/// What is drawn instead of arrows.
+pub(super) struct Matrix {
+    /// Ranks of a row; the last may have fewer.
+    pub(super) each: u32,
+    pub(super) rows: u32,
+    /// Height of a row, and width of a column of the flow.
+    pub(super) pitch: f64,
+    /// By row, and then by time.
+    pub(super) moments: Vec<Moment>,
+    /// Moments of a row.
+    pub(super) columns: usize,
+    /// Bytes a second: the most that a rank sends, or receives, at any moment.
+    pub(super) fastest: f64,
+    /// By row.
+    pub(super) sums: Vec<Sum>,
+    /// What goes from whom to whom in all the rounds that are drawn.
+    pub(super) flow: Flow,
+    /// What goes from whom to whom in each round; empty if that would be too much.
+    pub(super) flows: Vec<Flow>,
+}
+
+/// What the ranks of a row do for as long as two pixels are wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// They send or receive: from 1, a little, to [`LEVELS`], as fast as any ever does.
+    Travels(u8),
+    /// They copy or reduce at home.
+    Works,
+    /// They wait for signals.
+    Waits,
+    Nothing,
+}
+
+/// What the ranks of a row do in all.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sum {
+    pub(super) sent: u64,
+    pub(super) received: u64,
+    /// Seconds of its streams.
+    pub(super) waits: f64,
+    pub(super) works: f64,
+}
+
+/// How much of what there is at one moment.
+#[derive(Clone, Copy, Default)]
+struct Amount {
+    sent: f64,
+    received: f64,
+    works: f64,
+    waits: f64,
+}
+
+impl Matrix {
+    pub(super) fn new(
+        schedule: &Schedule,
+        timeline: &Timeline,
+        shown: &Shown,
+        rounds: &Rounds,
+        wide: f64,
+    ) -> Self {
+        let ranks = shown.ranks.len() as u32;
+        let (each, rows, pitch) = shape(ranks);
+        let columns = ((wide / MOMENT) as usize).max(1);
+        let mut matrix = Self {
+            each,
+            rows,
+            pitch,
+            moments: Vec::new(),
+            columns,
+            fastest: 0.0,
+            sums: vec![Sum::default(); rows as usize],
+            flow: Flow::new(),
+            flows: vec![Flow::new(); shown.rounds.len()],
+        };
+        let mut amounts = vec![Amount::default(); rows as usize * columns];
+        matrix.messages(timeline, shown, rounds, &mut amounts);
+        matrix.spans(schedule, timeline, shown, &mut amounts);
+        let seconds = (shown.window.1 - shown.window.0) / columns as f64;
+        let rate = |amount: &Amount, row: usize| {
+            let ranks = matrix.ranks(row as u32, ranks);
+            amount.sent.max(amount.received) / seconds.max(f64::MIN_POSITIVE) / f64::from(ranks)
+        };
+        let rates: Vec<_> =
+            amounts.iter().enumerate().map(|(at, amount)| rate(amount, at / columns)).collect();
+        matrix.fastest = rates.iter().copied().fold(0.0, f64::max);
+        let moment = |(amount, rate): (&Amount, &f64)| {
+            let share = rate / matrix.fastest.max(f64::MIN_POSITIVE);
+            match amount {
+                _ if share > NOTHING => Moment::Travels(level(share)),
+                a if a.works > seconds / 2.0 && a.works >= a.waits => Moment::Works,
+                a if a.waits > seconds / 2.0 => Moment::Waits,
+                _ => Moment::Nothing,
+            }
+        };
+        matrix.moments = amounts.iter().zip(&rates).map(moment).collect();
+        matrix
+    }
+
+    /// Data is spread evenly over the time that it is on its way.
+    fn messages(
+        &mut self,
+        timeline: &Timeline,
+        shown: &Shown,
+        rounds: &Rounds,
+        amounts: &mut [Amount],
+    ) {
+        let mut cells = 0;
+        for (message, round) in timeline.messages.iter().zip(&rounds.of) {
+            let Some(round) = round.filter(|round| shown.rounds.contains(round)) else { continue };
+            let [from, to] =
+                [message.from, message.to].map(|rank| Some(shown.row(rank)? / self.each));
+            if let Some(row) = from {
+                let sum = &mut self.sums[row as usize].sent;
+                *sum = sum.saturating_add(message.bytes);
+            }
+            if let Some(row) = to {
+                let sum = &mut self.sums[row as usize].received;
+                *sum = sum.saturating_add(message.bytes);
+            }
+            for (column, share) in shares(shown.window, self.columns, message.start, message.end) {
+                let bytes = message.bytes as f64 * share;
+                let at = |row: u32| row as usize * self.columns + column;
+                if let Some(row) = from {
+                    amounts[at(row)].sent += bytes;
+                }
+                if let Some(row) = to {
+                    amounts[at(row)].received += bytes;
+                }
+            }
+            let Some(ends) = from.zip(to) else { continue };
+            let sum = self.flow.entry(ends).or_default();
+            *sum = sum.saturating_add(message.bytes);
+            if let Some(flow) = self.flows.get_mut((round - shown.rounds.start) as usize) {
+                let before = flow.len();
+                let sum = flow.entry(ends).or_default();
+                *sum = sum.saturating_add(message.bytes);
+                cells += flow.len() - before;
+            }
+            if cells > CELLS {
+                self.flows = Vec::new();
+                cells = 0;
+            }
+        }
+    }
+
+    fn spans(
+        &mut self,
+        schedule: &Schedule,
+        timeline: &Timeline,
+        shown: &Shown,
+        amounts: &mut [Amount],
+    ) {
+        for span in timeline.spans.iter().filter(|span| shown.during(span)) {
+            let Some(row) = shown.row(schedule.streams[span.stream.index()].rank) else { continue };
+            let row = (row / self.each) as usize;
+            for (column, share) in shares(shown.window, self.columns, span.start, span.end) {
+                let seconds = (span.end - span.start) * share;
+                let (at, sum) = (&mut amounts[row * self.columns + column], &mut self.sums[row]);
+                let (at, sum) = match span.state {
+                    State::Local => (&mut at.works, &mut sum.works),
+                    State::Idle => (&mut at.waits, &mut sum.waits),
+                    State::Transfer => continue,
+                };
+                *at += seconds;
+                *sum += seconds;
+            }
+        }
+    }
+
+    /// How many ranks a row stands for, of so many in all.
+    pub(super) fn ranks(&self, row: u32, all: u32) -> u32 {
+        self.each.min(all - row * self.each)
+    }
+
+    /// The [`Matrix::side`] of one of so many ranks.
+    pub(super) fn side_of(ranks: u32) -> f64 {
+        let (_, rows, pitch) = shape(ranks);
+        f64::from(rows) * pitch
+    }
+
+    /// Height of all rows, and width of the flow.
+    pub(super) fn side(&self) -> f64 {
+        f64::from(self.rows) * self.pitch
+    }
+
+    /// Stretches of a row that look alike: from which moment to which.
+    pub(super) fn runs(&self, row: u32) -> Vec<(Moment, usize, usize)> {
+        let first = row as usize * self.columns;
+        let mut runs: Vec<(Moment, usize, usize)> = Vec::new();
+        for (at, moment) in self.moments[first..first + self.columns].iter().enumerate() {
+            match runs.last_mut() {
+                Some(last) if last.0 == *moment => last.2 = at + 1,
+                _ => runs.push((*moment, at, at + 1)),
+            }
+        }
+        runs
+    }
+
+    /// Whether there is such a moment.
+    pub(super) fn any(&self, moment: Moment) -> bool {
+        self.moments.contains(&moment)
+    }
+
+    /// The width of a moment.
+    pub(super) fn moment(&self, scale: &Scale) -> f64 {
+        scale.wide / self.columns as f64
+    }
+}
+
+/// Ranks of a row, rows, and the height of a row.
+fn shape(ranks: u32) -> (u32, u32, f64) {
+    let each = ranks.div_ceil(ROWS).max(1);
+    let rows = ranks.div_ceil(each);
+    (each, rows, (TALL / f64::from(rows)).clamp(PITCH.0, PITCH.1))
+}
+
+/// From 1 to [`LEVELS`], for a share of the most.
+pub(super) fn level(share: f64) -> u8 {
+    ((share * f64::from(LEVELS)).ceil() as u8).clamp(1, LEVELS)
+}
+
+/// The columns that a stretch of time touches, each with its share of the stretch. What takes no time is in one.
+fn shares(
+    (from, to): (f64, f64),
+    columns: usize,
+    start: f64,
+    end: f64,
+) -> impl Iterator<Item = (usize, f64)> {
+    let each = (to - from).max(f64::MIN_POSITIVE) / columns as f64;
+    let column = |seconds: f64| (((seconds - from) / each).max(0.0) as usize).min(columns - 1);
+    let (first, last) = (column(start), column(end));
+    (first..=last).map(move |at| {
+        let (left, right) = (from + each * at as f64, from + each * (at + 1) as f64);
+        let share = (end.min(right) - start.max(left)) / (end - start);
+        (at, if end > start { share.clamp(0.0, 1.0) } else { 1.0 })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LEVELS, level, shares};
+
+    #[test]
+    fn a_stretch_is_shared_out_by_time() {
+        let of = |start, end| shares((0.0, 10.0), 5, start, end).collect::<Vec<_>>();
+        assert_eq!(of(1.0, 5.0), [(0, 0.25), (1, 0.5), (2, 0.25)]);
+        assert_eq!(of(3.0, 3.0), [(1, 1.0)]);
+        assert_eq!(of(9.0, 10.0), [(4, 1.0)]);
+        // What lies outside of the window is nobody's.
+        assert_eq!(of(-4.0, 4.0), [(0, 0.25), (1, 0.25), (2, 0.0)]);
+    }
+
+    #[test]
+    fn levels_are_fifths_of_the_most() {
+        let of = [0.02, 0.2, 0.21, 0.5, 0.81, 1.0].map(level);
+        assert_eq!(of, [1, 1, 2, 3, 5, LEVELS]);
+    }
+}

@@ -1,0 +1,111 @@
+//! What the author wrote: the statement of an op, and where it stands.
+
+use roundelay_core::ids::SpanId;
+use roundelay_core::schedule::Schedule;
+use roundelay_core::source::Location;
+use roundelay_core::syntax::Source;
+
+/// Letters of a statement that are shown.
+const SHOWN: usize = 96;
+
+/// The statements of a schedule.
+pub(super) struct Statements {
+    /// By location.
+    all: Vec<Statement>,
+}
+
+/// One of them.
+#[derive(Default)]
+pub(super) struct Statement {
+    /// `ring.coll:27`, or nothing where that is not known.
+    pub(super) place: String,
+    /// `reduce(left.block[b], local.block[b]);`, or nothing where the text is not at hand.
+    pub(super) text: String,
+}
+
+impl Statements {
+    pub(super) fn new(schedule: &Schedule, source: Option<&Source>) -> Self {
+        // The locations of a schedule are all in one file.
+        let source = source.filter(|source| source.name() == &*schedule.file);
+        let lines: Vec<_> = source.and_then(Source::text).unwrap_or_default().lines().collect();
+        let statement = |at: &Location| Statement {
+            place: place(&schedule.file, at.line),
+            text: written(&lines, at),
+        };
+        // Where an op stands for several, their places say enough.
+        let several =
+            |at| Statement { place: schedule.place(SpanId(at as u32)), ..Statement::default() };
+        let known = schedule.locations.len();
+        let several = (known..known + schedule.origins.len()).map(several);
+        Self { all: schedule.locations.iter().map(statement).chain(several).collect() }
+    }
+
+    /// None where the place in the source is not known.
+    pub(super) fn get(&self, at: SpanId) -> Option<&Statement> {
+        self.all.get(at.index()).filter(|statement| !statement.place.is_empty())
+    }
+}
+
+impl Statement {
+    /// `ring.coll:27: reduce(left.block[b], local.block[b]);`
+    pub(super) fn words(&self) -> String {
+        let mut words = self.place.clone();
+        if !self.text.is_empty() {
+            words += ": ";
+            words += &self.text;
+        }
+        words
+    }
+}
+
+fn place(file: &str, line: u32) -> String {
+    match (file, line) {
+        (_, 0) => String::new(),
+        ("", line) => format!("line {line}"),
+        (file, line) => format!("{file}:{line}"),
+    }
+}
+
+/// On one line, without comments, and not longer than can be read at a glance.
+fn written(lines: &[&str], at: &Location) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for number in at.line.max(1)..=at.end_line {
+        let Some(line) = lines.get(number as usize - 1) else { break };
+        let end = if number == at.end_line {
+            (at.end_column as usize).saturating_sub(1)
+        } else {
+            usize::MAX
+        };
+        let start = if number == at.line { (at.column as usize).saturating_sub(1) } else { 0 };
+        let line: String = line.chars().take(end).skip(start).collect();
+        let line = line.split("//").next().unwrap_or_default();
+        words.extend(line.split_whitespace().map(str::to_owned));
+    }
+    let text = words.join(" ");
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SHOWN, place, written};
+    use roundelay_core::source::Location;
+
+    #[test]
+    fn a_statement_is_one_line_without_comments() {
+        let lines = ["  é; reduce(a, // from", "         b); copy(x, y);"];
+        let at =
+            |line, column, end_line, end_column| Location { line, column, end_line, end_column };
+        assert_eq!(written(&lines, &at(1, 6, 2, 13)), "reduce(a, b);");
+        assert_eq!(written(&lines, &at(1, 3, 1, 5)), "é;");
+        assert_eq!(written(&lines, &at(3, 1, 3, 5)), "");
+        assert_eq!(written(&lines, &Location::default()), "");
+        let long = "x".repeat(2 * SHOWN);
+        assert_eq!(written(&[&long], &at(1, 1, 1, 200)).chars().count(), SHOWN + 1);
+        assert_eq!(place("a.coll", 3), "a.coll:3");
+        assert_eq!(place("", 3), "line 3");
+        assert_eq!(place("a.coll", 0), "");
+    }
+}

@@ -1,0 +1,289 @@
+//! A schedule as a worked table: one line a step, one word a transfer.
+//!
+//! `a->b[x,y]` is the data of rank a that goes to rank b: pieces x and y of as many equal pieces as there are
+//! ranks, or as the heading says. `a->b+[x]` is added to what is there; no bracket is the whole buffer, and
+//! `[1/3..1/2]` a piece of a buffer that no few equal pieces make up. In an `AllToAll` `a->b[x,c:y]` carries
+//! piece y of rank c's input besides a's own piece x.
+
+use std::fmt::Write as _;
+
+use roundelay_core::diagnostics::Finding;
+use roundelay_core::ids::RankId;
+use roundelay_core::rational::Rat;
+use roundelay_core::schedule::Schedule;
+use roundelay_core::verify::{Stretch, Transfer, transfers};
+
+/// Pieces of a buffer that are worth a number each.
+const MOST_PIECES: u64 = 64;
+
+/// Pieces of which runs are not shortened.
+const FEW_PIECES: u64 = 4;
+
+/// Transfers in words, step by step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steps {
+    nranks: u32,
+    /// Equal pieces that are numbered; `None` where parts are written as fractions.
+    pieces: Option<u64>,
+    /// The words of each step.
+    pub steps: Vec<Vec<String>>,
+}
+
+/// The table of a schedule; or why that is wrong.
+pub fn steps(schedule: &Schedule) -> Result<Steps, Vec<Finding>> {
+    let transfers = transfers(schedule)?;
+    let nranks = schedule.nranks;
+    let ends = transfers.iter().flat_map(|t| &t.data).flat_map(|part| [part.lo, part.hi]);
+    let pieces = pieces(ends, u64::from(nranks));
+    let mut steps: Vec<Vec<String>> = Vec::new();
+    for transfer in &transfers {
+        let step = transfer.step as usize;
+        steps.resize(steps.len().max(step + 1), Vec::new());
+        steps[step].push(word(transfer, pieces));
+    }
+    Ok(Steps { nranks, pieces, steps })
+}
+
+impl Steps {
+    /// The line above the table: for how many ranks it is, for which values of parameters, in which pieces.
+    pub fn heading(&self, settings: &[(String, String)]) -> String {
+        let Self { nranks, pieces, steps } = self;
+        let mut text = format!("{nranks} rank{}", if *nranks == 1 { "" } else { "s" });
+        for (name, value) in settings {
+            let _ = write!(text, ", {name} = {value}");
+        }
+        match pieces {
+            Some(pieces) if *pieces != u64::from(*nranks) => {
+                let _ = write!(text, ", pieces of 1/{pieces}");
+            }
+            _ => {}
+        }
+        text + if steps.is_empty() { ": nothing travels" } else { ":" }
+    }
+
+    /// A line a step, or more where it is longer than `width` characters.
+    pub fn lines(&self, width: usize) -> Vec<String> {
+        let digits = self.steps.len().saturating_sub(1).to_string().len();
+        let mut lines = Vec::new();
+        for (step, words) in self.steps.iter().enumerate() {
+            let mut line = format!("step {step:<digits$} ");
+            let indent = line.len();
+            for word in words {
+                if line.len() > indent && line.len() + 1 + word.len() > width {
+                    lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+                }
+                line.push(' ');
+                line.push_str(word);
+            }
+            lines.push(line);
+        }
+        lines
+    }
+}
+
+/// How many equal pieces have all these ends, at least; where nothing is cut, that is as good as `nranks`.
+fn pieces(ends: impl Iterator<Item = Rat>, nranks: u64) -> Option<u64> {
+    let mut all = 1_u64;
+    for end in ends {
+        let times = Rat::new(end.den(), all)?.num();
+        all = all.checked_mul(times).filter(|all| *all <= MOST_PIECES.max(nranks))?;
+    }
+    Some(if all == 1 { nranks } else { all })
+}
+
+fn word(transfer: &Transfer, pieces: Option<u64>) -> String {
+    let Transfer { from, to, adds, data, .. } = transfer;
+    let sign = if *adds { "+" } else { "" };
+    let arrow = format!("{from}->{to}{sign}");
+    if data.iter().any(|p| p.of.is_none() && (p.lo, p.hi) == (Rat::ZERO, Rat::ONE)) {
+        return arrow;
+    }
+    // Its own pieces first.
+    let mut data = data.clone();
+    data.sort_by_key(|part| part.of.is_some_and(|of| of != *from));
+    let parts: Vec<String> = data.iter().flat_map(|part| texts(*part, *from, pieces)).collect();
+    format!("{arrow}[{}]", parts.join(","))
+}
+
+/// A part as the brackets hold it.
+fn texts(part: Stretch, from: RankId, pieces: Option<u64>) -> Vec<String> {
+    let Stretch { of, lo, hi } = part;
+    let owner = match of {
+        Some(rank) if rank != from => format!("{rank}:"),
+        _ => String::new(),
+    };
+    let Some(pieces) = pieces else { return vec![format!("{owner}{lo}..{hi}")] };
+    let [first, end] = [lo, hi].map(|end| end.num() * (pieces / end.den()));
+    if pieces > FEW_PIECES && end - first > 2 {
+        return vec![format!("{owner}{first}..{end}")];
+    }
+    (first..end).map(|piece| format!("{owner}{piece}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Steps, steps};
+    use roundelay_core::check::Frontend;
+    use roundelay_core::compile;
+    use roundelay_core::diagnostics::{Code, Finding};
+    use roundelay_core::layout::{Algorithm as _, Configured};
+    use roundelay_core::schedule::text;
+    use roundelay_core::syntax::Source;
+
+    fn of(head: &str, body: &str, nranks: u32) -> Result<Steps, Vec<Finding>> {
+        let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");
+        let source = Source::from_text("test.coll", &text);
+        let program = compile(&source, Frontend::File).expect("it makes sense");
+        let algorithm = Configured::new(program.algorithms[0].clone(), &source);
+        steps(&algorithm.schedule(nranks).expect("it fits"))
+    }
+
+    fn lines(head: &str, body: &str, nranks: u32) -> Vec<String> {
+        let steps = of(head, body, nranks).expect("it is right");
+        [vec![steps.heading(&[])], steps.lines(usize::MAX)].concat()
+    }
+
+    /// Rank 1 has the root's input when `pulls` are done.
+    fn broadcast(pulls: &str) -> Vec<String> {
+        let body = format!(
+            "scratch aside: like output;
+             if rank == root {{ copy(local.input, local.output); peer(1).TxAck(); peer(1).RxDataSignal(); }}
+             else {{ let from = peer(root); from.RxAck(); {pulls} from.TxDataSignal(); }}"
+        );
+        lines("Broadcast", &body, 2)
+    }
+
+    #[test]
+    fn moves_of_one_message_are_one_step() {
+        let whole = broadcast("copy(from.output, local.output);");
+        assert_eq!(whole, ["2 ranks:", "step 0  0->1"]);
+        let halves = "copy(from.output.block(1), local.output.block(1)); {} copy(from.output.block(0), local.output.block(0));";
+        let whole = broadcast(&halves.replace("{}", ""));
+        assert_eq!(whole, ["2 ranks:", "step 0  0->1"], "nothing in between");
+        let one = ["2 ranks:", "step 0  0->1"];
+        let local = "copy(local.output.block(1), local.aside.block(1));";
+        assert_eq!(broadcast(&halves.replace("{}", local)), one, "a move at home in between");
+        let twice = broadcast(&"copy(from.output, local.output);".repeat(2));
+        assert_eq!(twice, one, "neither sends what the other writes");
+        let nothing = "copy(from.output.split(2)[0..0], local.output.split(2)[0..0]);";
+        let none = broadcast(&format!("copy(from.output, local.output); {local} {nothing}"));
+        assert_eq!(none, one, "an empty region does not travel");
+    }
+
+    /// Rank 1 pulls one part, says so, and pulls the other.
+    fn in_two_steps(first: &str, then: &str) -> Vec<String> {
+        let body = format!(
+            "if rank == root {{
+                copy(local.input, local.output);
+                for i in 0..2 {{ peer(1).TxAck(); peer(1).RxDataSignal(); }}
+             }} else {{
+                let from = peer(root);
+                from.RxAck(); copy(from.output.{first}, local.output.{first}); from.TxDataSignal();
+                from.RxAck(); copy(from.output.{then}, local.output.{then}); from.TxDataSignal();
+             }}"
+        );
+        lines("Broadcast", &body, 2)
+    }
+
+    #[test]
+    fn a_signal_in_between_is_a_step() {
+        let two = ["2 ranks:", "step 0  0->1[1]", "step 1  0->1[0]"];
+        assert_eq!(in_two_steps("block(1)", "block(0)"), two);
+    }
+
+    #[test]
+    fn another_peer_is_another_message() {
+        let body = "copy(local.input, local.output.block(rank));
+            for d in 1..nranks { peer((rank - d) % nranks).TxAck(); }
+            for d in 1..nranks { peer((rank + d) % nranks).RxAck(); }
+            for d in 1..nranks { let b = (rank + d) % nranks; copy(peer(b).output.block(b), local.output.block(b)); }
+            for d in 1..nranks { peer((rank + d) % nranks).TxDataSignal(); }
+            for d in 1..nranks { peer((rank - d) % nranks).RxDataSignal(); }";
+        assert_eq!(
+            lines("AllGather", body, 3),
+            ["3 ranks:", "step 0  0->1[0] 0->2[0] 1->0[1] 1->2[1] 2->0[2] 2->1[2]"]
+        );
+        assert_eq!(lines("AllGather", body, 1), ["1 rank: nothing travels"]);
+    }
+
+    #[test]
+    fn pieces_are_numbered_while_they_are_few() {
+        let pull = |n: u32, piece: &str, rest: &str| {
+            in_two_steps(&format!("split({n})[{piece}]"), &format!("split({n})[{rest}]"))
+        };
+        let of_4 = ["2 ranks, pieces of 1/4:", "step 0  0->1[0,1,2]", "step 1  0->1[3]"];
+        assert_eq!(pull(4, "0..3", "3"), of_4);
+        let of_8 = ["2 ranks, pieces of 1/8:", "step 0  0->1[0..7]", "step 1  0->1[7]"];
+        assert_eq!(pull(8, "0..7", "7"), of_8);
+        let of_65 = ["2 ranks:", "step 0  0->1[0..1/65]", "step 1  0->1[1/65..1]"];
+        assert_eq!(pull(65, "0", "1..65"), of_65);
+    }
+
+    #[test]
+    fn pushes_and_what_lies_in_scratch() {
+        let body = "scratch sum: like input;
+            if rank == 2 { copy(local.input, local.sum); peer(1).RxAck(); reduce(local.sum, peer(1).sum); peer(1).TxDataSignal(); }
+            if rank == 1 { copy(local.input, local.sum); peer(2).TxAck(); peer(2).RxDataSignal();
+                peer(0).RxAck(); reduce(local.sum, peer(0).output); peer(0).TxDataSignal(); }
+            if rank == 0 { copy(local.input, local.output); peer(1).TxAck(); peer(1).RxDataSignal(); }";
+        assert_eq!(lines("Reduce", body, 3), ["3 ranks:", "step 0  2->1+", "step 1  1->0+"]);
+        let body = "scratch relay: like input;
+            let next = peer((rank + 1) % nranks); let before = peer((rank - 1) % nranks);
+            view sent = input.split(nranks); view got = output.split(nranks); view held = relay.split(nranks);
+            copy(local.sent[rank], local.got[rank]);
+            next.TxAck(); before.RxAck();
+            copy(before.sent[rank], local.got[before.rank]);
+            copy(before.sent[next.rank], local.held[0]);
+            before.TxDataSignal(); next.RxDataSignal(); next.TxAck(); before.RxAck();
+            copy(before.held[0], local.got[next.rank]);
+            before.TxDataSignal(); next.RxDataSignal();";
+        assert_eq!(
+            lines("AllToAll", body, 3),
+            [
+                "3 ranks:",
+                "step 0  0->1[1,2] 1->2[0,2] 2->0[0,1]",
+                "step 1  0->1[2:1] 1->2[0:2] 2->0[1:0]"
+            ]
+        );
+    }
+
+    /// The language cannot say so, but NCCL's primitives become such folds.
+    #[test]
+    fn a_sum_that_is_written_elsewhere_is_not_added_there() {
+        let schedule = "
+schedule A Reduce nranks 2 root 1
+scratch slot slots 1 width 1
+rank 0 stream 0
+  wait ack 1->0 @0
+  copy 1.input[0..1] -> 0.slot[0..1] @0
+  fold 0.input[0..1], 0.slot[0..1] -> 1.output[0..1] @0
+  post data 0->1 @0
+rank 1 stream 0
+  post ack 1->0 @0
+  wait data 0->1 @0
+";
+        let schedule = text::parse(schedule).expect("a schedule");
+        let steps = steps(&schedule).expect("it is right");
+        assert_eq!(steps.lines(usize::MAX), ["step 0  1->0", "step 1  0->1"]);
+    }
+
+    #[test]
+    fn what_is_wrong_has_no_table() {
+        let body = "copy(local.input, local.output); if rank == 0 { peer(1).RxAck(); }";
+        let findings = of("AllReduce", body, 2).expect_err("rank 0 waits for ever");
+        assert_eq!(findings[0].code, Code::UnmatchedWait);
+    }
+
+    #[test]
+    fn long_lines_go_on_under_their_first_word() {
+        let words = |n: usize| (0..n).map(|i| format!("{i}->9")).collect();
+        let steps = Steps { nranks: 10, pieces: Some(10), steps: vec![words(3), words(1)] };
+        let wrapped = ["step 0  0->9 1->9", "        2->9", "step 1  0->9"];
+        assert_eq!(steps.lines(17), wrapped);
+        let narrow = ["step 0  0->9", "        1->9", "        2->9", "step 1  0->9"];
+        assert_eq!(steps.lines(16), narrow);
+        assert_eq!(steps.lines(0), narrow, "a word is never cut");
+        let set = [("slices".to_owned(), "2".to_owned())];
+        assert_eq!(steps.heading(&set), "10 ranks, slices = 2:");
+    }
+}

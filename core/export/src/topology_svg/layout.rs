@@ -1,0 +1,207 @@
+//! Where the nodes of a topology stand: on a circle, on a grid, or in boxes beside a row of switches.
+//!
+//! Apart from the drawing, which asks for nothing but places. Places are in pixels, anywhere on the plane.
+
+use std::collections::BTreeMap;
+use std::f64::consts::TAU;
+
+use super::grid;
+use super::plane::{Area, PITCH, Point, half};
+use super::tree::Tree;
+use roundelay_core::topology::{NodeId, NodeKind, Topology};
+
+/// Around what stands in a box, and half the way between boxes.
+const PADDING: f64 = 8.0;
+/// Room for what a box says.
+const HEADING: f64 = 18.0;
+/// From a switch in the middle of a circle to the next.
+const HUB: f64 = 36.0;
+/// Wider than this, boxes stand on both sides of the switches that join them.
+const WIDE: f64 = 1300.0;
+
+/// A part of the picture: a box, the row of switches, or all of it.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) area: Area,
+    /// Whether a box is drawn around it, and what it says.
+    pub(super) frame: Option<String>,
+    /// Whether its ranks stand on a circle, so that straight lines between them are the best.
+    pub(super) round: bool,
+}
+
+/// The places of all nodes.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) places: Vec<Point>,
+    pub(super) blocks: Vec<Block>,
+    /// The block of each node.
+    pub(super) block: Vec<usize>,
+}
+
+impl Layout {
+    pub(super) fn new(topology: &Topology) -> Self {
+        let count = topology.nodes().len();
+        let mut layout = Self {
+            places: vec![Point::default(); count],
+            blocks: Vec::new(),
+            block: vec![0; count],
+        };
+        let (clusters, middle) = clusters(topology);
+        if !clusters.is_empty() {
+            layout.rows(topology, clusters, &middle);
+            return layout;
+        }
+        let mut cluster = match grid::dimensions(topology) {
+            Some(dims) => Cluster { nodes: grid::places(&dims), ..Cluster::default() },
+            None => Cluster::circle(topology.ranks().map(NodeId::from).collect()),
+        };
+        let top = (middle.len() as f64 - 1.0) * -HUB / 2.0;
+        let at = |i: usize| Point::new(0.0, top + HUB * i as f64);
+        cluster.nodes.extend(middle.iter().enumerate().map(|(i, s)| (*s, at(i))));
+        layout.put(&cluster, cluster.area(topology), Point::default(), false);
+        layout
+    }
+
+    /// Parts in a row, or in two with the switches between them.
+    fn rows(&mut self, topology: &Topology, mut clusters: Vec<Cluster>, middle: &[NodeId]) {
+        let mut outside = vec![false; topology.nodes().len()];
+        for switch in middle {
+            outside[switch.index()] = true;
+        }
+        let joins = |root: NodeId| topology.out(root).iter().any(|l| outside[l.to.index()]);
+        let rooted = clusters.iter().any(|p| p.root.is_some_and(joins));
+        let machine = topology.nodes().iter().any(|n| n.kind == NodeKind::Cpu);
+        let wide =
+            |row: &[Cluster]| row.iter().map(|p| p.frame(topology).size().x + 2.0 * PADDING).sum();
+        let both = !machine && clusters.len() > 3 && WIDE < wide(&clusters);
+        let cut = match (both, rooted) {
+            (true, _) => clusters.len().div_ceil(2),
+            (false, true) => 0,
+            (false, false) => clusters.len(),
+        };
+        let (above, below) = clusters.split_at_mut(cut);
+        let width = f64::max(wide(above), wide(below));
+        let gap = (width / 10.0).clamp(80.0, 240.0);
+        for (row, side) in [(above, -1.0), (below, 1.0)] {
+            let mut x = -wide(row) / 2.0;
+            for cluster in row {
+                if rooted != (side > 0.0) {
+                    cluster.turn();
+                }
+                let frame = cluster.frame(topology);
+                let y = if side > 0.0 { gap - frame.low.y } else { -gap - frame.high.y };
+                self.put(cluster, frame, Point::new(x + PADDING - frame.low.x, y), true);
+                x += frame.size().x + 2.0 * PADDING;
+            }
+        }
+        let sizes: Vec<_> = middle.iter().map(|s| half(topology, *s).x).collect();
+        let total = 2.0 * sizes.iter().sum::<f64>();
+        let gaps = (middle.len() as f64 - 1.0).max(1.0);
+        let free = ((width * 0.85 - total) / gaps).clamp(20.0, 120.0);
+        let mut row = Cluster::default();
+        let mut x = -(total + free * gaps) / 2.0;
+        for (switch, half) in middle.iter().zip(sizes) {
+            let at = if middle.len() == 1 { 0.0 } else { x + half };
+            row.nodes.push((*switch, Point::new(at, 0.0)));
+            x += 2.0 * half + free;
+        }
+        if !middle.is_empty() {
+            self.put(&row, row.area(topology), Point::default(), false);
+        }
+    }
+
+    fn put(&mut self, cluster: &Cluster, area: Area, by: Point, framed: bool) {
+        for (node, at) in &cluster.nodes {
+            self.places[node.index()] = at.plus(by);
+            self.block[node.index()] = self.blocks.len();
+        }
+        let area = Area { low: area.low.plus(by), high: area.high.plus(by) };
+        let frame = framed.then(|| cluster.title.clone());
+        self.blocks.push(Block { area, frame, round: cluster.round });
+    }
+}
+
+/// Nodes that stand together.
+#[derive(Default)]
+struct Cluster {
+    title: String,
+    /// What stands on top, the others being below it.
+    root: Option<NodeId>,
+    nodes: Vec<(NodeId, Point)>,
+    round: bool,
+}
+
+impl Cluster {
+    /// Clockwise from the top. Of few ranks, a line between two passes by the one between them.
+    fn circle(nodes: Vec<NodeId>) -> Self {
+        let count = nodes.len() as f64;
+        let radius = match nodes.len() {
+            0..2 => 0.0,
+            2..=9 => 40.0 + 14.0 * count,
+            10..=18 => 0.88 * count * count + 90.0 * (1.0 - count / 18.0),
+            _ => PITCH * count / TAU + 180.0,
+        };
+        let at = |i: usize| {
+            let (sin, cos) = (TAU * i as f64 / count).sin_cos();
+            Point::new(radius * sin, -radius * cos)
+        };
+        let nodes = nodes.into_iter().enumerate().map(|(i, node)| (node, at(i))).collect();
+        Self { nodes, round: true, ..Self::default() }
+    }
+
+    /// Upside down.
+    fn turn(&mut self) {
+        if !self.round {
+            self.nodes.iter_mut().for_each(|(_, at)| at.y = -at.y);
+        }
+    }
+
+    fn area(&self, topology: &Topology) -> Area {
+        let mut all = Area::NONE;
+        for (node, at) in &self.nodes {
+            all.include(Area::around(*at, half(topology, *node)));
+        }
+        all
+    }
+
+    /// The box around it, with room for its title.
+    fn frame(&self, topology: &Topology) -> Area {
+        let area = self.area(topology);
+        let heading = if self.title.is_empty() { PADDING } else { HEADING };
+        Area {
+            low: area.low.plus(Point::new(-PADDING, -heading)),
+            high: area.high.plus(Point::new(PADDING, PADDING)),
+        }
+    }
+}
+
+/// The groups, and the switches outside of them.
+fn clusters(topology: &Topology) -> (Vec<Cluster>, Vec<NodeId>) {
+    let group = |node: NodeId| topology.nodes()[node.index()].group;
+    let mut groups: BTreeMap<Option<u32>, Vec<NodeId>> = BTreeMap::new();
+    let mut middle = Vec::new();
+    for node in (0..topology.nodes().len() as u32).map(NodeId) {
+        // A port of one card stands beside the card.
+        let mut near = topology.out(node).iter().map(|l| group(l.to));
+        let first = near.next().flatten();
+        let own = group(node).or_else(|| first.filter(|_| near.all(|g| g == first)));
+        if own.is_none() && !topology.is_rank(node) {
+            middle.push(node);
+        } else {
+            groups.entry(own).or_default().push(node);
+        }
+    }
+    if groups.keys().all(Option::is_none) {
+        return (Vec::new(), middle);
+    }
+    let made = groups.into_iter().map(|(group, nodes)| match Tree::new(topology, &nodes) {
+        Some(tree) => {
+            Cluster { root: Some(tree.root), nodes: tree.places(topology), ..Cluster::default() }
+        }
+        None => {
+            let title = group.map_or_else(String::new, |g| format!("group {g}"));
+            Cluster { title, ..Cluster::circle(nodes) }
+        }
+    });
+    (made.collect(), middle)
+}

@@ -1,0 +1,168 @@
+//! What stands above and below the picture: its name and the meaning of its lines. It also closes the file.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::cables::Cables;
+use super::pairs::{rate, value};
+use super::plane::Point;
+use super::{Body, MARGIN, Marks, STYLE, ring_class, shown, width};
+use crate::picture::{LETTER, escaped, px, wrapped};
+use roundelay_core::rational::Rat;
+use roundelay_core::topology::{LinkKind, Node, NodeKind, Topology};
+
+/// From a line of text to the next.
+const LINE: f64 = 19.0;
+/// The sample in front of an entry.
+const SAMPLE: f64 = 30.0;
+/// The least width of a picture, so that its caption is not all line breaks.
+const NARROWEST: f64 = 460.0;
+/// Entries for links, by kind and bandwidth.
+const ENTRIES: usize = 12;
+/// Lines of a caption, however much there is to say.
+const LINES: usize = 12;
+
+/// How a kind of link is named in the style.
+pub(super) fn class(kind: LinkKind) -> &'static str {
+    match kind {
+        LinkKind::NvLink => "nvl",
+        LinkKind::C2c => "c2c",
+        LinkKind::Pci => "pci",
+        LinkKind::Sys => "sys",
+        LinkKind::Net => "net",
+    }
+}
+
+/// What one is called, and what several are; `machine` says that the parts of a machine are drawn, not cables alone.
+fn named(kind: LinkKind, machine: bool) -> [&'static str; 2] {
+    match kind {
+        LinkKind::NvLink if machine => ["NVLink or xGMI link", "NVLink or xGMI links"],
+        LinkKind::NvLink => ["cable", "cables"],
+        LinkKind::C2c => ["link from chip to chip", "links from chip to chip"],
+        LinkKind::Pci => ["PCI Express link", "PCI Express links"],
+        LinkKind::Sys => ["link between CPUs", "links between CPUs"],
+        LinkKind::Net => ["network cable", "network cables"],
+    }
+}
+
+/// The whole file: caption, what was drawn, legend.
+pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: &Body) -> String {
+    let drawn = body.area.size();
+    let wide = drawn.x.max(NARROWEST);
+    let letters = (wide / LETTER) as usize;
+    let mut text = String::new();
+    let mut line = |class: &str, y: f64, words: &str| {
+        let (x, y, words) = (px(MARGIN), px(y), escaped(words));
+        let _ = writeln!(text, r#"<text class="{class}" x="{x}" y="{y}">{words}</text>"#);
+    };
+    let mut y = MARGIN + 12.0;
+    for words in wrapped(topology.name(), letters * 3 / 4) {
+        line("title", y, &words);
+        y += LINE + 2.0;
+    }
+    let counted = counted(topology, cables);
+    let unit = topology.is_relative() && cables.count > 0;
+    let unit = unit.then(|| "B: bandwidth of one link in one direction".to_owned());
+    let said = std::iter::once(&counted).chain(&unit).chain(&cables.remark).chain(&marks.caption);
+    for words in said.flat_map(|words| wrapped(words, letters)).take(LINES) {
+        line("small", y, &words);
+        y += LINE;
+    }
+    let top = y + 8.0;
+    let x = MARGIN + (wide - drawn.x) / 2.0 - body.area.low.x;
+    let _ = write!(
+        text,
+        "<g transform=\"translate({} {})\">\n{}</g>\n",
+        px(x),
+        px(top - body.area.low.y),
+        body.text
+    );
+    let mut at = Point::new(MARGIN, top + drawn.y + MARGIN + 8.0);
+    for (sample, words) in entries(topology, marks, cables) {
+        let room = SAMPLE + 8.0 + words.chars().count() as f64 * LETTER + 16.0;
+        if at.x > MARGIN && at.x + room > MARGIN + wide {
+            at = Point::new(MARGIN, at.y + LINE);
+        }
+        let (x, y) = (px(at.x), px(at.y));
+        let _ = writeln!(
+            text,
+            r#"<g transform="translate({x} {y})">{sample}<text class="small" x="38" y="4">{}</text></g>"#,
+            escaped(&words)
+        );
+        at.x += room;
+    }
+    let (wide, tall) = (px(wide + 2.0 * MARGIN), px(at.y + MARGIN));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {tall}\" width=\"{wide}\" height=\"{tall}\" role=\"img\">\n\
+         <title>{}</title>\n<style>\n{STYLE}</style>\n\
+         <rect class=\"page\" width=\"{wide}\" height=\"{tall}\"/>\n{text}</svg>\n",
+        escaped(topology.name())
+    )
+}
+
+/// `8 ranks, 1 CPU, 2 switches, 27 cables`
+fn counted(topology: &Topology, cables: &Cables) -> String {
+    let plural =
+        |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+    let ranks = topology.nranks() as usize;
+    let mut parts = vec![plural(ranks, "rank", "ranks")];
+    let what = |node: &Node| match node.kind {
+        NodeKind::Rank => None,
+        NodeKind::Cpu => Some(("CPU", "CPUs")),
+        NodeKind::Pci => Some(("PCI switch", "PCI switches")),
+        NodeKind::Nic => Some(("network card", "network cards")),
+        NodeKind::Net if node.name == "network" => Some(("network", "networks")),
+        NodeKind::NvSwitch | NodeKind::Net => Some(("switch", "switches")),
+    };
+    let mut others: BTreeMap<_, usize> = BTreeMap::new();
+    for name in topology.nodes().iter().filter_map(what) {
+        *others.entry(name).or_default() += 1;
+    }
+    parts.extend(others.into_iter().map(|((one, more), count)| plural(count, one, more)));
+    parts.push(plural(cables.count, "cable", "cables"));
+    parts.join(", ")
+}
+
+/// Samples with what they mean.
+fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, String)> {
+    let stroke = |class: &str| format!(r#"<path class="{class}" d="M0 0L30 0"/>"#);
+    let mut kinds: BTreeMap<(LinkKind, std::cmp::Reverse<Rat>), usize> = BTreeMap::new();
+    for cable in &cables.drawn {
+        *kinds.entry((cable.kind, std::cmp::Reverse(cable.capacity))).or_default() += 1;
+    }
+    let widest = cables.drawn.iter().map(|c| c.capacity).max().map_or(1.0, value);
+    let machine = topology.nodes().iter().any(|node| node.kind == NodeKind::Cpu);
+    let mut all = Vec::new();
+    for ((kind, std::cmp::Reverse(capacity)), count) in kinds.into_iter().take(ENTRIES) {
+        let class = format!("{} {}", class(kind), width(value(capacity) / widest));
+        let ([one, more], rate) = (named(kind, machine), rate(topology, capacity));
+        let words = match count {
+            // A line stands for several.
+            _ if cables.remark.is_some() => format!("{more}, up to {rate} each"),
+            1 => format!("1 {one}, {rate}"),
+            _ => format!("{count} {more}, {rate} each"),
+        };
+        all.push((stroke(&class), words));
+    }
+    let discs: usize = cables.meshes.iter().map(|mesh| mesh.cables).sum();
+    if discs > 0 {
+        let sample = r#"<circle class="disc" cx="22" cy="0" r="7"/>"#.to_owned();
+        all.push((sample, format!("cables that are not drawn one by one ({discs})")));
+    }
+    if !marks.cut.is_empty() || cables.meshes.iter().any(|mesh| !mesh.missing.is_empty()) {
+        all.push((stroke("cut"), "missing cable".to_owned()));
+    }
+    for i in 0..marks.rings.len() {
+        let name =
+            if marks.rings.len() == 1 { "ring".to_owned() } else { format!("ring {}", i + 1) };
+        all.push((stroke(&ring_class(topology, i)), name));
+    }
+    if shown(&marks.binding) {
+        let part = if marks.binding.len() == 2 { "side" } else { "part" };
+        for i in 0..marks.binding.len() {
+            let sample = format!(r#"<circle class="part{i}" cx="22" cy="0" r="7"/>"#);
+            all.push((sample, format!("{part} {} of the cut", i + 1)));
+        }
+    }
+    all
+}

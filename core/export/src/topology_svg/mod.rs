@@ -1,0 +1,277 @@
+//! A topology as a picture: one SVG that needs nothing from outside, for light and for dark pages.
+//!
+//! First every node gets its place (`layout`), then every cable its way (`cables`); the rest is drawing.
+
+mod cables;
+mod grid;
+mod layout;
+mod legend;
+mod meshes;
+mod pairs;
+mod plane;
+mod router;
+mod tree;
+mod ways;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::picture::{escaped, px};
+use cables::{Cable, Cables};
+use layout::Layout;
+use pairs::value;
+use plane::{Area, NAME, Point, RADIUS, half};
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::{NodeId, NodeKind, Topology};
+use router::Router;
+use ways::{Bend, Way, controls};
+
+/// Rings that are drawn; as many have a color.
+const RINGS: usize = 3;
+/// Groups of a partition that are told apart; as many have a color.
+const PARTS: usize = 4;
+/// Ranks beyond which rings are drawn thin.
+const CROWD: u32 = 24;
+/// From a line of what is said in a disc to the next.
+const SAID: f64 = 20.0;
+/// Around the picture.
+const MARGIN: f64 = 20.0;
+/// Colors and widths. The hues are those of Okabe and Ito, which color-blind people tell apart.
+const STYLE: &str = concat!(include_str!("../picture.css"), include_str!("style.css"));
+
+/// What a picture shows besides the topology.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Rings, of which the first few are drawn.
+    pub rings: Vec<Vec<RankId>>,
+    /// Pairs whose cable is missing.
+    pub cut: Vec<(RankId, RankId)>,
+    /// The groups between which a bound's data must pass.
+    pub binding: Vec<Vec<RankId>>,
+    /// Lines below the name.
+    pub caption: Vec<String>,
+}
+
+impl Marks {
+    /// What can be drawn of them.
+    fn within(&self, topology: &Topology) -> Self {
+        let known = |r: &RankId| r.0 < topology.nranks();
+        let rings = self.rings.iter().filter(|r| r.len() > 1 && r.iter().all(known));
+        let cut = self.cut.iter().filter(|(a, b)| a != b && known(a) && known(b));
+        let part = |p: &Vec<RankId>| p.iter().copied().filter(known).collect();
+        Self {
+            rings: rings.take(RINGS).cloned().collect(),
+            cut: cut.copied().collect(),
+            binding: self.binding.iter().map(part).collect(),
+            caption: self.caption.clone(),
+        }
+    }
+}
+
+/// The picture.
+pub fn svg(topology: &Topology, marks: &Marks) -> String {
+    let layout = Layout::new(topology);
+    let cables = Cables::new(topology, &layout);
+    let router = Router::new(topology, &layout, cables.count);
+    let marks = &marks.within(topology);
+
+    let mut body = Body { area: Area::NONE, text: String::new() };
+    for block in &layout.blocks {
+        body.frame(block);
+    }
+    for mesh in &cables.meshes {
+        body.disc(&layout.blocks[mesh.block]);
+    }
+    body.cables(&cables);
+    let missing = cables.meshes.iter().flat_map(|mesh| &mesh.missing);
+    for (a, b) in marks.cut.iter().chain(missing).collect::<BTreeSet<_>>() {
+        body.path("cut", &[router.way((*a).into(), (*b).into(), 0)], None);
+    }
+    for (i, ring) in marks.rings.iter().enumerate() {
+        body.path(&ring_class(topology, i), &router.ring(ring), None);
+    }
+    for mesh in &cables.meshes {
+        body.said(&layout.blocks[mesh.block], &mesh.words);
+    }
+    body.parts(&layout, &marks.binding);
+    body.nodes(topology, &layout);
+    legend::finish(topology, marks, &cables, &body)
+}
+
+/// How the ring of that number is named in the style.
+fn ring_class(topology: &Topology, number: usize) -> String {
+    let thin = if topology.nranks() > CROWD { " thin" } else { "" };
+    format!("ring ring{number}{thin}")
+}
+
+/// Whether a partition says more than that every rank is alone, and in few enough parts to show.
+fn shown(binding: &[Vec<RankId>]) -> bool {
+    (1..=PARTS).contains(&binding.len()) && binding.iter().any(|part| part.len() > 1)
+}
+
+/// What has been drawn, and how far it reaches.
+struct Body {
+    area: Area,
+    text: String,
+}
+
+impl Body {
+    fn include(&mut self, at: Point, size: f64) {
+        self.area.include(Area::around(at, Point::new(size, size)));
+    }
+
+    fn frame(&mut self, block: &layout::Block) {
+        let Some(title) = &block.frame else { return };
+        let (low, size) = (block.area.low, block.area.size());
+        self.area.include(block.area);
+        let _ = writeln!(
+            self.text,
+            r#"<rect class="box" x="{}" y="{}" width="{}" height="{}" rx="10"/>"#,
+            px(low.x),
+            px(low.y),
+            px(size.x),
+            px(size.y)
+        );
+        if !title.is_empty() {
+            self.label("small", Point::new(low.x + 8.0, low.y + 14.0), title);
+        }
+    }
+
+    /// What the disc stands for, in the middle of it.
+    fn said(&mut self, block: &layout::Block, words: &[String]) {
+        let middle = block.area.middle();
+        let top = middle.y - (words.len() as f64 - 1.0) * SAID / 2.0;
+        for (i, line) in words.iter().enumerate() {
+            self.label("said", Point::new(middle.x, top + SAID * i as f64), line);
+        }
+    }
+
+    /// In place of cables that are too many.
+    fn disc(&mut self, block: &layout::Block) {
+        let at = block.area.middle();
+        let (x, y, r) = (px(at.x), px(at.y), px(block.area.size().x / 2.0 - 2.0 * RADIUS));
+        let _ = writeln!(self.text, r#"<circle class="disc" cx="{x}" cy="{y}" r="{r}"/>"#);
+    }
+
+    fn label(&mut self, class: &str, at: Point, text: &str) {
+        let (x, y) = (px(at.x), px(at.y));
+        let _ = writeln!(
+            self.text,
+            r#"<text class="{class}" x="{x}" y="{y}">{}</text>"#,
+            escaped(text)
+        );
+    }
+
+    fn cables(&mut self, cables: &Cables) {
+        let density = match cables.drawn.len() {
+            0..=60 => "few",
+            61..=400 => "some",
+            _ => "many",
+        };
+        let widest = cables.drawn.iter().map(|c| c.capacity).max();
+        let _ = writeln!(self.text, r#"<g class="{density}">"#);
+        for cable in &cables.drawn {
+            let share = widest.map_or(1.0, |w| value(cable.capacity) / value(w));
+            let class = format!("{} {}", legend::class(cable.kind), width(share));
+            self.path(&class, &[cable.way], Some(&cable.title));
+            if cable.one_way {
+                self.arrow(cable);
+            }
+        }
+        self.text.push_str("</g>\n");
+    }
+
+    fn path(&mut self, class: &str, ways: &[Way], title: Option<&str>) {
+        let mut line = String::new();
+        for (i, way) in ways.iter().enumerate() {
+            let point = |p: Point| format!("{} {}", px(p.x), px(p.y));
+            if i == 0 {
+                let _ = write!(line, "M{}", point(way.from));
+                self.include(way.from, RADIUS);
+            }
+            let _ = match way.bend {
+                Bend::Straight => write!(line, "L{}", point(way.to)),
+                Bend::Over(over) => write!(line, "Q{} {}", point(over), point(way.to)),
+                Bend::Rows(first, second) => {
+                    let (a, d) = (Point::new(way.from.x, first), Point::new(way.to.x, second));
+                    let [b, c] = controls(a, d).map(point);
+                    let (a, d, to) = (point(a), point(d), point(way.to));
+                    write!(line, "L{a}C{b} {c} {d}L{to}")
+                }
+            };
+            self.include(way.middle(), 2.0);
+            self.include(way.to, RADIUS);
+        }
+        let closed = if ways.len() > 1 { "Z" } else { "" };
+        let _ = write!(self.text, r#"<path class="{class}" d="{line}{closed}""#);
+        let _ = match title {
+            Some(title) => writeln!(self.text, "><title>{}</title></path>", escaped(title)),
+            None => writeln!(self.text, "/>"),
+        };
+    }
+
+    /// In the middle of a line that works in one direction only.
+    fn arrow(&mut self, cable: &Cable) {
+        let (from, to) = (cable.way.at(0.49), cable.way.at(0.51));
+        let turn = (to.y - from.y).atan2(to.x - from.x).to_degrees();
+        let at = cable.way.middle();
+        let _ = writeln!(
+            self.text,
+            r#"<path class="arrow {}" d="M-6 -5L6 0L-6 5Z" transform="translate({} {}) rotate({})"/>"#,
+            legend::class(cable.kind),
+            px(at.x),
+            px(at.y),
+            px(turn)
+        );
+    }
+
+    fn parts(&mut self, layout: &Layout, binding: &[Vec<RankId>]) {
+        if !shown(binding) {
+            return;
+        }
+        for (i, part) in binding.iter().enumerate() {
+            for rank in part {
+                let at = layout.places[rank.index()];
+                self.include(at, RADIUS + 5.0);
+                let (x, y) = (px(at.x), px(at.y));
+                let _ =
+                    writeln!(self.text, r#"<circle class="part{i}" cx="{x}" cy="{y}" r="19"/>"#);
+            }
+        }
+    }
+
+    fn nodes(&mut self, topology: &Topology, layout: &Layout) {
+        for (i, (node, at)) in topology.nodes().iter().zip(&layout.places).enumerate() {
+            let size = half(topology, NodeId(i as u32));
+            self.area.include(Area::around(*at, size));
+            let (x, y) = (px(at.x), px(at.y));
+            if node.kind == NodeKind::Rank {
+                let _ = writeln!(self.text, r#"<circle class="rank" cx="{x}" cy="{y}" r="15"/>"#);
+                let class = if node.name.len() > 3 { "name long" } else { "name" };
+                self.label(class, *at, &node.name);
+                continue;
+            }
+            let (left, top) = (px(at.x - size.x), px(at.y - size.y));
+            let (wide, tall) = (px(size.x * 2.0), px(size.y * 2.0));
+            let _ = writeln!(
+                self.text,
+                r#"<rect class="switch" x="{left}" y="{top}" width="{wide}" height="{tall}" rx="4"/>"#
+            );
+            let short = match node.name.char_indices().nth(NAME) {
+                Some((end, _)) => format!("{}…", &node.name[..end]),
+                None => node.name.clone(),
+            };
+            self.label("name other", *at, &short);
+        }
+    }
+}
+
+/// Its class, by its share of the widest line's bandwidth.
+fn width(share: f64) -> &'static str {
+    match share {
+        s if s > 0.7 => "w3",
+        s if s > 0.3 => "w2",
+        s if s > 0.08 => "w1",
+        _ => "w0",
+    }
+}

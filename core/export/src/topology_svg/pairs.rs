@@ -1,0 +1,42 @@
+//! Two nodes that are joined: the links between them, in both directions, and what is said of these.
+
+use std::collections::BTreeMap;
+
+use roundelay_core::rational::Rat;
+use roundelay_core::topology::{Link, LinkKind, NodeId, Topology};
+use roundelay_core::units::{rate_text, time_text};
+
+/// Bandwidths of which three decimals of a GB/s show nothing.
+const SLOW: Rat = Rat::whole(1_000_000);
+
+/// Both directions between two nodes.
+#[derive(Default)]
+pub(super) struct Pair<'a> {
+    pub(super) there: Option<&'a Link>,
+    pub(super) back: Option<&'a Link>,
+}
+
+/// By the two nodes, of which the first has the lower number, and by kind.
+pub(super) type Pairs<'a> = BTreeMap<(NodeId, NodeId, LinkKind), Pair<'a>>;
+
+/// `25 GB/s, 2us`
+pub(super) fn quality(topology: &Topology, capacity: Rat, latency: u64) -> String {
+    let rate = rate(topology, capacity);
+    if latency == 0 { rate } else { format!("{rate}, {}", time_text(latency)) }
+}
+
+/// `25 GB/s`, or `2 B` where only proportions are known.
+pub(super) fn rate(topology: &Topology, capacity: Rat) -> String {
+    if topology.is_relative() {
+        return format!("{capacity} B");
+    }
+    if capacity < SLOW {
+        return rate_text(capacity.num() / capacity.den());
+    }
+    let value = format!("{:.3}", value(capacity) / 1e9);
+    format!("{} GB/s", value.trim_end_matches('0').trim_end_matches('.'))
+}
+
+pub(super) fn value(capacity: Rat) -> f64 {
+    capacity.num() as f64 / capacity.den() as f64
+}

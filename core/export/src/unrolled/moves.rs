@@ -1,0 +1,111 @@
+//! Moves as lines of `copy` and `reduce`.
+
+use std::fmt::Write as _;
+
+use super::regions::{Regions, Stretch};
+use super::unfit;
+use roundelay_core::diagnostics::Finding;
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::Operand;
+
+/// A move between stretches of one length.
+pub(super) struct Move {
+    /// Its sources and then its destinations.
+    all: Vec<Stretch>,
+    /// The number of its sources.
+    srcs: usize,
+}
+
+impl Move {
+    pub(super) fn new(regions: &Regions<'_>, srcs: &[Operand], dsts: &[Operand]) -> Self {
+        let all = srcs.iter().chain(dsts).map(|operand| regions.stretch(*operand));
+        Self { all: all.collect(), srcs: srcs.len() }
+    }
+
+    /// Both moves as one, where the next one goes on behind this one and reads nothing that this one writes.
+    pub(super) fn and(&self, next: &Self) -> Option<Self> {
+        if (self.srcs, self.all.len()) != (next.srcs, next.all.len()) {
+            return None;
+        }
+        let both = self.all.iter().zip(&next.all).map(|(one, next)| one.and(*next));
+        let all = both.collect::<Option<Vec<Stretch>>>()?;
+        let (srcs, dsts) = all.split_at(self.srcs);
+        let apart = |dst: &Stretch| srcs.iter().all(|src| src == dst || !src.meets(*dst));
+        dsts.iter().all(apart).then_some(Self { all, srcs: self.srcs })
+    }
+
+    /// The lines that `rank` does it in.
+    pub(super) fn lines(
+        &self,
+        regions: &Regions<'_>,
+        rank: RankId,
+    ) -> Result<String, Box<Finding>> {
+        let steps = self.steps()?;
+        let mut text = String::new();
+        for part in regions.parts(&self.all) {
+            let name = |at: &usize| {
+                let stretch = self.all[*at].part(part);
+                let whose = match stretch.rank {
+                    own if own == rank => "local".to_owned(),
+                    peer => format!("p{peer}"),
+                };
+                format!("{whose}.{}", regions.name(stretch))
+            };
+            for step in &steps {
+                let (word, from, to) = match step {
+                    Step::Copy(src, dsts) => ("copy", name(src), list(dsts, name)),
+                    Step::Reduce(srcs, dst) => ("reduce", list(srcs, name), name(dst)),
+                };
+                let _ = writeln!(text, "{word}({from}, {to});");
+            }
+        }
+        Ok(text)
+    }
+
+    /// What it is done in.
+    ///
+    /// The language reduces into what the destination holds. Where the first source is no destination, it is copied to
+    /// one that no other source lies in; or, of two sources, the first is reduced into the second.
+    fn steps(&self) -> Result<Vec<Step>, Box<Finding>> {
+        let Self { all, srcs } = self;
+        let dsts = *srcs..all.len();
+        let others = || (1..*srcs).collect::<Vec<_>>();
+        let free = |dst: &usize| !(1..*srcs).any(|src| all[*dst].meets(all[src]));
+        let mut steps = Vec::new();
+        let from = if *srcs == 1 {
+            0
+        } else if all[dsts.clone()].contains(&all[0]) {
+            steps.push(Step::Reduce(others(), 0));
+            0
+        } else if let Some(dst) = dsts.clone().find(free) {
+            steps.push(Step::Copy(0, vec![dst]));
+            steps.push(Step::Reduce(others(), dst));
+            dst
+        } else if *srcs == 2 && all[dsts.clone()].contains(&all[1]) {
+            steps.push(Step::Reduce(vec![0], 1));
+            1
+        } else {
+            return Err(unfit("a sum of several regions is written over a part of one of them"));
+        };
+        let rest: Vec<usize> = dsts.filter(|dst| all[*dst] != all[from]).collect();
+        if !rest.is_empty() {
+            steps.push(Step::Copy(from, rest));
+        }
+        Ok(steps)
+    }
+}
+
+/// A line, with the numbers of its operands.
+enum Step {
+    /// From one to others.
+    Copy(usize, Vec<usize>),
+    /// Of some into one.
+    Reduce(Vec<usize>, usize),
+}
+
+fn list(all: &[usize], name: impl Fn(&usize) -> String) -> String {
+    match all {
+        [one] => name(one),
+        _ => format!("[{}]", all.iter().map(name).collect::<Vec<_>>().join(", ")),
+    }
+}

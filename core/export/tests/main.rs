@@ -1,0 +1,9 @@
+//! Forms that programs and schedules take elsewhere, as their readers see them, one module a subject.
+
+#![allow(missing_docs)]
+// expect-test writes its own quotes when it updates.
+#![allow(clippy::needless_raw_string_hashes)]
+
+mod msccl;
+mod mscclpp;
+mod picture;

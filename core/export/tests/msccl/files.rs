@@ -1,0 +1,115 @@
+//! Published programs with known verdicts.
+
+use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::{Channel, Schedule, SignalKind, legality, text as written};
+use roundelay_export::exchange::msccl::{self, Connections, Mode, Protocol};
+
+use super::{bytes, codes, verdict_of};
+
+#[test]
+fn right_ones() {
+    for (name, mode, orders) in [
+        ("azure-allgather-hierarchical-4.xml", Mode::OutOfPlace, None),
+        ("astra-sim-ring-allreduce-8.xml", Mode::InPlace, Some(1)),
+        ("msccl-small-allreduce-8.xml", Mode::InPlace, Some(1)),
+        ("msccl-tools-ring-8.xml", Mode::InPlace, Some(1)),
+    ] {
+        let text = msccl::read(name, &bytes(name), None);
+        assert_eq!(text.errors, [], "{name}");
+        let (_, verdict) = verdict_of(&text, &Connections::default());
+        assert_eq!(codes(&verdict), [], "{name}");
+        assert_eq!(verdict.orders, orders, "{name}");
+        let [checked] = &verdict.modes[..] else { panic!("{name}: {:?}", verdict.modes) };
+        assert_eq!(checked.mode, mode, "{name}");
+        assert!(checked.proved.is_some(), "{name}");
+        assert_eq!(verdict.safe.map(|safe| safe.bytes), Some(None), "{name}");
+    }
+}
+
+#[test]
+fn nops_and_reductions_are_lowered_as_the_runtime_does() {
+    let name = "msccl-small-allreduce-8.xml";
+    let text = msccl::read(name, &bytes(name), None);
+    let program = text.program.expect("it is read");
+    assert_eq!(program.header.protocol, Protocol::Ll);
+    // Two sends, five waits that a chain of `nop`s hands to a reduction, and that with six more.
+    let block = &program.gpus[0].blocks[0];
+    let chain = block.operations.iter().find(|operation| !operation.more.is_empty()).unwrap();
+    assert_eq!((chain.waits.len(), chain.more.len(), chain.posts), (6, 6, true));
+    assert_eq!(chain.level, 13, "the number of its last step");
+}
+
+#[test]
+fn a_chain_without_its_end_and_a_wrong_result() {
+    let name = "msccl-small-allreduce-8-wrong.xml";
+    let text = msccl::read(name, &bytes(name), None);
+    assert!(text.errors.iter().all(|error| error.code == Code::RefusedByRuntime));
+    let place = text.source.location(text.errors[0].primary);
+    assert_eq!((place.line, place.column), (12, 7), "the first step behind the chain");
+    let (_, verdict) = verdict_of(&text, &Connections::default());
+    assert!(codes(&verdict).contains(&Code::WrongResult), "{:?}", codes(&verdict));
+}
+
+#[test]
+fn two_blocks_of_one_connection() {
+    let name = "msccl-tools-ring-8-wrong.xml";
+    let text = msccl::read(name, &bytes(name), None);
+    let (_, verdict) = verdict_of(&text, &Connections::default());
+    assert!(!codes(&verdict).is_empty());
+    assert!(codes(&verdict).iter().all(|code| *code == Code::SharedSignal));
+}
+
+#[test]
+fn a_race_without_a_contract() {
+    for (name, race) in
+        [("msccl-tools-pipeline-24-wrong.xml", true), ("msccl-tools-pipeline-24.xml", false)]
+    {
+        let text = msccl::read(name, &bytes(name), None);
+        let codes_read: Vec<_> = text.errors.iter().map(|error| error.code).collect();
+        assert_eq!(codes_read, [Code::RefusedByRuntime], "{name}: `custom`");
+        let (program, verdict) = verdict_of(&text, &Connections::default());
+        assert_eq!(program.header.collective, None);
+        assert_eq!(!codes(&verdict).is_empty(), race, "{name}");
+        assert!(codes(&verdict).iter().all(|code| *code == Code::Race), "{name}");
+    }
+}
+
+/// The schedule of a program is one like any other: its text form is read back, and it says what it assumes.
+#[test]
+fn schedules_are_written_and_read() {
+    for (name, multiple, words) in
+        [("azure-allgather-hierarchical-4.xml", 4, false), ("msccl-small-allreduce-8.xml", 8, true)]
+    {
+        let text = msccl::read(name, &bytes(name), None);
+        let program = text.program.expect("it is read");
+        let schedule = program.schedule(&text.source, program.modes()[0], 71).expect("it fits");
+        assert_eq!(schedule.multiple, multiple, "{name}");
+        let local = |channel: &Channel| channel.kind == SignalKind::Local;
+        assert_eq!(schedule.channels.iter().any(local), words, "{name}");
+        let read = written::parse(&written::print(&schedule)).expect("it is read back");
+        assert!(read == schedule, "{name}");
+        // Pieces change places on their way, so nothing holds of other counts: they are not cut alike.
+        let every = Schedule { multiple: 1, ..schedule };
+        assert!(legality::check(&every).is_err(), "{name}");
+    }
+}
+
+/// Programs of more ranks, chunks and messages than a proof can hold end at once.
+#[test]
+fn numbers_that_lie() {
+    let ring = super::generate::ring(3, 1, 1, "LL");
+    for (from, to) in [
+        ("nchunksperloop=\"3\"", "nchunksperloop=\"1000000\""),
+        ("ngpus=\"3\"", "ngpus=\"60000\""),
+        ("s_chunks=\"0\"", "s_chunks=\"16000000\""),
+    ] {
+        let text = super::read(&ring.replace(from, to));
+        if let Some(program) = &text.program {
+            program.verdict(&text.source, &Connections::default());
+        }
+    }
+    let huge = ring.replace("nchunksperloop=\"3\"", "nchunksperloop=\"1000000\"");
+    let text = super::read(&huge.replace("ngpus=\"3\"", "ngpus=\"30\""));
+    let (_, verdict) = verdict_of(&text, &Connections::default());
+    assert_eq!(codes(&verdict), [Code::StepLimit]);
+}

@@ -1,0 +1,201 @@
+//! Right plans of several kinds: those that are written here, and those that algorithms of the library become.
+
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
+use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::syntax::Source;
+use roundelay_core::verify::Proved;
+use roundelay_export::exchange::mscclpp;
+use serde_json::{Value as Json, json};
+
+use super::two_ranks;
+
+/// The plan of an algorithm of the library, if it has one.
+pub(super) fn exported(file: &str, name: &str, nranks: u32, in_place: bool) -> String {
+    let (file, text) = roundelay_library::SOURCES
+        .iter()
+        .find(|(known, _)| known.ends_with(file))
+        .unwrap_or_else(|| panic!("{file}"));
+    let source = Source::from_text(*file, text);
+    let load = |path: &str| Err(format!("{path} is not there"));
+    let dependencies = Dependencies { prelude: roundelay_library::SOURCES, load: &load };
+    let checked = roundelay_core::compile_with(&source, Frontend::File, &dependencies);
+    let checked = checked.unwrap_or_else(|errors| panic!("{file}: {errors:#?}"));
+    let all = checked.algorithms.into_iter().map(|one| Configured::new(one, &source));
+    let algorithm = all.into_iter().find(|one| one.name() == name).expect("it is in the file");
+    let schedule = algorithm.schedule(nranks).expect("it is laid out");
+    let proved = Proved::new(schedule).expect("it is right");
+    mscclpp::export(&proved, in_place).unwrap_or_else(|all| panic!("{name}: {all:#?}"))
+}
+
+pub(super) fn chunk(letter: &str, index: usize) -> Json {
+    json!({"type": letter, "index": index, "size": 1})
+}
+
+pub(super) fn far(id: usize, index: usize) -> Json {
+    json!({"buffer_id": id, "index": index, "size": 1})
+}
+
+pub(super) fn data(name: &str, srcs: &[Json], dsts: &[Json]) -> Json {
+    match name {
+        "copy" | "cpkt" | "upkt" => json!({"name": name, "src_buff": srcs, "dst_buff": dsts}),
+        _ => json!({"name": name, "src_buff": srcs, "dst_buff": dsts, "channel_type": "memory"}),
+    }
+}
+
+pub(super) fn nop() -> Json {
+    json!({"name": "nop"})
+}
+
+pub(super) fn signal(name: &str, id: usize) -> Json {
+    json!({"name": name, "channel_ids": [id], "channel_type": "memory"})
+}
+
+pub(super) fn semaphore(name: &str, id: usize) -> Json {
+    json!({"name": name, "semaphore_ids": [id]})
+}
+
+/// A plan of two ranks with one or two blocks each, which reduce to all; each rank has channels to the other, and its
+/// scratch, input and output as buffers 0, 1 and 2 of a peer.
+pub(super) fn plan(head: &Json, blocks: impl Fn(usize) -> Vec<Vec<Json>>) -> Json {
+    let gpu = |rank: usize| {
+        let peer = 1 - rank;
+        let refs = json!([{"access_channel_type": "memory", "remote_buffer_ids": [0, 1, 2]}]);
+        let own = json!([{"channel_type": "memory", "channel_ids": [0, 1]}]);
+        let block = |(id, ops): (usize, Vec<Json>)| json!({"id": id, "ops": ops, "channels": own, "remote_buffer_refs": refs});
+        let remote = |letter: &str| json!({"rank": peer, "type": letter, "access_channel_types": ["memory"]});
+        json!({
+            "id": rank,
+            "input_chunks": 2,
+            "output_chunks": 2,
+            "scratch_chunks": 4,
+            "threadblocks": blocks(rank).into_iter().enumerate().map(block).collect::<Vec<_>>(),
+            "channels": [{"channel_type": "memory", "connected_to": [peer, peer]}],
+            "remote_buffers": [remote("s"), remote("i"), remote("o")],
+            "semaphores": [{"init_value": 0}, {"init_value": 1}],
+        })
+    };
+    let mut plan = json!({
+        "name": "made", "collective": "allreduce", "protocol": "Simple", "inplace": true,
+        "gpus": [gpu(0), gpu(1)],
+    });
+    for (key, value) in head.as_object().expect("an object") {
+        plan[key] = value.clone();
+    }
+    plan
+}
+
+/// Each rank reduces one chunk: what comes to it, and what it sends back, are packets.
+pub(super) fn packets(doubled: bool) -> Json {
+    let head = json!({"protocol": "LL", "use_double_scratch_buffer": doubled});
+    plan(&head, |rank| {
+        let peer = 1 - rank;
+        vec![vec![
+            data("ppkt", &[chunk("i", peer)], &[far(0, 0)]),
+            data("respkt", &[chunk("i", rank), chunk("s", 0)], &[chunk("i", rank), far(0, 1)]),
+            data("upkt", &[chunk("s", 1)], &[chunk("i", peer)]),
+        ]]
+    })
+}
+
+/// Each rank sends all that it has, and reduces what comes.
+pub(super) fn one_shot(doubled: bool) -> Json {
+    let head = json!({"protocol": "LL", "use_double_scratch_buffer": doubled});
+    plan(&head, |_| {
+        let send = |at| data("ppkt", &[chunk("i", at)], &[far(0, at)]);
+        let reduce = |at| data("repkt", &[chunk("i", at), chunk("s", at)], &[chunk("i", at)]);
+        vec![vec![send(0), send(1), reduce(0), reduce(1)]]
+    })
+}
+
+/// Two blocks copy a chunk each, and each reduces what the other has copied.
+pub(super) fn barrier() -> Json {
+    plan(&json!({"inplace": false}), |_| {
+        let block = |own: usize| {
+            let other = 1 - own;
+            vec![
+                data("copy", &[chunk("i", own)], &[chunk("s", own)]),
+                json!({"name": "barrier", "barrier_id": 3, "num_threadblocks": 2}),
+                signal("signal", own),
+                signal("wait", own),
+                nop(),
+                data("rre", &[chunk("i", other), far(0, other)], &[chunk("o", other)]),
+                nop(),
+                signal("signal", own),
+                signal("wait", own),
+            ]
+        };
+        vec![block(0), block(1)]
+    })
+}
+
+/// One block sends, and another reduces, stretch by stretch: a semaphore that begins at 1 lets the first go on.
+pub(super) fn pipeline() -> Json {
+    plan(&json!({}), |rank| {
+        let peer = 1 - rank;
+        let turn = |ops: Vec<Json>| json!({"name": "pipeline", "iter_context": {"unit_size": 1024, "num_chunks": 1}, "ops": ops});
+        let send = turn(vec![
+            semaphore("sem_acquire", 1),
+            nop(),
+            data("put", &[chunk("i", peer)], &[far(0, 0)]),
+            nop(),
+            signal("signal", 0),
+            signal("wait", 0),
+            nop(),
+            semaphore("sem_release", 0),
+        ]);
+        let reduce = turn(vec![
+            semaphore("sem_acquire", 0),
+            nop(),
+            data("res", &[chunk("i", rank), chunk("s", 0)], &[chunk("i", rank), far(1, rank)]),
+            nop(),
+            signal("rlxsignal", 1),
+            signal("rlxwait", 1),
+            nop(),
+            semaphore("sem_release", 1),
+        ]);
+        vec![vec![send], vec![reduce]]
+    })
+}
+
+/// Two blocks share each op, half a chunk each.
+pub(super) fn shared() -> Json {
+    plan(&json!({"inplace": false}), |_| {
+        let block = |id: usize| {
+            let mut get = data("get", &[far(1, 1)], &[chunk("s", 1)]);
+            let mut rre = data("rre", &[chunk("i", 0), far(1, 0)], &[chunk("o", 0)]);
+            let mut re = data("re", &[chunk("i", 1), chunk("s", 1)], &[chunk("o", 1)]);
+            for op in [&mut get, &mut rre, &mut re] {
+                op["tbg_info"] = json!({"tb_id": id, "tbg_size": 2});
+            }
+            let talk = || [signal("signal", id), signal("wait", id), nop()];
+            [&talk()[..], &[get, rre, nop(), re, nop()], &talk()].concat()
+        };
+        vec![block(0), block(1)]
+    })
+}
+
+/// All of them, by name.
+pub(super) fn all() -> Vec<(String, Json)> {
+    let parse = |text: &str| serde_json::from_str(text).expect("it is JSON");
+    let mut all: Vec<(String, Json)> = vec![
+        ("two ranks".to_owned(), parse(&two_ranks())),
+        ("packets".to_owned(), packets(true)),
+        ("one shot".to_owned(), one_shot(true)),
+        ("barrier".to_owned(), barrier()),
+        ("pipeline".to_owned(), pipeline()),
+        ("shared".to_owned(), shared()),
+    ];
+    for (file, name, nranks, in_place) in [
+        ("ring.coll", "RingAllReduce", 2, true),
+        ("ring.coll", "RingReduceScatter", 3, false),
+        ("ring.coll", "RingAllGather", 3, true),
+        ("twisted_ring.coll", "TwistedRingAllReduce", 2, false),
+        ("mesh.coll", "MeshAllGather", 2, false),
+        ("mesh.coll", "MeshAllToAll", 2, false),
+    ] {
+        let text = exported(file, name, nranks, in_place);
+        all.push((format!("{name} {nranks} {in_place}"), parse(&text)));
+    }
+    all
+}

@@ -1,0 +1,100 @@
+//! The algorithms that an expanded one calls: their sources, which are read again with its own.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::origin::{Origin, raw};
+use crate::check::hir::{Algorithm, Callee, Home};
+use crate::source::Location;
+
+/// What an algorithm calls and the library does not hold, each behind those that it calls itself.
+#[derive(Default)]
+struct Called<'a> {
+    list: Vec<Entry<'a>>,
+}
+
+struct Entry<'a> {
+    callee: &'a Callee,
+    calls: Vec<usize>,
+    /// Whether it stands in the source that is expanded.
+    here: bool,
+}
+
+impl<'a> Called<'a> {
+    /// Adds what `caller` calls, and says where in the list that is. `here` is whether the caller stands in the source that
+    /// is expanded.
+    fn by(&mut self, caller: &'a Algorithm, here: bool) -> Vec<usize> {
+        let callees = caller.callees().into_iter().filter(|callee| callee.home != Home::Library);
+        callees
+            .map(|callee| {
+                let same = |entry: &Entry<'_>| std::ptr::eq(entry.callee, callee);
+                self.list.iter().position(same).unwrap_or_else(|| {
+                    let here = here && callee.home == Home::Here;
+                    let calls = self.by(&callee.algorithm, here);
+                    self.list.push(Entry { callee, calls, here });
+                    self.list.len() - 1
+                })
+            })
+            .collect()
+    }
+}
+
+/// The method that has the sources of what the algorithm calls.
+pub(super) fn callees(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
+    let mut called = Called::default();
+    let direct = called.by(algorithm, true);
+    let entries = called.list.iter().enumerate().map(|(at, entry)| {
+        let Callee { algorithm, file, locations, .. } = entry.callee;
+        let source = raw(&algorithm.source);
+        let (file, places) = if entry.here {
+            (origin.file.clone(), places(algorithm.spans.iter().map(|at| (origin.locate)(*at))))
+        } else {
+            (quote!(#file), places(locations.iter().copied()))
+        };
+        let calls = entry.calls.iter().map(|at| Literal::usize_unsuffixed(*at));
+        let direct = direct.contains(&at);
+        quote! {
+            CalledSource {
+                source: #source,
+                file: #file,
+                locations: #places,
+                calls: &[#(#calls),*],
+                direct: #direct,
+            }
+        }
+    });
+    let entries: Vec<_> = entries.collect();
+    (!entries.is_empty()).then(|| {
+        quote! {
+            fn callees(&self) -> &[::roundelay::expand::CalledSource<'_>] {
+                use ::roundelay::expand::{CalledSource, at};
+                const { &[#(#entries),*] }
+            }
+        }
+    })
+}
+
+/// Places of statements, as a slice.
+pub(super) fn places(locations: impl Iterator<Item = Location>) -> TokenStream {
+    let places = locations.map(|Location { line, column, end_line, end_column }| {
+        let place = [line, column, end_line, end_column].map(Literal::u32_unsuffixed);
+        quote!(at(#(#place),*))
+    });
+    quote!(&[#(#places),*])
+}
+
+/// What these algorithms call and the library does not hold, each once.
+pub(super) fn sources<'a>(callers: impl IntoIterator<Item = &'a Algorithm>) -> Vec<&'a Algorithm> {
+    let mut found: Vec<&Algorithm> = Vec::new();
+    let mut open: Vec<_> = callers.into_iter().collect();
+    while let Some(caller) = open.pop() {
+        for callee in caller.callees().into_iter().filter(|c| c.home != Home::Library) {
+            let callee = &*callee.algorithm;
+            if found.iter().all(|known| known.name != callee.name) {
+                found.push(callee);
+                open.push(callee);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,113 @@
+//! Escapes in expanded Rust: one method that computes them all, of the values of the names in their texts.
+
+use proc_macro2::{Group, Ident, Literal, Span as RustSpan, TokenStream, TokenTree};
+use quote::{format_ident, quote, quote_spanned};
+
+use super::origin::{Origin, ident};
+use crate::check::hir::{Algorithm, Escape, Expr, ExprKind, Home, Ty};
+use crate::source::Span;
+
+/// The methods for the escapes of an algorithm and of those that it calls.
+pub(super) fn methods(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
+    if !algorithm.escapes {
+        return None;
+    }
+    let holders = holders(algorithm);
+    let holders = holders.iter().map(|holder| {
+        let (text, name) = (&holder.name, ident(&holder.name, RustSpan::call_site()));
+        quote!(Escapes { algorithm: #text, value: <#name as ::roundelay::Algorithm>::escape })
+    });
+    let own = own(algorithm, origin);
+    Some(quote! {
+        fn escapes(&self) -> &'static [::roundelay::expand::Escapes] {
+            use ::roundelay::expand::Escapes;
+            const { &[#(#holders),*] }
+        }
+        #own
+    })
+}
+
+/// The algorithms with escapes of their own that a walk through this one meets. All stand in its source, for a file can
+/// hold none.
+fn holders(algorithm: &Algorithm) -> Vec<&Algorithm> {
+    let mut found: Vec<&Algorithm> = Vec::new();
+    let mut open = vec![algorithm];
+    while let Some(next) = open.pop() {
+        if found.iter().all(|known| known.name != next.name) {
+            found.push(next);
+            let here = next.callees().into_iter().filter(|callee| callee.home == Home::Here);
+            open.extend(here.map(|callee| &*callee.algorithm).filter(|callee| callee.escapes));
+        }
+    }
+    found.retain(|algorithm| !algorithm.own_escapes().is_empty());
+    found
+}
+
+/// The method that computes the escapes of this very algorithm.
+fn own(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
+    let escapes = algorithm.own_escapes();
+    if escapes.is_empty() {
+        return None;
+    }
+    // Names that the author's Rust does not see.
+    let [number, scope] = ["number", "scope"].map(|name| Ident::new(name, RustSpan::mixed_site()));
+    let arms = escapes.values().map(|(escape, span)| {
+        let Escape { number, text, scope: names } = escape;
+        let number = Literal::u32_unsuffixed(*number);
+        let names = names.iter().enumerate().map(|(at, (name, value))| {
+            let declared = declared(algorithm, value);
+            let name = ident(name, declared.map_or_else(RustSpan::call_site, origin.span));
+            let index = Literal::usize_unsuffixed(at);
+            let kind = format_ident!(
+                "{}",
+                match value.ty {
+                    Ty::Bool => "flag",
+                    Ty::Peer => "peer",
+                    Ty::List => "list",
+                    _ => "int",
+                }
+            );
+            // A word of the text may be something else there.
+            quote!(#[allow(unused_variables)] let #name = #scope.#kind(#index);)
+        });
+        // The text came from the compiler's own tokens, so it reads as tokens again.
+        let tokens: TokenStream = text.parse().unwrap_or_default();
+        let place = RustSpan::call_site().located_at((origin.span)(*span));
+        let int = respanned(quote!(::roundelay::expand::Int), place);
+        let tokens = respanned(tokens, place);
+        let value = quote_spanned!(place=> #int::from({ #tokens }));
+        quote!(#number => { #(#names)* #value })
+    });
+    Some(quote! {
+        #[allow(unused_parens, unused_braces, non_snake_case, clippy::all, clippy::pedantic)]
+        fn escape(
+            #number: u32,
+            #scope: &::roundelay::expand::Scope<'_>,
+        ) -> ::roundelay::expand::Int {
+            match #number {
+                #(#arms)*
+                _ => ::core::unreachable!("there is no such escape"),
+            }
+        }
+    })
+}
+
+/// Where the author declares the variable that an expression is.
+fn declared(algorithm: &Algorithm, value: &Expr) -> Option<Span> {
+    match &*value.kind {
+        ExprKind::Var(var) => Some(algorithm.vars[var.index()].span),
+        _ => None,
+    }
+}
+
+/// The code with all its tokens at `span`, so that errors of rustc point there.
+fn respanned(code: TokenStream, span: RustSpan) -> TokenStream {
+    let one = |mut token: TokenTree| {
+        if let TokenTree::Group(group) = &token {
+            token = Group::new(group.delimiter(), respanned(group.stream(), span)).into();
+        }
+        token.set_span(span);
+        token
+    };
+    code.into_iter().map(one).collect()
+}

@@ -1,0 +1,276 @@
+//! The expansion of the macro: the Rust that an algorithm becomes, and the proof at small counts beside it.
+//!
+//! The macro proves small rank counts, or those that the author asks for, within a
+//! budget of steps. Steps are counted and not timed, so the same program gets the same answer everywhere.
+
+mod calls;
+mod escape;
+mod executor;
+mod origin;
+pub mod rust;
+
+use crate::check::hir::{self, CheckedSource, Verify};
+use crate::diagnostics::{Code, Diagnostic, Severity};
+use crate::executor::Executor;
+use crate::layout::{Algorithm as _, Configured, Limits};
+use crate::syntax::Source;
+use crate::told::told;
+pub use crate::units::counted;
+use crate::verify;
+
+/// Rank counts that are proved unless the author names others; plans prove theirs, always.
+const SMALL: std::ops::RangeInclusive<u32> = 1..=4;
+/// Rank counts that a generated test proves unless the author names others.
+const TESTED: std::ops::RangeInclusive<u32> = 2..=33;
+/// Ops of all schedules that `#[verify(nranks = …)]` may ask for.
+const OPS: u64 = 1 << 16;
+
+/// What is wrong with one algorithm at growing rank counts: each slip once, at the first count that shows it.
+#[derive(Debug, Default)]
+pub struct Slips {
+    /// In the order of the counts.
+    pub errors: Vec<Diagnostic>,
+    settled: bool,
+}
+
+impl Slips {
+    /// Takes what is wrong at one more count. Where a smaller one could not even be laid out, a proof that fails at
+    /// this one says something new; and so does another kind of fault.
+    pub fn add(&mut self, found: Vec<Diagnostic>) {
+        if self.settled {
+            return;
+        }
+        // More ranks take more steps.
+        let last =
+            |error: &Diagnostic| error.code >= Code::Deadlock || error.code == Code::StepLimit;
+        self.settled = found.iter().any(last);
+        let known: Vec<Code> = self.errors.iter().map(|error| error.code).collect();
+        self.errors.extend(found.into_iter().filter(|error| !known.contains(&error.code)));
+    }
+
+    /// Whether larger counts would only show the same again.
+    pub fn settled(&self) -> bool {
+        self.settled
+    }
+}
+
+/// The result of proving a program while a macro expands it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The errors for which the program is not compiled; empty where nothing was found.
+    pub errors: Vec<Diagnostic>,
+    /// Warnings: the proofs that the author asked for and that were left to the generated test.
+    pub left: Vec<Diagnostic>,
+}
+
+/// The rank counts of the generated test, and whether each was named by the author; `None` without a test.
+pub fn tested(algorithm: &hir::Algorithm) -> Option<(Vec<u32>, bool)> {
+    if open(algorithm) {
+        return None;
+    }
+    match (&algorithm.verify, algorithm.machine) {
+        (Some(Verify::Off { .. }), _) => None,
+        (Some(Verify::Counts { counts, named, .. }), _) => Some((counts.clone(), *named)),
+        (None, Some(machine)) => {
+            Some(((2.min(machine)..=machine.min(*TESTED.end())).collect(), false))
+        }
+        (None, None) => Some((TESTED.collect(), false)),
+    }
+}
+
+/// Proves what can be laid out now. An algorithm with a `rust { }` escape, or with a parameter that has no
+/// value yet, is proved when its plan is made.
+pub fn prove(checked: &CheckedSource, source: &Source) -> Outcome {
+    let mut outcome = Outcome::default();
+    for algorithm in checked.algorithms.iter().filter(|a| !a.escapes && !open(a)) {
+        let configured = Configured::new(algorithm.clone(), source);
+        let slips = Slips::default();
+        let mut proof =
+            Expansion { algorithm: configured, source, ops: OPS, slips, outcome: &mut outcome };
+        match (&algorithm.verify, algorithm.machine) {
+            (Some(Verify::Off { .. }), _) => {}
+            (Some(Verify::Counts { counts, named, span }), _) => {
+                proof.asked(counts, *named, *span);
+            }
+            (None, Some(machine)) => proof.small(machine..=machine),
+            (None, None) => proof.small(SMALL),
+        }
+        let errors = proof.slips.errors;
+        outcome.errors.extend(errors);
+    }
+    // What an algorithm is wrong by is said there.
+    if outcome.errors.is_empty() {
+        let compiled = checked.executors.iter().map(|executor| Executor::compile(executor, source));
+        outcome.errors.extend(compiled.filter_map(Result::err).flatten());
+    }
+    outcome
+}
+
+/// Whether a parameter has no value yet.
+fn open(algorithm: &hir::Algorithm) -> bool {
+    algorithm.params.iter().any(|p| p.default.is_none() && !p.ty.has_natural())
+}
+
+/// One algorithm.
+struct Expansion<'o> {
+    algorithm: Configured,
+    source: &'o Source,
+    /// Left of the budget.
+    ops: u64,
+    slips: Slips,
+    outcome: &'o mut Outcome,
+}
+
+/// How the proof of one rank count ended.
+enum End {
+    /// With that rank as its root, where it has one.
+    Proved(u32),
+    Wrong,
+    Refused(Diagnostic),
+    TooLong,
+}
+
+impl Expansion<'_> {
+    /// What nobody asked for in particular; where these counts are all refused, the first that is not.
+    fn small(&mut self, counts: std::ops::RangeInclusive<u32>) {
+        let last = *counts.end();
+        let mut refused = true;
+        for nranks in counts {
+            if self.slips.settled() {
+                return;
+            }
+            refused &= self.each_root(nranks);
+        }
+        if refused {
+            let mut more = last + 1..=*TESTED.end();
+            more.find(|n| !matches!(self.one(*n, Limits::EXPANSION), End::Refused(_)));
+        }
+    }
+
+    /// Proves a rank count with each rank as the root; whether all are refused. A count that is beyond the budget is left
+    /// to the plan, and roots beyond it are named where others were proved.
+    fn each_root(&mut self, nranks: u32) -> bool {
+        let mut refused = true;
+        let mut proved = Vec::new();
+        let asked = self.algorithm.clone();
+        for with in asked.for_each_root(nranks) {
+            self.algorithm = with;
+            let end = self.one(nranks, Limits::EXPANSION);
+            refused &= matches!(end, End::Refused(_));
+            match end {
+                End::Refused(_) => {}
+                End::Proved(root) => proved.push(root),
+                End::Wrong => break,
+                End::TooLong if proved.is_empty() => break,
+                End::TooLong => {
+                    let title = format!(
+                        "proved at expansion for {} of {nranks} ranks only: root {} takes more steps than it may",
+                        asked.held(self.source, &proved).join(", "),
+                        proved.len(),
+                    );
+                    let left = Diagnostic::new(Code::StepLimit, asked.program().header(), title)
+                        .note("every plan is proved when it is made")
+                        .help("prove every root by `roundelay check`");
+                    self.outcome.left.push(Diagnostic { severity: Severity::Warning, ..left });
+                    break;
+                }
+            }
+        }
+        self.algorithm = asked;
+        refused
+    }
+
+    fn asked(&mut self, counts: &[u32], named: bool, span: crate::source::Span) {
+        let mut proved: Vec<u32> = Vec::new();
+        let mut roots: Vec<u32> = Vec::new();
+        let mut refusal = None;
+        let mut wrong = false;
+        for (i, n) in counts.iter().enumerate() {
+            if self.slips.settled() {
+                return;
+            }
+            match self.one(*n, Limits { steps: self.ops, ops: self.ops }) {
+                End::Proved(root) => {
+                    proved.push(*n);
+                    roots = vec![root];
+                }
+                End::Wrong => wrong = true,
+                End::Refused(mut why) => {
+                    if named && refusal.is_none() {
+                        why.others.push((span, "asks for this rank count".to_owned()));
+                        self.outcome.errors.push(why.clone());
+                    }
+                    refusal = Some(why);
+                }
+                End::TooLong => {
+                    let held = self.algorithm.held(self.source, &roots);
+                    self.outcome.left.push(left(span, &held, &proved, &counts[i..], counts));
+                    return;
+                }
+            }
+        }
+        if let (Some(why), true) = (refusal, proved.is_empty() && !wrong && !named) {
+            let title = format!("{} admits none of these rank counts", self.algorithm.name());
+            self.outcome.errors.push(
+                Diagnostic::new(Code::NothingAdmitted, span, title)
+                    .label("asks for these")
+                    .note(why.title)
+                    .help("ask for one that it admits"),
+            );
+        }
+    }
+
+    fn one(&mut self, nranks: u32, limits: Limits) -> End {
+        let schedule = self.algorithm.schedule_within(nranks, limits);
+        let found = schedule.and_then(|schedule| {
+            self.ops = self.ops.saturating_sub(schedule.ops.len() as u64);
+            verify::verify(&schedule).map(|_| schedule.root.0)
+        });
+        let findings = match found {
+            Ok(root) => return End::Proved(root),
+            Err(findings) => findings,
+        };
+        let mut wrong = Vec::new();
+        for error in told(&self.algorithm, findings, nranks) {
+            if error.code.refuses() {
+                return End::Refused(error);
+            }
+            // What is beyond the budget is left to the test and the plan.
+            if error.code == Code::StepLimit {
+                return End::TooLong;
+            }
+            wrong.push(error);
+        }
+        self.slips.add(wrong);
+        End::Wrong
+    }
+}
+
+/// What the budget did not allow.
+fn left(
+    span: crate::source::Span,
+    held: &[String],
+    proved: &[u32],
+    rest: &[u32],
+    all: &[u32],
+) -> Diagnostic {
+    let with = if held.is_empty() { String::new() } else { format!(", {}", held.join(", ")) };
+    let title = match proved {
+        [] => format!(
+            "nothing was proved at expansion: {} ranks take more steps than it may",
+            rest[0]
+        ),
+        _ => format!(
+            "proved at expansion for nranks {}{with} only: {} ranks take more steps than it may",
+            counted(proved),
+            rest[0]
+        ),
+    };
+    let left = Diagnostic::new(Code::StepLimit, span, title);
+    Diagnostic { severity: Severity::Warning, ..left }
+        .note(format!(
+            "the generated test proves {}; every plan is proved when it is made",
+            counted(all)
+        ))
+        .help("ask for fewer ranks here, and for more by `roundelay check`")
+}
