@@ -57,7 +57,7 @@ pub(crate) enum Command {
     Simulate(SimulateFlags),
     /// Print a source in canonical form, every comment kept
     Fmt(FmtFlags),
-    /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps, cuda, ptx, hccl-cpp or ast
+    /// Print an algorithm's source, or a form of it, such as its schedule, a kernel, or a file for MPI or MSCCL
     Emit(EmitFlags),
     /// Contest-style executors: list, check, run, bench and score them
     Executor(ExecutorFlags),

@@ -1,21 +1,20 @@
 //! `roundelay emit msccl`: an algorithm as a program for MSCCL's runtime.
 
-use clap::Args;
-use roundelay_core::diagnostics::{Code, Diagnostic};
+use clap::{Args, ValueEnum};
+use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::layout::Configured;
-use roundelay_export::cuda;
 use roundelay_export::exchange::msccl::{self, Exported, Options};
 
-use crate::kernel::Protocol;
 use crate::messages;
 use crate::msccl::Runtime;
-use crate::report::Failure;
 use crate::values::whole;
 
 /// What a program is written for.
 #[derive(Args)]
-#[command(next_help_heading = "Options of msccl, which has --protocol simple, ll and ll128")]
-pub(crate) struct ExportFlags {
+pub(crate) struct MscclFlags {
+    /// How data travels
+    #[arg(long, value_enum, default_value_t = Protocol::Simple)]
+    protocol: Protocol,
     /// Copies of the algorithm, each on a part of the data and in channels of its own [default: 1]
     #[arg(long, value_name = "N", value_parser = whole(1..=32_u32))]
     instances: Option<u32>,
@@ -24,28 +23,29 @@ pub(crate) struct ExportFlags {
     runtime: Option<Runtime>,
 }
 
-impl ExportFlags {
-    /// The flag that is given although nothing but `emit msccl` takes it.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        let all =
-            [(self.instances.is_some(), "--instances"), (self.runtime.is_some(), "--runtime")];
-        all.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
-    }
+/// A protocol of MSCCL's runtimes.
+#[derive(Clone, Copy, ValueEnum)]
+enum Protocol {
+    /// Data in slots of a buffer, with a counter for each connection
+    Simple,
+    /// Words of 8 bytes, of which 4 are a flag
+    Ll,
+    /// Lines of 128 bytes, of which 8 are a flag
+    Ll128,
+}
 
-    /// What is asked for, with a protocol.
-    pub(crate) fn options(&self, protocol: Option<Protocol>) -> Result<Options, Failure> {
-        let protocol = match protocol {
-            None | Some(Protocol::Kernel(cuda::Protocol::Simple)) => msccl::Protocol::Simple,
-            Some(Protocol::Kernel(cuda::Protocol::Ll)) => msccl::Protocol::Ll,
-            Some(Protocol::Ll128) => msccl::Protocol::Ll128,
-            Some(Protocol::Kernel(cuda::Protocol::Direct)) => {
-                let title = "`emit msccl` has no protocol direct";
-                return Err(Failure::usage(Code::BadFlag, title)
-                    .with_help("its protocols are simple, ll and ll128"));
-            }
-        };
-        let runtime = self.runtime.map_or_else(msccl::Runtime::default, Into::into);
-        Ok(Options { protocol, instances: self.instances.unwrap_or(1), runtime })
+impl MscclFlags {
+    /// The options of the program.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            protocol: match self.protocol {
+                Protocol::Simple => msccl::Protocol::Simple,
+                Protocol::Ll => msccl::Protocol::Ll,
+                Protocol::Ll128 => msccl::Protocol::Ll128,
+            },
+            instances: self.instances.unwrap_or(1),
+            runtime: self.runtime.map_or_else(msccl::Runtime::default, Into::into),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
 use roundelay_core::prove_source;
-use roundelay_export::cuda::{self, Element, Form, Kernel, Spec};
+use roundelay_export::cuda::{Element, Form, Kernel, Protocol, Spec};
 
 use crate::flags::Callers;
 use crate::report::Failure;
@@ -18,18 +18,15 @@ const VECTOR: u32 = 16;
 
 /// What a kernel is made for.
 #[derive(Args)]
-#[command(next_help_heading = "Options of cuda and ptx, and the dtype of goal")]
 pub(crate) struct KernelFlags {
-    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64, or fp8 as f8e4m3 or f8e5m2
-    #[arg(long, default_value = "f32", value_parser = element)]
-    dtype: Element,
+    #[command(flatten)]
+    element: ElementFlag,
     /// Reduce op: sum prod min max avg band bor bxor land lor lxor; those from band on are for integers
     #[arg(long, default_value = "sum", value_parser = reduce_op)]
     op: ReduceOp,
-    /// How data travels: direct, simple or ll; in programs for MSCCL simple, ll or ll128 [default: simple for msccl
-    /// and for a program that sends and receives, else direct]
-    #[arg(long, value_parser = protocol_or_ll128)]
-    pub(crate) protocol: Option<Protocol>,
+    /// How data travels: direct, simple or ll [default: simple for a program that sends and receives, else direct]
+    #[arg(long, value_parser = protocol)]
+    protocol: Option<Protocol>,
     /// How the kernel holds the algorithm
     #[arg(long, value_enum, default_value_t = FormFlag::Loops)]
     form: FormFlag,
@@ -39,35 +36,25 @@ pub(crate) struct KernelFlags {
     /// With --form table: how much the optimizer may change: 0 nothing, 1 drops signals and joins moves, 2 fuses moves
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2, value_parser = level)]
     level: Level,
+}
+
+/// The type of elements.
+#[derive(Args)]
+pub(crate) struct ElementFlag {
+    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64, or fp8 as f8e4m3 or f8e5m2
+    #[arg(long, default_value = "f32", value_parser = element)]
+    pub(crate) dtype: Element,
+}
+
+/// What a kernel is compiled for.
+#[derive(Args)]
+pub(crate) struct TargetFlags {
     /// The GPU's architecture, such as `sm_80` or `sm_100`
     #[arg(long, default_value = "sm_90")]
     arch: String,
     /// Threads of a thread block (CTA), in whole warps of 32, from 64 to 1024; one warp walks the program, the others move
     #[arg(long, default_value_t = 256, value_parser = threads)]
     threads: u32,
-}
-
-/// How data travels.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    /// As kernels have it, too.
-    Kernel(cuda::Protocol),
-    /// As programs for MSCCL alone have it.
-    Ll128,
-}
-
-impl Protocol {
-    /// That of a kernel.
-    fn of_kernel(self) -> Result<cuda::Protocol, Failure> {
-        match self {
-            Self::Kernel(protocol) => Ok(protocol),
-            Self::Ll128 => {
-                let title = "kernels have no protocol ll128";
-                let help = "theirs are direct, simple and ll; `emit msccl` has ll128";
-                Err(Failure::usage(Code::BadFlag, title).with_help(help))
-            }
-        }
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -96,13 +83,9 @@ fn element(text: &str) -> Result<Element, Refused> {
     })
 }
 
-fn protocol_or_ll128(text: &str) -> Result<Protocol, Refused> {
-    if text == "ll128" { Ok(Protocol::Ll128) } else { protocol(text).map(Protocol::Kernel) }
-}
-
-pub(crate) fn protocol(text: &str) -> Result<cuda::Protocol, Refused> {
-    cuda::Protocol::from_name(text).ok_or_else(|| {
-        let names = cuda::Protocol::ALL.map(cuda::Protocol::name).join(", ");
+pub(crate) fn protocol(text: &str) -> Result<Protocol, Refused> {
+    Protocol::from_name(text).ok_or_else(|| {
+        let names = Protocol::ALL.map(Protocol::name).join(", ");
         Refused::new("is not a protocol").help(format!("the protocols are {names}"))
     })
 }
@@ -116,18 +99,10 @@ pub(crate) fn threads(text: &str) -> Result<u32, Refused> {
 }
 
 impl KernelFlags {
-    /// The type of elements.
-    pub(crate) fn element(&self) -> Element {
-        self.dtype
-    }
-
     /// What would be refused whatever the program is.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        #[cfg(feature = "cuda")]
-        compiled::arch(&self.arch)?;
-        self.dtype.check_op(self.op)?;
-        let protocol = self.protocol.map(Protocol::of_kernel).transpose()?;
-        let slots = protocol.filter(|protocol| *protocol != cuda::Protocol::Direct);
+        self.element.dtype.check_op(self.op)?;
+        let slots = self.protocol.filter(|protocol| *protocol != Protocol::Direct);
         match slots {
             Some(protocol) if self.form == FormFlag::Table => Err(Failure::usage(
                 Code::NoSuchKernel,
@@ -146,13 +121,9 @@ impl KernelFlags {
     ) -> Result<Kernel, Vec<Diagnostic>> {
         let proved = prove_source(algorithm, nranks)?;
         let spec = Spec {
-            element: self.dtype,
+            element: self.element.dtype,
             op: self.op,
-            protocol: match self.protocol {
-                Some(Protocol::Kernel(protocol)) => protocol,
-                // Refused before.
-                Some(Protocol::Ll128) | None => cuda::Protocol::of(algorithm),
-            },
+            protocol: self.protocol.unwrap_or_else(|| Protocol::of(algorithm)),
             vector: VECTOR,
             callers: self.callers.into(),
         };
@@ -168,8 +139,18 @@ impl KernelFlags {
             }
         }
     }
+}
 
-    /// What the assembler gets, under what it says of it.
+impl TargetFlags {
+    /// Refuses an architecture that does not exist.
+    #[cfg_attr(not(feature = "cuda"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        #[cfg(feature = "cuda")]
+        compiled::arch(&self.arch)?;
+        Ok(())
+    }
+
+    /// The kernel for the assembler, under the assembler's report.
     #[cfg(feature = "cuda")]
     pub(crate) fn ptx(&self, kernel: &Kernel) -> Result<String, Failure> {
         compiled::ptx(kernel, compiled::arch(&self.arch)?, self.threads)

@@ -9,11 +9,11 @@ use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::messages::TwoSided;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
-use roundelay_export::cuda::Element;
 use roundelay_export::goal;
 use roundelay_export::mpi::{self, Export};
 
 use crate::flags::SourceFlags;
+use crate::kernel::ElementFlag;
 use crate::values::{bytes, count, count_of_size, rate};
 
 /// The C file of an algorithm at one number of ranks.
@@ -40,8 +40,9 @@ pub(crate) fn mpi(
 
 /// What is simulated.
 #[derive(Args)]
-#[command(next_help_heading = "Options of goal")]
 pub(crate) struct GoalFlags {
+    #[command(flatten)]
+    element: ElementFlag,
     /// Size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB [default: 64M]
     #[arg(long, value_parser = bytes, conflicts_with = "count")]
     bytes: Option<u64>,
@@ -60,26 +61,15 @@ pub(crate) struct GoalFlags {
 const BYTES: u64 = 64 << 20;
 
 impl GoalFlags {
-    /// The flag that is given although nothing but `emit goal` takes it.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        let all = [
-            (self.bytes.is_some(), "--bytes"),
-            (self.count.is_some(), "--count"),
-            (self.reduce.is_some(), "--reduce"),
-            (self.copy.is_some(), "--copy"),
-        ];
-        all.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
-    }
-
     /// The text for simulators.
     pub(crate) fn goal(
         &self,
         algorithm: &Configured,
         flags: &SourceFlags,
         nranks: u32,
-        element: Element,
     ) -> Result<String, Vec<Diagnostic>> {
         let (_, form) = form(algorithm, nranks)?;
+        let element = self.element.dtype;
         let size = element.size() as u64;
         let bytes = self.bytes.unwrap_or(BYTES);
         let elements = || count_of_size(algorithm.collective(), nranks, bytes, size);

@@ -3,10 +3,12 @@
 
 use std::error::Error as _;
 
+use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::Problem;
 
+use crate::command::Cli;
 use crate::values::Refused;
 
 /// What is wrong with a call.
@@ -21,6 +23,26 @@ pub(crate) fn problem(error: &clap::Error) -> Problem {
         ErrorKind::ArgumentConflict => call.conflict(),
         _ => call.with_usage(Problem::new(Code::BadCall, call.first_line())),
     }
+}
+
+/// The subcommands beside `command` that have a flag, such as `roundelay emit goal` beside `roundelay emit mpi`.
+fn having(command: &str, flag: &str) -> Vec<String> {
+    let mut words: Vec<&str> = command.split(' ').collect();
+    let own = words.pop();
+    let mut beside = &Cli::command();
+    for word in &words[words.len().min(1)..] {
+        match beside.find_subcommand(word) {
+            Some(inner) => beside = inner,
+            None => return Vec::new(),
+        }
+    }
+    let flag = flag.split('=').next().unwrap_or_default().trim_start_matches('-');
+    let has = |sub: &&clap::Command| {
+        let mut long = sub.get_arguments().filter_map(clap::Arg::get_long);
+        Some(sub.get_name()) != own && long.any(|name| name == flag)
+    };
+    let names = beside.get_subcommands().filter(has).map(clap::Command::get_name);
+    names.map(|name| format!("`{} {name}`", words.join(" "))).collect()
 }
 
 struct Call<'a> {
@@ -80,10 +102,14 @@ impl Call<'_> {
                 format!("a value that begins with a hyphen is joined to its flag: FLAG={argument}");
             return problem.help(help);
         }
-        match &meant[..] {
-            "" => problem.help(format!("`{command} --help` lists its flags")),
-            _ => problem.help(format!("did you mean {meant}? `{command} --help` lists its flags")),
-        }
+        let others = having(&command, &argument);
+        let first = match (&others[..], &meant[..]) {
+            ([], "") => String::new(),
+            ([], meant) => format!("did you mean {meant}? "),
+            ([other], _) => format!("{other} has it; "),
+            (others, _) => format!("{} have it; ", others.join(", ")),
+        };
+        problem.help(format!("{first}`{command} --help` lists its flags"))
     }
 
     fn unknown_subcommand(&self) -> Problem {

@@ -138,7 +138,7 @@ fn the_programs_in_the_pages_are_right() {
 #[test]
 fn the_corrected_programs_are_right() {
     for code in Code::ALL {
-        for (i, text) in pages::programs(&pages::written(*code)).iter().enumerate() {
+        for (i, text) in pages::programs(&read(&pages::path(*code))).iter().enumerate() {
             holds(&format!("program {i} of {code}"), text);
         }
     }

@@ -69,24 +69,30 @@ fn ptx_begins_with_what_the_assembler_says() {
 #[test]
 fn wrong_flags_are_refused_by_name() {
     let emit = |more: &[&str]| roundelay(&[&["emit", "cuda", "RingAllReduce"], more].concat());
+    let refused = |call: &Call, code: &str, fix: &str| {
+        assert!(call.code != 0 && call.out.is_empty(), "{}", call.out);
+        assert!(call.err.contains(code) && call.err.contains(fix), "{}", call.err);
+    };
     for (flags, code, fix) in [
         (["--dtype", "f12"], "E0501", "f8e5m2"),
         (["--op", "xor"], "E0501", "avg"),
-        (["--protocol", "ll128"], "E0501", "direct, simple and ll"),
+        (["--protocol", "ll128"], "E0501", "direct, simple, ll"),
         (["--form", "graph"], "E0501", "table"),
+        // It has no fifo.
+        (["--protocol", "ll"], "E0423", "protocol direct"),
+    ] {
+        refused(&emit(&flags), code, fix);
+    }
+    for (flags, code, fix) in [
         (["--threads", "100"], "E0501", "64, 96"),
-        // Somebody is to move what one warp walks.
+        // One warp walks the program, so another one is needed to move data.
         (["--threads", "32"], "E0501", "64, 96"),
         (["--threads", "2048"], "E0501", "or 1024"),
         (["--arch", "hopper"], "E0416", "such as sm_80"),
         (["--arch", "sm_70"], "E0416", "sm_80 or newer"),
         (["--arch", ""], "E0416", "such as sm_80"),
-        // It has no fifo.
-        (["--protocol", "ll"], "E0423", "protocol direct"),
     ] {
-        let call = emit(&flags);
-        assert!(call.code != 0 && call.out.is_empty(), "{flags:?}:\n{}", call.out);
-        assert!(call.err.contains(code) && call.err.contains(fix), "{flags:?}:\n{}", call.err);
+        refused(&roundelay(&[&["emit", "ptx", "RingAllReduce"], &flags[..]].concat()), code, fix);
     }
     let table = emit(&["--form", "table", "--protocol", "simple"]).refused(2, "E0423");
     assert!(table.err.contains("--form loops"), "{}", table.err);

@@ -14,8 +14,10 @@ fn subcommands() -> Vec<Vec<String>> {
         lines.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
     };
     let mut all: Vec<_> = names(&["--help"]).into_iter().map(|name| vec![name]).collect();
-    let executor = names(&["executor", "--help"]);
-    all.extend(executor.into_iter().map(|name| vec!["executor".to_owned(), name]));
+    for outer in ["emit", "executor"] {
+        let inner = names(&[outer, "--help"]);
+        all.extend(inner.into_iter().map(|name| vec![outer.to_owned(), name]));
+    }
     all.retain(|words| words.last().is_none_or(|last| last != "help"));
     all
 }
@@ -96,7 +98,10 @@ fn n_is_ranks_everywhere() {
             assert!(help.contains("-I, --iterations <N>"), "{words:?}:\n{help}");
         }
     }
-    assert_eq!(with_ranks, 9, "check, run, bench, simulate, emit, signals, list, select, launch");
+    assert_eq!(
+        with_ranks, 16,
+        "check, run, bench, simulate, 8 of emit, signals, list, select, launch"
+    );
     let help = help(&["bench".to_owned()]);
     assert!(help.contains("Letters of nccl-tests:"), "{help}");
     let proved = roundelay(&["check", "RingAllReduce", "-n", "3"]).ends(0).out;

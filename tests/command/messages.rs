@@ -56,11 +56,16 @@ fn wrong_calls() {
         let call = roundelay(&[&["emit"], args].concat()).refused(i32::from(code), error);
         assert!(call.err.contains(word), "{}", call.err);
     };
-    refused(&["mpi", "RingAllReduce", "-n", "2,4"], 2, "E0501", "2 rank counts");
-    refused(&["goal", "RingAllReduce", "-n", "2..=4"], 2, "E0501", "3 rank counts");
+    refused(&["mpi", "RingAllReduce", "-n", "2,4"], 2, "E0501", "several rank counts");
+    refused(&["goal", "RingAllReduce", "-n", "2..=4"], 2, "E0501", "several rank counts");
     refused(&["mpi", "RingAllReduce", "-n", "0"], 2, "E0409", "--nranks 0");
-    refused(&["mpi", "RingAllReduce", "--count", "5"], 2, "E0501", "`--count` is for `emit goal`");
-    refused(&["cuda", "RingAllReduce", "--reduce", "1GB/s"], 2, "E0501", "`emit goal`");
+    refused(&["mpi", "RingAllReduce", "--count", "5"], 2, "E0507", "`roundelay emit goal` has it");
+    refused(
+        &["cuda", "RingAllReduce", "--reduce", "1GB/s"],
+        2,
+        "E0507",
+        "`roundelay emit goal` has it",
+    );
     refused(&["goal", "RingAllReduce", "--count", "5", "--bytes", "5"], 2, "E0507", "--bytes");
     refused(&["goal", "RingAllReduce", "--count", "-5"], 2, "E05", "");
     refused(&["goal", "RingAllReduce", "--reduce", "fast"], 2, "E0501", "bandwidth");

@@ -203,17 +203,27 @@ fn an_algorithm_is_written_as_a_program() {
     );
     refused(&["msccl", "MeshAllReduce", "-n", "999"], 1, "E0704", "998 thread blocks of a rank or");
     refused(&["msccl", "RingBroadcast", "-n", "999"], 1, "E0704", "Broadcast has a root");
-    refused(&["msccl", "RingAllReduce", "-n", "2,4"], 2, "E0501", "2 rank counts");
-    refused(
-        &["msccl", "RingAllReduce", "--protocol", "direct"],
-        2,
-        "E0501",
-        "simple, ll and ll128",
-    );
+    refused(&["msccl", "RingAllReduce", "-n", "2,4"], 2, "E0501", "several rank counts");
+    refused(&["msccl", "RingAllReduce", "--protocol", "direct"], 2, "E0501", "simple, ll, ll128");
     refused(&["msccl", "RingAllReduce", "--instances", "0"], 2, "E0501", "1..=32");
-    refused(&["msccl", "RingAllReduce", "--bytes", "5"], 2, "E0501", "`emit goal`");
-    refused(&["cuda", "RingAllReduce", "--runtime", "rccl"], 2, "E0501", "`emit msccl`");
-    refused(&["cuda", "RingAllReduce", "--protocol", "ll128"], 2, "E0501", "no protocol ll128");
-    refused(&["mpi", "RingAllReduce", "--instances", "2"], 2, "E0501", "`--instances`");
+    refused(
+        &["msccl", "RingAllReduce", "--bytes", "5"],
+        2,
+        "E0507",
+        "`roundelay emit goal` has it",
+    );
+    refused(
+        &["cuda", "RingAllReduce", "--runtime", "rccl"],
+        2,
+        "E0507",
+        "`roundelay emit msccl` has it",
+    );
+    refused(&["cuda", "RingAllReduce", "--protocol", "ll128"], 2, "E0501", "direct, simple, ll");
+    refused(
+        &["mpi", "RingAllReduce", "--instances", "2"],
+        2,
+        "E0507",
+        "`roundelay emit msccl` has it",
+    );
     refused(&["msccl", GATHER], 2, "E0507", "emit schedule");
 }

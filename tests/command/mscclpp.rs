@@ -78,5 +78,6 @@ fn an_algorithm_becomes_a_plan() {
     let call = roundelay(&["emit", "mscclpp", "RingAllReduce", "-n", "1000"]).refused(1, "E0704");
     assert!(call.err.contains("267 blocks of a rank, and 108 run at once"), "{}", call.err);
     roundelay(&["emit", "mscclpp", "RingAllReduce", "-n", "2,4"]).refused(2, "E0501");
-    roundelay(&["emit", "steps", "RingAllReduce", "--in-place"]).refused(2, "E0501");
+    let call = roundelay(&["emit", "steps", "RingAllReduce", "--in-place"]).refused(2, "E0507");
+    assert!(call.err.contains("`roundelay emit mscclpp` has it"), "{}", call.err);
 }

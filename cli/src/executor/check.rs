@@ -54,11 +54,11 @@ struct Proved {
 }
 
 pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
-    let (source, executor) = flags.which.load_with_source()?;
+    let (source, executor) = flags.asked.load_with_source()?;
     with(&executor, flags.signals)
-        .map_err(|errors| refuse(flags.which.format, &errors, &source, wrong))?;
+        .map_err(|errors| refuse(flags.asked.format, &errors, &source, wrong))?;
     let report = Report::new(&executor, flags.signals);
-    match flags.which.format {
+    match flags.asked.format {
         Format::Json => print_json(&report),
         Format::Human => report.print(),
     }

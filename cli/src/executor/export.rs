@@ -4,19 +4,12 @@ use roundelay::library::SOURCES;
 use roundelay_core::syntax::Source;
 use roundelay_export::contest::{Export, contest};
 
-use super::{Stopped, one, read};
-use crate::flags::SourceFlags;
+use super::Which;
 use crate::report::{Failure, Format, refuse};
 use crate::streams::print;
 
-pub(crate) fn export(flags: &SourceFlags) -> Result<bool, Failure> {
-    let source = read(&flags.source)?;
-    let refused = |errors: &[_]| refuse(Format::Human, errors, &source, |_| ());
-    let executor = match one(&source, &flags.source, flags.algorithm.as_deref(), &flags.lints) {
-        Ok(executor) => executor,
-        Err(Stopped::Wrong(errors)) => return Err(refused(&errors)),
-        Err(Stopped::Failure(failure)) => return Err(failure),
-    };
+pub(crate) fn export(which: &Which) -> Result<(), Failure> {
+    let (source, executor) = which.load(Format::Human)?;
     // Where the lines stand that the text's comments quote.
     let library = SOURCES.iter().map(|(name, text)| Source::from_text(*name, text));
     let files: Vec<Source> = std::iter::once(source.clone()).chain(library).collect();
@@ -27,8 +20,8 @@ pub(crate) fn export(flags: &SourceFlags) -> Result<bool, Failure> {
             let place =
                 |(class, finding): (usize, _)| executor.classes[class].diagnostics(vec![finding]);
             let errors: Vec<_> = all.into_iter().flat_map(place).collect();
-            return Err(refused(&errors));
+            return Err(refuse(Format::Human, &errors, &source, |_| ()));
         }
     }
-    Ok(true)
+    Ok(())
 }

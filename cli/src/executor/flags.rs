@@ -42,7 +42,7 @@ pub(super) struct ListFlags {
 
 /// Which executor.
 #[derive(Args)]
-pub(super) struct Which {
+pub(crate) struct Which {
     /// A registered executor, or a .coll file
     #[arg(value_name = "NAME|FILE")]
     pub(super) source: String,
@@ -51,6 +51,13 @@ pub(super) struct Which {
     pub(super) executor: Option<String>,
     #[command(flatten)]
     pub(super) lints: LintFlags,
+}
+
+/// Which executor, and how its answer is printed.
+#[derive(Args)]
+pub(super) struct Asked {
+    #[command(flatten)]
+    pub(super) which: Which,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
@@ -59,7 +66,7 @@ pub(super) struct Which {
 #[derive(Args)]
 pub(super) struct CheckFlags {
     #[command(flatten)]
-    pub(super) which: Which,
+    pub(super) asked: Asked,
     /// How the runtime's signals behave: counting, binary, link-shared, or binary,link-shared
     #[arg(long, default_value = "counting", value_parser = signals)]
     pub(super) signals: Signals,
@@ -87,7 +94,7 @@ pub(super) struct DataFlags {
 #[derive(Args)]
 pub(super) struct RunFlags {
     #[command(flatten)]
-    pub(super) which: Which,
+    pub(super) asked: Asked,
     /// Sizes in bytes as nccl-tests counts them, such as 1K,1M,400MB+4 [default: for each size class its smallest size,
     /// one between, and the largest that can be tested]
     #[arg(long, value_delimiter = ',', value_parser = size)]
@@ -102,7 +109,7 @@ pub(super) struct RunFlags {
 #[derive(Args)]
 pub(super) struct BenchFlags {
     #[command(flatten)]
-    pub(super) which: Which,
+    pub(super) asked: Asked,
     /// Sizes in bytes as nccl-tests counts them
     #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,16K,256K,4M,64M")]
     pub(super) sizes: Vec<u64>,
@@ -116,7 +123,7 @@ pub(super) struct BenchFlags {
 #[derive(Args)]
 pub(super) struct ScoreFlags {
     #[command(flatten)]
-    pub(super) which: Which,
+    pub(super) asked: Asked,
     /// Sizes in bytes as nccl-tests counts them, such as 512K,512M,400MB+4
     #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,1M,1G")]
     pub(super) sizes: Vec<u64>,

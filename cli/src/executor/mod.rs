@@ -17,10 +17,11 @@ use roundelay_core::syntax::Source;
 
 use crate::lints::LintFlags;
 use crate::program::{self, compile};
-use crate::report::{Failure, JsonDiagnostic, print_all, refuse};
+use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse};
 pub(crate) use export::export;
 pub(crate) use flags::ExecutorFlags;
-use flags::{ExecutorCommand, Which};
+pub(crate) use flags::Which;
+use flags::{Asked, ExecutorCommand};
 
 pub(crate) fn main(flags: &ExecutorFlags) -> Result<bool, Failure> {
     match &flags.command {
@@ -125,18 +126,25 @@ enum Stopped {
     Failure(Failure),
 }
 
-impl Which {
-    /// The executor, or what is wrong with it, printed.
+impl Asked {
+    /// The executor; where it is wrong, its errors are printed.
     fn load(&self) -> Result<Executor, Failure> {
         self.load_with_source().map(|(_, executor)| executor)
     }
 
-    /// The executor with the source that it stands in, or what is wrong with it, printed.
+    /// The executor with its source; where it is wrong, its errors are printed.
     fn load_with_source(&self) -> Result<(Source, Executor), Failure> {
+        self.which.load(self.format)
+    }
+}
+
+impl Which {
+    /// The executor with its source; where it is wrong, its errors are printed.
+    fn load(&self, format: Format) -> Result<(Source, Executor), Failure> {
         let source = read(&self.source)?;
         match one(&source, &self.source, self.executor.as_deref(), &self.lints) {
             Ok(executor) => Ok((source, executor)),
-            Err(Stopped::Wrong(errors)) => Err(refuse(self.format, &errors, &source, wrong)),
+            Err(Stopped::Wrong(errors)) => Err(refuse(format, &errors, &source, wrong)),
             Err(Stopped::Failure(failure)) => Err(failure),
         }
     }

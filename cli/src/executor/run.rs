@@ -53,17 +53,17 @@ struct LeftOut {
 }
 
 pub(super) fn main(flags: &RunFlags) -> Result<bool, Failure> {
-    let executor = flags.which.load()?;
+    let executor = flags.asked.load()?;
     let runs = Runs { in_place: flags.in_place, iterations: 1 };
     let sizes = (!flags.sizes.is_empty()).then_some(&flags.sizes[..]);
-    table(executor, sizes, runs, &flags.data, flags.which.format, false)
+    table(executor, sizes, runs, &flags.data, flags.asked.format, false)
 }
 
 pub(super) fn bench(flags: &BenchFlags) -> Result<bool, Failure> {
-    let executor = flags.which.load()?;
+    let executor = flags.asked.load()?;
     let runs = Runs { in_place: false, iterations: flags.iterations };
     built::warn("executor bench");
-    table(executor, Some(&flags.sizes), runs, &flags.data, flags.which.format, true)
+    table(executor, Some(&flags.sizes), runs, &flags.data, flags.asked.format, true)
 }
 
 /// How often, and where the output lies.

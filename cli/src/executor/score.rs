@@ -72,7 +72,7 @@ const PROVED: [&str; 5] = [
 ];
 
 pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
-    let executor = flags.which.load()?;
+    let executor = flags.asked.load()?;
     for &bytes in &flags.sizes {
         check_size(&executor, bytes, flags)?;
     }
@@ -81,7 +81,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     if measures {
         built::warn("executor score");
     }
-    let text = flags.which.format == Format::Human;
+    let text = flags.asked.format == Format::Human;
     let verdict =
         Verdict { proved: PROVED, one_shot_links: check::with(&executor, SIGNALS).is_ok() };
     if text {

@@ -15,7 +15,8 @@ use serde_json::Value as Json;
 
 /// The plan of two ranks that shows the form.
 fn two_ranks() -> String {
-    let path = format!("{}/../../tests/mscclpp/two-rank-allreduce.json", env!("CARGO_MANIFEST_DIR"));
+    let path =
+        format!("{}/../../tests/mscclpp/two-rank-allreduce.json", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 

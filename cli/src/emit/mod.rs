@@ -1,0 +1,272 @@
+//! `roundelay emit`: a source in each form that can be printed. Every form is a subcommand with its own flags.
+
+mod schedule;
+mod text;
+
+use clap::{Args, Subcommand};
+use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
+use roundelay_core::layout::Configured;
+use roundelay_core::program::text as program_text;
+use roundelay_core::syntax::Source;
+
+use crate::executor::{self, Which};
+use crate::exported::{self, MscclFlags};
+use crate::flags::SourceFlags;
+use crate::kernel::{KernelFlags, TargetFlags};
+use crate::lints::LintFlags;
+use crate::messages::{self, GoalFlags};
+use crate::program::{Loaded, load, one, read};
+use crate::report::{Failure, Format, name_counts, print_all, refuse};
+use crate::streams::print;
+use crate::values::{RankCounts, rank_count, rank_counts};
+use crate::{msccl, mscclpp};
+
+#[derive(Args)]
+pub(crate) struct EmitFlags {
+    #[command(subcommand)]
+    form: Form,
+}
+
+#[derive(Subcommand)]
+enum Form {
+    /// An algorithm in canonical form, with its comments, as a file of its own
+    Coll(CollFlags),
+    /// The Rust that the macro expands to
+    Rust(FileFlags),
+    /// The syntax tree
+    Ast {
+        /// A .coll file, - for standard input, or the name of an algorithm of the library
+        source: String,
+    },
+    /// The work of every rank in the compiler's intermediate form: few constructs, with loops
+    Program(SourceFlags),
+    /// The flat schedule of a rank count
+    Schedule(ScheduleFlags),
+    /// The data and signals between the ranks, one line for each step
+    Steps(StepsFlags),
+    /// A GPU's kernel
+    Cuda(CudaFlags),
+    /// A GPU's kernel, compiled
+    Ptx(PtxFlags),
+    /// A C file that runs the algorithm by MPI's sends and receives
+    Mpi(OneCountFlags),
+    /// Sends, receives and times in GOAL, for simulators
+    Goal(GoalOf),
+    /// A program in XML for MSCCL's runtime, in RCCL or elsewhere
+    Msccl(MscclOf),
+    /// An execution plan for MSCCL++, in JSON
+    Mscclpp(MscclppOf),
+    /// An executor as C++ in the form of the contest
+    HcclCpp(Which),
+}
+
+/// A file that is read and not laid out.
+#[derive(Args)]
+struct FileFlags {
+    /// A .coll file, - for standard input, or the name of an algorithm of the library
+    source: String,
+    #[command(flatten)]
+    lints: LintFlags,
+}
+
+#[derive(Args)]
+struct CollFlags {
+    /// A .coll file, - for standard input, the name of an algorithm of the library, or a program for MSCCL
+    source: String,
+    /// The algorithm of the source that is printed, with the algorithms that it calls [default: all]
+    #[arg(long, value_name = "NAME")]
+    algorithm: Option<String>,
+    #[command(flatten)]
+    lints: LintFlags,
+}
+
+#[derive(Args)]
+struct ScheduleFlags {
+    #[command(flatten)]
+    source: SourceFlags,
+    /// Rank counts: 4, 2..=9, or a list such as 2,4,8 [default: 4]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
+    nranks: Option<RankCounts>,
+}
+
+#[derive(Args)]
+struct StepsFlags {
+    #[command(flatten)]
+    of: ScheduleFlags,
+    /// The ops of this rank alone, whose schedule may be too large to lay out for all ranks
+    #[arg(long, value_name = "RANK")]
+    rank: Option<u32>,
+}
+
+#[derive(Args)]
+struct CudaFlags {
+    #[command(flatten)]
+    of: ScheduleFlags,
+    #[command(flatten)]
+    kernel: KernelFlags,
+}
+
+#[derive(Args)]
+struct PtxFlags {
+    #[command(flatten)]
+    of: ScheduleFlags,
+    #[command(flatten)]
+    kernel: KernelFlags,
+    #[command(flatten)]
+    target: TargetFlags,
+}
+
+/// An algorithm for one rank count.
+#[derive(Args)]
+struct OneCountFlags {
+    #[command(flatten)]
+    source: SourceFlags,
+    /// The rank count [default: 4]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
+    nranks: Option<u32>,
+}
+
+#[derive(Args)]
+struct GoalOf {
+    #[command(flatten)]
+    of: OneCountFlags,
+    #[command(flatten)]
+    goal: GoalFlags,
+}
+
+#[derive(Args)]
+struct MscclOf {
+    #[command(flatten)]
+    of: OneCountFlags,
+    #[command(flatten)]
+    msccl: MscclFlags,
+}
+
+#[derive(Args)]
+struct MscclppOf {
+    #[command(flatten)]
+    of: OneCountFlags,
+    /// A plan for calls in place [default: input and output apart]
+    #[arg(long)]
+    in_place: bool,
+}
+
+/// The number of ranks where none is given.
+const DEFAULT: u32 = 4;
+
+pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
+    match &flags.form {
+        Form::Coll(flags) => text::coll(flags),
+        Form::Rust(flags) => text::rust(flags),
+        Form::Ast { source } => text::ast(source),
+        Form::Program(flags) => {
+            let (_, algorithm) = algorithm(flags)?;
+            print(program_text::print(algorithm.program()).trim_end());
+            Ok(())
+        }
+        Form::Schedule(flags) => schedule::schedule(flags),
+        Form::Steps(flags) => schedule::steps(flags),
+        Form::Cuda(CudaFlags { of, kernel }) => {
+            kernel.check()?;
+            for_each_count(of, |algorithm, nranks| {
+                Ok(kernel.kernel(algorithm, nranks).map(|kernel| kernel.text))
+            })
+        }
+        Form::Ptx(PtxFlags { of, kernel, target }) => {
+            target.check()?;
+            kernel.check()?;
+            for_each_count(of, |algorithm, nranks| match kernel.kernel(algorithm, nranks) {
+                Ok(kernel) => target.ptx(&kernel).map(Ok),
+                Err(errors) => Ok(Err(errors)),
+            })
+        }
+        Form::Mpi(flags) => for_one_count(flags, |algorithm, source, nranks| {
+            messages::mpi(algorithm, source, &flags.source, nranks)
+        }),
+        Form::Goal(GoalOf { of, goal }) => {
+            for_one_count(of, |algorithm, _, nranks| goal.goal(algorithm, &of.source, nranks))
+        }
+        Form::Msccl(MscclOf { of, msccl }) => of_msccl(of, msccl),
+        Form::Mscclpp(MscclppOf { of, in_place }) => {
+            for_one_count(of, |algorithm, _, nranks| mscclpp::plan(algorithm, nranks, *in_place))
+        }
+        Form::HcclCpp(which) => executor::export(which),
+    }?;
+    Ok(true)
+}
+
+/// The one algorithm that the flags name, and its source.
+fn algorithm(flags: &SourceFlags) -> Result<(Source, Configured), Failure> {
+    if msccl::is_program(&flags.source) {
+        let title =
+            "of a program for MSCCL only its schedule, its steps and an algorithm are printed";
+        return Err(Failure::usage(Code::BadCall, title)
+            .with_help("write `emit schedule FILE`, `emit steps FILE` or `emit coll FILE`"));
+    }
+    let source = read(&flags.source)?;
+    let algorithm = match load(&source, flags)? {
+        Loaded::Ready(algorithms) => one(algorithms, &source)?,
+        Loaded::Wrong(errors) => return Err(wrong(&errors, &source)),
+    };
+    Ok((source, algorithm))
+}
+
+/// A source in which something is wrong.
+fn wrong(errors: &[Diagnostic], source: &Source) -> Failure {
+    refuse(Format::Human, errors, source, |_| ())
+}
+
+/// An algorithm that a rank count is wrong for; where the count was the `default`, that is said.
+fn wrong_at(
+    mut errors: Vec<Diagnostic>,
+    (source, algorithm): &(Source, Configured),
+    default: bool,
+) -> Failure {
+    name_counts(&mut errors, algorithm, default.then_some(DEFAULT));
+    wrong(&errors, source)
+}
+
+/// Prints a text for each rank count.
+fn for_each_count(
+    flags: &ScheduleFlags,
+    text: impl Fn(&Configured, u32) -> Result<Result<String, Vec<Diagnostic>>, Failure>,
+) -> Result<(), Failure> {
+    let read = algorithm(&flags.source)?;
+    for nranks in RankCounts::or(flags.nranks.as_ref(), DEFAULT).counts {
+        match text(&read.1, nranks)? {
+            Ok(text) => print(text.trim_end()),
+            Err(errors) => return Err(wrong_at(errors, &read, flags.nranks.is_none())),
+        }
+    }
+    Ok(())
+}
+
+/// Prints a text for one rank count.
+fn for_one_count(
+    flags: &OneCountFlags,
+    text: impl Fn(&Configured, &Source, u32) -> Result<String, Vec<Diagnostic>>,
+) -> Result<(), Failure> {
+    let read = algorithm(&flags.source)?;
+    match text(&read.1, &read.0, flags.nranks.unwrap_or(DEFAULT)) {
+        Ok(text) => print(text.trim_end()),
+        Err(errors) => return Err(wrong_at(errors, &read, flags.nranks.is_none())),
+    }
+    Ok(())
+}
+
+/// Prints a program for MSCCL, with its warnings.
+fn of_msccl(flags: &OneCountFlags, msccl: &MscclFlags) -> Result<(), Failure> {
+    let read = algorithm(&flags.source)?;
+    match exported::program(&read.1, flags.nranks.unwrap_or(DEFAULT), msccl.options()) {
+        Ok(program) => {
+            let told = flags.source.lints.warnings(program.warnings)?;
+            print_all(&told, &program.source);
+            if told.iter().any(|said| said.severity == Severity::Error) {
+                return Err(Failure::Program);
+            }
+            print(program.text.trim_end());
+            Ok(())
+        }
+        Err(errors) => Err(wrong_at(errors, &read, flags.nranks.is_none())),
+    }
+}

@@ -1,0 +1,119 @@
+//! `emit schedule` and `emit steps`: an algorithm at a rank count, or a program for MSCCL, op by op and step by step.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use roundelay::Algorithm as _;
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
+use roundelay_core::ids::RankId;
+use roundelay_core::layout::{self, Configured};
+use roundelay_core::schedule::{Schedule, text};
+use roundelay_core::source::Span;
+use roundelay_core::syntax::Source;
+use roundelay_core::verify::Proved;
+use roundelay_export::steps;
+
+use super::{ScheduleFlags, StepsFlags, for_each_count, wrong};
+use crate::lints::LintFlags;
+use crate::msccl;
+use crate::report::{Failure, Format};
+use crate::streams::print;
+
+pub(super) fn schedule(flags: &ScheduleFlags) -> Result<(), Failure> {
+    if msccl::is_program(&flags.source.source) {
+        return of_program(flags, |schedule| Ok(text::print(schedule)));
+    }
+    for_each_count(flags, |algorithm, nranks| {
+        let schedule = algorithm.schedule(nranks);
+        let printed = schedule.map(|schedule| text::print(&schedule));
+        Ok(printed.map_err(|all| placed(algorithm, nranks, all)))
+    })
+}
+
+pub(super) fn steps(flags: &StepsFlags) -> Result<(), Failure> {
+    let StepsFlags { of, rank } = flags;
+    if msccl::is_program(&of.source.source) {
+        return match rank {
+            None => of_program(of, |schedule| table(schedule, &[])),
+            Some(_) => {
+                let title = "--rank does not go with a program for MSCCL";
+                Err(Failure::usage(Code::BadCall, title)
+                    .with_help("`emit steps` prints all its ranks"))
+            }
+        };
+    }
+    for_each_count(of, |algorithm, nranks| {
+        let printed = match rank {
+            Some(rank) if *rank >= nranks => {
+                let title = format!("`--rank {rank}` names no rank of {nranks}");
+                return Err(Failure::usage(Code::BadFlag, title)
+                    .with_help(format!("a rank is in 0..{nranks}")));
+            }
+            Some(rank) => one_rank(algorithm, nranks, RankId(*rank)),
+            None => algorithm
+                .schedule(nranks)
+                .and_then(|schedule| table(&schedule, &of.source.settings)),
+        };
+        Ok(printed.map_err(|all| placed(algorithm, nranks, all)))
+    })
+}
+
+/// Findings in a schedule, at their places in the source.
+fn placed(algorithm: &Configured, nranks: u32, all: Vec<Finding>) -> Vec<Diagnostic> {
+    all.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect()
+}
+
+/// Prints a text of the schedule that a program for MSCCL was proved as.
+fn of_program(
+    flags: &ScheduleFlags,
+    text: impl Fn(&Schedule) -> Result<String, Vec<Finding>>,
+) -> Result<(), Failure> {
+    msccl::counts_ranks(flags.nranks.is_some())?;
+    let (path, lints) = (&flags.source.source, &flags.source.lints);
+    let (source, proved) = program(path, lints)?;
+    print(whole(text(proved.schedule()), &source)?.trim_end());
+    Ok(())
+}
+
+/// A program for MSCCL, proved.
+pub(super) fn program(path: &str, lints: &LintFlags) -> Result<(Arc<Source>, Proved), Failure> {
+    msccl::proved(path, lints, false, Format::Human)
+}
+
+/// A text of a program for MSCCL; findings are said of the whole file.
+pub(super) fn whole(
+    text: Result<String, Vec<Finding>>,
+    source: &Source,
+) -> Result<String, Failure> {
+    text.map_err(|findings| {
+        let whole = |finding: Finding| {
+            let said = Diagnostic::new(finding.code, Span::default(), finding.title);
+            finding.notes.into_iter().fold(said, Diagnostic::note)
+        };
+        wrong(&findings.into_iter().map(whole).collect::<Vec<_>>(), source)
+    })
+}
+
+/// An op a line, stream by stream, each with the line of the source that it stands in.
+fn one_rank(algorithm: &Configured, nranks: u32, rank: RankId) -> Result<String, Vec<Finding>> {
+    let schedule = layout::one_rank(algorithm, nranks, rank)?;
+    let mut out = format!("rank {rank} of {nranks}:");
+    for stream in &schedule.streams {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        if schedule.streams.len() > 1 {
+            let _ = write!(out, "\nstream {}", stream.index);
+        }
+        for op in ops {
+            let line = schedule.location(op.at).line;
+            let _ = write!(out, "\n  {}  line {line}", text::op(&schedule, op));
+        }
+    }
+    Ok(out)
+}
+
+/// A line a step, however long, under the heading of the schedule.
+fn table(schedule: &Schedule, settings: &[(String, String)]) -> Result<String, Vec<Finding>> {
+    let steps = steps::steps(schedule)?;
+    let lines = steps.lines(usize::MAX);
+    Ok([vec![steps.heading(settings)], lines].concat().join("\n"))
+}
