@@ -10,4 +10,8 @@ fn main() {
         println!("cargo::rustc-cdylib-link-arg=-fuse-ld=bfd");
         println!("cargo::rustc-cdylib-link-arg=-Wl,--default-symver");
     }
+    // A release is installed, preloaded and packed: without the symbols that only a debugger reads.
+    if std::env::var("PROFILE").is_ok_and(|profile| profile == "release") {
+        println!("cargo::rustc-cdylib-link-arg=-s");
+    }
 }

@@ -13,7 +13,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 10] = [
+const CRATES: [(&str, &str); 11] = [
     ("core/src", "lib.rs"),
     ("core/export/src", "lib.rs"),
     ("macros/src", "lib.rs"),
@@ -22,6 +22,7 @@ const CRATES: [(&str, &str); 10] = [
     ("stdlib", "lib.rs"),
     ("cli/src", "lib.rs"),
     ("capi/src", "lib.rs"),
+    ("capi/command/src", "lib.rs"),
     ("capi/mpi/src", "lib.rs"),
     ("xtask/src", "main.rs"),
 ];

@@ -5,4 +5,8 @@ fn main() {
     if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
         println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libroundelay_mpi.so");
     }
+    // A release is installed, preloaded and packed: without the symbols that only a debugger reads.
+    if std::env::var("PROFILE").is_ok_and(|profile| profile == "release") {
+        println!("cargo::rustc-cdylib-link-arg=-s");
+    }
 }

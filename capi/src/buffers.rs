@@ -150,11 +150,14 @@ pub(crate) unsafe fn write<'a>(at: *mut u8, len: usize, name: &str) -> Outcome<&
     if at.is_null() { Err(null(name)) } else { Ok(unsafe { slice::from_raw_parts_mut(at, len) }) }
 }
 
-/// A text.
+/// A text of C.
+///
+/// # Errors
+/// The pointer is null, or the text is not UTF-8; the error calls it `name`.
 ///
 /// # Safety
-/// It ends with a zero, and is there for as long as it is used.
-pub(crate) unsafe fn text<'a>(at: *const c_char, name: &str) -> Outcome<&'a str> {
+/// The text ends with a zero, and is there for as long as it is used.
+pub unsafe fn text<'a>(at: *const c_char, name: &str) -> Outcome<&'a str> {
     if at.is_null() {
         return Err(null(name));
     }
@@ -163,11 +166,14 @@ pub(crate) unsafe fn text<'a>(at: *const c_char, name: &str) -> Outcome<&'a str>
     text.to_str().map_err(|_| bad(format!("`{name}` is not UTF-8"), "give a text in UTF-8"))
 }
 
-/// Several texts.
+/// A number of texts of C.
+///
+/// # Errors
+/// Those of [`text`].
 ///
 /// # Safety
-/// There are so many, which each end with a zero.
-pub(crate) unsafe fn texts<'a>(
+/// `at` points to `number` texts, which each end with a zero.
+pub unsafe fn texts<'a>(
     at: *const *const c_char,
     number: u64,
     name: &str,

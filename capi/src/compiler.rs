@@ -1,13 +1,13 @@
-//! The compiler and the command, behind texts.
+//! Algorithms by the texts that name them.
 
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{c_char, c_int};
 
 use roundelay::Algorithm as _;
 use roundelay::tools::{self, Settings, words_of};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
 
-use crate::buffers::{text, texts};
+use crate::buffers::text;
 use crate::codes;
 use crate::status::{Fault, Outcome, bad};
 
@@ -65,49 +65,4 @@ impl Source {
             }
         }
     }
-}
-
-/// Runs the command as a function.
-///
-/// # Safety
-/// There are so many arguments; the others are null, or point to what is written, and `input` ends with a zero.
-pub(crate) unsafe fn command(
-    nargs: u64,
-    args: *const *const c_char,
-    input: *const c_char,
-    written: [*mut *mut c_char; 2],
-    code: *mut c_int,
-) -> Outcome<()> {
-    // SAFETY: the caller's promise.
-    let args = unsafe { texts(args, nargs, "args") }?;
-    // SAFETY: the caller's promise.
-    let input = if input.is_null() { "" } else { unsafe { text(input, "input") }? };
-    let output = roundelay_cli::output(args, input);
-    for (to, text) in written.into_iter().zip([output.out, output.err]) {
-        if !to.is_null() {
-            let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
-            // SAFETY: the caller's promise.
-            unsafe { to.write_unaligned(text.into_raw()) };
-        }
-    }
-    if !code.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { code.write_unaligned(c_int::from(output.code)) };
-    }
-    Ok(())
-}
-
-/// # Safety
-/// The text is null, or was made by [`command`] and not freed.
-pub(crate) unsafe fn free(text: *mut c_char) {
-    if !text.is_null() {
-        // SAFETY: the caller's promise.
-        drop(unsafe { CString::from_raw(text) });
-    }
-}
-
-/// Runs the command in the place of this program.
-pub(crate) fn main(again: &[&str], args: &[&str]) -> c_int {
-    let words = |words: &[&str]| words.iter().map(Into::into).collect();
-    c_int::from(roundelay_cli::main_of(words(again), words(args)))
 }

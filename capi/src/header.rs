@@ -1,4 +1,5 @@
-//! Whether `roundelay.h` says what the library has: each function with its types, and each code.
+//! Whether `roundelay.h` and `roundelay_command.h` say what their libraries have: each function with its types, and each
+//! code.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +10,10 @@ use crate::codes;
 
 const HEADER: &str = include_str!("../include/roundelay.h");
 
-/// The header without comments, on one line.
-fn header() -> String {
+/// A header without comments, on one line.
+fn header(written: &str) -> String {
     let mut text = String::new();
-    let mut rest = HEADER;
+    let mut rest = written;
     while let Some((code, comment)) = rest.split_once("/*") {
         text.push_str(code);
         rest = comment.split_once("*/").expect("a comment ends").1;
@@ -29,8 +30,8 @@ fn plain(ty: &str) -> String {
 }
 
 /// Functions by name: the types of their parameters, and what they return.
-fn declared() -> BTreeMap<String, String> {
-    let text = header();
+fn declared(written: &str) -> BTreeMap<String, String> {
+    let text = header(written);
     let mut found = BTreeMap::new();
     for statement in text.split(';') {
         let statement = statement.rsplit(['{', '}']).next().unwrap_or_default().trim();
@@ -92,9 +93,9 @@ fn name_in_c(name: &str) -> String {
     known.to_owned()
 }
 
-/// Functions by name, as the library has them.
-fn defined() -> BTreeMap<String, String> {
-    let file = syn::parse_file(include_str!("lib.rs")).expect("it compiles");
+/// Functions by name, as the source of a library has them.
+fn defined(source: &str) -> BTreeMap<String, String> {
+    let file = syn::parse_file(source).expect("it compiles");
     let functions = file.items.iter().filter_map(|item| match item {
         syn::Item::Fn(function) if function.sig.abi.is_some() => Some(&function.sig),
         _ => None,
@@ -118,15 +119,18 @@ fn defined() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_header_declares_what_there_is() {
-    let (declared, defined) = (declared(), defined());
-    assert_eq!(declared, defined);
-    assert!(defined.len() > 20, "{}", defined.len());
+fn the_headers_declare_what_there_is() {
+    let own = defined(include_str!("lib.rs"));
+    assert_eq!(declared(HEADER), own);
+    assert!(own.len() > 20, "{}", own.len());
+    let command = defined(include_str!("../command/src/lib.rs"));
+    assert_eq!(declared(include_str!("../include/roundelay_command.h")), command);
+    assert_eq!(command.len(), 3);
 }
 
 /// The value of a code in the header.
 fn code(name: &str) -> i32 {
-    let text = header();
+    let text = header(HEADER);
     let after = text.split_once(&format!("ROUNDELAY_{name} = ")).map(|(_, after)| after);
     let digits = after.unwrap_or_else(|| panic!("no ROUNDELAY_{name}")).split([',', ' ']).next();
     digits.and_then(|digits| digits.parse().ok()).expect("a number")

@@ -23,8 +23,14 @@ use alone::Run;
 use buffers::Place;
 use requests::Waited;
 use roundelay::UniqueId;
-use status::{guarded, returning};
+use status::returning;
 use worlds::Bootstrap;
+
+// For the library with the command, which reads the arguments of its functions in the same way.
+#[doc(hidden)]
+pub use buffers::{text, texts};
+#[doc(hidden)]
+pub use status::{Fault, Outcome, guarded};
 
 /// The version of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -383,54 +389,4 @@ pub unsafe extern "C" fn roundelay_run(
         // SAFETY: the caller's promise.
         unsafe { run.on(inputs, outputs) }
     })
-}
-
-/// Runs the command as a function.
-///
-/// # Safety
-/// `args` has `nargs` texts that end with zeros; `input` is null or ends with one; `code`, `out` and `err` are null or
-/// point to what is returned.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn roundelay_command(
-    nargs: u64,
-    args: *const *const c_char,
-    input: *const c_char,
-    code: *mut c_int,
-    out: *mut *mut c_char,
-    err: *mut *mut c_char,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    guarded(|| unsafe { compiler::command(nargs, args, input, [out, err], code) })
-}
-
-/// Frees a text of [`roundelay_command`].
-///
-/// # Safety
-/// It is null or such a text, and was not freed.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn roundelay_free_text(text: *mut c_char) {
-    // SAFETY: the caller's promise.
-    unsafe { compiler::free(text) }
-}
-
-/// Runs the command in the place of this program, and returns its exit code.
-///
-/// # Safety
-/// `again` has `nagain` texts that end with zeros, `args` has `nargs`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn roundelay_main(
-    nagain: u64,
-    again: *const *const c_char,
-    nargs: u64,
-    args: *const *const c_char,
-) -> c_int {
-    let mut code = 0;
-    // SAFETY: the caller's promise.
-    let status = guarded(|| unsafe {
-        let again = buffers::texts(again, nagain, "again")?;
-        let args = buffers::texts(args, nargs, "args")?;
-        code = compiler::main(&again, &args);
-        Ok(())
-    });
-    if status == 0 { code } else { 2 }
 }

@@ -11,12 +11,13 @@ use roundelay_core::diagnostics::Code;
 pub(crate) const UNDER_WAY: c_int = -1;
 
 /// An error: its code, and its text.
-pub(crate) struct Fault {
+pub struct Fault {
     code: Code,
     message: String,
 }
 
-pub(crate) type Outcome<T> = Result<T, Fault>;
+/// The result of a function's work.
+pub type Outcome<T> = Result<T, Fault>;
 
 impl Fault {
     pub(crate) fn new(code: Code, message: String) -> Self {
@@ -52,8 +53,8 @@ pub(crate) fn last() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(NONE.as_ptr())
 }
 
-/// Runs what a function does, and says how it ended.
-pub(crate) fn guarded(run: impl FnOnce() -> Outcome<()>) -> c_int {
+/// Runs the work of a function, and returns 0 or the number of its error; a panic is an error, too.
+pub fn guarded(run: impl FnOnce() -> Outcome<()>) -> c_int {
     let outcome = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|what| {
         let text = what.downcast_ref::<&str>().copied().map(str::to_owned);
         let text = text.or_else(|| what.downcast_ref::<String>().cloned());

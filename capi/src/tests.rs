@@ -206,32 +206,6 @@ fn an_algorithm_runs_for_all_ranks() {
 }
 
 #[test]
-fn the_command_is_a_function() {
-    let args = [c"check", c"-", c"--format", c"json"].map(CStr::as_ptr);
-    let (mut code, mut out, mut err) = (-1, null_mut(), null_mut());
-    let input = c"algorithm X() -> AllReduce { }";
-    // SAFETY: as many as it says.
-    let (out, err) = unsafe {
-        let status = roundelay_command(
-            4,
-            args.as_ptr(),
-            input.as_ptr(),
-            &raw mut code,
-            &raw mut out,
-            &raw mut err,
-        );
-        assert_eq!(status, 0, "{}", error());
-        let texts = [out, err].map(|text| CStr::from_ptr(text).to_string_lossy().into_owned());
-        roundelay_free_text(out);
-        roundelay_free_text(err);
-        roundelay_free_text(null_mut());
-        texts.into()
-    };
-    assert_eq!(code, 1);
-    assert!(out.contains("\"code\": \"E0304\"") && err.is_empty(), "{out}{err}");
-}
-
-#[test]
 fn a_panic_is_an_error() {
     assert_eq!(guarded(|| panic!("by a test")), 410);
     assert!(error().contains("by a test"), "{}", error());

@@ -1,4 +1,5 @@
-"""The C library, by ctypes: every function here is one of ``roundelay.h``, which describes it.
+"""The C library, by ctypes: every function here is one of ``roundelay.h`` or ``roundelay_command.h``,
+which describe them.
 
 A foreign call releases the interpreter's lock, so other threads run while a rank waits.
 """

@@ -5,5 +5,5 @@
 mod _native {
     /// Keeps the library's functions in the module.
     #[pymodule_export]
-    const VERSION: &str = roundelay_capi::VERSION;
+    const VERSION: &str = roundelay_command::VERSION;
 }

@@ -38,5 +38,5 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     pytest.current_dir(root.join("python")).args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
     pytest.args(["--ignore", "tests/torch"]).env("PYTHONPATH", paths);
     pytest.env("PYTHONDONTWRITEBYTECODE", "1");
-    run(pytest.env("ROUNDELAY_LIBRARY", root.join("target/debug/libroundelay_capi.so")))
+    run(pytest.env("ROUNDELAY_LIBRARY", root.join("target/debug/libroundelay_command.so")))
 }

@@ -31,7 +31,7 @@ pub(crate) fn all(asked: &[&str]) -> Result<(), String> {
     let root = root();
     let python = install(&root)?;
     let profile = if asked.first() == Some(&"--bench") { "release" } else { "dev" };
-    let library = library(&root, "roundelay-capi", profile)?;
+    let library = library(&root, "roundelay-command", profile)?;
     let mut command = Command::new(python);
     command.current_dir(root.join("python")).env("PYTHONPATH", root.join("python"));
     command.env("ROUNDELAY_LIBRARY", library).env("PYTHONDONTWRITEBYTECODE", "1");
