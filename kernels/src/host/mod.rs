@@ -13,6 +13,7 @@ mod element;
 mod engine;
 mod error;
 mod idle;
+mod interpreter;
 #[cfg(all(test, loom))]
 mod loom;
 mod lower;
@@ -47,7 +48,8 @@ pub use spmd::{RankPlan, SpmdPlan, ThreadRank};
 #[allow(unused_imports, reason = "for ranks as processes, which not every system has")]
 pub(crate) use {
     bases::Bases,
-    code::{Code, Kind, bad},
+    code::{Code, Instr, Kind, bad},
+    interpreter::{Effects, Waiting, Waits, run_streams},
     lower::lower,
     planned::{PlannedCall, call_name},
     scratch::Scratch,

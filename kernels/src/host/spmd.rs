@@ -7,8 +7,6 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
@@ -19,8 +17,9 @@ use roundelay_core::verify::Proved;
 
 use super::bases::Bases;
 use super::calls::{Calls, Visit};
-use super::code::{Code, Kind};
+use super::code::{Code, Instr, Kind};
 use super::error::Error;
+use super::interpreter::{Effects, Waiting, Waits, run_streams};
 use super::lower::lower;
 use super::needs::{Needs, needs};
 use super::options::Options;
@@ -241,141 +240,14 @@ impl SpmdPlan {
             self.bases.set(self.code.buffers.index(Buffer::Input, rank), input);
             self.bases.set(self.code.buffers.index(Buffer::Output, rank), output);
         })?;
-        // SAFETY: the caller's promise; other ranks' threads made theirs before they published the call, and all whose
-        // buffers this rank touches have.
-        let done = unsafe { self.run_streams(&visit, streams) };
+        let mut effects = RankEffects { plan: self, visit: &visit };
+        // SAFETY: the caller's promise; the threads of other ranks made theirs before they published the call, and all
+        // ranks whose buffers this rank touches have entered it.
+        let done = unsafe { run_streams(&self.code, streams.first..streams.end, &mut effects) };
         visit.end(done)
     }
 
-    /// Runs a rank's streams until all have ended.
-    ///
-    /// # Safety
-    /// The rank's buffers are at the bases, as [`Self::run`] demands.
-    unsafe fn run_streams(&self, visit: &Visit<'_>, streams: &RankStreams) -> Result<(), Error> {
-        // Most ranks have one stream: then nothing is kept of where it stands.
-        if streams.end - streams.first == 1 {
-            let mut at = self.code.tasks[streams.first as usize].first;
-            // SAFETY: the caller's promise.
-            while let Some(channel) = unsafe { self.advance(visit, streams.first, &mut at)? } {
-                self.wait(visit, &[(streams.first, at, channel)])?;
-            }
-            return Ok(());
-        }
-        let mut open: Vec<(u32, u32)> = (streams.first..streams.end)
-            .map(|stream| (stream, self.code.tasks[stream as usize].first))
-            .collect();
-        while !open.is_empty() {
-            let mut blocked = Vec::with_capacity(open.len());
-            let mut moved = false;
-            for (stream, mut at) in std::mem::take(&mut open) {
-                let before = at;
-                // SAFETY: the caller's promise.
-                let channel = unsafe { self.advance(visit, stream, &mut at)? };
-                moved |= at != before || channel.is_none();
-                if let Some(channel) = channel {
-                    blocked.push((stream, at, channel));
-                }
-            }
-            if !moved {
-                self.wait(visit, &blocked)?;
-            }
-            open.extend(blocked.iter().map(|(stream, at, _)| (*stream, *at)));
-        }
-        Ok(())
-    }
-
-    /// Runs a stream until it ends, or up to a wait that is not met: then that channel.
-    ///
-    /// # Safety
-    /// As for [`Self::streams`].
-    unsafe fn advance(
-        &self,
-        visit: &Visit<'_>,
-        stream: u32,
-        at: &mut u32,
-    ) -> Result<Option<u32>, Error> {
-        let task = self.code.tasks[stream as usize];
-        let instrs = &self.code.instrs[..(task.first + task.len) as usize];
-        while let Some(instr) = instrs.get(*at as usize) {
-            match instr.kind {
-                Kind::Data => {
-                    let segment = self.code.segments.all[instr.arg as usize];
-                    let partials = self.partials.address(visit.rank.index());
-                    // SAFETY: the buffers of all ranks that the segment touches are lent, as these have entered the
-                    // call and the proof has them not left; it orders the segment after and before all that others
-                    // do to the same memory; each rank has partials of its own.
-                    let whole = unsafe {
-                        self.code.segments.run(
-                            segment,
-                            0..segment.elements,
-                            &self.bases,
-                            partials,
-                            || visit.ends(),
-                        )
-                    };
-                    if !whole {
-                        self.calls.goes_on(visit.rank, visit.number)?;
-                    }
-                }
-                Kind::Post => {
-                    // All in a row, and then those who hear of it.
-                    let rest = instrs[*at as usize..].iter();
-                    let row = rest.take_while(|instr| instr.kind == Kind::Post);
-                    let len = row.clone().count() as u32;
-                    for instr in row.clone() {
-                        let counter = &self.counters[instr.arg as usize];
-                        // One thread posts here: no exchange is needed.
-                        let posted = counter.so_far(&counter.posted, visit.number);
-                        counter.posted.0.store(posted + 1, Ordering::Release);
-                    }
-                    fence(Ordering::SeqCst);
-                    for instr in row {
-                        let to = self.running.channels[instr.arg as usize].to;
-                        if to != visit.rank {
-                            self.calls.wake(to);
-                        }
-                    }
-                    *at += len;
-                    continue;
-                }
-                Kind::Wait => {
-                    if !self.met(visit, instr.arg) {
-                        return Ok(Some(instr.arg));
-                    }
-                    let counter = &self.counters[instr.arg as usize];
-                    let taken = counter.so_far(&counter.taken, visit.number);
-                    counter.taken.0.store(taken + 1, Ordering::Relaxed);
-                }
-                Kind::Panic => panic!("an injected fault"),
-                Kind::Sleep => thread::sleep(Duration::from_millis(instr.arg.into())),
-            }
-            *at += 1;
-        }
-        Ok(None)
-    }
-
-    /// Whether a channel's next post is there.
-    fn met(&self, visit: &Visit<'_>, channel: u32) -> bool {
-        let counter = &self.counters[channel as usize];
-        counter.posted.0.load(Ordering::Acquire) > counter.so_far(&counter.taken, visit.number)
-    }
-
-    /// Returns when one of these waits, each of a stream at an instruction, is met.
-    fn wait(&self, visit: &Visit<'_>, waits: &[(u32, u32, u32)]) -> Result<(), Error> {
-        let (rank, number) = (visit.rank, visit.number);
-        let met = || waits.iter().any(|(_, _, channel)| self.met(visit, *channel));
-        let heard = self.calls.listen(rank, || met() || visit.ends());
-        self.calls.goes_on(rank, number)?;
-        if heard {
-            return Ok(());
-        }
-        // Several may come to their deadlines at once: one of them tells why.
-        let stuck = || self.stuck(visit, waits[0]);
-        let why = || self.calls.late(rank, number).unwrap_or_else(stuck);
-        Err(self.calls.give_up(rank, why))
-    }
-
-    fn stuck(&self, visit: &Visit<'_>, (stream, at, channel): (u32, u32, u32)) -> Error {
+    fn stuck(&self, visit: &Visit<'_>, Waiting { stream, at, channel }: Waiting) -> Error {
         let counter = &self.counters[channel as usize];
         let before = counter.before(visit.number);
         let step = self.code.instrs[at as usize].step;
@@ -391,6 +263,84 @@ impl SpmdPlan {
             line: self.running.location(self.running.op(OpId(first.0 + step)).at).line,
             after: Some(self.calls.deadline),
         }))
+    }
+}
+
+/// The memory of a plan and its counters, for the streams of one rank in a call.
+struct RankEffects<'c, 'p> {
+    plan: &'p SpmdPlan,
+    visit: &'c Visit<'p>,
+}
+
+impl RankEffects<'_, '_> {
+    /// Whether the next post of a channel is there.
+    fn met(&self, channel: u32) -> bool {
+        let counter = &self.plan.counters[channel as usize];
+        let taken = counter.so_far(&counter.taken, self.visit.number);
+        counter.posted.0.load(Ordering::Acquire) > taken
+    }
+}
+
+impl Effects for RankEffects<'_, '_> {
+    type Stop = Error;
+
+    unsafe fn data(&mut self, _: u32, instr: Instr) -> Result<(), Error> {
+        let Self { plan, visit } = *self;
+        let segments = &plan.code.segments;
+        let segment = segments.all[instr.arg as usize];
+        let partials = plan.partials.address(visit.rank.index());
+        let elements = 0..segment.elements;
+        // SAFETY: the buffers of all ranks that the segment touches are lent, as these have entered the call and the
+        // proof has them not left; it orders the segment after and before all that others do to the same memory; each
+        // rank has partials of its own.
+        let whole =
+            unsafe { segments.run(segment, elements, &plan.bases, partials, || visit.ends()) };
+        if whole { Ok(()) } else { plan.calls.goes_on(visit.rank, visit.number) }
+    }
+
+    fn post(&mut self, row: &[Instr]) -> Result<(), Error> {
+        let Self { plan, visit } = *self;
+        for instr in row {
+            let counter = &plan.counters[instr.arg as usize];
+            // One thread posts here: no exchange is needed.
+            let posted = counter.so_far(&counter.posted, visit.number);
+            counter.posted.0.store(posted + 1, Ordering::Release);
+        }
+        fence(Ordering::SeqCst);
+        for instr in row {
+            let to = plan.running.channels[instr.arg as usize].to;
+            if to != visit.rank {
+                plan.calls.wake(to);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, waiting: Waiting) -> Result<bool, Error> {
+        let met = self.met(waiting.channel);
+        if met {
+            let counter = &self.plan.counters[waiting.channel as usize];
+            let taken = counter.so_far(&counter.taken, self.visit.number);
+            counter.taken.0.store(taken + 1, Ordering::Relaxed);
+        }
+        Ok(met)
+    }
+}
+
+impl Waits for RankEffects<'_, '_> {
+    fn wait(&mut self, waits: &[Waiting]) -> Result<(), Error> {
+        let Self { plan, visit } = *self;
+        let (calls, rank, number) = (&plan.calls, visit.rank, visit.number);
+        let met = || waits.iter().any(|waiting| self.met(waiting.channel));
+        let heard = calls.listen(rank, || met() || visit.ends());
+        calls.goes_on(rank, number)?;
+        if heard {
+            return Ok(());
+        }
+        // Several may come to their deadlines at once: one of them tells why.
+        let stuck = || plan.stuck(visit, waits[0]);
+        let why = || calls.late(rank, number).unwrap_or_else(stuck);
+        Err(calls.give_up(rank, why))
     }
 }
 

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use roundelay_core::ids::StreamId;
 
 use super::bases::Bases;
-use super::code::{Code, Kind};
+use super::code::{Code, Instr};
 use super::error::Error;
 use super::idle::{Idle, Slept};
+use super::interpreter::{Effects, Waiting, advance};
 use super::options::Options;
 use super::pool::{self, Job};
 use super::ready::Ready;
@@ -163,54 +164,16 @@ impl StreamEngine {
     /// Runs a stream that this worker owns until it ends or parks.
     fn advance(&self, me: u32, stream: u32) {
         let task = self.code.tasks[stream as usize];
-        let instrs = &self.code.instrs[task.first as usize..][..task.len as usize];
         let step = &self.steps[stream as usize];
-        let begin = step.load(Ordering::Relaxed);
-        for (at, instr) in instrs.iter().enumerate().skip(begin as usize) {
-            if self.idle.stopped() {
-                return;
+        let mut at = task.first + step.load(Ordering::Relaxed);
+        let mut effects = WorkerEffects { engine: self, me };
+        // SAFETY: this worker owns the stream, and the buffers of all ranks are lent for the run.
+        let waiting = unsafe { advance(&self.code, stream, &mut at, &mut effects) };
+        if let Ok(None) = waiting {
+            step.store(task.len, Ordering::Relaxed);
+            if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
+                self.idle.stop();
             }
-            match instr.kind {
-                Kind::Data => {
-                    let segment = self.code.segments.all[instr.arg as usize];
-                    let stopped = || {
-                        self.tick(me);
-                        self.idle.stopped()
-                    };
-                    let partials = self.partials.address(me as usize);
-                    // SAFETY: the buffers are lent for the run; the proof orders this segment after and before all
-                    // that other streams do to the same memory; each worker has partials of its own.
-                    unsafe {
-                        self.code.segments.run(
-                            segment,
-                            0..segment.elements,
-                            &self.bases,
-                            partials,
-                            stopped,
-                        )
-                    };
-                }
-                Kind::Post => {
-                    if let Some(woken) = self.signals[instr.arg as usize].post() {
-                        self.ready.push(me, woken);
-                        self.idle.wake_one();
-                    }
-                }
-                Kind::Wait => {
-                    // Before parking: from then on the stream belongs to another.
-                    step.store(at as u32, Ordering::Relaxed);
-                    if !self.wait(me, instr.arg, stream) {
-                        return;
-                    }
-                }
-                Kind::Panic => panic!("an injected fault"),
-                Kind::Sleep => std::thread::sleep(Duration::from_millis(instr.arg.into())),
-            }
-            self.tick(me);
-        }
-        step.store(task.len, Ordering::Relaxed);
-        if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.idle.stop();
         }
     }
 
@@ -240,6 +203,61 @@ impl StreamEngine {
     fn tick(&self, me: u32) {
         let progress = &self.progress[me as usize].0;
         progress.store(progress.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+/// The run was stopped, and so is what a worker does in it.
+struct Stopped;
+
+/// The memory and signals of a run, for one worker.
+struct WorkerEffects<'e> {
+    engine: &'e StreamEngine,
+    me: u32,
+}
+
+impl WorkerEffects<'_> {
+    fn goes_on(&self) -> Result<(), Stopped> {
+        self.engine.tick(self.me);
+        if self.engine.idle.stopped() { Err(Stopped) } else { Ok(()) }
+    }
+}
+
+impl Effects for WorkerEffects<'_> {
+    type Stop = Stopped;
+
+    unsafe fn data(&mut self, _: u32, instr: Instr) -> Result<(), Stopped> {
+        let engine = self.engine;
+        let segments = &engine.code.segments;
+        let segment = segments.all[instr.arg as usize];
+        let partials = engine.partials.address(self.me as usize);
+        let stopped = || self.goes_on().is_err();
+        let elements = 0..segment.elements;
+        // SAFETY: the buffers are lent for the run; the proof orders this segment after and before all that other
+        // streams do to the same memory; each worker has partials of its own.
+        unsafe { segments.run(segment, elements, &engine.bases, partials, stopped) };
+        Ok(())
+    }
+
+    fn post(&mut self, row: &[Instr]) -> Result<(), Stopped> {
+        for instr in row {
+            if let Some(woken) = self.engine.signals[instr.arg as usize].post() {
+                self.engine.ready.push(self.me, woken);
+                self.engine.idle.wake_one();
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the signal, or parks the stream: then it belongs to another worker.
+    fn take(&mut self, Waiting { stream, at, channel }: Waiting) -> Result<bool, Stopped> {
+        // Before parking: from then on the stream belongs to another.
+        let step = at - self.engine.code.tasks[stream as usize].first;
+        self.engine.steps[stream as usize].store(step, Ordering::Relaxed);
+        Ok(self.engine.wait(self.me, channel, stream))
+    }
+
+    fn moved(&mut self) -> Result<(), Stopped> {
+        self.goes_on()
     }
 }
 

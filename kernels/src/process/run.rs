@@ -13,7 +13,7 @@ use super::plan::WorldRank;
 use super::streams::StreamRun;
 use crate::Error;
 use crate::host::{Bases, PlannedCall, Segments};
-use crate::host::{RankCall, UserBuffers};
+use crate::host::{RankCall, UserBuffers, run_streams};
 use crate::reduce::{Stores, copy};
 
 /// Bytes of a buffer whose pages are looked up before it is touched: below that the system is as quick by itself.
@@ -406,13 +406,13 @@ impl WorldRank {
         for other in world.others() {
             visit.meet(other, 0)?;
         }
-        let mut run = StreamRun::new(streams);
+        let mut run = StreamRun::new(self, streams, visit);
         for tile in 0..self.tiles.number {
             // SAFETY: the proof has the caller write a rank's input when it enters, and read its output when it has
             // left, in any sequence of runs.
             unsafe {
                 self.copy_in(tile, self.inputs(), outside, input);
-                run.all(self, visit)?;
+                run_streams(&streams.code, streams.tasks.clone(), &mut run)?;
                 self.copy_out(tile, output, outside);
             }
         }
