@@ -192,7 +192,7 @@ pub use comm::{Comm, Rank};
 pub use error::{Error, Unproved};
 pub use plans::ToPlan;
 #[doc(inline)]
-pub use roundelay_kernels::process::{Lent, UniqueId};
+pub use roundelay_kernels::shared_memory::{Lent, UniqueId};
 #[doc(inline)]
 pub use select::{Choice, Costs, select, select_with};
 pub use world::{Nonblocking, Pending, Scope, World};

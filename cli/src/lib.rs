@@ -23,14 +23,14 @@ mod flags;
 mod fmt;
 mod function;
 mod kernel;
-#[cfg_attr(not(target_os = "linux"), path = "launch/elsewhere.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "launch/unsupported.rs")]
 mod launch;
 mod lints;
 mod list;
 mod markdown;
 mod memory;
 mod messages;
-#[cfg_attr(not(target_os = "linux"), path = "mpirun/elsewhere.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "mpirun/unsupported.rs")]
 mod mpirun;
 mod msccl;
 mod mscclpp;

@@ -6,36 +6,42 @@
 mod buffers;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod element;
+mod error;
+pub mod executor;
+#[cfg(feature = "grid")]
+pub mod grid;
+pub mod limit;
+mod lowered;
+#[cfg(all(test, loom))]
+mod modelled;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+pub mod mpi;
+#[cfg_attr(not(target_os = "linux"), path = "network/unsupported.rs")]
+pub mod network;
+mod options;
+pub mod reduce;
+pub mod reference;
+#[cfg_attr(not(target_os = "linux"), path = "shared_memory/unsupported.rs")]
+pub mod shared_memory;
+#[cfg(feature = "grid")]
+#[doc(hidden)]
+pub mod shim;
+mod stuck;
+mod sync;
+pub mod threads;
 #[cfg(all(test, target_os = "linux"))]
 #[allow(
     dead_code,
     clippy::duplicate_mod,
     reason = "what other systems have in its place is only tried here"
 )]
-#[path = "process/elsewhere.rs"]
-mod elsewhere;
-pub mod executor;
-#[cfg(feature = "grid")]
-pub mod grid;
-pub mod host;
-#[cfg_attr(not(target_os = "linux"), path = "hosts/elsewhere.rs")]
-pub mod hosts;
-pub mod limit;
-#[cfg(all(test, loom))]
-mod modelled;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
-pub mod mpi;
-#[cfg_attr(not(target_os = "linux"), path = "process/elsewhere.rs")]
-pub mod process;
-pub mod reduce;
-pub mod reference;
-#[cfg(feature = "grid")]
-#[doc(hidden)]
-pub mod shim;
-mod stuck;
+#[path = "shared_memory/unsupported.rs"]
+mod unsupported;
 
-pub use host::{
-    AnyRankPlan, Calls, Differ, Element, Ended, Error, Message, Missing, Options, Plan, RankPlan,
-    Runs, SpmdPlan, Stats, stay_on_core,
-};
+pub use element::Element;
+pub use error::{Differ, Ended, Error, Message, Missing};
+pub use lowered::{AnyRankPlan, Runs};
+pub use options::Options;
 pub use stuck::Stuck;
+pub use threads::{Calls, Plan, RankPlan, SpmdPlan, Stats, stay_on_core};

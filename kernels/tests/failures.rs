@@ -9,7 +9,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{RankId, StreamId};
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Region, SignalKind};
-use roundelay_kernels::host::Fault;
+use roundelay_kernels::threads::Fault;
 use roundelay_kernels::{Error, Options, Plan, Stats};
 
 fn run(plan: &Plan, count: usize) -> Result<Stats, Error> {

@@ -1,7 +1,7 @@
 //! A world whose ranks an MPI job has on several hosts.
 
 use roundelay_kernels::mpi::MpiJob;
-use roundelay_kernels::process::{self, UniqueId, host_key};
+use roundelay_kernels::shared_memory::{self, UniqueId, host_key};
 
 use super::World;
 use crate::{Error, Options};
@@ -32,7 +32,7 @@ impl World {
         let local = here.iter().take_while(|rank| **rank != job.rank).count();
         let id = &all[here[0] as usize * RECORD + 32..];
         let id = UniqueId::from_bytes(*id.first_chunk().expect("a record has an id"));
-        let joined = process::World::join(&id, here.len() as u32, local as u32, options);
+        let joined = shared_memory::World::join(&id, here.len() as u32, local as u32, options);
         // Those of another host may not have met: then nobody goes on alone.
         let met = job.allgather(&[u8::from(joined.is_ok())])?;
         let engine = joined?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundelay_kernels::process::{self, UniqueId};
+use roundelay_kernels::shared_memory::{self, UniqueId};
 
 use super::World;
 use crate::{Error, Options};
@@ -36,10 +36,10 @@ impl World {
     /// E0406 for options that no run can have; else those of [`World::from_env`].
     pub fn from_env_with(options: Options) -> Result<Self, Error> {
         #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
-        if process::World::spans_hosts()? {
+        if shared_memory::World::spans_hosts()? {
             return Self::over_mpi(options);
         }
-        Ok(Self::of(process::World::from_env(options)?))
+        Ok(Self::of(shared_memory::World::from_env(options)?))
     }
 
     /// The world of those ranks of a launch that run on this host, with these options: under `mpirun` and torchrun there
@@ -48,7 +48,7 @@ impl World {
     /// # Errors
     /// E0427 where none does; else those of [`World::from_env_with`].
     pub fn from_env_of_host(options: Options) -> Result<Self, Error> {
-        Ok(Self::of(process::World::from_env_of_host(options)?))
+        Ok(Self::of(shared_memory::World::from_env_of_host(options)?))
     }
 
     /// Has a rank that waits in a call of this world run `progress` from time to time, in the thread that called: for a
@@ -115,7 +115,7 @@ impl World {
         rank: u32,
         options: Options,
     ) -> Result<Self, Error> {
-        Ok(Self::of(process::World::join(id, nranks, rank, options)?))
+        Ok(Self::of(shared_memory::World::join(id, nranks, rank, options)?))
     }
 
     /// Joins by whatever brings the processes together already: `allgather` is given bytes, and returns those of all

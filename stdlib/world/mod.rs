@@ -17,8 +17,8 @@ use std::thread;
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_kernels::AnyRankPlan;
-use roundelay_kernels::hosts::{Hosts, HostsPlan, Levels, LevelsPlan};
-use roundelay_kernels::process::{self, Lent, Prepared, WorldPlan};
+use roundelay_kernels::network::{Hosts, HostsPlan, Levels, LevelsPlan};
+use roundelay_kernels::shared_memory::{self, Lent, Prepared, WorldPlan};
 
 use crate::comm::call::Call;
 use crate::comm::chosen::{Chosen, rooted};
@@ -67,7 +67,7 @@ pub struct World {
     /// Goes first, with all calls that are under way.
     progress: OnceLock<Result<Progress, String>>,
     turns: Arc<Turns>,
-    engine: Arc<process::World>,
+    engine: Arc<shared_memory::World>,
     /// Where ranks are on several hosts: the engine is that of this one.
     hosts: Option<Arc<Hosts>>,
     chosen: Chosen,
@@ -75,11 +75,11 @@ pub struct World {
 }
 
 impl World {
-    fn of(engine: process::World) -> Self {
+    fn of(engine: shared_memory::World) -> Self {
         Self::with(engine, Chosen::default(), Comm::PLANS)
     }
 
-    fn with(engine: process::World, chosen: Chosen, plans: NonZeroUsize) -> Self {
+    fn with(engine: shared_memory::World, chosen: Chosen, plans: NonZeroUsize) -> Self {
         let (progress, turns) = (OnceLock::new(), Arc::default());
         let plans = Mutex::new(Kept::new(plans));
         Self { progress, turns, engine: Arc::new(engine), hosts: None, chosen, plans }
@@ -165,7 +165,7 @@ impl World {
 
     /// Has this rank fail at a place of a call: for tests.
     #[doc(hidden)]
-    pub fn inject(&self, number: u64, place: u32, first: fn(), what: process::Fault) {
+    pub fn inject(&self, number: u64, place: u32, first: fn(), what: shared_memory::Fault) {
         self.engine.inject(number, place, first, what);
     }
 

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
-use roundelay_kernels::hosts::{Carrier, Hosts};
-use roundelay_kernels::process;
+use roundelay_kernels::network::{Carrier, Hosts};
+use roundelay_kernels::shared_memory;
 
 use super::World;
 use crate::comm::Comm;
@@ -21,7 +21,7 @@ const FEW: u32 = 4;
 impl World {
     /// The world of an engine that has met.
     #[doc(hidden)]
-    pub fn over_host(host: process::World) -> Self {
+    pub fn over_host(host: shared_memory::World) -> Self {
         Self::of(host)
     }
 
@@ -44,7 +44,7 @@ impl World {
     /// E0411 for a rank beyond the last.
     #[doc(hidden)]
     pub fn over_hosts(
-        host: process::World,
+        host: shared_memory::World,
         hosts: Vec<Vec<u32>>,
         rank: u32,
         carrier: Arc<dyn Carrier>,

@@ -1,6 +1,6 @@
 //! Worlds of some ranks of a world: of each color, and of those who are left.
 
-use roundelay_kernels::process::{self, UniqueId};
+use roundelay_kernels::shared_memory::{self, UniqueId};
 
 use super::World;
 use crate::Error;
@@ -55,7 +55,7 @@ impl World {
         let first = &all[members[0].1 * RECORD + 16..];
         let id = UniqueId::from_bytes(*first.first_chunk().expect("a record has an id"));
         let (size, options) = (members.len() as u32, self.engine.options());
-        Ok(Some(Self::of(process::World::join(&id, size, place as u32, options)?)))
+        Ok(Some(Self::of(shared_memory::World::join(&id, size, place as u32, options)?)))
     }
 
     /// After a failure, a new world of the ranks that are left, in their order: all survivors must call it, each after a

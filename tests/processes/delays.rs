@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use roundelay::library::{MeshAllReduce, RingAllReduce};
 use roundelay::{Error, Level, Options, ReduceOp, World};
-use roundelay_kernels::process::Fault;
+use roundelay_kernels::shared_memory::Fault;
 
 use super::ranks::{DEADLINE, case, end, run, say};
 

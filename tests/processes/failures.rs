@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use roundelay::library::{MeshAllReduce, RingAllReduce};
 use roundelay::{Level, Options, Rank, ReduceOp, World};
-use roundelay_kernels::process::Fault;
+use roundelay_kernels::shared_memory::Fault;
 
 use super::ranks::{DEADLINE, Told, case, end, run, say};
 

@@ -115,7 +115,7 @@ fn nothing_is_left_of_a_launch() {
 fn a_forked_child_has_nothing_of_a_world() {
     use std::sync::{Arc, Mutex};
 
-    use roundelay_kernels::process::in_a_fork;
+    use roundelay_kernels::shared_memory::in_a_fork;
 
     if case().is_some() {
         let world = World::from_env().expect("a world");

@@ -105,7 +105,8 @@ fn here(size: u32, rank: u32, settings: u64) -> Result<Here, String> {
 fn meet(size: u32, rank: u32, settings: u64) -> Result<(World, Known), String> {
     let world = World::from_env_of_host(Options::new().deadline(DEADLINE))
         .map_err(|error| unmet(&error))?;
-    let mine = [u64::from(rank), u64::from(roundelay_kernels::process::World::cores()), settings];
+    let mine =
+        [u64::from(rank), u64::from(roundelay_kernels::shared_memory::World::cores()), settings];
     let mut all = vec![0; mine.len() * world.nranks() as usize];
     world.rank().all_gather(&mine, &mut all).map_err(|error| unmet(&error))?;
     if all.chunks_exact(3).any(|said| said[2] != settings) {

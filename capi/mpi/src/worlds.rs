@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roundelay::{Options, UniqueId, World};
 use roundelay_kernels::mpi::{Mpi, MpiCarrier};
-use roundelay_kernels::process;
+use roundelay_kernels::shared_memory;
 
 use crate::progress;
 use crate::seats::{Joined, Ready, Seat};
@@ -54,7 +54,7 @@ fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, St
     let local = host.iter().position(|rank| *rank == seat.rank).unwrap_or_default();
     let id = UniqueId::from_bytes(*of(host[0])[8..].first_chunk().ok_or("no id")?);
     let options = Options::new().deadline(DEADLINE);
-    let joined = process::World::join(&id, host.len() as u32, local as u32, options);
+    let joined = shared_memory::World::join(&id, host.len() as u32, local as u32, options);
     if seat.hosts() > 1 {
         // Those of another host may not have met.
         let met = allgather(&[u8::from(joined.is_ok())])?;
@@ -89,7 +89,7 @@ fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, St
 /// Whether this process can hold a descriptor for each rank, and the program still some.
 fn has_room(ranks: u32) -> bool {
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
-    let most = process::World::most_descriptors();
+    let most = shared_memory::World::most_descriptors();
     // Half of what there is stays the program's.
     open + 2 * u64::from(ranks) + KEPT < most / 2
 }

@@ -1,7 +1,7 @@
 //! The variables by which a process knows its place among the ranks: those of this project, and those that torchrun
 //! sets for every worker.
 
-use roundelay_kernels::process::UniqueId;
+use roundelay_kernels::shared_memory::UniqueId;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::RawFd;
 

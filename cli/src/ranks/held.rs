@@ -9,8 +9,8 @@ use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::Error;
-use roundelay_kernels::process::{Lent, World, WorldPlan};
 use roundelay_kernels::reference::fill;
+use roundelay_kernels::shared_memory::{Lent, World, WorldPlan};
 
 use super::meeting;
 use crate::aligned::{Aligned, rewrite};

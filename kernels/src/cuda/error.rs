@@ -7,7 +7,6 @@ use roundelay_core::ids::RankId;
 use roundelay_export::cuda::Element;
 
 use super::log::{Message, Severity};
-use crate::host;
 
 /// Why a kernel cannot be compiled, launched or brought to its end.
 ///
@@ -97,7 +96,7 @@ pub enum Error {
     /// The first diagnostic has the code.
     NoKernel(Vec<Diagnostic>),
     /// E0401, E0402, E0405 and others: an error that the host's engine has too.
-    Host(host::Error),
+    Host(crate::Error),
 }
 
 /// The details of [`Error::NoCuda`] (E0415): the part of CUDA that is missing, and where it was looked for.
@@ -271,8 +270,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-impl From<host::Error> for Error {
-    fn from(error: host::Error) -> Self {
+impl From<crate::Error> for Error {
+    fn from(error: crate::Error) -> Self {
         Self::Host(error)
     }
 }

@@ -11,7 +11,7 @@ use super::error::Error;
 use super::plan::CudaPlan;
 use super::rooms::Rooms;
 use super::site::Table;
-use crate::host::Element;
+use crate::element::Element;
 
 /// A launch of a [`CudaPlan`] on buffers that were given once, captured into a CUDA graph. Each [`Self::launch`] replays it.
 ///

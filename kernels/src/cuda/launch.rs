@@ -13,8 +13,8 @@ use super::error::Error;
 use super::plan::CudaPlan;
 use super::site::Table;
 use super::state::{Caller, Last};
+use crate::element::Element;
 use crate::grid;
-use crate::host::{self, Element};
 
 impl CudaPlan {
     /// Launches the collective on a slice for each rank and returns at once: results are there when `stream` has come
@@ -279,7 +279,7 @@ impl CudaPlan {
         self.control.clear();
         *last = Last::default();
         Err(match stuck {
-            Some(stuck) => host::Error::Timeout(Box::new(stuck)).into(),
+            Some(stuck) => crate::Error::Timeout(Box::new(stuck)).into(),
             None => Error::KernelFailed {
                 what: self.kernel.name.clone(),
                 why: "its control block holds no wait of its schedule".into(),

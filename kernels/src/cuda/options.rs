@@ -11,7 +11,7 @@ use roundelay_export::cuda::{Element, Form, Kernel, Protocol, Spec};
 
 use super::compile::THREADS;
 use super::error::Error;
-use crate::host::{self, Options};
+use crate::options::Options;
 
 /// Bytes of the widest load.
 const VECTOR: u32 = 16;
@@ -121,8 +121,8 @@ impl CudaOptions {
             Form::Loops => Kernel::of_loops(algorithm, proved, spec).map_err(Error::NoKernel),
             Form::Table => {
                 let made = proved.optimized(self.common.goal(callers));
-                let made = made.map_err(host::Error::Unproved)?;
-                Ok(Kernel::of_table(&made, spec).map_err(host::Error::NoSuchOp)?)
+                let made = made.map_err(crate::Error::Unproved)?;
+                Ok(Kernel::of_table(&made, spec).map_err(crate::Error::NoSuchOp)?)
             }
         }
     }

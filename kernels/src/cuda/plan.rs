@@ -19,8 +19,7 @@ use super::site::{Functions, Homes, Site, launch};
 use super::state::{Last, Sides};
 use super::world::CudaWorld;
 use crate::grid::{self, Crowded, Layout};
-use crate::host;
-use crate::host::planned::{PlannedCall, check_multiple};
+use crate::lowered::planned::{PlannedCall, check_multiple};
 
 const MOST_THREADS: u32 = 1024;
 
@@ -100,7 +99,7 @@ impl CudaPlan {
         let nranks = kernel.schedule.nranks;
         if nranks != world.nranks() {
             let (what, given) = ("ranks of the world", world.nranks() as usize);
-            return Err(host::Error::WrongBufferCount { what, given, nranks }.into());
+            return Err(crate::Error::WrongBufferCount { what, given, nranks }.into());
         }
         check_multiple(&kernel.schedule, count)?;
         let threads = check_threads(options.threads)?;
@@ -117,7 +116,7 @@ impl CudaPlan {
         let parts = Self::parts(world, &kernel, &facts, &functions, count, options)?;
         let layout = Layout::new(&facts, parts, element.size()).map_err(|_| {
             let what = format!("scratch for {count} elements a unit has more bytes than addresses");
-            Error::from(host::Error::TooLarge { what })
+            Error::from(crate::Error::TooLarge { what })
         })?;
         let control = Control::new(&world.devices[0], layout.control_words)?;
         let mut sites = Vec::new();

@@ -12,7 +12,6 @@ use super::control::Control;
 use super::device::{Device, failed};
 use super::error::Error;
 use crate::grid::{Arena, Launch, Layout, Placement, RankMemory};
-use crate::host;
 
 /// The kernel that writes addresses, and its text.
 const BIND: &str = "roundelay_bind";
@@ -110,7 +109,7 @@ impl Site {
         let (here, nranks) = (ranks.len(), placement.nranks as usize);
         let too_large = |_| {
             let what = format!("the plan's memory on device {}", device.ordinal);
-            Error::from(host::Error::TooLarge { what })
+            Error::from(crate::Error::TooLarge { what })
         };
         let arena = Arena::new(layout, facts.words.len(), nranks, here, groups.len());
         let arena = arena.map_err(too_large)?;

@@ -11,7 +11,6 @@ use roundelay_core::ids::RankId;
 use super::device::{self, Device, failed};
 use super::error::Error;
 use crate::grid::Placement;
-use crate::host;
 
 /// The GPUs of this process on which ranks run, and which rank is on which of them.
 #[derive(Clone)]
@@ -29,7 +28,7 @@ impl CudaWorld {
     /// devices cannot reach another's memory.
     pub fn on(ordinals: &[usize], nranks: u32) -> Result<Self, Error> {
         if nranks == 0 {
-            return Err(host::Error::NoRanks { nranks: 0 }.into());
+            return Err(crate::Error::NoRanks { nranks: 0 }.into());
         }
         let mut devices: Vec<Device> = Vec::new();
         for ordinal in ordinals {

@@ -10,7 +10,9 @@ use roundelay_core::executor;
 use roundelay_core::ids::RankId;
 
 use super::{CommInfo, ExecMem, Executor, Flags, OpParam};
-use crate::host::{Error, Options, Plan, Stats};
+use crate::error::Error;
+use crate::options::Options;
+use crate::threads::{Plan, Stats};
 
 /// Plans kept; a caller with more sizes than this lowers some again.
 const KEPT: usize = 16;

@@ -10,7 +10,8 @@ use roundelay_core::ids::RankId;
 
 use super::memory::{ExecMem, Granted, Memory};
 use super::{Executor, OpParam};
-use crate::host::{Element, Error};
+use crate::element::Element;
+use crate::error::Error;
 
 /// Where every CCL buffer begins: aligned for all element types, and for cache lines.
 const ALIGN: usize = 64;

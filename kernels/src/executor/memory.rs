@@ -8,7 +8,8 @@ use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
 
 use super::Executor;
-use crate::host::{Error, Plan, Stats};
+use crate::error::Error;
+use crate::threads::{Plan, Stats};
 
 /// What an executor asked for, which is what it gets.
 pub(super) struct Granted {

@@ -15,7 +15,8 @@ use roundelay_core::dtype::{DType, ReduceOp};
 pub use roundelay_core::executor::{Exposed, Link};
 use roundelay_core::ids::RankId;
 
-use crate::host::{Error, Stats};
+use crate::error::Error;
+use crate::threads::Stats;
 
 pub use compiled::{Compiled, CompiledExecutor};
 pub use framework::{Framework, Ran};

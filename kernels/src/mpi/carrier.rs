@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::abi::Handle;
 use super::{Functions, Mpi};
 use crate::Error;
-use crate::hosts::Carrier;
+use crate::network::Carrier;
 
 /// Brings messages between the ranks of a communicator by its functions for single messages. Nobody else uses the
 /// communicator. MPI must have begun; where it was not told that several threads call it at once, whoever makes calls

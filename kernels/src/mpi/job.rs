@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::carrier::{FAILED, MpiCarrier};
 use super::{Abi, Handle, Mpi};
 use crate::Error;
-use crate::hosts::Carrier;
+use crate::network::Carrier;
 
 /// This process's MPI, begun.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,8 @@ use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::AnyRankPlan;
 #[cfg(target_os = "linux")]
-use roundelay_kernels::hosts::{Channels, Hosts, HostsPlan, How};
-use roundelay_kernels::process::{World, WorldPlan};
+use roundelay_kernels::network::{Channels, Hosts, HostsPlan, How};
+use roundelay_kernels::shared_memory::{World, WorldPlan};
 
 use super::super::runs::{self, Kind, Proofs};
 use super::subjects::{self, Subject};

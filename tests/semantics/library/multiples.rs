@@ -5,7 +5,7 @@ use std::sync::Arc;
 use roundelay::{Algorithm, Level, Options, Plan};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::verify::Proved;
-use roundelay_kernels::process::{World, WorldPlan};
+use roundelay_kernels::shared_memory::{World, WorldPlan};
 use roundelay_kernels::{Error, SpmdPlan};
 
 use super::super::runs::{Kind, Proofs, assert_right};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use roundelay::library::{RingAllReduce, RingBroadcast};
 use roundelay::{Call, Collective, DType, Error, Options, ReduceOp, World};
-use roundelay_kernels::hosts::{Channels, How};
-use roundelay_kernels::process;
+use roundelay_kernels::network::{Channels, How};
+use roundelay_kernels::shared_memory;
 
 use super::{code, hasty, me, patient};
 
@@ -42,7 +42,8 @@ fn each<R: Send>(
     thread::scope(|threads| {
         let mut ranks = Vec::new();
         for host in places {
-            let worlds = process::World::together(host.len() as u32, options).expect("worlds");
+            let worlds =
+                shared_memory::World::together(host.len() as u32, options).expect("worlds");
             for (world, me) in worlds.into_iter().zip(host) {
                 let (carrier, rank) = (channels[*me as usize].clone(), &rank);
                 let world = World::over_hosts(world, places.to_vec(), *me, carrier);
@@ -396,7 +397,7 @@ fn calls_that_differ() {
 fn hosts_that_make_no_sense() {
     let carrier = || Channels::new(8, EAGER)[0].clone();
     let of = |ranks: u32, hosts: Vec<Vec<u32>>, rank: u32| -> Result<World, Error> {
-        let world = process::World::together(ranks, patient()).expect("worlds").remove(0);
+        let world = shared_memory::World::together(ranks, patient()).expect("worlds").remove(0);
         World::over_hosts(world, hosts, rank, carrier())
     };
     assert_eq!(code(of(1, vec![], 0)), "E0409");

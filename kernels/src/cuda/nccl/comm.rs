@@ -14,7 +14,6 @@ use roundelay_core::ids::RankId;
 use super::super::device::{Device, failed};
 use super::super::error::Error;
 use super::library::Nccl;
-use crate::host;
 
 const SUCCESS: c_int = 0;
 const IN_PROGRESS: c_int = 7;
@@ -105,10 +104,10 @@ impl Link {
         deadline: Duration,
     ) -> Result<Self, Error> {
         if nranks == 0 {
-            return Err(host::Error::NoRanks { nranks }.into());
+            return Err(crate::Error::NoRanks { nranks }.into());
         }
         if rank.0 >= nranks {
-            return Err(host::Error::NoSuchRank { rank, nranks }.into());
+            return Err(crate::Error::NoSuchRank { rank, nranks }.into());
         }
         let id = ncclUniqueId { internal: id.0.map(|byte| byte as c_char) };
         let mut config = config();
@@ -123,7 +122,7 @@ impl Link {
                 &raw mut config,
             )
         };
-        let late = |waited: String| host::Error::NotJoined {
+        let late = |waited: String| crate::Error::NotJoined {
             what: format!(
                 "rank {rank} of {nranks}: the ranks of an NCCL communicator did not all come: {waited}"
             ),
@@ -179,7 +178,7 @@ impl Link {
                 peers(receives)
             )
         };
-        let late = |waited: String| host::Error::Late {
+        let late = |waited: String| crate::Error::Late {
             what: format!(
                 "{}: {waited}; all ranks must make the same call, with the same algorithm, count and element type",
                 what()
@@ -202,7 +201,7 @@ impl Link {
         &mut self,
         mut code: c_int,
         what: &dyn Fn() -> String,
-        late: &dyn Fn(String) -> host::Error,
+        late: &dyn Fn(String) -> crate::Error,
     ) -> Result<(), Error> {
         let begun = Instant::now();
         let mut looks = 0;
@@ -270,7 +269,7 @@ impl Drop for Link {
         let code = unsafe { (self.nccl.functions.finalize)(self.handle) };
         let rank = self.rank;
         let what = || format!("ending the communicator of rank {rank}");
-        let late = |waited: String| host::Error::Late { what: waited };
+        let late = |waited: String| crate::Error::Late { what: waited };
         if self.settle(code, &what, &late).is_ok() {
             // SAFETY: the handle is a communicator's, and nobody uses it from here on.
             let _ = unsafe { (self.nccl.functions.destroy)(self.handle) };

@@ -17,8 +17,8 @@ use super::super::fold::Folds;
 use super::comm::NcclComm;
 use super::issue::{Memory, issue};
 use super::steps::{Bases, Step, Steps};
-use crate::host::planned::{PlannedCall, check_multiple};
-use crate::host::{self, Element};
+use crate::element::Element;
+use crate::lowered::planned::{PlannedCall, check_multiple};
 
 /// Between two looks at what is under way.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -88,9 +88,9 @@ impl NcclPlan {
         let nranks = proved.schedule().nranks;
         if nranks != comm.nranks() {
             let (what, given) = ("ranks of the communicator", comm.nranks() as usize);
-            return Err(host::Error::WrongBufferCount { what, given, nranks }.into());
+            return Err(crate::Error::WrongBufferCount { what, given, nranks }.into());
         }
-        op.check(dtype).map_err(host::Error::NoSuchOp)?;
+        op.check(dtype).map_err(crate::Error::NoSuchOp)?;
         check_multiple(proved.schedule(), count)?;
         let form = TwoSided::new(proved).map_err(unfit)?;
         let groups = Groups::new(&form).map_err(unfit)?;
@@ -208,7 +208,7 @@ impl NcclPlan {
             if begun.elapsed() > deadline {
                 link.give_up();
                 let what = format!("waited {deadline:?} for {}", what());
-                return Err(host::Error::Late { what }.into());
+                return Err(crate::Error::Late { what }.into());
             }
             drop(link);
             std::thread::sleep(PAUSE);

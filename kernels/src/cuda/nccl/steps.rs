@@ -7,7 +7,7 @@ use roundelay_core::ids::{OpId, RankId, RegionId};
 use roundelay_core::messages::{Group, Groups, MessageId, Step as GroupStep, TwoSided};
 use roundelay_core::schedule::{Buffer, Schedule};
 
-use crate::host::Error;
+use crate::error::Error;
 
 /// Where scratch of another name begins: where any element type and any load may.
 const ALIGNMENT: u64 = 256;

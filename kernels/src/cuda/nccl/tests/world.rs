@@ -18,9 +18,9 @@ use super::super::library::Nccl;
 use super::super::steps::{Bases, Steps};
 use crate::buffers::Buffers;
 use crate::cuda::error::Error;
-use crate::host::Plan;
 use crate::reduce::{Kernel, Stores};
 use crate::reference::fill;
+use crate::threads::Plan;
 
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 

@@ -1,0 +1,126 @@
+//! A schedule lowered for one count, dtype and op: elements instead of fractions, table indices instead of
+//! names.
+
+use roundelay_core::diagnostics::Code as ErrorCode;
+use roundelay_core::dtype::DType;
+use roundelay_core::ids::{RankId, ScratchId};
+use roundelay_core::schedule::{Buffer, Schedule};
+
+use super::segments::Segments;
+use crate::error::Error;
+
+/// What the workers execute.
+#[derive(Clone)]
+pub(crate) struct Code {
+    pub(crate) instrs: Box<[Instr]>,
+    /// One for each stream of the schedule.
+    pub(crate) tasks: Box<[Task]>,
+    pub(crate) segments: Segments,
+    pub(crate) channels: usize,
+    pub(crate) buffers: Buffers,
+    /// Ops of the schedule.
+    pub(crate) ops: u64,
+    /// Bytes that all moves together write, partials left aside.
+    pub(crate) bytes: u64,
+    /// No signals are left, and segments can run in any order and at once.
+    pub(crate) independent: bool,
+}
+
+/// A stream's instructions.
+#[derive(Clone, Copy)]
+pub(crate) struct Task {
+    pub(crate) first: u32,
+    pub(crate) len: u32,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Instr {
+    pub(crate) kind: Kind,
+    /// The segment, the channel, or milliseconds.
+    pub(crate) arg: u32,
+    /// Ops of the stream before it.
+    pub(crate) step: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Data,
+    Post,
+    Wait,
+    /// A panic, for tests of the failure paths.
+    Panic,
+    /// A pause, for tests of the failure paths.
+    Sleep,
+}
+
+/// The table of buffers: for each rank its input, its output, its scratch buffers.
+#[derive(Clone)]
+pub(crate) struct Buffers {
+    per_rank: u32,
+    /// Lengths in elements.
+    pub(crate) len: Box<[usize]>,
+}
+
+impl Buffers {
+    pub(crate) fn index(&self, buffer: Buffer, rank: RankId) -> u32 {
+        let which = match buffer {
+            Buffer::Input => 0,
+            Buffer::Output => 1,
+            Buffer::Scratch(id) => 2 + id.0,
+        };
+        self.of_rank(rank).start + which
+    }
+
+    pub(crate) fn len(&self, buffer: Buffer, rank: RankId) -> usize {
+        self.len[self.index(buffer, rank) as usize]
+    }
+
+    /// The entries of a rank: its input, its output, its scratch buffers.
+    pub(crate) fn of_rank(&self, rank: RankId) -> std::ops::Range<u32> {
+        rank.0 * self.per_rank..(rank.0 + 1) * self.per_rank
+    }
+
+    /// The scratch entries of the table.
+    pub(crate) fn scratch(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.len.len()).filter(|at| *at as u32 % self.per_rank >= 2)
+    }
+
+    /// Which buffer, 0 for the input and 1 for the output, of which rank.
+    pub(crate) fn of(&self, index: u32) -> (u32, RankId) {
+        (index % self.per_rank, RankId(index / self.per_rank))
+    }
+
+    /// `scratch` buffers a rank: none where all scratch is partials.
+    pub(crate) fn new(
+        schedule: &Schedule,
+        scratch: usize,
+        count: u64,
+        dtype: DType,
+    ) -> Result<Self, Error> {
+        let kinds: Vec<Buffer> = [Buffer::Input, Buffer::Output]
+            .into_iter()
+            .chain((0..scratch).map(|s| Buffer::Scratch(ScratchId(s as u32))))
+            .collect();
+        let mut len = Vec::new();
+        for rank in (0..schedule.nranks).map(RankId) {
+            for &buffer in &kinds {
+                let elements = schedule.elements(buffer, rank, count);
+                let bytes = elements.checked_mul(dtype.size() as u64);
+                if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+                    let name = schedule.buffer_name(buffer);
+                    return Err(Error::TooLarge {
+                        what: format!(
+                            "{name} of rank {rank} would have {elements} elements of {dtype}, more than memory can address"
+                        ),
+                    });
+                }
+                len.push(elements as usize);
+            }
+        }
+        Ok(Self { per_rank: kinds.len() as u32, len: len.into() })
+    }
+}
+
+pub(crate) fn bad(code: ErrorCode, what: String) -> Error {
+    Error::BadSchedule { code, what }
+}

@@ -1,0 +1,33 @@
+//! A schedule lowered for one count, dtype and reduce op, which the engines share.
+//!
+//! lower (from ops to code and segments) -> interpreter (data, posts and waits of a stream, over an engine's signals);
+//! planned and rank_plan are the face of plans: what a call checks of its buffers, and the ways to run.
+
+mod bases;
+mod code;
+mod interpreter;
+mod lower;
+pub(crate) mod planned;
+mod rank_plan;
+mod scratch;
+mod segments;
+
+#[cfg(any(not(target_os = "linux"), test))]
+pub use rank_plan::Nowhere;
+pub use rank_plan::{AnyRankPlan, RankCall, Runs, UserBuffers};
+pub(crate) use {
+    bases::Bases,
+    code::{Code, Instr, Kind},
+    interpreter::{Effects, Waiting, advance, run_streams},
+    lower::lower,
+    planned::PlannedCall,
+    scratch::Scratch,
+    segments::Segment,
+};
+#[allow(unused_imports, reason = "for ranks as processes, which not every system has")]
+pub(crate) use {
+    code::bad,
+    interpreter::Waits,
+    planned::call_name,
+    segments::{Move, Operand, PARTIAL, Segments},
+};

@@ -1,0 +1,142 @@
+//! The call that a plan was made for: what it expects of its callers' buffers.
+
+use std::sync::Arc;
+
+use roundelay_core::collective::Collective;
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::{Buffer, Schedule};
+use roundelay_core::verify::{Proof, Proved};
+
+use crate::buffers::Buffers;
+use crate::error::Error;
+
+/// The call that a plan runs: a proved schedule with a count, a dtype and an op.
+#[derive(Clone)]
+pub struct PlannedCall {
+    pub(crate) schedule: Arc<Schedule>,
+    pub(crate) proof: Arc<Proof>,
+    pub(crate) count: u64,
+    pub(crate) dtype: DType,
+    pub(crate) op: ReduceOp,
+}
+
+impl PlannedCall {
+    pub(crate) fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Self {
+        let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
+        Self { schedule, proof, count, dtype, op }
+    }
+
+    /// The call, as messages name it.
+    pub(crate) fn name(&self) -> String {
+        let Self { schedule, count, dtype, op, .. } = self;
+        call_name((schedule.collective, schedule.root), (*count, *dtype, *op))
+    }
+
+    pub(crate) fn ranks(&self) -> impl Iterator<Item = RankId> + use<> {
+        (0..self.schedule.nranks).map(RankId)
+    }
+
+    /// Elements of the input of `rank`.
+    pub(crate) fn input_len(&self, rank: RankId) -> usize {
+        self.schedule.elements(Buffer::Input, rank, self.count) as usize
+    }
+
+    /// Elements of the output of `rank`.
+    pub(crate) fn output_len(&self, rank: RankId) -> usize {
+        self.schedule.elements(Buffer::Output, rank, self.count) as usize
+    }
+
+    /// Elements of the one buffer of `rank` in place.
+    pub(crate) fn in_place_len(&self, rank: RankId) -> usize {
+        self.input_len(rank).max(self.output_len(rank))
+    }
+
+    pub(crate) fn check_dtype(&self, given: DType) -> Result<(), Error> {
+        let expected = self.dtype;
+        if given == expected { Ok(()) } else { Err(Error::WrongDType { given, expected }) }
+    }
+
+    /// Whether there is a buffer for each rank.
+    pub(crate) fn check_count(&self, what: &'static str, given: usize) -> Result<(), Error> {
+        let nranks = self.schedule.nranks;
+        if given == nranks as usize {
+            Ok(())
+        } else {
+            Err(Error::WrongBufferCount { what, given, nranks })
+        }
+    }
+
+    /// Whether a buffer of `rank`, of `len` elements at `address`, has `expected` elements and begins where one can;
+    /// `per_element` is 1 for typed slices, and the element's size for bytes.
+    pub(crate) fn check_buffer(
+        &self,
+        what: &'static str,
+        rank: RankId,
+        (len, address): (usize, u64),
+        per_element: usize,
+        expected: usize,
+    ) -> Result<(), Error> {
+        let expected = expected * per_element;
+        if len != expected {
+            return Err(Error::WrongBufferLength {
+                what,
+                rank,
+                given: len as u64,
+                expected: expected as u64,
+                unit: if per_element == 1 { "elements" } else { "bytes" },
+            });
+        }
+        if expected != 0 && !address.is_multiple_of(self.dtype.size() as u64) {
+            return Err(Error::MisalignedBuffer { what, rank, dtype: self.dtype });
+        }
+        Ok(())
+    }
+
+    /// Whether there is an in-place form.
+    pub(crate) fn check_in_place(&self) -> Result<(), Error> {
+        let why = match () {
+            () if !self.schedule.collective.has_in_place() => "AllToAll has no in-place form",
+            () if self.schedule.out_of_place => "the algorithm is marked `out_of_place`",
+            () if !self.proof.in_place => "the algorithm was not proved in place",
+            () => return Ok(()),
+        };
+        Err(Error::NoInPlace { why })
+    }
+
+    /// Where input and output of `rank` begin in its one buffer, in bytes.
+    pub(crate) fn in_place(&self, rank: RankId) -> (usize, usize) {
+        let buffers = Buffers::new(&self.schedule, rank, self.count, self.dtype.size());
+        (buffers.input_at, buffers.output_at)
+    }
+
+    /// The addresses of the same, in a buffer that was found long enough.
+    pub(crate) fn split(&self, rank: RankId, whole: *mut u8) -> (*mut u8, *mut u8) {
+        let (input, output) = self.in_place(rank);
+        // `wrapping` for buffers of no elements.
+        (whole.wrapping_add(input), whole.wrapping_add(output))
+    }
+}
+
+/// Refuses a count of which nothing was proved.
+pub(crate) fn check_multiple(schedule: &Schedule, count: u64) -> Result<(), Error> {
+    match schedule.refuses(count) {
+        Some(what) => Err(Error::BadOption { what, fix: "choose such a count" }),
+        None => Ok(()),
+    }
+}
+
+/// A call, as messages name it.
+pub(crate) fn call_name(
+    (collective, root): (Collective, RankId),
+    (count, dtype, op): (u64, DType, ReduceOp),
+) -> String {
+    let op = if collective.reduces() { format!(", {op}") } else { String::new() };
+    let root = if collective.is_rooted() { format!(", root {root}") } else { String::new() };
+    format!("{collective} of {count} {dtype}{op}{root}")
+}
+
+/// Length and address of a slice.
+pub(crate) fn extent<T>(slice: &[T]) -> (usize, u64) {
+    (slice.len(), slice.as_ptr().addr() as u64)
+}

@@ -1,0 +1,163 @@
+//! The one face of all plans of a rank: the calls that a rank makes by itself, whether it is a thread, a process of a host
+//! or a process among those of several hosts. The face checks a caller's buffers; an engine has their addresses.
+
+use std::fmt;
+
+use roundelay_core::dtype::ReduceOp;
+use roundelay_core::ids::RankId;
+
+use super::planned::{PlannedCall, extent};
+use crate::element::Element;
+use crate::error::Error;
+
+/// A rank's input and output in its own memory, for one call.
+#[derive(Clone, Copy)]
+pub struct UserBuffers {
+    pub(crate) input: *const u8,
+    pub(crate) output: *mut u8,
+}
+
+/// One rank's part of a planned call, as an engine makes it.
+pub trait RankCall: fmt::Debug + Send + Sync {
+    /// The call that the plan was made for.
+    fn planned(&self) -> &PlannedCall;
+
+    /// The rank that calls.
+    fn rank(&self) -> RankId;
+
+    /// Elements of the rank's input and output.
+    fn lens(&self) -> [usize; 2] {
+        let rank = self.rank();
+        [self.planned().input_len(rank), self.planned().output_len(rank)]
+    }
+
+    /// Bytes from the beginning of the one buffer of a call in place to the rank's input and to its output.
+    fn starts(&self) -> [usize; 2] {
+        self.planned().in_place(self.rank()).into()
+    }
+
+    /// Makes the call, and returns when this rank is done.
+    ///
+    /// # Safety
+    /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent for
+    /// the call. In place both lie in one buffer, as the collective has them there.
+    unsafe fn make(&self, buffers: UserBuffers) -> Result<(), Error>;
+}
+
+/// A plan of one rank: [`RankPlan`](crate::RankPlan) for a thread of this process, [`WorldPlan`](crate::shared_memory::WorldPlan)
+/// for a process of one host, [`HostsPlan`](crate::network::HostsPlan) and [`LevelsPlan`](crate::network::LevelsPlan) for a
+/// process among those of several hosts. Every rank runs its own plan of the same call, and returns when it is done.
+///
+/// # Errors of calls
+///
+/// Buffers are checked before the rank makes its call. What is refused then is no call, and the other ranks wait for
+/// a right one: E0402 (wrong length), E0403 (another element type), E0404 (byte slices that are not aligned), E0408
+/// (no in-place form), E0412 (a second thread calls for the same rank).
+///
+/// A call that was made fails with E0405 where another rank does not come, or nothing happens, for as long as the
+/// deadline; the other ranks get E0413, and so do all later calls. E0428 is for a process that ended, and all later calls
+/// fail with it or with E0413. E0414 is for ranks that made different calls, where their engine compares calls: the call is
+/// void for all of them, and ranks of one host can go on. From host to host nothing is compared in advance. A message has a
+/// tag that follows from the number of the call, its schedule, count, dtype, op and root, so messages of calls that differ
+/// do not meet, and ranks wait for them until the deadline; ranks of one host whose calls differ end such a world, because
+/// others may have sent already. Errors of a [`Carrier`](crate::network::Carrier) end a world of several hosts, too. After any
+/// of these the output is undefined.
+#[derive(Clone, Copy)]
+pub struct Runs<P: ?Sized>(pub(crate) P);
+
+/// A plan of one rank, on whatever engine.
+pub type AnyRankPlan = Runs<dyn RankCall>;
+
+impl<P: RankCall + ?Sized> fmt::Debug for Runs<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<P: RankCall + ?Sized> Runs<P> {
+    /// The number of this rank, counted from 0.
+    pub fn id(&self) -> u32 {
+        self.0.rank().0
+    }
+
+    /// The reduce op, which has no meaning for collectives that only copy.
+    pub fn op(&self) -> ReduceOp {
+        self.0.planned().op
+    }
+
+    /// Runs this rank, while the others run theirs, and returns when this rank is done. Lengths are those of
+    /// [`Plan::run`](crate::Plan::run) for this rank; a slice is empty where the rank has no such buffer.
+    ///
+    /// # Errors
+    /// Those of [calls](Runs#errors-of-calls).
+    pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
+        self.0.planned().check_dtype(T::DTYPE)?;
+        self.apart(input, output, 1)
+    }
+
+    /// Runs this rank in place: `buffer` holds the rank's input before and its output after, and is as long as the
+    /// larger of the two.
+    ///
+    /// # Errors
+    /// Those of [calls](Runs#errors-of-calls).
+    pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
+        self.0.planned().check_dtype(T::DTYPE)?;
+        self.aliased(buffer, 1)
+    }
+
+    /// Runs this rank on bytes. Lengths are those of [`Self::run`] times the size of an element.
+    ///
+    /// # Errors
+    /// Those of [calls](Runs#errors-of-calls).
+    pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
+        self.apart(input, output, self.0.planned().dtype.size())
+    }
+
+    /// Runs this rank in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an element.
+    ///
+    /// # Errors
+    /// Those of [calls](Runs#errors-of-calls).
+    pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
+        self.aliased(buffer, self.0.planned().dtype.size())
+    }
+
+    fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
+        let (call, rank, [inputs, outputs]) = (self.0.planned(), self.0.rank(), self.0.lens());
+        call.check_buffer("input", rank, extent(input), per_element, inputs)?;
+        call.check_buffer("output", rank, extent(output), per_element, outputs)?;
+        let (input, output) = (input.as_ptr().cast(), output.as_mut_ptr().cast());
+        // SAFETY: checked for length and alignment, and borrowed for the call.
+        unsafe { self.0.make(UserBuffers { input, output }) }
+    }
+
+    fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
+        let (call, rank, [inputs, outputs]) = (self.0.planned(), self.0.rank(), self.0.lens());
+        call.check_in_place()?;
+        call.check_buffer("buffer", rank, extent(buffer), per_element, inputs.max(outputs))?;
+        let whole = buffer.as_mut_ptr().cast::<u8>();
+        // `wrapping` for buffers of no elements.
+        let [input, output] = self.0.starts().map(|start| whole.wrapping_add(start));
+        // SAFETY: checked for length and alignment, and borrowed for the call; the buffer holds both.
+        unsafe { self.0.make(UserBuffers { input, output }) }
+    }
+}
+
+/// The plan of a rank whose kind this system does not have, which is never made; the number tells kinds apart.
+#[cfg(any(not(target_os = "linux"), test))]
+#[derive(Debug)]
+pub enum Nowhere<const KIND: u8> {}
+
+#[cfg(any(not(target_os = "linux"), test))]
+impl<const KIND: u8> RankCall for Nowhere<KIND> {
+    fn planned(&self) -> &PlannedCall {
+        match *self {}
+    }
+
+    fn rank(&self) -> RankId {
+        match *self {}
+    }
+
+    unsafe fn make(&self, _: UserBuffers) -> Result<(), Error> {
+        match *self {}
+    }
+}

@@ -1,0 +1,273 @@
+//! AllReduce on two levels: the ranks of each host reduce to the first of them through their memory, the first ranks of
+//! all hosts reduce by messages, and each broadcasts on its host. The buffer is cut into parts, so that one is between
+//! hosts while the ranks of a host are busy with those before it and after it.
+//!
+//! Each of the three is a proved schedule of its own. That they make an AllReduce together follows from what each of them
+//! is: the first leaves the sum of each host, the second the sum of these, and the third brings it to all. Every element
+//! is summed once, so all ranks of a host have the same bits; those of different hosts do where the second gives its
+//! ranks the same, as all of the library do.
+
+use std::fmt;
+use std::sync::Arc;
+
+use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::Code as ErrorCode;
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::RankId;
+use roundelay_core::verify::Proved;
+
+use super::form::HostsPlan;
+use super::place::Hosts;
+use super::run::{Came, Course};
+use crate::Error;
+use crate::lowered::{PlannedCall, RankCall, Runs, UserBuffers, bad};
+use crate::shared_memory::WorldPlan;
+
+/// Bytes of a part, about: longer ones leave the wire with nothing to do while ranks of a host reduce, and shorter ones take
+/// the ranks of a host as long as the wire.
+const PART: usize = 256 << 10;
+/// Elements that a part is a multiple of, but for the last: parts begin where cache lines do.
+const WHOLE: usize = 64;
+
+/// The algorithms of the two levels.
+#[derive(Clone, Debug)]
+pub struct Levels {
+    /// A Reduce of the ranks of this host, to the first.
+    pub reduce: Proved,
+    /// An AllReduce of as many ranks as there are hosts.
+    pub across: Proved,
+    /// A Broadcast of the ranks of this host, from the first.
+    pub broadcast: Proved,
+}
+
+/// The plan of a rank for calls of `AllReduce` of one shape on two levels.
+pub type LevelsPlan = Runs<LevelsRank>;
+
+/// What a rank does in an AllReduce of one shape on two levels.
+pub struct LevelsRank {
+    hosts: Arc<Hosts>,
+    call: PlannedCall,
+    /// How many parts there are.
+    number: usize,
+    /// Where each part but the first begins after the one before, in bytes.
+    each: usize,
+    /// The last part, and what all others are alike, if there are others.
+    last: Part,
+    others: Option<Part>,
+}
+
+/// What a rank does with a part of the buffer.
+struct Part {
+    reduce: WorldPlan,
+    /// If it is the first of its host.
+    across: Option<HostsPlan>,
+    broadcast: WorldPlan,
+}
+
+impl fmt::Debug for LevelsRank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LevelsPlan")
+            .field("reduce", &self.last.reduce)
+            .field("across", &self.call.schedule.algorithm)
+            .field("broadcast", &self.last.broadcast)
+            .field("rank", &self.hosts.rank())
+            .field("count", &self.call.count)
+            .field("dtype", &self.call.dtype)
+            .field("op", &self.call.op)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LevelsPlan {
+    /// What the rank of `hosts` does in an AllReduce of `count` elements.
+    ///
+    /// # Errors
+    /// E0401 for an algorithm of another number of ranks, and E0306 for one that is not the collective; E0431 where the dtype does not have the op, and
+    /// for an average, which is not the average of averages; E0408 where the AllReduce between hosts has no in-place form; those of [`HostsPlan::new`] and [`WorldPlan::new`].
+    pub fn new(
+        hosts: &Arc<Hosts>,
+        levels: &Levels,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+    ) -> Result<Self, Error> {
+        let given = [&levels.reduce, &levels.across, &levels.broadcast];
+        let wanted = [Collective::Reduce, Collective::AllReduce, Collective::Broadcast];
+        for (given, wanted) in given.into_iter().zip(wanted) {
+            let schedule = given.schedule();
+            if schedule.collective != wanted || schedule.root != RankId(0) {
+                let what = format!("{} is no {wanted} of rank 0", schedule.algorithm);
+                return Err(bad(ErrorCode::Unproved, what));
+            }
+        }
+        if op == ReduceOp::Avg {
+            let what = "an average on two levels".to_owned();
+            return Err(bad(ErrorCode::NoSuchOp, what));
+        }
+        let leaders = hosts.leaders()?;
+        let across = hosts.hosts().len();
+        if levels.across.schedule().nranks as usize != across {
+            let given = levels.across.schedule().nranks as usize;
+            let what = "ranks of the schedule between hosts";
+            return Err(Error::WrongBufferCount { what, given, nranks: across as u32 });
+        }
+        let call = PlannedCall::new(&levels.across, count, dtype, op);
+        // What crosses lies in the first rank's output.
+        call.check_in_place()?;
+        let elements = usize::try_from(count)
+            .map_err(|_| Error::TooLarge { what: format!("{count} elements") })?;
+        let [number, whole, last] = cut(elements, dtype.size());
+        let part = |elements: usize| {
+            let inside = |proved| WorldPlan::new(hosts.world(), proved, elements as u64, dtype, op);
+            let across = leaders.as_ref().map(|leaders| {
+                let plan = HostsPlan::new(leaders, &levels.across, elements as u64, dtype, op)?;
+                Ok::<_, Error>(plan.within(&call))
+            });
+            Ok::<_, Error>(Part {
+                reduce: inside(&levels.reduce)?.within(&call),
+                across: across.transpose()?,
+                broadcast: inside(&levels.broadcast)?.within(&call),
+            })
+        };
+        let size = dtype.size();
+        Ok(Runs(LevelsRank {
+            hosts: hosts.clone(),
+            number,
+            each: whole * size,
+            last: part(last)?,
+            others: (number > 1).then(|| part(whole)).transpose()?,
+            call,
+        }))
+    }
+}
+
+impl RankCall for LevelsRank {
+    fn planned(&self) -> &PlannedCall {
+        &self.call
+    }
+
+    fn rank(&self) -> RankId {
+        self.hosts.rank().into()
+    }
+
+    fn lens(&self) -> [usize; 2] {
+        [self.call.count as usize; 2]
+    }
+
+    fn starts(&self) -> [usize; 2] {
+        [0; 2]
+    }
+
+    unsafe fn make(&self, UserBuffers { input, output }: UserBuffers) -> Result<(), Error> {
+        // A forked child is no rank, and ends nothing.
+        self.hosts.world().here()?;
+        let _turn = self.hosts.call()?;
+        let mut crossing = None;
+        // SAFETY: the caller's promise; what crosses has ended when this returns.
+        let done = unsafe { self.parts(input, output, &mut crossing) };
+        let Err(error) = done else { return Ok(()) };
+        if let Some(course) = crossing {
+            _ = course.end(Err(error.clone()));
+        }
+        let world = self.hosts.world();
+        // Whatever it is, other hosts may have gone on. If the world ended before, this says nothing new.
+        _ = world.give_up_for(error.clone());
+        // A rank may find that calls differ while others are at later parts.
+        Err(world.refusal().unwrap_or(error))
+    }
+}
+
+impl LevelsRank {
+    /// Brings each part to the first rank, across, and back.
+    ///
+    /// # Safety
+    /// As for [`RankCall::make`], until what `crossing` has is gone.
+    unsafe fn parts<'p>(
+        &'p self,
+        input: *const u8,
+        output: *mut u8,
+        crossing: &mut Option<Course<'p>>,
+    ) -> Result<(), Error> {
+        for at in 0..=self.number {
+            let next = (at < self.number).then(|| self.part(at));
+            if let Some((part, from)) = next {
+                let input = input.wrapping_add(from);
+                let output = output.wrapping_add(from);
+                // SAFETY: this part of both buffers, of which only the first rank's output is written.
+                unsafe { part.reduce.0.make(UserBuffers { input, output })? };
+            }
+            if crossing.is_some() {
+                self.cross(crossing)?;
+            }
+            if let Some((Part { across: Some(across), .. }, from)) = next {
+                let here = output.wrapping_add(from);
+                // SAFETY: this part of the output, which nobody touches until it has crossed.
+                let course = crossing.insert(unsafe {
+                    across.0.set_out(UserBuffers { input: here, output: here })?
+                });
+                course.go_on()?;
+            }
+            if let Some(before) = at.checked_sub(1) {
+                let (part, from) = self.part(before);
+                let output = output.wrapping_add(from);
+                // SAFETY: the part before, which has crossed.
+                unsafe { part.broadcast.0.make(UserBuffers { input: output, output })? };
+            }
+        }
+        Ok(())
+    }
+
+    /// A part, and where it begins, in bytes.
+    fn part(&self, at: usize) -> (&Part, usize) {
+        let others = self.others.as_ref().filter(|_| at + 1 < self.number);
+        (others.unwrap_or(&self.last), at * self.each)
+    }
+
+    /// Waits until what crosses is there.
+    fn cross(&self, crossing: &mut Option<Course<'_>>) -> Result<(), Error> {
+        let Some(course) = crossing else { return Ok(()) };
+        let mut came = course.go_on();
+        while !matches!(came, Ok(Came::Through)) {
+            came.clone()?;
+            // Whatever goes on, the deadline counts anew.
+            let awaited = course.awaited();
+            self.hosts.world().await_beside(&awaited, || {
+                if came == Ok(Came::Nowhere) || came == Ok(Came::Further) {
+                    came = course.go_on();
+                }
+                came != Ok(Came::Nowhere)
+            })?;
+        }
+        match crossing.take() {
+            Some(course) => course.end(Ok(())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many parts there are of so many elements, and the elements of each but the last, and of the last.
+fn cut(elements: usize, size: usize) -> [usize; 3] {
+    let number = elements.div_ceil(PART / size).max(1);
+    let whole = elements.div_ceil(number).next_multiple_of(WHOLE);
+    // Rounding up may have left nothing for the last.
+    let number = elements.div_ceil(whole.max(1)).max(1);
+    [number, whole.min(elements), elements - (number - 1) * whole.min(elements)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn parts_are_all_of_the_buffer() {
+        for size in [1, 2, 4, 8] {
+            for elements in (0..3_000).chain((1..60).map(|at| at * 77_777)) {
+                let [number, whole, last] = cut(elements, size);
+                assert_eq!((number - 1) * whole + last, elements, "{elements} of {size}");
+                assert!(last <= whole && (last > 0 || elements == 0), "{elements} of {size}");
+            }
+        }
+        assert_eq!(cut(1 << 20, 4), [16, 1 << 16, 1 << 16]);
+        assert_eq!(cut(100, 8), [1, 100, 100]);
+    }
+}

@@ -1,0 +1,102 @@
+//! What callers may choose of a plan and its runs.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use roundelay_core::optimize::{Goal, Level};
+use roundelay_core::verify::Callers;
+
+use crate::error::Error;
+
+/// How a plan is made and run: worker threads, deadline, and what the optimizer may do.
+///
+/// The default is as many workers as the machine has cores and the data is worth, a deadline of a minute,
+/// [`Level::O2`], threads that the system may move between cores, and reductions nested as the author wrote them.
+///
+/// A [`Plan`](crate::Plan) takes all of them. A [`SpmdPlan`](crate::SpmdPlan) has no workers, as each rank runs on its caller's
+/// thread: there [`Self::workers`] and [`Self::pinned`] mean nothing.
+///
+/// # Errors
+/// Options are checked where a plan is made of them: [`Error::BadOption`] (E0406) for more workers than
+/// [`Self::MOST_WORKERS`].
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub(super) workers: Option<NonZeroU32>,
+    pub(crate) deadline: Duration,
+    pub(super) pinned: bool,
+    level: Level,
+    reassociate: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let deadline = Duration::from_secs(60);
+        Self { workers: None, deadline, pinned: false, level: Level::default(), reassociate: false }
+    }
+}
+
+impl Options {
+    /// The default options: workers as the machine and the data suggest, a deadline of a minute, level O2.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The most worker threads that a run may ask for.
+    pub const MOST_WORKERS: u32 = 1024;
+
+    /// The number of worker threads, the calling thread among them; 0 means to choose. More than
+    /// [`Self::MOST_WORKERS`] are refused when a plan is made.
+    #[must_use]
+    pub fn workers(mut self, workers: u32) -> Self {
+        self.workers = NonZeroU32::new(workers);
+        self
+    }
+
+    /// For how long nothing may happen in a run while a rank waits, before the run is given up with
+    /// [`Error::Timeout`]. A move of any size that is under way counts as progress.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Keeps each helping thread on a core of its own during runs; the calling thread is its owner's to place.
+    /// On Linux only.
+    #[must_use]
+    pub fn pinned(mut self, pinned: bool) -> Self {
+        self.pinned = pinned;
+        self
+    }
+
+    /// The level of the optimizer: how much of the schedule may be rewritten before it runs. Results have the same
+    /// bits at every level.
+    #[must_use]
+    pub fn level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Lets reductions nest otherwise than the author wrote them, so that what several ranks need is computed once.
+    /// Results of floats may then differ in their last bits from those without it.
+    #[must_use]
+    pub fn reassociate(mut self, reassociate: bool) -> Self {
+        self.reassociate = reassociate;
+        self
+    }
+
+    /// Refuses options that no run can have (E0406).
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.workers {
+            Some(workers) if workers.get() > Self::MOST_WORKERS => Err(Error::BadOption {
+                what: format!("{workers} workers for a run"),
+                fix: "ask for 1024 at most; more than there are cores help nobody",
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What these options ask of the optimizer, for ranks that are brought in by such callers.
+    pub(crate) fn goal(&self, callers: Callers) -> Goal {
+        Goal { level: self.level, callers, reassociate: self.reassociate }
+    }
+}

@@ -1,0 +1,77 @@
+//! Work that all ranks could do and one of them does: the chunks of a tile of what all get. Whoever is there takes the
+//! next one, so with more ranks than cores nobody waits for a rank to have its turn.
+
+use super::board::Board;
+use crate::sync::{AtomicU64, Ordering};
+
+const CHUNKS: u32 = 24;
+const MASK: u64 = (1 << CHUNKS) - 1;
+
+/// The chunks of one tile.
+pub(super) struct Claims<'b> {
+    taken: &'b AtomicU64,
+    done: &'b AtomicU64,
+    /// Which of all tiles that the ranks make together, counted from 1.
+    tile: u64,
+    chunks: u64,
+}
+
+impl<'b> Claims<'b> {
+    pub(super) fn new(board: &'b Board, tile: u64, chunks: usize) -> Self {
+        let [taken, done] = board.arena.layout.claims(tile);
+        Self {
+            taken: board.arena.word(taken),
+            done: board.arena.word(done),
+            tile,
+            chunks: chunks as u64,
+        }
+    }
+
+    /// How far `word` has come with this tile: all of it where it is at a later one.
+    fn count(&self, word: u64) -> u64 {
+        match (word >> CHUNKS).cmp(&self.tile) {
+            std::cmp::Ordering::Less => 0,
+            std::cmp::Ordering::Equal => word & MASK,
+            std::cmp::Ordering::Greater => self.chunks,
+        }
+    }
+
+    fn raised(&self, count: u64) -> u64 {
+        self.tile << CHUNKS | (count + 1)
+    }
+
+    /// The next chunk that nobody has taken.
+    pub(super) fn take(&self) -> Option<usize> {
+        let mut word = self.taken.load(Ordering::Relaxed);
+        loop {
+            let next = self.count(word);
+            if next >= self.chunks {
+                return None;
+            }
+            let taken = (Ordering::Relaxed, Ordering::Relaxed);
+            match self.taken.compare_exchange_weak(word, self.raised(next), taken.0, taken.1) {
+                Ok(_) => return Some(next as usize),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Says that a chunk is done.
+    pub(super) fn done(&self) {
+        let mut word = self.done.load(Ordering::Relaxed);
+        loop {
+            let raised = self.raised(self.count(word));
+            // Release: the chunk is written. Acquire: those of others go with it to whoever sees the last one.
+            match self.done.compare_exchange_weak(word, raised, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) => return,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Whether all are done.
+    pub(super) fn are_done(&self) -> bool {
+        self.count(self.done.load(Ordering::Acquire)) >= self.chunks
+    }
+}

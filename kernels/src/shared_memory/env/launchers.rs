@@ -1,0 +1,298 @@
+//! The launchers that are known, and the names by which they tell a process its rank.
+
+use roundelay_core::schedule::RANK_LIMIT;
+
+use super::Place;
+use crate::Error;
+use crate::shared_memory::unique::UniqueId;
+
+/// What can be asked about this process.
+pub(super) struct Sources<'a> {
+    /// The value of an environment variable.
+    pub(super) var: &'a dyn Fn(&str) -> Option<String>,
+    /// The process that started all ranks: the nearest ancestor that was started without the variable given.
+    pub(super) starter: &'a dyn Fn(&str) -> Result<String, String>,
+}
+
+/// The names that one launcher uses.
+struct Launcher {
+    /// Who it is.
+    who: &'static str,
+    /// The rank.
+    rank: &'static str,
+    /// The number of ranks.
+    nranks: &'static str,
+    /// What names the job and must be there.
+    job: &'static [&'static str],
+    /// What else names the job if it is there.
+    also: &'static [&'static str],
+    /// How many of the ranks are on this host.
+    local: Option<&'static str>,
+    /// The rank among those on this host.
+    local_rank: Option<&'static str>,
+    /// How many hosts there are.
+    hosts: Option<&'static str>,
+    /// Whether its processes may be an MPI job, whose messages reach other hosts.
+    mpi: bool,
+}
+
+/// By `roundelay launch`, or by hand.
+const OWN: [&str; 3] = ["ROUNDELAY_RANK", "ROUNDELAY_NRANKS", "ROUNDELAY_ID"];
+/// In place of the id, by hand.
+const OWN_JOB: &str = "ROUNDELAY_JOB";
+
+/// All others, in the order in which they are looked for.
+const LAUNCHERS: [Launcher; 4] = [
+    Launcher {
+        who: "torchrun",
+        rank: "RANK",
+        nranks: "WORLD_SIZE",
+        job: &["MASTER_ADDR", "MASTER_PORT"],
+        also: &["TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"],
+        local: Some("LOCAL_WORLD_SIZE"),
+        local_rank: Some("LOCAL_RANK"),
+        hosts: None,
+        mpi: false,
+    },
+    Launcher {
+        who: "Open MPI",
+        rank: "OMPI_COMM_WORLD_RANK",
+        nranks: "OMPI_COMM_WORLD_SIZE",
+        job: &["PMIX_NAMESPACE"],
+        also: &[],
+        local: Some("OMPI_COMM_WORLD_LOCAL_SIZE"),
+        local_rank: Some("OMPI_COMM_WORLD_LOCAL_RANK"),
+        hosts: None,
+        mpi: true,
+    },
+    Launcher {
+        who: "MPICH or Intel MPI",
+        rank: "PMI_RANK",
+        nranks: "PMI_SIZE",
+        job: &[],
+        also: &[],
+        local: Some("MPI_LOCALNRANKS"),
+        local_rank: Some("MPI_LOCALRANKID"),
+        hosts: None,
+        mpi: true,
+    },
+    Launcher {
+        who: "Slurm",
+        rank: "SLURM_PROCID",
+        nranks: "SLURM_NTASKS",
+        job: &["SLURM_JOB_ID", "SLURM_STEP_ID"],
+        also: &[],
+        local: None,
+        local_rank: None,
+        hosts: Some("SLURM_STEP_NUM_NODES"),
+        mpi: true,
+    },
+];
+
+fn not_joined<T>(what: String) -> Result<T, Error> {
+    Err(Error::NotJoined { what })
+}
+
+/// The place that the first launcher tells whose names are there.
+pub(super) fn place(sources: &Sources<'_>) -> Result<Place, Error> {
+    by(sources, Launcher::place)
+}
+
+/// The place among those ranks that run on the host of this name, which the launcher must tell.
+pub(super) fn place_on(host: &str, sources: &Sources<'_>) -> Result<Place, Error> {
+    by(sources, |launcher, sources| launcher.place_on(host, sources))
+}
+
+/// Whether the first launcher whose names are there started an MPI job on several hosts.
+pub(super) fn spans_hosts(sources: &Sources<'_>) -> Result<bool, Error> {
+    match launcher(sources) {
+        Some(launcher) if launcher.mpi => Ok(launcher.elsewhere(sources)?.is_some()),
+        _ => Ok(false),
+    }
+}
+
+/// The first launcher whose names are there, unless our own are.
+fn launcher(sources: &Sources<'_>) -> Option<&'static Launcher> {
+    let is_there = |name: &str| (sources.var)(name).is_some();
+    if OWN.iter().any(|name| is_there(name)) {
+        return None;
+    }
+    LAUNCHERS.iter().find(|launcher| launcher.needed().all(is_there))
+}
+
+/// What the first launcher tells whose names are there.
+fn by(
+    sources: &Sources<'_>,
+    then: impl Fn(&Launcher, &Sources<'_>) -> Result<Place, Error>,
+) -> Result<Place, Error> {
+    let is_there = |name: &str| (sources.var)(name).is_some();
+    if OWN.iter().any(|name| is_there(name)) {
+        return own(sources);
+    }
+    if let Some(launcher) = launcher(sources) {
+        return then(launcher, sources);
+    }
+    let sets = [found_and_missing("`roundelay launch`", OWN.into_iter(), &is_there)].into_iter();
+    let others = LAUNCHERS
+        .iter()
+        .map(|launcher| found_and_missing(launcher.who, launcher.needed(), &is_there));
+    not_joined(format!(
+        "no launcher said which rank this process is; looked for the variables of {}; start it by `roundelay launch -n 4 -- PROGRAM`, or set ROUNDELAY_RANK, ROUNDELAY_NRANKS and {OWN_JOB}",
+        sets.chain(others).collect::<Vec<_>>().join("; of ")
+    ))
+}
+
+/// Which names of a launcher are there.
+fn found_and_missing<'n>(
+    who: &str,
+    names: impl Iterator<Item = &'n str>,
+    is_there: &dyn Fn(&str) -> bool,
+) -> String {
+    let (found, missing): (Vec<_>, Vec<_>) = names.partition(|name| is_there(name));
+    let found = match found[..] {
+        [] => String::new(),
+        _ => format!("{} found, ", found.join(", ")),
+    };
+    format!("{who} ({found}{} missing)", missing.join(", "))
+}
+
+/// What is set by `roundelay launch`, or by hand.
+fn own(sources: &Sources<'_>) -> Result<Place, Error> {
+    let [rank_name, nranks_name, id_name] = OWN;
+    let var = |name: &str| (sources.var)(name);
+    let is_there = |name: &str| var(name).is_some();
+    if !(is_there(rank_name) && is_there(nranks_name)) {
+        let sets = found_and_missing("Roundelay", OWN.into_iter(), &is_there);
+        return not_joined(format!(
+            "the variables of {sets} are not all there; set all of them, or none"
+        ));
+    }
+    let (rank, nranks) = rank_of(sources, rank_name, nranks_name)?;
+    let id = match (var(id_name), var(OWN_JOB)) {
+        (Some(hex), _) => UniqueId::from_hex(&hex).map_err(|error| Error::NotJoined {
+            what: format!("{id_name} cannot be read: {}", error.text()),
+        })?,
+        (None, Some(job)) => UniqueId::of_job(&format!("by hand: {job}")),
+        (None, None) => {
+            return not_joined(format!(
+                "{rank_name} and {nranks_name} are set, but neither {id_name} nor {OWN_JOB}; set {OWN_JOB} to any name that is the same for all ranks and that no other job of yours on this host has"
+            ));
+        }
+    };
+    Ok(Place { id, nranks, rank })
+}
+
+impl Launcher {
+    /// The names that must be there.
+    fn needed(&self) -> impl Iterator<Item = &'static str> {
+        [self.rank, self.nranks].into_iter().chain(self.job.iter().copied())
+    }
+
+    /// What it says.
+    fn place(&self, sources: &Sources<'_>) -> Result<Place, Error> {
+        let Self { who, rank, nranks: size, .. } = self;
+        let (rank, nranks) = rank_of(sources, rank, size)?;
+        if let Some(elsewhere) = self.elsewhere(sources)? {
+            return not_joined(format!(
+                "{who} started {nranks} ranks ({size}) {elsewhere}; only ranks of an MPI job meet on several hosts: start all of them on one, or by `mpirun`"
+            ));
+        }
+        Ok(Place { id: UniqueId::of_job(&self.job(sources)?), nranks, rank })
+    }
+
+    /// What it says of ranks on other hosts, in words, if there are any.
+    fn elsewhere(&self, sources: &Sources<'_>) -> Result<Option<String>, Error> {
+        let (_, nranks) = rank_of(sources, self.rank, self.nranks)?;
+        if let Some((name, local)) = number_if_there(sources, self.local)?
+            && local != nranks
+        {
+            return Ok(Some(format!("and {local} of them on this host ({name})")));
+        }
+        if let Some((name, hosts)) = number_if_there(sources, self.hosts)?
+            && hosts != 1
+        {
+            return Ok(Some(format!("on {hosts} hosts ({name})")));
+        }
+        Ok(None)
+    }
+
+    /// What it says of the ranks on the host of this name.
+    fn place_on(&self, host: &str, sources: &Sources<'_>) -> Result<Place, Error> {
+        let (Some(rank), Some(size)) = (self.local_rank, self.local) else {
+            return not_joined(format!(
+                "{} does not tell which rank of its host a process is",
+                self.who
+            ));
+        };
+        let is_there = |name: &str| (sources.var)(name).is_some();
+        if !(is_there(rank) && is_there(size)) {
+            let sets = found_and_missing(self.who, [rank, size].into_iter(), &is_there);
+            return not_joined(format!("the variables of {sets} are not all there"));
+        }
+        let (rank, nranks) = rank_of(sources, rank, size)?;
+        // Hosts may share what keeps sockets apart, as containers on one machine may.
+        let job = format!("{} on {host}", self.job(sources)?);
+        Ok(Place { id: UniqueId::of_job(&job), nranks, rank })
+    }
+
+    /// What names the job: no other job of the user has it.
+    fn job(&self, sources: &Sources<'_>) -> Result<String, Error> {
+        let who = self.who;
+        let mut job = format!("{who}:");
+        for name in self.job.iter().chain(self.also) {
+            // The length keeps values apart.
+            let value = (sources.var)(name).unwrap_or_default();
+            job.extend([" ", &value.len().to_string(), ":", &value]);
+        }
+        if self.job.is_empty() {
+            job += &(sources.starter)(self.rank).or_else(|why| {
+                not_joined(format!(
+                    "{who} names no job ({}), and the process that started the ranks is not found: {why}; set ROUNDELAY_RANK, ROUNDELAY_NRANKS and {OWN_JOB} instead",
+                    self.rank
+                ))
+            })?;
+        }
+        Ok(job)
+    }
+}
+
+/// A rank and the number of ranks.
+fn rank_of(sources: &Sources<'_>, rank_name: &str, nranks_name: &str) -> Result<(u32, u32), Error> {
+    let (rank, nranks) = (number(sources, rank_name)?, number(sources, nranks_name)?);
+    if nranks == 0 || nranks > RANK_LIMIT {
+        return not_joined(format!(
+            "{nranks_name} is {nranks}; the number of ranks must be in 1..={RANK_LIMIT}"
+        ));
+    }
+    if rank >= nranks {
+        return not_joined(format!(
+            "{rank_name} is {rank} and {nranks_name} is {nranks}; ranks count from 0, so the last is {}",
+            nranks - 1
+        ));
+    }
+    Ok((rank, nranks))
+}
+
+/// The number that a variable holds, if there is such a variable, and the variable's name.
+fn number_if_there(
+    sources: &Sources<'_>,
+    name: Option<&'static str>,
+) -> Result<Option<(&'static str, u32)>, Error> {
+    let there = name.filter(|name| (sources.var)(name).is_some());
+    there.map(|name| Ok((name, number(sources, name)?))).transpose()
+}
+
+/// The number that a variable holds.
+fn number(sources: &Sources<'_>, name: &str) -> Result<u32, Error> {
+    let text = (sources.var)(name).unwrap_or_default();
+    text.trim().parse().or_else(|_| {
+        not_joined(format!(
+            "{name} is `{}`, which is no number in 0..={}",
+            text.escape_debug(),
+            u32::MAX
+        ))
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

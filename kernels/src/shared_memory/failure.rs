@@ -1,0 +1,96 @@
+//! What ends a world: one cause, written once, which every survivor reads.
+
+use std::sync::atomic::Ordering;
+
+use roundelay_core::ids::RankId;
+
+use super::arena::{Arena, TEXT};
+use crate::Error;
+use crate::error::Ended;
+
+/// Words in the arena's first page.
+const STATE: usize = 64;
+const ABOUT: usize = 72;
+/// The text follows the first page.
+const PAGE: usize = 4 << 10;
+
+const WRITING: u64 = 1;
+const WRITTEN: u64 = 2;
+
+/// Looks at a cause that another rank is writing, before it is taken for dead, too.
+const LOOKS: u32 = 10_000;
+
+/// Why nothing works any more.
+pub(super) enum Cause {
+    /// A rank ended: the same for all.
+    Ended(Ended),
+    /// This rank gave up, for this reason.
+    Gave { by: RankId, why: String },
+}
+
+/// Whether the world has failed.
+pub(super) fn has_failed(arena: &Arena) -> bool {
+    arena.word(STATE).load(Ordering::Relaxed) != 0
+}
+
+/// Writes the cause, unless another rank has: whether it is ours.
+pub(super) fn write(arena: &Arena, cause: &Cause) -> bool {
+    let state = arena.word(STATE);
+    if state.compare_exchange(0, WRITING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        return false;
+    }
+    let (kind, rank, pid, number, text) = match cause {
+        Cause::Ended(Ended { rank, pid, number, what }) => (1, *rank, *pid, *number, what),
+        Cause::Gave { by, why } => (2, *by, 0, 0, why),
+    };
+    let mut len = text.len().min(TEXT);
+    while !text.is_char_boundary(len) {
+        len -= 1;
+    }
+    for (at, bytes) in text.as_bytes()[..len].chunks(8).enumerate() {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        arena.word(PAGE + 8 * at).store(u64::from_le_bytes(word), Ordering::Relaxed);
+    }
+    let words = [kind, u64::from(rank.0), u64::from(pid), number, len as u64];
+    for (at, word) in words.into_iter().enumerate() {
+        arena.word(ABOUT + 8 * at).store(word, Ordering::Relaxed);
+    }
+    state.store(WRITTEN, Ordering::Release);
+    true
+}
+
+/// The cause, once the world has failed.
+pub(super) fn read(arena: &Arena) -> Cause {
+    let state = arena.word(STATE);
+    let mut looks = 0;
+    while state.load(Ordering::Acquire) != WRITTEN {
+        looks += 1;
+        if looks > LOOKS {
+            let why = "a rank ended while it wrote down why it gave up".to_owned();
+            return Cause::Gave { by: RankId(0), why };
+        }
+        std::thread::yield_now();
+    }
+    let word = |at: usize| arena.word(ABOUT + 8 * at).load(Ordering::Relaxed);
+    let len = (word(4) as usize).min(TEXT);
+    let mut bytes = Vec::with_capacity(len + 8);
+    for at in 0..len.div_ceil(8) {
+        bytes.extend(arena.word(PAGE + 8 * at).load(Ordering::Relaxed).to_le_bytes());
+    }
+    bytes.truncate(len);
+    let what = String::from_utf8_lossy(&bytes).into_owned();
+    let rank = RankId(word(1) as u32);
+    match word(0) {
+        1 => Cause::Ended(Ended { rank, pid: word(2) as u32, number: word(3), what }),
+        _ => Cause::Gave { by: rank, why: what },
+    }
+}
+
+/// What `rank` is told.
+pub(super) fn told(arena: &Arena, rank: RankId) -> Error {
+    match read(arena) {
+        Cause::Ended(ended) => Error::RankEnded(Box::new(ended)),
+        Cause::Gave { by, why } => Error::Abandoned { rank, by, why },
+    }
+}

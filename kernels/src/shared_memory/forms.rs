@@ -1,0 +1,467 @@
+//! The forms of a rank's part, made of lowered code.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::{OpId, RankId};
+use roundelay_core::optimize::Optimized;
+use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule};
+
+use super::arena::{LINE, ROOM, SIGNALS, SLOT};
+use super::geometry::{Tiles, cuts, fitting};
+use super::world::World;
+use crate::Error;
+use crate::lowered::{
+    Bases, Code, Kind, Move, Operand, PARTIAL, PlannedCall, Segment, Segments, lower,
+};
+
+/// Bytes of a tile: enough to make the signals of one cheap, and few enough for the second cache.
+const TILE: usize = if cfg!(all(test, loom)) { 2 * LINE } else { 256 << 10 };
+/// Bytes of input, output and scratch of a rank for a tile of a schedule that is not fused.
+const STREAM_TILE: usize = if cfg!(all(test, loom)) { 4 * LINE } else { 1 << 20 };
+/// Bytes that a chunk reads and writes: a tile is shared by a few.
+const CHUNK: usize = if cfg!(all(test, loom)) { LINE } else { 64 << 10 };
+
+/// From so many ranks on what all get is made in common: of two, each folds all for itself as quickly as its half.
+const COMMON: u32 = if cfg!(all(test, loom)) { 2 } else { 3 };
+
+/// How data goes through shared memory.
+pub(super) enum Form {
+    Pull(Pull),
+    Common(Common),
+    Streams(Streams),
+}
+
+/// What one rank makes of what is staged.
+pub(super) struct Pull {
+    pub(super) data: Segments,
+    pub(super) bases: Bases,
+    /// Each segment's place in this rank's output, in elements of a tile, and its statements, counted from 1.
+    pub(super) outputs: Box<[(u64, u32)]>,
+    /// Whose tiles it reads.
+    pub(super) sources: Box<[Source]>,
+    pub(super) readers: Arc<[usize]>,
+    pub(super) output: u32,
+    /// What it reads of its own input.
+    pub(super) own: Option<Source>,
+}
+
+/// What a rank reads of a rank's input.
+pub(super) struct Source {
+    pub(super) rank: usize,
+    /// The buffer in the code.
+    pub(super) buffer: u32,
+    /// The units that something is read of, in order.
+    pub(super) units: Box<[u64]>,
+}
+
+/// What all ranks make together.
+pub(super) struct Common {
+    pub(super) data: Segments,
+    pub(super) bases: Bases,
+    pub(super) chunks: Box<[Chunk]>,
+    pub(super) inputs: Box<[u32]>,
+    pub(super) output: u32,
+    /// Those for whom a slot is kept until they are done with it: none, as all make what is made of it.
+    pub(super) readers: Arc<[usize]>,
+}
+
+/// The elements of a segment that are made at once, and its statements, counted from 1.
+#[derive(Clone, Debug)]
+pub(super) struct Chunk {
+    pub(super) segment: u32,
+    pub(super) elements: Range<usize>,
+    pub(super) at: u32,
+}
+
+/// All outputs, made from all inputs where they lie.
+pub(super) struct Direct {
+    pub(super) data: Segments,
+    pub(super) bases: Bases,
+    pub(super) chunks: Box<[Chunk]>,
+    /// Each rank's input and output in the code, with their lengths in bytes.
+    pub(super) buffers: Box<[[(u32, usize); 2]]>,
+}
+
+/// A rank's streams, on tiles in shared memory.
+pub(super) struct Streams {
+    pub(super) code: Code,
+    pub(super) running: Arc<Schedule>,
+    pub(super) bases: Bases,
+    pub(super) tasks: Range<u32>,
+    /// Of each channel the counter: the ranks and which of the signals between them.
+    pub(super) counters: Box<[Counter]>,
+    /// Where the input and the output of this rank lie in its room.
+    pub(super) places: [usize; 2],
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Counter {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) which: usize,
+}
+
+/// Whether all ranks' outputs are the same, piece by piece: then one place serves for all of them. A piece that goes to
+/// more ranks than a move has destinations is copied by several in a row, from the same place.
+pub(super) fn mirrored(schedule: &Schedule) -> bool {
+    let moves: Vec<_> = schedule.ops.iter().filter(|op| op.kind == OpKind::Move).collect();
+    let same = |a: &&Op, b: &&Op| a.srcs == 1 && schedule.srcs(a) == schedule.srcs(b);
+    moves.chunk_by(same).all(|row| {
+        // Of each stretch of outputs, who gets it.
+        let mut gets: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for dst in row.iter().flat_map(|op| schedule.dsts(op)) {
+            if schedule.region(*dst).buffer == Buffer::Output {
+                gets.entry(dst.region.0).or_default().push(dst.rank.0);
+            }
+        }
+        gets.values_mut().all(|ranks| {
+            ranks.sort_unstable();
+            ranks.iter().copied().eq(0..schedule.nranks)
+        })
+    })
+}
+
+/// The statements of each segment, counted from 1; 0 where it has none.
+pub(super) struct Stands(Vec<u32>);
+
+impl Stands {
+    pub(super) fn new(code: &Code, schedule: &Schedule) -> Self {
+        let mut stands = vec![0; code.segments.all.len()];
+        for (task, stream) in code.tasks.iter().zip(&schedule.streams) {
+            for instr in &code.instrs[task.first as usize..][..task.len as usize] {
+                if instr.kind == Kind::Data && instr.step < stream.len {
+                    let op = schedule.op(OpId(stream.first.0 + instr.step));
+                    stands[instr.arg as usize] = op.at.0 + 1;
+                }
+            }
+        }
+        Self(stands)
+    }
+}
+
+impl Pull {
+    pub(super) fn new(
+        code: &Code,
+        schedule: &Schedule,
+        rank: RankId,
+        stands: &Stands,
+        count: u64,
+    ) -> Self {
+        let all = &code.segments;
+        let output = code.buffers.index(Buffer::Output, rank);
+        let mut data = Segments {
+            all: Box::default(),
+            moves: Box::default(),
+            operands: Box::default(),
+            ..all.clone()
+        };
+        let (mut segments, mut moves, mut operands) = (Vec::new(), Vec::new(), Vec::new());
+        let mut outputs = Vec::new();
+        for (segment, stands) in all.all.iter().zip(&stands.0) {
+            for (at, dst) in writes(all, *segment, output) {
+                let first = moves.len() as u32;
+                for (m, dsts) in needed(all, *segment, at, dst) {
+                    let (srcs, _) = all.of(m).split_at(m.srcs as usize);
+                    let begin = operands.len() as u32;
+                    operands.extend_from_slice(srcs);
+                    operands.extend_from_slice(&dsts);
+                    moves.push(Move { first: begin, dsts: dsts.len() as u8, ..m });
+                }
+                let len = moves.len() as u32 - first;
+                segments.push(Segment { first, len, ..*segment });
+                outputs.push(((dst.offset / all.kernel.size()) as u64, *stands));
+            }
+        }
+        (data.all, data.moves, data.operands) = (segments.into(), moves.into(), operands.into());
+        let reads = |rank: RankId| reads(code, rank);
+        let input = |rank: RankId| code.buffers.index(Buffer::Input, rank);
+        let mine = reads(rank);
+        let ranks = || (0..schedule.nranks).map(RankId);
+        let others = || ranks().filter(|other| *other != rank);
+        let source = |rank: RankId| {
+            let units = units_read(&data, input(rank), count);
+            Source { rank: rank.index(), buffer: input(rank), units }
+        };
+        let sources = others().filter(|other| mine.contains(&input(*other))).map(source);
+        let readers = others().filter(|other| reads(*other).contains(&input(rank)));
+        let sources = sources.collect();
+        let own = mine.contains(&input(rank)).then(|| source(rank));
+        Self {
+            data,
+            bases: Bases::new(code.buffers.len.len()),
+            outputs: outputs.into(),
+            sources,
+            readers: readers.map(RankId::index).collect(),
+            output,
+            own,
+        }
+    }
+}
+
+/// The units of `count` elements of a buffer that something is read of.
+fn units_read(data: &Segments, buffer: u32, count: u64) -> Box<[u64]> {
+    let mut units = BTreeSet::new();
+    for segment in &data.all {
+        for at in segment.first as usize..(segment.first + segment.len) as usize {
+            let m = data.moves[at];
+            for src in data.of(m)[..m.srcs as usize].iter().filter(|src| src.buffer == buffer) {
+                let first = (src.offset / data.kernel.size()) as u64;
+                let end = first + segment.elements as u64;
+                units.extend(first / count..end.div_ceil(count));
+            }
+        }
+    }
+    units.into_iter().collect()
+}
+
+/// The moves of a segment that write a buffer, and where.
+fn writes(all: &Segments, segment: Segment, buffer: u32) -> Vec<(usize, Operand)> {
+    let mut found = Vec::new();
+    for at in segment.first as usize..(segment.first + segment.len) as usize {
+        let m = all.moves[at];
+        let dsts = &all.of(m)[m.srcs as usize..];
+        found.extend(dsts.iter().filter(|dst| dst.buffer == buffer).map(|dst| (at, *dst)));
+    }
+    found
+}
+
+/// The moves of a segment that one destination of move `last` needs, with what they write for it.
+fn needed(
+    all: &Segments,
+    segment: Segment,
+    last: usize,
+    dst: Operand,
+) -> Vec<(Move, Vec<Operand>)> {
+    let partials = |operands: &[Operand]| -> Vec<Operand> {
+        operands.iter().filter(|o| o.buffer == PARTIAL).copied().collect()
+    };
+    let mut live = partials(&all.of(all.moves[last])[..all.moves[last].srcs as usize]);
+    let mut kept = vec![(all.moves[last], vec![dst])];
+    for at in (segment.first as usize..last).rev() {
+        let m = all.moves[at];
+        let (srcs, dsts) = all.of(m).split_at(m.srcs as usize);
+        let made: Vec<Operand> =
+            partials(dsts).into_iter().filter(|dst| live.contains(dst)).collect();
+        if !made.is_empty() {
+            live.retain(|partial| !made.contains(partial));
+            live.extend(partials(srcs));
+            kept.push((m, made));
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// The buffers that go into the output of a rank.
+fn reads(code: &Code, rank: RankId) -> Vec<u32> {
+    let output = code.buffers.index(Buffer::Output, rank);
+    let all = &code.segments;
+    let mut found = Vec::new();
+    for segment in &all.all {
+        for (at, dst) in writes(all, *segment, output) {
+            for (m, _) in needed(all, *segment, at, dst) {
+                let srcs = all.of(m)[..m.srcs as usize].iter();
+                found.extend(srcs.map(|src| src.buffer).filter(|buffer| *buffer != PARTIAL));
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// All segments in chunks, each of so many bytes about.
+fn chunks(data: &Segments, stands: &Stands) -> Box<[Chunk]> {
+    let mut chunks = Vec::new();
+    for ((segment, at), id) in data.all.iter().zip(&stands.0).zip(0..) {
+        let line_elements = LINE / data.kernel.size();
+        let most = (CHUNK / data.traffic(*segment).max(1)).max(segment.elements >> 12);
+        let step = most.next_multiple_of(line_elements).max(line_elements);
+        for first in (0..segment.elements).step_by(step) {
+            let elements = first..segment.elements.min(first + step);
+            chunks.push(Chunk { segment: id, elements, at: *at });
+        }
+    }
+    chunks.into()
+}
+
+impl Common {
+    pub(super) fn new(code: &Code, schedule: &Schedule, stands: &Stands) -> Self {
+        let ranks = || (0..schedule.nranks).map(RankId);
+        let output = code.buffers.index(Buffer::Output, RankId(0));
+        // One place for the outputs of all ranks, and each destination once.
+        let all = &code.segments;
+        let (mut moves, mut operands) = (Vec::new(), Vec::new());
+        for m in &all.moves {
+            let (srcs, dsts) = all.of(*m).split_at(m.srcs as usize);
+            let first = operands.len() as u32;
+            operands.extend_from_slice(srcs);
+            for dst in dsts {
+                let is_output = dst.buffer != PARTIAL && code.buffers.of(dst.buffer).0 == 1;
+                let dst = if is_output { Operand { buffer: output, ..*dst } } else { *dst };
+                if !operands[first as usize + srcs.len()..].contains(&dst) {
+                    operands.push(dst);
+                }
+            }
+            let dsts = (operands.len() - first as usize - srcs.len()) as u8;
+            moves.push(Move { first, dsts, ..*m });
+        }
+        let data = Segments { moves: moves.into(), operands: operands.into(), ..all.clone() };
+        let inputs = ranks().map(|rank| code.buffers.index(Buffer::Input, rank)).collect();
+        Self {
+            chunks: chunks(&data, stands),
+            bases: Bases::new(code.buffers.len.len()),
+            data,
+            inputs,
+            output,
+            readers: Arc::default(),
+        }
+    }
+}
+
+impl Direct {
+    pub(super) fn new(made: &Optimized, call: &PlannedCall) -> Result<Self, Error> {
+        let code = lower(made, call.count, call.dtype, call.op)?;
+        let stands = Stands::new(&code, &made.schedule);
+        let size = call.dtype.size();
+        let buffer = |buffer, rank| {
+            (code.buffers.index(buffer, rank), code.buffers.len(buffer, rank) * size)
+        };
+        let buffers =
+            call.ranks().map(|rank| [Buffer::Input, Buffer::Output].map(|b| buffer(b, rank)));
+        Ok(Self {
+            buffers: buffers.collect(),
+            chunks: chunks(&code.segments, &stands),
+            bases: Bases::new(code.buffers.len.len()),
+            data: code.segments,
+        })
+    }
+}
+
+impl Streams {
+    pub(super) fn new(
+        world: &World,
+        made: &Optimized,
+        (count, dtype, op): (u64, DType, ReduceOp),
+    ) -> Result<(Self, Tiles), Error> {
+        let schedule = made.schedule.clone();
+        let size = dtype.size();
+        let too_fine = |multiple: u64| Error::TooLarge {
+            what: format!(
+                "a tile of {} for processes has at least {multiple} elements a unit",
+                schedule.algorithm
+            ),
+        };
+        let (cuts, multiple) = cuts(&schedule).ok_or_else(|| too_fine(u64::MAX))?;
+        // Whole units, as scratch has fractions of them.
+        let units = |rank: RankId| {
+            let scratch = schedule.scratch.iter();
+            let scratch: u64 =
+                scratch.map(|s| (s.width.floor() + 1).saturating_mul(u64::from(s.slots))).sum();
+            let users = [Buffer::Input, Buffer::Output];
+            scratch + users.map(|b| schedule.units(b, rank).floor()).iter().sum::<u64>()
+        };
+        let ranks = || (0..schedule.nranks).map(RankId);
+        let most = ranks().map(units).max().unwrap_or(1);
+        let tiles = Tiles::new(&cuts, multiple, count, fitting(STREAM_TILE, most, size));
+        let code = lower(made, tiles.count, dtype, op)?;
+        let bases = Bases::new(code.buffers.len.len());
+        let mut places = [0; 2];
+        for rank in ranks() {
+            let mut at = 0;
+            let room = world.board.arena.layout.room(rank.index());
+            for index in code.buffers.of_rank(rank) {
+                let bytes = (code.buffers.len[index as usize] * size).next_multiple_of(LINE);
+                if at + bytes > ROOM {
+                    return Err(too_fine(multiple));
+                }
+                let (which, _) = code.buffers.of(index);
+                if rank == world.id() && which < 2 {
+                    places[which as usize] = room + at;
+                }
+                bases.set(index, world.board.arena.address(room + at, bytes));
+                at += bytes;
+            }
+        }
+        let streams = &schedule.streams;
+        let first = streams.partition_point(|stream| stream.rank < world.id()) as u32;
+        let end = streams.partition_point(|stream| stream.rank <= world.id()) as u32;
+        let counters = counters(&schedule)?;
+        let streams = Self { code, running: schedule, bases, tasks: first..end, counters, places };
+        Ok((streams, tiles))
+    }
+}
+
+/// Numbers for the signals between any two ranks, the same in every schedule whose signals are as many.
+fn counters(schedule: &Schedule) -> Result<Box<[Counter]>, Error> {
+    let lane = |at: usize| schedule.lanes.get(at).cloned().unwrap_or_default();
+    let mut order: Vec<usize> = (0..schedule.channels.len()).collect();
+    order.sort_by_cached_key(|at| {
+        let channel = &schedule.channels[*at];
+        let lane = if channel.kind.has_lane() {
+            lane(channel.lane.index())
+        } else {
+            vec![i64::from(channel.lane.0)]
+        };
+        (channel.from, channel.to, channel.kind, lane)
+    });
+    let mut counters = vec![Counter { from: 0, to: 0, which: 0 }; schedule.channels.len()];
+    let mut before: Option<(RankId, RankId, usize)> = None;
+    for at in order {
+        let channel = &schedule.channels[at];
+        let which = match before {
+            Some((from, to, which)) if (from, to) == (channel.from, channel.to) => which + 1,
+            _ => 0,
+        };
+        // Those of a rank to itself need no shared memory.
+        if which >= SIGNALS && channel.from != channel.to {
+            return Err(Error::BadOption {
+                what: format!(
+                    "{} has more than {SIGNALS} signals from rank {} to rank {}",
+                    schedule.algorithm, channel.from, channel.to
+                ),
+                fix: "run it at level O2, or with fewer lanes",
+            });
+        }
+        before = Some((channel.from, channel.to, which));
+        counters[at] = Counter { from: channel.from.index(), to: channel.to.index(), which };
+    }
+    Ok(counters.into())
+}
+
+/// The form of a fused schedule, if it fits the slots.
+pub(super) fn fused_form(
+    made: &Optimized,
+    rank: RankId,
+    (count, dtype, op): (u64, DType, ReduceOp),
+) -> Result<Option<(Form, Tiles)>, Error> {
+    let schedule = &*made.schedule;
+    let Some((cuts, multiple)) = cuts(schedule) else { return Ok(None) };
+    let n = schedule.nranks;
+    let most = |buffer| {
+        let all = (0..n).map(|rank| schedule.units(buffer, RankId(rank)).floor());
+        all.max().unwrap_or(0)
+    };
+    let (inputs, outputs) = (most(Buffer::Input), most(Buffer::Output));
+    let common = schedule.collective.reduces() && n >= COMMON && mirrored(schedule);
+    let units = if common { inputs.max(outputs) } else { inputs };
+    let size = dtype.size();
+    if multiple.saturating_mul(units).saturating_mul(size as u64) > SLOT as u64 {
+        return Ok(None);
+    }
+    let tiles = Tiles::new(&cuts, multiple, count, fitting(TILE, units, size));
+    let code = lower(made, tiles.count, dtype, op)?;
+    if !code.independent {
+        return Ok(None);
+    }
+    let stands = Stands::new(&code, schedule);
+    let form = if common {
+        Form::Common(Common::new(&code, schedule, &stands))
+    } else {
+        Form::Pull(Pull::new(&code, schedule, rank, &stands, tiles.count))
+    };
+    Ok(Some((form, tiles)))
+}

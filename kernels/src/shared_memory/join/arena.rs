@@ -1,0 +1,53 @@
+//! The memory that ranks share: a file without a name.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
+};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use crate::Error;
+use crate::shared_memory::arena::can_map;
+use crate::shared_memory::system::refused;
+
+/// What is sealed: a process that maps the memory cannot lose it, and nobody can unseal it.
+fn seals() -> SealFlags {
+    SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL
+}
+
+/// Makes `bytes` bytes of zeroed memory.
+pub(super) fn make(bytes: u64) -> Result<OwnedFd, Error> {
+    let asked = |call: &str| format!("{bytes} bytes of shared memory ({call})");
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Some systems demand that such files be never programs; kernels before 6.3 do not know the flag.
+    let file = match memfd_create("roundelay", flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => memfd_create("roundelay", flags),
+        other => other,
+    };
+    let file = file.map_err(|errno| refused(asked("memfd_create"), errno))?;
+    // Beyond that limit the system ends the process.
+    if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < bytes) {
+        let what = format!(
+            "shared memory has {bytes} bytes, and this process may make no file of more than {most} (`ulimit -f`): raise that limit"
+        );
+        return Err(Error::SystemRefused { what });
+    }
+    ftruncate(&file, bytes).map_err(|errno| refused(asked("ftruncate"), errno))?;
+    fcntl_add_seals(&file, seals()).map_err(|errno| refused(asked("F_ADD_SEALS"), errno))?;
+    can_map(file.as_fd(), bytes as usize)?;
+    Ok(file)
+}
+
+/// Finds whether what came is memory as [`make`] makes it.
+pub(super) fn check(file: impl AsFd, bytes: u64) -> Result<(), String> {
+    let size = fstat(&file).map(|stat| stat.st_size as u64);
+    if size != Ok(bytes) {
+        return Err(format!("a file of {bytes} bytes was due, and this has {size:?}"));
+    }
+    match fcntl_get_seals(&file) {
+        Ok(found) if found.contains(seals()) => Ok(()),
+        found => Err(format!("its seals are {found:?}")),
+    }
+}

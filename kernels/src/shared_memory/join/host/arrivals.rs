@@ -1,0 +1,182 @@
+//! Those who connect to rank 0, until it knows what they are.
+
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+use super::super::line::{Fault, Line, accept, readable};
+use super::super::wire::{Hello, Process, Word};
+use super::{Arrival, Host, STAY, TELL};
+use crate::Error;
+use crate::shared_memory::system::refused;
+
+impl Host<'_> {
+    /// Waits for something to happen, and takes in who said what it is.
+    pub(super) fn arrivals(&mut self, until: Instant) -> Result<Vec<Arrival>, Error> {
+        let listener = self.listener.iter().map(AsFd::as_fd);
+        let guests = self.guests.values().map(|guest| guest.line.as_fd());
+        let strangers = self.strangers.iter().map(AsFd::as_fd);
+        let fds: Vec<_> = listener.chain(guests).chain(strangers).collect();
+        let events = readable(&fds, until)
+            .map_err(|errno| refused("to let rank 0 wait for the others (poll)", errno))?;
+        let (listens, events) = events.split_at(usize::from(self.listener.is_some()));
+        let (guests, strangers) = events.split_at(self.guests.len());
+        let mut spoke = strangers.iter();
+        let said = self.strangers.extract_if(.., |_| spoke.next() == Some(&true));
+        let said: Vec<_> = said.collect();
+        let left = self.guests.keys().zip(guests).find(|(_, event)| **event).map(|(rank, _)| *rank);
+        let (mut arrivals, mut failed) = (Vec::new(), None);
+        for line in said {
+            match self.arrival(line) {
+                Ok(arrival) => arrivals.extend(arrival),
+                Err(error) => failed = Some(error),
+            }
+        }
+        if listens == [true] {
+            failed = self.accept().err().or(failed);
+        }
+        match left.map(|rank| self.spoke_early(rank)).or(failed) {
+            Some(error) => {
+                self.turned_away.extend(arrivals.into_iter().map(|arrival| arrival.line));
+                Err(error)
+            }
+            None => Ok(arrivals),
+        }
+    }
+
+    /// Takes in all who have connected.
+    fn accept(&mut self) -> Result<(), Error> {
+        let own = geteuid().as_raw();
+        let Some(listener) = &self.listener else { return Ok(()) };
+        while let Some(line) =
+            accept(listener).map_err(|errno| refused("rank 0 a connection (accept)", errno))?
+        {
+            if line.uid == own {
+                self.strangers.push(line);
+            } else {
+                let who = Process(line.pid);
+                self.notes.push(format!("{who} of user {} was turned away", line.uid));
+                dismiss(
+                    &line,
+                    format!(
+                        "rank 0 runs as user {own} and {who} as user {}; all ranks must run as one user",
+                        line.uid
+                    ),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// What one who connected says of itself; it is none of this world if that is not understood.
+    fn arrival(&mut self, line: Line) -> Result<Option<Arrival>, Error> {
+        let who = Process(line.pid).to_string();
+        let mut packet = match line.receive(1, Instant::now()) {
+            Ok(packet) => packet,
+            Err(Fault::Closed) => {
+                self.notes.push(format!("{who} connected and left without a word"));
+                return Ok(None);
+            }
+            Err(Fault::Late) => {
+                self.strangers.push(line);
+                return Ok(None);
+            }
+            Err(Fault::System(errno)) => {
+                // No stranger brings that about, so nobody would ever be heard.
+                self.turned_away.push(line);
+                return Err(refused(
+                    format_args!("rank 0 what {who} sends to it (recvmsg)"),
+                    errno,
+                ));
+            }
+        };
+        let Some(hello) = Hello::decode(&packet.bytes) else {
+            self.notes.push(format!("{who} sent what no rank sends"));
+            dismiss(&line, format!("{who} sent what no rank of this version sends"));
+            return Ok(None);
+        };
+        if !same(&hello.secret, &self.offer.id.secret()) {
+            self.notes.push(format!("{who} (as rank {}) came with a wrong secret", hello.rank));
+            dismiss(
+                &line,
+                format!(
+                    "{who} came as rank {} with a wrong secret, so its id is not that of rank 0; give all ranks the id that one process made",
+                    hello.rank
+                ),
+            );
+            return Ok(None);
+        }
+        let Some(pidfd) = packet.fds.pop() else {
+            self.turned_away.push(line);
+            return Err(refused(
+                format_args!("rank 0 the descriptor that rank {} ({who}) sent", hello.rank),
+                Errno::MFILE,
+            ));
+        };
+        self.most = self.most.max(hello.nranks);
+        Ok(Some(Arrival { line, hello, pidfd }))
+    }
+
+    /// Gives the socket's name free, as all have come.
+    pub(super) fn close(&mut self) {
+        // Who waits there and cannot be taken in is told by the end of the connection.
+        let _ = self.accept();
+        for line in self.strangers.drain(..) {
+            let who = Process(line.pid);
+            dismiss(
+                &line,
+                format!(
+                    "{who} came to a world whose {} ranks have all come; either two processes are one rank, or its id is that of another world",
+                    self.offer.nranks
+                ),
+            );
+        }
+        self.listener = None;
+    }
+
+    /// Tells all who have come, and for a while those who come late, that there will be no world, and why.
+    pub(super) fn tell(&mut self, error: &Error) {
+        let word = Word::Refused(error.clone()).encode();
+        // Who does not listen cannot be told.
+        let told = |line: &Line| line.send(&word, &[], Instant::now() + TELL).is_ok();
+        let until = self.until.min(Instant::now() + STAY);
+        // Their descriptors go first: there may be too many for those who are to come.
+        let guests = std::mem::take(&mut self.guests).into_values();
+        let mut due: Vec<_> = guests.map(|guest| guest.line).collect();
+        let mut count = 0;
+        loop {
+            let last = Instant::now() >= until || self.listener.is_none();
+            due.append(&mut self.turned_away);
+            count += due.len();
+            for line in due.drain(..) {
+                told(&line);
+            }
+            if last || count + 1 >= self.most as usize {
+                break;
+            }
+            match self.arrivals(until) {
+                Ok(arrivals) => due.extend(arrivals.into_iter().map(|arrival| arrival.line)),
+                // Some may be in the list of those to be told all the same.
+                Err(_) if !self.turned_away.is_empty() => {}
+                Err(_) => break,
+            }
+        }
+        for line in &self.strangers {
+            told(line);
+        }
+    }
+}
+
+/// Tells one who is none of this world so.
+fn dismiss(line: &Line, what: String) {
+    let word = Word::Refused(Error::NotJoined { what });
+    // Who does not listen needs no answer.
+    let _ = line.send(&word.encode(), &[], Instant::now() + TELL);
+}
+
+/// Whether two secrets are the same, in a time that does not tell where they differ.
+fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
+    a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}

@@ -1,0 +1,60 @@
+//! Ranks of two users, which only root can try.
+
+use std::env;
+use std::process::Command;
+
+use rustix::process::geteuid;
+
+use super::*;
+
+const NAME: &str =
+    "shared_memory::join::tests::users::another_user_is_turned_away_and_the_others_meet";
+const ID: &str = "ROUNDELAY_TEST_ID";
+
+/// The other user's part: it is told whose socket that is, and is turned away where it does not care.
+fn other_user(hex: &str) {
+    let id = UniqueId::from_hex(hex).expect("an id");
+    let text = meet(offer(&id, 2, 1)).expect_err("rank 0 is another's").to_string();
+    has(&text, &["is of user 0", "runs as user 65534", "must run as one user", "[E0427]"]);
+    let line = line::connect(&id.socket(), moment(PATIENCE)).expect("rank 0 listens");
+    // Rank 0 may have closed it before all is said.
+    let _ = line.send(&hello(offer(&id, 2, 1)).encode(), &[], moment(PATIENCE));
+    match answer(&line) {
+        Word::Refused(error) => has(&error.to_string(), &["as user 0", "as user 65534"]),
+        other => panic!("{other:?}"),
+    }
+    println!("turned away twice");
+}
+
+#[test]
+fn another_user_is_turned_away_and_the_others_meet() {
+    if let Ok(hex) = env::var(ID) {
+        return other_user(&hex);
+    }
+    if geteuid().as_raw() != 0 {
+        return eprintln!("skipped: only root can run a test as another user");
+    }
+    let run = |args: &[&str], hex: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--clear-groups"]).args(args).env(ID, hex).output()
+    };
+    let program = env::current_exe().expect("this program has a path");
+    let program = program.to_str().expect("of text");
+    match run(&[program, "--list"], "") {
+        Err(error) => return eprintln!("skipped: setpriv cannot be run: {error}"),
+        Ok(output) if !output.status.success() => {
+            return eprintln!("skipped: the other user cannot run this program: {output:?}");
+        }
+        Ok(_) => {}
+    }
+    let id = fresh();
+    thread::scope(|scope| {
+        let rank_0 = scope.spawn(|| meet(offer(&id, 2, 0)));
+        let output = run(&[program, "--exact", NAME, "--nocapture"], &id.to_hex());
+        let rank_1 = meet(offer(&id, 2, 1));
+        well(&id, 2, vec![rank_0.join().expect("no panic"), rank_1]);
+        let output = output.expect("setpriv runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("turned away twice"), "{output:?}");
+    });
+}

@@ -1,0 +1,231 @@
+//! Whole calls of two ranks: which slots are used when, and who waits for whom. A tile has two lines here, and a chunk has
+//! one, so that a call of a few lines has several tiles.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use loom::thread;
+use roundelay_core::collective::Collective;
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::RankId;
+use roundelay_core::optimize::Level;
+use roundelay_core::schedule::hash::content;
+use roundelay_core::schedule::text;
+use roundelay_core::verify::{Callers, Proved};
+
+use super::Host;
+use crate::Options;
+use crate::modelled::within;
+use crate::reduce::{Stores, copy};
+use crate::shared_memory::WorldPlan;
+use crate::shared_memory::board::Made;
+use crate::shared_memory::forms::Form;
+use crate::shared_memory::offers::{Prepared, Source};
+use crate::shared_memory::world::World;
+
+/// Elements of a tile whose buffers have a unit each.
+const TILE: usize = 32;
+
+/// A schedule of two ranks: what both do, where `ME` is the rank and `OTHER` the other.
+fn both_do(collective: &str, steps: &[&str]) -> Proved {
+    let mut all = format!("schedule Model {collective} nranks 2 root 0\n");
+    all += "scratch sum slots 1 width 1\n";
+    for rank in 0..2_u32 {
+        _ = writeln!(all, "rank {rank} stream 0");
+        for step in steps {
+            let step = step.replace("ME", &rank.to_string());
+            _ = writeln!(all, "  {} @0", step.replace("OTHER", &(1 - rank).to_string()));
+        }
+    }
+    let schedule = text::parse(&all).unwrap_or_else(|why| panic!("{why:?}\n{all}"));
+    Proved::new(schedule).expect("it is right")
+}
+
+/// All get all inputs: a rank reads the other's slots, and writes its own output.
+fn gather() -> Proved {
+    let copies = ["copy 0.input[0..1] -> ME.output[0..1]", "copy 1.input[0..1] -> ME.output[1..2]"];
+    both_do("AllGather", &[&MEET[..], &copies, &PART].concat())
+}
+
+/// Rank 1 gets what rank 0 has, which waits for nobody.
+fn broadcast() -> Proved {
+    both_do("Broadcast", &[&MEET[..], &["copy 0.input[0..1] -> ME.output[0..1]"], &PART].concat())
+}
+
+/// All get the sum, which lies in one place for all where it is fused.
+fn sum() -> Proved {
+    let fold = ["fold 0.input[0..1], 1.input[0..1] -> ME.sum#0@0[0..1]"];
+    let copy = ["copy ME.sum#0@0[0..1] -> ME.output[0..1]"];
+    both_do("AllReduce", &[&MEET[..], &fold, &PART, &copy].concat())
+}
+
+const MEET: [&str; 2] = ["post ack ME->OTHER", "wait ack OTHER->ME"];
+const PART: [&str; 2] = ["post data ME->OTHER", "wait data OTHER->ME"];
+
+/// As a rank takes it that another has made: a model makes a plan of it each time.
+fn fused(proved: &Proved) -> Arc<Prepared> {
+    let goal = Options::new().goal(Callers::One);
+    let made = proved.optimized(goal).expect("it fuses");
+    assert_eq!(made.level, Level::O2);
+    let author = *content(proved.schedule()).bytes();
+    Arc::new(Prepared(Source::Taken(author, made)))
+}
+
+/// A rank of a model, and the elements of its input: all that it knows of others is in the arena.
+struct Seat {
+    world: Arc<World>,
+    prepared: Arc<Prepared>,
+    input: Vec<u32>,
+}
+
+impl Seat {
+    fn plan(&self) -> WorldPlan {
+        let count = self.input.len() as u64;
+        let plan = WorldPlan::of(&self.world, &self.prepared, count, DType::U32, ReduceOp::Sum);
+        plan.expect("a plan")
+    }
+
+    /// A call on memory of its own.
+    fn run(&self, plan: &WorldPlan, outputs: usize) -> Vec<u32> {
+        let mut output = vec![0; outputs * self.input.len()];
+        plan.run(&self.input, &mut output).expect("a run");
+        output
+    }
+}
+
+fn input(rank: u32, elements: usize) -> impl Iterator<Item = u32> + Clone {
+    (0..elements as u32).map(move |at| at + 256 * rank)
+}
+
+/// Two ranks, each of which does that with an input of so many elements.
+fn model(
+    (preemptions, options): (usize, Options),
+    prepared: &Arc<Prepared>,
+    elements: usize,
+    run: impl Fn(&Seat) + Copy + Send + Sync + 'static,
+) {
+    let (host, prepared) = (Host::new(2), prepared.clone());
+    within(preemptions, move || {
+        let seat = |world: Arc<World>| {
+            let input = input(world.rank(), elements).collect();
+            Seat { world, prepared: prepared.clone(), input }
+        };
+        let [mine, theirs] = <[_; 2]>::try_from(host.worlds(options)).expect("two ranks").map(seat);
+        let other = thread::spawn(move || run(&theirs));
+        run(&mine);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn nobody_reads_a_slot_that_is_overwritten() {
+    model((2, Options::new()), &fused(&gather()), 3 * TILE, |seat| {
+        let plan = seat.plan();
+        assert!(matches!(plan.0.form, Form::Pull(_)) && plan.0.tiles.number == 3);
+        let right = input(0, 3 * TILE).chain(input(1, 3 * TILE));
+        assert!(seat.run(&plan, 2).into_iter().eq(right));
+    });
+}
+
+/// Who sends gets ahead by whole calls.
+#[test]
+fn nobody_reads_a_slot_that_a_later_call_overwrites() {
+    model((1, Options::new()), &fused(&broadcast()), 1, |seat| {
+        let plan = seat.plan();
+        let input = if seat.world.rank == 0 { &seat.input[..] } else { &[] };
+        for _ in 0..3 {
+            let mut output = [7];
+            plan.run(input, &mut output).expect("a run");
+            assert_eq!(output, [0]);
+        }
+    });
+}
+
+#[test]
+fn a_place_of_all_is_used_again_when_all_have_copied_it() {
+    model((1, Options::new()), &fused(&sum()), 3 * TILE, |seat| {
+        let plan = seat.plan();
+        assert!(matches!(plan.0.form, Form::Common(_)) && plan.0.tiles.number == 3);
+        let right = input(0, 3 * TILE).zip(input(1, 3 * TILE)).map(|(a, b)| a + b);
+        assert!(seat.run(&plan, 1).into_iter().eq(right));
+    });
+}
+
+#[test]
+fn a_place_of_all_is_used_again_by_a_later_call() {
+    model((1, Options::new()), &fused(&sum()), 1, |seat| {
+        let plan = seat.plan();
+        for _ in 0..3 {
+            assert_eq!(seat.run(&plan, 1), [256]);
+        }
+    });
+}
+
+/// Inputs and outputs in heaps: who returns may write its input and read its output.
+#[test]
+fn who_returns_has_its_buffers_for_itself() {
+    model((1, Options::new()), &fused(&sum()), TILE, |seat| {
+        let plan = seat.plan();
+        let layout = seat.world.board.arena.layout;
+        let heap = layout.heap_of(seat.world.rank);
+        let [input, output] = [heap, heap + 4 * TILE]
+            .map(|at| seat.world.board.arena.address(at, 4 * TILE).cast::<u32>());
+        for turn in 0..2 {
+            let mut sums = [0_u32; TILE];
+            // SAFETY: the heap is this rank's, but for the call; loom sees whether it is so.
+            unsafe {
+                copy(input.cast(), seat.input.as_ptr().cast(), 4 * TILE, Stores::Cached);
+                let (input, output) = (
+                    std::slice::from_raw_parts(input, TILE),
+                    std::slice::from_raw_parts_mut(output, TILE),
+                );
+                plan.run(input, output).expect("a run");
+                copy(sums.as_mut_ptr().cast(), output.as_ptr().cast(), 4 * TILE, Stores::Cached);
+            }
+            let right = self::input(0, TILE).zip(self::input(1, TILE)).map(|(a, b)| a + b);
+            assert!(sums.into_iter().eq(right), "turn {turn}");
+        }
+    });
+}
+
+/// A schedule that is not fused, with its signals.
+#[test]
+fn signals_order_what_ranks_do_to_their_rooms() {
+    let options = Options::new().level(Level::O0);
+    let prepared = Arc::new(Prepared::own(sum()));
+    model((1, options), &prepared, TILE, |seat| {
+        let plan = seat.plan();
+        assert!(matches!(plan.0.form, Form::Streams(_)));
+        let right = input(0, TILE).zip(input(1, TILE)).map(|(a, b)| a + b);
+        assert!(seat.run(&plan, 1).into_iter().eq(right));
+    });
+}
+
+/// A rank that only sends gets ahead, until others could still read the line that its next call overwrites.
+#[test]
+fn each_call_meets_its_own() {
+    let host = Host::new(2);
+    within(1, move || {
+        let [mine, theirs] = <[_; 2]>::try_from(host.worlds(Options::new())).expect("two ranks");
+        let call = |count| {
+            Made::new(7, (Collective::Broadcast, RankId(1)), (count, DType::U32, ReduceOp::Sum))
+        };
+        let proved = sum();
+        let of_theirs = proved.clone();
+        let other = thread::spawn(move || {
+            for count in 1..=5 {
+                let mut visit = theirs.begin(call(count), of_theirs.schedule()).expect("it begins");
+                visit.publish(1);
+                visit.end(Ok(())).expect("it ends");
+            }
+        });
+        for count in 1..=4 {
+            let mut visit = mine.begin(call(count), proved.schedule()).expect("it begins");
+            visit.publish(0);
+            let met = visit.meet(1, 1).map(|made| made.count);
+            assert_eq!(met, Ok(count));
+            visit.end(Ok(())).expect("it ends");
+        }
+        other.join().unwrap();
+    });
+}

@@ -1,0 +1,193 @@
+//! What ranks say of themselves, how they sleep and wake each other, and how they share work.
+
+use std::sync::Arc;
+
+use loom::thread;
+use roundelay_core::collective::Collective;
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::RankId;
+
+use super::Host;
+use crate::modelled::{Memory, check, within};
+use crate::shared_memory::board::{Board, Made};
+use crate::shared_memory::claims::Claims;
+
+fn call(count: u64) -> Made {
+    let kind = (Collective::AllReduce, RankId(0));
+    let mut made = Made::new(7, kind, (count, DType::U32, ReduceOp::Sum));
+    (made.direct, made.slot) = (Some([64, 128]), 1);
+    made
+}
+
+#[test]
+fn who_sees_the_count_sees_the_call_and_the_tiles() {
+    let host = Host::new(2);
+    check(move || {
+        let (boards, tiles) = (host.boards(), Arc::new([Memory::new(), Memory::new()]));
+        let (theirs, writes) = (boards[1].clone(), tiles.clone());
+        let other = thread::spawn(move || {
+            writes[0].raise();
+            theirs.publish(1, 1, &call(5), 1);
+            writes[1].raise();
+            theirs.stage(1, 1, 2);
+        });
+        for _ in 0..2 {
+            if let Some(staged) = boards[0].staged(1, 1) {
+                assert_eq!(boards[0].made(1, 1), call(5));
+                assert!((1..=staged).all(|tile| tiles[tile as usize - 1].get() == 1));
+            }
+        }
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn who_is_done_has_read() {
+    let host = Host::new(2);
+    check(move || {
+        let (boards, slot) = (host.boards(), Arc::new(Memory::new()));
+        let (theirs, reads) = (boards[1].clone(), slot.clone());
+        let other = thread::spawn(move || {
+            assert_eq!(reads.get(), 0);
+            theirs.finish(1, 1, 1);
+        });
+        for _ in 0..2 {
+            if boards[0].finished(1, 1, 1) {
+                slot.raise();
+                break;
+            }
+        }
+        other.join().unwrap();
+    });
+}
+
+/// Sleeps until a rank has staged so many tiles of its first call.
+fn sleep_until(board: &Board, rank: usize, on: usize, tiles: u64) {
+    let ready = || board.staged(on, 1).is_some_and(|staged| staged >= tiles);
+    while !ready() {
+        board.sleep(rank, 1, ready);
+    }
+}
+
+#[test]
+fn whoever_sleeps_is_woken() {
+    let host = Host::new(2);
+    check(move || {
+        let boards = host.boards();
+        let theirs = boards[1].clone();
+        let other = thread::spawn(move || {
+            theirs.publish(1, 1, &call(5), 1);
+            theirs.stage(1, 1, 2);
+        });
+        sleep_until(&boards[0], 0, 1, 1);
+        sleep_until(&boards[0], 0, 1, 2);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn two_that_sleep_for_each_other_are_woken() {
+    let host = Host::new(2);
+    check(move || {
+        let boards = host.boards();
+        let theirs = boards[1].clone();
+        let answer = |board: &Board, rank: usize| {
+            board.publish(rank, 1, &call(5), 1);
+            sleep_until(board, rank, 1 - rank, 1);
+            board.stage(rank, 1, 2);
+            sleep_until(board, rank, 1 - rank, 2);
+        };
+        let other = thread::spawn(move || answer(&theirs, 1));
+        answer(&boards[0], 0);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn one_that_wakes_up_leaves_the_other_counted() {
+    let host = Host::new(3);
+    within(2, move || {
+        let boards = host.boards();
+        let others = [1, 2].map(|rank: usize| {
+            let board = boards[rank].clone();
+            thread::spawn(move || sleep_until(&board, rank, 0, rank as u64))
+        });
+        boards[0].publish(0, 1, &call(5), 1);
+        boards[0].stage(0, 1, 2);
+        others.into_iter().for_each(|other| _ = other.join().unwrap());
+    });
+}
+
+#[test]
+fn a_message_wakes_whoever_it_is_for() {
+    let host = Host::new(2);
+    check(move || {
+        let boards = host.boards();
+        let theirs = boards[1].clone();
+        let word = |board: &Board| board.arena.layout.signal(1, 0, 0);
+        let other = thread::spawn(move || {
+            let said = theirs.arena.word(word(&theirs));
+            said.store(1, crate::sync::Ordering::Release);
+            theirs.ring_for(0);
+        });
+        let heard = boards[0].arena.word(word(&boards[0]));
+        let ready = || heard.load(crate::sync::Ordering::Acquire) == 1;
+        while !ready() {
+            boards[0].sleep(0, 1, ready);
+        }
+        other.join().unwrap();
+    });
+}
+
+/// The chunks of a tile, as they are written.
+type Chunks = [Memory; 2];
+
+/// Takes and makes chunks of a tile as long as there are any; whether all are done, and then all are written.
+fn work(board: &Board, tile: u64, chunks: &Chunks) -> bool {
+    let claims = Claims::new(board, tile, chunks.len());
+    while let Some(at) = claims.take() {
+        chunks[at].raise();
+        claims.done();
+    }
+    let done = claims.are_done();
+    assert!(!done || chunks.iter().all(|chunk| chunk.get() == 1), "written once, and seen");
+    done
+}
+
+#[test]
+fn each_chunk_is_made_once() {
+    let host = Host::new(3);
+    within(2, move || {
+        let (boards, chunks) = (host.boards(), Arc::new([Memory::new(), Memory::new()]));
+        let others = [1, 2].map(|rank: usize| {
+            let (board, chunks) = (boards[rank].clone(), chunks.clone());
+            thread::spawn(move || work(&board, 1, &chunks))
+        });
+        work(&boards[0], 1, &chunks);
+        others.into_iter().for_each(|other| _ = other.join().unwrap());
+        assert!(work(&boards[0], 1, &chunks), "all is done when all have come");
+    });
+}
+
+#[test]
+fn who_comes_late_finds_all_done() {
+    let host = Host::new(2);
+    check(move || {
+        // The third tile has the words of the first.
+        let tiles = Arc::new([(); 2].map(|()| [Memory::new(), Memory::new()]));
+        let boards = host.boards();
+        let (theirs, written) = (boards[1].clone(), tiles.clone());
+        let late = thread::spawn(move || {
+            let claims = Claims::new(&theirs, 1, 2);
+            let done = work(&theirs, 1, &written[0]);
+            assert!(!done || claims.take().is_none());
+            done
+        });
+        let done = work(&boards[0], 1, &tiles[0]);
+        // Nobody goes on to a later tile before this one is done.
+        if done {
+            assert!(work(&boards[0], 3, &tiles[1]));
+        }
+        assert!(late.join().unwrap() || done, "who is done last sees it");
+    });
+}

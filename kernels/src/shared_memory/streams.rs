@@ -1,0 +1,115 @@
+//! A rank's streams in a tile: what runs where a schedule is not fused.
+
+use std::sync::atomic::Ordering;
+
+use roundelay_core::ids::OpId;
+
+use super::board::Place;
+use super::calls::Visit;
+use super::forms::Streams;
+use super::plan::WorldRank;
+use crate::Error;
+use crate::lowered::{Effects, Instr, Waiting, Waits};
+
+/// The memory of a plan and the signals of its world, for the streams of this rank in a call.
+pub(super) struct StreamRun<'s, 'v, 'w> {
+    plan: &'s WorldRank,
+    streams: &'s Streams,
+    visit: &'v mut Visit<'w>,
+    /// Posts and waits of signals from the rank to itself.
+    inner: Vec<[u64; 2]>,
+}
+
+impl<'s, 'v, 'w> StreamRun<'s, 'v, 'w> {
+    pub(super) fn new(plan: &'s WorldRank, streams: &'s Streams, visit: &'v mut Visit<'w>) -> Self {
+        Self { plan, streams, visit, inner: vec![[0; 2]; streams.counters.len()] }
+    }
+
+    /// Shows where the rank is, to those who ask why it is late.
+    fn stand(&self, stream: u32, step: u32) {
+        let running = &self.streams.running;
+        let stream = running.streams[stream as usize];
+        let op = (step < stream.len).then(|| running.op(OpId(stream.first.0 + step)));
+        self.visit.stand(Place { step, at: op.map_or(0, |op| op.at.0 + 1) });
+    }
+
+    /// Whether the next post of a channel is there.
+    fn met(&self, channel: u32) -> bool {
+        let counter = self.streams.counters[channel as usize];
+        if counter.from == counter.to {
+            let [posted, taken] = self.inner[channel as usize];
+            return posted > taken;
+        }
+        let arena = &self.visit.world.board.arena;
+        let word = arena.word(arena.layout.signal(counter.from, counter.to, counter.which));
+        let taken = self.visit.own.taken[counter.from].get(counter.which).copied().unwrap_or(0);
+        word.load(Ordering::Acquire) > taken
+    }
+}
+
+impl Effects for StreamRun<'_, '_, '_> {
+    type Stop = Error;
+
+    unsafe fn data(&mut self, stream: u32, instr: Instr) -> Result<(), Error> {
+        self.stand(stream, instr.step);
+        let (visit, segments) = (&*self.visit, &self.streams.code.segments);
+        let segment = segments.all[instr.arg as usize];
+        let (bases, partials) = (&self.streams.bases, self.plan.partials.address(0));
+        let (elements, ends) = (0..segment.elements, || visit.world.ends(visit.number));
+        // SAFETY: rooms are good for all buffers of the code; the proof orders the segment after and before all that
+        // others do to the same memory; the partials are this process's alone.
+        let whole = unsafe { segments.run(segment, elements, bases, partials, ends) };
+        if whole { Ok(()) } else { visit.goes_on() }
+    }
+
+    fn post(&mut self, row: &[Instr]) -> Result<(), Error> {
+        let world = self.visit.world;
+        let arena = &world.board.arena;
+        for instr in row {
+            let counter = self.streams.counters[instr.arg as usize];
+            if counter.from == counter.to {
+                self.inner[instr.arg as usize][0] += 1;
+                continue;
+            }
+            let posted = entry(&mut self.visit.own.posted[counter.to], counter.which);
+            *posted += 1;
+            let word = arena.word(arena.layout.signal(counter.from, counter.to, counter.which));
+            // Release: what this rank did before. One process writes here: no exchange is needed.
+            word.store(*posted, Ordering::Release);
+        }
+        world.board.ring(world.rank);
+        Ok(())
+    }
+
+    fn take(&mut self, waiting: Waiting) -> Result<bool, Error> {
+        let met = self.met(waiting.channel);
+        let counter = self.streams.counters[waiting.channel as usize];
+        if !met {
+            self.stand(waiting.stream, self.streams.code.instrs[waiting.at as usize].step);
+        } else if counter.from == counter.to {
+            self.inner[waiting.channel as usize][1] += 1;
+        } else {
+            *entry(&mut self.visit.own.taken[counter.from], counter.which) += 1;
+        }
+        Ok(met)
+    }
+}
+
+impl Waits for StreamRun<'_, '_, '_> {
+    fn wait(&mut self, waits: &[Waiting]) -> Result<(), Error> {
+        let ready = || waits.iter().any(|waiting| self.met(waiting.channel));
+        let from = |waiting: &Waiting| self.streams.counters[waiting.channel as usize].from;
+        let on = from(&waits[0]);
+        // A rank that rings wakes the ranks that wait for it, or for no rank in particular.
+        let one = waits.iter().all(|waiting| from(waiting) == on);
+        self.visit.wait(one.then_some(on), ready)
+    }
+}
+
+/// A count of signals, 0 at first.
+fn entry(counts: &mut Vec<u64>, which: usize) -> &mut u64 {
+    if counts.len() <= which {
+        counts.resize(which + 1, 0);
+    }
+    &mut counts[which]
+}

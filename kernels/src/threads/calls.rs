@@ -1,0 +1,433 @@
+//! The calls of ranks that call by themselves: which call each is in, whether all are in the same one, and what ended
+//! for everybody.
+//!
+//! Calls are numbered by each rank for itself, from 1. Before a rank posts anything it publishes its call, number and
+//! shape in one word of a line of its own; before it takes a signal, moves or folds anything, it reads the words of
+//! all ranks that it will wait for or visit. Two ranks that are in different shapes at one number are *refused*: that
+//! number is void for all ranks, each is told once, and the next numbers are as good as ever. Everything else that goes
+//! wrong, such as a deadline, is a *failure*: it ends all calls, now and later.
+//!
+//! Whoever leaves a call early first says so, then waits until nobody is left inside who could still touch its
+//! buffers. Entering and leaving are as in Dekker's algorithm: a store, a fence, a look at the other's store.
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+mod visit;
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::RANK_LIMIT;
+
+use super::bell::{Awaited, Bell};
+use super::needs::Needs;
+use super::record::{Record, Refusal, SHAPE_BITS, SHAPES};
+use crate::error::{Differ, Error, Missing};
+use crate::options::Options;
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Padded, fence, lock};
+use visit::Stage;
+pub(super) use visit::Visit;
+
+/// Calls of a rank that others can still read: a rank gets no further ahead of the slowest than this.
+#[cfg(not(all(test, loom)))]
+const WINDOW: usize = 8;
+/// So that a model of a few calls goes around.
+#[cfg(all(test, loom))]
+const WINDOW: usize = 2;
+
+/// The calls of ranks that run together, each from a thread of its own: plans that share them count their ranks'
+/// calls together, and fail together.
+pub struct Calls {
+    ranks: Box<[Seat]>,
+    end: Padded<End>,
+    record: Mutex<Record>,
+    pub(super) deadline: Duration,
+    /// Whether each rank's thread has a core for itself.
+    spins: bool,
+    /// From a rank to the next that it looks at: that comes to all, with none of their numbers in order.
+    stride: usize,
+}
+
+impl std::fmt::Debug for Calls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Calls").field("nranks", &self.ranks.len()).finish_non_exhaustive()
+    }
+}
+
+/// A rank's place.
+struct Seat {
+    /// Its calls, by number modulo [`WINDOW`]. Others read them; only its thread writes them.
+    made: Padded<[AtomicU64; WINDOW]>,
+    own: Padded<Own>,
+    bell: Padded<Bell>,
+}
+
+struct Own {
+    /// A call of this rank is under way.
+    taken: AtomicBool,
+    /// Calls that it made.
+    number: AtomicU64,
+    /// The call in which it may touch what belongs to others, or 0.
+    inside: AtomicU64,
+    /// The last call for which there is room without another look at the others.
+    room: AtomicU64,
+    /// Refusals that it has looked through.
+    heard: AtomicU64,
+}
+
+/// What ends calls early. It is read at every turn and hardly ever written.
+struct End {
+    /// There was a failure.
+    failed: AtomicBool,
+    /// How many calls were refused.
+    refused: AtomicU64,
+    /// The numbers of those in the window.
+    void: [AtomicU64; WINDOW],
+}
+
+/// What is published of a call: its shape, and above it the number's low bits. A number comes again after 2^40 calls, and
+/// a word is overwritten after [`WINDOW`].
+fn word(number: u64, shape: u32) -> u64 {
+    number << SHAPE_BITS | u64::from(shape)
+}
+
+/// The shape, if the word is of this call.
+fn shape(word: u64, number: u64) -> Option<u32> {
+    let shape = word & (SHAPES as u64 - 1);
+    (word == number << SHAPE_BITS | shape).then_some(shape as u32)
+}
+
+fn slot(number: u64) -> usize {
+    number as usize % WINDOW
+}
+
+/// A number without a common factor with `n`, whose multiples fall far from each other: of those above the golden part of
+/// it the one at which the quotients of Euclid's algorithm are smallest in all.
+fn stride(n: usize) -> usize {
+    let quotients = |stride: usize| {
+        let (mut a, mut b, mut sum) = (n, stride, 0);
+        while b != 0 {
+            sum += a / b;
+            (a, b) = (b, a % b);
+        }
+        (a == 1).then_some((sum, stride))
+    };
+    let golden = n * 618 / 1000;
+    let near = (golden.max(1)..n.max(2)).take(64);
+    near.filter_map(quotients).min().map_or(1, |(_, stride)| stride)
+}
+
+impl Calls {
+    /// The calls of `nranks` ranks, whose waits end with the deadline of `options`.
+    ///
+    /// # Errors
+    /// [`Error::NoRanks`] (E0409) for 0 ranks, or more than a schedule can have; [`Error::BadOption`] (E0406) for
+    /// options that no run can have.
+    pub fn new(nranks: u32, options: Options) -> Result<Arc<Self>, Error> {
+        options.check()?;
+        if nranks == 0 || nranks > RANK_LIMIT {
+            return Err(Error::NoRanks { nranks });
+        }
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let zero = |_| AtomicU64::new(0);
+        let seat = |_| Seat {
+            made: Padded(std::array::from_fn(zero)),
+            own: Padded(Own {
+                taken: AtomicBool::new(false),
+                number: AtomicU64::new(0),
+                inside: AtomicU64::new(0),
+                room: AtomicU64::new(0),
+                heard: AtomicU64::new(0),
+            }),
+            bell: Padded(Bell::new()),
+        };
+        Ok(Arc::new(Self {
+            ranks: (0..nranks).map(seat).collect(),
+            end: Padded(End {
+                failed: AtomicBool::new(false),
+                refused: AtomicU64::new(0),
+                void: std::array::from_fn(zero),
+            }),
+            record: Mutex::new(Record::default()),
+            deadline: options.deadline,
+            spins: nranks <= cores,
+            stride: stride(nranks as usize),
+        }))
+    }
+
+    /// The number of ranks.
+    pub fn nranks(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    /// A number for calls of one shape, which messages name so.
+    pub(super) fn add_shape(&self, name: String) -> Result<u32, Error> {
+        lock(&self.record).shapes.add(name)
+    }
+
+    pub(super) fn remove_shape(&self, shape: u32) {
+        lock(&self.record).shapes.remove(shape);
+    }
+
+    /// Whether a rank may still come to a call of this shape that another has made. Only if nobody makes one now.
+    pub(super) fn awaits(&self, shape: u32) -> bool {
+        let slowest = self.slowest().1;
+        let numbers = (slowest..).take(WINDOW + 1);
+        let made = |number| {
+            self.ranks.iter().any(|seat| {
+                seat.made.0[slot(number)].load(Ordering::Relaxed) == word(number, shape)
+            })
+        };
+        numbers.into_iter().any(made)
+    }
+
+    /// The rank that made the fewest calls, and how many.
+    fn slowest(&self) -> (RankId, u64) {
+        let numbers = self.ranks.iter().map(|seat| seat.own.0.number.load(Ordering::Acquire));
+        let least = (0..).map(RankId).zip(numbers).min_by_key(|(_, number)| *number);
+        least.expect("there is a rank")
+    }
+
+    fn seat(&self, rank: RankId) -> &Seat {
+        &self.ranks[rank.index()]
+    }
+
+    /// All others, so that nobody is everybody's first. Ranks often come in the order of their numbers: whoever waited for
+    /// them in this order would be woken by each.
+    fn others(&self, rank: RankId) -> impl Iterator<Item = RankId> + '_ {
+        let n = self.ranks.len();
+        (1..n).map(move |d| RankId(((rank.index() + d * self.stride) % n) as u32))
+    }
+
+    /// Makes the rank's next call, of that shape, as soon as all that it `needs` have made the same; `place` says
+    /// where its buffers are.
+    pub(super) fn enter(
+        &self,
+        rank: RankId,
+        shape: u32,
+        needs: &Needs,
+        place: impl FnOnce(),
+    ) -> Result<Visit<'_>, Error> {
+        let own = &self.seat(rank).own.0;
+        if own.taken.swap(true, Ordering::Acquire) {
+            return Err(Error::RankBusy { rank });
+        }
+        let number = own.number.load(Ordering::Relaxed) + 1;
+        // Leaves also when a panic does.
+        let visit = Visit { calls: self, rank, number, stage: Cell::new(Stage::Outside) };
+        let entered = self.may_call(rank, number).and_then(|()| {
+            place();
+            self.publish(rank, number, shape);
+            visit.stage.set(Stage::Inside);
+            match needs {
+                Needs::All => {
+                    let mut others = self.others(rank);
+                    others.try_for_each(|other| self.meet(rank, number, shape, other))
+                }
+                Needs::Some(needs) => {
+                    needs.iter().try_for_each(|other| self.meet(rank, number, shape, *other))
+                }
+            }?;
+            // After the fence of `publish`: whoever ends this call sees us inside, or we see its end.
+            self.goes_on(rank, number)
+        });
+        match entered {
+            Ok(()) => Ok(visit),
+            Err(error) => Err(visit.end(Err(error)).expect_err("an error stays one")),
+        }
+    }
+
+    /// Whether the rank has been told of all that ended, and there is room for its next call.
+    fn may_call(&self, rank: RankId, number: u64) -> Result<(), Error> {
+        let own = &self.seat(rank).own.0;
+        if self.end.0.failed.load(Ordering::Relaxed) {
+            return Err(self.abandoned(rank));
+        }
+        if self.end.0.refused.load(Ordering::Acquire) != own.heard.load(Ordering::Relaxed) {
+            let mut record = lock(&self.record);
+            if let Some(late) = record.tell_late(rank, number) {
+                return Err(Error::CallsDiffer(late));
+            }
+            if !record.keeps_for(rank) {
+                own.heard.store(self.end.0.refused.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+        }
+        if number > own.room.load(Ordering::Relaxed) {
+            self.make_room(rank, number)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until nobody reads the word any more that this call's overwrites.
+    fn make_room(&self, rank: RankId, number: u64) -> Result<(), Error> {
+        let window = WINDOW as u64;
+        let slowest = || {
+            let others = self.others(rank);
+            let numbers = others.map(|other| self.seat(other).own.0.number.load(Ordering::Acquire));
+            numbers.min().unwrap_or(u64::MAX - window)
+        };
+        let failed = || self.end.0.failed.load(Ordering::Relaxed);
+        // Whoever is in a call is done with the one before.
+        let ready = || failed() || slowest() + window > number;
+        let met = ready() || self.listen_for(rank, Awaited::Any, ready);
+        if failed() {
+            return Err(self.abandoned(rank));
+        }
+        if !met {
+            return Err(self.give_up(rank, || self.missing(rank, number)));
+        }
+        self.seat(rank).own.0.room.store(slowest() + window - 1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn publish(&self, rank: RankId, number: u64, shape: u32) {
+        let seat = self.seat(rank);
+        // Release: what the rank read of others' words of earlier calls, it read before.
+        seat.own.0.number.store(number, Ordering::Release);
+        seat.own.0.inside.store(number, Ordering::Relaxed);
+        // Release: its buffers are where it said, and its caller has written them.
+        seat.made.0[slot(number)].store(word(number, shape), Ordering::Release);
+        // Against the fences of those who sleep, and of those who end this call.
+        fence(Ordering::SeqCst);
+        for other in self.others(rank) {
+            self.seat(other).bell.0.called(rank);
+        }
+    }
+
+    /// Waits until `other` has made this call, and compares it.
+    fn meet(&self, rank: RankId, number: u64, mine: u32, other: RankId) -> Result<(), Error> {
+        let made = &self.seat(other).made.0[slot(number)];
+        // Acquire: its buffers are lent from here on.
+        let theirs = || shape(made.load(Ordering::Acquire), number);
+        loop {
+            match theirs() {
+                Some(theirs) if theirs == mine => return Ok(()),
+                Some(theirs) => {
+                    return Err(self.refuse(rank, number, [(rank, mine), (other, theirs)]));
+                }
+                None => {}
+            }
+            let ready = || theirs().is_some() || self.ends(number);
+            let met = self.listen_for(rank, Awaited::One(other), ready);
+            self.goes_on(rank, number)?;
+            if !met && theirs().is_none() {
+                return Err(self.give_up(rank, || self.missing(rank, number)));
+            }
+        }
+    }
+
+    /// Waits for `ready`, which other ranks bring about in this call, until the deadline; whether it came.
+    pub(super) fn listen(&self, rank: RankId, ready: impl Fn() -> bool) -> bool {
+        self.listen_for(rank, Awaited::Nobody, ready)
+    }
+
+    /// The same where the calls of other ranks may bring it about.
+    fn listen_for(&self, rank: RankId, awaited: Awaited, ready: impl Fn() -> bool) -> bool {
+        self.seat(rank).bell.0.wait(ready, awaited, self.spins, self.deadline)
+    }
+
+    /// After something changed that this rank may wait for, and a fence.
+    pub(super) fn wake(&self, rank: RankId) {
+        self.seat(rank).bell.0.wake();
+    }
+
+    /// Whether the call ends early.
+    pub(super) fn ends(&self, number: u64) -> bool {
+        let End { failed, void, .. } = &self.end.0;
+        failed.load(Ordering::Relaxed) || void[slot(number)].load(Ordering::Relaxed) == number
+    }
+
+    /// Why it does, if it does.
+    pub(super) fn goes_on(&self, rank: RankId, number: u64) -> Result<(), Error> {
+        if !self.ends(number) {
+            return Ok(());
+        }
+        let told = lock(&self.record).tell(rank, number);
+        Err(told.map_or_else(|| self.abandoned(rank), Error::CallsDiffer))
+    }
+
+    /// Makes a call void for all. The first who finds out says why.
+    fn refuse(&self, rank: RankId, number: u64, found: [(RankId, u32); 2]) -> Error {
+        let mut record = lock(&self.record);
+        if let Some(told) = record.tell(rank, number) {
+            return Error::CallsDiffer(told);
+        }
+        let mut found = found.map(|(rank, shape)| (rank, record.shapes.name(shape)));
+        found.sort_by_key(|(rank, _)| *rank);
+        let [(first, mine), (second, theirs)] = found;
+        let differ = Differ { number, ranks: [first, second], calls: [mine, theirs], late: None };
+        record.refuse(Refusal::new(differ.clone(), self.nranks(), rank));
+        self.end.0.void[slot(number)].store(number, Ordering::Relaxed);
+        self.end.0.refused.fetch_add(1, Ordering::Release);
+        drop(record);
+        self.wake_all(rank);
+        Error::CallsDiffer(Box::new(differ))
+    }
+
+    /// Ends all calls, unless another rank has: then that one is to blame.
+    pub(super) fn give_up(&self, rank: RankId, why: impl FnOnce() -> Error) -> Error {
+        // Not under the lock: messages look things up in the record.
+        let error = why();
+        let first = {
+            let mut record = lock(&self.record);
+            let first = record.cause.is_none();
+            record.cause.get_or_insert_with(|| (rank, error.text()));
+            first
+        };
+        self.end.0.failed.store(true, Ordering::Relaxed);
+        self.wake_all(rank);
+        if first { error } else { self.abandoned(rank) }
+    }
+
+    /// After all calls ended, or one.
+    fn wake_all(&self, rank: RankId) {
+        // Against the fences of those who fall asleep.
+        fence(Ordering::SeqCst);
+        for other in self.others(rank) {
+            self.wake(other);
+        }
+    }
+
+    /// What a rank is told when another gave up.
+    fn abandoned(&self, rank: RankId) -> Error {
+        let cause = lock(&self.record).cause.clone();
+        let (by, why) = cause.unwrap_or_else(|| (rank, "it gave up".to_owned()));
+        Error::Abandoned { rank, by, why }
+    }
+
+    /// The rank to blame for a wait in call `number` that came to its deadline, if one has made fewer calls.
+    pub(super) fn late(&self, rank: RankId, number: u64) -> Option<Error> {
+        (self.slowest().1 < number).then(|| self.missing(rank, number))
+    }
+
+    /// Rank `rank` waits in `number`, or before it, for ranks of which the slowest is to blame.
+    fn missing(&self, rank: RankId, number: u64) -> Error {
+        let (missing, made) = self.slowest();
+        // It may have come just now.
+        let made = made.min(number - 1);
+        let record = lock(&self.record);
+        let name = |of: RankId, number: u64| {
+            let word = self.seat(of).made.0[slot(number)].load(Ordering::Relaxed);
+            Some(record.shapes.name(shape(word, number)?))
+        };
+        let mut others = (0..self.nranks()).map(RankId);
+        let call = others.find_map(|other| name(other, made + 1));
+        let busy = self.seat(missing).own.0.inside.load(Ordering::Relaxed) == made && made != 0;
+        let last = (made != 0).then(|| (made, name(missing, made).unwrap_or_default()));
+        let after = self.deadline;
+        let waits_in = number;
+        let call = call.unwrap_or_default();
+        Error::Missing(Box::new(Missing {
+            rank,
+            waits_in,
+            missing,
+            number: made + 1,
+            call,
+            last,
+            busy,
+            after,
+        }))
+    }
+}

@@ -1,0 +1,170 @@
+//! A plan without signals: each chunk of its segments is independent of every other, so workers take them in any
+//! order, each from a range of its own first.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::crew::Crew;
+use super::pool::{self, Job};
+use super::streams::{Failure, message};
+use crate::error::Error;
+use crate::lowered::{Bases, Code, Scratch, Segment};
+use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Padded, lock};
+
+/// Bytes of traffic of a chunk: enough to make taking it free, and few enough to share the last ones.
+const CHUNK: Range<usize> = 256 << 10..4 << 20;
+/// Chunks a worker, where they are not smaller or larger than that.
+const CHUNKS: usize = 8;
+/// Chunks in all of one segment, however large that is.
+const MOST: usize = 1 << 12;
+
+/// Elements of a segment.
+#[derive(Clone, Copy)]
+struct Chunk {
+    segment: u32,
+    first: usize,
+    end: usize,
+}
+
+/// Runs a plan without signals by chunks of its segments, one run at a time.
+pub(super) struct ChunkEngine {
+    code: Arc<Code>,
+    chunks: Box<[Chunk]>,
+    /// Each worker's chunks: the next, and the end.
+    ranges: Box<[(Padded<AtomicU32>, u32)]>,
+    firsts: Box<[u32]>,
+    /// Each worker's partials.
+    partials: Scratch,
+    crew: Crew,
+    stopped: AtomicBool,
+    /// Helpers stay on cores of their own.
+    pinned: bool,
+    failure: Mutex<Option<Failure>>,
+    bases: Bases,
+}
+
+impl ChunkEngine {
+    pub(super) fn new(code: Arc<Code>, workers: u32, pinned: bool) -> Result<Self, Error> {
+        let (chunks, weights) = chunks(&code, workers as usize);
+        let total: u128 = weights.iter().sum();
+        // Neighboring chunks of about equal weight for each.
+        let mut firsts = vec![0];
+        let mut before = 0;
+        for (at, weight) in (1..).zip(weights) {
+            before += weight;
+            while firsts.len() < workers as usize
+                && before * u128::from(workers) >= total * firsts.len() as u128
+            {
+                firsts.push(at);
+            }
+        }
+        firsts.resize(workers as usize, chunks.len() as u32);
+        let ends = firsts[1..].iter().copied().chain([chunks.len() as u32]);
+        let ranges = ends.map(|end| (Padded(AtomicU32::new(0)), end)).collect();
+        let bytes = code.segments.partial_bytes();
+        let partials = Scratch::new((0..workers).map(|_| bytes))?;
+        Ok(Self {
+            chunks: chunks.into(),
+            ranges,
+            firsts: firsts.into(),
+            partials,
+            crew: Crew::new(),
+            stopped: AtomicBool::new(false),
+            pinned,
+            failure: Mutex::new(None),
+            bases: Bases::new(code.buffers.len.len()),
+            code,
+        })
+    }
+
+    /// Runs the plan and returns when no worker can touch the buffers any more. `place` fills in where they are.
+    ///
+    /// # Safety
+    /// Only one call at a time. `place` gives each buffer of the code an address that is good for its length,
+    /// aligned, initialized, writable unless it is an input, and lent for the call.
+    pub(super) unsafe fn run(self: &Arc<Self>, place: impl FnOnce(&Bases)) -> Option<Failure> {
+        place(&self.bases);
+        for ((next, _), first) in self.ranges.iter().zip(&self.firsts) {
+            next.0.store(*first, Ordering::Relaxed);
+        }
+        self.stopped.store(false, Ordering::Relaxed);
+        self.crew.enter();
+        let workers = self.ranges.len() as u32;
+        if workers == 1 {
+            self.work(0);
+        } else {
+            // The others learn of all this through the pool's lock.
+            let job: Arc<dyn Job> = self.clone();
+            pool::offer(&job, 1..workers, self.pinned);
+            self.work(0);
+            pool::revoke(&job);
+            self.crew.wait_until_empty();
+        }
+        // Set by nobody unless the run was stopped.
+        if self.stopped.load(Ordering::Relaxed) { lock(&self.failure).take() } else { None }
+    }
+
+    /// A chunk of this worker, or what another one has left.
+    fn next(&self, me: usize) -> Option<Chunk> {
+        let workers = self.ranges.len();
+        (0..workers).find_map(|i| {
+            let (next, end) = &self.ranges[(me + i) % workers];
+            let left = next.0.load(Ordering::Relaxed) < *end;
+            let at = left.then(|| next.0.fetch_add(1, Ordering::Relaxed))?;
+            (at < *end).then(|| self.chunks[at as usize])
+        })
+    }
+}
+
+impl Job for ChunkEngine {
+    fn admit(&self) {
+        self.crew.enter();
+    }
+
+    fn work(&self, me: u32) {
+        let worked = catch_unwind(AssertUnwindSafe(|| {
+            let partials = self.partials.address(me as usize);
+            let stopped = || self.stopped.load(Ordering::Relaxed);
+            while let Some(Chunk { segment, first, end }) = self.next(me as usize) {
+                let segment = self.code.segments.all[segment as usize];
+                // SAFETY: the buffers are lent for the run; lowering found the segments independent, and a
+                // segment's elements are; each worker has partials of its own.
+                unsafe {
+                    self.code.segments.run(segment, first..end, &self.bases, partials, stopped)
+                };
+            }
+        }));
+        if let Err(panic) = worked {
+            lock(&self.failure)
+                .get_or_insert(Failure::Panicked { message: message(panic.as_ref()) });
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        self.crew.leave();
+    }
+}
+
+/// All elements of all segments, in chunks that begin where tiles do, and the bytes of traffic of each.
+fn chunks(code: &Code, workers: usize) -> (Vec<Chunk>, Vec<u128>) {
+    let data = &code.segments;
+    let traffic: Vec<usize> = data.all.iter().map(|segment| data.traffic(*segment)).collect();
+    let bytes =
+        |(segment, traffic): (&Segment, &usize)| *traffic as u128 * segment.elements as u128;
+    let total: u128 = data.all.iter().zip(&traffic).map(bytes).sum();
+    let share = usize::try_from(total / (workers * CHUNKS) as u128).unwrap_or(usize::MAX);
+    let wanted = share.clamp(CHUNK.start, CHUNK.end);
+    let (mut chunks, mut weights) = (Vec::new(), Vec::new());
+    for (id, (segment, traffic)) in (0..).zip(data.all.iter().zip(traffic)) {
+        let whole = segment.elements;
+        let most = (wanted / traffic.max(1)).max(whole / MOST);
+        // Whole cache lines, where the buffer begins with one.
+        let line = 64 / data.kernel.size();
+        let step = if workers == 1 { whole } else { most.next_multiple_of(line).max(line) };
+        for first in (0..whole).step_by(step.max(1)) {
+            let end = whole.min(first + step);
+            chunks.push(Chunk { segment: id, first, end });
+            weights.push(traffic as u128 * (end - first) as u128);
+        }
+    }
+    (chunks, weights)
+}

@@ -1,0 +1,29 @@
+//! Ranks as threads of one process: streams of ops on a pool of worker threads, or one thread a rank.
+//!
+//! plan (the face to callers) -> engine -> chunks or streams (the work of workers, without and with signals), over
+//! signal, ready, idle and crew (the protocols that loom checks); spmd is the engine of a thread a rank, over calls.
+
+mod bell;
+mod calls;
+mod chunks;
+mod crew;
+mod engine;
+mod idle;
+#[cfg(all(test, loom))]
+mod loom;
+mod needs;
+#[cfg_attr(not(target_os = "linux"), path = "pin/unsupported.rs")]
+mod pin;
+mod plan;
+mod pool;
+mod ready;
+mod record;
+mod signal;
+mod spmd;
+mod streams;
+
+pub use calls::Calls;
+pub use engine::Stats;
+pub use pin::stay_on_core;
+pub use plan::{Fault, Plan};
+pub use spmd::{RankPlan, SpmdPlan, ThreadRank};

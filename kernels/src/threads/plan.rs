@@ -1,0 +1,333 @@
+//! What callers see of the engine: a plan, made once, run on slices as often as wanted.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::Instant;
+
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::{RankId, StreamId};
+use roundelay_core::optimize::{Level, Optimized, Unproved};
+use roundelay_core::schedule::Schedule;
+use roundelay_core::verify::Callers;
+use roundelay_core::verify::{Proof, Proved};
+
+use super::engine::{Engine, Stats};
+use crate::element::Element;
+use crate::error::Error;
+use crate::lowered::planned::{PlannedCall, extent};
+use crate::lowered::{Instr, Kind};
+use crate::options::Options;
+
+/// Something to go wrong in a test.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    Panic,
+    SleepMillis(u32),
+}
+
+/// A proved schedule, lowered for one count, element type and reduce op, that one thread runs for all ranks.
+///
+/// A plan is made once and runs as often as wanted, on slices that it borrows for a run and never copies. It is
+/// `Sync`: runs from several threads follow one another. The crate `roundelay` makes plans of algorithms by its trait
+/// `ToPlan`, which has examples.
+///
+/// # Lengths
+///
+/// The *count* of a plan is NCCL's: the elements of one unit of the collective. How many units the input and output
+/// of a rank have, [`Collective`](roundelay_core::collective::Collective) says for each collective;
+/// [`Self::input_len`], [`Self::output_len`] and [`Self::in_place_len`] give the lengths of a rank's slices in
+/// elements. For an `AllReduce` all of them are the count.
+///
+/// # Errors
+///
+/// Every run checks its buffers before it moves anything, and refuses
+///
+/// * E0401: another number of inputs, outputs or buffers than there are ranks,
+/// * E0402: a slice of the wrong length,
+/// * E0403: a slice of another element type than the plan's,
+/// * E0404: a byte slice that is not aligned for the element type,
+/// * E0408: a run in place of what has no in-place form.
+///
+/// A run that fails on its way says E0405 (nothing happened for as long as the deadline while a rank waited) or E0410
+/// (a worker panicked). The outputs are undefined then, and the plan can run again.
+pub struct Plan {
+    call: PlannedCall,
+    /// What can be optimized; nothing of what was only assumed to be right.
+    proved: Option<Proved>,
+    options: Options,
+    /// What runs, or why it cannot be had.
+    engine: Result<Engine, Error>,
+    /// Held for a run: the counters and the scratch are one run's at a time.
+    gate: Mutex<()>,
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("algorithm", &self.call.schedule.algorithm)
+            .field("nranks", &self.call.schedule.nranks)
+            .field("count", &self.call.count)
+            .field("dtype", &self.call.dtype)
+            .field("op", &self.call.op)
+            .field("level", &self.level())
+            .field("workers", &self.workers())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Plan {
+    /// A plan for a schedule that was proved, and for `count` elements a unit, with the default [`Options`].
+    ///
+    /// # Errors
+    /// E0407 for buffers larger than this machine can hold; E0425 for a fault of the optimizer; E0431 where the dtype
+    /// does not have the op.
+    pub fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Result<Self, Error> {
+        Self::with(proved, count, dtype, op, Options::default())
+    }
+
+    /// A plan for a schedule that was proved, and for `count` elements a unit, that runs as `options` say.
+    ///
+    /// # Errors
+    /// E0406 for options that no run can have; else those of [`Self::new`].
+    pub fn with(
+        proved: &Proved,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<Self, Error> {
+        let call = PlannedCall::new(proved, count, dtype, op);
+        Self { proved: Some(proved.clone()), options, ..Self::empty(call) }.built()
+    }
+
+    /// A plan for a schedule that only claims to be proved, for tests of what happens to one that is not right. It
+    /// runs as written, at level O0.
+    ///
+    /// # Safety
+    /// No two accesses of the schedule to the same memory may race, whatever the proof says otherwise.
+    #[doc(hidden)]
+    pub unsafe fn assume_proved(
+        schedule: Arc<Schedule>,
+        proof: Arc<Proof>,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+    ) -> Result<Self, Error> {
+        Self::empty(PlannedCall { schedule, proof, count, dtype, op }).built()
+    }
+
+    fn empty(call: PlannedCall) -> Self {
+        let (engine, gate) = (Err(Error::NoRanks { nranks: 0 }), Mutex::new(()));
+        Self { call, proved: None, options: Options::default(), engine, gate }
+    }
+
+    fn built(mut self) -> Result<Self, Error> {
+        self.engine = self.build();
+        self.engine.as_ref().map_err(Error::clone)?;
+        Ok(self)
+    }
+
+    fn build(&self) -> Result<Engine, Error> {
+        self.options.check()?;
+        let PlannedCall { count, dtype, op, .. } = self.call;
+        Engine::new(&*self.optimized()?, count, dtype, op, self.options)
+    }
+
+    fn optimized(&self) -> Result<Arc<Optimized>, Unproved> {
+        match &self.proved {
+            Some(proved) => proved.optimized(self.options.goal(Callers::One)),
+            None => Ok(Arc::new(Optimized {
+                schedule: self.call.schedule.clone(),
+                proof: self.call.proof.clone(),
+                level: Level::O0,
+                unfit: None,
+            })),
+        }
+    }
+
+    /// Rebuilds the plan for other options. If they cannot be had, or need scratch that is too large for this
+    /// machine, each run says so: E0406, E0407.
+    #[must_use]
+    pub fn with_options(mut self, options: Options) -> Self {
+        self.options = options;
+        self.engine = self.build();
+        self
+    }
+
+    /// Rebuilds the plan at level O0 with op `step` of a stream replaced by a fault, for tests.
+    ///
+    /// # Safety
+    /// A wait may be replaced only where nothing relies on the order that it makes.
+    #[doc(hidden)]
+    #[must_use]
+    pub unsafe fn with_fault(mut self, stream: StreamId, step: u32, fault: Fault) -> Self {
+        if self.level() != Level::O0 {
+            let options = self.options.level(Level::O0);
+            self = self.with_options(options);
+        }
+        let (kind, arg) = match fault {
+            Fault::Panic => (Kind::Panic, 0),
+            Fault::SleepMillis(millis) => (Kind::Sleep, millis),
+        };
+        let replace = |engine: Engine| engine.with_op(stream, Instr { kind, arg, step });
+        self.engine = self.engine.and_then(replace);
+        self
+    }
+
+    /// The level that the optimizer reached, and the reason where that is lower than the options asked for.
+    pub fn optimization(&self) -> (Level, Option<String>) {
+        match self.optimized() {
+            Ok(made) => (made.level, made.unfit.as_ref().map(|unfit| unfit.0.clone())),
+            // Then there is no engine, and no run.
+            Err(unproved) => (Level::O0, Some(unproved.to_string())),
+        }
+    }
+
+    fn level(&self) -> Level {
+        self.optimization().0
+    }
+
+    fn workers(&self) -> u32 {
+        self.engine.as_ref().map_or(0, Engine::workers)
+    }
+
+    /// The schedule as its author wrote it, before the optimizer.
+    pub fn schedule(&self) -> &Arc<Schedule> {
+        &self.call.schedule
+    }
+
+    /// The proof of [`Self::schedule`].
+    pub fn proof(&self) -> &Arc<Proof> {
+        &self.call.proof
+    }
+
+    /// The plan's count: elements of one unit of the collective, as NCCL counts.
+    pub fn count(&self) -> u64 {
+        self.call.count
+    }
+
+    /// The element type of all buffers.
+    pub fn dtype(&self) -> DType {
+        self.call.dtype
+    }
+
+    /// The reduce op, which has no meaning for collectives that only copy.
+    pub fn op(&self) -> ReduceOp {
+        self.call.op
+    }
+
+    /// The length of the input of `rank` in elements; 0 where the rank has no input. A rank that does not exist
+    /// panics.
+    pub fn input_len(&self, rank: impl Into<RankId>) -> usize {
+        self.call.input_len(rank.into())
+    }
+
+    /// The length of the output of `rank` in elements; 0 where the rank has no output.
+    pub fn output_len(&self, rank: impl Into<RankId>) -> usize {
+        self.call.output_len(rank.into())
+    }
+
+    /// The length in elements of the one buffer that `rank` has in place: that of the larger of its two buffers. The
+    /// other lies in it as [`roundelay_core::collective::Collective::alias`] says.
+    pub fn in_place_len(&self, rank: impl Into<RankId>) -> usize {
+        self.call.in_place_len(rank.into())
+    }
+
+    /// Runs the collective: `inputs` and `outputs` have one slice for each rank, in rank order, as long as
+    /// [`Self::input_len`] and [`Self::output_len`] say, and empty where a rank has no such buffer.
+    ///
+    /// # Errors
+    /// E0401, E0402 and E0403 before anything moves; E0405 and E0410 on the way, after which the outputs are
+    /// undefined; E0406 and E0407 where [`Self::with_options`] gave options that cannot be had.
+    pub fn run<T: Element>(
+        &self,
+        inputs: &[&[T]],
+        outputs: &mut [&mut [T]],
+    ) -> Result<Stats, Error> {
+        self.call.check_dtype(T::DTYPE)?;
+        self.run_apart(inputs, outputs, 1)
+    }
+
+    /// Runs the collective in place: `buffers` has one slice for each rank, as long as [`Self::in_place_len`] says,
+    /// which holds the input before and the output after.
+    ///
+    /// # Errors
+    /// E0408 where there is no in-place form; else those of [`Self::run`], after which the slices are undefined.
+    pub fn run_in_place<T: Element>(&self, buffers: &mut [&mut [T]]) -> Result<Stats, Error> {
+        self.call.check_dtype(T::DTYPE)?;
+        self.run_aliased(buffers, 1)
+    }
+
+    /// Runs the collective on bytes. Lengths are those of [`Self::run`] times the size of an element, and each slice
+    /// that is not empty begins at a multiple of that size.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned; else those of [`Self::run`].
+    pub fn run_bytes(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<Stats, Error> {
+        self.run_apart(inputs, outputs, self.call.dtype.size())
+    }
+
+    /// Runs the collective in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an
+    /// element, and each slice that is not empty begins at a multiple of that size.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned; else those of [`Self::run_in_place`].
+    pub fn run_bytes_in_place(&self, buffers: &mut [&mut [u8]]) -> Result<Stats, Error> {
+        self.run_aliased(buffers, self.call.dtype.size())
+    }
+
+    fn run_apart<T>(
+        &self,
+        inputs: &[&[T]],
+        outputs: &mut [&mut [T]],
+        per_element: usize,
+    ) -> Result<Stats, Error> {
+        let call = &self.call;
+        call.check_count("inputs", inputs.len())?;
+        call.check_count("outputs", outputs.len())?;
+        for (rank, input) in call.ranks().zip(inputs) {
+            call.check_buffer("input", rank, extent(input), per_element, call.input_len(rank))?;
+        }
+        for (rank, output) in call.ranks().zip(&*outputs) {
+            call.check_buffer("output", rank, extent(output), per_element, call.output_len(rank))?;
+        }
+        let outputs = outputs.iter_mut().map(|s| s.as_mut_ptr().cast());
+        self.launch(inputs.iter().map(|s| s.as_ptr().cast_mut().cast()).zip(outputs))
+    }
+
+    fn run_aliased<T>(&self, buffers: &mut [&mut [T]], per_element: usize) -> Result<Stats, Error> {
+        let call = &self.call;
+        call.check_in_place()?;
+        call.check_count("buffers", buffers.len())?;
+        for (rank, buffer) in call.ranks().zip(&*buffers) {
+            call.check_buffer(
+                "buffer",
+                rank,
+                extent(buffer),
+                per_element,
+                call.in_place_len(rank),
+            )?;
+        }
+        let whole = call.ranks().zip(buffers);
+        self.launch(whole.map(|(rank, buffer)| call.split(rank, buffer.as_mut_ptr().cast())))
+    }
+
+    /// Runs on the addresses of each rank's input and output, which were checked.
+    fn launch(&self, io: impl Iterator<Item = (*mut u8, *mut u8)>) -> Result<Stats, Error> {
+        let called = Instant::now();
+        let engine = self.engine.as_ref().map_err(Error::clone)?;
+        let (_gate, started) = match self.gate.try_lock() {
+            Ok(gate) => (gate, called),
+            Err(TryLockError::Poisoned(poisoned)) => (poisoned.into_inner(), called),
+            Err(TryLockError::WouldBlock) => {
+                let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+                (gate, Instant::now())
+            }
+        };
+        // SAFETY: the gate keeps other calls out. Inputs and outputs were checked for length and alignment, and
+        // the callers' slices are borrowed until we return; lowering refuses to write an input.
+        unsafe { engine.run(io) }?;
+        Ok(engine.stats(started.elapsed(), started - called))
+    }
+}

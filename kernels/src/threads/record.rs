@@ -1,0 +1,95 @@
+//! What is looked up when calls go wrong: the names of shapes, refusals that not all ranks were told of, and why all
+//! ended.
+
+use roundelay_core::ids::RankId;
+
+use crate::error::{Differ, Error};
+
+/// Bits of a shape's number, as it is published with a call.
+pub(super) const SHAPE_BITS: u32 = 24;
+
+/// Shapes at once.
+pub(super) const SHAPES: usize = 1 << SHAPE_BITS;
+
+/// Kept under a lock, off the path of calls that go well.
+#[derive(Default)]
+pub(super) struct Record {
+    pub(super) shapes: Shapes,
+    refusals: Vec<Refusal>,
+    /// Who gave up first, and why.
+    pub(super) cause: Option<(RankId, String)>,
+}
+
+/// The names of shapes, by number. Numbers are used again.
+#[derive(Default)]
+pub(super) struct Shapes(Vec<Option<String>>);
+
+impl Shapes {
+    pub(super) fn add(&mut self, name: String) -> Result<u32, Error> {
+        let free = self.0.iter().position(Option::is_none);
+        let at = free.unwrap_or(self.0.len());
+        if at == SHAPES {
+            let what = format!("more than {SHAPES} plans at once for one communicator");
+            return Err(Error::BadOption { what, fix: "keep fewer" });
+        }
+        self.0.resize(self.0.len().max(at + 1), None);
+        self.0[at] = Some(name);
+        Ok(at as u32)
+    }
+
+    pub(super) fn remove(&mut self, shape: u32) {
+        self.0[shape as usize] = None;
+    }
+
+    pub(super) fn name(&self, shape: u32) -> String {
+        self.0.get(shape as usize).cloned().flatten().unwrap_or_else(|| "another call".to_owned())
+    }
+}
+
+/// A call that is void.
+pub(super) struct Refusal {
+    differ: Differ,
+    told: Box<[bool]>,
+}
+
+impl Refusal {
+    pub(super) fn new(differ: Differ, nranks: u32, finder: RankId) -> Self {
+        let told = (0..nranks).map(|rank| rank == finder.0).collect();
+        Self { differ, told }
+    }
+}
+
+impl Record {
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.refusals.push(refusal);
+    }
+
+    /// What `rank` hears of that call, once, if it was refused.
+    pub(super) fn tell(&mut self, rank: RankId, number: u64) -> Option<Box<Differ>> {
+        self.tell_of(rank, |differ| differ.number == number)
+    }
+
+    /// What `rank` hears, once, of a refused call that it had left before it came to call `number`.
+    pub(super) fn tell_late(&mut self, rank: RankId, number: u64) -> Option<Box<Differ>> {
+        let mut differ = self.tell_of(rank, |differ| differ.number < number)?;
+        differ.late = Some(rank);
+        Some(differ)
+    }
+
+    fn tell_of(&mut self, rank: RankId, which: impl Fn(&Differ) -> bool) -> Option<Box<Differ>> {
+        let untold = |refusal: &Refusal| !refusal.told[rank.index()] && which(&refusal.differ);
+        let at = self.refusals.iter().position(untold)?;
+        let refusal = &mut self.refusals[at];
+        refusal.told[rank.index()] = true;
+        let differ = Box::new(refusal.differ.clone());
+        if refusal.told.iter().all(|told| *told) {
+            self.refusals.remove(at);
+        }
+        Some(differ)
+    }
+
+    /// Whether there is anything that `rank` was not told.
+    pub(super) fn keeps_for(&self, rank: RankId) -> bool {
+        self.refusals.iter().any(|refusal| !refusal.told[rank.index()])
+    }
+}

@@ -1,0 +1,375 @@
+//! Ranks that call by themselves, each from a thread of its own, as in MPI. A rank's thread runs the rank's streams and
+//! no other's, so what orders the ranks is the schedule's signals and nothing else.
+//!
+//! Counters are never set back: each call counts from its own number times what a run posts. So a signal of one
+//! call cannot be taken for one of another, however far a rank is ahead, and whatever became of the calls between.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use roundelay_core::diagnostics::Code as ErrorCode;
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
+use roundelay_core::schedule::{Buffer, Schedule};
+use roundelay_core::verify::Callers;
+use roundelay_core::verify::Proved;
+
+use super::calls::{Calls, Visit};
+use super::needs::{Needs, needs};
+use crate::error::Error;
+use crate::lowered::{
+    Bases, Code, Effects, Instr, Kind, PlannedCall, RankCall, Runs, Scratch, UserBuffers, Waiting,
+    Waits, lower, run_streams,
+};
+use crate::options::Options;
+use crate::stuck::{Stuck, signal_name};
+use crate::sync::{AtomicU64, Ordering, Padded, fence};
+
+/// A proved schedule, lowered for one count, element type and reduce op, whose ranks each call from a thread of their
+/// own.
+///
+/// The name stands for *single program, multiple data*: the ranks are called as the processes of an MPI program are.
+/// The thread of a rank takes [`Self::rank`] and calls [`RankPlan::run`], which returns when that rank is done; the
+/// work of a rank is done by its own thread alone. The crate `roundelay` makes such plans of algorithms by its trait
+/// `ToPlan`, which has an example.
+///
+/// The count is NCCL's, elements of one unit of the collective, and lengths follow from it as for a
+/// [`Plan`](super::Plan). Errors of calls are listed at [`Runs`].
+pub struct SpmdPlan {
+    call: PlannedCall,
+    /// The schedule that runs, which is the call's after the optimizer.
+    running: Arc<Schedule>,
+    code: Code,
+    /// What the ranks call beside this, or this alone.
+    calls: Arc<Calls>,
+    /// Which of those this is.
+    number: u32,
+    counters: Box<[Counter]>,
+    ranks: Box<[RankStreams]>,
+    bases: Bases,
+    /// Kept for the bases that point at it.
+    _scratch: Scratch,
+    /// Each rank's.
+    partials: Scratch,
+}
+
+impl fmt::Debug for SpmdPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpmdPlan")
+            .field("algorithm", &self.call.schedule.algorithm)
+            .field("nranks", &self.nranks())
+            .field("count", &self.call.count)
+            .field("dtype", &self.call.dtype)
+            .field("op", &self.call.op)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A channel between two threads: each end has a line of its own.
+struct Counter {
+    posted: Padded<AtomicU64>,
+    taken: Padded<AtomicU64>,
+    /// Posts of a run.
+    a_run: u64,
+}
+
+/// The streams that the thread of a rank runs, and which ranks it needs for them.
+struct RankStreams {
+    needs: Needs,
+    first: u32,
+    end: u32,
+}
+
+/// The plan of one rank of an [`SpmdPlan`], for the thread that calls for it.
+pub type RankPlan<'t> = Runs<ThreadRank<&'t SpmdPlan>>;
+
+/// A rank of an [`SpmdPlan`], which it borrows or shares.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadRank<P> {
+    plan: P,
+    rank: RankId,
+}
+
+impl SpmdPlan {
+    /// A plan for a schedule that was proved for ranks that call by themselves, and for `count` elements a unit. Of
+    /// `options` it takes the deadline, the level and [`Options::reassociate`].
+    ///
+    /// # Errors
+    /// E0406 for options that no run can have; E0407 for buffers larger than this machine can hold; E0424 where ranks
+    /// could not choose by themselves whether they run in place; E0425 for a fault of the optimizer; E0431 where the
+    /// dtype does not have the op; E0306 for a schedule that was proved for one caller of all ranks.
+    pub fn new(
+        proved: &Proved,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<Self, Error> {
+        Self::among(
+            &Calls::new(proved.schedule().nranks, options)?,
+            proved,
+            count,
+            dtype,
+            op,
+            options,
+        )
+    }
+
+    /// One of several plans that share `calls`: the ranks call all of them, each rank in the same order, and a call
+    /// in which ranks differ is refused for all (E0414).
+    ///
+    /// # Errors
+    /// E0401 where `calls` has another number of ranks than the schedule; else those of [`Self::new`].
+    pub fn among(
+        calls: &Arc<Calls>,
+        proved: &Proved,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<Self, Error> {
+        if proved.callers() != Callers::Each {
+            let what = "the schedule was proved for one caller of all ranks".to_owned();
+            return Err(Error::BadSchedule { code: ErrorCode::RaceWithCaller, what });
+        }
+        if let Some(found) = &proved.proof().one_mode {
+            let place = found.notes.join("; ");
+            return Err(Error::OneMode { what: format!("{} ({place})", found.title) });
+        }
+        options.check()?;
+        let call = PlannedCall::new(proved, count, dtype, op);
+        let nranks = call.schedule.nranks;
+        if nranks != calls.nranks() {
+            let (given, nranks) = (nranks as usize, calls.nranks());
+            return Err(Error::WrongBufferCount { what: "ranks of the schedule", given, nranks });
+        }
+        // `Calls` is what announces.
+        let optimized = proved.optimized(options.goal(Callers::Announced))?;
+        let code = lower(&optimized, count, dtype, op)?;
+        let running = optimized.schedule.clone();
+        let streams = &running.streams;
+        let streams = |(rank, needs)| RankStreams {
+            needs,
+            first: streams.partition_point(|stream| stream.rank < rank) as u32,
+            end: streams.partition_point(|stream| stream.rank <= rank) as u32,
+        };
+        let ranks = (0..).map(RankId).zip(needs(&running)).map(streams).collect();
+        let scratch =
+            Scratch::new(code.buffers.scratch().map(|at| code.buffers.len[at] * dtype.size()))?;
+        let partials = Scratch::new((0..nranks).map(|_| code.segments.partial_bytes()))?;
+        let bases = Bases::new(code.buffers.len.len());
+        for (at, block) in code.buffers.scratch().zip(scratch.addresses()) {
+            bases.set(at as u32, block);
+        }
+        let mut posts = vec![0; code.channels];
+        for instr in code.instrs.iter().filter(|instr| instr.kind == Kind::Post) {
+            posts[instr.arg as usize] += 1;
+        }
+        let counter = |a_run| Counter {
+            posted: Padded(AtomicU64::new(0)),
+            taken: Padded(AtomicU64::new(0)),
+            a_run,
+        };
+        Ok(Self {
+            calls: calls.clone(),
+            number: calls.add_shape(call.name())?,
+            counters: posts.into_iter().map(counter).collect(),
+            ranks,
+            running,
+            call,
+            code,
+            bases,
+            _scratch: scratch,
+            partials,
+        })
+    }
+
+    /// The part of rank `rank`, counted from 0, for the thread that calls for it.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRank`] (E0411) for a rank beyond the last one.
+    pub fn rank(&self, rank: impl Into<RankId>) -> Result<RankPlan<'_>, Error> {
+        Self::part(self, rank.into())
+    }
+
+    /// The part of a rank as [`Self::rank`] gives it, which keeps the plan.
+    ///
+    /// # Errors
+    /// Those of [`Self::rank`].
+    pub fn into_rank(self: Arc<Self>, rank: RankId) -> Result<Runs<ThreadRank<Arc<Self>>>, Error> {
+        Self::part(self, rank)
+    }
+
+    fn part<P: Deref<Target = Self>>(plan: P, rank: RankId) -> Result<Runs<ThreadRank<P>>, Error> {
+        let nranks = plan.call.schedule.nranks;
+        if rank.0 < nranks {
+            Ok(Runs(ThreadRank { plan, rank }))
+        } else {
+            Err(Error::NoSuchRank { rank, nranks })
+        }
+    }
+
+    /// The number of ranks.
+    pub fn nranks(&self) -> u32 {
+        self.call.schedule.nranks
+    }
+
+    /// The reduce op, which has no meaning for collectives that only copy.
+    pub fn op(&self) -> ReduceOp {
+        self.call.op
+    }
+
+    /// Whether a rank may still come to a call of this plan that another has made, and so needs it and no other of
+    /// its kind. For whoever keeps plans, while no rank can make a call of this one.
+    pub fn awaited(&self) -> bool {
+        self.calls.awaits(self.number)
+    }
+
+    /// Runs one rank's part.
+    ///
+    /// # Safety
+    /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent for
+    /// the call.
+    unsafe fn run(&self, rank: RankId, input: *mut u8, output: *mut u8) -> Result<(), Error> {
+        let streams = &self.ranks[rank.index()];
+        let visit = self.calls.enter(rank, self.number, &streams.needs, || {
+            self.bases.set(self.code.buffers.index(Buffer::Input, rank), input);
+            self.bases.set(self.code.buffers.index(Buffer::Output, rank), output);
+        })?;
+        let mut effects = RankEffects { plan: self, visit: &visit };
+        // SAFETY: the caller's promise; the threads of other ranks made theirs before they published the call, and all
+        // ranks whose buffers this rank touches have entered it.
+        let done = unsafe { run_streams(&self.code, streams.first..streams.end, &mut effects) };
+        visit.end(done)
+    }
+
+    fn stuck(&self, visit: &Visit<'_>, Waiting { stream, at, channel }: Waiting) -> Error {
+        let counter = &self.counters[channel as usize];
+        let before = counter.before(visit.number);
+        let step = self.code.instrs[at as usize].step;
+        let first = self.running.streams[stream as usize].first;
+        Error::Timeout(Box::new(Stuck {
+            rank: visit.rank,
+            stream: StreamId(stream),
+            step,
+            waiting_on: signal_name(&self.running, ChannelId(channel)),
+            expected: counter.so_far(&counter.taken, visit.number) + 1 - before,
+            seen: counter.posted.0.load(Ordering::Relaxed).saturating_sub(before),
+            file: self.running.file.clone(),
+            line: self.running.location(self.running.op(OpId(first.0 + step)).at).line,
+            after: Some(self.calls.deadline),
+        }))
+    }
+}
+
+/// The memory of a plan and its counters, for the streams of one rank in a call.
+struct RankEffects<'c, 'p> {
+    plan: &'p SpmdPlan,
+    visit: &'c Visit<'p>,
+}
+
+impl RankEffects<'_, '_> {
+    /// Whether the next post of a channel is there.
+    fn met(&self, channel: u32) -> bool {
+        let counter = &self.plan.counters[channel as usize];
+        let taken = counter.so_far(&counter.taken, self.visit.number);
+        counter.posted.0.load(Ordering::Acquire) > taken
+    }
+}
+
+impl Effects for RankEffects<'_, '_> {
+    type Stop = Error;
+
+    unsafe fn data(&mut self, _: u32, instr: Instr) -> Result<(), Error> {
+        let Self { plan, visit } = *self;
+        let segments = &plan.code.segments;
+        let segment = segments.all[instr.arg as usize];
+        let partials = plan.partials.address(visit.rank.index());
+        let elements = 0..segment.elements;
+        // SAFETY: the buffers of all ranks that the segment touches are lent, as these have entered the call and the
+        // proof has them not left; it orders the segment after and before all that others do to the same memory; each
+        // rank has partials of its own.
+        let whole =
+            unsafe { segments.run(segment, elements, &plan.bases, partials, || visit.ends()) };
+        if whole { Ok(()) } else { plan.calls.goes_on(visit.rank, visit.number) }
+    }
+
+    fn post(&mut self, row: &[Instr]) -> Result<(), Error> {
+        let Self { plan, visit } = *self;
+        for instr in row {
+            let counter = &plan.counters[instr.arg as usize];
+            // One thread posts here: no exchange is needed.
+            let posted = counter.so_far(&counter.posted, visit.number);
+            counter.posted.0.store(posted + 1, Ordering::Release);
+        }
+        fence(Ordering::SeqCst);
+        for instr in row {
+            let to = plan.running.channels[instr.arg as usize].to;
+            if to != visit.rank {
+                plan.calls.wake(to);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, waiting: Waiting) -> Result<bool, Error> {
+        let met = self.met(waiting.channel);
+        if met {
+            let counter = &self.plan.counters[waiting.channel as usize];
+            let taken = counter.so_far(&counter.taken, self.visit.number);
+            counter.taken.0.store(taken + 1, Ordering::Relaxed);
+        }
+        Ok(met)
+    }
+}
+
+impl Waits for RankEffects<'_, '_> {
+    fn wait(&mut self, waits: &[Waiting]) -> Result<(), Error> {
+        let Self { plan, visit } = *self;
+        let (calls, rank, number) = (&plan.calls, visit.rank, visit.number);
+        let met = || waits.iter().any(|waiting| self.met(waiting.channel));
+        let heard = calls.listen(rank, || met() || visit.ends());
+        calls.goes_on(rank, number)?;
+        if heard {
+            return Ok(());
+        }
+        // Several may come to their deadlines at once: one of them tells why.
+        let stuck = || plan.stuck(visit, waits[0]);
+        let why = || calls.late(rank, number).unwrap_or_else(stuck);
+        Err(calls.give_up(rank, why))
+    }
+}
+
+impl Drop for SpmdPlan {
+    fn drop(&mut self) {
+        self.calls.remove_shape(self.number);
+    }
+}
+
+impl Counter {
+    /// Where counting begins in that call.
+    fn before(&self, call: u64) -> u64 {
+        call * self.a_run
+    }
+
+    /// How far one end has come. What a call left that was void is no more than where the next one begins.
+    fn so_far(&self, end: &Padded<AtomicU64>, call: u64) -> u64 {
+        end.0.load(Ordering::Relaxed).max(self.before(call))
+    }
+}
+
+impl<P: Deref<Target = SpmdPlan> + fmt::Debug + Send + Sync> RankCall for ThreadRank<P> {
+    fn planned(&self) -> &PlannedCall {
+        &self.plan.call
+    }
+
+    fn rank(&self) -> RankId {
+        self.rank
+    }
+
+    unsafe fn make(&self, UserBuffers { input, output }: UserBuffers) -> Result<(), Error> {
+        // SAFETY: the caller's promise; lowering refuses to write an input.
+        unsafe { self.plan.run(self.rank, input.cast_mut(), output) }
+    }
+}
