@@ -5,7 +5,7 @@ use super::hir::{Expr, ExprKind, StmtKind, Ty, VarId};
 use super::{Checker, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic, INPUT_KEPT};
 use crate::source::Span;
-use crate::syntax::{ast, habits};
+use crate::syntax::{ast, suggestions};
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
 
@@ -268,7 +268,7 @@ impl Checker<'_> {
         } else if self.known.names().contains(&name.text) {
             error.title = format!("`{}` is an algorithm, and runs on regions", name.text);
             error = error.help(format!("write `{}() on (input, output);`", name.text));
-        } else if let Some(instead) = habits::instead(&name.text) {
+        } else if let Some(instead) = suggestions::instead(&name.text) {
             error = error.help(instead);
         } else if let Some(near) = near {
             error = error.help(format!("did you mean `{near}`?"));

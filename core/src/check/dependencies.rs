@@ -36,7 +36,7 @@ impl<'a> Dependencies<'a> {
 }
 
 /// What the name of an algorithm in a call stands for.
-pub(super) enum Found {
+pub(super) enum DependencyLookup {
     Callee(Arc<Callee>),
     /// It is being checked, for it calls this one.
     Itself,
@@ -150,19 +150,19 @@ impl<'a> Known<'a> {
         self.unread.iter().any(|unread| unread == name)
     }
 
-    pub(super) fn find(&self, name: &str) -> Found {
+    pub(super) fn find(&self, name: &str) -> DependencyLookup {
         if let Some(here) = self.here.get(name) {
             return match here {
-                Some(callee) => Found::Callee(callee.clone()),
-                None if self.wrong.iter().any(|wrong| wrong == name) => Found::Wrong,
-                None => Found::Itself,
+                Some(callee) => DependencyLookup::Callee(callee.clone()),
+                None if self.wrong.iter().any(|wrong| wrong == name) => DependencyLookup::Wrong,
+                None => DependencyLookup::Itself,
             };
         }
         if let Some(callee) = self.used.iter().find(|callee| callee.algorithm.name == name) {
             return if callee.algorithm.public {
-                Found::Callee(callee.clone())
+                DependencyLookup::Callee(callee.clone())
             } else {
-                Found::Private
+                DependencyLookup::Private
             };
         }
         let mut library = self.library.borrow_mut();
@@ -172,8 +172,8 @@ impl<'a> Known<'a> {
                 library.insert(callee.algorithm.name.clone(), Some(callee));
             }
         }
-        let nothing = if self.lost || self.unread(name) { Found::Wrong } else { Found::Nothing };
-        library[name].clone().map_or(nothing, Found::Callee)
+        let nothing = if self.lost || self.unread(name) { DependencyLookup::Wrong } else { DependencyLookup::Nothing };
+        library[name].clone().map_or(nothing, DependencyLookup::Callee)
     }
 
     /// All of the library's file that has an algorithm of that name: who calls one often calls another.

@@ -6,7 +6,7 @@ use super::{Checker, Frontend, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinOp, UnOp};
-use crate::syntax::{habits, printer};
+use crate::syntax::{suggestions, printer};
 use crate::topology::shape::ShapeKind;
 
 impl Checker<'_> {
@@ -188,7 +188,7 @@ impl Checker<'_> {
             return (ExprKind::Error, Ty::Error);
         }
         let near = scope::nearest(name, self.scope.names().chain(scope::PREDEFINED));
-        let help = match (ShapeKind::from_name(name), habits::instead(name)) {
+        let help = match (ShapeKind::from_name(name), suggestions::instead(name)) {
             _ if name == COUNT => Some(
                 "the count of a call is known to `require count % OF == 0, \"why\";` alone"
                     .to_owned(),

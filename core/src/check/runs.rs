@@ -1,6 +1,6 @@
 //! `within` and the calls of algorithms: whom a body sees, and what runs on which regions.
 
-use super::dependencies::Found;
+use super::dependencies::DependencyLookup;
 use super::exprs::wrong;
 use super::hir::{AlgorithmCall, Expr, ExprKind, ParamTy, StmtKind, Ty};
 use super::{Checker, scope};
@@ -45,9 +45,9 @@ impl Checker<'_> {
         };
         let name = &path[path.len() - 1];
         let callee = match self.known.find(&name.text) {
-            Found::Callee(callee) if path.len() == 1 => callee,
-            Found::Wrong => return None,
-            Found::Itself => {
+            DependencyLookup::Callee(callee) if path.len() == 1 => callee,
+            DependencyLookup::Wrong => return None,
+            DependencyLookup::Itself => {
                 let title = format!("algorithm `{}` calls itself", name.text);
                 self.error(
                     Diagnostic::new(Code::RecursiveStep, name.span, title)
@@ -57,7 +57,7 @@ impl Checker<'_> {
                 );
                 return None;
             }
-            Found::Private => {
+            DependencyLookup::Private => {
                 let title = format!("algorithm `{}` is its source's own", name.text);
                 self.error(
                     Diagnostic::new(Code::UnknownName, name.span, title)

@@ -9,7 +9,7 @@ use super::{Checker, DeclaredStep, ast_type};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
 use crate::source::Span;
-use crate::syntax::{ast, habits};
+use crate::syntax::{ast, suggestions};
 
 /// Why nobody signals itself.
 const ORDERED: &str = "ops of one rank are ordered already; `parallel` is joined at its end";
@@ -119,7 +119,7 @@ impl Checker<'_> {
             ("region", false) => Ty::Region,
             ("int" | "Rank", true) => Ty::List,
             _ => {
-                let integer = habits::integer(&ty.text).then_some("integers are `int`, of 64 bits");
+                let integer = suggestions::integer(&ty.text).then_some("integers are `int`, of 64 bits");
                 self.error(
                     Diagnostic::new(
                         Code::UnknownName,

@@ -41,7 +41,7 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
         origins: _,
         demands: _,
     } = schedule;
-    let mut words = Words { digest: Sha256::new(), block: Vec::with_capacity(8 * BLOCK) };
+    let mut words = HashWords { digest: Sha256::new(), block: Vec::with_capacity(8 * BLOCK) };
     words.text(algorithm);
     words.text(collective.name());
     words.all([u64::from(*nranks), u64::from(root.0), u64::from(*out_of_place), *multiple]);
@@ -92,12 +92,12 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
 }
 
 /// A digest of words, which takes them in blocks.
-struct Words {
+struct HashWords {
     digest: Sha256,
     block: Vec<u8>,
 }
 
-impl Words {
+impl HashWords {
     fn one(&mut self, word: u64) {
         if self.block.len() == 8 * BLOCK {
             self.digest.update(&self.block);

@@ -180,7 +180,7 @@ pub fn operand(schedule: &Schedule, operand: Operand) -> String {
 
 /// Reads what [`print()`] wrote.
 pub fn parse(text: &str) -> Result<Schedule, TextError> {
-    let mut reader = Reader::default();
+    let mut reader = ScheduleReader::default();
     for (index, line) in text.lines().enumerate() {
         let done = reader.line(line.trim());
         done.map_err(|reason| TextError { line: index + 1, reason })?;
@@ -194,14 +194,14 @@ pub fn parse(text: &str) -> Result<Schedule, TextError> {
     Ok(schedule)
 }
 
-struct Reader {
+struct ScheduleReader {
     schedule: Option<Schedule>,
     regions: Interner<Region>,
     channels: Interner<Channel>,
     lanes: Interner<Vec<i64>>,
 }
 
-impl Default for Reader {
+impl Default for ScheduleReader {
     fn default() -> Self {
         let mut lanes = Interner::default();
         lanes.intern(Vec::new());
@@ -220,7 +220,7 @@ fn split<'a>(text: &'a str, at: &str) -> Result<(&'a str, &'a str), String> {
     Ok((left.trim(), right.trim()))
 }
 
-impl Reader {
+impl ScheduleReader {
     fn line(&mut self, line: &str) -> Result<(), String> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let rest = rest.trim();

@@ -6,7 +6,7 @@ use proc_macro2::token_stream::IntoIter;
 use proc_macro2::{Delimiter, Group, Punct, Spacing, Span as MacroSpan, TokenStream, TokenTree};
 
 use super::token::{PUNCTUATION, Tok};
-use super::{MAX_NESTING, escape, habits, lexer, literal};
+use super::{MAX_NESTING, escape, suggestions, lexer, literal};
 use crate::diagnostics::Code;
 use crate::source::Location;
 use crate::syntax::Source;
@@ -174,7 +174,7 @@ impl Flattener<'_> {
                 at += len;
             } else {
                 let sign = run[at].as_char().to_string();
-                self.source.push_foreign(&sign, habits::sign(&sign), place(span, span), 0..0);
+                self.source.push_foreign(&sign, suggestions::sign(&sign), place(span, span), 0..0);
                 self.spans.push(span);
                 at += 1;
             }

@@ -5,7 +5,7 @@ use logos::{Lexer, Logos};
 
 use super::lexer_generated::Raw;
 use super::token::Tok;
-use super::{MAX_NESTING, escape, habits};
+use super::{MAX_NESTING, escape, suggestions};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Location;
 use crate::source::Span;
@@ -13,7 +13,7 @@ use crate::syntax::Source;
 
 /// Reads `text` into `source`.
 pub(crate) fn read(text: &str, source: &mut Source) {
-    let mut reader = Reader {
+    let mut reader = TokenReader {
         lexer: Raw::lexer(text),
         text,
         source,
@@ -55,7 +55,7 @@ impl Cursor {
     }
 }
 
-struct Reader<'t, 's> {
+struct TokenReader<'t, 's> {
     lexer: Lexer<'t, Raw>,
     text: &'t str,
     source: &'s mut Source,
@@ -68,7 +68,7 @@ struct Reader<'t, 's> {
     joined: bool,
 }
 
-impl Reader<'_, '_> {
+impl TokenReader<'_, '_> {
     /// Whether it came to the end.
     fn read(&mut self) -> bool {
         while let Some(raw) = self.lexer.next() {
@@ -216,7 +216,7 @@ impl Reader<'_, '_> {
         let end = self.lexer.span().end;
         let what = super::literal::shorten(&self.text[start..end]);
         let (place, bytes) = self.here();
-        self.source.push_foreign(&what, habits::sign(&what), place, bytes);
+        self.source.push_foreign(&what, suggestions::sign(&what), place, bytes);
     }
 
     /// Whether to go on.

@@ -5,7 +5,7 @@ use crate::source::Span;
 use crate::syntax::token::{Quantity, Tok};
 
 /// Why a literal has no value: the code, the title, and perhaps what would be right.
-type Fault = (Code, String, Option<&'static str>);
+type LiteralFault = (Code, String, Option<&'static str>);
 
 /// The token of literal `text`, which begins with a digit or a quote. A literal without a value
 /// becomes a token that parses, so that nothing else is reported at its place.
@@ -60,7 +60,7 @@ fn unit(text: &str) -> Option<(&str, &'static Unit)> {
 }
 
 /// A decimal number with a unit; `None` if it has none of [`UNITS`].
-fn quantity(text: &str) -> Option<Result<Tok, Fault>> {
+fn quantity(text: &str) -> Option<Result<Tok, LiteralFault>> {
     let (number, (_, make, times, by)) = unit(text)?;
     let number: String = number.chars().filter(|c| *c != '_').collect();
     let (whole, decimals) = number.split_once('.').unwrap_or((&number, ""));
@@ -83,7 +83,7 @@ fn quantity(text: &str) -> Option<Result<Tok, Fault>> {
     }))
 }
 
-fn integer(text: &str) -> Result<i64, Fault> {
+fn integer(text: &str) -> Result<i64, LiteralFault> {
     if text.contains('.') {
         return Err((
             Code::UnknownToken,
@@ -123,7 +123,7 @@ fn integer(text: &str) -> Result<i64, Fault> {
 }
 
 /// The value of a string literal with its quotes; Rust's escapes, on one line.
-fn unescape(text: &str) -> Result<String, Fault> {
+fn unescape(text: &str) -> Result<String, LiteralFault> {
     let bad = |what: &str| {
         (
             Code::UnknownToken,

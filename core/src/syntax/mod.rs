@@ -11,7 +11,7 @@ pub(crate) mod flatten;
 #[rustfmt::skip]
 #[allow(warnings, clippy::all, clippy::pedantic, unreachable_pub)]
 mod grammar;
-pub(crate) mod habits;
+pub(crate) mod suggestions;
 pub(crate) mod lexer;
 #[rustfmt::skip]
 #[allow(warnings, clippy::all, clippy::pedantic)]
@@ -73,7 +73,7 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     });
     diagnostics.extend(sink.finish());
     if !diagnostics.is_empty() {
-        file.unread = habits::names(source.tokens());
+        file.unread = suggestions::names(source.tokens());
     }
     // The order of the page: a recovery is known only after what it skipped was looked at.
     diagnostics.sort_by_key(|d| (d.primary.lo, d.primary.hi));

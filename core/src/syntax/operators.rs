@@ -62,7 +62,7 @@ impl UnOp {
 
 /// What an infix operator of the language becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum OperatorForm {
     /// The sign of the operator, between its operands.
     Infix,
     /// A function of both operands.
@@ -70,17 +70,17 @@ pub(super) enum Form {
 }
 
 /// A row of the table of infix operators. Whatever binds higher binds tighter; comparisons do not chain.
-pub(super) struct Row {
+pub(super) struct OperatorRow {
     text: &'static str,
     /// In the language, as in Rust.
     pub(super) binds: u8,
     /// In C++, where comparisons bind tighter than bits. It tells equality from order too, and no reader does.
     pub(super) binds_cpp: u8,
-    pub(super) cpp: Form,
+    pub(super) cpp: OperatorForm,
 }
 
-const fn row(text: &'static str, binds: u8, binds_cpp: u8, cpp: Form) -> Row {
-    Row { text, binds, binds_cpp, cpp }
+const fn row(text: &'static str, binds: u8, binds_cpp: u8, cpp: OperatorForm) -> OperatorRow {
+    OperatorRow { text, binds, binds_cpp, cpp }
 }
 
 impl BinOp {
@@ -106,8 +106,8 @@ impl BinOp {
         Self::Or,
     ];
 
-    pub(super) const fn row(self) -> Row {
-        use Form::{Call, Infix};
+    pub(super) const fn row(self) -> OperatorRow {
+        use OperatorForm::{Call, Infix};
         match self {
             Self::Mul => row("*", 10, 10, Infix),
             Self::Div => row("/", 10, 10, Call("quo")),

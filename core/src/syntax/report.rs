@@ -1,7 +1,7 @@
 //! Words for a syntax error: the parser's list of terminals becomes a few classes, and common
 //! slips get a hint.
 
-use super::habits;
+use super::suggestions;
 use super::token::{CONTEXTUAL, KEYWORDS, Tok};
 use crate::diagnostics::near::distance;
 use crate::diagnostics::{Code, Diagnostic};
@@ -35,10 +35,10 @@ pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> D
             format!("expected {}, found {}", alternatives(&classes), describe(tok))
         }
     };
-    if let Some(slip) = habits::slip(source, at) {
-        let title = slip.title.unwrap_or(title);
-        let error = Diagnostic::new(Code::SyntaxError, slip.at, title);
-        return error.label(slip.label).help(slip.help);
+    if let Some(suggestion) = suggestions::suggestion(source, at) {
+        let title = suggestion.title.unwrap_or(title);
+        let error = Diagnostic::new(Code::SyntaxError, suggestion.at, title);
+        return error.label(suggestion.label).help(suggestion.help);
     }
     let primary = Span::new(at, (at + 1).min(tokens.len()));
     let error = |at, label: &str| Diagnostic::new(Code::SyntaxError, at, &*title).label(label);
@@ -150,11 +150,11 @@ fn hint(source: &Source, at: usize, expected: &[&str], semicolon: bool) -> Optio
     }
     // Where a semicolon is missing, the word of the next line is as it should be.
     let found = found.filter(|_| !semicolon);
-    let before = before.filter(|_| habits::begins_statement(tokens, at - 1));
+    let before = before.filter(|_| suggestions::begins_statement(tokens, at - 1));
     if let Some(word) = misspelt(found, before, expected) {
         return Some(format!("did you mean `{word}`?"));
     }
-    let head = habits::head(tokens, at).filter(|_| expected.contains(&"{"));
+    let head = suggestions::head(tokens, at).filter(|_| expected.contains(&"{"));
     head.map(|head| format!("the body of `{head}` stands in braces: `{{ … }}`"))
 }
 

@@ -19,10 +19,10 @@ use crate::topology::{Problem, Topology};
 /// When the algorithm is laid out: E0211 for groups that do not hold each rank once, E0604 for a topology with fewer
 /// ranks than the run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Groups(Form);
+pub struct Groups(GroupForm);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Form {
+enum GroupForm {
     Of(i64),
     Sizes(Arc<[i64]>),
     Colors(Arc<[i64]>),
@@ -35,39 +35,39 @@ enum Form {
 impl Groups {
     /// Groups of `size` consecutive ranks; the last has what is left.
     pub const fn of(size: i64) -> Self {
-        Self(Form::Of(size))
+        Self(GroupForm::Of(size))
     }
 
     /// Groups of consecutive ranks of these sizes, which must add up to the number of ranks (E0211).
     pub fn sizes(sizes: impl IntoIterator<Item = i64>) -> Self {
-        Self(Form::Sizes(sizes.into_iter().collect()))
+        Self(GroupForm::Sizes(sizes.into_iter().collect()))
     }
 
     /// Ranks of equal color are a group, as `MPI_Comm_split` makes them with equal keys. `colors` has one for each
     /// rank, from 0 (E0211), and groups are in the order of their colors.
     pub fn colors(colors: impl IntoIterator<Item = i64>) -> Self {
-        Self(Form::Colors(colors.into_iter().collect()))
+        Self(GroupForm::Colors(colors.into_iter().collect()))
     }
 
     /// Groups of consecutive ranks of one size: the smallest divisor of the number of ranks that is at least its
     /// square root.
     pub const fn balanced() -> Self {
-        Self(Form::Balanced)
+        Self(GroupForm::Balanced)
     }
 
     /// The [islands](Topology::islands) of `topology`, one group for each.
     pub fn islands(topology: impl Into<Arc<Topology>>) -> Self {
-        Self(Form::Islands(topology.into()))
+        Self(GroupForm::Islands(topology.into()))
     }
 
     /// Groups across the islands of `topology`: group i holds rank i of each island that has so many.
     pub fn rails(topology: impl Into<Arc<Topology>>) -> Self {
-        Self(Form::Rails(topology.into()))
+        Self(GroupForm::Rails(topology.into()))
     }
 
     /// The groups of these ranks.
     pub(crate) fn lists(groups: Arc<[Vec<i64>]>) -> Self {
-        Self(Form::Lists(groups))
+        Self(GroupForm::Lists(groups))
     }
 
     /// The groups of `nranks` ranks, or why there are none.
@@ -75,19 +75,19 @@ impl Groups {
         let bad = |title, help: &str| Err(Problem::new(Code::BadParameter, title).help(help));
         let n = i64::from(nranks);
         match &self.0 {
-            Form::Of(size @ 1..) => {
+            GroupForm::Of(size @ 1..) => {
                 Ok(Partition::even(u32::try_from(*size).unwrap_or(nranks), nranks))
             }
-            Form::Of(size) => {
+            GroupForm::Of(size) => {
                 bad(format!("groups of {size} ranks"), "a group has one rank or more")
             }
-            Form::Balanced => {
+            GroupForm::Balanced => {
                 let divides = |size: &u32| {
                     nranks.is_multiple_of(*size) && size.saturating_mul(*size) >= nranks
                 };
                 Ok(Partition::even((1..=nranks).find(divides).unwrap_or(nranks), nranks))
             }
-            Form::Sizes(sizes) => {
+            GroupForm::Sizes(sizes) => {
                 if let Some(size) = sizes.iter().find(|size| **size < 1) {
                     return bad(format!("a group of {size} ranks"), "a group has one rank or more");
                 }
@@ -102,7 +102,7 @@ impl Groups {
                     (next - *size as u32..next).collect()
                 })))
             }
-            Form::Colors(colors) => {
+            GroupForm::Colors(colors) => {
                 if colors.len() as i64 != n {
                     let title = format!("{} ranks have a color, and there are {n}", colors.len());
                     return bad(title, "write a color for each rank of 0..nranks");
@@ -117,7 +117,7 @@ impl Groups {
                 }
                 Ok(Partition::new(groups.into_values()))
             }
-            Form::Lists(lists) => {
+            GroupForm::Lists(lists) => {
                 let sum: usize = lists.iter().map(Vec::len).sum();
                 if sum as i64 != n {
                     let title = format!("the groups hold {sum} ranks together, and there are {n}");
@@ -126,8 +126,8 @@ impl Groups {
                 let group = |list: &Vec<i64>| list.iter().map(|rank| *rank as u32).collect();
                 Ok(Partition::new(lists.iter().map(group)))
             }
-            Form::Islands(topology) => Ok(Partition::new(islands(topology, nranks)?)),
-            Form::Rails(topology) => {
+            GroupForm::Islands(topology) => Ok(Partition::new(islands(topology, nranks)?)),
+            GroupForm::Rails(topology) => {
                 let islands = islands(topology, nranks)?;
                 let longest = islands.iter().map(Vec::len).max().unwrap_or(0);
                 let rail = |i| islands.iter().filter_map(|island| island.get(i).copied()).collect();

@@ -9,5 +9,5 @@ pub mod params;
 pub mod resource;
 pub mod ring;
 pub mod rings;
-pub(crate) mod site;
+pub(crate) mod ranked_topology;
 pub mod tree;

@@ -16,10 +16,10 @@ use crate::topology::Problem;
 /// # Errors
 /// When the algorithm is laid out: E0211 for a root that is no rank, or parents that make no tree of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Tree(Form);
+pub struct Tree(TreeForm);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Form {
+enum TreeForm {
     Regular(TreeKind, i64),
     DoubleBinary(i64, Option<i64>),
     Parents(Arc<[i64]>),
@@ -68,7 +68,7 @@ impl TreeKind {
 impl Tree {
     /// The tree of that kind, rooted at `root`.
     pub const fn regular(kind: TreeKind, root: i64) -> Self {
-        Self(Form::Regular(kind, root))
+        Self(TreeForm::Regular(kind, root))
     }
 
     /// A heap: counted from the root, rank q has the children 2q + 1 and 2q + 2.
@@ -97,17 +97,17 @@ impl Tree {
     /// has children in both. With a `root` both are turned until rank 0 comes to it, and the root of the second
     /// becomes a child of `root`; so both lead from `root` to all ranks, and no other rank has children in both.
     pub fn double_binary(which: i64, root: impl Into<Option<i64>>) -> Self {
-        Self(Form::DoubleBinary(which, root.into()))
+        Self(TreeForm::DoubleBinary(which, root.into()))
     }
 
     /// The tree in which the parent of rank r is number r of `parents`, and -1 stands for the root.
     pub fn parents(parents: impl IntoIterator<Item = i64>) -> Self {
-        Self(Form::Parents(parents.into_iter().collect()))
+        Self(TreeForm::Parents(parents.into_iter().collect()))
     }
 
     /// The tree that these pairs of parent and child make.
     pub(crate) fn edges(root: u32, edges: Arc<[(u32, u32)]>) -> Self {
-        Self(Form::Edges(root, edges))
+        Self(TreeForm::Edges(root, edges))
     }
 
     /// The tree of `nranks` ranks, or why there is none.
@@ -123,7 +123,7 @@ impl Tree {
             })
         };
         match &self.0 {
-            Form::Regular(kind, root) => {
+            TreeForm::Regular(kind, root) => {
                 let root = at(*root)?;
                 // Of the children of a binomial node the farthest has the largest subtree.
                 let order: Box<dyn Iterator<Item = u32>> = match kind {
@@ -134,12 +134,12 @@ impl Tree {
                 let edges = order.map(|q| (turned(kind.parent(q)), turned(q)));
                 Rooted::new(root, nranks, edges.collect()).map_err(bad_tree)
             }
-            Form::DoubleBinary(which @ (0 | 1), None) => {
+            TreeForm::DoubleBinary(which @ (0 | 1), None) => {
                 let second = *which == 1;
                 let root = if second { second_root(nranks) } else { 0 };
                 Rooted::new(root, nranks, double_binary_edges(second, nranks)).map_err(bad_tree)
             }
-            Form::DoubleBinary(which @ (0 | 1), Some(root)) => {
+            TreeForm::DoubleBinary(which @ (0 | 1), Some(root)) => {
                 let root = at(*root)?;
                 let mut edges = double_binary_edges(*which == 1, nranks);
                 if *which == 1 && nranks > 1 {
@@ -152,13 +152,13 @@ impl Tree {
                 }
                 Rooted::new(root, nranks, edges).map_err(bad_tree)
             }
-            Form::DoubleBinary(which, _) => {
+            TreeForm::DoubleBinary(which, _) => {
                 let title =
                     format!("there are two double binary trees, 0 and 1, and no tree {which}");
                 Err(Problem::new(Code::BadParameter, title)
                     .help("write `Tree::double_binary(0)` or `Tree::double_binary(1)`"))
             }
-            Form::Edges(root, edges) => {
+            TreeForm::Edges(root, edges) => {
                 if edges.len() + 1 != nranks as usize {
                     let title =
                         format!("the tree has {} ranks, and there are {nranks}", edges.len() + 1);
@@ -166,7 +166,7 @@ impl Tree {
                 }
                 Rooted::new(*root, nranks, edges.to_vec()).map_err(bad_tree)
             }
-            Form::Parents(parents) => from_parents(parents, nranks).map_err(bad_tree),
+            TreeForm::Parents(parents) => from_parents(parents, nranks).map_err(bad_tree),
         }
     }
 }

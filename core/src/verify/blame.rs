@@ -1,7 +1,7 @@
 //! Which op left a contribution out of a result: only a failed proof asks, so the moves are gone through once more, and
 //! nothing is looked at but who holds it, and where sums were made.
 
-use super::layout::{Cells, Layout};
+use super::layout::{Cells, MemoryLayout};
 use super::order::Order;
 use super::values::Leaf;
 use crate::ids::OpId;
@@ -9,7 +9,7 @@ use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 
 /// Where the way of a contribution ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum BlamePath {
     /// This op is the last that brings it to where it was not.
     Ends(OpId),
     /// This op overwrites what holds it, and after that no output and no scratch does.
@@ -20,7 +20,7 @@ pub(super) enum Way {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Trace {
     /// The way of the contribution; `None` where no op reads it.
-    pub(super) way: Option<Way>,
+    pub(super) way: Option<BlamePath>,
     /// The op that made the last sum with the contribution.
     pub(super) added: Option<OpId>,
     /// The op that made the sum which the result holds, and which copies handed on; `None` where it is no sum.
@@ -32,7 +32,7 @@ pub(super) fn trace(
     schedule: &Schedule,
     order: &Order,
     cells: &Cells,
-    layout: &Layout,
+    layout: &MemoryLayout,
     (leaf, cell): (Leaf, u32),
 ) -> Trace {
     let own = layout.buffer(leaf.rank, Buffer::Input) + leaf.cell;
@@ -72,12 +72,12 @@ pub(super) fn trace(
                 match (*there, *brought) {
                     (false, true) => {
                         copies += 1;
-                        way = Some(Way::Ends(at));
+                        way = Some(BlamePath::Ends(at));
                     }
                     (true, false) => {
                         copies -= 1;
                         if copies == 0 {
-                            way = Some(Way::Lost(at));
+                            way = Some(BlamePath::Lost(at));
                         }
                     }
                     _ => {}

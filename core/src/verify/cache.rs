@@ -14,12 +14,12 @@ use crate::stages;
 const KEPT: usize = 1024;
 
 /// The content of a schedule, and who calls.
-type Key = (ContentDigest, Callers);
+type ProofKey = (ContentDigest, Callers);
 
-static PROOFS: LazyLock<Mutex<FxHashMap<Key, Arc<Proof>>>> = LazyLock::new(Mutex::default);
+static PROOFS: LazyLock<Mutex<FxHashMap<ProofKey, Arc<Proof>>>> = LazyLock::new(Mutex::default);
 
 /// What stages after this one keep, by its type.
-type Made = FxHashMap<TypeId, Box<dyn Any + Send>>;
+type StageCache = FxHashMap<TypeId, Box<dyn Any + Send>>;
 
 /// A schedule with its proof.
 ///
@@ -32,7 +32,7 @@ pub struct Proved {
     proof: Arc<Proof>,
     callers: Callers,
     /// What later stages make of it. Not by content: source lines are no part of that.
-    made: Arc<Mutex<Made>>,
+    made: Arc<Mutex<StageCache>>,
 }
 
 impl Proved {

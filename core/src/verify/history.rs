@@ -1,7 +1,7 @@
 //! How one piece of memory came to hold what it holds: only a failed proof asks, so the values are computed
 //! once more.
 
-use super::layout::{Cells, Layout, entered};
+use super::layout::{Cells, MemoryLayout, entered};
 use super::order::Order;
 use super::values::{ValueId, Values};
 use crate::ids::OpId;
@@ -12,7 +12,7 @@ pub(super) fn history(
     schedule: &Schedule,
     order: &Order,
     cells: &Cells,
-    layout: &Layout,
+    layout: &MemoryLayout,
     values: &mut Values,
     cell: u32,
 ) -> Vec<(OpId, ValueId)> {

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::layout::{Cells, Layout, Mode};
+use super::layout::{Cells, MemoryLayout, BufferMode};
 use crate::collective::Alias;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
@@ -18,7 +18,7 @@ use crate::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
 /// Where cells cannot be numbered, how many a unit would have.
 pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
     let cells = Cells::new(schedule)?;
-    let layout = Layout::new(schedule, &cells, Mode::InPlace).ok_or(cells.per_unit)?;
+    let layout = MemoryLayout::new(schedule, &cells, BufferMode::InPlace).ok_or(cells.per_unit)?;
     let shared: Vec<bool> = (0..schedule.nranks)
         .map(|rank| schedule.collective.alias(RankId(rank), schedule.root) != Alias::Apart)
         .collect();
@@ -60,7 +60,7 @@ pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
 }
 
 /// A copy of a rank's own input onto itself, in place.
-fn home(schedule: &Schedule, op: &Op, rank: RankId, cells: &Cells, in_place: &Layout) -> bool {
+fn home(schedule: &Schedule, op: &Op, rank: RankId, cells: &Cells, in_place: &MemoryLayout) -> bool {
     let ([src], [dst]) = (schedule.srcs(op), schedule.dsts(op)) else { return false };
     let place = |operand: &crate::schedule::Operand| {
         let (first, len) = cells.of(*operand);

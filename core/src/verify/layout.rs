@@ -22,12 +22,12 @@ pub(crate) type SlotOrigins = FxHashMap<(RankId, Buffer, u32), Rat>;
 
 /// Whether input and output share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum BufferMode {
     OutOfPlace,
     InPlace,
 }
 
-impl Mode {
+impl BufferMode {
     pub(crate) const BOTH: [Self; 2] = [Self::OutOfPlace, Self::InPlace];
 }
 
@@ -151,7 +151,7 @@ impl Cells {
 }
 
 /// Where each rank's buffers lie in one memory of cells.
-pub(crate) struct Layout {
+pub(crate) struct MemoryLayout {
     /// First cell of buffer b of rank r at `r * buffers + b`.
     first: Vec<u32>,
     buffers: usize,
@@ -159,9 +159,9 @@ pub(crate) struct Layout {
     pub(crate) size: u32,
 }
 
-impl Layout {
+impl MemoryLayout {
     /// `None` where the memory is larger than cells can be numbered.
-    pub(crate) fn new(schedule: &Schedule, cells: &Cells, mode: Mode) -> Option<Self> {
+    pub(crate) fn new(schedule: &Schedule, cells: &Cells, mode: BufferMode) -> Option<Self> {
         let buffers = 2 + schedule.scratch.len();
         let mut first = vec![0; schedule.nranks as usize * buffers];
         let mut size = 0_u64;
@@ -173,8 +173,8 @@ impl Layout {
             let (input, output) = (units(Buffer::Input), units(Buffer::Output));
             let per_unit = u64::from(cells.per_unit);
             let alias = match mode {
-                Mode::OutOfPlace => Alias::Apart,
-                Mode::InPlace => schedule.collective.alias(rank, schedule.root),
+                BufferMode::OutOfPlace => Alias::Apart,
+                BufferMode::InPlace => schedule.collective.alias(rank, schedule.root),
             };
             let (at_input, at_output, both) = match alias {
                 Alias::Apart => (0, input, input + output),
@@ -207,7 +207,7 @@ impl Layout {
 }
 
 /// What memory holds when all ranks have entered: their inputs, and nothing else.
-pub(crate) fn entered(schedule: &Schedule, cells: &Cells, layout: &Layout) -> Vec<ValueId> {
+pub(crate) fn entered(schedule: &Schedule, cells: &Cells, layout: &MemoryLayout) -> Vec<ValueId> {
     let mut memory = vec![ValueId::NONE; layout.size as usize];
     for rank in (0..schedule.nranks).map(RankId) {
         let first = layout.buffer(rank, Buffer::Input);

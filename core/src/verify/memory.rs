@@ -24,7 +24,7 @@ const MANY: usize = 64;
 type CellRun = [u32; 3];
 
 /// One memory, in one mode.
-pub(crate) struct Memory {
+pub(crate) struct CellMemory {
     pub(super) values: Vec<ValueId>,
     /// The run that begins at a cell, where one does.
     runs: Vec<CellRun>,
@@ -75,7 +75,7 @@ impl Past for Accessor<'_> {
     }
 }
 
-impl Memory {
+impl CellMemory {
     pub(crate) fn new(size: u32) -> Self {
         let mut runs = vec![[0; 3]; size as usize];
         if let Some(first) = runs.first_mut() {

@@ -46,7 +46,7 @@ pub use cache::Proved;
 pub use callers::Callers;
 pub use demands::unmet;
 pub use fifo::{Depth, depth};
-use layout::Mode;
+use layout::BufferMode;
 pub use links::links;
 pub use order::Order;
 pub use orders::Orders;
@@ -164,7 +164,7 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
     let order = stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)?;
     let too_fine = |cells| vec![too_fine(cells)];
     let differs = in_place && !in_place::follows(schedule).map_err(too_fine)?;
-    let modes = &Mode::BOTH[..=usize::from(differs)];
+    let modes = &BufferMode::BOTH[..=usize::from(differs)];
     let replayed = || replay::replay(schedule, &order, &reporter, modes, (signals, callers));
     let replay = stage("replay", replayed).map_err(|finding| vec![*finding])?;
 

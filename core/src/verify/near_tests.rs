@@ -3,7 +3,7 @@
 
 use super::clocks::{Clocks, ENTRIES};
 use super::deadlock::order;
-use super::layout::Mode;
+use super::layout::BufferMode;
 use super::replay::{Replay, replay_with};
 use super::report::Reporter;
 use super::{Signals, verify};
@@ -35,7 +35,7 @@ fn both(schedule: &Schedule) -> Option<(Option<Replay>, Replay)> {
     let order = order(schedule, &reporter).ok()?;
     let play = |clocks| {
         let runtime = (Signals::default(), Callers::Each);
-        replay_with(clocks, schedule, &order, &reporter, &Mode::BOTH, runtime)
+        replay_with(clocks, schedule, &order, &reporter, &BufferMode::BOTH, runtime)
     };
     let near = Clocks::near(schedule, ENTRIES).expect("there are many streams, and each knows few");
     let dense = Clocks::dense(schedule, ENTRIES).expect("not that many");

@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::layout::{Cells, Layout};
-use super::memory::Memory;
+use super::layout::{Cells, MemoryLayout};
+use super::memory::CellMemory;
 use super::values::{Commuted, ValueId};
 use crate::ids::RankId;
 use crate::rational::Rat;
@@ -14,8 +14,8 @@ use crate::schedule::{Buffer, Schedule};
 pub(super) struct Results<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) cells: &'a Cells,
-    pub(super) layout: &'a Layout,
-    pub(super) memory: &'a Memory,
+    pub(super) layout: &'a MemoryLayout,
+    pub(super) memory: &'a CellMemory,
 }
 
 impl Results<'_> {

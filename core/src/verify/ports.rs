@@ -5,7 +5,7 @@
 //! folded into. Its fold follows the folds into the same cells. A post leaves when all moves above it are done, and the
 //! stream goes on.
 
-use super::layout::{Cells, Layout, Mode};
+use super::layout::{Cells, MemoryLayout, BufferMode};
 use super::order::Order;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{OpKind, Operand, Schedule};
@@ -46,7 +46,7 @@ pub struct Busiest {
 pub(super) fn ports(
     schedule: &Schedule,
     order: &Order,
-    modes: &[Mode],
+    modes: &[BufferMode],
 ) -> Result<(u32, Ports), u32> {
     let (mut count, mut most) = (0, Ports::default());
     let cells = stage("steps", || Cells::new(schedule))?;
@@ -55,7 +55,7 @@ pub(super) fn ports(
         let ports = stage("ports", || ports_in(schedule, &steps));
         count = count.max(steps.count);
         if ports.most() > most.most() {
-            most = Ports { in_place: *mode == Mode::InPlace, ..ports };
+            most = Ports { in_place: *mode == BufferMode::InPlace, ..ports };
         }
     }
     Ok((count, most))
@@ -97,12 +97,12 @@ struct Behind {
 /// Finds the step of each op, in the memory of a run out of place; or says how many cells a unit would have, where
 /// there are too many.
 pub(super) fn steps(schedule: &Schedule, order: &Order) -> Result<Steps, u32> {
-    steps_of(schedule, order, &Cells::new(schedule)?, Mode::OutOfPlace)
+    steps_of(schedule, order, &Cells::new(schedule)?, BufferMode::OutOfPlace)
 }
 
 /// [`steps`] in the memory of a run in that mode.
-fn steps_of(schedule: &Schedule, order: &Order, cells: &Cells, mode: Mode) -> Result<Steps, u32> {
-    let layout = Layout::new(schedule, cells, mode).ok_or(cells.per_unit)?;
+fn steps_of(schedule: &Schedule, order: &Order, cells: &Cells, mode: BufferMode) -> Result<Steps, u32> {
+    let layout = MemoryLayout::new(schedule, cells, mode).ok_or(cells.per_unit)?;
     Ok(steps_in(schedule, order, cells, &layout))
 }
 
@@ -111,7 +111,7 @@ pub(super) fn steps_in(
     schedule: &Schedule,
     order: &Order,
     cells: &Cells,
-    layout: &Layout,
+    layout: &MemoryLayout,
 ) -> Steps {
     let mut streams = vec![Behind::default(); schedule.streams.len()];
     let mut of = vec![0_u32; schedule.ops.len()];

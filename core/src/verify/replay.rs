@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::clocks::{self, Clocks, Full};
-use super::layout::{Cells, Layout, Mode, SlotOrigins};
-use super::memory::{Accessor, CALLER, Memory};
+use super::layout::{Cells, MemoryLayout, BufferMode, SlotOrigins};
+use super::memory::{Accessor, CALLER, CellMemory};
 use super::order::Order;
 use super::orders::Orders;
 use super::reduction::Reduction;
@@ -30,8 +30,8 @@ pub(super) struct Replay {
 
 /// The memory of all ranks in one mode, as the replay goes on, and what was found there.
 pub(super) struct ModeState {
-    pub(super) layout: Layout,
-    pub(super) memory: Memory,
+    pub(super) layout: MemoryLayout,
+    pub(super) memory: CellMemory,
     pub(super) origins: SlotOrigins,
     pub(super) findings: Vec<Finding>,
     /// The reduces that make all of their destination complete.
@@ -84,7 +84,7 @@ pub(super) fn replay(
     schedule: &Schedule,
     order: &Order,
     reporter: &Reporter<'_>,
-    modes: &[Mode],
+    modes: &[BufferMode],
     runtime: (Signals, Callers),
 ) -> Result<Replay, Box<Finding>> {
     let too_many = || Box::new(reporter.too_many_streams());
@@ -105,7 +105,7 @@ pub(super) fn replay_with(
     schedule: &Schedule,
     order: &Order,
     reporter: &Reporter<'_>,
-    modes: &[Mode],
+    modes: &[BufferMode],
     (signals, callers): (Signals, Callers),
 ) -> Result<Result<Replay, Stop>, Box<Finding>> {
     let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
@@ -113,8 +113,8 @@ pub(super) fn replay_with(
     let mut states = Vec::new();
     for mode in modes {
         let layout =
-            Layout::new(schedule, &cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
-        let memory = Memory::new(layout.size);
+            MemoryLayout::new(schedule, &cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
+        let memory = CellMemory::new(layout.size);
         states.push(ModeState {
             layout,
             memory,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::deadlock::order;
-use super::layout::{Cells, Layout, Mode};
+use super::layout::{Cells, MemoryLayout, BufferMode};
 use super::order::Order;
 use super::report::Reporter;
 use super::{ports, verify_with};
@@ -54,13 +54,13 @@ pub fn transfers(schedule: &Schedule) -> Result<Vec<Transfer>, Vec<Finding>> {
     let too_fine = |per_unit| vec![Reporter::too_fine(per_unit)];
     let cells = Cells::new(schedule).map_err(too_fine)?;
     let layout =
-        Layout::new(schedule, &cells, Mode::OutOfPlace).ok_or_else(|| too_fine(cells.per_unit))?;
+        MemoryLayout::new(schedule, &cells, BufferMode::OutOfPlace).ok_or_else(|| too_fine(cells.per_unit))?;
     let steps = ports::steps_in(schedule, &order, &cells, &layout);
     let mut trace = Trace::new(schedule, &order, &cells, &layout);
     for &at in order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move) {
         trace.play(at);
     }
-    let mut all: BTreeMap<(u32, RankId, RankId, bool), BTreeSet<Cell>> = BTreeMap::new();
+    let mut all: BTreeMap<(u32, RankId, RankId, bool), BTreeSet<DataCell>> = BTreeMap::new();
     for Carried { at, from, to, adds, data } in trace.carried {
         let step = steps.of[at.index()] - 1;
         all.entry((step, from, to, adds)).or_default().extend(data);
@@ -79,10 +79,10 @@ fn whole(collective: Collective, nranks: u32) -> u32 {
 }
 
 /// A cell of the buffer that stretches are shares of, and whose, where that matters.
-type Cell = (Option<RankId>, u32);
+type DataCell = (Option<RankId>, u32);
 
 /// Cells that stand side by side, as one stretch each.
-fn stretches(cells: BTreeSet<Cell>, by: &Cells, whole: u32) -> Vec<Stretch> {
+fn stretches(cells: BTreeSet<DataCell>, by: &Cells, whole: u32) -> Vec<Stretch> {
     let mut runs: Vec<(Option<RankId>, u32, u32)> = Vec::new();
     for (of, cell) in cells {
         match runs.last_mut() {
@@ -104,7 +104,7 @@ struct Carried {
     from: RankId,
     to: RankId,
     adds: bool,
-    data: Vec<Cell>,
+    data: Vec<DataCell>,
 }
 
 /// Every rank's memory in the course of a run: where the data in it came from.
@@ -112,15 +112,15 @@ struct Trace<'s> {
     schedule: &'s Schedule,
     order: &'s Order,
     cells: &'s Cells,
-    layout: &'s Layout,
+    layout: &'s MemoryLayout,
     /// The cell of the data that lies in each.
-    holds: Vec<Option<Cell>>,
+    holds: Vec<Option<DataCell>>,
     carried: Vec<Carried>,
 }
 
 impl<'s> Trace<'s> {
     /// Before the first op: inputs hold themselves.
-    fn new(schedule: &'s Schedule, order: &'s Order, cells: &'s Cells, layout: &'s Layout) -> Self {
+    fn new(schedule: &'s Schedule, order: &'s Order, cells: &'s Cells, layout: &'s MemoryLayout) -> Self {
         let mut holds = vec![None; layout.size as usize];
         for rank in (0..schedule.nranks).map(RankId) {
             let first = layout.buffer(rank, Buffer::Input) as usize;
@@ -172,7 +172,7 @@ impl<'s> Trace<'s> {
         }
     }
 
-    fn data(&self, operand: Operand) -> Vec<Cell> {
+    fn data(&self, operand: Operand) -> Vec<DataCell> {
         self.holds[self.place(operand)].iter().flatten().copied().collect()
     }
 }

@@ -33,7 +33,7 @@ impl ValueId {
 
 /// `left op right`, and the op that computed it first.
 #[derive(Clone, Copy)]
-struct Node {
+struct ValueNode {
     left: u32,
     right: u32,
     /// From the cell of `left` to that of `right`.
@@ -48,15 +48,15 @@ struct Node {
 const MIXED: u32 = 0;
 
 /// The operands of a node, and its skew.
-type Key = ((u32, u32), u32);
+type ExprKey = ((u32, u32), u32);
 
-impl Node {
-    fn key(&self) -> Key {
+impl ValueNode {
+    fn key(&self) -> ExprKey {
         ((self.left, self.right), self.skew)
     }
 }
 
-fn hash(((left, right), skew): Key) -> u64 {
+fn hash(((left, right), skew): ExprKey) -> u64 {
     let product = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (product ^ product >> 29 ^ u64::from(skew)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32
 }
@@ -88,11 +88,11 @@ pub(crate) struct Double {
 pub(crate) struct Values {
     /// The first expressions: each rank's input.
     leaves: u32,
-    nodes: Vec<Node>,
+    nodes: Vec<ValueNode>,
     /// Where each node is, by hash: the next free place after that; 0 is free. Never more than half full.
     known: Vec<u32>,
     /// What was folded lately, by hash: the next cell and the next mode fold the same again.
-    recent: Vec<(Key, u32)>,
+    recent: Vec<(ExprKey, u32)>,
     /// Of the nodes that were counted out: whether each rank is in them once.
     counted: Vec<Option<bool>>,
     /// The last count in which each rank was met.
@@ -132,7 +132,7 @@ impl Values {
         (value.expr < self.leaves).then_some(Leaf { rank: RankId(value.expr), cell: value.cell })
     }
 
-    fn node(&self, expr: u32) -> &Node {
+    fn node(&self, expr: u32) -> &ValueNode {
         &self.nodes[(expr - self.leaves) as usize]
     }
 
@@ -149,7 +149,7 @@ impl Values {
 
     /// What a value was folded from.
     fn operands(&self, value: ValueId) -> [ValueId; 2] {
-        let Node { left, right, skew, .. } = *self.node(value.expr);
+        let ValueNode { left, right, skew, .. } = *self.node(value.expr);
         let cell = value.cell;
         [ValueId { expr: left, cell }, ValueId { expr: right, cell: cell.wrapping_add(skew) }]
     }
@@ -169,7 +169,7 @@ impl Values {
             let total = if straight { totals[0].saturating_add(totals[1]) } else { MIXED };
             let depth = 1 + self.depth(left).max(self.depth(right));
             let ((left, right), skew) = key;
-            self.nodes.push(Node { left, right, skew, op, depth, total });
+            self.nodes.push(ValueNode { left, right, skew, op, depth, total });
             self.known[place] = self.nodes.len() as u32;
             if 2 * self.nodes.len() > self.known.len() {
                 self.grow();
@@ -183,7 +183,7 @@ impl Values {
     }
 
     /// Where in `known` the node of these operands is, or would be.
-    fn place(&self, key: Key) -> usize {
+    fn place(&self, key: ExprKey) -> usize {
         let mask = self.known.len() - 1;
         let mut place = hash(key) as usize & mask;
         while self.known[place] != 0 && self.nodes[self.known[place] as usize - 1].key() != key {
@@ -268,7 +268,7 @@ impl Values {
     /// For each expression that is of neighbors among the ranks, in their order: the first, and the one after the last.
     pub(crate) fn stretches(&self) -> Vec<Option<(u32, u32)>> {
         let mut all: Vec<_> = (0..self.leaves).map(|rank| Some((rank, rank + 1))).collect();
-        for Node { left, right, .. } in &self.nodes {
+        for ValueNode { left, right, .. } in &self.nodes {
             let of = |expr: &u32| all[*expr as usize];
             let joined = of(left).zip(of(right)).filter(|(left, right)| left.1 == right.0);
             all.push(joined.map(|(left, right)| (left.0, right.1)));
@@ -280,7 +280,7 @@ impl Values {
     pub(crate) fn commuted(&self) -> Commuted {
         let mut classes = Self::new(self.leaves, self.nodes.len());
         let mut class: Vec<u32> = (0..self.leaves).collect();
-        for Node { left, right, skew, op, .. } in &self.nodes {
+        for ValueNode { left, right, skew, op, .. } in &self.nodes {
             let of = |expr: &u32| class[*expr as usize];
             let (a, b) = (of(left).min(of(right)), of(left).max(of(right)));
             // The cell serves as the skew, which is no matter to a result: those have none.

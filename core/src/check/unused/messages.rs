@@ -1,23 +1,23 @@
 //! What is said of each thing that is not used: what it costs, and what to do.
 
 use super::super::hir::{self, Expr, Ty, VarId};
-use super::{Kind, Usage, units};
+use super::{UnusedKind, Usage, units};
 use crate::diagnostics::{Code, Diagnostic};
 
 impl Usage<'_> {
     /// The warning about a variable, unless it is used.
-    pub(super) fn warning(&self, var: VarId, kind: Kind<'_>) -> Option<Diagnostic> {
+    pub(super) fn warning(&self, var: VarId, kind: UnusedKind<'_>) -> Option<Diagnostic> {
         let algorithm = self.algorithm;
         let index = var.0 as usize;
         let written = self.written[index];
         let hir::Var { name, span, .. } = algorithm.var(var);
-        if self.used[index] || (written.is_some() && !matches!(kind, Kind::Scratch(..))) {
+        if self.used[index] || (written.is_some() && !matches!(kind, UnusedKind::Scratch(..))) {
             return None;
         }
         let warning = |code, title: String| Diagnostic::new(code, *span, title);
         let help = format!("remove it, or call it `_{name}`");
         Some(match kind {
-            Kind::Scratch(slots, like) => {
+            UnusedKind::Scratch(slots, like) => {
                 let memory = memory(algorithm, slots, like);
                 match written {
                     None => warning(Code::UnusedScratch, format!("scratch `{name}` is never used"))
@@ -35,7 +35,7 @@ impl Usage<'_> {
                 }
             }
             // The name and the type are the language's: it cannot go.
-            Kind::Param if name == "root" && algorithm.collective.is_rooted() => {
+            UnusedKind::Param if name == "root" && algorithm.collective.is_rooted() => {
                 warning(Code::UnusedParameter, "parameter `root` is never used".to_owned())
                     .label("nothing depends on it")
                     .note(format!(
@@ -44,7 +44,7 @@ impl Usage<'_> {
                     ))
                     .help("write `root` where the number of that rank stands")
             }
-            Kind::Param => {
+            UnusedKind::Param => {
                 let title = format!("parameter `{name}` is never used");
                 let mut found = warning(Code::UnusedParameter, title)
                     .label("nothing depends on it")
@@ -56,7 +56,7 @@ impl Usage<'_> {
                 }
                 found
             }
-            Kind::StepParam(step) => {
+            UnusedKind::StepParam(step) => {
                 let step = &algorithm.var(step).name;
                 let title = format!("parameter `{name}` of step `{step}` is never used");
                 warning(Code::UnusedParameter, title)
@@ -64,18 +64,18 @@ impl Usage<'_> {
                     .note("every call has to give it a value")
                     .help(help)
             }
-            Kind::Let => warning(Code::UnusedLet, format!("the value of `{name}` is never used"))
+            UnusedKind::Let => warning(Code::UnusedLet, format!("the value of `{name}` is never used"))
                 .label("nothing depends on it")
                 .note("every rank works it out, and the proof for every nranks has to follow")
                 .help(help),
-            Kind::View => warning(Code::UnusedView, format!("view `{name}` is never used"))
+            UnusedKind::View => warning(Code::UnusedView, format!("view `{name}` is never used"))
                 .label("nobody reads or writes it by this name")
                 .help(help),
-            Kind::Step => warning(Code::UnusedStep, format!("step `{name}` is never called"))
+            UnusedKind::Step => warning(Code::UnusedStep, format!("step `{name}` is never called"))
                 .label("no call of it")
                 .note("a step is laid out, and proved, where it is called: this one is not")
                 .help(format!("call it, remove it, or name it `_{name}`")),
-            Kind::Fifo => warning(Code::UnusedFifo, "nothing passes through the fifo".to_owned())
+            UnusedKind::Fifo => warning(Code::UnusedFifo, "nothing passes through the fifo".to_owned())
                 .label("no `send` or `recv` of this algorithm uses it")
                 .help("remove it: a called algorithm has its own"),
         })

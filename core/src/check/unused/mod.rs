@@ -23,7 +23,7 @@ pub(super) fn warnings(algorithm: &hir::Algorithm) -> Vec<Diagnostic> {
 
 /// How a variable is declared. That of a loop counts, whether or not its value is looked at.
 #[derive(Clone, Copy)]
-enum Kind<'a> {
+enum UnusedKind<'a> {
     /// Slots, and what they are like.
     Scratch(Option<&'a Expr>, &'a Expr),
     Param,
@@ -38,7 +38,7 @@ enum Kind<'a> {
 /// What is used, found in one walk over an algorithm.
 struct Usage<'a> {
     algorithm: &'a hir::Algorithm,
-    declared: Vec<(VarId, Kind<'a>)>,
+    declared: Vec<(VarId, UnusedKind<'a>)>,
     used: Vec<bool>,
     /// Where a variable is first written, for as long as nothing else is done with it.
     written: Vec<Option<Span>>,
@@ -55,11 +55,11 @@ impl<'a> Usage<'a> {
         };
         for param in &algorithm.params {
             param.default.iter().for_each(|default| usage.expr(default));
-            usage.declared.push((param.var, Kind::Param));
+            usage.declared.push((param.var, UnusedKind::Param));
         }
         let fifo = algorithm.vars.iter().position(|var| var.ty == Ty::Fifo);
         let fifo = fifo.map(|index| VarId(index as u32));
-        usage.declared.extend(fifo.map(|fifo| (fifo, Kind::Fifo)));
+        usage.declared.extend(fifo.map(|fifo| (fifo, UnusedKind::Fifo)));
         hir::walk(&algorithm.body, &mut |stmt| usage.stmt(stmt, fifo));
         usage
     }
@@ -69,14 +69,14 @@ impl<'a> Usage<'a> {
         match &stmt.kind {
             StmtKind::Let(var, _) => {
                 let region = matches!(self.algorithm.var(*var).ty, Ty::Region | Ty::Pieces);
-                self.declared.push((*var, if region { Kind::View } else { Kind::Let }));
+                self.declared.push((*var, if region { UnusedKind::View } else { UnusedKind::Let }));
             }
             StmtKind::Scratch(var, count, like) => {
-                self.declared.push((*var, Kind::Scratch(count.as_ref(), like)));
+                self.declared.push((*var, UnusedKind::Scratch(count.as_ref(), like)));
             }
             StmtKind::Step(step) => {
-                let params = step.params.iter().map(|param| (*param, Kind::StepParam(step.name)));
-                self.declared.extend(params.chain([(step.name, Kind::Step)]));
+                let params = step.params.iter().map(|param| (*param, UnusedKind::StepParam(step.name)));
+                self.declared.extend(params.chain([(step.name, UnusedKind::Step)]));
             }
             StmtKind::Call(step, _) => self.used[step.0 as usize] = true,
             StmtKind::Primitive { .. } => {

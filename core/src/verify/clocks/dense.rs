@@ -13,13 +13,13 @@ pub(crate) struct Dense {
     width: usize,
     /// Clocks of `width` entries each: entry s counts the events of stream s that are known.
     pool: Vec<u32>,
-    shared: Shared,
+    shared: SharedClock,
     /// The clock that each post carries until its wait takes it; by op.
     carried: Vec<u32>,
 }
 
 /// Who holds which clock, whatever it says.
-struct Shared {
+struct SharedClock {
     holders: Vec<u32>,
     free: Vec<u32>,
     /// The clock of each stream.
@@ -28,7 +28,7 @@ struct Shared {
     most: usize,
 }
 
-impl Shared {
+impl SharedClock {
     /// All streams hold one; there may be as many as make `limit` entries.
     fn new(streams: usize, limit: usize) -> Self {
         let most = limit / streams.max(1);
@@ -73,7 +73,7 @@ impl Shared {
 /// Whether a run in that order keeps to `limit` entries: counted before any is filled, since to fill them takes
 /// longer than all else.
 pub(super) fn fit(schedule: &Schedule, order: &Order, limit: usize) -> bool {
-    let mut shared = Shared::new(schedule.streams.len(), limit);
+    let mut shared = SharedClock::new(schedule.streams.len(), limit);
     let mut carried = vec![u32::MAX; schedule.ops.len()];
     order.sequence.iter().all(|at| {
         let stream = order.stream_of[at.index()];
@@ -103,7 +103,7 @@ impl Dense {
         Ok(Self {
             width,
             pool: vec![0; width],
-            shared: Shared::new(width, limit),
+            shared: SharedClock::new(width, limit),
             carried: vec![u32::MAX; schedule.ops.len()],
         })
     }

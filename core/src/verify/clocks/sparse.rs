@@ -7,18 +7,18 @@
 use std::cell::Cell;
 
 use super::Full;
-use super::trees::{Tree, Trees};
+use super::trees::{ClockTree, ClockTrees};
 use crate::ids::{OpId, StreamId};
 use crate::schedule::Schedule;
 
 pub(super) struct Sparse {
-    trees: Trees,
+    trees: ClockTrees,
     /// What each stream has heard of in this run.
-    heard: Vec<Tree>,
+    heard: Vec<ClockTree>,
     /// What each stream had heard of when the run before ended; empty in the first run.
-    before: Vec<Tree>,
+    before: Vec<ClockTree>,
     /// What each post carries until its wait takes it; by op.
-    carried: Vec<Tree>,
+    carried: Vec<ClockTree>,
     /// Streams that were asked what they had heard of in the run before.
     asked: Cell<usize>,
     /// Steps that there may be.
@@ -29,10 +29,10 @@ impl Sparse {
     /// For at most `limit` steps, of which each may take room for a node.
     pub(super) fn new(schedule: &Schedule, limit: usize) -> Self {
         Self {
-            trees: Trees::new(),
-            heard: vec![Tree::EMPTY; schedule.streams.len()],
+            trees: ClockTrees::new(),
+            heard: vec![ClockTree::EMPTY; schedule.streams.len()],
             before: Vec::new(),
-            carried: vec![Tree::EMPTY; schedule.ops.len()],
+            carried: vec![ClockTree::EMPTY; schedule.ops.len()],
             asked: Cell::new(0),
             limit,
         }
@@ -44,7 +44,7 @@ impl Sparse {
     }
 
     pub(super) fn next_run(&mut self) {
-        let none = vec![Tree::EMPTY; self.heard.len()];
+        let none = vec![ClockTree::EMPTY; self.heard.len()];
         self.before = std::mem::replace(&mut self.heard, none);
     }
 

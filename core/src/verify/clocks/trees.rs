@@ -8,16 +8,16 @@ use crate::ids::StreamId;
 
 /// What is known of some streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tree(u32);
+pub(super) struct ClockTree(u32);
 
-impl Tree {
+impl ClockTree {
     /// Nothing is known of any.
     pub(super) const EMPTY: Self = Self(0);
 }
 
 /// A fork, or what is known of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Node {
+struct ClockNode {
     /// The stream; of a fork the bits that its streams have in common, the bit in which they differ, and zeros.
     key: u32,
     /// The node of the streams without that bit; of a stream the number of events that are known.
@@ -26,7 +26,7 @@ struct Node {
     high: u32,
 }
 
-impl Node {
+impl ClockNode {
     fn is_leaf(self) -> bool {
         self.high == 0
     }
@@ -48,16 +48,16 @@ fn below(bit: u32) -> u32 {
 }
 
 /// All trees.
-pub(super) struct Trees {
+pub(super) struct ClockTrees {
     /// The first stands for no node.
-    nodes: Vec<Node>,
+    nodes: Vec<ClockNode>,
     /// Nodes that were looked at so far, to add one tree to another.
     steps: usize,
 }
 
-impl Trees {
+impl ClockTrees {
     pub(super) fn new() -> Self {
-        Self { nodes: vec![Node { key: 0, low: 0, high: 0 }], steps: 0 }
+        Self { nodes: vec![ClockNode { key: 0, low: 0, high: 0 }], steps: 0 }
     }
 
     /// How many nodes were looked at so far to make trees. There are not more nodes than twice that.
@@ -65,13 +65,13 @@ impl Trees {
         self.steps
     }
 
-    fn push(&mut self, node: Node) -> u32 {
+    fn push(&mut self, node: ClockNode) -> u32 {
         self.nodes.push(node);
         self.nodes.len() as u32 - 1
     }
 
     /// How many events of a stream are known.
-    pub(super) fn known(&self, tree: Tree, of: StreamId) -> u32 {
+    pub(super) fn known(&self, tree: ClockTree, of: StreamId) -> u32 {
         let mut at = tree.0;
         while at != 0 {
             let node = self.nodes[at as usize];
@@ -84,7 +84,7 @@ impl Trees {
     }
 
     /// Whether `is` holds for any of its streams.
-    pub(super) fn any(&self, tree: Tree, is: impl Fn(StreamId) -> bool) -> bool {
+    pub(super) fn any(&self, tree: ClockTree, is: impl Fn(StreamId) -> bool) -> bool {
         let mut open = vec![tree.0];
         while let Some(at) = open.pop() {
             let node = self.nodes[at as usize];
@@ -98,17 +98,17 @@ impl Trees {
     }
 
     /// A tree, and at least so many events of one stream.
-    pub(super) fn with(&mut self, tree: Tree, of: StreamId, count: u32) -> Tree {
+    pub(super) fn with(&mut self, tree: ClockTree, of: StreamId, count: u32) -> ClockTree {
         if count <= self.known(tree, of) {
             return tree;
         }
-        let leaf = self.push(Node { key: of.0, low: count, high: 0 });
-        Tree(self.join(tree.0, leaf))
+        let leaf = self.push(ClockNode { key: of.0, low: count, high: 0 });
+        ClockTree(self.join(tree.0, leaf))
     }
 
     /// All that either of two trees knows.
-    pub(super) fn both(&mut self, a: Tree, b: Tree) -> Tree {
-        Tree(self.join(a.0, b.0))
+    pub(super) fn both(&mut self, a: ClockTree, b: ClockTree) -> ClockTree {
+        ClockTree(self.join(a.0, b.0))
     }
 
     fn join(&mut self, a: u32, b: u32) -> u32 {
@@ -127,7 +127,7 @@ impl Trees {
             }
             let low = self.join(left.low, right.low);
             let high = self.join(left.high, right.high);
-            let made = Node { low, high, ..left };
+            let made = ClockNode { low, high, ..left };
             return if made == left {
                 a
             } else if made == right {
@@ -145,16 +145,16 @@ impl Trees {
         let bit = 1 << (left.key ^ right.key).ilog2();
         let key = left.key & !below(bit) | bit;
         let (low, high) = if left.key & bit == 0 { (a, b) } else { (b, a) };
-        self.push(Node { key, low, high })
+        self.push(ClockNode { key, low, high })
     }
 
     /// A fork, and what belongs below it.
     fn within(&mut self, fork: u32, part: u32, key: u32) -> u32 {
         let node = self.nodes[fork as usize];
         let made = if key & node.bit() == 0 {
-            Node { low: self.join(node.low, part), ..node }
+            ClockNode { low: self.join(node.low, part), ..node }
         } else {
-            Node { high: self.join(node.high, part), ..node }
+            ClockNode { high: self.join(node.high, part), ..node }
         };
         if made == node { fork } else { self.push(made) }
     }

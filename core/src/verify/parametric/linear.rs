@@ -103,7 +103,7 @@ impl Mul<i64> for Affine {
 pub(super) struct Facts(Vec<Affine>);
 
 /// What facts say of a list of conditions.
-pub(super) enum Verdict {
+pub(super) enum LinearVerdict {
     /// All hold.
     Holds,
     /// They never hold together.
@@ -177,11 +177,11 @@ impl Facts {
     }
 
     /// What follows for `conditions`, each a term that should be at least 0.
-    pub(super) fn judge(&self, conditions: &[Affine]) -> Verdict {
+    pub(super) fn judge(&self, conditions: &[Affine]) -> LinearVerdict {
         let open = conditions.iter().find(|term| !self.prove(**term));
-        let Some(open) = open else { return Verdict::Holds };
+        let Some(open) = open else { return LinearVerdict::Holds };
         let all = conditions.iter().fold(self.clone(), |facts, term| facts.and(*term));
-        if all.is_empty() { Verdict::Fails } else { Verdict::Depends(*open) }
+        if all.is_empty() { LinearVerdict::Fails } else { LinearVerdict::Depends(*open) }
     }
 
     /// Whether everywhere all conditions of one of `alternatives` hold.
@@ -197,9 +197,9 @@ impl Facts {
         let mut possible = Vec::new();
         for alternative in alternatives {
             match self.judge(alternative) {
-                Verdict::Holds => return true,
-                Verdict::Fails => {}
-                Verdict::Depends(term) => {
+                LinearVerdict::Holds => return true,
+                LinearVerdict::Fails => {}
+                LinearVerdict::Depends(term) => {
                     open.get_or_insert(term);
                     possible.push(alternative.clone());
                 }
@@ -251,7 +251,7 @@ fn tighten(mut row: [i128; 4]) -> [i128; 4] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Affine, Facts, N, S, T, Verdict};
+    use super::{Affine, Facts, N, S, T, LinearVerdict};
 
     fn int(value: i64) -> Affine {
         Affine::int(value)
@@ -286,7 +286,7 @@ mod tests {
         let (low, high) = (vec![int(3) - S], vec![S - int(4)]);
         assert!(facts.prove_any(&[low.clone(), high.clone()]));
         assert!(!facts.prove_any(&[low, vec![S - int(5)]]));
-        assert!(matches!(facts.judge(&high), Verdict::Depends(_)));
-        assert!(matches!(facts.judge(&[-S - int(1)]), Verdict::Fails));
+        assert!(matches!(facts.judge(&high), LinearVerdict::Depends(_)));
+        assert!(matches!(facts.judge(&[-S - int(1)]), LinearVerdict::Fails));
     }
 }

@@ -20,7 +20,7 @@
 //!    answer changes. Values are arcs of ranks. For each move of a loop a value in round s is guessed and
 //!    proved by induction on that order. At the end all blocks are read, and must be what is promised.
 //!
-//! 2 and 3 are done in place too. What is not shown is not claimed: the answer is then [`Outside`], and the
+//! 2 and 3 are done in place too. What is not shown is not claimed: the answer is then [`NotCovered`], and the
 //! proof for given n (`verify`) decides.
 
 mod arcs;
@@ -33,12 +33,12 @@ mod rounds;
 mod signals;
 mod values;
 
-use super::layout::Mode;
+use super::layout::BufferMode;
 use crate::program::ir;
 use linear::Facts;
 use memory::effects;
-use order::Order;
-pub use rounds::Outside;
+use order::RoundOrder;
+pub use rounds::NotCovered;
 use signals::links;
 
 /// The claim: the algorithm, with any ring for its ring parameters, is right for every `nranks >= from`, in
@@ -55,8 +55,8 @@ const FROM: std::ops::RangeInclusive<u32> = 2..=5;
 /// Proves the algorithm of `source` for all numbers of ranks but a few.
 ///
 /// # Errors
-/// [`Outside`] with the statement for which there is no such proof, and the reason.
-pub fn prove(source: &ir::Program) -> Result<Every, Outside> {
+/// [`NotCovered`] with the statement for which there is no such proof, and the reason.
+pub fn prove(source: &ir::Program) -> Result<Every, NotCovered> {
     let mut outside = None;
     for from in FROM {
         match prove_from(source, from) {
@@ -64,16 +64,16 @@ pub fn prove(source: &ir::Program) -> Result<Every, Outside> {
             Err(found) => outside = Some(found),
         }
     }
-    Err(outside.unwrap_or_else(|| Outside::new(source.header(), "no count was tried")))
+    Err(outside.unwrap_or_else(|| NotCovered::new(source.header(), "no count was tried")))
 }
 
-fn prove_from(source: &ir::Program, from: u32) -> Result<(), Outside> {
+fn prove_from(source: &ir::Program, from: u32) -> Result<(), NotCovered> {
     let facts = Facts::ranks(from);
     let program = lower::lower(source, from)?;
     let links = links(&program, &facts)?;
-    let order = Order { program: &program, links: &links };
+    let order = RoundOrder { program: &program, links: &links };
     let in_place = program.collective.has_in_place() && !program.out_of_place;
-    for mode in Mode::BOTH.into_iter().take(1 + usize::from(in_place)) {
+    for mode in BufferMode::BOTH.into_iter().take(1 + usize::from(in_place)) {
         let effects = effects(&program, &facts, mode)?;
         order.caller(&effects, &facts)?;
         order.races(&effects, &facts, None)?;
@@ -82,8 +82,8 @@ fn prove_from(source: &ir::Program, from: u32) -> Result<(), Outside> {
     if program.uses_scratch() {
         let twice = program.twice();
         let links = signals::links(&twice, &facts)?;
-        let effects = effects(&twice, &facts, Mode::OutOfPlace)?;
-        let order = Order { program: &twice, links: &links };
+        let effects = effects(&twice, &facts, BufferMode::OutOfPlace)?;
+        let order = RoundOrder { program: &twice, links: &links };
         order.races(&effects, &facts, Some(program.steps.len()))?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use crate::source::Span;
 
 /// What leaves the class, or what could not be shown for every nranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outside {
+pub struct NotCovered {
     /// The construct.
     pub at: Span,
     /// The reason, in words.
@@ -17,7 +17,7 @@ pub struct Outside {
     pub ring: bool,
 }
 
-impl Outside {
+impl NotCovered {
     pub(super) fn new(at: Span, what: impl Into<String>) -> Self {
         Self { at, what: what.into(), ring: false }
     }
@@ -80,7 +80,7 @@ pub(super) struct Owned {
 /// Statements that run one after the other in each of the rounds `first..=last`; what stands outside every
 /// loop has one round, 0. A rank runs parts of one stream in order, and sections in order.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct RoundPart {
     pub(super) section: usize,
     pub(super) stream: usize,
     pub(super) lane: Option<i64>,
@@ -90,7 +90,7 @@ pub(super) struct Part {
 
 /// A statement of a part; those of one part stand in text order.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct RoundStep {
     pub(super) at: Span,
     pub(super) part: usize,
     pub(super) action: Action,
@@ -111,8 +111,8 @@ pub(super) struct Rounds {
     pub(super) collective: Collective,
     pub(super) header: Span,
     pub(super) out_of_place: bool,
-    pub(super) parts: Vec<Part>,
-    pub(super) steps: Vec<Step>,
+    pub(super) parts: Vec<RoundPart>,
+    pub(super) steps: Vec<RoundStep>,
 }
 
 impl Rounds {

@@ -4,15 +4,15 @@
 
 use std::collections::BTreeSet;
 
-use super::arcs::Value;
-use super::linear::{Affine, Facts, N, S, T, Verdict};
+use super::arcs::ArcValue;
+use super::linear::{Affine, Facts, N, S, T, LinearVerdict};
 use super::memory::{Effect, Relation, all_of, locate, own_block, relate};
-use super::rounds::{Action, Interval, Outside, Owned, Region, Rounds, WHOLE, meet};
+use super::rounds::{Action, Interval, NotCovered, Owned, Region, Rounds, WHOLE, meet};
 use crate::collective::Collective;
 use crate::rational::Rat;
 use crate::schedule::Buffer;
 use crate::source::Span;
-use crate::verify::layout::Mode;
+use crate::verify::layout::BufferMode;
 
 /// Rounds that are computed one by one.
 const COMPUTED: i64 = 3;
@@ -21,20 +21,20 @@ const COMPUTED: i64 = 3;
 const CASES: u32 = 16;
 
 /// A value and the case in which it is that.
-type Cases = Vec<(Facts, Value)>;
+type Cases = Vec<(Facts, ArcValue)>;
 
 /// The value that a move writes.
 #[derive(Clone, Debug, Default)]
-struct Form {
+struct WrittenValue {
     /// In the first rounds of the loop.
-    computed: Vec<Value>,
+    computed: Vec<ArcValue>,
     /// In later rounds, a term in s.
-    later: Option<Value>,
+    later: Option<ArcValue>,
 }
 
 /// The last write that a read may see: the move, its round, who ran it, and whether it wrote elsewhere too.
 #[derive(Clone, Debug)]
-struct Source {
+struct ValueSource {
     effect: usize,
     round: Affine,
     /// Counted from the reader.
@@ -46,32 +46,32 @@ struct Source {
 }
 
 /// Memory over the whole of a run.
-pub(super) struct Values<'a> {
+pub(super) struct PlaceValues<'a> {
     program: &'a Rounds,
     effects: &'a [Effect],
-    mode: Mode,
+    mode: BufferMode,
     facts: &'a Facts,
-    forms: Vec<Form>,
+    forms: Vec<WrittenValue>,
 }
 
 /// Proves that at the end every output holds what the collective promises.
 pub(super) fn complete(
     program: &Rounds,
     effects: &[Effect],
-    mode: Mode,
+    mode: BufferMode,
     facts: &Facts,
-) -> Result<(), Outside> {
-    let forms = vec![Form::default(); effects.len()];
-    let mut values = Values { program, effects, mode, facts, forms };
+) -> Result<(), NotCovered> {
+    let forms = vec![WrittenValue::default(); effects.len()];
+    let mut values = PlaceValues { program, effects, mode, facts, forms };
     for part in 0..program.parts.len() {
         values.part(part)?;
     }
     values.end()
 }
 
-impl Values<'_> {
+impl PlaceValues<'_> {
     /// The moves of one part, in order.
-    fn part(&mut self, part: usize) -> Result<(), Outside> {
+    fn part(&mut self, part: usize) -> Result<(), NotCovered> {
         let own = |i: &usize| self.program.steps[self.effects[*i].step].part == part;
         let moves: Vec<usize> = (0..self.effects.len()).filter(own).collect();
         let (first, last) = (self.program.parts[part].first, self.program.parts[part].last);
@@ -83,7 +83,7 @@ impl Values<'_> {
             }
             for &i in &moves {
                 let cases = self.run(i, &facts)?;
-                let all: Vec<Value> =
+                let all: Vec<ArcValue> =
                     cases.iter().map(|(_, v)| v.seen(Affine::ZERO, round)).collect();
                 let one = all.iter().find(|v| cases.iter().all(|(f, other)| v.is(other, f)));
                 let one = one.ok_or_else(|| {
@@ -113,15 +113,15 @@ impl Values<'_> {
         Ok(())
     }
 
-    fn fault(&self, effect: usize, what: &str) -> Outside {
-        Outside::new(self.program.steps[self.effects[effect].step].at, what)
+    fn fault(&self, effect: usize, what: &str) -> NotCovered {
+        NotCovered::new(self.program.steps[self.effects[effect].step].at, what)
     }
 
     /// What a move writes in round s.
-    fn run(&self, effect: usize, facts: &Facts) -> Result<Cases, Outside> {
+    fn run(&self, effect: usize, facts: &Facts) -> Result<Cases, NotCovered> {
         let Effect { step, reads, .. } = &self.effects[effect];
         let at = self.program.steps[*step].at;
-        let mut sums: Vec<(Facts, Option<Value>)> = vec![(facts.clone(), None)];
+        let mut sums: Vec<(Facts, Option<ArcValue>)> = vec![(facts.clone(), None)];
         for place in reads {
             let mut next = Vec::new();
             for (facts, sum) in sums {
@@ -129,7 +129,7 @@ impl Values<'_> {
                     let sum = match &sum {
                         None => value,
                         Some(sum) => sum.plus(&value, &facts).ok_or_else(|| {
-                            Outside::new(at, "this reduces elements that do not belong together")
+                            NotCovered::new(at, "this reduces elements that do not belong together")
                         })?,
                     };
                     next.push((facts, Some(sum)));
@@ -141,7 +141,7 @@ impl Values<'_> {
     }
 
     /// What statement `step` reads at `place` in round s; a step after all is the end.
-    fn read(&self, place: &Owned, step: usize, at: Span, facts: &Facts) -> Result<Cases, Outside> {
+    fn read(&self, place: &Owned, step: usize, at: Span, facts: &Facts) -> Result<Cases, NotCovered> {
         let mut sources = Vec::new();
         for (i, effect) in self.effects.iter().enumerate() {
             for write in &effect.writes {
@@ -161,8 +161,8 @@ impl Values<'_> {
         at: Span,
         facts: &Facts,
         (effect, writer, write): (usize, usize, &Owned),
-        sources: &mut Vec<Source>,
-    ) -> Result<(), Outside> {
+        sources: &mut Vec<ValueSource>,
+    ) -> Result<(), NotCovered> {
         let part = self.program.steps[writer].part;
         let now = self.program.steps.get(step).map(|step| step.part);
         let relation = relate(&place.region, &write.region, at)?;
@@ -170,7 +170,7 @@ impl Values<'_> {
             return Ok(());
         }
         if !all_of(&write.region, &place.region) {
-            return Err(Outside::new(
+            return Err(NotCovered::new(
                 at,
                 "this reads what several moves, or other cuts, have written",
             ));
@@ -183,9 +183,9 @@ impl Values<'_> {
             conditions.extend(latest.map(|latest| latest - round));
             let rank = place.owner - write.owner.at(round);
             let wrote = write.region;
-            sources.push(Source { effect, round, rank, wrote, conditions });
+            sources.push(ValueSource { effect, round, rank, wrote, conditions });
         };
-        let far = || Outside::new(at, "this block runs around the ring more than once");
+        let far = || NotCovered::new(at, "this block runs around the ring more than once");
         let between = match relation {
             Relation::SameBlock => own_block(place) - own_block(write).at(T),
             _ => Affine::ZERO,
@@ -207,7 +207,7 @@ impl Values<'_> {
                     push((N * j - more) * slope, Vec::new());
                 }
             }
-            _ => return Err(Outside::new(at, "blocks that are skipped from round to round")),
+            _ => return Err(NotCovered::new(at, "blocks that are skipped from round to round")),
         }
         Ok(())
     }
@@ -218,23 +218,23 @@ impl Values<'_> {
         place: &Owned,
         at: Span,
         facts: &Facts,
-        mut sources: Vec<Source>,
+        mut sources: Vec<ValueSource>,
         splits: u32,
         cases: &mut Cases,
-    ) -> Result<(), Outside> {
+    ) -> Result<(), NotCovered> {
         if facts.is_empty() {
             return Ok(());
         }
         let mut doubt = None;
         sources.retain(|source| match facts.judge(&source.conditions) {
-            Verdict::Holds => true,
-            Verdict::Fails => false,
-            Verdict::Depends(term) => {
+            LinearVerdict::Holds => true,
+            LinearVerdict::Fails => false,
+            LinearVerdict::Depends(term) => {
                 doubt.get_or_insert(term);
                 true
             }
         });
-        let mut last: Option<&Source> = None;
+        let mut last: Option<&ValueSource> = None;
         if doubt.is_none() {
             for source in &sources {
                 let Some(other) = last else {
@@ -251,7 +251,7 @@ impl Values<'_> {
         }
         if let Some(term) = doubt {
             if splits == 0 {
-                return Err(Outside::new(at, "too many cases of what this reads"));
+                return Err(NotCovered::new(at, "too many cases of what this reads"));
             }
             self.resolve(place, at, &facts.and(term), sources.clone(), splits - 1, cases)?;
             return self.resolve(place, at, &facts.but_not(term), sources, splits - 1, cases);
@@ -263,7 +263,7 @@ impl Values<'_> {
     }
 
     /// Whether one write is later than another: settled by the text, or by the sign of a term.
-    fn later(&self, a: &Source, b: &Source) -> Result<Affine, bool> {
+    fn later(&self, a: &ValueSource, b: &ValueSource) -> Result<Affine, bool> {
         let (x, y) = (self.effects[a.effect].step, self.effects[b.effect].step);
         let (p, q) = (self.program.steps[x].part, self.program.steps[y].part);
         if p == q { Ok(a.round - b.round - Affine::int(i64::from(x < y))) } else { Err(p > q) }
@@ -275,20 +275,20 @@ impl Values<'_> {
         place: &Owned,
         at: Span,
         facts: &Facts,
-        source: &Source,
+        source: &ValueSource,
         cases: &mut Cases,
-    ) -> Result<(), Outside> {
+    ) -> Result<(), NotCovered> {
         let form = &self.forms[source.effect];
         let part = self.program.steps[self.effects[source.effect].step].part;
         let since = source.round - self.program.parts[part].first;
-        let mut add = |facts: Facts, value: Option<&Value>| {
+        let mut add = |facts: Facts, value: Option<&ArcValue>| {
             if facts.is_empty() {
                 return Ok(());
             }
             let value = value
                 .and_then(|v| narrow(v.seen(source.rank, source.round), source, place))
                 .ok_or_else(|| {
-                    Outside::new(at, "this reads what is cut in another way than it was written")
+                    NotCovered::new(at, "this reads what is cut in another way than it was written")
                 })?;
             cases.push((facts, value));
             Ok(())
@@ -308,15 +308,15 @@ impl Values<'_> {
         at: Span,
         facts: &Facts,
         cases: &mut Cases,
-    ) -> Result<(), Outside> {
+    ) -> Result<(), NotCovered> {
         let region = place.region;
         let input = Region { buffer: Buffer::Input, ..region };
         let unwritten =
-            || Outside::new(at, "in some round or for some nranks, nothing was written here");
+            || NotCovered::new(at, "in some round or for some nranks, nothing was written here");
         let home = match (region.buffer, self.mode, self.program.collective) {
             (Buffer::Input, ..) => region,
-            (Buffer::Output, Mode::InPlace, Collective::AllReduce) => input,
-            (Buffer::Output, Mode::InPlace, Collective::AllGather) => {
+            (Buffer::Output, BufferMode::InPlace, Collective::AllReduce) => input,
+            (Buffer::Output, BufferMode::InPlace, Collective::AllGather) => {
                 // The owner's own block is its input.
                 let Some(block) = region.block.filter(|_| region.outer == WHOLE) else {
                     return Err(unwritten());
@@ -328,27 +328,27 @@ impl Values<'_> {
             }
             _ => return Err(unwritten()),
         };
-        cases.push((facts.clone(), Value::of(place.owner, home)));
+        cases.push((facts.clone(), ArcValue::of(place.owner, home)));
         Ok(())
     }
 
     /// The end: every piece of every output, as the collective wants it.
-    fn end(&self) -> Result<(), Outside> {
+    fn end(&self) -> Result<(), NotCovered> {
         let at = self.program.header;
         for region in self.outputs() {
             let home = Region { buffer: Buffer::Input, ..region };
             let piece = |block, inner| Region { outer: WHOLE, block, inner, ..home };
             let expected = match self.program.collective {
-                Collective::AllReduce => Value::complete(home),
+                Collective::AllReduce => ArcValue::complete(home),
                 Collective::ReduceScatter => {
                     let block = Some(Affine::ZERO);
-                    Value::complete(Region { many: true, ..piece(block, region.outer) })
+                    ArcValue::complete(Region { many: true, ..piece(block, region.outer) })
                 }
                 Collective::AllGather => {
                     let outer = region.inner;
-                    Value::of(S, Region { many: false, outer, ..piece(None, WHOLE) })
+                    ArcValue::of(S, Region { many: false, outer, ..piece(None, WHOLE) })
                 }
-                _ => Value::of(S, piece(Some(Affine::ZERO), region.inner)),
+                _ => ArcValue::of(S, piece(Some(Affine::ZERO), region.inner)),
             };
             let place = Owned { owner: Affine::ZERO, region };
             let place = locate(place, self.program.collective, self.mode, at)?;
@@ -357,7 +357,7 @@ impl Values<'_> {
                 if !expected.is(&value, &facts) {
                     let what =
                         format!("not every block ends as the {} wants it", self.program.collective);
-                    return Err(Outside::new(at, what));
+                    return Err(NotCovered::new(at, what));
                 }
             }
         }
@@ -399,7 +399,7 @@ fn atoms(intervals: impl Iterator<Item = Interval>) -> Vec<Interval> {
 }
 
 /// The part of a value that lies at `place`.
-fn narrow(mut value: Value, source: &Source, place: &Owned) -> Option<Value> {
+fn narrow(mut value: ArcValue, source: &ValueSource, place: &Owned) -> Option<ArcValue> {
     let (mut wrote, mut read) = (source.wrote, place.region);
     if wrote.block.is_some() == read.block.is_some() {
         if *wrote.finest() != *read.finest() {
@@ -412,5 +412,5 @@ fn narrow(mut value: Value, source: &Source, place: &Owned) -> Option<Value> {
     let alike = value.home.block.is_none()
         && (value.home.many, value.home.outer) == (wrote.many, wrote.outer);
     let home = Region { buffer: Buffer::Input, ..read };
-    alike.then_some(Value { home, ..value })
+    alike.then_some(ArcValue { home, ..value })
 }

@@ -5,7 +5,7 @@ use crate::collective::Expected;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::{Operand, Region};
-use crate::verify::blame::{Trace, Way};
+use crate::verify::blame::{Trace, BlamePath};
 use crate::verify::values::{Double, Leaf, ValueId, Values};
 
 /// What came of each contribution, and of the piece that is wrong.
@@ -99,8 +99,8 @@ impl Reporter<'_> {
         }
         let added = added.map(|op| (op, format!("{contribution} was added here last")));
         let seen = way.map(|way| match way {
-            Way::Ends(op) => (op, format!("{contribution} comes no farther than this")),
-            Way::Lost(op) => (op, format!("{contribution} is overwritten here")),
+            BlamePath::Ends(op) => (op, format!("{contribution} comes no farther than this")),
+            BlamePath::Lost(op) => (op, format!("{contribution} is overwritten here")),
         });
         added.into_iter().chain(seen).collect()
     }
@@ -121,7 +121,7 @@ impl Reporter<'_> {
         name: &str,
         expected: Expected,
         value: ValueId,
-        way: Option<Way>,
+        way: Option<BlamePath>,
     ) -> Finding {
         let wants = match expected {
             Expected::Reduced { .. } => "the reduction of all ranks".to_owned(),
@@ -134,7 +134,7 @@ impl Reporter<'_> {
             format!("{name} is never written")
         };
         let finding = match way {
-            Some(Way::Ends(op)) => Finding::new(Code::WrongResult, self.at(op), title)
+            Some(BlamePath::Ends(op)) => Finding::new(Code::WrongResult, self.at(op), title)
                 .label(format!("{wants} comes no farther than this"))
                 .note(self.place(op)),
             _ => Finding::new(Code::WrongResult, SpanId(0), title).label("in this algorithm"),

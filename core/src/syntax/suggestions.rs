@@ -105,7 +105,7 @@ pub(crate) fn integer(word: &str) -> bool {
 }
 
 /// What was written at an unexpected token, and what to write.
-pub(super) struct Slip {
+pub(super) struct Suggestion {
     /// Where it stands.
     pub(super) at: Span,
     /// One line for the error, where the parser's own says less.
@@ -120,19 +120,19 @@ pub(super) struct Slip {
 const FOREIGN: &str = "not in this language";
 
 /// The slip that the parser stumbled over at token `at`, if it is one that people bring along.
-pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
+pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
     let tokens = source.tokens();
     let start = statement(tokens, at);
     let first = tokens.get(start)?;
     let found = tokens.get(at);
     let next = tokens.get(at + 1);
     let one = Span::new(at, at + 1);
-    let slip = |at, title: &str, help: String| {
+    let suggestion = |at, title: &str, help: String| {
         let label = if title.is_empty() { "unexpected" } else { FOREIGN };
-        Some(Slip { at, title: (!title.is_empty()).then(|| title.to_owned()), label, help })
+        Some(Suggestion { at, title: (!title.is_empty()).then(|| title.to_owned()), label, help })
     };
-    if let Some(slip) = parallel_for(source, at) {
-        return Some(slip);
+    if let Some(suggestion) = parallel_for(source, at) {
+        return Some(suggestion);
     }
     let compares = matches!(first, Tok::If | Tok::Require | Tok::Within | Tok::Else);
     match (found?, next) {
@@ -147,7 +147,7 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
                 None => "write `==`".to_owned(),
             };
             let title = "expected `==`, found `=`: `=` names a value, and `==` compares".to_owned();
-            return Some(Slip { at: one, title: Some(title), label: "does not compare", help });
+            return Some(Suggestion { at: one, title: Some(title), label: "does not compare", help });
         }
         (Tok::Assign, _) if matches!(first, Tok::Ident(_)) && at > start => {
             return Some(assignment(source, (start, at, at + 1), ""));
@@ -166,14 +166,14 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
         }
         (Tok::Star, _) if at > start && tokens[at - 1] == Tok::Star => {
             let title = "`**` is no operator";
-            return slip(
+            return suggestion(
                 Span::new(at - 1, at + 1),
                 title,
                 "powers of two are `pow2(k)`, or `1 << k`".into(),
             );
         }
         (Tok::Arrow, _) => {
-            return slip(
+            return suggestion(
                 one,
                 "",
                 "a peer's regions and signals come after a dot: `p.TxAck();`".into(),
@@ -181,7 +181,7 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
         }
         (Tok::LParen, _) if at > 0 && tokens[at - 1] == Tok::For => {
             let title = "a loop runs over a range or a list";
-            return slip(one, title, "write `for i in 0..n { … }`".into());
+            return suggestion(one, title, "write `for i in 0..n { … }`".into());
         }
         (Tok::Ident(word), _) if word == "as" => {
             let to = matches!(next, Some(Tok::Ident(_)));
@@ -190,10 +190,10 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
                 "leave out `{}`: integers are of 64 bits everywhere",
                 source.written(written)
             );
-            return slip(written, "there are no casts", help);
+            return suggestion(written, "there are no casts", help);
         }
         (Tok::Ident(word), _) if matches!(&**word, "and" | "or") => {
-            return slip(one, "", instead(word)?.to_owned());
+            return suggestion(one, "", instead(word)?.to_owned());
         }
         _ => {}
     }
@@ -201,7 +201,7 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
     if let Some(Tok::Ident(word)) = before
         && word == "not"
     {
-        return slip(Span::new(at - 1, at), "", instead(word)?.to_owned());
+        return suggestion(Span::new(at - 1, at), "", instead(word)?.to_owned());
     }
     if let Tok::Ident(word) = first
         && at > start
@@ -209,13 +209,13 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
         && let Some(help) = instead(word)
     {
         let title = format!("there is no `{word}`");
-        return slip(Span::new(start, start + 1), &title, help.to_owned());
+        return suggestion(Span::new(start, start + 1), &title, help.to_owned());
     }
     None
 }
 
 /// A loop with both words in its head: `parallel for i in …`, `for parallel i in …`, `for i in parallel …`.
-fn parallel_for(source: &Source, at: usize) -> Option<Slip> {
+fn parallel_for(source: &Source, at: usize) -> Option<Suggestion> {
     let tokens = source.tokens();
     let text = |i: usize| match tokens.get(i) {
         Some(Tok::Ident(text)) => text.as_str(),
@@ -235,7 +235,7 @@ fn parallel_for(source: &Source, at: usize) -> Option<Slip> {
     let rest = source.written(Span::new(extra + 1, end));
     let head = name.map_or_else(|| rest.clone(), |name| format!("{name} in {rest}"));
     let head = if head.chars().count() <= SHORT { &head } else { "i in 0..2" };
-    Some(Slip {
+    Some(Suggestion {
         at: Span::new(extra, extra + 1),
         title: Some("a loop begins with `for` or with `parallel`, not with both".to_owned()),
         label: "unexpected",
@@ -292,7 +292,7 @@ fn declared(tokens: &[Tok], at: usize, name: &str) -> bool {
 
 /// A value or a region on the left of `=`, `+=` and their kin: the statement begins at `start`, its sign stands at
 /// `at`, and its right side begins at `right`.
-fn assignment(source: &Source, (start, at, right): (usize, usize, usize), sign: &str) -> Slip {
+fn assignment(source: &Source, (start, at, right): (usize, usize, usize), sign: &str) -> Suggestion {
     let tokens = source.tokens();
     let left = source.written(Span::new(start, at));
     let end = tokens.iter().skip(right).position(ends).map_or(tokens.len(), |len| right + len);
@@ -315,7 +315,7 @@ fn assignment(source: &Source, (start, at, right): (usize, usize, usize), sign: 
         let help = "name a new value (`let next = …;`), or compute it from the loop's variable";
         (format!("`{left}` is a value, and values never change"), help.to_owned())
     };
-    Slip { at: signs, title: Some(title), label: FOREIGN, help }
+    Suggestion { at: signs, title: Some(title), label: FOREIGN, help }
 }
 
 /// The names that a text which could not be read may have declared: what follows a word that declares, or stands
