@@ -1,9 +1,9 @@
-//! What a place holds: the inputs of an arc of ranks, each exactly once, whatever nranks is.
+//! The value at a place: the inputs of an arc of ranks, each exactly once, for every nranks.
 
 use super::linear::{Affine, Facts, N, S};
 use super::rounds::Region;
 
-/// `len` ranks from `start`, which counts from the rank that holds the value, modulo nranks.
+/// An arc of `len` ranks from `start`, which counts from the rank that holds the value, modulo nranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RankArc {
     pub(super) start: Affine,
@@ -19,25 +19,25 @@ pub(super) struct ArcValue {
 }
 
 impl ArcValue {
-    /// The input of one rank.
+    /// Returns the input of one rank.
     pub(super) fn of(rank: Affine, home: Region) -> Self {
         Self { arcs: vec![RankArc { start: rank.residue(), len: Affine::int(1) }], home }
     }
 
-    /// The inputs of all ranks.
+    /// Returns the inputs of all ranks.
     pub(super) fn complete(home: Region) -> Self {
         Self { arcs: vec![RankArc { start: Affine::ZERO, len: N }], home }
     }
 
-    /// As seen from a rank `by` further back, with `round` for the round.
+    /// Returns the value as counted from a rank `by` further back, with `round` for the round.
     pub(super) fn seen(&self, by: Affine, round: Affine) -> Self {
         let arc =
             |arc: &RankArc| RankArc { start: (arc.start.at(round) + by).residue(), len: arc.len.at(round) };
         Self { arcs: self.arcs.iter().map(arc).collect(), home: self.home.seen(by, round) }
     }
 
-    /// Both, where they are contributions of the same region. As a multiset, adjoining arcs are one, also
-    /// where that runs around the ring and over itself.
+    /// Returns the sum of both values, where they are contributions of one region. As a multiset, adjoining arcs are
+    /// one arc, also where it runs around the ring and over itself.
     pub(super) fn plus(&self, other: &Self, facts: &Facts) -> Option<Self> {
         same_home(&self.home, &other.home, facts).then_some(())?;
         let mut arcs = self.arcs.clone();
@@ -50,7 +50,7 @@ impl ArcValue {
             arcs.push(arc);
         }
         for arc in &mut arcs {
-            // Where a whole turn begins is no matter.
+            // The start of an arc of all ranks is of no importance.
             if facts.prove_zero(arc.len - N) {
                 *arc = RankArc { start: Affine::ZERO, len: N };
             }
@@ -58,7 +58,7 @@ impl ArcValue {
         Some(Self { arcs, home: self.home })
     }
 
-    /// Whether the two are the same wherever `facts` hold.
+    /// Whether the two values are equal wherever `facts` hold.
     pub(super) fn is(&self, other: &Self, facts: &Facts) -> bool {
         let arc = |(a, b): (&RankArc, &RankArc)| {
             facts.prove_zero(a.len - b.len)
@@ -69,7 +69,8 @@ impl ArcValue {
             && same_home(&self.home, &other.home, facts)
     }
 
-    /// The value in any round, going on as from round `first` with value `self` to the next with `next`.
+    /// Returns the value in any round, if it continues as from round `first` with value `self` to the next round with
+    /// `next`.
     pub(super) fn continued(&self, next: &Self, first: Affine) -> Option<Self> {
         let since = S - first;
         let slope = |from: Affine, to: Affine| (to - from).constant().filter(|by| by.abs() <= 4);

@@ -1,6 +1,6 @@
-//! Expressions in relative coordinates: every value is a term in the rank, nranks and the round, or leaves
-//! the class. A rank is named by its place in the natural order or in one ring, never by both: whatever
-//! holds of the natural order then holds of every order of that ring.
+//! Expressions in relative coordinates: every value is a term in the rank, nranks and the round, or is not covered. A
+//! rank is named by its place in the natural order or in one ring, never by both: so every fact about the natural order
+//! holds for every order of that ring.
 
 use super::linear::{Affine, Facts, N};
 use super::rounds::{Interval, NotCovered, Owned, Region, WHOLE};
@@ -20,18 +20,18 @@ pub(super) struct Int {
     pub(super) known: Known,
 }
 
-/// In which sense an [`Int`] is its term.
+/// The relation of an [`Int`] to its term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// It is the term.
+    /// The number is the term.
     Exactly,
-    /// It is the term's residue in `0..nranks`.
+    /// The number is the term's residue in `0..nranks`.
     Reduced,
-    /// It differs from the term by a multiple of nranks.
+    /// The number differs from the term by a multiple of nranks.
     Congruent,
 }
 
-/// What coordinates count.
+/// The unit that coordinates count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// Ranks.
@@ -40,12 +40,12 @@ pub(super) enum Frame {
     Ring(VarId),
 }
 
-/// A value.
+/// The value of an expression.
 #[derive(Clone, Debug)]
 pub(super) enum EvalValue {
-    /// A number, or a truth value that is known.
+    /// A number, or a known truth value.
     Int(Int),
-    /// Counted from the rank, modulo nranks.
+    /// A peer, counted from the rank, modulo nranks.
     Peer(Affine),
     Ring(Frame),
     List(Vec<Int>),
@@ -54,22 +54,22 @@ pub(super) enum EvalValue {
     Place(Owned),
 }
 
-/// How a region is cut.
+/// The cut of a region.
 #[derive(Clone, Debug)]
 pub(super) enum Cut {
-    /// In nranks blocks.
+    /// A cut in nranks blocks.
     Blocks,
-    /// At these sums of weights; the last is the total.
+    /// A cut at these sums of weights; the last sum is the total.
     At(Vec<u64>),
 }
 
-/// The state of the walk that expressions see.
+/// The state of the walk that expressions read.
 pub(super) struct EvalScope {
     pub(super) collective: Collective,
     pub(super) vars: Vec<Option<EvalValue>>,
-    /// What is known of nranks and the round.
+    /// The facts about nranks and the round.
     pub(super) facts: Facts,
-    /// Settled by the first coordinate that is used.
+    /// The frame of all coordinates; the first use of a coordinate decides it.
     pub(super) frame: Option<Frame>,
 }
 
@@ -84,7 +84,7 @@ impl Int {
         Self::exactly(Affine::int(holds.into()))
     }
 
-    /// A number that is the same at every rank, count and round.
+    /// Returns a number that is equal at every rank, count and round.
     fn constant(self) -> Option<i64> {
         (self.me == 0 && self.known == Known::Exactly).then(|| self.form.constant())?
     }
@@ -124,7 +124,7 @@ impl EvalScope {
         }
     }
 
-    /// The value of a bound, which must be one term, known exactly, at every rank.
+    /// Returns the value of a bound, which must be one term, known exactly, at every rank.
     pub(super) fn bound(&mut self, expr: &Expr) -> Answer<Affine> {
         match self.int(expr)? {
             Int { me: 0, form, known: Known::Exactly } => Ok(form),
@@ -221,7 +221,7 @@ impl EvalScope {
                 EvalValue::List(items) => EvalValue::Int(Int::exactly(Affine::int(items.len() as i64))),
                 _ => return Err(unknown(span)),
             },
-            // What is searched for, and what is asked of it.
+            // The results of searches, and the questions about them.
             _ => return Err(unknown(span)),
         })
     }
@@ -236,7 +236,7 @@ impl EvalScope {
         Region { buffer, many, outer: WHOLE, block: None, inner: WHOLE }
     }
 
-    /// The rank's own coordinate; an algorithm counts in one frame.
+    /// Returns the rank's own coordinate; an algorithm counts in one frame.
     fn coordinate(&mut self, frame: Frame, span: Span) -> Answer<Int> {
         self.count_in(frame, span)?;
         Ok(Int { me: 1, form: Affine::ZERO, known: Known::Exactly })
@@ -270,7 +270,7 @@ impl EvalScope {
         Ok(Affine::int(by))
     }
 
-    /// The offset of `peer(rank)`, or of `ring[position]`.
+    /// Returns the offset of `peer(rank)`, or of `ring[position]`.
     fn shift(&mut self, frame: Frame, rank: &Expr, span: Span) -> Answer<Affine> {
         let value = self.int(rank)?;
         self.count_in(frame, span)?;
@@ -303,7 +303,7 @@ impl EvalScope {
         }
     }
 
-    /// A comparison whose answer is the same at every rank, count and round.
+    /// Compares two numbers; the answer must be equal at every rank, count and round.
     fn compare(&self, op: BinOp, left: Int, right: Int, span: Span) -> Answer<bool> {
         if [left, right].iter().any(|v| v.known != Known::Exactly) || left.me != right.me {
             return Err(NotCovered::new(span, "the ranks do not all do the same"));
@@ -352,7 +352,7 @@ fn small(value: i64, span: Span) -> Answer<Affine> {
     Ok(Affine::int(value))
 }
 
-/// A value whose term is small enough to compute with.
+/// Returns a value whose term is small enough to compute with.
 fn tame(value: Int, span: Span) -> Answer<Int> {
     if value.form.is_tame() && value.me.abs() <= 8 {
         return Ok(value);
@@ -393,7 +393,7 @@ fn arithmetic(op: BinOp, left: Int, right: Int, span: Span) -> Answer<Int> {
     }
 }
 
-/// Sums of weights.
+/// Returns the running sums of weights.
 fn sums(weights: &[Int], span: Span) -> Answer<Vec<u64>> {
     let mut total = 0;
     let mut sums = Vec::new();
@@ -409,7 +409,7 @@ fn sums(weights: &[Int], span: Span) -> Answer<Vec<u64>> {
     Ok(sums)
 }
 
-/// Piece `index` of a region.
+/// Returns piece `index` of a region.
 fn piece(mut region: Region, cut: &Cut, index: Int, span: Span) -> Answer<Region> {
     match cut {
         Cut::Blocks => {

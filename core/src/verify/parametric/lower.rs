@@ -1,5 +1,5 @@
-//! Statements in relative coordinates: what a program does, seen from every rank at once. Constant loops
-//! and steps are unrolled, `parallel` becomes streams, and one level of loops over nranks stays.
+//! Statements in relative coordinates: the actions of a program as seen from every rank at once. Constant loops and
+//! steps are unrolled, `parallel` becomes streams, and one level of loops over nranks stays.
 
 use super::eval::{Frame, Int, EvalScope, EvalValue};
 use super::linear::{Affine, Facts, N, S};
@@ -11,16 +11,16 @@ use crate::source::Span;
 use crate::syntax::ast::BinOp;
 use crate::values::params::ParamTy;
 
-/// Iterations of constant loops in all, beyond which a program is too long to reason about.
+/// The most iterations of all constant loops; a program with more is too long to reason about.
 const MOST_STEPS: usize = 64;
 
-/// Statements that are looked at in all: steps may call each other, and loops stand in loops, without an end in sight.
+/// The most statements that are visited: steps may call each other, and loops may nest, without a useful bound.
 const MOST_VISITED: usize = 1 << 12;
 
-/// Sources of one move.
+/// The most sources of one move.
 const MAX_SOURCES: usize = 7;
 
-/// What `source` does for every `nranks >= from`.
+/// Lowers `source` to its actions for every `nranks >= from`.
 pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Rounds, NotCovered> {
     let scope = EvalScope {
         collective: source.collective,
@@ -57,7 +57,7 @@ pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Rounds, NotCovere
     Ok(walk.program)
 }
 
-/// What a statement is within.
+/// The place of a statement: straight code or a loop over nranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Depth {
     Straight,
@@ -68,14 +68,14 @@ struct Walk<'a> {
     source: &'a ir::Program,
     scope: EvalScope,
     program: Rounds,
-    /// The part that the next statement belongs to, if one is begun.
+    /// The part of the next statement, if a part is begun.
     open: Option<usize>,
     section: usize,
     stream: usize,
     lane: Option<i64>,
     depth: Depth,
     scratch: u32,
-    /// Statements that were looked at.
+    /// The statements that were visited.
     visited: usize,
 }
 
@@ -168,7 +168,8 @@ impl<'a> Walk<'a> {
                     "the slots of a fifo are counted, not named by ranks",
                 ));
             }
-            // What holds for all counts holds for some; but the divisor must be one, at every nranks.
+            // A demand on counts does not matter to a proof for all counts; but the divisor must be positive at every
+            // nranks.
             StmtKind::Demand(Demand::Multiple(of, _)) => {
                 let one = Expr { op: Op::Int(1), args: Box::new([]), span: of.span };
                 let args = Box::new([of.clone(), one]);
@@ -177,7 +178,7 @@ impl<'a> Walk<'a> {
                     return Err(NotCovered::new(of.span, "this is no divisor for some nranks"));
                 }
             }
-            // What is demanded of a schedule is looked at in the schedule, and how long its loops are, too.
+            // The demands on a schedule, and the limits of its loops, are checked in the schedule.
             StmtKind::Demand(_) | StmtKind::Limit(_) => {}
             StmtKind::Within(group, _) => {
                 return Err(NotCovered::new(group.span, "a group of ranks sees others than all"));
@@ -201,7 +202,7 @@ impl<'a> Walk<'a> {
         exprs.iter().map(|expr| self.scope.place(expr)).collect()
     }
 
-    /// A loop over nranks is a part of its own; a constant one is unrolled.
+    /// Lowers a loop: a loop over nranks is a part of its own; a constant loop is unrolled.
     fn rounds(
         &mut self,
         var: VarId,
@@ -243,7 +244,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Every iteration a stream of its own.
+    /// Lowers a `parallel`: every iteration is a stream of its own.
     fn streams(
         &mut self,
         var: VarId,
@@ -272,7 +273,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// A slot like a region is a buffer of its own that is cut like the region.
+    /// Lowers scratch: a slot like a region is a buffer of its own that is cut like the region.
     fn scratch(&mut self, var: VarId, count: Option<&'a Expr>, like: &'a Expr, at: Span) -> Done {
         let slot = match (self.scope.eval(like)?, count) {
             (EvalValue::Region(region), None) if region.block.is_none() || region.many => region,
@@ -315,7 +316,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a ring parameter's default is a ring of all ranks, whatever nranks is.
+/// Whether a ring parameter's default is a ring of all ranks for every nranks.
 fn always_a_ring(default: &Expr, nranks: Option<i64>) -> bool {
     match (default.op, &default.args[..]) {
         (Op::RingNatural, _) => true,

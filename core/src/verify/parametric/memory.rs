@@ -1,5 +1,5 @@
-//! Where the places of a program lie: which of them share memory, out of place and in place, and that
-//! every move is well formed for every nranks.
+//! The places of a program in memory: the places that share memory, out of place and in place, and the proof that every
+//! move is well formed for every nranks.
 
 use super::linear::{Affine, Facts, S, T};
 use super::rounds::{Action, Interval, NotCovered, Owned, Region, Rounds, WHOLE, covers, meet};
@@ -8,7 +8,7 @@ use crate::schedule::Buffer;
 use crate::source::Span;
 use crate::verify::layout::BufferMode;
 
-/// A move that does something, with its places as they lie in memory.
+/// A move with an effect, with its places as they lie in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Effect {
     pub(super) step: usize,
@@ -16,18 +16,18 @@ pub(super) struct Effect {
     pub(super) writes: Vec<Owned>,
 }
 
-/// How two regions of one rank lie.
+/// The relation of two regions of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
-    /// Never in the same memory.
+    /// The regions never share memory.
     Apart,
-    /// Always.
+    /// The regions always share memory.
     Meet,
-    /// If their blocks are the same.
+    /// The regions share memory if their blocks are equal.
     SameBlock,
 }
 
-/// How `a` and `b` lie if their owner is the same.
+/// Returns the relation of `a` and `b` if their owner is one rank.
 pub(super) fn relate(a: &Region, b: &Region, at: Span) -> Result<Relation, NotCovered> {
     if a.buffer != b.buffer || !meet(a.outer, b.outer) {
         return Ok(Relation::Apart);
@@ -41,7 +41,7 @@ pub(super) fn relate(a: &Region, b: &Region, at: Span) -> Result<Relation, NotCo
     Ok(if meet(a.inner, b.inner) { Relation::SameBlock } else { Relation::Apart })
 }
 
-/// Whether `whole` covers all of `part`, given that they meet.
+/// Whether `whole` covers all of `part`, given that they share memory.
 pub(super) fn all_of(whole: &Region, part: &Region) -> bool {
     match (whole.block, part.block) {
         (None, _) => covers(whole.outer, part.outer),
@@ -50,12 +50,12 @@ pub(super) fn all_of(whole: &Region, part: &Region) -> bool {
     }
 }
 
-/// The block of a place, counted from its owner; 0 where there is none.
+/// Returns the block of a place, counted from its owner; 0 where there is none.
 pub(super) fn own_block(place: &Owned) -> Affine {
     place.region.block.map_or(Affine::ZERO, |block| block - place.owner)
 }
 
-/// The cases in which `a` in round s and `b` in round t share memory.
+/// Returns the cases in which `a` in round s and `b` in round t share memory.
 pub(super) fn coincide(
     a: &Owned,
     b: &Owned,
@@ -75,7 +75,7 @@ pub(super) fn coincide(
     }
 }
 
-/// The place as it lies in memory in `mode`: in place, the smaller buffer is a piece of the larger.
+/// Returns the place as it lies in memory in `mode`: in place, the smaller buffer is a piece of the larger.
 pub(super) fn locate(
     mut place: Owned,
     collective: Collective,
@@ -104,7 +104,7 @@ pub(super) fn locate(
     Ok(place)
 }
 
-/// What the moves of `program` read and write in `mode`.
+/// Returns the places that the moves of `program` read and write in `mode`.
 pub(super) fn effects(program: &Rounds, facts: &Facts, mode: BufferMode) -> Result<Vec<Effect>, NotCovered> {
     let mut effects = Vec::new();
     for (i, step) in program.steps.iter().enumerate() {
@@ -142,7 +142,7 @@ pub(super) fn effects(program: &Rounds, facts: &Facts, mode: BufferMode) -> Resu
     Ok(effects)
 }
 
-/// Whether two places of one statement are the same in every round.
+/// Whether two places of one statement are equal in every round.
 fn same(a: &Owned, b: &Owned, facts: &Facts) -> bool {
     let (x, y) = (&a.region, &b.region);
     facts.prove_congruent(a.owner - b.owner)
@@ -167,7 +167,7 @@ fn coincide_now(a: &Owned, b: &Owned, facts: &Facts, at: Span) -> Result<bool, N
     })
 }
 
-/// The rules of a move, of operands other than the one that a reduce folds into.
+/// Checks the rules of a move, for operands other than the destination of a reduce.
 fn well_formed(srcs: &[Owned], dsts: &[Owned], facts: &Facts, at: Span) -> Result<(), NotCovered> {
     let mut all = srcs.iter().chain(dsts);
     if dsts.iter().any(|dst| dst.region.buffer == Buffer::Input) {
@@ -189,7 +189,7 @@ fn well_formed(srcs: &[Owned], dsts: &[Owned], facts: &Facts, at: Span) -> Resul
 
 /// Whether two regions have equally many elements, cut alike, for every count and nranks.
 fn equally_long(a: &Region, b: &Region, facts: &Facts) -> bool {
-    // A stretch of one unit, wherever that lies: units are cut alike.
+    // A stretch of one unit, at any position: all units are cut alike.
     let unit = |r: &Region| -> Option<Interval> {
         match (r.many, r.block) {
             (false, None) => Some(r.outer),

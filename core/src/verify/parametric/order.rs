@@ -1,5 +1,5 @@
-//! What happens before what, for every nranks: an access is ordered before another if a few signals lead
-//! from the one to the other, each taken in the first round that can still send it.
+//! The order of events, for every nranks: an access is ordered before another if a few signals lead from one access to
+//! the next, each taken in the first round that can still send it.
 
 use super::linear::{Affine, Facts, N, S, T};
 use super::memory::{Effect, coincide};
@@ -7,7 +7,7 @@ use super::rounds::{NotCovered, Owned, RoundPart, Rounds};
 use super::signals::SignalLink;
 use crate::schedule::Buffer;
 
-/// Signals in a row that are tried.
+/// The most signals in a row that are tried.
 const HOPS: usize = 3;
 
 /// A moment in a rank's run.
@@ -46,7 +46,8 @@ fn accesses(effects: &[Effect]) -> Vec<Access<'_>> {
 }
 
 impl RoundOrder<'_> {
-    /// No rank touches the buffers of another before their caller hands them over, or after.
+    /// Proves that no rank touches the buffers of another rank before their caller hands them over, or after it takes
+    /// them back.
     pub(super) fn caller(&self, effects: &[Effect], facts: &Facts) -> Result<(), NotCovered> {
         for access in accesses(effects) {
             if access.place.owner == Affine::ZERO
@@ -68,8 +69,8 @@ impl RoundOrder<'_> {
         Ok(())
     }
 
-    /// Accesses to the same memory, one of them a write, are ordered. With `twice`, the program is two runs
-    /// of `twice` statements each, and only scratch is looked at, from the first run to the second.
+    /// Proves that two accesses to one memory are ordered if one of them is a write. With `twice`, the program is two
+    /// runs of `twice` statements each, and only scratch is checked, from the first run to the second.
     pub(super) fn races(
         &self,
         effects: &[Effect],
@@ -121,7 +122,7 @@ impl RoundOrder<'_> {
         facts.within(round, part.first, part.last)
     }
 
-    /// Whether `from` is always before `to`, which is `away` ranks further.
+    /// Whether `from` is always before `to`, whose rank is `away` ranks further.
     fn leads(&self, facts: &Facts, from: RoundPoint, to: RoundPoint, away: Affine) -> bool {
         (0..=HOPS).any(|hops| {
             let mut ways = Vec::new();
@@ -130,7 +131,8 @@ impl RoundOrder<'_> {
         })
     }
 
-    /// All ways from `from` to `to` of at most `hops` signals, each with the conditions under which it is one.
+    /// Adds all ways from `from` to `to` of at most `hops` signals, each with the conditions under which it leads
+    /// there.
     #[expect(clippy::too_many_arguments, reason = "the state of one search")]
     fn ways(
         &self,
@@ -178,8 +180,8 @@ impl RoundOrder<'_> {
         }
     }
 
-    /// The rounds in which it is worth to follow a signal: as soon as possible; and where the peer changes
-    /// from round to round, the round at hand and that in which it goes where we want to be.
+    /// Returns the rounds in which a signal is worth following: the first possible round; and, where the peer changes
+    /// from round to round, the round at hand and the round in which the signal goes to the target rank.
     fn rounds_of(&self, link: &SignalLink, from: RoundPoint, away: Affine) -> Vec<Affine> {
         let part = self.program.steps[link.post].part;
         let mut rounds = vec![self.program.parts[part].first];
@@ -199,8 +201,8 @@ impl RoundOrder<'_> {
         rounds
     }
 
-    /// How many rounds more to follow a signal to the next rank, which hears it before it sends its own in
-    /// the round after: not at all, to the end of the loop, or to where we want to be.
+    /// Returns the numbers of further rounds for which to follow a signal that each next rank hears before it sends its
+    /// own in the next round: 0, up to the end of the loop, or up to the target rank.
     fn relayed(&self, link: &SignalLink, round: Affine, away: Affine) -> Vec<Affine> {
         let mut more = vec![Affine::ZERO];
         let part = self.program.steps[link.post].part;
@@ -224,7 +226,8 @@ impl RoundOrder<'_> {
         }
     }
 
-    /// Whether the part of one statement is before (`false`), or the same as (`true`), that of another.
+    /// Compares the parts of two statements: `false` if the part of `step` is before that of `other`, `true` if they
+    /// are one part.
     fn part_order(&self, step: usize, other: usize) -> Option<bool> {
         let (p, q) = (self.program.steps[step].part, self.program.steps[other].part);
         let (a, b) = (&self.program.parts[p], &self.program.parts[q]);
@@ -233,7 +236,7 @@ impl RoundOrder<'_> {
         (earlier || p == q).then_some(p == q)
     }
 
-    /// Whether one rank is at `from` before it is at `to`, and on which conditions.
+    /// Returns the conditions under which one rank is at `from` before it is at `to`; `None` if it never is.
     fn follows(&self, from: RoundPoint, to: RoundPoint) -> Option<Vec<Affine>> {
         match (from, to) {
             (RoundPoint::Enter, _) | (_, RoundPoint::Exit) => Some(Vec::new()),
@@ -247,7 +250,7 @@ impl RoundOrder<'_> {
     }
 }
 
-/// Adds the ways that end where they should: `away` is a multiple of nranks.
+/// Adds the ways that end at the target rank: `away` is a multiple of nranks.
 fn arrive(facts: &Facts, away: Affine, conditions: &[Affine], ways: &mut Vec<Vec<Affine>>) {
     for j in facts.multiples(away).unwrap_or_default() {
         let rest = away - N * j;

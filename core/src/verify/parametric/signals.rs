@@ -1,34 +1,33 @@
-//! Which post meets which wait, for every nranks: a post statement meets one wait statement, in the same
-//! round, be that of the same loop or of a later one with as many rounds.
+//! The pairs of posts and waits, for every nranks: a post statement meets one wait statement, in the same round, either
+//! of the same loop or of a later loop with as many rounds.
 
 use super::linear::{Affine, Facts, S};
 use super::rounds::{Action, NotCovered, Rounds};
 use crate::schedule::SignalKind;
 
-/// A post statement, the wait statement that it meets in the same round, and how far away.
+/// A post statement, the wait statement that it meets in the same round, and the distance between their ranks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SignalLink {
     pub(super) post: usize,
     pub(super) wait: usize,
-    /// The waiting rank, counted from the one that posts.
+    /// The waiting rank, counted from the posting rank.
     pub(super) offset: Affine,
 }
 
-/// A post or wait.
+/// A post or a wait.
 #[derive(Clone, Copy, Debug)]
 struct SignalEnd {
     step: usize,
     part: usize,
-    /// From the rank that posts to the one that waits.
+    /// The offset from the posting rank to the waiting rank.
     offset: Affine,
 }
 
-/// All links of `program`.
+/// Returns all links of `program`.
 ///
-/// Rank r's k-th post to r + d and the k-th wait of r + d for r are the k-th of the same list of (loop,
-/// round, statement), because statement by statement, in loops of the same rounds, posts to `o(s)` stand
-/// against waits from `-o(s)`, and both ranks run the same text. Statements that only ever go to different
-/// ranks are listed apart.
+/// Rank r's k-th post to r + d and the k-th wait of r + d for r are the k-th entries of one list of (loop, round,
+/// statement), for two reasons: statement by statement, in loops with equal rounds, posts to `o(s)` stand against waits
+/// from `-o(s)`; and both ranks run one text. Statements that always go to different ranks are listed apart.
 pub(super) fn links(program: &Rounds, facts: &Facts) -> Result<Vec<SignalLink>, NotCovered> {
     let mut links = Vec::new();
     let mut lanes: Vec<_> = program.parts.iter().map(|part| part.lane).collect();
@@ -56,7 +55,7 @@ pub(super) fn links(program: &Rounds, facts: &Facts) -> Result<Vec<SignalLink>, 
     Ok(links)
 }
 
-/// Posts and waits of one kind in one lane, in the order in which a rank comes to them.
+/// Returns the posts and waits of one kind in one lane, in the order in which a rank comes to them.
 fn ends(
     program: &Rounds,
     facts: &Facts,
@@ -92,7 +91,7 @@ fn apart(offsets: &[Affine], facts: &Facts) -> bool {
     offsets.iter().all(|a| a.constant().is_some() && offsets.iter().all(|b| differ(*a, *b)))
 }
 
-/// Links each post with the wait at its place in the other list.
+/// Links each post with the wait at its position in the list of waits.
 fn meet(
     program: &Rounds,
     posts: &[SignalEnd],

@@ -1,6 +1,6 @@
-//! What every place holds, for every nranks: an induction over the rounds. Of each move of a loop the first
-//! rounds are computed, the value in any round is guessed from them, and the guess is proved: what a round
-//! reads, by the values already known and the guess for the rounds before, makes the guess for this one.
+//! The value at every place, for every nranks: an induction over the rounds. For each move of a loop the values of the
+//! first rounds are computed, the value in any round is guessed from them, and the guess is proved: the values that a
+//! round reads, known or guessed for the rounds before, must make the guess for this round.
 
 use std::collections::BTreeSet;
 
@@ -14,38 +14,38 @@ use crate::schedule::Buffer;
 use crate::source::Span;
 use crate::verify::layout::BufferMode;
 
-/// Rounds that are computed one by one.
+/// The number of rounds that are computed one by one.
 const COMPUTED: i64 = 3;
 
-/// Case distinctions within one read.
+/// The most case distinctions within one read.
 const CASES: u32 = 16;
 
-/// A value and the case in which it is that.
+/// Values, each with the case in which a place holds it.
 type Cases = Vec<(Facts, ArcValue)>;
 
 /// The value that a move writes.
 #[derive(Clone, Debug, Default)]
 struct WrittenValue {
-    /// In the first rounds of the loop.
+    /// The values in the first rounds of the loop.
     computed: Vec<ArcValue>,
-    /// In later rounds, a term in s.
+    /// The value in later rounds, a term in s.
     later: Option<ArcValue>,
 }
 
-/// The last write that a read may see: the move, its round, who ran it, and whether it wrote elsewhere too.
+/// A write that a read may see as the last: the move, its round, the rank that ran it, and the written region.
 #[derive(Clone, Debug)]
 struct ValueSource {
     effect: usize,
     round: Affine,
-    /// Counted from the reader.
+    /// The rank that ran the move, counted from the reading rank.
     rank: Affine,
-    /// What of all that was written is read.
+    /// The region that was written, of which the read takes a part.
     wrote: Region,
-    /// When it is before the read and writes what is read.
+    /// The conditions under which the write is before the read and covers its place.
     conditions: Vec<Affine>,
 }
 
-/// Memory over the whole of a run.
+/// The values in memory over the whole of a run.
 pub(super) struct PlaceValues<'a> {
     program: &'a Rounds,
     effects: &'a [Effect],
@@ -54,7 +54,7 @@ pub(super) struct PlaceValues<'a> {
     forms: Vec<WrittenValue>,
 }
 
-/// Proves that at the end every output holds what the collective promises.
+/// Proves that every output holds the promised values at the end.
 pub(super) fn complete(
     program: &Rounds,
     effects: &[Effect],
@@ -70,7 +70,7 @@ pub(super) fn complete(
 }
 
 impl PlaceValues<'_> {
-    /// The moves of one part, in order.
+    /// Proves the values of the moves of one part, in order.
     fn part(&mut self, part: usize) -> Result<(), NotCovered> {
         let own = |i: &usize| self.program.steps[self.effects[*i].step].part == part;
         let moves: Vec<usize> = (0..self.effects.len()).filter(own).collect();
@@ -117,7 +117,7 @@ impl PlaceValues<'_> {
         NotCovered::new(self.program.steps[self.effects[effect].step].at, what)
     }
 
-    /// What a move writes in round s.
+    /// Returns the value that a move writes in round s.
     fn run(&self, effect: usize, facts: &Facts) -> Result<Cases, NotCovered> {
         let Effect { step, reads, .. } = &self.effects[effect];
         let at = self.program.steps[*step].at;
@@ -140,7 +140,7 @@ impl PlaceValues<'_> {
         Ok(sums.into_iter().filter_map(|(facts, sum)| Some((facts, sum?))).collect())
     }
 
-    /// What statement `step` reads at `place` in round s; a step after all is the end.
+    /// Returns the values that statement `step` reads at `place` in round s; a step after all statements is the end.
     fn read(&self, place: &Owned, step: usize, at: Span, facts: &Facts) -> Result<Cases, NotCovered> {
         let mut sources = Vec::new();
         for (i, effect) in self.effects.iter().enumerate() {
@@ -153,7 +153,7 @@ impl PlaceValues<'_> {
         Ok(cases)
     }
 
-    /// The latest rounds before s in which `write` may have written `place`.
+    /// Adds the latest rounds before s in which `write` may have written `place`.
     fn sources(
         &self,
         place: &Owned,
@@ -176,7 +176,7 @@ impl PlaceValues<'_> {
             ));
         }
         let (first, last) = (self.program.parts[part].first, self.program.parts[part].last);
-        // The last round whose write is before the read.
+        // The last round in which the write is before the read.
         let latest = (now == Some(part)).then(|| S - Affine::int(i64::from(writer >= step)));
         let mut push = |round: Affine, mut conditions: Vec<Affine>| {
             conditions.extend([round - first, last - round]);
@@ -202,7 +202,7 @@ impl PlaceValues<'_> {
             1 | -1 => {
                 let both = facts.within(T, first, last);
                 for j in both.multiples(between).ok_or_else(far)? {
-                    // between is slope * t + more, and 1 / slope is slope.
+                    // `between` is slope * t + more, and 1 / slope is slope.
                     let more = between - T * slope;
                     push((N * j - more) * slope, Vec::new());
                 }
@@ -212,7 +212,7 @@ impl PlaceValues<'_> {
         Ok(())
     }
 
-    /// Tells apart which of `sources` is the last, and adds what it wrote.
+    /// Finds the last of `sources` in each case, and adds the value that it wrote.
     fn resolve(
         &self,
         place: &Owned,
@@ -262,14 +262,14 @@ impl PlaceValues<'_> {
         }
     }
 
-    /// Whether one write is later than another: settled by the text, or by the sign of a term.
+    /// Whether write `a` is later than write `b`: decided by the text, or by the sign of a term.
     fn later(&self, a: &ValueSource, b: &ValueSource) -> Result<Affine, bool> {
         let (x, y) = (self.effects[a.effect].step, self.effects[b.effect].step);
         let (p, q) = (self.program.steps[x].part, self.program.steps[y].part);
         if p == q { Ok(a.round - b.round - Affine::int(i64::from(x < y))) } else { Err(p > q) }
     }
 
-    /// What `source` wrote, seen by the reader.
+    /// Adds the value that `source` wrote, as the reading rank sees it.
     fn written(
         &self,
         place: &Owned,
@@ -301,7 +301,7 @@ impl PlaceValues<'_> {
         add(facts.and(since - computed), form.later.as_ref())
     }
 
-    /// What a place holds that nothing was written to.
+    /// Adds the value at a place without a write.
     fn initial(
         &self,
         place: &Owned,
@@ -332,7 +332,7 @@ impl PlaceValues<'_> {
         Ok(())
     }
 
-    /// The end: every piece of every output, as the collective wants it.
+    /// Checks the end: every piece of every output holds the value that the collective promises.
     fn end(&self) -> Result<(), NotCovered> {
         let at = self.program.header;
         for region in self.outputs() {
@@ -364,7 +364,7 @@ impl PlaceValues<'_> {
         Ok(())
     }
 
-    /// The output in pieces that were written as a whole: blocks are those of round s.
+    /// Returns the output in pieces that were each written as a whole: blocks are those of round s.
     fn outputs(&self) -> Vec<Region> {
         let places = self.program.steps.iter().flat_map(|step| match &step.action {
             Action::Move(_, dsts) => dsts.clone(),
@@ -391,14 +391,14 @@ impl PlaceValues<'_> {
     }
 }
 
-/// The stretches of a whole between all ends of `intervals`.
+/// Returns the stretches of a whole between all ends of `intervals`.
 fn atoms(intervals: impl Iterator<Item = Interval>) -> Vec<Interval> {
     let ends = intervals.flat_map(|(lo, hi)| [lo, hi]).chain([Rat::ZERO, Rat::ONE]);
     let ends: Vec<Rat> = ends.collect::<BTreeSet<_>>().into_iter().collect();
     ends.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// The part of a value that lies at `place`.
+/// Returns the part of a value that lies at `place`.
 fn narrow(mut value: ArcValue, source: &ValueSource, place: &Owned) -> Option<ArcValue> {
     let (mut wrote, mut read) = (source.wrote, place.region);
     if wrote.block.is_some() == read.block.is_some() {
@@ -408,7 +408,7 @@ fn narrow(mut value: ArcValue, source: &ValueSource, place: &Owned) -> Option<Ar
         }
         return Some(value);
     }
-    // Of what was copied to where it lay in the input, any piece is that piece of the input.
+    // The data was copied to the place that it had in the input, so any piece of it is that piece of the input.
     let alike = value.home.block.is_none()
         && (value.home.many, value.home.outer) == (wrote.many, wrote.outer);
     let home = Region { buffer: Buffer::Input, ..read };
