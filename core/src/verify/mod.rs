@@ -93,7 +93,6 @@ pub struct Proof {
 /// author: budgets, links, order.
 ///
 /// # Errors
-///
 /// All findings, the worst first: E03xx.
 pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
     let proof = verify_with(schedule, Signals::default())?;
@@ -136,7 +135,6 @@ pub(crate) fn too_fine(per_unit: u32) -> Finding {
 /// Proves `schedule` for a runtime with the given `signals`, without regard to the demands of its author.
 ///
 /// # Errors
-///
 /// All findings, the worst first: E03xx.
 pub fn verify_with(schedule: &Schedule, signals: Signals) -> Result<Proof, Vec<Finding>> {
     verify_called(schedule, signals, Callers::Each)
@@ -146,7 +144,6 @@ pub fn verify_with(schedule: &Schedule, signals: Signals) -> Result<Proof, Vec<F
 /// beginnings and the ends of runs; if each rank calls by itself, signals alone order them.
 ///
 /// # Errors
-///
 /// All findings, the worst first: E03xx.
 pub fn verify_called(
     schedule: &Schedule,
