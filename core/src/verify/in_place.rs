@@ -1,5 +1,5 @@
-//! Whether the proof in place follows from the one out of place. Most algorithms that reduce begin with a copy
-//! of the input to where it lies in place anyway, and never look at it again: then both are one.
+//! Whether the proof in place follows from the proof out of place. Most algorithms that reduce begin with a copy of the
+//! input to the place where it lies in place anyway, and never read the input again: then one proof serves both.
 
 use rustc_hash::FxHashSet;
 
@@ -8,14 +8,15 @@ use crate::collective::Alias;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
 
-/// Whether each input that shares memory with an output is only ever copied home, before anything else touches
-/// memory there.
+/// Whether each input that shares memory with an output is only ever copied home, before any other op touches memory
+/// there.
 ///
-/// Such a copy is no op in place, and what it would have written is there from the beginning. Nobody comes
-/// before it out of place: its stream has waited for nothing yet, and nothing races. So the values are the
-/// same from there on, and the accesses in place are some of those out of place.
+/// In place, a copy home is no op, and the memory holds its result from the beginning. Out of place, no event comes
+/// before it: its stream has waited for nothing yet, and nothing races. So from the copy on the values are equal, and
+/// the accesses in place are a part of the accesses out of place.
 ///
-/// Where cells cannot be numbered, how many a unit would have.
+/// # Errors
+/// Where cells cannot be numbered, the number of cells that a unit would have.
 pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
     let cells = Cells::new(schedule)?;
     let layout = MemoryLayout::new(schedule, &cells, BufferMode::InPlace).ok_or(cells.per_unit)?;
@@ -27,7 +28,7 @@ pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
     Ok(schedule.streams.iter().all(|stream| {
         let rank = stream.rank;
         let ops = (stream.first.0..stream.first.0 + stream.len).map(|op| schedule.op(OpId(op)));
-        // A stream that was forked begins by waiting for that.
+        // A forked stream begins with the wait for the fork.
         let forked = |op: &Op| {
             let channel = schedule.channel(op);
             op.kind == OpKind::Wait
@@ -59,7 +60,7 @@ pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
     }))
 }
 
-/// A copy of a rank's own input onto itself, in place.
+/// Whether a move is a copy of a rank's own input onto itself, in place.
 fn home(schedule: &Schedule, op: &Op, rank: RankId, cells: &Cells, in_place: &MemoryLayout) -> bool {
     let ([src], [dst]) = (schedule.srcs(op), schedule.dsts(op)) else { return false };
     let place = |operand: &crate::schedule::Operand| {
