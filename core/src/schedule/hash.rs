@@ -1,12 +1,12 @@
-//! The identity of a schedule: everything but where its statements stand and what is demanded of it.
+//! The identity of a schedule: everything except the places of its statements and the demands on it.
 
 use sha2::{Digest as _, Sha256};
 
 use super::{Buffer, Schedule};
 use crate::rational::Rat;
 
-/// The SHA-256 digest of a schedule's content. Two schedules that differ have different digests, as far as anybody
-/// knows how to make them: a proof may be looked up by it.
+/// The SHA-256 digest of a schedule's content. Nobody knows how to make two different schedules with one digest, so a
+/// proof may be looked up by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ContentDigest([u8; 32]);
 
@@ -17,10 +17,10 @@ impl ContentDigest {
     }
 }
 
-/// Words that are handed to the digest at once.
+/// The number of words that are handed to the digest at once.
 const BLOCK: usize = 1 << 10;
 
-/// The digest of everything that a proof of `schedule` depends on.
+/// Returns the digest of everything that a proof of `schedule` depends on.
 pub fn content(schedule: &Schedule) -> ContentDigest {
     let Schedule {
         algorithm,
@@ -45,7 +45,7 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
     words.text(algorithm);
     words.text(collective.name());
     words.all([u64::from(*nranks), u64::from(root.0), u64::from(*out_of_place), *multiple]);
-    // Each table begins with its length: so none can be taken for the end of the one before.
+    // Each table begins with its length, so no table can be taken for the end of its predecessor.
     words.one(scratch.len() as u64);
     for scratch in scratch {
         words.text(&scratch.name);

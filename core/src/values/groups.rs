@@ -33,7 +33,7 @@ enum GroupForm {
 }
 
 impl Groups {
-    /// Groups of `size` consecutive ranks; the last has what is left.
+    /// Returns groups of `size` consecutive ranks; the last group has the remaining ranks.
     pub const fn of(size: i64) -> Self {
         Self(GroupForm::Of(size))
     }
@@ -43,8 +43,8 @@ impl Groups {
         Self(GroupForm::Sizes(sizes.into_iter().collect()))
     }
 
-    /// Ranks of equal color are a group, as `MPI_Comm_split` makes them with equal keys. `colors` has one for each
-    /// rank, from 0 (E0211), and groups are in the order of their colors.
+    /// Returns the groups of ranks of equal color, as `MPI_Comm_split` makes them with equal keys. `colors` has one
+    /// color for each rank, from 0 (E0211), and groups are in the order of their colors.
     pub fn colors(colors: impl IntoIterator<Item = i64>) -> Self {
         Self(GroupForm::Colors(colors.into_iter().collect()))
     }
@@ -60,17 +60,17 @@ impl Groups {
         Self(GroupForm::Islands(topology.into()))
     }
 
-    /// Groups across the islands of `topology`: group i holds rank i of each island that has so many.
+    /// Returns groups across the islands of `topology`: group i holds rank i of each island that has more than i ranks.
     pub fn rails(topology: impl Into<Arc<Topology>>) -> Self {
         Self(GroupForm::Rails(topology.into()))
     }
 
-    /// The groups of these ranks.
+    /// Returns the groups with these ranks.
     pub(crate) fn lists(groups: Arc<[Vec<i64>]>) -> Self {
         Self(GroupForm::Lists(groups))
     }
 
-    /// The groups of `nranks` ranks, or why there are none.
+    /// Returns the groups of `nranks` ranks; the error is the reason why there are none.
     pub(crate) fn divide(&self, nranks: u32) -> Result<Partition, Problem> {
         let bad = |title, help: &str| Err(Problem::new(Code::BadParameter, title).help(help));
         let n = i64::from(nranks);
@@ -137,7 +137,7 @@ impl Groups {
     }
 }
 
-/// The islands of the first `nranks` ranks.
+/// Returns the islands of the first `nranks` ranks.
 fn islands(topology: &Topology, nranks: u32) -> Result<Vec<Vec<u32>>, Problem> {
     topology.holds(nranks)?;
     let known = |island: Vec<RankId>| -> Vec<u32> {
@@ -150,7 +150,7 @@ fn islands(topology: &Topology, nranks: u32) -> Result<Vec<Vec<u32>>, Problem> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Partition {
     groups: Vec<Vec<u32>>,
-    /// The group of each rank, and its place there.
+    /// The group of each rank, and its position there.
     place: Vec<(u32, u32)>,
 }
 
@@ -166,8 +166,9 @@ impl Partition {
         Self { groups, place }
     }
 
-    /// Itself in words: ranks, groups, whether all are of one size; the group of each rank, its place there; where
-    /// each group begins, and their ranks; the size of the largest, where the ranks at each position begin, and they.
+    /// Returns the partition as a list of numbers: the number of ranks, the number of groups, whether all are of one
+    /// size; the group of each rank, its position there; the start of each group, and the groups' ranks; the size of
+    /// the largest group, the start of the ranks at each position, and these ranks.
     pub fn words(&self) -> Vec<i64> {
         let groups = &self.groups;
         let most = groups.iter().map(Vec::len).max().unwrap_or(0);
@@ -194,11 +195,11 @@ impl Partition {
     }
 }
 
-/// A rank's membership in groups: what a program asks of `groups.index`, `groups.position` and the like.
+/// A rank's membership in groups: the answers to `groups.index`, `groups.position` and the like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupPlace {
     pub(crate) groups: Arc<Partition>,
-    /// This rank among the members.
+    /// The number of this rank among the members.
     pub(crate) me: u32,
     pub(crate) members: Members,
 }
@@ -220,7 +221,7 @@ impl GroupPlace {
         self.groups.groups.windows(2).all(|pair| pair[0].len() == pair[1].len())
     }
 
-    /// The group of a rank, and its place there.
+    /// Returns the group of a rank, and its position there.
     pub(crate) fn of(&self, rank: RankId) -> Result<(u32, u32), Fault> {
         let number = self.members.number(rank).ok_or(Fault::Outside { rank: rank.0 })?;
         Ok(self.groups.place[number as usize])
@@ -254,7 +255,7 @@ impl GroupPlace {
     }
 }
 
-/// Where each list begins among all, and where the last one ends.
+/// Returns the position among all items where each list begins, and the end of the last list.
 pub fn firsts<T>(lists: &[Vec<T>]) -> impl Iterator<Item = i64> + '_ {
     let ends = lists.iter().scan(0, |end, list| {
         *end += list.len() as i64;

@@ -1,4 +1,4 @@
-//! Ring orders: who stands left and right of whom.
+//! Ring orders: the left and right neighbors of ranks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::topology::{Problem, Topology, search};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ring(RingKind);
 
-/// How a ring is given, before the number of ranks is known.
+/// The form of a ring before the number of ranks is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum RingKind {
     #[default]
@@ -64,7 +64,7 @@ impl Ring {
         Self(RingKind::Around(topology.into()))
     }
 
-    /// The order of `nranks` ranks around the ring, or why there is none.
+    /// Returns the order of `nranks` ranks around the ring; the error is the reason why there is none.
     pub(crate) fn resolve(&self, nranks: u32) -> Result<RingOrder, Problem> {
         if let RingKind::Around(topology) = &self.0 {
             topology.holds(nranks)?;
@@ -104,12 +104,12 @@ impl Ring {
     }
 }
 
-/// The ring of these ranks.
+/// Returns the ring of these ranks.
 pub(super) fn from_ranks(order: &[RankId]) -> Ring {
     Ring::order(order.iter().map(|rank| i64::from(rank.0)))
 }
 
-/// A problem that says what a ring is like.
+/// Returns a problem with a help text about the form of a ring.
 fn bad_ring(title: String) -> Problem {
     Problem::new(Code::BadParameter, title)
         .help("a ring names each rank of 0..nranks once, in ring order")
@@ -148,7 +148,7 @@ impl RingOrder {
     }
 }
 
-/// A ring as one of its ranks stands in it.
+/// A ring as seen from one of its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RingAtRank {
     /// The rank on the left.
@@ -162,7 +162,7 @@ pub(crate) struct RingAtRank {
 }
 
 impl RingAtRank {
-    /// The position of a rank; a fault where that is not in the ring.
+    /// Returns the position of a rank; a fault where the rank is not in the ring.
     pub(crate) fn position_of(&self, rank: RankId) -> Result<i64, Fault> {
         let position = self.order.iter().position(|known| *known == rank);
         position.map(|position| position as i64).ok_or(Fault::Outside { rank: rank.0 })
