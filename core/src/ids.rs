@@ -1,4 +1,4 @@
-//! Typed indices. A rank is not a stream is not an op; none of them is a bare `usize`.
+//! Typed indices: ranks, streams and ops have types of their own; none of them is a bare `usize`.
 
 use std::fmt;
 

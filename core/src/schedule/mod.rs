@@ -26,8 +26,7 @@ use demands::Demands;
 /// The ops of an algorithm at one number of ranks: the intermediate representation between a program and the engines.
 ///
 /// A schedule holds for every count: regions are in units of the count, and [`Self::extent`] gives their elements.
-/// Streams,
-/// ops, operands, regions, channels and lanes are tables that refer to each other by index. A
+/// Streams, ops, operands, regions, channels and lanes are tables that refer to each other by index. A
 /// [`Proved`](crate::verify::Proved) holds a schedule with its proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
