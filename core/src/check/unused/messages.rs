@@ -1,11 +1,11 @@
-//! What is said of each thing that is not used: what it costs, and what to do.
+//! The warnings of unused declarations: the cost of each, and a correction.
 
 use super::super::hir::{self, Expr, Ty, VarId};
 use super::{UnusedKind, Usage, units};
 use crate::diagnostics::{Code, Diagnostic};
 
 impl Usage<'_> {
-    /// The warning about a variable, unless it is used.
+    /// Returns the warning about a variable, unless it is used.
     pub(super) fn warning(&self, var: VarId, kind: UnusedKind<'_>) -> Option<Diagnostic> {
         let algorithm = self.algorithm;
         let index = var.0 as usize;
@@ -34,7 +34,7 @@ impl Usage<'_> {
                     }
                 }
             }
-            // The name and the type are the language's: it cannot go.
+            // The language fixes the name and the type: the parameter cannot go.
             UnusedKind::Param if name == "root" && algorithm.collective.is_rooted() => {
                 warning(Code::UnusedParameter, "parameter `root` is never used".to_owned())
                     .label("nothing depends on it")
@@ -50,7 +50,7 @@ impl Usage<'_> {
                     .label("nothing depends on it")
                     .note("callers may set it, and all its values give the same schedule")
                     .help(help);
-                // Rings are what that proof is about.
+                // The proof for every nranks admits rings.
                 if algorithm.var(var).ty != Ty::Ring {
                     found = found.note("with it there is no proof for every nranks");
                 }
@@ -82,7 +82,7 @@ impl Usage<'_> {
     }
 }
 
-/// What a scratch costs.
+/// Returns the memory that a scratch takes.
 fn memory(algorithm: &hir::Algorithm, slots: Option<&Expr>, like: &Expr) -> String {
     let much = units::of(algorithm, slots, like);
     let much = much.map(|much| {
