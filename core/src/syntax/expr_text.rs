@@ -1,30 +1,30 @@
-//! Expressions as text, in every target: a leaf comes as it is written, and what is made of others by an operator gets
-//! the parentheses that its reading needs, and those that spare a reader the table of precedences.
+//! Expressions as text, in every target: a leaf stays as it is written, and an expression with an operator gets the
+//! parentheses that its parsing needs, and those that spare a reader the table of precedences.
 
 use super::operators::{BinOp, OperatorForm, UnOp};
 
-/// What is no choice: what may stand where a block or `?` follows.
+/// The precedence of an operator expression, which may stand where a block or `?` follows; a choice may not.
 pub const OPERATOR: u8 = 1;
 const PREFIX: u8 = 11;
-/// What `.`, `[` and `(` may follow, and what an expression statement may be.
+/// The precedence of an expression that `.`, `[` and `(` may follow, and that an expression statement may be.
 pub const ATOM: u8 = 12;
 
-/// What expressions are written in.
+/// The language that expressions are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The language itself.
     Language,
-    /// C++ and CUDA, where Euclidean division is by functions.
+    /// C++ and CUDA, where functions compute Euclidean division.
     Cpp,
 }
 
-/// An expression's code, and how tightly it binds.
+/// An expression's code, and its precedence.
 #[derive(Clone, Debug)]
 pub struct Text {
     /// The code without parentheses around it.
     pub code: String,
     binds: u8,
-    /// The operator between its parts.
+    /// The operator between its parts, if there is one.
     infix: Option<BinOp>,
 }
 
@@ -33,22 +33,22 @@ impl Text {
         Self { code, binds, infix: None }
     }
 
-    /// A name, a literal, a call: what nothing splits.
+    /// Makes the text of a name, a literal or a call, which no operator splits.
     pub const fn atom(code: String) -> Self {
         Self::new(code, ATOM)
     }
 
-    /// A literal with its sign.
+    /// Makes the text of a literal with its sign.
     pub const fn number(code: String, value: i64) -> Self {
         Self::new(code, if value < 0 { PREFIX } else { ATOM })
     }
 
-    /// The code, in parentheses if it binds weaker than `min`.
+    /// Returns the code, in parentheses if its precedence is lower than `min`.
     pub fn at_least(self, min: u8) -> String {
         if self.binds < min { format!("({})", self.code) } else { self.code }
     }
 
-    /// The call of a function.
+    /// Makes the call of a function.
     pub fn call(name: &str, args: impl IntoIterator<Item = Self>) -> Self {
         let args: Vec<_> = args.into_iter().map(|arg| arg.code).collect();
         Self::atom(format!("{name}({})", args.join(", ")))
@@ -70,8 +70,8 @@ impl Target {
         }
     }
 
-    /// Whether `inner` stands in parentheses under `outer`, of another precedence, for the reader alone. Compilers of
-    /// C++ ask for them.
+    /// Whether `inner` gets parentheses under `outer`, of another precedence, only for the reader. Compilers of C++
+    /// warn without them.
     fn spared(self, outer: BinOp, inner: BinOp) -> bool {
         let logic = |op| matches!(op, BinOp::And | BinOp::Or);
         match self {
@@ -80,7 +80,7 @@ impl Target {
         }
     }
 
-    /// `left OP right` as the language means it: in C++ a quotient and a remainder are calls.
+    /// Makes `left OP right` with the meaning of the language: in C++ a quotient and a remainder are calls.
     pub fn binary(self, op: BinOp, left: Text, right: Text) -> Text {
         match self.form(op) {
             OperatorForm::Infix => self.infix(op, left, right),
@@ -88,8 +88,8 @@ impl Target {
         }
     }
 
-    /// `left OP right` with the target's own operator. Where C++ divides numbers that are known not to be below zero,
-    /// that is what the language means too.
+    /// Makes `left OP right` with the target's own operator. Where C++ divides numbers that are known to be at least 0,
+    /// its operator has the meaning of the language too.
     pub fn infix(self, op: BinOp, left: Text, right: Text) -> Text {
         let binds = self.binds(op);
         let operand = |text: Text, min| {
@@ -102,23 +102,23 @@ impl Target {
         Text { infix: Some(op), ..Text::new(format!("{left} {} {right}", op.text()), binds) }
     }
 
-    /// `-operand`, or `!operand` of a flag.
+    /// Makes `-operand`, or `!operand` of a flag.
     pub fn unary(self, op: UnOp, operand: Text) -> Text {
         self.prefix(op.text(), operand)
     }
 
-    /// `!operand` of an integer: all its bits are turned.
+    /// Makes `!operand` of an integer, which flips all its bits.
     pub fn complement(self, operand: Text) -> Text {
         self.prefix(if self == Self::Cpp { "~" } else { UnOp::Not.text() }, operand)
     }
 
     fn prefix(self, sign: &str, operand: Text) -> Text {
-        // Two signs of C++ may be one operator.
+        // Two adjacent signs may be one operator of C++.
         let min = if self == Self::Language { PREFIX } else { ATOM };
         Text::new(format!("{sign}{}", operand.at_least(min)), PREFIX)
     }
 
-    /// `if condition { then } else { otherwise }`, where it is no call of a function.
+    /// Makes `if condition { then } else { otherwise }` as an operator expression, not as a call of a function.
     pub fn choice(self, condition: Text, then: Text, otherwise: Text) -> Text {
         let condition = condition.at_least(OPERATOR);
         let code = if self == Self::Cpp {
@@ -152,7 +152,7 @@ mod tests {
         ExprTree::Infix(op, Box::new([left, right]))
     }
 
-    /// One of each kind of expression, with its own leaves.
+    /// Returns one expression of each kind, with its own leaves.
     fn kinds(target: Target, leaf: &str) -> Vec<ExprTree> {
         let named = |end: &str| ExprTree::Leaf(format!("{leaf}{end}"));
         let mut trees = vec![named("")];
@@ -168,7 +168,7 @@ mod tests {
         trees
     }
 
-    /// `own`: with the target's operators, not with functions for some.
+    /// Writes a tree. `own`: with the target's operators only, without functions.
     fn written(target: Target, own: bool, tree: &ExprTree) -> Text {
         let text = |tree| written(target, own, tree);
         match tree {
@@ -189,14 +189,14 @@ mod tests {
         }
     }
 
-    /// Reads an expression as the target's own grammar has it.
+    /// A reader of expressions in the target's own grammar.
     struct ExprReader {
         target: Target,
-        /// The last comes first.
+        /// The remaining tokens, the last one first.
         rest: Vec<String>,
     }
 
-    /// The infix operators of the standards, the weakest first.
+    /// The infix operators of the standards, the lowest precedence first.
     const LANGUAGE: [&str; 9] =
         ["||", "&&", "== != < <= > >=", "|", "^", "&", "<< >>", "+ -", "* / %"];
     const CPP: [&str; 10] =
@@ -281,7 +281,7 @@ mod tests {
             }
         }
 
-        /// The one operator that is written so.
+        /// Returns the only operator with this form.
         fn called(&self, is: impl Fn(OperatorForm) -> bool) -> BinOp {
             let ops: Vec<_> =
                 BinOp::ALL.into_iter().filter(|op| is(self.target.form(*op))).collect();
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// `(a INNER b) OUTER (c INNER d)`
+    /// Returns `(a INNER b) OUTER (c INNER d)`.
     fn told(target: Target, outer: BinOp, inner: BinOp) -> String {
         let leaf = |name: &str| ExprTree::Leaf(name.into());
         let [left, right] = [["a", "b"], ["c", "d"]].map(|[l, r]| infix(inner, leaf(l), leaf(r)));

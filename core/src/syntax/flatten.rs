@@ -11,7 +11,7 @@ use crate::diagnostics::Code;
 use crate::source::Location;
 use crate::syntax::Source;
 
-/// Reads `tokens` into `source`; gives the compiler's span of each.
+/// Reads `tokens` into `source`; returns the compiler's span of each.
 pub(crate) fn read(tokens: TokenStream, source: &mut Source) -> Vec<MacroSpan> {
     let mut flattener = Flattener { source, spans: Vec::new() };
     flattener.stream(tokens, 0);
@@ -24,7 +24,7 @@ struct Flattener<'s> {
 }
 
 impl Flattener<'_> {
-    /// Whether to go on.
+    /// Reads a stream of tokens; returns whether to go on.
     fn stream(&mut self, tokens: TokenStream, depth: usize) -> bool {
         let mut tokens = tokens.into_iter().peekable();
         while let Some(token) = tokens.next() {
@@ -154,7 +154,7 @@ impl Flattener<'_> {
     /// the token table.
     fn operators(&mut self, first: Punct, tokens: &mut Peekable<IntoIter>) {
         let mut run = vec![first];
-        // Forwarded tokens may be marked joint before a name, so look at what follows.
+        // Forwarded tokens may be marked joint before a name, so the next token is checked.
         while run.last().is_some_and(|p| p.spacing() == Spacing::Joint)
             && let Some(TokenTree::Punct(next)) = tokens.peek()
             && next.as_char() != '#'
@@ -182,7 +182,7 @@ impl Flattener<'_> {
     }
 }
 
-/// The text of `[doc = "…"]`.
+/// Returns the text of `[doc = "…"]`.
 fn doc_text(group: &Group) -> Option<String> {
     if group.delimiter() != Delimiter::Bracket {
         return None;
@@ -198,7 +198,7 @@ fn doc_text(group: &Group) -> Option<String> {
     }
 }
 
-/// Lines and columns from 1; `proc_macro2` counts columns from 0.
+/// Returns lines and columns from 1; `proc_macro2` counts columns from 0.
 fn place(first: MacroSpan, last: MacroSpan) -> Location {
     let (start, end) = (first.start(), last.end());
     Location {

@@ -1,10 +1,10 @@
-//! Words and signs of other languages, and what is written here instead: newcomers are told rather than puzzled.
+//! Words and signs of other languages, and their counterparts in this language, as suggestions for newcomers.
 
 use super::token::Tok;
 use crate::source::Span;
 use crate::syntax::Source;
 
-/// What a word that this language does not know is written as here.
+/// Returns the counterpart of a word that this language does not know.
 pub(crate) fn instead(word: &str) -> Option<&'static str> {
     Some(match word {
         "while" | "loop" | "do" | "until" | "repeat" | "foreach" => {
@@ -69,7 +69,7 @@ pub(crate) fn instead(word: &str) -> Option<&'static str> {
     })
 }
 
-/// What a sign that begins no token is written as here.
+/// Returns the counterpart of a sign that begins no token.
 pub(crate) fn sign(sign: &str) -> Option<&'static str> {
     match sign {
         "?" => Some("choose a value with `if condition { a } else { b }`"),
@@ -78,7 +78,7 @@ pub(crate) fn sign(sign: &str) -> Option<&'static str> {
     }
 }
 
-/// A word that stands for an integer type elsewhere.
+/// Whether a word stands for an integer type in other languages.
 pub(crate) fn integer(word: &str) -> bool {
     matches!(
         word,
@@ -104,22 +104,22 @@ pub(crate) fn integer(word: &str) -> bool {
     )
 }
 
-/// What was written at an unexpected token, and what to write.
+/// A suggestion at an unexpected token: the mistake, and a correction.
 pub(super) struct Suggestion {
-    /// Where it stands.
+    /// The place of the mistake.
     pub(super) at: Span,
-    /// One line for the error, where the parser's own says less.
+    /// One line for the error, where the parser's own line says less.
     pub(super) title: Option<String>,
-    /// What to say at the place.
+    /// The text at the place.
     pub(super) label: &'static str,
-    /// What to do.
+    /// The correction.
     pub(super) help: String,
 }
 
-/// What is said below a word or sign that does not exist here.
+/// The label of a word or sign that this language does not have.
 const FOREIGN: &str = "not in this language";
 
-/// The slip that the parser stumbled over at token `at`, if it is one that people bring along.
+/// Returns the suggestion for the unexpected token `at`, if it is a habit from another language.
 pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
     let tokens = source.tokens();
     let start = statement(tokens, at);
@@ -214,7 +214,8 @@ pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
     None
 }
 
-/// A loop with both words in its head: `parallel for i in …`, `for parallel i in …`, `for i in parallel …`.
+/// Suggests a correction of a loop with both words in its head: `parallel for i in …`, `for parallel i in …`, `for i in
+/// parallel …`.
 fn parallel_for(source: &Source, at: usize) -> Option<Suggestion> {
     let tokens = source.tokens();
     let text = |i: usize| match tokens.get(i) {
@@ -222,7 +223,7 @@ fn parallel_for(source: &Source, at: usize) -> Option<Suggestion> {
         tok => tok.and_then(Tok::text).unwrap_or_default(),
     };
     let before: Vec<_> = (at.saturating_sub(4)..at).map(text).collect();
-    // The word too many, and what stands before the range.
+    // The surplus word, and the name before the range.
     let (extra, name) = match (&before[..], text(at)) {
         ([.., "parallel"], "for") => (at, None),
         ([.., "for", "parallel"], _) if matches!(tokens.get(at), Some(Tok::Ident(_))) => {
@@ -243,10 +244,10 @@ fn parallel_for(source: &Source, at: usize) -> Option<Suggestion> {
     })
 }
 
-/// Heads that are shown as they should be are at most so long.
+/// The most characters of a head that is shown in its corrected form.
 const SHORT: usize = 60;
 
-/// Where the statement of token `at` begins.
+/// Returns the first token of the statement of token `at`.
 fn statement(tokens: &[Tok], at: usize) -> usize {
     let edge = |tok: &Tok| matches!(tok, Tok::LBrace | Tok::RBrace | Tok::Semi);
     tokens[..at.min(tokens.len())].iter().rposition(edge).map_or(0, |edge| edge + 1)
@@ -257,7 +258,7 @@ pub(super) fn begins_statement(tokens: &[Tok], at: usize) -> bool {
     statement(tokens, at) == at
 }
 
-/// The statement in whose head token `at` stands, if it is one that has a body.
+/// Returns the first token of the statement in whose head token `at` stands, if the statement has a body.
 pub(super) fn head(tokens: &[Tok], at: usize) -> Option<&Tok> {
     let first = tokens.get(statement(tokens, at))?;
     let has =
@@ -265,12 +266,12 @@ pub(super) fn head(tokens: &[Tok], at: usize) -> Option<&Tok> {
     has.then_some(first)
 }
 
-/// Whether a head or a statement ends here.
+/// Whether a token ends a head or a statement.
 fn ends(tok: &Tok) -> bool {
     matches!(tok, Tok::LBrace | Tok::RBrace | Tok::Semi | Tok::Comma)
 }
 
-/// Whether the sign before a `=` would change a value elsewhere.
+/// Whether the sign before a `=` would change a value in other languages.
 fn changes(tok: &Tok) -> bool {
     use Tok::{And, Caret, Minus, Or, Percent, Plus, Shl, Shr, Slash, Star};
     matches!(tok, And | Caret | Minus | Or | Percent | Plus | Shl | Shr | Slash | Star)
@@ -290,8 +291,8 @@ fn declared(tokens: &[Tok], at: usize, name: &str) -> bool {
     })
 }
 
-/// A value or a region on the left of `=`, `+=` and their kin: the statement begins at `start`, its sign stands at
-/// `at`, and its right side begins at `right`.
+/// Suggests a correction of a value or a region on the left of `=`, `+=` and their kin: the statement begins at
+/// `start`, its sign stands at `at`, and its right side begins at `right`.
 fn assignment(source: &Source, (start, at, right): (usize, usize, usize), sign: &str) -> Suggestion {
     let tokens = source.tokens();
     let left = source.written(Span::new(start, at));
@@ -318,8 +319,8 @@ fn assignment(source: &Source, (start, at, right): (usize, usize, usize), sign: 
     Suggestion { at: signs, title: Some(title), label: FOREIGN, help }
 }
 
-/// The names that a text which could not be read may have declared: what follows a word that declares, or stands
-/// before a `:` or `=`.
+/// Returns the names that an unreadable text may have declared: the words after a declaring keyword, or before a `:` or
+/// `=`.
 pub(super) fn names(tokens: &[Tok]) -> Vec<String> {
     let edge =
         |tok: Option<&Tok>| matches!(tok, None | Some(Tok::LBrace | Tok::RBrace | Tok::Semi));
@@ -339,7 +340,7 @@ pub(super) fn names(tokens: &[Tok]) -> Vec<String> {
                 | Tok::Algorithm
                 | Tok::Executor,
             ) => true,
-            // A word that was to be one of these.
+            // A misspelt word in place of one of these keywords.
             Some(Tok::Ident(word)) => edge(first) || word == "mut",
             // A parameter without the colon before its type.
             Some(Tok::LParen | Tok::Comma) => matches!(tokens.get(at + 1), Some(Tok::Ident(_))),
