@@ -112,7 +112,7 @@ impl Collective {
         matches!(self, Self::AllReduce | Self::ReduceScatter | Self::Reduce)
     }
 
-    /// The length of the input of `rank` in units of the count; 0 where the rank has no input.
+    /// Returns the length of the input of `rank` in units of the count; 0 where the rank has no input.
     pub fn input_units(self, rank: RankId, nranks: u32, root: RankId) -> u32 {
         match self {
             Self::AllReduce | Self::AllGather | Self::Reduce | Self::Gather => 1,
@@ -122,7 +122,7 @@ impl Collective {
         }
     }
 
-    /// The length of the output of `rank` in units of the count; 0 where the rank has no output.
+    /// Returns the length of the output of `rank` in units of the count; 0 where the rank has no output.
     pub fn output_units(self, rank: RankId, nranks: u32, root: RankId) -> u32 {
         match self {
             Self::AllReduce | Self::ReduceScatter | Self::Broadcast | Self::Scatter => 1,
@@ -132,12 +132,12 @@ impl Collective {
         }
     }
 
-    /// The length of the largest input of any rank, in units of the count.
+    /// Returns the length of the largest input of any rank, in units of the count.
     pub fn max_input_units(self, nranks: u32) -> u32 {
         self.input_units(RankId(0), nranks, RankId(0))
     }
 
-    /// The length of the largest output of any rank, in units of the count.
+    /// Returns the length of the largest output of any rank, in units of the count.
     pub fn max_output_units(self, nranks: u32) -> u32 {
         self.output_units(RankId(0), nranks, RankId(0))
     }
@@ -206,7 +206,7 @@ impl Collective {
         count * self.max_units(nranks) * dtype_size
     }
 
-    /// The length of the larger of a rank's two buffers, in units of the count.
+    /// Returns the length of the larger of a rank's two buffers, in units of the count.
     pub fn max_units(self, nranks: u32) -> u64 {
         u64::from(self.max_input_units(nranks).max(self.max_output_units(nranks)))
     }

@@ -22,7 +22,7 @@ macro_rules! codes {
             /// All codes, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The code as printed, such as `E0301`.
+            /// Returns the code as printed, such as `E0301`.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($code),)* }
             }

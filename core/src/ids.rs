@@ -9,7 +9,7 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position of this id in the table it belongs to.
+            /// Returns the position of this id in the table it belongs to.
             pub const fn index(self) -> usize {
                 self.0 as usize
             }

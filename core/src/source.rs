@@ -13,7 +13,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Tokens `lo..hi`.
+    /// Returns the span of tokens `lo..hi`.
     pub fn new(lo: usize, hi: usize) -> Self {
         Self { lo: lo as u32, hi: hi as u32 }
     }

@@ -21,7 +21,7 @@ pub struct Dependencies<'a> {
 }
 
 impl<'a> Dependencies<'a> {
-    /// The sources of the library alone, without files that a source could use.
+    /// Returns the sources of the library alone, without files that a source could use.
     pub fn library(prelude: &'a [(&'a str, &'a str)]) -> Self {
         Self {
             prelude,
@@ -29,7 +29,7 @@ impl<'a> Dependencies<'a> {
         }
     }
 
-    /// No other sources: neither a library nor files.
+    /// Returns no sources: neither a library nor files.
     pub fn none() -> Self {
         Self::library(&[])
     }

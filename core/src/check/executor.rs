@@ -243,7 +243,7 @@ impl<'a> Settings<'a, '_, '_> {
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     executor: &'a ast::Executor,
-    /// The topology; `None` where it is wrong: classes are checked all the same.
+    /// The topology; `None` where it is wrong: classes are checked without it.
     topology: Option<&'a ast::Expr>,
     root: i64,
     collective: Collective,

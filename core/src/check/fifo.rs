@@ -73,7 +73,7 @@ impl Checker<'_> {
             );
             return StmtKind::Fifo { like, credits, slices };
         }
-        // The name is declared as that of a scratch, so that no scratch has it.
+        // The name is declared like a scratch buffer, so that no scratch has it.
         self.declare(&ast::Name { text: NAME.to_owned(), span: word }, Ty::Fifo);
         StmtKind::Fifo { like, credits, slices }
     }

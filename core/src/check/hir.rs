@@ -83,7 +83,7 @@ pub enum Verify {
         /// The place of the counts.
         span: Span,
     },
-    /// No proof at expansion, and no generated test; plans are proved all the same.
+    /// No proof at expansion, and no generated test; plans are proved in any case.
     Off {
         /// The reason.
         reason: String,

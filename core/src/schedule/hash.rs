@@ -5,13 +5,13 @@ use sha2::{Digest as _, Sha256};
 use super::{Buffer, Schedule};
 use crate::rational::Rat;
 
-/// The SHA-256 digest of a schedule's content. Nobody knows how to make two different schedules with one digest, so a
+/// The SHA-256 digest of a schedule's content. No known method makes two different schedules with one digest, so a
 /// proof may be looked up by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ContentDigest([u8; 32]);
 
 impl ContentDigest {
-    /// The digest's bytes.
+    /// Returns the digest's bytes.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -219,44 +219,44 @@ impl SignalKind {
 }
 
 impl Schedule {
-    /// The op with the number `id`.
+    /// Returns the op with the number `id`.
     pub fn op(&self, id: OpId) -> &Op {
         &self.ops[id.index()]
     }
 
-    /// The sources of a move; `op` must be one.
+    /// Returns the sources of a move; `op` must be one.
     pub fn srcs(&self, op: &Op) -> &[Operand] {
         let first = op.arg as usize;
         &self.operands[first..first + op.srcs as usize]
     }
 
-    /// The destinations of a move; `op` must be one.
+    /// Returns the destinations of a move; `op` must be one.
     pub fn dsts(&self, op: &Op) -> &[Operand] {
         let first = op.arg as usize + op.srcs as usize;
         &self.operands[first..first + op.dsts as usize]
     }
 
-    /// All operands of a move, sources first; `op` must be one.
+    /// Returns all operands of a move, sources first; `op` must be one.
     pub fn operands_of(&self, op: &Op) -> &[Operand] {
         &self.operands[op.arg as usize..][..usize::from(op.srcs) + usize::from(op.dsts)]
     }
 
-    /// The channel of a post or wait; `op` must be one.
+    /// Returns the channel of a post or wait; `op` must be one.
     pub fn channel(&self, op: &Op) -> &Channel {
         &self.channels[op.arg as usize]
     }
 
-    /// The id of the channel of a post or wait.
+    /// Returns the id of the channel of a post or wait.
     pub fn channel_id(op: &Op) -> ChannelId {
         ChannelId(op.arg)
     }
 
-    /// The region of an operand.
+    /// Returns the region of an operand.
     pub fn region(&self, operand: Operand) -> &Region {
         &self.regions[operand.region.index()]
     }
 
-    /// The stream that `op` belongs to.
+    /// Returns the stream that `op` belongs to.
     pub fn stream_of(&self, op: OpId) -> StreamId {
         // Streams are contiguous and in order of their first op; empty ones share a boundary.
         let after = self.streams.partition_point(|s| s.first.0 <= op.0);
@@ -264,7 +264,7 @@ impl Schedule {
         StreamId(at.expect("every op belongs to a stream") as u32)
     }
 
-    /// The main stream of each rank.
+    /// Returns the main stream of each rank.
     pub fn main_streams(&self) -> Vec<StreamId> {
         let mut main = vec![StreamId(0); self.nranks as usize];
         for (id, stream) in self.streams.iter().enumerate().filter(|(_, s)| s.index == 0) {
@@ -273,7 +273,7 @@ impl Schedule {
         main
     }
 
-    /// The length of `buffer` at `rank` in units of the count; for scratch the width of one slot.
+    /// Returns the length of `buffer` at `rank` in units of the count; for scratch the width of one slot.
     pub fn units(&self, buffer: Buffer, rank: RankId) -> Rat {
         let whole = |units: u32| Rat::whole(u64::from(units));
         match buffer {
@@ -295,7 +295,8 @@ impl Schedule {
         Some(format!("a count of {count}, where every count is a multiple of {multiple}{why}"))
     }
 
-    /// The length of `buffer` at `rank` in elements, for `count` elements a unit; for scratch of all slots together.
+    /// Returns the length of `buffer` at `rank` in elements, for `count` elements a unit; for scratch of all slots
+    /// together.
     pub fn elements(&self, buffer: Buffer, rank: RankId, count: u64) -> u64 {
         match buffer {
             Buffer::Scratch(id) => self.scratch[id.index()].elements(count),
@@ -303,7 +304,8 @@ impl Schedule {
         }
     }
 
-    /// The first element of a region within its buffer, and the number of its elements, for `count` elements a unit.
+    /// Returns the first element of a region within its buffer, and the number of its elements, for `count` elements a
+    /// unit.
     pub fn extent(&self, region: &Region, count: u64) -> (u64, u64) {
         let lo = region.lo.element(count);
         let len = region.hi.element(count) - lo;
@@ -316,7 +318,7 @@ impl Schedule {
         (slot + lo - region.base.element(count), len)
     }
 
-    /// The name of a buffer, as the author writes it.
+    /// Returns the name of a buffer, as the author writes it.
     pub fn buffer_name(&self, buffer: Buffer) -> &str {
         match buffer {
             Buffer::Input => "input",
@@ -332,7 +334,7 @@ impl Schedule {
         ranks.any(|rank| Some(rank) != first)
     }
 
-    /// The place of a statement, the first where it stands for several; all zeros if it is not known.
+    /// Returns the place of a statement, the first where it stands for several; all zeros if it is not known.
     pub fn location(&self, at: SpanId) -> Location {
         let at = self.statements(&at)[0];
         self.locations.get(at.index()).copied().unwrap_or_default()
@@ -375,12 +377,12 @@ impl Schedule {
 }
 
 impl Scratch {
-    /// The length of one slot in elements, for `count` elements a unit.
+    /// Returns the length of one slot in elements, for `count` elements a unit.
     pub fn slot_elements(&self, count: u64) -> u64 {
         self.width.element_ceil(count)
     }
 
-    /// The length of the whole buffer in elements, for `count` elements a unit.
+    /// Returns the length of the whole buffer in elements, for `count` elements a unit.
     pub fn elements(&self, count: u64) -> u64 {
         self.slot_elements(count).saturating_mul(u64::from(self.slots))
     }

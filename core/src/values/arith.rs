@@ -218,7 +218,7 @@ impl IntFn {
         Self::BitReverse,
     ];
 
-    /// The name in the language.
+    /// Returns the name in the language.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Log2 => "log2",
@@ -233,7 +233,7 @@ impl IntFn {
         }
     }
 
-    /// Number of arguments.
+    /// Returns the number of arguments.
     pub const fn arity(self) -> usize {
         match self {
             Self::Min | Self::Max | Self::BitReverse => 2,
@@ -241,7 +241,7 @@ impl IntFn {
         }
     }
 
-    /// The function's value; `b` is ignored by functions of one argument.
+    /// Returns the function's value; `b` is ignored by functions of one argument.
     pub fn apply(self, a: i64, b: i64) -> Result<i64, Fault> {
         let takes = |takes, got| Fault::Argument { function: self.name(), takes, got };
         Ok(match self {
@@ -271,7 +271,7 @@ impl IntFn {
     }
 }
 
-/// Item `index` of a list.
+/// Returns item `index` of a list.
 pub(crate) fn pick<T: Clone>(list: &[T], index: i64) -> Result<T, Fault> {
     let len = list.len() as i64;
     usize::try_from(index)

@@ -43,22 +43,22 @@ pub struct Peer(RankId);
 pub struct List(Rc<[i64]>);
 
 impl Scope<'_> {
-    /// The number at `index`.
+    /// Returns the number at `index`.
     pub fn int(&self, index: usize) -> Int {
         Int(Ok(self.number(index)))
     }
 
-    /// The truth value at `index`.
+    /// Returns the truth value at `index`.
     pub fn flag(&self, index: usize) -> Flag {
         Flag(self.number(index) != 0)
     }
 
-    /// The peer at `index`.
+    /// Returns the peer at `index`.
     pub fn peer(&self, index: usize) -> Peer {
         Peer(RankId(self.number(index) as u32))
     }
 
-    /// The list at `index`.
+    /// Returns the list at `index`.
     pub fn list(&self, index: usize) -> List {
         match &self.0[index] {
             Seen::List(list) => List(list.clone()),
@@ -75,21 +75,21 @@ impl Scope<'_> {
 }
 
 impl Int {
-    /// The plain number.
+    /// Returns the plain number.
     pub fn get(self) -> i64 {
         self.0.unwrap_or(0)
     }
 }
 
 impl Flag {
-    /// The plain truth value.
+    /// Returns the plain truth value.
     pub fn get(self) -> bool {
         self.0
     }
 }
 
 impl List {
-    /// The plain numbers.
+    /// Returns the plain numbers.
     pub fn get(&self) -> &[i64] {
         &self.0
     }

@@ -38,7 +38,7 @@ impl Groups {
         Self(GroupForm::Of(size))
     }
 
-    /// Groups of consecutive ranks of these sizes, which must add up to the number of ranks (E0211).
+    /// Returns groups of consecutive ranks of the given sizes, which must add up to the number of ranks (E0211).
     pub fn sizes(sizes: impl IntoIterator<Item = i64>) -> Self {
         Self(GroupForm::Sizes(sizes.into_iter().collect()))
     }
@@ -49,13 +49,13 @@ impl Groups {
         Self(GroupForm::Colors(colors.into_iter().collect()))
     }
 
-    /// Groups of consecutive ranks of one size: the smallest divisor of the number of ranks that is at least its
-    /// square root.
+    /// Returns groups of consecutive ranks of one size: the smallest divisor of the number of ranks that is at least
+    /// its square root.
     pub const fn balanced() -> Self {
         Self(GroupForm::Balanced)
     }
 
-    /// The [islands](Topology::islands) of `topology`, one group for each.
+    /// Returns the [islands](Topology::islands) of `topology`, one group for each.
     pub fn islands(topology: impl Into<Arc<Topology>>) -> Self {
         Self(GroupForm::Islands(topology.into()))
     }
@@ -227,25 +227,25 @@ impl GroupPlace {
         Ok(self.groups.place[number as usize])
     }
 
-    /// The ranks of this rank's group.
+    /// Returns the ranks of this rank's group.
     pub(crate) fn mine(&self) -> Vec<RankId> {
         self.ranks(&self.groups.groups[self.index() as usize])
     }
 
-    /// The ranks at this rank's position, in every group that is long enough.
+    /// Returns the ranks at this rank's position, in every group that is long enough.
     pub(crate) fn across(&self) -> Vec<RankId> {
         let position = self.position() as usize;
         let at = |group: &Vec<u32>| group.get(position).map(|rank| self.members.rank(*rank));
         self.groups.groups.iter().filter_map(at).collect()
     }
 
-    /// The ranks of group `index`.
+    /// Returns the ranks of group `index`.
     pub(crate) fn group(&self, index: i64) -> Result<Vec<RankId>, Fault> {
         let group = usize::try_from(index).ok().and_then(|i| self.groups.groups.get(i));
         group.map(|group| self.ranks(group)).ok_or(Fault::Index { index, len: self.len() })
     }
 
-    /// All groups.
+    /// Returns all groups.
     pub(crate) fn all(&self) -> impl Iterator<Item = Vec<RankId>> {
         self.groups.groups.iter().map(|group| self.ranks(group))
     }

@@ -48,7 +48,7 @@ impl RankedTopology {
         self.topology.shares(self.nranks).into_iter().map(i64::from).collect()
     }
 
-    /// The ranks with a link to every other rank.
+    /// Returns the ranks with a link to every other rank.
     pub fn hubs(&self) -> Vec<i64> {
         self.members(self.topology.hubs(self.nranks))
     }

@@ -44,22 +44,23 @@ enum RingKind {
 const TWISTED: [i64; 8] = [1, 2, 3, 4, 5, 6, 0, 7];
 
 impl Ring {
-    /// Ranks in their natural order, `0, 1, …, nranks - 1`.
+    /// Returns ranks in their natural order, `0, 1, …, nranks - 1`.
     pub const fn natural() -> Self {
         Self(RingKind::Natural)
     }
 
-    /// The order `1 2 3 4 5 6 0 7`: a ring of the 8-card mesh whose 0-1 link is cut. It is for 8 ranks only (E0211).
+    /// Returns the order `1 2 3 4 5 6 0 7`: a ring of the 8-card mesh whose 0-1 link is cut. It is for 8 ranks only
+    /// (E0211).
     pub const fn twisted() -> Self {
         Self(RingKind::Twisted)
     }
 
-    /// The ranks in the order given, which must name each rank once (E0211).
+    /// Returns the ranks in the order given, which must name each rank once (E0211).
     pub fn order(ranks: impl IntoIterator<Item = i64>) -> Self {
         Self(RingKind::Given(ranks.into_iter().collect()))
     }
 
-    /// A ring of links of `topology`, searched for when the number of ranks is known (E0604, E0605).
+    /// Returns a ring of links of `topology`, searched for when the number of ranks is known (E0604, E0605).
     pub fn around(topology: impl Into<Arc<Topology>>) -> Self {
         Self(RingKind::Around(topology.into()))
     }
@@ -137,12 +138,12 @@ pub(crate) struct RingOrder {
 }
 
 impl RingOrder {
-    /// The rank `by` positions to the right of `rank`.
+    /// Returns the rank `by` positions to the right of `rank`.
     pub(crate) fn right(&self, rank: RankId, by: usize) -> RankId {
         self.order[(self.position[rank.index()] as usize + by) % self.order.len()]
     }
 
-    /// The rank next to the left of `rank`.
+    /// Returns the rank next to the left of `rank`.
     pub(crate) fn left(&self, rank: RankId) -> RankId {
         self.right(rank, self.order.len() - 1)
     }

@@ -27,7 +27,7 @@ enum RingsKind {
 }
 
 impl Rings {
-    /// The rings given, in their order.
+    /// Returns the rings given, in their order.
     pub fn of(rings: impl IntoIterator<Item = Ring>) -> Self {
         Self(RingsKind::Given(rings.into_iter().collect()))
     }

@@ -44,7 +44,7 @@ impl TreeKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Binary, Self::Binomial, Self::Chain, Self::Star];
 
-    /// The name of its constructor in the language, such as `binomial`.
+    /// Returns the name of the kind's constructor in the language, such as `binomial`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Binary => "binary",
@@ -54,7 +54,7 @@ impl TreeKind {
         }
     }
 
-    /// The parent of rank q > 0, where the root is rank 0.
+    /// Returns the parent of rank q > 0, where the root is rank 0.
     const fn parent(self, q: u32) -> u32 {
         match self {
             Self::Binary => (q - 1) / 2,
@@ -66,7 +66,7 @@ impl TreeKind {
 }
 
 impl Tree {
-    /// The tree of that kind, rooted at `root`.
+    /// Returns the tree of that kind, rooted at `root`.
     pub const fn regular(kind: TreeKind, root: i64) -> Self {
         Self(TreeForm::Regular(kind, root))
     }

@@ -11,6 +11,6 @@ pub enum Callers {
     /// Each rank is a call of its own, as in MPI.
     Each,
     /// Each rank is a call of its own, and the runtime makes sure that no rank touches another rank's buffers or takes
-    /// its signals before that rank has entered the same call.
+    /// its signals before that rank has entered the call.
     Announced,
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{Buffer, OpKind, Schedule};
 
-/// An order of all ops that respects programs and signals; every other such order gives the same memory.
+/// An order of all ops that respects programs and signals; every other order that respects them gives equal memory.
 pub struct Order {
     /// All ops.
     pub sequence: Vec<OpId>,

@@ -22,7 +22,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// The most peers that a rank has at once in one direction.
+    /// Returns the most peers that a rank has at once in one direction.
     pub fn most(&self) -> usize {
         self.send.peers.len().max(self.receive.peers.len())
     }

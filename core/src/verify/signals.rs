@@ -71,7 +71,7 @@ impl fmt::Display for Signals {
 impl FromStr for Signals {
     type Err = String;
 
-    /// `counting`, `binary`, `link-shared`, or two of them with a comma between.
+    /// Reads `counting`, `binary`, `link-shared`, or two of these with a comma between.
     fn from_str(text: &str) -> Result<Self, String> {
         let (mut signals, mut counting) = (Self::default(), false);
         for word in text.split(',') {

@@ -113,7 +113,7 @@ pub(super) enum LinearVerdict {
 }
 
 impl Facts {
-    /// `nranks >= from`
+    /// Returns the fact `nranks >= from`.
     pub(super) fn ranks(from: u32) -> Self {
         Self(vec![N - Affine::int(from.into())])
     }

@@ -22,7 +22,7 @@ impl NotCovered {
         Self { at, what: what.into(), ring: false }
     }
 
-    /// A construct that is not covered because a ring may have any order.
+    /// Returns a construct that is not covered because a ring may have any order.
     pub(super) fn of_rings(at: Span, what: impl Into<String>) -> Self {
         Self { ring: true, ..Self::new(at, what) }
     }

@@ -120,7 +120,7 @@ impl Reporter<'_> {
         ));
         finding = self.as_written(finding, second, operand);
         finding = self.as_written(finding, first, operand);
-        // Both ends refer to the region of the title, whatever part of it each of them touches.
+        // Both ends refer to the region of the title, even where they touch only a part of it.
         finding.operands.iter_mut().for_each(|told| told.region.clone_from(&region));
         let steps = (self.step(first).1, self.step(second).1);
         let one_line = self.line(first) == self.line(second);
