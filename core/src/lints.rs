@@ -142,7 +142,7 @@ mod tests {
     fn left(levels: &[(Lint, Level)]) -> Vec<(Code, Severity)> {
         let mut all = Levels::default();
         for (lint, level) in levels {
-            all.set(*lint, *level, None).expect("nothing is set twice");
+            all.set(*lint, *level, None).expect("no level is set twice");
         }
         let warnings = [Code::UnusedView, Code::UnusedStep];
         let warnings = warnings.map(|code| Diagnostic::new(code, Span::default(), "unused"));

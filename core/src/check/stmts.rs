@@ -263,7 +263,7 @@ impl Checker<'_> {
             .collect();
         self.open_steps.push((name.text.clone(), 1));
         let body = self.inner(body);
-        let (_, depth) = self.open_steps.pop().expect("pushed above");
+        let (_, depth) = self.open_steps.pop().expect("the step was pushed above");
         self.scope.close();
         let name = self.declare(name, Ty::Step);
         self.steps.push(DeclaredStep { name, params: params.clone(), depth });

@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn an_op_of_several_statements_keeps_them_in_its_text() {
-        let schedule = text::parse(TEXT).expect("what is printed is read");
+        let schedule = text::parse(TEXT).expect("the printed text is readable");
         assert_eq!(text::print(&schedule), TEXT);
         let at = schedule.ops[0].at;
         assert_eq!(schedule.lines(at), [12, 14, 20]);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn equal_sets_have_one_id() {
-        let schedule = text::parse(TEXT).expect("what is printed is read");
+        let schedule = text::parse(TEXT).expect("the printed text is readable");
         let mut origins = Origins::of(&schedule);
         let [zero, one, two] = [0, 1, 2].map(SpanId);
         assert_eq!(origins.id(two, [one, zero, two, one]), SpanId(3));

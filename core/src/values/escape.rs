@@ -62,14 +62,14 @@ impl Scope<'_> {
     pub fn list(&self, index: usize) -> List {
         match &self.0[index] {
             Seen::List(list) => List(list.clone()),
-            Seen::Number(_) => unreachable!("checked as a list"),
+            Seen::Number(_) => unreachable!("the checker accepts only a list"),
         }
     }
 
     fn number(&self, index: usize) -> i64 {
         match &self.0[index] {
             Seen::Number(number) => *number,
-            Seen::List(_) => unreachable!("checked as a number"),
+            Seen::List(_) => unreachable!("the checker accepts only a number"),
         }
     }
 }

@@ -83,7 +83,7 @@ impl Ring {
                 return Err(format!("the twisted ring is an order of 8 ranks, and there are {n}"));
             }
             RingKind::Given(order) => order.to_vec(),
-            RingKind::Around(_) => unreachable!("searched for by the caller"),
+            RingKind::Around(_) => unreachable!("the caller searches the ring"),
         };
         if order.len() as i64 != n {
             return Err(format!("the ring names {} ranks, and there are {n}", order.len()));

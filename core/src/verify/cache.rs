@@ -99,6 +99,6 @@ impl Proved {
     pub(crate) fn keep<T: Any + Default + Send, R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = made.entry(TypeId::of::<T>()).or_insert_with(|| Box::<T>::default());
-        change(kept.downcast_mut().expect("it is kept under its type"))
+        change(kept.downcast_mut().expect("a value is kept under its type"))
     }
 }

@@ -84,9 +84,9 @@ mod tests {
     fn of(head: &str, body: &str) -> bool {
         let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");
         let source = Source::from_text("test.coll", &text);
-        let program = compile(&source, Frontend::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("the source is valid");
         let schedule = Configured::new(program.algorithms[0].clone(), &source);
-        follows(&schedule.schedule(3).expect("it fits")).expect("few cells")
+        follows(&schedule.schedule(3).expect("the algorithm fits")).expect("few cells")
     }
 
     const SIGNALS: &str = "peer((rank + 1) % nranks).TxAck(); peer((rank - 1) % nranks).RxAck();";

@@ -24,8 +24,8 @@ const BY_BARRIER: &str = include_str!("../../tests/optimize/by_barrier.coll");
 
 fn lay_out(text: &str, nranks: u32) -> Schedule {
     let source = Source::from_text("test.coll", text);
-    let program = compile(&source, Frontend::File).expect("it makes sense");
-    Configured::new(program.algorithms[0].clone(), &source).schedule(nranks).expect("it fits")
+    let program = compile(&source, Frontend::File).expect("the source is valid");
+    Configured::new(program.algorithms[0].clone(), &source).schedule(nranks).expect("the algorithm fits")
 }
 
 /// Replays with near clocks, if they are sure, and with dense clocks; `None` where the order of events is wrong
@@ -37,8 +37,8 @@ fn both(schedule: &Schedule) -> Option<(Option<Replay>, Replay)> {
         let runtime = (Signals::default(), Callers::Each);
         replay_with(clocks, schedule, &order, &reporter, &BufferMode::BOTH, runtime)
     };
-    let near = Clocks::near(schedule, ENTRIES).expect("there are many streams, and each knows few");
-    let dense = Clocks::dense(schedule, ENTRIES).expect("not that many");
+    let near = Clocks::near(schedule, ENTRIES).expect("there are many streams, each with few entries");
+    let dense = Clocks::dense(schedule, ENTRIES).expect("the clocks fit");
     let dense = play(dense).expect("few cells").unwrap_or_else(|_| panic!("dense clocks are sure"));
     Some((play(near).expect("few cells").ok(), dense))
 }
@@ -87,7 +87,7 @@ fn what_near_clocks_are_sure_of_is_so() {
     let [mut sure, mut wrong] = [0; 2];
     for (text, nranks) in [(RING, 11), (TWISTED, 12)] {
         let right = lay_out(text, nranks);
-       assert!(both(&right).expect("it ends").0.is_some(), "near clocks prove a right schedule");
+       assert!(both(&right).expect("all ranks end").0.is_some(), "near clocks prove a right schedule");
         for mutant in mutants(&right).into_iter().step_by(7) {
             let Some((near, dense)) = both(&mutant) else { continue };
             let right = dense.findings.is_empty() && dense.in_place_findings.is_empty();
@@ -113,7 +113,7 @@ fn what_near_clocks_miss_is_proved() {
     let elided = pulled.iter().fold(RING.to_owned(), |text, signal| text.replacen(signal, "", 1));
     for (text, nranks) in [(BY_BARRIER, 64), (&elided, 11)] {
         let schedule = lay_out(text, nranks);
-        let (near, dense) = both(&schedule).expect("it ends");
+        let (near, dense) = both(&schedule).expect("all ranks end");
        assert!(near.is_none(), "no stream in between keeps an entry of the other's events");
         assert!(dense.findings.is_empty(), "{:#?}", dense.findings[0]);
         assert!(verify(&schedule).is_ok());

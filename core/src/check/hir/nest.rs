@@ -82,7 +82,7 @@ mod tests {
     fn nests(body: &str) -> Vec<usize> {
         let text = format!("algorithm A(many: int = 3) -> AllReduce {{ {body} }}");
         let source = Source::from_text("test.coll", &text);
-        let program = compile(&source, Frontend::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("the source is valid");
         let mut found = Vec::new();
         walk(&program.algorithms[0].body, &mut |stmt| {
             found.extend(stmt.nests().iter().map(Vec::len));

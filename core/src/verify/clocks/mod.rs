@@ -237,9 +237,9 @@ rank 1 stream 0
             for d in 1..nranks { peer((rank + d) % nranks).RxDataSignal(); }
         }";
         let source = Source::from_text("test.coll", text);
-        let program = compile(&source, Frontend::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("the source is valid");
         let all = Configured::new(program.algorithms[0].clone(), &source);
-        let schedule = all.schedule(6).expect("it fits");
+        let schedule = all.schedule(6).expect("the algorithm fits");
         let order = in_order(&schedule).expect("no deadlock");
         let run = |limit| -> Result<(), Full> {
             let mut clocks = Clocks::dense(&schedule, limit)?;

@@ -151,7 +151,7 @@ mod tests {
                     clocks.post(at, stream);
                 } else {
                     let from = order.stream_of[post.index()];
-                    clocks.wait(post, from, stream).expect("few");
+                    clocks.wait(post, from, stream).expect("few entries");
                 }
                 done.push((clocks.event(at), stream));
                 told.extend(done.iter().map(|(event, of)| clocks.before(*event, *of, stream)));
@@ -194,9 +194,9 @@ mod tests {
             }
         }";
         let source = Source::from_text("test.coll", text);
-        let program = compile(&source, Frontend::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("the source is valid");
         let all = Configured::new(program.algorithms[0].clone(), &source);
-        let schedule = all.schedule(nranks).expect("it fits");
+        let schedule = all.schedule(nranks).expect("the algorithm fits");
         let order = in_order(&schedule).expect("no deadlock");
         let mut clocks = Clocks::sparse(&schedule, usize::MAX);
         for run in 0..2 {
@@ -217,7 +217,7 @@ mod tests {
                 clocks.next_run();
             }
         }
-        let Known::Sparse(sparse) = &clocks.known else { panic!("they are sparse") };
+        let Known::Sparse(sparse) = &clocks.known else { panic!("the clocks are sparse") };
         sparse.steps() / schedule.ops.len()
     }
 
