@@ -325,14 +325,14 @@ fn operand(expr: &ast::Expr) -> String {
     if matches!(*expr.kind, ast::ExprKind::If(..)) { format!("({text})") } else { text }
 }
 
-/// Returns the number of the peer that `peer` writes; `None` where no number can be written for it.
+/// Returns the text of a peer's number, such as `p.rank`; `None` where `.rank` cannot follow the peer.
 fn number(peer: &ast::Expr) -> Option<String> {
     use ast::ExprKind::{Call, Field, Index, Method, Name};
     let atom = matches!(*peer.kind, Name(_) | Call(..) | Field(..) | Index(..) | Method(..));
     atom.then(|| format!("{}.rank", printer::print_expr(peer)))
 }
 
-/// Returns the peer with the number that `number` writes.
+/// Returns the text of the peer with this number.
 fn with_number(number: &ast::Expr) -> String {
     format!("peer({})", printer::print_expr(number))
 }

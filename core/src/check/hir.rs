@@ -141,7 +141,7 @@ pub enum Ty {
 /// A parameter of an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
-    /// The variable that declares the parameter.
+    /// The variable that the parameter declares.
     pub var: VarId,
     /// The type of the values that it takes.
     pub ty: ParamTy,

@@ -37,7 +37,7 @@ pub struct Orders {
     /// The two operands of each fold, which come before it. Numbers below `leaves` are ranks' contributions.
     folds: Vec<[u32; 2]>,
     leaves: u32,
-    /// The distinct outputs.
+    /// The outputs; equal neighbors are stored once.
     outputs: Vec<Stretches>,
     /// The output of each rank out of place, and then in place where the orders may differ there.
     of: Vec<Vec<usize>>,

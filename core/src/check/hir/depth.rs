@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Algorithm, Stmt, StmtKind, VarId};
 use crate::ids::SpanId;
 
-/// The depth that a walk reaches on the stack of any thread.
+/// The depth that a walk can reach on the stack of any thread.
 pub(crate) const MOST_DEPTH: usize = 160;
 
 impl Algorithm {
