@@ -85,7 +85,7 @@ mod tests {
         let names: Vec<_> = spent.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["a", "b"]);
         assert!(spent[0].1 >= Duration::from_millis(4));
-       assert_eq!(stage("c", || 8), 8, "no caller records");
+        assert_eq!(stage("c", || 8), 8, "no caller records");
     }
 
     #[test]

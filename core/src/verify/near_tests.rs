@@ -87,7 +87,7 @@ fn what_near_clocks_are_sure_of_is_so() {
     let [mut sure, mut wrong] = [0; 2];
     for (text, nranks) in [(RING, 11), (TWISTED, 12)] {
         let right = lay_out(text, nranks);
-       assert!(both(&right).expect("all ranks end").0.is_some(), "near clocks prove a right schedule");
+        assert!(both(&right).expect("all ranks end").0.is_some(), "near clocks prove a right schedule");
         for mutant in mutants(&right).into_iter().step_by(7) {
             let Some((near, dense)) = both(&mutant) else { continue };
             let right = dense.findings.is_empty() && dense.in_place_findings.is_empty();
@@ -114,7 +114,7 @@ fn what_near_clocks_miss_is_proved() {
     for (text, nranks) in [(BY_BARRIER, 64), (&elided, 11)] {
         let schedule = lay_out(text, nranks);
         let (near, dense) = both(&schedule).expect("all ranks end");
-       assert!(near.is_none(), "no stream in between keeps an entry of the other's events");
+        assert!(near.is_none(), "no stream in between keeps an entry of the other's events");
         assert!(dense.findings.is_empty(), "{:#?}", dense.findings[0]);
         assert!(verify(&schedule).is_ok());
     }
