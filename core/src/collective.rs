@@ -1,4 +1,4 @@
-//! What each collective promises: buffer sizes, in-place aliasing, and whose contributions end where.
+//! The results that each collective promises: buffer sizes, in-place aliasing, and the contributions to each output.
 //!
 //! Sizes are in *units* of `c` = count elements, as NCCL counts; the conventions are NCCL's.
 
@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::ids::RankId;
 
-/// A collective operation: what every rank has at the end, whatever the algorithm.
+/// A collective operation: the data of every rank at the end, for every algorithm.
 ///
 /// The descriptions end with the lengths of input and output at each rank, where c is the count, n the number of
 /// ranks, and the unit of c is an element: `(n*c, c)` is an input of n blocks of c elements, and an output of one.
@@ -31,7 +31,7 @@ pub enum Collective {
     AllToAll,
 }
 
-/// What a unit (c elements) of an output must hold at the end.
+/// The value that a unit (c elements) of an output must hold at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// The reduction over all ranks of unit `unit` of their inputs, each contribution exactly once.
@@ -41,17 +41,17 @@ pub enum Expected {
     },
     /// A copy of unit `unit` of `rank`'s input.
     Copied {
-        /// The rank whose input it is.
+        /// The rank of the input.
         rank: RankId,
         /// The unit of that input, counted from 0.
         unit: u32,
     },
 }
 
-/// How input and output share memory when a collective runs in place, at one rank.
+/// The memory that input and output share when a collective runs in place, at one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alias {
-    /// They share none: the rank lacks one of them.
+    /// The buffers share no memory: the rank lacks one of them.
     Apart,
     /// The input lies in the output buffer and begins at unit `.0` of it.
     InputInOutput(u32),
@@ -60,7 +60,7 @@ pub enum Alias {
 }
 
 impl Alias {
-    /// How many units of the one buffer lie before the input, and how many before the output.
+    /// Returns the number of units of the shared buffer before the input, and the number before the output.
     pub const fn starts(self) -> (u32, u32) {
         match self {
             Self::Apart => (0, 0),
@@ -83,7 +83,7 @@ impl Collective {
         Self::AllToAll,
     ];
 
-    /// The name, as written in the language: `AllReduce`.
+    /// Returns the name, as written in the language: `AllReduce`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllReduce => "AllReduce",
@@ -97,12 +97,12 @@ impl Collective {
         }
     }
 
-    /// The collective of that name, as [`Self::name`] writes it.
+    /// Returns the collective of that name, as [`Self::name`] writes it.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|c| c.name() == name)
     }
 
-    /// Whether one rank, the root, plays a special part.
+    /// Whether one rank, the root, has a special part.
     pub const fn is_rooted(self) -> bool {
         matches!(self, Self::Broadcast | Self::Reduce | Self::Scatter | Self::Gather)
     }
@@ -112,7 +112,7 @@ impl Collective {
         matches!(self, Self::AllReduce | Self::ReduceScatter | Self::Reduce)
     }
 
-    /// The length of the input of `rank` in units of the count; 0 where the rank has no input.
+    /// Returns the length of the input of `rank` in units of the count; 0 where the rank has no input.
     pub fn input_units(self, rank: RankId, nranks: u32, root: RankId) -> u32 {
         match self {
             Self::AllReduce | Self::AllGather | Self::Reduce | Self::Gather => 1,
@@ -122,7 +122,7 @@ impl Collective {
         }
     }
 
-    /// The length of the output of `rank` in units of the count; 0 where the rank has no output.
+    /// Returns the length of the output of `rank` in units of the count; 0 where the rank has no output.
     pub fn output_units(self, rank: RankId, nranks: u32, root: RankId) -> u32 {
         match self {
             Self::AllReduce | Self::ReduceScatter | Self::Broadcast | Self::Scatter => 1,
@@ -132,12 +132,12 @@ impl Collective {
         }
     }
 
-    /// The length of the largest input of any rank, in units of the count.
+    /// Returns the length of the largest input of any rank, in units of the count.
     pub fn max_input_units(self, nranks: u32) -> u32 {
         self.input_units(RankId(0), nranks, RankId(0))
     }
 
-    /// The length of the largest output of any rank, in units of the count.
+    /// Returns the length of the largest output of any rank, in units of the count.
     pub fn max_output_units(self, nranks: u32) -> u32 {
         self.output_units(RankId(0), nranks, RankId(0))
     }
@@ -147,7 +147,7 @@ impl Collective {
         !matches!(self, Self::AllToAll)
     }
 
-    /// How input and output share memory in place at `rank`.
+    /// Returns the memory that input and output share in place at `rank`.
     pub fn alias(self, rank: RankId, root: RankId) -> Alias {
         match self {
             Self::AllReduce => Alias::InputInOutput(0),
@@ -160,7 +160,7 @@ impl Collective {
         }
     }
 
-    /// What unit `unit` of `rank`'s output must hold at the end.
+    /// Returns the value that unit `unit` of `rank`'s output must hold at the end.
     pub fn expected(self, rank: RankId, unit: u32, root: RankId) -> Expected {
         match self {
             Self::AllReduce | Self::Reduce => Expected::Reduced { unit },
@@ -172,9 +172,9 @@ impl Collective {
         }
     }
 
-    /// The least units of data that pass through the busiest port of any algorithm, where each rank has one port
-    /// each way: a rank that must receive (or send) so much. For `AllReduce` 2(n-1)/n of the buffer (Patarasu and
-    /// Yuan, *Bandwidth optimal all-reduce algorithms for clusters of workstations*, 2009).
+    /// Returns the least units of data that pass through the busiest port of any algorithm, where each rank has one
+    /// port each way: some rank must receive (or send) that amount. For `AllReduce` 2(n-1)/n of the buffer (Patarasu
+    /// and Yuan, *Bandwidth optimal all-reduce algorithms for clusters of workstations*, 2009).
     pub fn least_units(self, nranks: u32) -> f64 {
         let n = f64::from(nranks);
         match self {
@@ -189,8 +189,8 @@ impl Collective {
         }
     }
 
-    /// The least dependent sends of any algorithm whose ranks send to, and receive from, `ports` peers at once:
-    /// what one rank knows reaches at most `ports + 1` times as many ranks with each.
+    /// Returns the least number of dependent sends of any algorithm whose ranks send to, and receive from, `ports`
+    /// peers at once: with each send, the data of one rank reaches at most `ports + 1` times as many ranks.
     pub fn least_rounds(self, nranks: u32, ports: u32) -> u32 {
         let (mut rounds, mut reached) = (0, 1_u64);
         while reached < u64::from(nranks) {
@@ -200,18 +200,18 @@ impl Collective {
         rounds
     }
 
-    /// The size of a call in bytes by nccl-tests' convention: that of the larger of a rank's two buffers, for `count`
-    /// elements a unit of `dtype_size` bytes each.
+    /// Returns the size of a call in bytes by nccl-tests' convention: the size of the larger of a rank's two buffers,
+    /// for `count` elements a unit of `dtype_size` bytes each.
     pub fn bytes(self, count: u64, nranks: u32, dtype_size: u64) -> u64 {
         count * self.max_units(nranks) * dtype_size
     }
 
-    /// The length of the larger of a rank's two buffers, in units of the count.
+    /// Returns the length of the larger of a rank's two buffers, in units of the count.
     pub fn max_units(self, nranks: u32) -> u64 {
         u64::from(self.max_input_units(nranks).max(self.max_output_units(nranks)))
     }
 
-    /// The factor from algorithm bandwidth (size by time) to bus bandwidth, by nccl-tests' convention (its
+    /// Returns the factor from algorithm bandwidth (size by time) to bus bandwidth, by nccl-tests' convention (its
     /// `PERFORMANCE.md`).
     pub fn bus_factor(self, nranks: u32) -> f64 {
         let n = f64::from(nranks);

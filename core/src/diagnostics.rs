@@ -9,12 +9,12 @@ use crate::source::Span;
 
 macro_rules! codes {
     ($($code:ident $variant:ident $summary:literal,)*) => {
-        /// A stable code of an error or a warning, such as E0306: what it stands for does not change from version to version.
+        /// A stable code of an error or a warning, such as E0306: its meaning does not change from version to version.
         ///
-        /// The first two digits say where it comes from: E00 the text, E01 names and types, E02 laying out for a
-        /// number of ranks, E03 the proof, E04 plans and runs, E05 the command line, E06 topologies, E07 executors,
-        /// E08 programs of other runtimes. W00 are warnings.
-        /// `roundelay explain E0306` and the book's page `book/src/errors/E0306.md` explain one.
+        /// The first two digits name the origin: E00 the text, E01 names and types, E02 laying out for a number of
+        /// ranks, E03 the proof, E04 plans and runs, E05 the command line, E06 topologies, E07 executors, E08 programs
+        /// of other runtimes. W00 are warnings. `roundelay explain E0306` and the book's page
+        /// `book/src/errors/E0306.md` explain a code.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $(#[doc = $summary] $variant,)* }
 
@@ -22,12 +22,12 @@ macro_rules! codes {
             /// All codes, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The code as printed, such as `E0301`.
+            /// Returns the code as printed, such as `E0301`.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($code),)* }
             }
 
-            /// What the code stands for, in one line.
+            /// Returns the meaning of the code, in one line.
             pub const fn summary(self) -> &'static str {
                 match self { $(Self::$variant => $summary,)* }
             }
@@ -178,23 +178,24 @@ codes! {
     W0007 PassedOver "a part of a program that the runtime it is written for passes over",
 }
 
-/// Why no input is a destination, and what to do: the checker says it, and the layout of what the checker does not see.
+/// The reason why no input is a destination, and a correction: the checker reports it, and the layout where the checker
+/// cannot see it.
 pub(crate) const INPUT_KEPT: (&str, &str) = (
     "the caller's input keeps its values, unless the run is in place",
     "copy what you need into `output` or scratch first",
 );
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// There is no program.
+    /// An error: there is no program.
     Error,
-    /// There is one, and its author should look at it.
+    /// A warning: there is a program, and its author should look at it.
     Warning,
 }
 
 impl Severity {
-    /// As printed before the code.
+    /// Returns the word before the code in a printed diagnostic.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -204,18 +205,18 @@ impl Severity {
 }
 
 impl Code {
-    /// Whether the code turns down one number of ranks and says nothing of others: a `require` that does not hold, or
-    /// a topology that cannot be made, or has no ring, for so many ranks.
+    /// Whether the code refuses one number of ranks and says nothing about others: a `require` that does not hold, or a
+    /// topology that cannot be made, or has no ring, for that number of ranks.
     pub fn refuses(self) -> bool {
         self == Self::RankCountRefused || self.as_str().starts_with("E06")
     }
 
-    /// How bad it is unless the author or the call says otherwise.
+    /// Returns the severity of the code unless the author or the call sets another.
     pub fn severity(self) -> Severity {
         if self.as_str().starts_with('W') { Severity::Warning } else { Severity::Error }
     }
 
-    /// The code that prints as `text`, in capital or small letters.
+    /// Returns the code that prints as `text`, in capital or small letters.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|c| c.as_str().eq_ignore_ascii_case(text))
     }
@@ -227,31 +228,31 @@ impl fmt::Display for Code {
     }
 }
 
-/// An error in a program, or a warning: what is wrong, where, why, and what would be right.
+/// An error in a program, or a warning: the mistake, its place, its reason, and a correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Stable code.
     pub code: Code,
-    /// The code's own, but for a warning that is denied.
+    /// The code's own severity, except for a denied warning.
     pub severity: Severity,
     /// One line, lower case, no full stop.
     pub title: String,
     /// The exact place.
     pub primary: Span,
-    /// What to say at the place; may be empty.
+    /// The text at the place; may be empty.
     pub label: String,
-    /// Other places and what they have to do with it.
+    /// Other places, each with its relation to the error.
     pub others: Vec<(Span, String)>,
     /// Facts that explain the error.
     pub notes: Vec<String>,
-    /// What to do about it.
+    /// The correction, if there is one.
     pub help: Option<String>,
-    /// The rank count at which it shows, if it depends on one.
+    /// The rank count at which the error shows, if it depends on one.
     pub nranks: Option<u32>,
 }
 
 impl Diagnostic {
-    /// A diagnostic with nothing but its place and title.
+    /// Creates a diagnostic with nothing but its place and title.
     pub fn new(code: Code, primary: Span, title: impl Into<String>) -> Self {
         Self {
             code,
@@ -266,14 +267,14 @@ impl Diagnostic {
         }
     }
 
-    /// Says something at the primary place.
+    /// Sets the text at the primary place.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// Points at another place.
+    /// Adds another place.
     #[must_use]
     pub fn other(mut self, span: Span, label: impl Into<String>) -> Self {
         self.others.push((span, label.into()));
@@ -287,22 +288,22 @@ impl Diagnostic {
         self
     }
 
-    /// Says what to do.
+    /// Sets the correction.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The notes, and the rank count if the error depends on it.
+    /// Returns the notes, and the rank count if the error depends on it.
     pub fn all_notes(&self) -> impl Iterator<Item = String> {
         let at = self.nranks.map(|n| format!("at nranks = {n}"));
         self.notes.iter().cloned().chain(at)
     }
 }
 
-/// Something wrong with an algorithm at one number of ranks: what the layout (E02xx) or the proof (E03xx) found, at a
-/// statement of the source.
+/// A mistake of an algorithm at one number of ranks, which the layout (E02xx) or the proof (E03xx) found at a statement
+/// of the source.
 ///
 /// [`Self::title`] is the message. `at` is an index into the places of the algorithm's statements
 /// ([`Schedule::locations`](crate::schedule::Schedule::locations)).
@@ -310,41 +311,41 @@ impl Diagnostic {
 pub struct Finding {
     /// The stable code.
     pub code: Code,
-    /// What is wrong, for which rank and region, in one line: lower case, no full stop.
+    /// The mistake, its rank and region, in one line: lower case, no full stop.
     pub title: String,
     /// The statement that is to blame.
     pub at: SpanId,
     /// The place of the expression within the statement, where that is known.
     pub exact: Option<Span>,
-    /// What to say below the statement when it is shown; may be empty.
+    /// The text below the statement when it is shown; may be empty.
     pub label: String,
-    /// Other statements and what they have to do with it.
+    /// Other statements, each with its relation to the mistake.
     pub others: Vec<(SpanId, String)>,
-    /// Facts that explain it: rank and step, the cycle of waits, the history of the region.
+    /// Facts that explain the mistake: rank and step, the cycle of waits, the history of the region.
     pub notes: Vec<String>,
-    /// What to do about it.
+    /// The correction, if there is one.
     pub help: Option<String>,
-    /// Regions that it speaks of, and the operands that they are of.
+    /// The regions that the finding names, and their operands.
     pub operands: Vec<Operand>,
 }
 
 /// A region that a finding names by its buffer and fractions, and the operand that its author wrote for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// As the finding names it, such as `rank 3 output[1/4..2/4]`.
+    /// The region's name in the finding, such as `rank 3 output[1/4..2/4]`.
     pub region: String,
     /// The statement.
     pub at: SpanId,
-    /// Which operand of the op, sources first; the first source of a reduce is its destination.
+    /// The number of the operand in the op, sources first; the first source of a reduce is its destination.
     pub index: usize,
-    /// How many the op has.
+    /// The number of operands of the op.
     pub of: usize,
     /// Whether the region is only a part of that operand, or overlaps it.
     pub part: bool,
 }
 
 impl Finding {
-    /// A finding with nothing but its place and title.
+    /// Creates a finding with nothing but its place and title.
     pub fn new(code: Code, at: SpanId, title: impl Into<String>) -> Self {
         Self {
             code,
@@ -359,7 +360,7 @@ impl Finding {
         }
     }
 
-    /// Says something at the statement.
+    /// Sets the text at the statement.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
@@ -373,7 +374,7 @@ impl Finding {
         self
     }
 
-    /// Says what to do.
+    /// Sets the correction.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

@@ -6,7 +6,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 
 impl Diagnostic {
-    /// The error of a kernel that is asked for of what stands at `place`.
+    /// Returns the error of a missing kernel for the reduce op and element type at `place`.
     pub fn no_such_op(none: NoSuchOp, place: Span) -> Self {
         Self::new(Code::NoSuchOp, place, none.to_string()).help(NoSuchOp::help())
     }

@@ -1,4 +1,4 @@
-//! Typed indices. A rank is not a stream is not an op; none of them is a bare `usize`.
+//! Typed indices: ranks, streams and ops have types of their own; none of them is a bare `usize`.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position of this id in the table it belongs to.
+            /// Returns the position of this id in the table it belongs to.
             pub const fn index(self) -> usize {
                 self.0 as usize
             }

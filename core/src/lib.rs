@@ -1,9 +1,10 @@
-//! The Roundelay compiler: a page of step loops, one for every rank, becomes a schedule that is proved before it runs.
+//! The Roundelay compiler: a source of step loops, written for one rank, becomes a schedule that is proved before it
+//! runs.
 //!
-//! The pipeline is this page, in the order of the modules:
+//! The pipeline is this crate, in the order of the modules:
 //! **syntax -> check -> program -> layout -> schedule -> verify -> optimize -> messages / simulate / expansion / run**.
-//! The forms that programs and schedules take elsewhere (kernels, C, pictures, files of other runtimes) are the crate `roundelay-export`.
-//! Nothing here knows an engine, a thread or a proc macro's bridge.
+//! The other forms of programs and schedules (kernels, C, pictures, files of other runtimes) are the crate
+//! `roundelay-export`. This crate knows no engine, no thread and no bridge of a proc macro.
 
 pub mod source;
 pub mod syntax;
@@ -55,9 +56,9 @@ use layout::{Algorithm, Configured};
 use syntax::Source;
 use verify::{Proved, Signals};
 
-/// Parses and checks a source: from text or tokens to a program whose names and types make sense.
+/// Parses and checks a source: from text or tokens to a program whose names and types are right.
 ///
-/// The source may call no algorithms but its own; [`compile_with`] knows others.
+/// The source may call only its own algorithms; [`compile_with`] admits others.
 ///
 /// # Errors
 /// All errors of the source, each at its place: E00xx and E01xx.
@@ -65,7 +66,8 @@ pub fn compile(source: &Source, frontend: Frontend) -> Result<CheckedSource, Vec
     compile_with(source, frontend, &Dependencies::none())
 }
 
-/// Parses and checks a source that may call the algorithms of `dependencies`: of the library, and of files that it uses.
+/// Parses and checks a source that may call the algorithms of `dependencies`: those of the library, and of files that
+/// the source uses.
 ///
 /// # Errors
 /// All errors of the source, each at its place: E00xx and E01xx (E0122 where a used file cannot be read, or is
@@ -81,17 +83,17 @@ pub fn compile_with(
     if errors.is_empty() {
         return checked;
     }
-    // What the parser could read is checked too: the author sees all errors at once.
+    // The part that the parser could read is checked too: the author sees all errors at once.
     errors.extend(checked.err().into_iter().flatten());
     Err(errors)
 }
 
-/// Reads an algorithm again that a macro expanded: its checked tree, with the values of its parameters. This is for
-/// the walk that lays it out, and for engines that start from the author's loops, as kernels do. `dependencies` are the
-/// algorithms of the library.
+/// Reads an algorithm that a macro expanded again: its checked tree, with the values of its parameters. The walk that
+/// lays it out needs the tree, and so do engines that start from the author's loops, such as kernels. `dependencies`
+/// are the algorithms of the library.
 ///
 /// # Errors
-/// All errors of the source, as [`compile_with`] has them.
+/// All errors of the source, as in [`compile_with`].
 pub fn reread<A: Algorithm + ?Sized>(
     algorithm: &A,
     dependencies: &Dependencies<'_>,
@@ -101,7 +103,7 @@ pub fn reread<A: Algorithm + ?Sized>(
     for called in algorithm.callees() {
         let calls: Vec<_> = called.calls.iter().map(|at| read[*at].clone()).collect();
         let (own, source) = read_one(called.source, dependencies, &calls)?;
-        // It stands where its author wrote it.
+        // The callee keeps the place in the file where its author wrote it.
         let callee = Arc::new(Callee {
             file: called.file.to_owned(),
             locations: called.locations.into(),
@@ -118,7 +120,7 @@ pub fn reread<A: Algorithm + ?Sized>(
     Ok(read)
 }
 
-/// Reads a source in canonical form, of one algorithm that may call these.
+/// Reads a source in canonical form with one algorithm that may call `calls`.
 fn read_one(
     text: &str,
     dependencies: &Dependencies<'_>,
@@ -138,7 +140,7 @@ fn read_one(
 /// Lays out an algorithm for `nranks` ranks, and proves the schedule.
 ///
 /// # Errors
-/// All that was found, the worst first: E02xx where it cannot be laid out for so many ranks, E03xx where it is wrong.
+/// All findings, the worst first: E02xx where it cannot be laid out for `nranks` ranks, E03xx where it is wrong.
 pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved, Vec<Finding>> {
     Proved::new(algorithm.schedule(nranks)?)
 }
@@ -146,16 +148,16 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved
 /// Lays out an algorithm of a checked source for `nranks` ranks, and proves the schedule.
 ///
 /// # Errors
-/// Those of [`prove`], each at its exact place in the source.
+/// The errors of [`prove`], each at its exact place in the source.
 pub fn prove_source(algorithm: &Configured, nranks: u32) -> Result<Proved, Vec<Diagnostic>> {
     prove(algorithm, nranks).map_err(|all| told::told(algorithm, all, nranks))
 }
 
-/// Lays out an algorithm of a checked source for `nranks` ranks, and proves the schedule also for a runtime with such
-/// `signals`, which may be less than a counter for each pair of ranks, such as flags that hold one signal.
+/// Lays out an algorithm of a checked source for `nranks` ranks, and proves the schedule also for a runtime with the
+/// given `signals`, which may be weaker than a counter for each pair of ranks, such as flags that hold one signal.
 ///
 /// # Errors
-/// Those of [`prove_source`], with a note on the model of signals; E0314 where a signal is lost.
+/// The errors of [`prove_source`], with a note on the model of signals; E0314 where a signal is lost.
 pub fn prove_source_with(
     algorithm: &Configured,
     nranks: u32,

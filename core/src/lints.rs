@@ -1,4 +1,4 @@
-//! Which warnings are errors, and which are not given at all: by attributes of an algorithm, and by flags.
+//! The levels of warnings: attributes of an algorithm and flags make a warning an error, or drop it.
 
 use crate::diagnostics::near::nearest;
 use crate::diagnostics::{Code, Diagnostic, Severity};
@@ -6,7 +6,7 @@ use crate::source::Span;
 
 const FORM: &str = "write the code of a warning, such as `W0002`, or `warnings` for all of them";
 
-/// What `allow` and `deny` name.
+/// The name of a warning, or of all warnings, in `allow` and `deny`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lint {
     /// The warning of this code.
@@ -19,8 +19,7 @@ impl Lint {
     /// Reads `W0002` or `warnings`.
     ///
     /// # Errors
-    ///
-    /// Says why it is neither, and what may have been meant.
+    /// The reason why the text is neither, and a suggestion.
     pub fn parse(text: &str) -> Result<Self, Unknown> {
         if text == "warnings" {
             return Ok(Self::All);
@@ -41,7 +40,7 @@ impl Lint {
         }
     }
 
-    /// How it is written.
+    /// Returns the word for it in the source.
     pub const fn name(self) -> &'static str {
         match self {
             Self::One(code) => code.as_str(),
@@ -50,26 +49,26 @@ impl Lint {
     }
 }
 
-/// Why a text names no warning.
+/// The reason why a text names no warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
-    /// What is wrong with it.
+    /// The problem with the text.
     pub title: String,
-    /// What to write.
+    /// The correction.
     pub help: String,
 }
 
-/// What becomes of a warning.
+/// The level that a warning is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// It is not given.
+    /// The warning is dropped.
     Allow,
-    /// It is an error.
+    /// The warning is an error.
     Deny,
 }
 
 impl Level {
-    /// The word for it.
+    /// Returns the word for the level.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -78,19 +77,18 @@ impl Level {
     }
 }
 
-/// What becomes of which warnings. A code goes before `warnings`, whichever stands first.
+/// The levels of warnings. A code has precedence over `warnings`, in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
-    /// Each warning once; and where the source says so, if it does.
+    /// Each warning once, with its level and the place in the source that sets it, if one does.
     set: Vec<(Lint, Level, Option<Span>)>,
 }
 
 impl Levels {
-    /// Sets one.
+    /// Sets the level of a warning.
     ///
     /// # Errors
-    ///
-    /// What it was set to before, and where, if that is something else.
+    /// The level that the warning was set to before, and the place, if that is another level.
     pub fn set(
         &mut self,
         lint: Lint,
@@ -107,7 +105,8 @@ impl Levels {
         }
     }
 
-    /// What is left of `warnings`. Those that are errors already stay so: what stands nearer goes first.
+    /// Applies the levels to `warnings`. Warnings that are errors already stay errors: the nearer setting has
+    /// precedence.
     pub fn apply(&self, warnings: Vec<Diagnostic>) -> Vec<Diagnostic> {
         warnings.into_iter().filter_map(|warning| self.one(warning)).collect()
     }
@@ -139,11 +138,11 @@ mod tests {
 
     const VIEW: Lint = Lint::One(Code::UnusedView);
 
-    /// What becomes of an unused view and of an unused step.
+    /// Returns the levels of an unused view and of an unused step.
     fn left(levels: &[(Lint, Level)]) -> Vec<(Code, Severity)> {
         let mut all = Levels::default();
         for (lint, level) in levels {
-            all.set(*lint, *level, None).expect("nothing is set twice");
+            all.set(*lint, *level, None).expect("no level is set twice");
         }
         let warnings = [Code::UnusedView, Code::UnusedStep];
         let warnings = warnings.map(|code| Diagnostic::new(code, Span::default(), "unused"));

@@ -1,7 +1,7 @@
-//! Exact fractions: where a region begins and ends, in units of the count.
+//! Exact fractions: the boundaries of regions, in units of the count.
 //!
-//! A boundary p/q lies at element `floor(p * count / q)`. Nested splits refine the fraction and never
-//! round again, so every rank cuts at the same element.
+//! A boundary p/q lies at element `floor(p * count / q)`. Nested splits refine the fraction and never round again, so
+//! every rank cuts at equal elements.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,7 +13,7 @@ pub struct Rat {
     den: u64,
 }
 
-/// The least common multiple; `None` beyond 64 bits.
+/// Returns the least common multiple; `None` beyond 64 bits.
 pub const fn lcm(a: u64, b: u64) -> Option<u64> {
     if a == 0 || b == 0 {
         return Some(0);
@@ -21,7 +21,7 @@ pub const fn lcm(a: u64, b: u64) -> Option<u64> {
     (a / gcd(a, b)).checked_mul(b)
 }
 
-/// The greatest common divisor, by shifts and differences, which cost less than divisions.
+/// Returns the greatest common divisor, by shifts and differences, which cost less than divisions.
 pub(crate) const fn gcd(mut a: u64, mut b: u64) -> u64 {
     if a == 0 || b == 0 {
         return a | b;
@@ -49,7 +49,7 @@ impl Rat {
     /// 1
     pub const ONE: Self = Self { num: 1, den: 1 };
 
-    /// num / den in lowest terms; `None` when `den` is 0.
+    /// Returns num / den in lowest terms; `None` when `den` is 0.
     pub const fn new(num: u64, den: u64) -> Option<Self> {
         if den == 0 {
             return None;
@@ -58,17 +58,17 @@ impl Rat {
         Some(Self { num: num / g, den: den / g })
     }
 
-    /// A whole number of units.
+    /// Returns a whole number of units.
     pub const fn whole(units: u64) -> Self {
         Self { num: units, den: 1 }
     }
 
-    /// Numerator in lowest terms.
+    /// Returns the numerator in lowest terms.
     pub const fn num(self) -> u64 {
         self.num
     }
 
-    /// Denominator in lowest terms.
+    /// Returns the denominator in lowest terms.
     pub const fn den(self) -> u64 {
         self.den
     }
@@ -84,7 +84,7 @@ impl Rat {
         Some(Self { num: u64::try_from(num / a).ok()?, den: u64::try_from(den / a).ok()? })
     }
 
-    /// The boundary `i/n` of the way from `self` to `hi`; `None` on overflow or `n == 0`.
+    /// Returns the boundary `i/n` of the way from `self` to `hi`; `None` on overflow or `n == 0`.
     pub fn between(self, hi: Self, i: u64, n: u64) -> Option<Self> {
         if i == 0 {
             return (n != 0).then_some(self);
@@ -92,7 +92,7 @@ impl Rat {
         if i == n {
             return Some(hi);
         }
-        // The whole of a user buffer: nearly every split there is.
+        // The whole of a user buffer: the case of nearly every split.
         if self == Self::ZERO && hi == Self::ONE && i < n {
             return Self::new(i, n);
         }
@@ -109,21 +109,21 @@ impl Rat {
         Self::reduced(left.checked_add(right)?, den)
     }
 
-    /// `self + other`; `None` if out of range.
+    /// Returns `self + other`; `None` if out of range.
     pub fn plus(self, other: Self) -> Option<Self> {
         let (a, b) = (u128::from(self.num), u128::from(self.den));
         let (c, d) = (u128::from(other.num), u128::from(other.den));
         Self::reduced((a * d).checked_add(c.checked_mul(b)?)?, b * d)
     }
 
-    /// `self - other`; `None` if negative or out of range.
+    /// Returns `self - other`; `None` if negative or out of range.
     pub fn minus(self, other: Self) -> Option<Self> {
         let (a, b) = (u128::from(self.num), u128::from(self.den));
         let (c, d) = (u128::from(other.num), u128::from(other.den));
         Self::reduced((a * d).checked_sub(c.checked_mul(b)?)?, b * d)
     }
 
-    /// `self * times`; `None` if out of range.
+    /// Returns `self * times`; `None` if out of range.
     pub const fn times(self, times: u64) -> Option<Self> {
         if times == 1 {
             return Some(self);
@@ -135,24 +135,24 @@ impl Rat {
         }
     }
 
-    /// The least denominator in which both can be counted.
+    /// Returns the least common denominator of both fractions.
     pub const fn common(self, other: Self) -> u128 {
         (self.den / gcd(self.den, other.den)) as u128 * other.den as u128
     }
 
-    /// The whole part.
+    /// Returns the whole part.
     pub const fn floor(self) -> u64 {
         self.num / self.den
     }
 
-    /// The part below one unit, which decides where between elements a boundary falls.
+    /// Returns the part below one unit, which decides where between elements a boundary falls.
     #[must_use]
     pub const fn fraction(self) -> Self {
         Self { num: self.num % self.den, den: self.den }
     }
 
-    /// The element at which this boundary lies for `count` elements a unit: `floor(self * count)`.
-    /// Saturates at `u64::MAX`, beyond any buffer.
+    /// Returns the element at which this boundary lies for `count` elements a unit: `floor(self * count)`. It saturates
+    /// at `u64::MAX`, beyond any buffer.
     pub fn element(self, count: u64) -> u64 {
         if self.den == 1 {
             return self.num.saturating_mul(count);
@@ -161,7 +161,7 @@ impl Rat {
         u64::try_from(wide).unwrap_or(u64::MAX)
     }
 
-    /// `ceil(self * count)`: elements that a slot of this width takes.
+    /// Returns `ceil(self * count)`: the number of elements of a slot of this width.
     pub fn element_ceil(self, count: u64) -> u64 {
         let wide = (u128::from(self.num) * u128::from(count)).div_ceil(u128::from(self.den));
         u64::try_from(wide).unwrap_or(u64::MAX)

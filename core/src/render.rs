@@ -1,5 +1,5 @@
-//! Diagnostics as rustc shows them, for the command line. Apart,
-//! because the macro's diagnostics are rendered by rustc itself.
+//! Diagnostics in the form of rustc, for the command line. This is a module of its own because rustc itself renders the
+//! macro's diagnostics.
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
@@ -28,7 +28,7 @@ pub fn render(diagnostic: &Diagnostic, source: &Source, colored: bool) -> String
     renderer.render(&[group])
 }
 
-/// The annotated lines; nothing for macro input, or if they are too long for anyone to read.
+/// Returns the annotated lines; `None` for macro input, or for lines that are too long to read.
 fn snippet<'a>(
     diagnostic: &'a Diagnostic,
     source: &'a Source,
@@ -40,7 +40,7 @@ fn snippet<'a>(
     let last = spans().map(|s| source.range(s).end).max()?;
     let start = text[..first].rfind('\n').map_or(0, |i| i + 1);
     let end = text[last..].find('\n').map_or(text.len(), |i| last + i);
-    // Only these lines are handed over: the renderer's time grows with the text it is given.
+    // Only these lines are handed over: the renderer's time grows with the length of its text.
     let shown = text.get(start..end).filter(|t| t.len() <= MAX_SHOWN)?;
     let line = spans().map(|s| source.location(s).line).min()?;
     let annotate = |kind: AnnotationKind, span: Span, label: &'a str| {
@@ -66,19 +66,19 @@ fn footers<'a>(mut group: Group<'a>, diagnostic: &'a Diagnostic) -> Group<'a> {
 }
 
 impl Diagnostic {
-    /// The text under a span that the compiler underlines by itself: stable Rust has no notes or help
-    /// of its own for macros, so they are lines of the message, and other places are notes that name their line.
+    /// Returns the text under a span that the compiler underlines by itself: stable Rust has no notes or help for
+    /// macros, so they are lines of the message, and other places are notes with their lines.
     pub fn message(&self, source: &Source) -> String {
         let mut text = format!("{} [{}]", self.title, self.code);
         self.details(source, &mut text);
         text
     }
 
-    /// The message with its place, the line of the source and a mark below it spelled out, for where no span can
-    /// point.
+    /// Returns the message with its place, the line of the source and a mark below it, for callers without a span to
+    /// point at.
     pub fn report(&self, source: &Source) -> String {
         let mut text = format!("{} [{}]", self.title, self.code);
-        /// Longer lines were not written for people.
+        /// The most characters of a line that is shown; longer lines were not written for people.
         const MAX_SHOWN: usize = 400;
         let place = source.location(self.primary);
         let _ = write!(text, "\n--> {}:{}:{}", source.name(), place.line, place.column);

@@ -13,19 +13,19 @@ pub struct Span {
 }
 
 impl Span {
-    /// Tokens `lo..hi`.
+    /// Returns the span of tokens `lo..hi`.
     pub fn new(lo: usize, hi: usize) -> Self {
         Self { lo: lo as u32, hi: hi as u32 }
     }
 
-    /// The smallest span that holds both.
+    /// Returns the smallest span that holds both spans.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 }
 
-/// Where a token or a statement stands on its page: lines and columns count from 1, columns in characters.
+/// The place of a token or a statement in its source: lines and columns count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Location {
     /// The first line.

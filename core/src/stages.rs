@@ -1,14 +1,14 @@
-//! Where the time of a proof goes, stage by stage. Only what is recorded is timed, and by nobody else's
-//! leave: the pipeline's functions need not know whether anyone asks, or watches how far they are.
+//! The time of a proof, stage by stage. Only a recorded proof is timed, and the functions of the pipeline need not know
+//! whether a caller records or watches them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// A stage of the pipeline and how long it took, all calls together.
+/// A stage of the pipeline and its time, over all calls.
 pub type Spent = (&'static str, Duration);
 
-/// Who is told the name of the stage that goes on, and how many hundredths of it are done.
+/// The function that gets the name of the running stage, and the hundredths of it that are done.
 type Watcher = Rc<dyn Fn(&'static str, u32)>;
 
 thread_local! {
@@ -17,8 +17,8 @@ thread_local! {
     static GOES_ON: Cell<&'static str> = const { Cell::new("") };
 }
 
-/// What `work` gives. When a stage of it begins on this thread, and now and then in a long one, `watcher` is told its
-/// name, and how many hundredths of it are done.
+/// Runs `work` and returns its result. When a stage begins on this thread, and now and then in a long stage, `watcher`
+/// gets its name, and the hundredths of it that are done.
 pub fn watch<T>(watcher: impl Fn(&'static str, u32) + 'static, work: impl FnOnce() -> T) -> T {
     let outer = WATCHER.replace(Some(Rc::new(watcher)));
     let done = work();
@@ -26,9 +26,9 @@ pub fn watch<T>(watcher: impl Fn(&'static str, u32) + 'static, work: impl FnOnce
     done
 }
 
-/// Says that so many parts of the stage that goes on are done, of so many. To be called for every part.
+/// Reports that `parts` of the `of` parts of the running stage are done; called for every part.
 pub(crate) fn done(parts: usize, of: usize) {
-    /// Parts of which the last is told.
+    /// The number of parts between two reports.
     const TOLD: usize = 1 << 12;
     if parts.is_multiple_of(TOLD)
         && let Some(watcher) = WATCHER.with_borrow(Clone::clone)
@@ -37,14 +37,14 @@ pub(crate) fn done(parts: usize, of: usize) {
     }
 }
 
-/// What `work` gives, and how long each stage of it took on this thread, in the order in which they began.
+/// Runs `work` and returns its result, and the time of each stage on this thread, in the order in which they began.
 pub fn record<T>(work: impl FnOnce() -> T) -> (T, Vec<Spent>) {
     let outer = RECORD.replace(Some(Vec::new()));
     let done = work();
     (done, RECORD.replace(outer).unwrap_or_default())
 }
 
-/// One stage; a stage has no others within.
+/// Runs `work` as one stage; a stage has no others within.
 pub fn stage<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
     GOES_ON.set(name);
     done(0, 0);
@@ -85,7 +85,7 @@ mod tests {
         let names: Vec<_> = spent.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["a", "b"]);
         assert!(spent[0].1 >= Duration::from_millis(4));
-        assert_eq!(stage("c", || 8), 8, "and nobody asked");
+        assert_eq!(stage("c", || 8), 8, "no caller records");
     }
 
     #[test]

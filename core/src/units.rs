@@ -13,23 +13,23 @@ pub(crate) const SIZE_UNITS: [(&str, u64); 7] = [
     ("GiB", 1 << 30),
 ];
 
-/// A bandwidth in bytes a second as the language writes it: `25GB/s`.
+/// Returns a bandwidth in bytes a second as the language writes it: `25GB/s`.
 pub fn rate_text(rate: u64) -> String {
     data_text(rate) + "/s"
 }
 
-/// A number of bytes as the language writes it: `25GB`.
+/// Returns a number of bytes as the language writes it: `25GB`.
 pub fn data_text(bytes: u64) -> String {
     let units = [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)];
     scaled(bytes, &units, "B")
 }
 
-/// A number of nanoseconds as the language writes it: `2us`.
+/// Returns a number of nanoseconds as the language writes it: `2us`.
 pub fn time_text(nanoseconds: u64) -> String {
     scaled(nanoseconds, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)], "ns")
 }
 
-/// The value in the largest unit that it reaches, every digit kept.
+/// Returns the value in the largest unit that it reaches, with every digit.
 fn scaled(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
     let Some((unit, size)) = units.iter().find(|(_, size)| value >= *size) else {
         return format!("{value}{smallest}");
@@ -43,7 +43,7 @@ fn scaled(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
     text + unit
 }
 
-/// A number of bytes in the largest unit that divides it.
+/// Returns a number of bytes in the largest unit that divides it.
 pub fn size_text(bytes: u64) -> String {
     let fits = |(_, unit): &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
     let (name, unit) =
@@ -51,7 +51,7 @@ pub fn size_text(bytes: u64) -> String {
     format!("{} {name}", bytes / unit)
 }
 
-/// `2..=5, 8` for 2 3 4 5 8.
+/// Returns counts as ranges: `2..=5, 8` for 2 3 4 5 8.
 pub fn counted(counts: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for &n in counts {

@@ -1,5 +1,5 @@
-//! Attributes of algorithms: what is to be proved at expansion and in tests, and what a schedule must keep to.
-//! What a schedule must keep to becomes statements at the head of the body, so that it has values and a place.
+//! Attributes of algorithms: the proofs at expansion and in tests, and the demands on a schedule. The demands become
+//! statements at the head of the body, so that they have values and a place.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::values::resource::Resource;
 const KNOWN: [&str; 7] =
     ["out_of_place", "verify", "deterministic", "topology", "budget", "allow", "deny"];
 
-/// Rank counts of a `#[verify]`; the expansion proves as many as its budget of steps allows.
+/// The most ranks that `#[verify]` may name; the expansion proves as many counts as its budget of steps allows.
 const MOST_RANKS: i64 = 1 << 16;
 
 const VERIFY: &str = "write `#[verify(nranks = 2..=8)]`, `#[verify(nranks = [2, 4, 8])]` or \
@@ -23,20 +23,20 @@ const VERIFY: &str = "write `#[verify(nranks = 2..=8)]`, `#[verify(nranks = [2, 
 const BUDGET: &str = "write `#[budget(streams = 2, notifies = 2, scratch = 1, ports = 1, \
                       fifo = 4)]`, any of them";
 
-/// What an algorithm's attributes say.
+/// The values of an algorithm's attributes.
 #[derive(Default)]
 pub(super) struct Attributes {
     pub(super) out_of_place: bool,
     pub(super) verify: Option<Verify>,
     pub(super) demands: Vec<Stmt>,
-    /// The links that exist, which a parameter of that type takes too.
+    /// The topology of the existing links, which a parameter of that type takes too.
     pub(super) topology: Option<Expr>,
-    /// What becomes of warnings.
+    /// The levels of warnings.
     pub(super) levels: Levels,
 }
 
 impl Checker<'_> {
-    /// All attributes; the parameters are declared, so a budget may name them.
+    /// Checks all attributes; the parameters are declared, so a budget may name them.
     pub(super) fn attributes(&mut self, attrs: &[Attr]) -> Attributes {
         let mut all = Attributes::default();
         for (i, attr) in attrs.iter().enumerate() {
@@ -55,7 +55,7 @@ impl Checker<'_> {
                     self.demand(&mut all, attr.span, Demand::Deterministic);
                 }
                 "verify" => all.verify = self.verify(attr),
-                // Read before the parameters.
+                // `topology` is read before the parameters.
                 "topology" => {}
                 "budget" => self.budget(attr, &mut all),
                 "allow" => self.level(attr, Level::Allow, &mut all.levels),
@@ -66,7 +66,7 @@ impl Checker<'_> {
         all
     }
 
-    /// `#[topology(…)]`, whose expression knows no parameters: they may take it as their default.
+    /// Checks `#[topology(…)]`, whose expression knows no parameters: they may take it as their default.
     pub(super) fn on_topology(&mut self, attrs: &[Attr]) -> Option<(Expr, Span)> {
         let attr = attrs.iter().find(|a| a.name.text == "topology")?;
         match &attr.args[..] {
@@ -86,7 +86,7 @@ impl Checker<'_> {
         all.demands.push(Stmt { at, kind: StmtKind::Demand(demand) });
     }
 
-    /// An expression that has one value for all ranks.
+    /// Checks an expression that has one value for all ranks.
     fn constant_on_all(&mut self, expr: &ast::Expr, ty: Ty) -> Expr {
         self.in_default = true;
         let checked = self.expect(expr, ty);
@@ -155,7 +155,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The counts, and whether each was named.
+    /// Returns the counts, and whether each was named.
     fn rank_counts(&mut self, value: &AttrValue, span: Span) -> Option<(Vec<u32>, bool)> {
         let (counts, named) = match value {
             AttrValue::Range { lo, hi, inclusive } => {
@@ -217,7 +217,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `#[allow(W0002)]`, `#[deny(W0001, W0003)]`, `#[deny(warnings)]`
+    /// Checks `#[allow(W0002)]`, `#[deny(W0001, W0003)]`, `#[deny(warnings)]`.
     fn level(&mut self, attr: &Attr, level: Level, levels: &mut Levels) {
         let word = level.name();
         if attr.args.is_empty() {
@@ -256,7 +256,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An attribute that takes no arguments.
+    /// Checks an attribute that takes no arguments.
     fn bare(&mut self, attr: &Attr) {
         if let Some(arg) = attr.args.first() {
             let name = &attr.name.text;
@@ -278,7 +278,7 @@ impl Checker<'_> {
         );
     }
 
-    /// What asks for a proof at expansion of what cannot be laid out there.
+    /// Reports a `#[verify]` of an algorithm that cannot be laid out at expansion.
     pub(super) fn can_verify(&mut self, verify: Option<&Verify>, open: Option<&str>) {
         let Some(Verify::Counts { span, .. }) = verify else { return };
         let why = match open {

@@ -5,14 +5,14 @@ use super::hir::{Expr, ExprKind, StmtKind, Ty, VarId};
 use super::{Checker, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic, INPUT_KEPT};
 use crate::source::Span;
-use crate::syntax::{ast, habits};
+use crate::syntax::{ast, suggestions};
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
 
-/// Functions that are not from integers to integers.
+/// The functions that are not from integers to integers.
 const OTHER_FUNCTIONS: [&str; 4] = ["is_power_of_two", "peer", "len", "rev"];
 
-/// How deep the calls of steps nest: bounds every recursion over them.
+/// The most calls of steps that nest: the bound of every recursion over them.
 const MAX_STEPS: usize = 64;
 
 impl Checker<'_> {
@@ -55,7 +55,7 @@ impl Checker<'_> {
                 None
             }
             _ => {
-                // A function's value that nobody uses, or a name that nobody knows.
+                // The value of the function is unused, or the name is unknown.
                 let value = self.call(std::slice::from_ref(name), args, expr.span);
                 if value.ty != Ty::Error {
                     self.error(
@@ -105,7 +105,7 @@ impl Checker<'_> {
         );
     }
 
-    /// A data operand: a region of a rank.
+    /// Checks a data operand: a region of a rank.
     pub(super) fn place(&mut self, expr: &ast::Expr) -> Expr {
         let place = self.expr(expr);
         let help = match place.ty {
@@ -124,7 +124,7 @@ impl Checker<'_> {
         place
     }
 
-    /// One operand, or a list of them.
+    /// Checks one operand, or a list of them.
     fn places(&mut self, expr: &ast::Expr, destinations: bool) -> Vec<Expr> {
         let ast::ExprKind::List(items) = &*expr.kind else { return vec![self.place(expr)] };
         if items.is_empty() || (destinations && items.len() > 8) {
@@ -177,7 +177,7 @@ impl Checker<'_> {
         if let Some((_, deepest)) = self.open_steps.last_mut() {
             *deepest = depth.max(*deepest);
         }
-        // Parameters that could not be read were told of there.
+        // The errors of unreadable parameters were reported at the step.
         if params.is_empty() && !args.is_empty() && self.known.unread(&name.text) {
             return None;
         }
@@ -192,7 +192,7 @@ impl Checker<'_> {
         Some(StmtKind::Call(step, args))
     }
 
-    /// A call that has a value.
+    /// Checks a call that has a value.
     pub(super) fn call(&mut self, path: &[ast::Name], args: &[ast::Expr], span: Span) -> Expr {
         let error = Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span };
         let name = &path[path.len() - 1];
@@ -268,7 +268,7 @@ impl Checker<'_> {
         } else if self.known.names().contains(&name.text) {
             error.title = format!("`{}` is an algorithm, and runs on regions", name.text);
             error = error.help(format!("write `{}() on (input, output);`", name.text));
-        } else if let Some(instead) = habits::instead(&name.text) {
+        } else if let Some(instead) = suggestions::instead(&name.text) {
             error = error.help(instead);
         } else if let Some(near) = near {
             error = error.help(format!("did you mean `{near}`?"));
@@ -277,7 +277,7 @@ impl Checker<'_> {
     }
 }
 
-/// What a region is cut from.
+/// Returns the expression that a region is cut from.
 fn root(region: &Expr) -> &ExprKind {
     match &*region.kind {
         ExprKind::Split(base, _)

@@ -1,4 +1,4 @@
-//! What rings, trees and groups are made by and asked: `Ring::around(topology)`, `tree.parent`.
+//! The constructors and fields of rings, trees and groups: `Ring::around(topology)`, `tree.parent`.
 
 use super::hir::{Expr, ExprKind, GroupsField, GroupsForm, TreeField, TreeForm, Ty};
 use super::{Checker, scope};
@@ -8,7 +8,7 @@ use crate::syntax::ast;
 use crate::topology::shape::ShapeKind;
 use crate::values::tree::TreeKind;
 
-/// Every constructor and the form that it is written in.
+/// Every constructor and its arguments as written.
 const FORMS: [(&str, &str); 18] = [
     ("Ring::natural", "(nranks)"),
     ("Ring::order", "([…])"),
@@ -30,7 +30,7 @@ const FORMS: [(&str, &str); 18] = [
     ("Groups::rails", "(topology)"),
 ];
 
-/// The types that have them.
+/// The types that have constructors.
 const OWNERS: [&str; 4] = ["Ring", "Rings", "Tree", "Groups"];
 
 /// Whether a call of `path` makes a topology.
@@ -38,7 +38,7 @@ pub(super) fn makes_topology(path: &[ast::Name]) -> bool {
     matches!(path, [name] if ShapeKind::from_name(&name.text).is_some())
 }
 
-/// The type that alone has a constructor of that name, where no topology is made by it.
+/// Returns the only type with a constructor of that name, if the name is none of a topology.
 pub(super) fn owner(name: &str) -> Option<&'static str> {
     let mut owners = FORMS.iter().filter_map(|(known, _)| {
         let (owner, form) = known.split_once("::")?;
@@ -48,7 +48,7 @@ pub(super) fn owner(name: &str) -> Option<&'static str> {
 }
 
 impl Checker<'_> {
-    /// A call of a path such as `Ring::order`.
+    /// Checks a call of a path such as `Ring::order`.
     pub(super) fn constructor(
         &mut self,
         path: &[ast::Name],
@@ -92,7 +92,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Refuses to ask what has no name yet. Expanded Rust looks such a value up by a statement of its own, which
+    /// Reports a field of a value without a name. Expanded Rust looks such a value up by a statement of its own, which
     /// has no room inside an expression.
     pub(super) fn has_a_name(&mut self, asked: &Expr) {
         if !is_made(asked) {
@@ -177,7 +177,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether the value is made where it stands.
+/// Whether the expression makes the value in its own place.
 fn is_made(expr: &Expr) -> bool {
     match &*expr.kind {
         ExprKind::RingNatural
@@ -194,7 +194,7 @@ fn is_made(expr: &Expr) -> bool {
     }
 }
 
-/// What a value that is asked by fields answers to `name`.
+/// Returns the expression and type of the field `name` of a value, if it has that field.
 pub(super) fn field(base: &Expr, name: &str) -> Option<(ExprKind, Ty)> {
     let tree = |field, ty| Some((ExprKind::TreeField(field, base.clone()), ty));
     let groups = |field, ty| Some((ExprKind::GroupsField(field, base.clone()), ty));
@@ -217,7 +217,7 @@ pub(super) fn field(base: &Expr, name: &str) -> Option<(ExprKind, Ty)> {
     }
 }
 
-/// The fields of a type's values.
+/// Returns the fields of a type's values.
 pub(super) const fn fields(ty: Ty) -> &'static [&'static str] {
     match ty {
         Ty::Ring => &["left", "right", "position"],
@@ -227,7 +227,7 @@ pub(super) const fn fields(ty: Ty) -> &'static [&'static str] {
     }
 }
 
-/// Whether a field's value is the same at every rank.
+/// Whether a field's value is equal at every rank.
 pub(super) fn is_uniform(kind: &ExprKind) -> bool {
     match kind {
         ExprKind::TreeField(TreeField::Root | TreeField::Depth, _)

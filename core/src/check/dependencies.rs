@@ -10,7 +10,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::syntax::Source;
 use crate::syntax::{self, ast};
 
-/// The sources that a source may call algorithms of, beside its own: those of the library, and those that it names by
+/// The sources whose algorithms a source may call, beside its own: those of the library, and those that it names by
 /// `use`. The compiler reads no files: its callers do.
 #[derive(Clone, Copy)]
 pub struct Dependencies<'a> {
@@ -21,7 +21,7 @@ pub struct Dependencies<'a> {
 }
 
 impl<'a> Dependencies<'a> {
-    /// The sources of the library alone, without files that a source could use.
+    /// Returns the sources of the library alone, without files that a source could use.
     pub fn library(prelude: &'a [(&'a str, &'a str)]) -> Self {
         Self {
             prelude,
@@ -29,20 +29,20 @@ impl<'a> Dependencies<'a> {
         }
     }
 
-    /// No other sources: neither a library nor files.
+    /// Returns no sources: neither a library nor files.
     pub fn none() -> Self {
         Self::library(&[])
     }
 }
 
-/// What the name of an algorithm in a call stands for.
-pub(super) enum Found {
+/// The result of a look-up of an algorithm by its name in a call.
+pub(super) enum DependencyLookup {
     Callee(Arc<Callee>),
-    /// It is being checked, for it calls this one.
+    /// The algorithm is being checked, for it calls this one.
     Itself,
-    /// What is wrong with it has been said.
+    /// The algorithm has errors, which were reported.
     Wrong,
-    /// Its source does not say `pub`.
+    /// The source of the algorithm does not declare it `pub`.
     Private,
     Nothing,
 }
@@ -52,21 +52,21 @@ pub(super) struct Known<'a> {
     dependencies: &'a Dependencies<'a>,
     /// The sources that are being compiled, this one last.
     open: Vec<String>,
-    /// Of this source; `None` while it is being checked, or wrong.
+    /// The algorithms of this source; `None` while one is being checked, or has errors.
     here: HashMap<String, Option<Arc<Callee>>>,
     wrong: Vec<String>,
     used: Vec<Arc<Callee>>,
-    /// A used source could not be had: its algorithms are not known, and not missing.
+    /// Whether a used source could not be read: its algorithms are neither known nor missing.
     lost: bool,
-    /// Names that may be declared where the text could not be read: they are not known, and not missing.
+    /// Names that may be declared where the text could not be read: they are neither known nor missing.
     unread: &'a [String],
     library: RefCell<HashMap<String, Option<Arc<Callee>>>>,
 }
 
 impl<'a> Known<'a> {
-    /// What `file` can call but for its own algorithms; `open` are the sources that led to it.
+    /// Returns the algorithms that `file` can call beside its own; `open` are the sources that led to it.
     ///
-    /// Those of `beside` are as its own: they stood in its source before.
+    /// The algorithms of `beside` count as its own: they stood in its source before.
     pub(super) fn new(
         file: &'a ast::File,
         dependencies: &'a Dependencies<'a>,
@@ -102,7 +102,7 @@ impl<'a> Known<'a> {
         known
     }
 
-    /// The algorithms of a source that this one uses.
+    /// Reads the algorithms of a source that this source uses.
     fn read(&self, path: &str) -> Result<Vec<Arc<Callee>>, (String, Option<String>)> {
         let path = beside(self.open.last().map_or("", String::as_str), path);
         if self.open.contains(&path) {
@@ -134,7 +134,7 @@ impl<'a> Known<'a> {
         Ok(program.algorithms.into_iter().map(callee).collect())
     }
 
-    /// An algorithm of this source has been checked.
+    /// Records that an algorithm of this source has been checked.
     pub(super) fn checked(&mut self, algorithm: &hir::Algorithm, source: &Source, right: bool) {
         let name = algorithm.name.clone();
         if right {
@@ -150,19 +150,19 @@ impl<'a> Known<'a> {
         self.unread.iter().any(|unread| unread == name)
     }
 
-    pub(super) fn find(&self, name: &str) -> Found {
+    pub(super) fn find(&self, name: &str) -> DependencyLookup {
         if let Some(here) = self.here.get(name) {
             return match here {
-                Some(callee) => Found::Callee(callee.clone()),
-                None if self.wrong.iter().any(|wrong| wrong == name) => Found::Wrong,
-                None => Found::Itself,
+                Some(callee) => DependencyLookup::Callee(callee.clone()),
+                None if self.wrong.iter().any(|wrong| wrong == name) => DependencyLookup::Wrong,
+                None => DependencyLookup::Itself,
             };
         }
         if let Some(callee) = self.used.iter().find(|callee| callee.algorithm.name == name) {
             return if callee.algorithm.public {
-                Found::Callee(callee.clone())
+                DependencyLookup::Callee(callee.clone())
             } else {
-                Found::Private
+                DependencyLookup::Private
             };
         }
         let mut library = self.library.borrow_mut();
@@ -172,11 +172,12 @@ impl<'a> Known<'a> {
                 library.insert(callee.algorithm.name.clone(), Some(callee));
             }
         }
-        let nothing = if self.lost || self.unread(name) { Found::Wrong } else { Found::Nothing };
-        library[name].clone().map_or(nothing, Found::Callee)
+        let nothing = if self.lost || self.unread(name) { DependencyLookup::Wrong } else { DependencyLookup::Nothing };
+        library[name].clone().map_or(nothing, DependencyLookup::Callee)
     }
 
-    /// All of the library's file that has an algorithm of that name: who calls one often calls another.
+    /// Returns all algorithms of the library's file that has an algorithm of that name: a caller of one algorithm often
+    /// calls another of the file.
     fn in_library(&self, name: &str) -> Option<Vec<Arc<Callee>>> {
         let head = format!("algorithm {name}(");
         let holds = |(file, text): &&(&str, &str)| {
@@ -187,7 +188,7 @@ impl<'a> Known<'a> {
         self.compile(&source, (*file).to_owned(), Home::Library).ok()
     }
 
-    /// Names that a call could have meant.
+    /// Returns the names that a call could have meant.
     pub(super) fn names(&self) -> Vec<String> {
         let library =
             self.dependencies.prelude.iter().flat_map(|(_, text)| text.split("algorithm ").skip(1));
@@ -213,7 +214,7 @@ impl Callee {
     }
 }
 
-/// `path` as seen from where `file` stands.
+/// Returns `path` relative to the folder of `file`.
 fn beside(file: &str, path: &str) -> String {
     match file.rsplit_once('/') {
         Some((folder, _)) if !path.starts_with('/') => format!("{folder}/{path}"),
@@ -221,7 +222,7 @@ fn beside(file: &str, path: &str) -> String {
     }
 }
 
-/// The algorithms of a source, callees before their callers as far as that can be.
+/// Returns the order of the algorithms of a source: callees before their callers, except in cycles.
 pub(super) fn in_order(file: &ast::File) -> Vec<usize> {
     let mut order = Vec::new();
     let mut seen = vec![false; file.algorithms.len()];
@@ -229,7 +230,7 @@ pub(super) fn in_order(file: &ast::File) -> Vec<usize> {
     for (i, algorithm) in file.algorithms.iter().enumerate() {
         by_name.entry(&algorithm.name.text).or_insert(i);
     }
-    // Not recursive: a chain of calls may be as long as the source.
+    // The walk is not recursive: a chain of calls may be as long as the source.
     for start in 0..file.algorithms.len() {
         let mut walk = vec![(start, false)];
         while let Some((i, leave)) = walk.pop() {

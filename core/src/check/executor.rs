@@ -14,14 +14,14 @@ use crate::syntax::ast::{self, SettingValue};
 use crate::syntax::printer;
 use crate::topology::Topology;
 
-/// Bytes of a CCL buffer unless set, as is the custom of the field.
+/// The default bytes of a CCL buffer, as is the custom of the field.
 const CCL_BUFFER: u64 = 200 << 20;
 
-/// What may be set beside [`Asset`]s.
+/// The settings beside [`Asset`]s.
 const SETTINGS: [&str; 6] =
     ["topology", "nranks", "root", "ccl_buffer", "loop_bytes", "dma_reduce"];
 
-/// Everything about one executor.
+/// Checks all parts of one executor.
 pub(super) fn executor(
     executor: &ast::Executor,
     known: &Known<'_>,
@@ -104,13 +104,13 @@ impl<'a> Settings<'a, '_, '_> {
         self.executor.settings.iter().find(|setting| setting.name.text == name)
     }
 
-    /// A setting's value is of the wrong kind.
+    /// Reports a setting whose value is of the wrong kind.
     fn wrong(&mut self, value: &SettingValue, name: &str, takes: &str) {
         let title = format!("`{name}` is {takes}");
         self.errors.push(Diagnostic::new(Code::BadSetting, value.span(), title));
     }
 
-    /// The topology as built, and as written.
+    /// Returns the topology as built, and as written.
     fn topology(&mut self) -> Option<(Arc<Topology>, &'a ast::Expr)> {
         let Some(setting) = self.find("topology") else {
             let title = format!("executor `{}` has no topology", self.executor.name.text);
@@ -170,7 +170,7 @@ impl<'a> Settings<'a, '_, '_> {
         Some((Arc::new(built), value))
     }
 
-    /// A size that is not 0, and where it is written.
+    /// Returns a size that is not 0, and its place.
     fn size(&mut self, name: &str) -> Option<(u64, Span)> {
         let setting = self.find(name)?;
         let bytes = self.bytes(&setting.value)?;
@@ -180,7 +180,7 @@ impl<'a> Settings<'a, '_, '_> {
         Some((bytes, setting.value.span()))
     }
 
-    /// Bytes: `200 MiB`, `200MiB`, `200MB`, or a bare number of them.
+    /// Returns a number of bytes: `200 MiB`, `200MiB`, `200MB`, or a bare number.
     fn bytes(&mut self, value: &SettingValue) -> Option<u64> {
         let bytes = bytes(value);
         if bytes.is_none() {
@@ -239,18 +239,19 @@ impl<'a> Settings<'a, '_, '_> {
     }
 }
 
-/// What every class of an executor runs on.
+/// The parts of an executor that all its classes share.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     executor: &'a ast::Executor,
-    /// Nothing where it is wrong: classes are checked all the same.
+    /// The topology; `None` where it is wrong: classes are checked without it.
     topology: Option<&'a ast::Expr>,
     root: i64,
     collective: Collective,
 }
 
 impl Parts<'_> {
-    /// The class as an algorithm: `algorithm NAME(topology: Topology = …) -> COLLECTIVE { CALL on (input, output); }`
+    /// Returns the class as an algorithm: `algorithm NAME(topology: Topology = …) -> COLLECTIVE { CALL on (input,
+    /// output); }`
     fn run(
         self,
         class: &ast::Class,
@@ -299,7 +300,7 @@ impl Parts<'_> {
         checker.in_executor = true;
         let run = checker.algorithm(&algorithm);
         for error in found {
-            // All classes stand on the same topology: what is wrong with it is said once.
+            // All classes share one topology: its errors are reported once.
             if !errors.iter().any(|e| (e.code, e.primary) == (error.code, error.primary)) {
                 errors.push(error);
             }

@@ -1,4 +1,4 @@
-//! Expressions: the type of each, and the names in it resolved.
+//! Expressions: the type of each expression, and the names in it resolved.
 
 use super::hir::{Escape, Expr, ExprKind, Ty};
 use super::scope::COUNT;
@@ -6,11 +6,11 @@ use super::{Checker, Frontend, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinOp, UnOp};
-use crate::syntax::{habits, printer};
+use crate::syntax::{suggestions, printer};
 use crate::topology::shape::ShapeKind;
 
 impl Checker<'_> {
-    /// An expression that must be of type `ty`.
+    /// Checks an expression that must be of type `ty`.
     pub(super) fn expect(&mut self, expr: &ast::Expr, ty: Ty) -> Expr {
         let checked = self.expr(expr);
         if checked.ty != ty && checked.ty != Ty::Error && ty != Ty::Error {
@@ -112,7 +112,7 @@ impl Checker<'_> {
         let number = self.numbered_escapes;
         self.numbered_escapes += 1;
         let mut scope: Vec<(String, Expr)> = Vec::new();
-        // Any word may name a value, be it inside a string that is formatted.
+        // Any word may name a value, even inside a string that is formatted.
         for word in text.split(|c: char| c != '_' && !c.is_alphanumeric()) {
             if scope.iter().all(|(known, _)| known != word) {
                 let value = self.seen_by_escape(word, span);
@@ -122,7 +122,7 @@ impl Checker<'_> {
         Escape { number, text: text.to_owned(), scope }
     }
 
-    /// The value that a name has in an escape: that of a number, a truth value, a peer or a list.
+    /// Returns the value of a name in an escape: a number, a truth value, a peer or a list.
     fn seen_by_escape(&self, name: &str, span: Span) -> Option<Expr> {
         let (kind, ty) = match name {
             "rank" => (ExprKind::Rank, Ty::Int),
@@ -188,7 +188,7 @@ impl Checker<'_> {
             return (ExprKind::Error, Ty::Error);
         }
         let near = scope::nearest(name, self.scope.names().chain(scope::PREDEFINED));
-        let help = match (ShapeKind::from_name(name), habits::instead(name)) {
+        let help = match (ShapeKind::from_name(name), suggestions::instead(name)) {
             _ if name == COUNT => Some(
                 "the count of a call is known to `require count % OF == 0, \"why\";` alone"
                     .to_owned(),
@@ -205,7 +205,7 @@ impl Checker<'_> {
         (ExprKind::Error, Ty::Error)
     }
 
-    /// A default is computed once, for all ranks.
+    /// Reports a value that differs by rank in a default, which is computed once for all ranks.
     pub(super) fn not_in_default(&mut self, span: Span, name: &str) {
         if self.in_default {
             self.error(
@@ -252,7 +252,7 @@ impl Checker<'_> {
         (ExprKind::Binary(op, left, right), ty)
     }
 
-    /// The two sides of `==` or `!=`.
+    /// Checks the two sides of `==` or `!=`.
     fn alike(&mut self, op: BinOp, left: &ast::Expr, right: &ast::Expr) -> (Expr, Expr) {
         let (one, other) = (self.expr(left), self.expr(right));
         if !matches!(one.ty, Ty::Int | Ty::Bool | Ty::Peer | Ty::Error) {
@@ -300,7 +300,7 @@ impl Checker<'_> {
         self.cut(base, span, |pieces| ExprKind::Piece(pieces, index))
     }
 
-    /// One region out of pieces.
+    /// Returns one region of pieces.
     fn cut(&mut self, base: Expr, span: Span, make: impl FnOnce(Expr) -> ExprKind) -> Expr {
         match base.ty {
             Ty::Pieces | Ty::Places => on_region(base, span, Ty::Region, make),
@@ -319,25 +319,25 @@ impl Checker<'_> {
     }
 }
 
-/// As an operand is written.
+/// Returns an operand as it is written.
 fn operand(expr: &ast::Expr) -> String {
     let text = printer::print_expr(expr);
     if matches!(*expr.kind, ast::ExprKind::If(..)) { format!("({text})") } else { text }
 }
 
-/// The number of the peer that is written so; `None` where nothing can stand behind it.
+/// Returns the text of a peer's number, such as `p.rank`; `None` where `.rank` cannot follow the peer.
 fn number(peer: &ast::Expr) -> Option<String> {
     use ast::ExprKind::{Call, Field, Index, Method, Name};
     let atom = matches!(*peer.kind, Name(_) | Call(..) | Field(..) | Index(..) | Method(..));
     atom.then(|| format!("{}.rank", printer::print_expr(peer)))
 }
 
-/// The peer of the number that is written so.
+/// Returns the text of the peer with this number.
 fn with_number(number: &ast::Expr) -> String {
     format!("peer({})", printer::print_expr(number))
 }
 
-/// A value of another type than its place asks for.
+/// Returns the error of a value of another type than its place needs.
 pub(super) fn wrong(span: Span, wanted: &str, got: Ty) -> Diagnostic {
     Diagnostic::new(Code::WrongType, span, format!("expected {wanted}, found {}", got.name()))
         .label(format!("this is {}", got.name()))

@@ -7,10 +7,10 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// The name that it has in messages and among the scratch buffers.
+/// The name of the fifo in messages and among the scratch buffers.
 const NAME: &str = "fifo";
 
-/// What a rank does that would send to itself.
+/// The help for a rank that would send to itself.
 const WITHIN: &str = "within a rank data is moved by `copy` and `reduce`";
 
 impl Checker<'_> {
@@ -73,7 +73,7 @@ impl Checker<'_> {
             );
             return StmtKind::Fifo { like, credits, slices };
         }
-        // No scratch has its name: it is declared as one.
+        // The name is declared like a scratch buffer, so that no scratch has it.
         self.declare(&ast::Name { text: NAME.to_owned(), span: word }, Ty::Fifo);
         StmtKind::Fifo { like, credits, slices }
     }

@@ -1,5 +1,5 @@
-//! The checked tree: every name resolved, every type known, every statement numbered. The program is lowered from
-//! it, which so never meets a source that makes no sense.
+//! The checked tree: every name resolved, every type known, every statement numbered. The program is lowered from this
+//! tree, so the lowering never meets a source with errors.
 
 mod depth;
 mod executors;
@@ -25,14 +25,14 @@ pub use exprs::*;
 pub(crate) use nest::Nest;
 pub use walk::walk;
 
-/// What a source declares, when its names and types are checked.
+/// The declarations of a source, when their names and types are checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckedSource {
-    /// In source order.
+    /// The algorithms, in source order.
     pub algorithms: Vec<Algorithm>,
-    /// In source order.
+    /// The executors, in source order.
     pub executors: Vec<Executor>,
-    /// What its author should look at, in source order; those that an attribute denies are errors.
+    /// Warnings for the author, in source order; warnings that an attribute denies are errors.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -41,7 +41,7 @@ pub struct CheckedSource {
 pub struct Algorithm {
     /// Its name.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub name_span: Span,
     /// Lines of its doc comment.
     pub docs: Vec<String>,
@@ -49,11 +49,11 @@ pub struct Algorithm {
     pub public: bool,
     /// The collective it implements.
     pub collective: Collective,
-    /// Marked `#[out_of_place]`.
+    /// Whether the algorithm is marked `#[out_of_place]`.
     pub out_of_place: bool,
-    /// What `#[allow]` and `#[deny]` say of warnings.
+    /// The levels of warnings by `#[allow]` and `#[deny]`.
     pub levels: Levels,
-    /// What is to be proved at expansion and by the generated test, if the author says so.
+    /// The proofs at expansion and by the generated test, if the author names them.
     pub verify: Option<Verify>,
     /// The ranks of the machine that `#[topology]` describes, where that is one machine.
     pub machine: Option<u32>,
@@ -63,29 +63,29 @@ pub struct Algorithm {
     pub body: Vec<Stmt>,
     /// Every variable: its name and type.
     pub vars: Vec<Var>,
-    /// Where each statement stands, by [`SpanId`]. Entry 0 is the header.
+    /// The place of each statement, by [`SpanId`]. Entry 0 is the header.
     pub spans: Vec<Span>,
-    /// Whether it or what it calls holds a `rust { }` escape, which only the compiled crate can run.
+    /// Whether the algorithm or one that it calls holds a `rust { }` escape, which only the compiled crate can run.
     pub escapes: bool,
     /// Its source in canonical form.
     pub source: String,
 }
 
-/// `#[verify(…)]`
+/// The proofs of `#[verify(…)]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verify {
     /// These rank counts, at expansion and in the generated test.
     Counts {
-        /// Each once, in order.
+        /// The counts, each once, in order.
         counts: Vec<u32>,
-        /// Whether each was named: then a refusal of one is an error.
+        /// Whether each count was named: then a refusal of one is an error.
         named: bool,
-        /// Where they stand.
+        /// The place of the counts.
         span: Span,
     },
-    /// Not at expansion, and no test is generated; plans are proved all the same.
+    /// No proof at expansion, and no generated test; plans are proved in any case.
     Off {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -95,7 +95,7 @@ pub enum Verify {
 pub struct Var {
     /// The author's name.
     pub name: String,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub span: Span,
     /// Its type.
     pub ty: Ty,
@@ -108,9 +108,9 @@ pub enum Ty {
     Int,
     /// Truth value.
     Bool,
-    /// A rank to talk to.
+    /// A rank to communicate with.
     Peer,
-    /// A ring order, with this rank's seat in it.
+    /// A ring order, with this rank's position in it.
     Ring,
     /// Several ring orders.
     Rings,
@@ -134,18 +134,18 @@ pub enum Ty {
     Step,
     /// The fifo, which is no value.
     Fifo,
-    /// Already reported.
+    /// An expression with a reported error.
     Error,
 }
 
 /// A parameter of an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
-    /// The variable it declares.
+    /// The variable that the parameter declares.
     pub var: VarId,
     /// The type of the values that it takes.
     pub ty: ParamTy,
-    /// Its value unless given; a ring has the natural order, a topology is a full mesh.
+    /// Its value unless one is given; a ring has the natural order, a topology is a full mesh.
     pub default: Option<Expr>,
 }
 
@@ -189,42 +189,42 @@ pub enum StmtKind {
     Run(AlgorithmCall),
     /// `fifo`; the shape is a region or pieces
     Fifo {
-        /// What a slot has room for, with its slices.
+        /// The shape of a slot, with its slices.
         like: Expr,
         /// Slots of a link; NCCL's number unless written.
         credits: Option<Expr>,
-        /// Slices of what is sent; one unless written.
+        /// Slices of a message; one unless written.
         slices: Option<Expr>,
     },
     /// One of NCCL's primitives
     Primitive {
         /// The primitive.
         primitive: Primitive,
-        /// Who stands before the dot: the receiver of a `send`, or who is received from.
+        /// The peer before the dot: the receiver of a `send`, or the sender of a receive.
         peer: Expr,
         /// Regions of this rank, in the order in which they are written.
         places: Vec<Expr>,
-        /// Who the result is sent to, where it is sent on.
+        /// The peer that the result is sent on to, if there is one.
         onward: Option<Expr>,
     },
-    /// What an attribute demands, at the head of the body
+    /// A demand of an attribute, at the head of the body
     Demand(Demand),
 }
 
 /// A call of another algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlgorithmCall {
-    /// The algorithm that is called.
+    /// The called algorithm.
     pub callee: Arc<Callee>,
-    /// Parameters that are given, by index, each once.
+    /// The given parameters, by index, each once.
     pub args: Vec<(usize, Expr)>,
-    /// The region that is its input.
+    /// The region of the caller that is the input.
     pub input: Expr,
-    /// The region that is its output.
+    /// The region of the caller that is the output.
     pub output: Expr,
 }
 
-/// An algorithm that others may call, with what its messages need of its source.
+/// An algorithm that others may call, with the parts of its source that its messages need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Callee {
     /// The checked algorithm.
@@ -233,17 +233,17 @@ pub struct Callee {
     pub file: String,
     /// The places of its statements in that source.
     pub locations: Arc<[Location]>,
-    /// Where the caller knows it from.
+    /// The place where the caller found it.
     pub home: Home,
-    /// How deep calls nest in it: 1 where it calls nothing.
+    /// The number of calls that nest in it: 1 where it calls nothing.
     pub depth: usize,
-    /// How deep statements nest in it, those of what it calls among them.
+    /// The number of statements that nest in it, including the statements of called algorithms.
     pub statements: usize,
 }
 
 impl Algorithm {
-    /// The `rust { }` escapes that stand in this very algorithm, and not in what it calls, by their numbers; each with
-    /// its place.
+    /// Returns the `rust { }` escapes in this algorithm itself, and not in those that it calls, by their numbers; each
+    /// with its place.
     pub fn own_escapes(&self) -> BTreeMap<u32, (&Escape, Span)> {
         let mut found = BTreeMap::new();
         let mut look = |expr| {
@@ -264,7 +264,7 @@ impl Algorithm {
         found
     }
 
-    /// What it calls, each algorithm once, in the order of the source.
+    /// Returns the called algorithms, each once, in the order of the source.
     pub fn callees(&self) -> Vec<&Callee> {
         let mut found: Vec<&Callee> = Vec::new();
         walk(&self.body, &mut |stmt| {
@@ -279,18 +279,18 @@ impl Algorithm {
     }
 }
 
-/// Where a called algorithm was found.
+/// The place where a called algorithm was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
-    /// It stands in the source of the caller.
+    /// The source of the caller.
     Here,
-    /// It stands in a source that the caller's `use`s.
+    /// A source that the caller names by `use`.
     Used,
-    /// It stands in the library.
+    /// The library.
     Library,
 }
 
-/// What a schedule must keep to, by an attribute, or what counts it is for.
+/// A demand on a schedule, by an attribute, or on its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Demand {
     /// `#[topology(…)]`
@@ -303,7 +303,7 @@ pub enum Demand {
     Multiple(Expr, String),
 }
 
-/// The four signals.
+/// The four signals of the language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
     /// Release, to the peer's `RxAck`.
@@ -317,10 +317,10 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// All four.
+    /// All four signals.
     pub const ALL: [Self; 4] = [Self::TxAck, Self::RxAck, Self::TxDataSignal, Self::RxDataSignal];
 
-    /// The method's name in the language.
+    /// Returns the method's name in the language.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TxAck => "TxAck",
@@ -331,7 +331,7 @@ impl Signal {
     }
 }
 
-/// NCCL's primitives: what passes through the fifo of a link.
+/// NCCL's primitives, which pass data through the fifo of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Primitive {
     /// Own data into the peer's next slot.
@@ -351,7 +351,7 @@ pub enum Primitive {
 }
 
 impl Primitive {
-    /// All seven.
+    /// All seven primitives.
     pub const ALL: [Self; 7] = [
         Self::Send,
         Self::Recv,
@@ -362,7 +362,7 @@ impl Primitive {
         Self::RecvReduceCopySend,
     ];
 
-    /// The method's name in the language.
+    /// Returns the method's name in the language.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Send => "send",
@@ -375,7 +375,7 @@ impl Primitive {
         }
     }
 
-    /// How it is written.
+    /// Returns the call of the primitive as it is written.
     pub const fn form(self) -> &'static str {
         match self {
             Self::Send => "right.send(local.src)",
@@ -388,7 +388,7 @@ impl Primitive {
         }
     }
 
-    /// Whether the first of its regions is one that it reads.
+    /// Whether the primitive reads the first of its regions.
     pub const fn reads(self) -> bool {
         matches!(
             self,
@@ -396,18 +396,18 @@ impl Primitive {
         )
     }
 
-    /// Whether the last of its regions is one that it writes.
+    /// Whether the primitive writes the last of its regions.
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Send | Self::RecvReduceSend)
     }
 
-    /// Whether it names a peer to send the result on to.
+    /// Whether the primitive names a peer to send the result on to.
     pub const fn forwards(self) -> bool {
         matches!(self, Self::RecvCopySend | Self::RecvReduceSend | Self::RecvReduceCopySend)
     }
 }
 
-/// A step: a named piece of a rank's program. Its name is a variable of no type that values have.
+/// A step: a named piece of a rank's program. Its name is a variable of a type that no value has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Its name.
@@ -418,7 +418,7 @@ pub struct Step {
     pub body: Vec<Stmt>,
 }
 
-/// What a loop runs over.
+/// The range or list of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Iter {
     /// `lo..hi`

@@ -1,4 +1,4 @@
-//! What is named behind a dot: methods and fields of values, and regions of a peer.
+//! The names after a dot: methods and fields of values, and regions of a peer.
 
 use super::exprs::{on_region, wrong};
 use super::hir::{Expr, ExprKind, GroupsField, Primitive, Signal, Ty};
@@ -100,7 +100,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A method that a peer does not have: it has the signals, and the primitives where there is a fifo.
+    /// Reports a method that a peer does not have: it has the signals, and the primitives where there is a fifo.
     fn unknown_of_peer(&mut self, peer: &Expr, name: &ast::Name) {
         let signals = Signal::ALL.map(Signal::name);
         let primitives = Primitive::ALL.map(Primitive::name);
@@ -166,7 +166,7 @@ impl Checker<'_> {
         Expr { kind: Box::new(kind), ty, span }
     }
 
-    /// `peer.region`
+    /// Checks `peer.region`.
     fn on_peer(&mut self, peer: Expr, written: &ast::Expr, name: &ast::Name, span: Span) -> Expr {
         let region = match name.text.as_str() {
             "input" => Some((ExprKind::Input, Ty::Region)),
@@ -218,7 +218,7 @@ impl Checker<'_> {
         Expr { kind: Box::new(kind), ty, span }
     }
 
-    /// A signal or a primitive without its parentheses, reported.
+    /// Reports a signal or a primitive without its parentheses; returns whether it was one.
     fn bare_signal(&mut self, written: &ast::Expr, name: &ast::Name) -> bool {
         let signals = Signal::ALL.into_iter().map(Signal::name);
         let all = signals.chain(Primitive::ALL.into_iter().map(Primitive::name));
@@ -253,7 +253,7 @@ impl Checker<'_> {
     }
 }
 
-/// What a ring or groups are asked about a rank.
+/// Returns the methods of a ring or of groups that take a rank.
 fn asked_of_ranks(ty: Ty) -> &'static [&'static str] {
     match ty {
         Ty::Ring => &["position_of"],
@@ -262,7 +262,7 @@ fn asked_of_ranks(ty: Ty) -> &'static [&'static str] {
     }
 }
 
-/// The primitive that a word of other libraries stands for.
+/// Returns the primitive that a word of other libraries stands for.
 fn elsewhere(word: &str) -> Option<String> {
     match word {
         "Send" | "isend" | "put" | "push" | "write" => Some("send".to_owned()),

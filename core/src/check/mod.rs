@@ -1,4 +1,4 @@
-//! From what the author wrote to what it means: names, types, and the rules that hold for every rank count.
+//! The check of a parsed source: names, types, and the rules that hold for every rank count.
 
 mod attributes;
 mod calls;
@@ -28,7 +28,8 @@ use dependencies::{Dependencies, Known};
 use hir::{Callee, CheckedSource, Demand, ParamTy, Ty, VarId};
 use scope::Scope;
 
-/// What reads a source, the macro or the lexer of files: only a macro's source can hold a `rust { }` escape (E0115).
+/// The frontend that reads a source, the macro or the lexer of files: only a macro's source can hold a `rust { }`
+/// escape (E0115).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frontend {
     /// The tokens of a macro, as in `collective! { … }`.
@@ -41,7 +42,7 @@ pub enum Frontend {
 /// here, `source` last.
 ///
 /// # Errors
-/// All errors of the file, each at its place: E01xx, and others that show without a number of ranks.
+/// All errors of the file, each at its place: E01xx, and other errors that show without a number of ranks.
 pub fn check(
     file: &ast::File,
     source: &Source,
@@ -107,29 +108,29 @@ struct Checker<'e> {
     vars: Vec<hir::Var>,
     spans: Vec<Span>,
     escapes: bool,
-    /// How many escapes it holds so far.
+    /// The number of escapes up to now.
     numbered_escapes: u32,
-    /// How many blocks deep: scratch is declared at depth 0.
+    /// The number of enclosing blocks: scratch is declared at depth 0.
     depth: usize,
-    /// How many `within` blocks deep.
+    /// The number of enclosing `within` blocks.
     groups: usize,
-    /// That of each variable.
+    /// The value of `groups` at the declaration of each variable.
     seen_from: Vec<usize>,
-    /// Set while a parameter's default is checked: the same on every rank.
+    /// Whether a parameter's default is checked, which must be equal on every rank.
     in_default: bool,
-    /// The steps declared so far.
+    /// The steps declared up to now.
     steps: Vec<DeclaredStep>,
-    /// Names of the steps whose bodies are being checked, and how deep the calls in them go so far.
+    /// The steps whose bodies are being checked: the name of each, and the depth of the calls in it up to now.
     open_steps: Vec<(String, usize)>,
     /// Whether this is a size class of an executor, where rings and the like are made without their type's name.
     in_executor: bool,
 }
 
-/// A step that may be called.
+/// A declared step, which may be called.
 struct DeclaredStep {
     name: VarId,
     params: Vec<VarId>,
-    /// How many calls nest in one of it.
+    /// The number of calls that nest in a call of the step.
     depth: usize,
 }
 
@@ -309,8 +310,8 @@ impl<'e> Checker<'e> {
         id
     }
 
-    /// The type that a name is declared with whose value has the errors from `before` on: none that its uses could
-    /// fail by, for they would only repeat them.
+    /// Returns the type to declare a name with: if its value has errors since `before`, the type of errors, so that no
+    /// use of the name reports them again.
     fn sound(&self, before: usize, ty: Ty) -> Ty {
         if self.errors.len() > before { Ty::Error } else { ty }
     }
@@ -332,7 +333,7 @@ fn ast_type(ty: &ast::TypeName) -> String {
 }
 
 impl Ty {
-    /// How the type is called in messages.
+    /// Returns the name of the type in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Int => "an int",

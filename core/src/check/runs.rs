@@ -1,13 +1,13 @@
-//! `within` and the calls of algorithms: whom a body sees, and what runs on which regions.
+//! `within` and the calls of algorithms: the ranks that a body sees, and the algorithms that run on regions.
 
-use super::dependencies::Found;
+use super::dependencies::DependencyLookup;
 use super::exprs::wrong;
 use super::hir::{AlgorithmCall, Expr, ExprKind, ParamTy, StmtKind, Ty};
 use super::{Checker, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::syntax::ast;
 
-/// How deep the calls of algorithms nest: bounds every recursion over them.
+/// The most calls of algorithms that nest: the bound of every recursion over them.
 const MAX_CALLS: usize = 32;
 
 impl Checker<'_> {
@@ -45,9 +45,9 @@ impl Checker<'_> {
         };
         let name = &path[path.len() - 1];
         let callee = match self.known.find(&name.text) {
-            Found::Callee(callee) if path.len() == 1 => callee,
-            Found::Wrong => return None,
-            Found::Itself => {
+            DependencyLookup::Callee(callee) if path.len() == 1 => callee,
+            DependencyLookup::Wrong => return None,
+            DependencyLookup::Itself => {
                 let title = format!("algorithm `{}` calls itself", name.text);
                 self.error(
                     Diagnostic::new(Code::RecursiveStep, name.span, title)
@@ -57,7 +57,7 @@ impl Checker<'_> {
                 );
                 return None;
             }
-            Found::Private => {
+            DependencyLookup::Private => {
                 let title = format!("algorithm `{}` is its source's own", name.text);
                 self.error(
                     Diagnostic::new(Code::UnknownName, name.span, title)
@@ -125,7 +125,7 @@ impl Checker<'_> {
         Some(StmtKind::Run(AlgorithmCall { callee, args: given, input, output }))
     }
 
-    /// `name: value`, or a name that stands for both.
+    /// Reads an argument: `name: value`, or a name that stands for both.
     fn argument(&mut self, arg: &ast::Expr) -> Option<(ast::Name, Expr)> {
         match &*arg.kind {
             ast::ExprKind::Named(name, value) => Some((name.clone(), self.expr(value))),
@@ -147,7 +147,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A region of all ranks, such as a buffer of a called algorithm.
+    /// Checks a region of all ranks, such as a buffer of a called algorithm.
     fn whose(&mut self, region: &ast::Expr) -> Expr {
         let mut checked = self.expr(region);
         if matches!(checked.ty, Ty::Region | Ty::Error) {
@@ -182,7 +182,7 @@ impl Checker<'_> {
 }
 
 impl ParamTy {
-    /// The type of what a program gives it.
+    /// Returns the type of the values that a program gives the parameter.
     pub(super) const fn ty(self) -> Ty {
         match self {
             Self::Int | Self::Rank => Ty::Int,

@@ -1,4 +1,4 @@
-//! Scopes, and the names that the language keeps for itself.
+//! Scopes, and the names that the language reserves.
 
 use super::hir::VarId;
 pub(super) use crate::diagnostics::near::nearest;
@@ -33,13 +33,14 @@ impl Scope {
     }
 }
 
-/// Values that every program has.
+/// The values that every program has.
 pub(super) const PREDEFINED: [&str; 5] = ["rank", "nranks", "local", "input", "output"];
 
-/// The number of elements of a call, which only a `require` may ask about. A page may name something else so.
+/// The number of elements of a call, which only a `require` may name. A program may declare another thing with this
+/// name.
 pub(super) const COUNT: &str = "count";
 
-/// Why a name cannot be declared, if so.
+/// Returns the reason why a name cannot be declared, if there is one.
 pub(super) fn reserved(name: &str) -> Option<&'static str> {
     match name {
         "rank" => Some("this rank's number"),

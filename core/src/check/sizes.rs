@@ -1,4 +1,4 @@
-//! Sizes in bytes, and the classes of sizes that an executor makes of them.
+//! Sizes in bytes, and the size classes of an executor.
 
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
@@ -8,7 +8,7 @@ use crate::syntax::token::Quantity;
 use super::scope;
 use crate::units::{SIZE_UNITS, size_text};
 
-/// The limit of each size class; what is wrong with their order is said. `units` are those of the larger of a
+/// Returns the limit of each size class, and reports errors in their order. `units` are the units of the larger of a
 /// rank's two buffers, where they are known: the size of a call is a multiple of them.
 pub(super) fn limits(
     executor: &ast::Executor,
@@ -16,7 +16,7 @@ pub(super) fn limits(
     errors: &mut Vec<Diagnostic>,
 ) -> Vec<Option<u64>> {
     let mut limits = Vec::new();
-    // The largest limit so far, and where it stands.
+    // The largest limit up to now, and its place.
     let mut largest: Option<(u64, Span)> = None;
     let mut rest: Option<Span> = None;
     for class in &executor.classes {
@@ -64,7 +64,8 @@ pub(super) fn limits(
     limits
 }
 
-/// No call has a size of `from..below`: all are multiples of `units` bytes, and those of nothing are no use.
+/// Reports that no call has a size of `from..below`: all sizes are multiples of `units` bytes, and a call of 0 bytes is
+/// of no use.
 fn no_call(from: u64, below: u64, units: u64) -> Option<impl FnOnce(Span) -> Diagnostic> {
     let least = from.max(1).checked_next_multiple_of(units);
     if least.is_some_and(|least| least < below) {
@@ -88,7 +89,7 @@ fn no_call(from: u64, below: u64, units: u64) -> Option<impl FnOnce(Span) -> Dia
     })
 }
 
-/// `bytes < 64 KiB`, as the first size that is too large.
+/// Reads `bytes < 64 KiB`; returns the first size that is too large.
 fn limit(
     measure: &ast::Name,
     op: BinOp,
@@ -155,7 +156,7 @@ pub(super) fn bytes(value: &SettingValue) -> Option<u64> {
     }
 }
 
-/// A bare number.
+/// Returns a bare number.
 pub(super) fn number(value: &SettingValue) -> Option<u64> {
     let SettingValue::Expr(value) = value else { return None };
     let ast::ExprKind::Int(value) = *value.kind else { return None };
@@ -163,7 +164,7 @@ pub(super) fn number(value: &SettingValue) -> Option<u64> {
 }
 
 impl SettingValue {
-    /// Where it stands.
+    /// Returns the place of the value.
     pub(super) fn span(&self) -> Span {
         match self {
             Self::Expr(value) => value.span,

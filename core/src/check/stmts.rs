@@ -1,4 +1,4 @@
-//! Statements: what each declares, and where each may stand.
+//! Statements: the declarations of each statement, and the places where it may stand.
 
 use super::exprs::wrong;
 use super::hir::{
@@ -9,12 +9,12 @@ use super::{Checker, DeclaredStep, ast_type};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
 use crate::source::Span;
-use crate::syntax::{ast, habits};
+use crate::syntax::{ast, suggestions};
 
-/// Why nobody signals itself.
+/// The reason why no rank signals itself.
 const ORDERED: &str = "ops of one rank are ordered already; `parallel` is joined at its end";
 
-/// What a condition says that the count is a multiple of, if that is what it says.
+/// Returns the divisor of the count in a condition of the form `count % OF == 0`.
 fn divisor(condition: &ast::Expr) -> Option<&ast::Expr> {
     use ast::ExprKind::{Binary, Int, Name};
     let Binary(ast::BinOp::Eq, left, right) = &*condition.kind else { return None };
@@ -25,7 +25,7 @@ fn divisor(condition: &ast::Expr) -> Option<&ast::Expr> {
 }
 
 impl Checker<'_> {
-    /// The statements of a block, in a scope of their own.
+    /// Checks the statements of a block, in a scope of their own.
     pub(super) fn block(&mut self, body: &[ast::Stmt]) -> Vec<Stmt> {
         self.scope.open();
         let checked = body.iter().filter_map(|stmt| self.stmt(stmt)).collect();
@@ -33,7 +33,7 @@ impl Checker<'_> {
         checked
     }
 
-    /// A block one level deeper than the algorithm's own.
+    /// Checks a block one level deeper than the algorithm's own.
     pub(super) fn inner(&mut self, body: &[ast::Stmt]) -> Vec<Stmt> {
         self.depth += 1;
         let checked = self.block(body);
@@ -70,7 +70,8 @@ impl Checker<'_> {
         Some(Stmt { at, kind })
     }
 
-    /// `require CONDITION, "why";`, or `require count % OF == 0, "why";`, which is about the calls of the algorithm.
+    /// Checks `require CONDITION, "why";`, or `require count % OF == 0, "why";`, which is a demand on the calls of the
+    /// algorithm.
     fn require(&mut self, condition: &ast::Expr, why: &str) -> StmtKind {
         match divisor(condition).filter(|_| self.scope.find(COUNT).is_none()) {
             Some(of) => {
@@ -119,7 +120,7 @@ impl Checker<'_> {
             ("region", false) => Ty::Region,
             ("int" | "Rank", true) => Ty::List,
             _ => {
-                let integer = habits::integer(&ty.text).then_some("integers are `int`, of 64 bits");
+                let integer = suggestions::integer(&ty.text).then_some("integers are `int`, of 64 bits");
                 self.error(
                     Diagnostic::new(
                         Code::UnknownName,
@@ -231,7 +232,8 @@ impl Checker<'_> {
         StmtKind::Scratch(self.declare(name, self.sound(before, ty)), count, like)
     }
 
-    /// What every rank has, whatever path it takes, is declared outside of all blocks.
+    /// Reports a declaration inside a block: scratch and the like belong to every rank on every path, so they are
+    /// declared outside of all blocks.
     pub(super) fn at_the_top(&mut self, one: &str, what: &str, stmt: &ast::Stmt) {
         if self.depth > 0 || !self.open_steps.is_empty() {
             let title = format!("{one} is declared inside a block");
@@ -261,14 +263,14 @@ impl Checker<'_> {
             .collect();
         self.open_steps.push((name.text.clone(), 1));
         let body = self.inner(body);
-        let (_, depth) = self.open_steps.pop().expect("pushed above");
+        let (_, depth) = self.open_steps.pop().expect("the step was pushed above");
         self.scope.close();
         let name = self.declare(name, Ty::Step);
         self.steps.push(DeclaredStep { name, params: params.clone(), depth });
         StmtKind::Step(Step { name, params, body })
     }
 
-    /// An expression that stands as a statement: an op, a signal, or the call of a step.
+    /// Checks an expression that stands as a statement: an op, a signal, or the call of a step.
     fn action(&mut self, expr: &ast::Expr) -> Option<StmtKind> {
         match &*expr.kind {
             ast::ExprKind::Error => None,
@@ -314,7 +316,7 @@ impl Checker<'_> {
         StmtKind::Signal(signal, peer)
     }
 
-    /// The peer that `name`, a signal or primitive, is for; `last` ends the place of the two.
+    /// Returns the peer of `name`, a signal or primitive; `last` ends the place of the two.
     pub(super) fn partner(
         &mut self,
         name: &str,

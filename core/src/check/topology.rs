@@ -1,5 +1,5 @@
-//! Topologies in the language: their constructors, cuts and questions; and topologies that stand alone, as on
-//! the command line, which are read by the same grammar and the same checks.
+//! Topologies in the language: their constructors, cuts and questions; and topologies outside of a source, as on the
+//! command line, which have one grammar and one check with those of the language.
 
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ use crate::topology::shape::{Argument, Shape, ShapeKind, Size};
 use crate::topology::{Problem, Topology};
 use crate::values::arith;
 
-/// The topology that `source` describes, such as `full_mesh(8, 25GB/s) without (0, 1)`.
+/// Reads the topology that `source` describes, such as `full_mesh(8, 25GB/s) without (0, 1)`.
 pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
     let expr = crate::syntax::parse_value(source)?;
     let mut errors = Vec::new();
@@ -62,7 +62,7 @@ impl FromStr for Topology {
 }
 
 impl Checker<'_> {
-    /// A constructor, with the links that are cut.
+    /// Checks a constructor, with the links that are cut.
     pub(super) fn topology(&mut self, expr: &ast::Expr) -> Expr {
         let error = Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span: expr.span };
         let mut cuts = Vec::new();
@@ -96,7 +96,7 @@ impl Checker<'_> {
         if self.errors.len() > before {
             return error;
         }
-        // What depends on no rank count is known to be wrong now.
+        // An error that depends on no rank count is reported now.
         let built = shape(&checked).map(|shape| shape.and_then(|shape| shape.build()));
         if let Some(Err(problem)) = built {
             self.error(problem.on(expr.span));
@@ -159,7 +159,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The number of `1GiB/s` or `25/s`, which would be a division by what nobody declared.
+    /// Returns the number of `1GiB/s` or `25/s`, which would be a division by an undeclared name.
     fn a_second(&self, arg: &ast::Expr) -> Option<i64> {
         let ast::ExprKind::Binary(ast::BinOp::Div, number, per) = &*arg.kind else { return None };
         match (&*number.kind, &*per.kind) {
@@ -170,7 +170,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A rank as a number or as a peer.
+    /// Checks a rank as a number or as a peer.
     pub(super) fn rank_of(&mut self, expr: &ast::Expr) -> Expr {
         let rank = self.expr(expr);
         self.as_rank(rank)
@@ -190,7 +190,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `topology.linked(a, b)` and its kin.
+    /// Checks `topology.linked(a, b)` and its kin.
     pub(super) fn of_topology(
         &mut self,
         topology: Expr,
@@ -232,7 +232,7 @@ impl Checker<'_> {
     }
 }
 
-/// The shape of a checked topology whose sizes are constants; `None` if they are not.
+/// Returns the shape of a checked topology whose sizes are constants; `None` if they are not.
 pub(super) fn shape(expr: &Expr) -> Option<Result<Shape, Problem>> {
     let ExprKind::Topology(kind, args, cuts) = &*expr.kind else { return None };
     let mut arguments = Vec::new();
@@ -254,12 +254,12 @@ pub(super) fn shape(expr: &Expr) -> Option<Result<Shape, Problem>> {
     Some(shape.map(|s| cuts.into_iter().fold(s, |s, (a, b)| s.without(a, b))))
 }
 
-/// The ranks of a topology whose sizes are constants.
+/// Returns the number of ranks of a topology whose sizes are constants.
 pub(super) fn ranks(expr: &Expr) -> Option<u32> {
     shape(expr)?.and_then(|shape| shape.build()).ok().map(|topology| topology.nranks())
 }
 
-/// The value of an expression of constants.
+/// Returns the value of an expression of constants.
 pub(super) fn constant(expr: &Expr) -> Option<i64> {
     match &*expr.kind {
         ExprKind::Int(value) => Some(*value),

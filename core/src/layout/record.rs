@@ -10,7 +10,7 @@ use crate::ids::{LaneId, RankId, ScratchId};
 use crate::rational::Rat;
 use crate::values::arith::Fault;
 use crate::values::groups::Partition;
-use crate::values::site::RankedTopology;
+use crate::values::ranked_topology::RankedTopology;
 use crate::values::tree::Rooted;
 
 /// Everything that was asked by all ranks.

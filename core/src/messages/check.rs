@@ -10,7 +10,7 @@ use super::{Action, Message, MessageId};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
 use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::{Channel, OpKind, Operand, Schedule, SignalKind};
-use crate::verify::layout::{Cells, Layout, Mode};
+use crate::verify::layout::{Cells, MemoryLayout, BufferMode};
 
 /// Something that is wrong, and the statement it is of.
 pub(super) type Wrong = (SpanId, String);
@@ -26,7 +26,7 @@ pub(super) fn check(
     form: &Schedule,
     messages: &[Message],
     actions: &[Vec<Action>],
-    modes: &[Mode],
+    modes: &[BufferMode],
 ) -> Result<(), Wrong> {
     messages.iter().try_for_each(|message| equal_ends(form, message))?;
     order(messages, actions)?;
@@ -36,7 +36,7 @@ pub(super) fn check(
         .try_for_each(|(rank, actions)| ops(form, messages, rank, actions))?;
     let cells = Cells::new(form).map_err(|_| (SpanId(0), "its cells have no numbers".into()))?;
     for mode in modes {
-        let layout = Layout::new(form, &cells, *mode)
+        let layout = MemoryLayout::new(form, &cells, *mode)
             .ok_or_else(|| (SpanId(0), "its memory has no numbers".to_owned()))?;
         let mut flight =
             Flight { form, messages, cells: &cells, of: vec![0; layout.size as usize], layout };
@@ -165,7 +165,7 @@ struct Flight<'a> {
     form: &'a Schedule,
     messages: &'a [Message],
     cells: &'a Cells,
-    layout: Layout,
+    layout: MemoryLayout,
     /// For each cell how many sends are under way from it, or that a receive is under way to it.
     of: Vec<u32>,
 }

@@ -9,13 +9,13 @@ use super::acts::{Act, Acts};
 use super::windows::{Marks, Touched};
 use crate::ids::RankId;
 use crate::schedule::Schedule;
-use crate::verify::layout::{Cells, Layout, Mode};
+use crate::verify::layout::{Cells, MemoryLayout, BufferMode};
 
 /// Sorts the acts by levels, with what each rank does to its nearest peers first, and numbers messages in that order.
 ///
 /// # Errors
 /// How many cells a unit would have, where cells cannot be numbered.
-pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[Mode]) -> Result<(), u32> {
+pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[BufferMode]) -> Result<(), u32> {
     let levels = levels(acts, tables, modes)?;
     let nranks = tables.nranks;
     let key = |at: usize| match acts.list[at] {
@@ -44,11 +44,11 @@ pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[Mode]) -> Result
 }
 
 /// The level of each act, counted from 1. Messages from one rank to another keep their order, in one level too.
-fn levels(acts: &Acts, tables: &Schedule, modes: &[Mode]) -> Result<Vec<u32>, u32> {
+fn levels(acts: &Acts, tables: &Schedule, modes: &[BufferMode]) -> Result<Vec<u32>, u32> {
     let cells = Cells::new(tables)?;
     let mut memories = Vec::new();
     for mode in modes {
-        let layout = Layout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
+        let layout = MemoryLayout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
         let size = layout.size;
         let touched = Touched { tables, cells: &cells, layout, messages: &acts.messages };
         memories.push((touched, Marks::new(size), Marks::new(size)));

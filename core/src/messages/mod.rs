@@ -21,7 +21,7 @@ use crate::layout::{Algorithm, Limits, one_rank};
 use crate::optimize::join;
 use crate::schedule::{OpKind, Schedule};
 use crate::stages::stage;
-use crate::verify::layout::Mode;
+use crate::verify::layout::BufferMode;
 use crate::verify::{Proof, Proved, in_order, too_fine};
 use acts::Acts;
 use check::Wrong;
@@ -165,7 +165,7 @@ impl TwoSided {
         let order = in_order(&joined)?;
         let mut acts = Acts::new(&joined, &order, limit)?;
         let mut form = acts.tables(&joined);
-        let modes = &Mode::BOTH[..=usize::from(author.proof().in_place)];
+        let modes = &BufferMode::BOTH[..=usize::from(author.proof().in_place)];
         levels::sort(&mut acts, &form, modes).map_err(|cells| vec![too_fine(cells)])?;
         let windows = Windows::new(&form, &acts, modes).map_err(|cells| vec![too_fine(cells)])?;
         let mut actions = form::actions(form.nranks, &acts, &windows);

@@ -13,8 +13,8 @@ use super::Message;
 use super::acts::{Act, Acts};
 use crate::ids::{LaneId, RankId};
 use crate::schedule::{Buffer, Operand, Schedule};
-use crate::verify::layout::{Cells, Layout, Mode};
-use crate::verify::memory::{Memory, NOBODY, Past};
+use crate::verify::layout::{Cells, MemoryLayout, BufferMode};
+use crate::verify::memory::{CellMemory, NOBODY, Past};
 
 /// Places in the order of acts, by their levels from 1 on. Between two levels come, in this order, what begins after the
 /// first, receives that end, sends that end, and what begins after those.
@@ -64,14 +64,14 @@ impl Windows {
     ///
     /// # Errors
     /// How many cells a unit would have, where cells cannot be numbered.
-    pub(super) fn new(tables: &Schedule, acts: &Acts, modes: &[Mode]) -> Result<Self, u32> {
+    pub(super) fn new(tables: &Schedule, acts: &Acts, modes: &[BufferMode]) -> Result<Self, u32> {
         let messages = &acts.messages[..];
         let cells = Cells::new(tables)?;
         let end = acts.levels.last().map_or(1, |last| last + 1);
         // The act before which each send, and each receive, has ended.
         let (mut sent, mut received) = (vec![end; messages.len()], vec![end; messages.len()]);
         for mode in modes {
-            let layout = Layout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
+            let layout = MemoryLayout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
             Touched { tables, cells: &cells, layout, messages }.backwards(
                 acts,
                 &mut sent,
@@ -89,7 +89,7 @@ impl Windows {
             receives: received.iter().map(|by| window(received_before(*by))).collect(),
         };
         for mode in modes {
-            let layout = Layout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
+            let layout = MemoryLayout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
             Touched { tables, cells: &cells, layout, messages }.forwards(acts, &mut windows);
         }
         // The order between two ranks is one at both ends, whatever the lanes.
@@ -120,7 +120,7 @@ fn in_order(messages: &[Message], ends: &mut [u32]) {
 pub(super) struct Touched<'a> {
     pub(super) tables: &'a Schedule,
     pub(super) cells: &'a Cells,
-    pub(super) layout: Layout,
+    pub(super) layout: MemoryLayout,
     pub(super) messages: &'a [Message],
 }
 
@@ -138,11 +138,11 @@ impl Past for Nothing {
 }
 
 /// Of each cell a number.
-pub(super) struct Marks(Memory);
+pub(super) struct Marks(CellMemory);
 
 impl Marks {
     pub(super) fn new(size: u32) -> Self {
-        Self(Memory::new(size))
+        Self(CellMemory::new(size))
     }
 
     pub(super) fn of(&mut self, cells: Range<u32>) -> impl Iterator<Item = u32> {

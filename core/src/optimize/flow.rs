@@ -7,7 +7,7 @@ use crate::collective::Alias;
 use crate::ids::RankId;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 use crate::verify::Order;
-use crate::verify::layout::{Cells, Layout, Mode, entered};
+use crate::verify::layout::{Cells, MemoryLayout, BufferMode, entered};
 use crate::verify::values::{Leaf, ValueId, Values};
 
 use super::Unfit;
@@ -68,7 +68,7 @@ impl Flow {
     ) -> Result<Self, Unfit> {
         let too_fine = |n: u32| Unfit(format!("a unit of its buffers has {n} pieces"));
         let cells = Cells::new(schedule).map_err(too_fine)?;
-        let layout = Layout::new(schedule, &cells, Mode::OutOfPlace)
+        let layout = MemoryLayout::new(schedule, &cells, BufferMode::OutOfPlace)
             .ok_or_else(|| too_fine(cells.per_unit))?;
         let width = |operand: &Operand| u64::from(cells.of(*operand).1);
         let work: u64 = schedule.operands.iter().map(width).sum();
@@ -129,7 +129,7 @@ impl Replay {
         &mut self,
         schedule: &Schedule,
         order: &Order,
-        (cells, layout): (&Cells, &Layout),
+        (cells, layout): (&Cells, &MemoryLayout),
         values: &mut Values,
     ) {
         let place = |operand: &Operand| {

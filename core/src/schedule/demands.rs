@@ -1,6 +1,6 @@
-//! What a schedule must keep to beyond being right: links that exist, resources that there are, one order of
-//! reduction. Its author says so by attributes, a caller by flags; like the places of statements it is not
-//! part of what runs, nor of the text form.
+//! The demands on a schedule beyond being right: links that exist, resources that are available, one order of
+//! reduction. Its author states them by attributes, a caller by flags; like the places of statements they are no part
+//! of the ops, nor of the text form.
 
 use std::sync::Arc;
 
@@ -8,37 +8,36 @@ use crate::ids::SpanId;
 use crate::topology::Topology;
 use crate::values::resource::Resource;
 
-/// What an author or a caller demands of a schedule beyond being right, each with the place in the source that says
-/// so.
+/// The demands of an author or a caller on a schedule beyond being right, each with its place in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demands {
-    /// The topology over whose links alone data and signals must go (E0313).
+    /// The topology whose links alone may carry data and signals (E0313).
     pub topology: Option<(Arc<Topology>, SpanId)>,
-    /// Whether the algorithm asks for rings on that topology, so that others may help where a link is missing.
+    /// Whether the algorithm asks for rings on that topology, so that other rings may help where a link is missing.
     pub rings: bool,
-    /// Set where every rank must reduce in the same order, but for the order of two operands (E0317).
+    /// Set where every rank must reduce in one order, except for the order of two operands (E0317).
     pub deterministic: Option<SpanId>,
-    /// The resources of which there is only so much (E0315).
+    /// The limits of resources (E0315).
     pub budgets: Vec<Budget>,
-    /// Why counts must be multiples of [`Schedule::multiple`](super::Schedule::multiple), in the words of who said so
-    /// first.
+    /// The reason why counts must be multiples of [`Schedule::multiple`](super::Schedule::multiple), in the words of
+    /// the first demand.
     pub multiple: Option<Arc<str>>,
 }
 
 impl Demands {
-    /// Those that are about calls, and so hold of whatever the schedule is turned into.
+    /// Returns the demands on calls, which hold for every form that the schedule is turned into.
     pub(crate) fn of_calls(&self) -> Self {
         Self { multiple: self.multiple.clone(), ..Self::default() }
     }
 }
 
-/// How much a schedule may take of a resource.
+/// The most that a schedule may take of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The resource.
     pub resource: Resource,
-    /// The most that the schedule may take, in the unit that [`Resource`] says.
+    /// The most that the schedule may take, in the unit of [`Resource`].
     pub most: u64,
-    /// The place in the source that says so.
+    /// The place of the limit in the source.
     pub at: SpanId,
 }

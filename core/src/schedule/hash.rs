@@ -1,26 +1,26 @@
-//! The identity of a schedule: everything but where its statements stand and what is demanded of it.
+//! The identity of a schedule: everything except the places of its statements and the demands on it.
 
 use sha2::{Digest as _, Sha256};
 
 use super::{Buffer, Schedule};
 use crate::rational::Rat;
 
-/// The SHA-256 digest of a schedule's content. Two schedules that differ have different digests, as far as anybody
-/// knows how to make them: a proof may be looked up by it.
+/// The SHA-256 digest of a schedule's content. No known method makes two different schedules with one digest, so a
+/// proof may be looked up by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ContentDigest([u8; 32]);
 
 impl ContentDigest {
-    /// The digest's bytes.
+    /// Returns the digest's bytes.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// Words that are handed to the digest at once.
+/// The number of words that are handed to the digest at once.
 const BLOCK: usize = 1 << 10;
 
-/// The digest of everything that a proof of `schedule` depends on.
+/// Returns the digest of everything that a proof of `schedule` depends on.
 pub fn content(schedule: &Schedule) -> ContentDigest {
     let Schedule {
         algorithm,
@@ -41,11 +41,11 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
         origins: _,
         demands: _,
     } = schedule;
-    let mut words = Words { digest: Sha256::new(), block: Vec::with_capacity(8 * BLOCK) };
+    let mut words = HashWords { digest: Sha256::new(), block: Vec::with_capacity(8 * BLOCK) };
     words.text(algorithm);
     words.text(collective.name());
     words.all([u64::from(*nranks), u64::from(root.0), u64::from(*out_of_place), *multiple]);
-    // Each table begins with its length: so none can be taken for the end of the one before.
+    // Each table begins with its length, so no table can be taken for the end of its predecessor.
     words.one(scratch.len() as u64);
     for scratch in scratch {
         words.text(&scratch.name);
@@ -92,12 +92,12 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
 }
 
 /// A digest of words, which takes them in blocks.
-struct Words {
+struct HashWords {
     digest: Sha256,
     block: Vec<u8>,
 }
 
-impl Words {
+impl HashWords {
     fn one(&mut self, word: u64) {
         if self.block.len() == 8 * BLOCK {
             self.digest.update(&self.block);

@@ -1,15 +1,15 @@
-//! Tables in which every value stands once: ids for values, and ids in the order of their first use.
+//! Tables that hold every value once: ids for values, and ids in the order of their first use.
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-/// Equal values get equal ids, in order of first use.
+/// A table that gives equal values equal ids, in order of first use.
 pub struct Interner<T> {
     /// The values, each at the place of its id.
     pub items: Vec<T>,
     ids: FxHashMap<T, u32>,
-    /// Asked for last: the operands of one op have much in common.
+    /// The id that was requested last: the operands of one op have much in common.
     last: u32,
 }
 
@@ -20,7 +20,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Clone + Eq + Hash> Interner<T> {
-    /// The id of `item`, which is a new one where no equal value has an id.
+    /// Returns the id of `item`, a new one where no equal value has an id.
     pub fn intern(&mut self, item: T) -> u32 {
         if self.items.get(self.last as usize) == Some(&item) {
             return self.last;
@@ -46,7 +46,7 @@ pub struct Renumber {
 }
 
 impl Renumber {
-    /// The new id of the value with id `old`.
+    /// Returns the new id of the value with id `old`.
     pub fn id(&mut self, old: u32) -> u32 {
         let at = old as usize;
         if at >= self.ids.len() {
@@ -59,7 +59,7 @@ impl Renumber {
         self.ids[at]
     }
 
-    /// The values that are used, in the order of their new ids.
+    /// Returns the used values, in the order of their new ids.
     pub fn pick<T: Clone>(&self, items: &[T]) -> Vec<T> {
         self.used.iter().map(|old| items[*old as usize].clone()).collect()
     }

@@ -1,7 +1,7 @@
-//! What every schedule must be before anything else can be said of it: a table of structural rules.
+//! The structural rules of every schedule, as a table: all other checks rely on them.
 //!
-//! The builder cannot break them; passes, the text form and hands can. Rules stand in the order in which
-//! they are checked: each may rely on those before it, and of one op only the first that it breaks is told.
+//! The builder cannot break them; passes, the text form and manual edits can. Rules stand in the order in which they
+//! are checked: each may rely on the rules before it, and of one op only its first broken rule is reported.
 
 use std::hash::Hash;
 
@@ -11,18 +11,18 @@ use super::lengths::{self, Lengths};
 use super::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, SignalKind, Stream};
 use crate::ids::{OpId, RankId};
 
-/// A rule that is broken.
+/// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Illegal {
     /// Name of the rule.
     pub rule: &'static str,
     /// The demand of the rule, in words.
     pub demands: &'static str,
-    /// The op at which it is broken, if at one.
+    /// The op that breaks the rule, if one op does.
     pub at: Option<OpId>,
 }
 
-/// One rule about things of type `T`; `holds` says whether one of them keeps it.
+/// One rule about things of type `T`; `holds` returns whether a thing keeps it.
 struct Rule<T: ?Sized> {
     name: &'static str,
     demands: &'static str,
@@ -185,7 +185,7 @@ const STREAMS: &[Rule<Stream>] = &[rule(
     },
 )];
 
-/// All that is wrong with the structure of `schedule`.
+/// Returns all broken rules of the structure of `schedule`.
 pub fn check(schedule: &Schedule) -> Result<(), Vec<Illegal>> {
     let mut found = Vec::new();
     found.extend(broken(schedule, WHOLE, &(), None));
@@ -213,7 +213,7 @@ pub fn check(schedule: &Schedule) -> Result<(), Vec<Illegal>> {
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
-/// The first rule that `thing` breaks.
+/// Returns the first rule that `thing` breaks.
 fn broken<T: ?Sized>(
     schedule: &Schedule,
     rules: &[Rule<T>],
@@ -259,7 +259,7 @@ fn ordered(schedule: &Schedule) -> bool {
     ranks == schedule.nranks
 }
 
-/// Number of streams of `rank`.
+/// Returns the number of streams of `rank`.
 fn streams(schedule: &Schedule, rank: RankId) -> u32 {
     let first = schedule.streams.partition_point(|stream| stream.rank < rank);
     let after = schedule.streams.partition_point(|stream| stream.rank <= rank);

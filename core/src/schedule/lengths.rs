@@ -1,31 +1,31 @@
-//! Whether two intervals have the same number of elements, cut alike, for every count.
+//! Whether two intervals have equal numbers of elements, cut alike, for every count.
 //!
-//! `floor(hi * c) - floor(lo * c)` is the same function of c for two intervals when their ends lie at the
-//! same fractions of a unit and they span equally many units. Where every count is a multiple of some m, the
-//! same holds of m-ths of a unit. Where the fractions differ, a count that tells the two apart is looked for,
-//! because it makes the better message.
+//! `floor(hi * c) - floor(lo * c)` is one function of c for two intervals when their ends lie at equal fractions of a
+//! unit and they span equally many units. Where every count is a multiple of a number m, m-ths take the place of units.
+//! Where the fractions differ, the comparison searches a count at which the lengths differ, because it makes the better
+//! message.
 
 use crate::rational::Rat;
 
-/// How two lengths compare over all counts.
+/// The comparison of two lengths over all counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lengths {
-    /// Equal for every count, and cut at the same fractions: element i of one belongs to element i of the other.
+    /// Equal for every count, and cut at equal fractions: element i of one interval belongs to element i of the other.
     Equal,
     /// Equal for every count that was tried, but cut at different fractions of the count.
     Misaligned,
-    /// Different at `count`.
+    /// Different lengths at `count`.
     Differ {
-        /// The smallest count that tells them apart.
+        /// The smallest count at which the lengths differ.
         count: u64,
-        /// Elements of the left interval there.
+        /// The number of elements of the left interval at that count.
         left: u64,
-        /// Elements of the right interval there.
+        /// The number of elements of the right interval at that count.
         right: u64,
     },
 }
 
-/// Counts tried before two intervals are called misaligned.
+/// The number of counts tried before two intervals are called misaligned.
 const TRIED: u64 = 4096;
 
 /// Compares `left` and `right`, each `(lo, hi)`, over all counts that are multiples of `multiple`.

@@ -1,9 +1,9 @@
-//! The schedule: flat op lists, one per (rank, stream). This page is the whole IR.
+//! The schedule: flat op lists, one per (rank, stream). This module is the whole IR.
 //!
 //! Three ops. `Move` folds up to eight sources and writes the result to one or more destinations; a copy
 //! is the fold of one source, `reduce(src, dst)` is the fold of `[dst, src]` into `dst`. `Post` and
 //! `Wait` are a release and an acquire on a counter that only rises: the k-th post on a channel meets
-//! the k-th wait. Nothing here knows about engines; loops are not kept.
+//! the k-th wait. No part of the IR knows about engines; loops are not kept.
 
 pub mod demands;
 pub mod hash;
@@ -23,11 +23,10 @@ use crate::rational::Rat;
 use crate::source::Location;
 use demands::Demands;
 
-/// What an algorithm does at one number of ranks, op by op: the intermediate representation between a program and the
-/// engines.
+/// The ops of an algorithm at one number of ranks: the intermediate representation between a program and the engines.
 ///
-/// It holds for every count: regions are in units of the count, and [`Self::extent`] gives their elements. Streams,
-/// ops, operands, regions, channels and lanes are tables that refer to each other by index. A
+/// A schedule holds for every count: regions are in units of the count, and [`Self::extent`] gives their elements.
+/// Streams, ops, operands, regions, channels and lanes are tables that refer to each other by index. A
 /// [`Proved`](crate::verify::Proved) holds a schedule with its proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
@@ -39,16 +38,16 @@ pub struct Schedule {
     pub nranks: u32,
     /// The root of a rooted collective; rank 0 otherwise.
     pub root: RankId,
-    /// Whether the author said that this algorithm has no in-place form.
+    /// Whether the author declared that this algorithm has no in-place form.
     pub out_of_place: bool,
-    /// Every count that it is run with is a multiple of this, and only of such counts is anything proved; 1 for all
+    /// The number of which every count of a run is a multiple; the proof covers only such counts. It is 1 for all
     /// counts. Regions that lie on multiples of `1/multiple` are cut alike, wherever they lie.
     pub multiple: u64,
     /// Scratch buffers; every rank has all of them.
     pub scratch: Vec<Scratch>,
     /// Streams, sorted by rank, main stream first.
     pub streams: Vec<Stream>,
-    /// All ops; each stream's are contiguous.
+    /// All ops; the ops of each stream are contiguous.
     pub ops: Vec<Op>,
     /// Side table of `Move` operands: sources first, then destinations.
     pub operands: Vec<Operand>,
@@ -58,21 +57,22 @@ pub struct Schedule {
     pub channels: Vec<Channel>,
     /// Interned lanes; entry 0 is the lane outside every `parallel`.
     pub lanes: Vec<Vec<i64>>,
-    /// The places of the source statements that ops point at. Not part of a schedule's identity.
+    /// The places of the source statements that ops point at. They are not part of a schedule's identity.
     pub locations: Vec<Location>,
-    /// The statements of ops that stand for several, which passes of the optimizer make: their ids follow those of the
-    /// locations. The first of them is the one to name where there is room for one. Not part of a schedule's identity.
+    /// The statement sets of ops that stand for several statements, as optimizer passes make them: their ids follow
+    /// those of the locations. The first statement of a set is the one to name where there is room for one. The sets
+    /// are not part of a schedule's identity.
     pub origins: Vec<Box<[SpanId]>>,
-    /// The file that the locations are of; empty if unknown. Not part of a schedule's identity.
+    /// The file of the locations; empty if unknown. It is not part of a schedule's identity.
     pub file: Arc<str>,
-    /// What the author demands of it beyond being right: budgets, links, order. Not part of a schedule's identity.
+    /// The demands of the author beyond being right: budgets, links, order. They are not part of a schedule's identity.
     pub demands: Demands,
 }
 
 /// A sequence of ops of one rank. A rank has a main stream, and one for each lane of each `parallel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// The rank whose stream it is.
+    /// The rank of the stream.
     pub rank: RankId,
     /// The number of the stream at its rank; 0 is the main stream.
     pub index: u32,
@@ -82,10 +82,10 @@ pub struct Stream {
     pub len: u32,
 }
 
-/// One op of a stream: a move, a post or a wait. What `arg` means depends on `kind`.
+/// One op of a stream: a move, a post or a wait. The meaning of `arg` depends on `kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// Whether it is a move, a post or a wait.
+    /// The kind: a move, a post or a wait.
     pub kind: OpKind,
     /// The number of sources of a move, 1..=8.
     pub srcs: u8,
@@ -93,7 +93,7 @@ pub struct Op {
     pub dsts: u8,
     /// Whether this move completes its region, so that `avg` divides here. The verifier sets it.
     pub finish: bool,
-    /// The statement of the source that it stands for, or several of [`Schedule::origins`].
+    /// The statement of the source that the op stands for, or a set of [`Schedule::origins`].
     pub at: SpanId,
     /// The index of the first operand of a move, or of the channel of a post or wait.
     pub arg: u32,
@@ -104,16 +104,16 @@ pub struct Op {
 pub enum OpKind {
     /// `dsts = fold(srcs)`: `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`.
     Move,
-    /// Raise a channel's counter (release).
+    /// Raises a channel's counter (release).
     Post,
-    /// Wait for the channel's next value (acquire).
+    /// Waits for the channel's next value (acquire).
     Wait,
 }
 
 /// An operand of a move: a region of one rank's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operand {
-    /// The rank whose buffer it is.
+    /// The rank of the buffer.
     pub rank: RankId,
     /// The region of that buffer.
     pub region: RegionId,
@@ -121,10 +121,10 @@ pub struct Operand {
 
 /// A rational interval of a buffer, in units of the count.
 ///
-/// For `count` elements a unit it begins at element `slot * slot_len + floor(lo * count) - floor(base * count)`
-/// and has `floor(hi * count) - floor(lo * count)` elements. `base` and `slot` are 0 in input and output.
-/// In a scratch slot, `base` is where the data that the slot holds began in the buffer it came from:
-/// so a slot is cut at the same elements as the data it carries.
+/// For `count` elements a unit a region begins at element `slot * slot_len + floor(lo * count) - floor(base * count)`
+/// and has `floor(hi * count) - floor(lo * count)` elements. `base` and `slot` are 0 in input and output. In a scratch
+/// slot, `base` is the position in the source buffer where the data of the slot began: so a slot is cut at the same
+/// elements as the data it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Region {
     /// The buffer: input, output, or one of the scratch buffers.
@@ -133,9 +133,9 @@ pub struct Region {
     pub slot: u32,
     /// Coordinate of the slot's first element.
     pub base: Rat,
-    /// The coordinate at which it begins.
+    /// The coordinate at which the region begins.
     pub lo: Rat,
-    /// The coordinate at which it ends.
+    /// The coordinate at which the region ends.
     pub hi: Rat,
 }
 
@@ -153,7 +153,7 @@ pub enum Buffer {
 /// A scratch declaration: `slots` slots of `ceil(width * count)` elements each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scratch {
-    /// The author's name for it.
+    /// The author's name for the buffer.
     pub name: String,
     /// The number of slots.
     pub slots: u32,
@@ -164,14 +164,14 @@ pub struct Scratch {
 /// The most ranks that a schedule has.
 pub const RANK_LIMIT: u32 = 1 << 16;
 
-/// A signal counter. Both ends count by themselves; it only rises.
+/// A signal counter. Both ends keep a count of their own, which only rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Channel {
     /// The rank that posts.
     pub from: RankId,
     /// The rank that waits.
     pub to: RankId,
-    /// Which of the signals between the two it is.
+    /// The kind of signal between the two ranks.
     pub kind: SignalKind,
     /// The lane. For `Fork` and `Join` (`from == to`) the index of the child stream.
     pub lane: LaneId,
@@ -184,15 +184,15 @@ pub enum SignalKind {
     Ack,
     /// `TxDataSignal` to `RxDataSignal`.
     Data,
-    /// The receiver's word to the sender that a slot of the fifo between them is free: a credit.
+    /// The signal from the receiver to the sender that a slot of the fifo between them is free: a credit.
     Head,
-    /// The sender's word to the receiver that a slot holds data.
+    /// The signal from the sender to the receiver that a slot holds data.
     Tail,
     /// Parent stream to child stream at the head of a `parallel`.
     Fork,
-    /// Child stream to parent stream at its end.
+    /// Child stream to parent stream at the end of a `parallel`.
     Join,
-    /// One stream of a rank to another in the middle of both; the lane is the numbers of the two.
+    /// From one stream of a rank to another while both run; the lane is the pair of their numbers.
     Local,
 }
 
@@ -201,62 +201,62 @@ impl SignalKind {
     pub const ALL: [Self; 7] =
         [Self::Ack, Self::Data, Self::Head, Self::Tail, Self::Fork, Self::Join, Self::Local];
 
-    /// The number of kinds that go from rank to rank: these come first.
+    /// The number of kinds that go from rank to rank: they are the first of all kinds.
     pub const OF_PAIRS: usize = 4;
 
-    /// The number of kinds that go between a stream and its child: these come next.
+    /// The number of kinds that go between a stream and its child: they follow the kinds between ranks.
     pub const OF_CHILDREN: usize = 2;
 
-    /// Whether it goes from rank to rank; if not, from stream to stream of one rank.
+    /// Whether the kind goes from rank to rank; if not, from stream to stream of one rank.
     pub const fn of_pairs(self) -> bool {
         !matches!(self, Self::Fork | Self::Join | Self::Local)
     }
 
-    /// Whether it is in a lane; if not, between a stream and its child, whose number stands for the lane.
+    /// Whether the kind has a lane; if not, it goes between a stream and its child, whose number stands for the lane.
     pub const fn has_lane(self) -> bool {
         !matches!(self, Self::Fork | Self::Join)
     }
 }
 
 impl Schedule {
-    /// The op with the number `id`.
+    /// Returns the op with the number `id`.
     pub fn op(&self, id: OpId) -> &Op {
         &self.ops[id.index()]
     }
 
-    /// The sources of a move; `op` must be one.
+    /// Returns the sources of a move; `op` must be one.
     pub fn srcs(&self, op: &Op) -> &[Operand] {
         let first = op.arg as usize;
         &self.operands[first..first + op.srcs as usize]
     }
 
-    /// The destinations of a move; `op` must be one.
+    /// Returns the destinations of a move; `op` must be one.
     pub fn dsts(&self, op: &Op) -> &[Operand] {
         let first = op.arg as usize + op.srcs as usize;
         &self.operands[first..first + op.dsts as usize]
     }
 
-    /// All operands of a move, sources first; `op` must be one.
+    /// Returns all operands of a move, sources first; `op` must be one.
     pub fn operands_of(&self, op: &Op) -> &[Operand] {
         &self.operands[op.arg as usize..][..usize::from(op.srcs) + usize::from(op.dsts)]
     }
 
-    /// The channel of a post or wait; `op` must be one.
+    /// Returns the channel of a post or wait; `op` must be one.
     pub fn channel(&self, op: &Op) -> &Channel {
         &self.channels[op.arg as usize]
     }
 
-    /// The id of the channel of a post or wait.
+    /// Returns the id of the channel of a post or wait.
     pub fn channel_id(op: &Op) -> ChannelId {
         ChannelId(op.arg)
     }
 
-    /// The region of an operand.
+    /// Returns the region of an operand.
     pub fn region(&self, operand: Operand) -> &Region {
         &self.regions[operand.region.index()]
     }
 
-    /// The stream that `op` belongs to.
+    /// Returns the stream that `op` belongs to.
     pub fn stream_of(&self, op: OpId) -> StreamId {
         // Streams are contiguous and in order of their first op; empty ones share a boundary.
         let after = self.streams.partition_point(|s| s.first.0 <= op.0);
@@ -264,7 +264,7 @@ impl Schedule {
         StreamId(at.expect("every op belongs to a stream") as u32)
     }
 
-    /// The main stream of each rank.
+    /// Returns the main stream of each rank.
     pub fn main_streams(&self) -> Vec<StreamId> {
         let mut main = vec![StreamId(0); self.nranks as usize];
         for (id, stream) in self.streams.iter().enumerate().filter(|(_, s)| s.index == 0) {
@@ -273,7 +273,7 @@ impl Schedule {
         main
     }
 
-    /// The length of `buffer` at `rank` in units of the count; for scratch the width of one slot.
+    /// Returns the length of `buffer` at `rank` in units of the count; for scratch the width of one slot.
     pub fn units(&self, buffer: Buffer, rank: RankId) -> Rat {
         let whole = |units: u32| Rat::whole(u64::from(units));
         match buffer {
@@ -283,7 +283,8 @@ impl Schedule {
         }
     }
 
-    /// Why the schedule is not for calls of so many elements a unit: its counts are multiples of a number.
+    /// Returns the reason why the schedule is not for calls of `count` elements a unit: its counts are multiples of a
+    /// number.
     pub fn refuses(&self, count: u64) -> Option<String> {
         let multiple = self.multiple;
         if multiple > 0 && count.is_multiple_of(multiple) {
@@ -294,7 +295,8 @@ impl Schedule {
         Some(format!("a count of {count}, where every count is a multiple of {multiple}{why}"))
     }
 
-    /// The length of `buffer` at `rank` in elements, for `count` elements a unit; for scratch of all slots together.
+    /// Returns the length of `buffer` at `rank` in elements, for `count` elements a unit; for scratch of all slots
+    /// together.
     pub fn elements(&self, buffer: Buffer, rank: RankId, count: u64) -> u64 {
         match buffer {
             Buffer::Scratch(id) => self.scratch[id.index()].elements(count),
@@ -302,7 +304,8 @@ impl Schedule {
         }
     }
 
-    /// The first element of a region within its buffer, and the number of its elements, for `count` elements a unit.
+    /// Returns the first element of a region within its buffer, and the number of its elements, for `count` elements a
+    /// unit.
     pub fn extent(&self, region: &Region, count: u64) -> (u64, u64) {
         let lo = region.lo.element(count);
         let len = region.hi.element(count) - lo;
@@ -315,7 +318,7 @@ impl Schedule {
         (slot + lo - region.base.element(count), len)
     }
 
-    /// The name of a buffer, as the author writes it.
+    /// Returns the name of a buffer, as the author writes it.
     pub fn buffer_name(&self, buffer: Buffer) -> &str {
         match buffer {
             Buffer::Input => "input",
@@ -331,13 +334,13 @@ impl Schedule {
         ranks.any(|rank| Some(rank) != first)
     }
 
-    /// The place of a statement, the first where it stands for several; all zeros if it is not known.
+    /// Returns the place of a statement, the first where it stands for several; all zeros if it is not known.
     pub fn location(&self, at: SpanId) -> Location {
         let at = self.statements(&at)[0];
         self.locations.get(at.index()).copied().unwrap_or_default()
     }
 
-    /// The statements that an op's `at` stands for: itself, or several.
+    /// Returns the statements that an op's `at` stands for: `at` itself, or several.
     pub fn statements<'s>(&'s self, at: &'s SpanId) -> &'s [SpanId] {
         let several = at.index().checked_sub(self.locations.len());
         match several.and_then(|at| self.origins.get(at)) {
@@ -346,8 +349,8 @@ impl Schedule {
         }
     }
 
-    /// The statements that an op's `at` stands for in words, such as `ring.coll:12, 14 and 20`; empty if they are not
-    /// known.
+    /// Returns the statements that an op's `at` stands for as words, such as `ring.coll:12, 14 and 20`; empty if they
+    /// are not known.
     pub fn place(&self, at: SpanId) -> String {
         let lines: Vec<String> = self.lines(at).iter().map(u32::to_string).collect();
         let lines = match &lines[..] {
@@ -362,7 +365,7 @@ impl Schedule {
         }
     }
 
-    /// The lines of all statements that an op's `at` stands for, in order; none if they are not known.
+    /// Returns the lines of all statements that an op's `at` stands for, in order; none if they are not known.
     pub fn lines(&self, at: SpanId) -> Vec<u32> {
         let line = |at: &SpanId| Some(self.locations.get(at.index())?.line);
         let mut lines: Vec<u32> = self.statements(&at).iter().filter_map(line).collect();
@@ -374,12 +377,12 @@ impl Schedule {
 }
 
 impl Scratch {
-    /// The length of one slot in elements, for `count` elements a unit.
+    /// Returns the length of one slot in elements, for `count` elements a unit.
     pub fn slot_elements(&self, count: u64) -> u64 {
         self.width.element_ceil(count)
     }
 
-    /// The length of the whole buffer in elements, for `count` elements a unit.
+    /// Returns the length of the whole buffer in elements, for `count` elements a unit.
     pub fn elements(&self, count: u64) -> u64 {
         self.slot_elements(count).saturating_mul(u64::from(self.slots))
     }

@@ -1,4 +1,5 @@
-//! What a schedule takes from a machine: scratch, streams and signal counters, as an executor must provide them.
+//! The resources that a schedule takes from a machine: scratch, streams and signal counters, as an executor must
+//! provide them.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +7,26 @@ use super::{OpKind, Schedule};
 use crate::ids::{ChannelId, OpId, RankId};
 use crate::rational::Rat;
 
-/// The most that any rank, or any pair of ranks, needs.
+/// The most of each resource that any rank, or any pair of ranks, needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Scratch of a rank, in units of the count; `None` beyond 64 bits.
     pub scratch: Option<Rat>,
-    /// Streams of a rank, the main one among them.
+    /// Streams of a rank, including its main stream.
     pub streams: u32,
-    /// The first op of a rank's last stream, where some rank has more than the main one.
+    /// The first op of a rank's last stream, where some rank has more than its main stream.
     pub last_stream: Option<OpId>,
-    /// Counters by which one rank signals another.
+    /// Counters for the signals from one rank to another.
     pub notifies: u32,
-    /// The first post on the last of them, with its ends.
+    /// The first post on the last of these counters, with its two ranks.
     pub last_notify: Option<(OpId, RankId, RankId)>,
-    /// Counters between the streams of a rank: one to start each but the main one, and one to join it.
+    /// Counters between the streams of a rank: for each stream but the main one, a counter for its start and one for
+    /// its end.
     pub joins: u32,
 }
 
 impl Schedule {
-    /// How much of each resource this schedule takes.
+    /// Returns the amount of each resource that this schedule takes.
     pub fn needs(&self) -> Needs {
         let mut sizes = self
             .scratch
@@ -39,7 +41,7 @@ impl Schedule {
                 pair.push(ChannelId(id as u32));
             }
         }
-        // The first of the busiest: what is reported is the same everywhere.
+        // The first of the busiest pairs, so that every run reports one pair.
         let busiest = pairs.iter().rev().max_by_key(|(_, channels)| channels.len());
         let last_notify = busiest.and_then(|((from, to), channels)| {
             let last = channels.last()?;

@@ -1,4 +1,4 @@
-//! The statements of ops that stand for several: passes make one op of what an author wrote as many.
+//! The statement sets of ops that stand for several statements: passes make one op of several that an author wrote.
 
 use super::interner::Interner;
 use super::{Op, Schedule};
@@ -6,13 +6,13 @@ use crate::ids::SpanId;
 
 /// The sets of statements that a pass gives its ops.
 pub(crate) struct Origins {
-    /// Ids below stand for one statement each.
+    /// The lowest id of a set: ids below it stand for one statement each.
     locations: u32,
     all: Interner<Box<[SpanId]>>,
 }
 
 impl Origins {
-    /// Goes on from those of the schedule that the pass reads.
+    /// Starts with the sets of the schedule that the pass reads.
     pub(crate) fn of(schedule: &Schedule) -> Self {
         let mut all = Interner::default();
         for set in &schedule.origins {
@@ -21,7 +21,7 @@ impl Origins {
         Self { locations: schedule.locations.len() as u32, all }
     }
 
-    /// The id of some statements together: of `first`, which is the place of whoever can name one only, and of others.
+    /// Returns the id of a set of statements: `first`, the statement to name where there is room for one, and others.
     pub(crate) fn id(&mut self, first: SpanId, others: impl IntoIterator<Item = SpanId>) -> SpanId {
         let mut others: Vec<SpanId> = others.into_iter().filter(|other| *other != first).collect();
         others.sort_unstable();
@@ -33,7 +33,7 @@ impl Origins {
         SpanId(self.locations + self.all.intern(set))
     }
 
-    /// The id of the statements of all these ops.
+    /// Returns the id of the set of the statements of all these ops.
     pub(crate) fn joined<'o>(
         &mut self,
         schedule: &Schedule,
@@ -45,7 +45,7 @@ impl Origins {
         self.id(all[0], all[1..].iter().copied())
     }
 
-    /// The table of the schedule that the pass writes.
+    /// Returns the table of the schedule that the pass writes.
     pub(crate) fn table(self) -> Vec<Box<[SpanId]>> {
         self.all.items
     }
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn an_op_of_several_statements_keeps_them_in_its_text() {
-        let schedule = text::parse(TEXT).expect("what is printed is read");
+        let schedule = text::parse(TEXT).expect("the printed text is readable");
         assert_eq!(text::print(&schedule), TEXT);
         let at = schedule.ops[0].at;
         assert_eq!(schedule.lines(at), [12, 14, 20]);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn equal_sets_have_one_id() {
-        let schedule = text::parse(TEXT).expect("what is printed is read");
+        let schedule = text::parse(TEXT).expect("the printed text is readable");
         let mut origins = Origins::of(&schedule);
         let [zero, one, two] = [0, 1, 2].map(SpanId);
         assert_eq!(origins.id(two, [one, zero, two, one]), SpanId(3));

@@ -12,10 +12,10 @@
 //!   fold 0.output[1/2..1], 1.output[1/2..1] -> 0.output[1/2..1] @3
 //! ```
 //!
-//! `R.buffer[lo..hi]` is a region of rank R; `R.slots#2@1/4[1/4..1/2]` lies in slot 2 of a scratch buffer, which
-//! holds what began at 1/4 of the buffer it came from. `fold a, b -> c` is c = b op a. `at` lines say where
-//! statements stand in that file, as line:column, counted up from 0; a statement without one has no known place. After them
-//! `at 7 = 2, 0, 5` is for ops that stand for these statements together, as the optimizer makes them; the first is the one
+//! `R.buffer[lo..hi]` is a region of rank R; `R.slots#2@1/4[1/4..1/2]` lies in slot 2 of a scratch buffer, whose data
+//! began at 1/4 of its source buffer. `fold a, b -> c` is c = b op a. `at` lines give the places of statements in that
+//! file, as line:column, numbered from 0; a statement without a line has no known place. After them, `at 7 = 2, 0, 5`
+//! is the set of statements of an op that stands for several, as the optimizer makes it; the first statement is the one
 //! to name. Tables are read in the order of first use, as the builder makes them.
 
 use std::fmt::{self, Write as _};
@@ -32,9 +32,9 @@ use crate::source::Location;
 /// A line that is not of the text form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// Counted from 1.
+    /// The number of the line, counted from 1.
     pub line: usize,
-    /// What was expected there, in words.
+    /// The expected text of the line, in words.
     pub reason: String,
 }
 
@@ -56,7 +56,7 @@ const KINDS: [(SignalKind, &str); 7] = [
     (SignalKind::Local, "local"),
 ];
 
-/// The schedule as text.
+/// Prints the schedule as text.
 pub fn print(schedule: &Schedule) -> String {
     let mut out = String::new();
     write(schedule, &mut out).expect("a string grows");
@@ -93,12 +93,12 @@ fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
     Ok(())
 }
 
-/// The word for a kind of signal.
+/// Returns the word for a kind of signal.
 pub(crate) fn signal_name(kind: SignalKind) -> &'static str {
     KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name)
 }
 
-/// The kind of signal of that word.
+/// Returns the kind of signal for a word.
 pub(crate) fn signal_kind(name: &str) -> Result<SignalKind, String> {
     let kind = KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind);
     kind.ok_or_else(|| format!("no signal is called `{name}`"))
@@ -109,7 +109,7 @@ pub(crate) fn location_text(place: Location) -> String {
     format!("{line}:{column}..{end_line}:{end_column}")
 }
 
-/// A name on one line, whatever is in it.
+/// Returns a name on one line, with all special characters escaped.
 pub(crate) fn quoted(name: &str) -> String {
     let escaped =
         name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('"', "\\\"");
@@ -140,7 +140,7 @@ pub(crate) fn unquoted(text: &str) -> Result<String, String> {
     Ok(name)
 }
 
-/// An op as a line of the text form writes it, without its statement.
+/// Returns an op as a line of the text form writes it, without its statement.
 pub fn op(schedule: &Schedule, op: &Op) -> String {
     if op.kind == OpKind::Move {
         let list = |operands: &[Operand]| {
@@ -167,7 +167,7 @@ pub fn op(schedule: &Schedule, op: &Op) -> String {
     format!("{name} {kind_name} {from}->{to}{place}")
 }
 
-/// An operand as a line of the text form writes it.
+/// Returns an operand as a line of the text form writes it.
 pub fn operand(schedule: &Schedule, operand: Operand) -> String {
     let Region { buffer, slot, base, lo, hi } = *schedule.region(operand);
     let name = schedule.buffer_name(buffer);
@@ -178,9 +178,9 @@ pub fn operand(schedule: &Schedule, operand: Operand) -> String {
     format!("{}.{name}{slot}[{lo}..{hi}]", operand.rank)
 }
 
-/// Reads what [`print()`] wrote.
+/// Reads a text that [`print()`] wrote.
 pub fn parse(text: &str) -> Result<Schedule, TextError> {
-    let mut reader = Reader::default();
+    let mut reader = ScheduleReader::default();
     for (index, line) in text.lines().enumerate() {
         let done = reader.line(line.trim());
         done.map_err(|reason| TextError { line: index + 1, reason })?;
@@ -194,14 +194,14 @@ pub fn parse(text: &str) -> Result<Schedule, TextError> {
     Ok(schedule)
 }
 
-struct Reader {
+struct ScheduleReader {
     schedule: Option<Schedule>,
     regions: Interner<Region>,
     channels: Interner<Channel>,
     lanes: Interner<Vec<i64>>,
 }
 
-impl Default for Reader {
+impl Default for ScheduleReader {
     fn default() -> Self {
         let mut lanes = Interner::default();
         lanes.intern(Vec::new());
@@ -209,7 +209,7 @@ impl Default for Reader {
     }
 }
 
-/// `number("12")`, with the word in the error.
+/// Reads a number such as `12`; the error names the text.
 pub(crate) fn number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("expected a number, found `{text}`"))
 }
@@ -220,7 +220,7 @@ fn split<'a>(text: &'a str, at: &str) -> Result<(&'a str, &'a str), String> {
     Ok((left.trim(), right.trim()))
 }
 
-impl Reader {
+impl ScheduleReader {
     fn line(&mut self, line: &str) -> Result<(), String> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let rest = rest.trim();
@@ -370,7 +370,7 @@ pub(crate) fn location(text: &str) -> Result<Location, String> {
     })
 }
 
-/// The numbers of two or more statements, of which there are so many.
+/// Reads the numbers of two or more of `statements` statements.
 fn several(text: &str, statements: usize) -> Result<Box<[SpanId]>, String> {
     let one = |text: &str| {
         let at = SpanId(number(text)?);

@@ -1,4 +1,4 @@
-//! What passes between ranks: every data move and every signal as a use of an ordered pair of ranks.
+//! The traffic between ranks: every data move and every signal as a use of an ordered pair of ranks.
 
 use super::{Op, OpKind, Operand, Region, Schedule};
 use crate::ids::{OpId, RankId, RegionId};
@@ -15,12 +15,12 @@ pub struct Use {
     pub from: RankId,
     /// The rank that data or the signal goes to.
     pub to: RankId,
-    /// The data that passes, in units of the count; `None` for a signal. What a move folds into at another rank is read
-    /// there, and does not travel: 0 units.
+    /// The data that passes, in units of the count; `None` for a signal. The destination of a reduce at another rank is
+    /// read there, and does not travel: 0 units.
     pub units: Option<Rat>,
 }
 
-/// What travels between ranks: see [`Schedule::messages`].
+/// The messages between ranks: see [`Schedule::messages`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
     /// The number of messages.
@@ -30,7 +30,7 @@ pub struct Messages {
 }
 
 impl Schedule {
-    /// Every use of a link, in the order of the ops. A signal is counted where it is posted.
+    /// Returns every use of a link, in the order of the ops. A signal is counted where it is posted.
     pub fn traffic(&self) -> impl Iterator<Item = Use> {
         self.streams.iter().flat_map(move |stream| {
             let by = stream.rank;
@@ -39,7 +39,8 @@ impl Schedule {
         })
     }
 
-    /// The data that passes through the busiest port, in units of the count, where each rank has one port each way.
+    /// Returns the data that passes through the busiest port, in units of the count, where each rank has one port each
+    /// way.
     pub fn busiest_port(&self) -> f64 {
         let mut ports = vec![[0.0_f64; 2]; self.nranks as usize];
         let widths: Vec<f64> = self
@@ -61,8 +62,8 @@ impl Schedule {
         ports.into_iter().flatten().fold(0.0, f64::max)
     }
 
-    /// What a move of rank `by` carries between ranks: from whom, to whom, and a region of as many elements. An empty
-    /// region does not travel, nor does what is folded into a destination: it is there.
+    /// Returns the transfers of a move of rank `by` between ranks: source rank, destination rank, and a region of as
+    /// many elements. An empty region does not travel, nor does the old value of a destination, which is there.
     pub(crate) fn crossing(
         &self,
         by: RankId,
@@ -76,21 +77,22 @@ impl Schedule {
         crossing.filter(move |(.., region)| travels(&self.regions[region.index()]))
     }
 
-    /// The sources of a move but for what it folds into, which is there.
+    /// Returns the sources of a move without the destination of a reduce, whose value is there.
     pub(crate) fn added(&self, op: &Op) -> &[Operand] {
         let srcs = self.srcs(op);
         let folds = srcs.len() > 1 && self.dsts(op).contains(&srcs[0]);
         &srcs[usize::from(folds)..]
     }
 
-    /// What must be final before a move of rank `by` sends: where it pushes all that is added, else what it pulls.
+    /// Returns the operands that must be final before a move of rank `by` sends: all added operands where it pushes,
+    /// else the operands that it pulls.
     pub(crate) fn needed(&self, by: RankId, op: &Op) -> impl Iterator<Item = &Operand> {
         let pushes = self.dsts(op).iter().any(|dst| dst.rank != by);
         self.added(op).iter().filter(move |src| pushes || src.rank != by)
     }
 
-    /// How many messages travel between ranks, and how many pieces they are of. A message is what a stream moves from
-    /// one rank to another between two of its signals; a piece is one region of it.
+    /// Returns the number of messages between ranks, and the number of their pieces. A message is the data that a
+    /// stream moves from one rank to another between two of its signals; a piece is one region of it.
     pub fn messages(&self) -> Messages {
         self.messages_by_rank().into_iter().fold(Messages::default(), |sum, of| Messages {
             messages: sum.messages + of.messages,
@@ -98,7 +100,7 @@ impl Schedule {
         })
     }
 
-    /// The messages that each rank moves, from or to others.
+    /// Returns the messages that each rank moves, from or to others.
     pub fn messages_by_rank(&self) -> Vec<Messages> {
         let mut ranks = vec![Messages::default(); self.nranks as usize];
         let mut ends: Vec<(RankId, RankId)> = Vec::new();
@@ -118,7 +120,7 @@ impl Schedule {
         ranks
     }
 
-    /// How many times its length a move reduces, and copies within its rank.
+    /// Returns how many times its length a move reduces, and how many times it copies within its rank.
     pub(crate) fn within(&self, op: &Op) -> (f64, f64) {
         let copies = op.srcs == 1 && !self.crosses(op);
         (f64::from(op.srcs - 1), if copies { f64::from(op.dsts) } else { 0.0 })

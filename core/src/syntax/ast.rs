@@ -1,4 +1,4 @@
-//! The tree that the grammar builds: what the author wrote, nothing resolved yet.
+//! The tree that the grammar builds: the author's text as parsed, with no name resolved.
 
 pub use super::operators::{BinOp, UnOp};
 use crate::source::Span;
@@ -13,11 +13,11 @@ pub struct File {
     pub algorithms: Vec<Algorithm>,
     /// The executors, in the order of the source.
     pub executors: Vec<Executor>,
-    /// Where the text has errors: names that what could not be read may have declared.
+    /// Where the text has errors: the names that its unreadable parts may have declared.
     pub unread: Vec<String>,
 }
 
-/// What a source holds beside its `use`s.
+/// An item of a source after its `use`s.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Item {
     Algorithm(Algorithm),
@@ -38,7 +38,7 @@ impl File {
 }
 
 impl Item {
-    /// With what stands before it, from token `lo` on.
+    /// Returns the item with its doc comment and attributes, from token `lo` on.
     pub(super) fn with(mut self, lines: Vec<String>, marks: Vec<Attr>, lo: usize) -> Self {
         let (docs, attrs, span) = match &mut self {
             Self::Algorithm(Algorithm { docs, attrs, span, .. })
@@ -101,7 +101,7 @@ pub struct Executor {
     pub name: Name,
     /// The collective it implements.
     pub collective: Name,
-    /// The settings: its topology, its buffers, what it may take.
+    /// The settings: its topology, its buffers, its limits of resources.
     pub settings: Vec<Setting>,
     /// The size classes, each with the algorithm that runs there.
     pub classes: Vec<Class>,
@@ -229,7 +229,7 @@ pub struct Stmt {
 pub enum StmtKind {
     /// `let NAME: TYPE = VALUE;`
     Let {
-        /// What is declared.
+        /// The declared name.
         name: Name,
         /// The type, if written.
         ty: Option<TypeName>,
@@ -238,7 +238,7 @@ pub enum StmtKind {
     },
     /// `view NAME = VALUE;`
     View {
-        /// What is declared.
+        /// The declared name.
         name: Name,
         /// A region, or pieces of one.
         value: Expr,
@@ -247,7 +247,7 @@ pub enum StmtKind {
     For {
         /// The loop variable.
         var: Name,
-        /// What it runs over.
+        /// The range or list of the loop.
         iter: Iter,
         /// The statements.
         body: Vec<Stmt>,
@@ -256,14 +256,14 @@ pub enum StmtKind {
     Parallel {
         /// The lane variable.
         var: Name,
-        /// What it runs over.
+        /// The range of the lanes.
         iter: Iter,
         /// The statements.
         body: Vec<Stmt>,
     },
     /// `if C { A } else if D { B } else { E }`
     If {
-        /// Conditions and what they guard, in order; never empty.
+        /// The conditions and their guarded statements, in order; never empty.
         arms: Vec<(Expr, Vec<Stmt>)>,
         /// The last `else`.
         otherwise: Option<Vec<Stmt>>,
@@ -272,7 +272,7 @@ pub enum StmtKind {
     Require {
         /// The condition that must hold.
         condition: Expr,
-        /// The reason to give where it does not.
+        /// The reason to report where the condition does not hold.
         why: String,
     },
     /// `scratch NAME: COUNT like SHAPE;`
@@ -297,7 +297,7 @@ pub enum StmtKind {
     Fifo {
         /// The region, or pieces, whose shape a slice has at most.
         like: Expr,
-        /// What stands behind it: `credits`, `slices`.
+        /// The options after the shape: `credits`, `slices`.
         options: Vec<(Name, Expr)>,
     },
     /// `within GROUP { BODY }`
@@ -320,7 +320,7 @@ pub enum StmtKind {
     Error,
 }
 
-/// What a loop runs over.
+/// The range or list of a loop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Iter {
     /// `LO..HI`, half open.
@@ -371,7 +371,7 @@ pub enum ExprKind {
     Slice(Expr, Expr, Expr),
     /// `full_mesh(8) without (0, 1)`
     Without(Expr, Expr, Expr),
-    /// `25GB/s`, `2us`: an argument of a topology, with what stands behind the slash.
+    /// `25GB/s`, `2us`: an argument of a topology, with the name after the slash.
     Quantity(Quantity, Option<Name>),
     /// `rust { … }`: the text of the Rust expression, which only the macro can compile.
     Rust(String),

@@ -6,13 +6,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Bytes of a source beyond which none is read, unless [`VARIABLE`] says otherwise: 16 MiB.
+/// The default limit of a source in bytes, unless [`VARIABLE`] sets another: 16 MiB.
 pub const LARGEST: u64 = 16 << 20;
 
 /// The environment variable that sets another limit, in bytes.
 pub const VARIABLE: &str = "ROUNDELAY_LARGEST_SOURCE";
 
-/// The limit of a source in bytes.
+/// Returns the limit of a source in bytes.
 ///
 /// # Errors
 /// Where the environment variable holds no number of bytes.
@@ -22,20 +22,20 @@ pub fn largest() -> Result<u64, String> {
     number.ok_or_else(|| format!("{VARIABLE} is `{}`, no number of bytes", set.display()))
 }
 
-/// All bytes that `reader` gives; nothing if they are more than `largest`.
+/// Returns all bytes that `reader` gives; `None` if they are more than `largest`.
 ///
 /// # Errors
-/// Those of reading.
+/// The errors of reading.
 pub fn bytes(reader: impl Read, largest: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     reader.take(largest.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= largest).then_some(bytes))
 }
 
-/// The bytes of a source that `open` opens. An error is the reason why it cannot be read.
+/// Returns the bytes of a source that `open` opens. The error is the reason why it cannot be read.
 ///
 /// # Errors
-/// Where it cannot be opened or read, or is larger than a source may be.
+/// A source that cannot be opened or read, or is larger than the limit.
 pub fn source<R: Read>(open: impl FnOnce() -> io::Result<R>) -> Result<Vec<u8>, String> {
     let largest = largest()?;
     let read =
@@ -45,10 +45,11 @@ pub fn source<R: Read>(open: impl FnOnce() -> io::Result<R>) -> Result<Vec<u8>, 
     })
 }
 
-/// The bytes of a source that another one names: of a file alone, for a pipe may wait for ever to be opened.
+/// Returns the bytes of a source that another source names, which must be a file: a pipe may wait for ever to be
+/// opened.
 ///
 /// # Errors
-/// Where it is no file, too large, or cannot be read.
+/// A path that is no file, is too large, or cannot be read.
 pub fn file(path: &Path) -> Result<Vec<u8>, String> {
     let found = path.metadata().map_err(|error| error.to_string())?;
     if !found.is_file() {

@@ -1,11 +1,11 @@
-//! The normal form of a `rust { … }` escape: both frontends bring its tokens here, so that the same
-//! Rust gives the same text however it was spaced.
+//! The normal form of a `rust { … }` escape: both frontends bring its tokens to this form, so that equal Rust code
+//! gives equal text however it was spaced.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
 use super::MAX_NESTING;
 
-/// The text of `tokens`; nothing if its groups are nested too deep.
+/// Returns the text of `tokens`; `None` if its groups are nested too deep.
 pub(super) fn normalise(tokens: TokenStream) -> Option<String> {
     let mut text = String::new();
     write(tokens, 0, &mut text)?;
@@ -41,7 +41,7 @@ fn write(tokens: TokenStream, depth: usize, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Whether no blank goes between two tokens: where Rust needs none and people write none.
+/// Whether no blank goes between two tokens: where Rust needs none and authors write none.
 fn glued(previous: &TokenTree, next: &TokenTree) -> bool {
     match (previous, next) {
         (TokenTree::Punct(a), TokenTree::Punct(_)) => a.spacing() == Spacing::Joint,

@@ -1,30 +1,30 @@
-//! Expressions as text, in every target: a leaf comes as it is written, and what is made of others by an operator gets
-//! the parentheses that its reading needs, and those that spare a reader the table of precedences.
+//! Expressions as text, in every target: a leaf stays as it is written, and an expression with an operator gets the
+//! parentheses that its parsing needs, and those that spare a reader the table of precedences.
 
-use super::operators::{BinOp, Form, UnOp};
+use super::operators::{BinOp, OperatorForm, UnOp};
 
-/// What is no choice: what may stand where a block or `?` follows.
+/// The precedence of an operator expression, which may stand where a block or `?` follows; a choice may not.
 pub const OPERATOR: u8 = 1;
 const PREFIX: u8 = 11;
-/// What `.`, `[` and `(` may follow, and what an expression statement may be.
+/// The precedence of an expression that `.`, `[` and `(` may follow, and that an expression statement may be.
 pub const ATOM: u8 = 12;
 
-/// What expressions are written in.
+/// The language that expressions are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The language itself.
     Language,
-    /// C++ and CUDA, where Euclidean division is by functions.
+    /// C++ and CUDA, where functions compute Euclidean division.
     Cpp,
 }
 
-/// An expression's code, and how tightly it binds.
+/// An expression's code, and its precedence.
 #[derive(Clone, Debug)]
 pub struct Text {
     /// The code without parentheses around it.
     pub code: String,
     binds: u8,
-    /// The operator between its parts.
+    /// The operator between its parts, if there is one.
     infix: Option<BinOp>,
 }
 
@@ -33,22 +33,22 @@ impl Text {
         Self { code, binds, infix: None }
     }
 
-    /// A name, a literal, a call: what nothing splits.
+    /// Makes the text of a name, a literal or a call, which no operator splits.
     pub const fn atom(code: String) -> Self {
         Self::new(code, ATOM)
     }
 
-    /// A literal with its sign.
+    /// Makes the text of a literal with its sign.
     pub const fn number(code: String, value: i64) -> Self {
         Self::new(code, if value < 0 { PREFIX } else { ATOM })
     }
 
-    /// The code, in parentheses if it binds weaker than `min`.
+    /// Returns the code, in parentheses if its precedence is lower than `min`.
     pub fn at_least(self, min: u8) -> String {
         if self.binds < min { format!("({})", self.code) } else { self.code }
     }
 
-    /// The call of a function.
+    /// Makes the call of a function.
     pub fn call(name: &str, args: impl IntoIterator<Item = Self>) -> Self {
         let args: Vec<_> = args.into_iter().map(|arg| arg.code).collect();
         Self::atom(format!("{name}({})", args.join(", ")))
@@ -63,15 +63,15 @@ impl Target {
         }
     }
 
-    const fn form(self, op: BinOp) -> Form {
+    const fn form(self, op: BinOp) -> OperatorForm {
         match self {
-            Self::Language => Form::Infix,
+            Self::Language => OperatorForm::Infix,
             Self::Cpp => op.row().cpp,
         }
     }
 
-    /// Whether `inner` stands in parentheses under `outer`, of another precedence, for the reader alone. Compilers of
-    /// C++ ask for them.
+    /// Whether `inner` gets parentheses under `outer`, of another precedence, only for the reader. Compilers of C++
+    /// warn without them.
     fn spared(self, outer: BinOp, inner: BinOp) -> bool {
         let logic = |op| matches!(op, BinOp::And | BinOp::Or);
         match self {
@@ -80,16 +80,16 @@ impl Target {
         }
     }
 
-    /// `left OP right` as the language means it: in C++ a quotient and a remainder are calls.
+    /// Makes `left OP right` with the meaning of the language: in C++ a quotient and a remainder are calls.
     pub fn binary(self, op: BinOp, left: Text, right: Text) -> Text {
         match self.form(op) {
-            Form::Infix => self.infix(op, left, right),
-            Form::Call(name) => Text::call(name, [left, right]),
+            OperatorForm::Infix => self.infix(op, left, right),
+            OperatorForm::Call(name) => Text::call(name, [left, right]),
         }
     }
 
-    /// `left OP right` with the target's own operator. Where C++ divides numbers that are known not to be below zero,
-    /// that is what the language means too.
+    /// Makes `left OP right` with the target's own operator. Where C++ divides numbers that are known to be at least 0,
+    /// its operator has the meaning of the language too.
     pub fn infix(self, op: BinOp, left: Text, right: Text) -> Text {
         let binds = self.binds(op);
         let operand = |text: Text, min| {
@@ -102,23 +102,23 @@ impl Target {
         Text { infix: Some(op), ..Text::new(format!("{left} {} {right}", op.text()), binds) }
     }
 
-    /// `-operand`, or `!operand` of a flag.
+    /// Makes `-operand`, or `!operand` of a flag.
     pub fn unary(self, op: UnOp, operand: Text) -> Text {
         self.prefix(op.text(), operand)
     }
 
-    /// `!operand` of an integer: all its bits are turned.
+    /// Makes `!operand` of an integer, which flips all its bits.
     pub fn complement(self, operand: Text) -> Text {
         self.prefix(if self == Self::Cpp { "~" } else { UnOp::Not.text() }, operand)
     }
 
     fn prefix(self, sign: &str, operand: Text) -> Text {
-        // Two signs of C++ may be one operator.
+        // Two adjacent signs may be one operator of C++.
         let min = if self == Self::Language { PREFIX } else { ATOM };
         Text::new(format!("{sign}{}", operand.at_least(min)), PREFIX)
     }
 
-    /// `if condition { then } else { otherwise }`, where it is no call of a function.
+    /// Makes `if condition { then } else { otherwise }` as an operator expression, not as a call of a function.
     pub fn choice(self, condition: Text, then: Text, otherwise: Text) -> Text {
         let condition = condition.at_least(OPERATOR);
         let code = if self == Self::Cpp {
@@ -141,69 +141,69 @@ mod tests {
     const TARGETS: [Target; 2] = [Target::Language, Target::Cpp];
 
     #[derive(Clone, Debug, PartialEq)]
-    enum Tree {
+    enum ExprTree {
         Leaf(String),
         Prefix(String, Box<Self>),
         Infix(BinOp, Box<[Self; 2]>),
         Choice(Box<[Self; 3]>),
     }
 
-    fn infix(op: BinOp, left: Tree, right: Tree) -> Tree {
-        Tree::Infix(op, Box::new([left, right]))
+    fn infix(op: BinOp, left: ExprTree, right: ExprTree) -> ExprTree {
+        ExprTree::Infix(op, Box::new([left, right]))
     }
 
-    /// One of each kind of expression, with its own leaves.
-    fn kinds(target: Target, leaf: &str) -> Vec<Tree> {
-        let named = |end: &str| Tree::Leaf(format!("{leaf}{end}"));
+    /// Returns one expression of each kind, with its own leaves.
+    fn kinds(target: Target, leaf: &str) -> Vec<ExprTree> {
+        let named = |end: &str| ExprTree::Leaf(format!("{leaf}{end}"));
         let mut trees = vec![named("")];
         let complement = if target == Target::Cpp { "~" } else { "!" };
         trees.extend(
-            ["-", "!", complement].map(|sign| Tree::Prefix(sign.into(), Box::new(named("")))),
+            ["-", "!", complement].map(|sign| ExprTree::Prefix(sign.into(), Box::new(named("")))),
         );
         trees.extend(BinOp::ALL.map(|op| infix(op, named("0"), named("1"))));
         // The grammar of the language has tests of its own.
         if target == Target::Cpp {
-            trees.push(Tree::Choice(Box::new([named("0"), named("1"), named("2")])));
+            trees.push(ExprTree::Choice(Box::new([named("0"), named("1"), named("2")])));
         }
         trees
     }
 
-    /// `own`: with the target's operators, not with functions for some.
-    fn written(target: Target, own: bool, tree: &Tree) -> Text {
+    /// Writes a tree. `own`: with the target's operators only, without functions.
+    fn written(target: Target, own: bool, tree: &ExprTree) -> Text {
         let text = |tree| written(target, own, tree);
         match tree {
-            Tree::Leaf(name) => Text::atom(name.clone()),
-            Tree::Prefix(sign, of) => match &**sign {
+            ExprTree::Leaf(name) => Text::atom(name.clone()),
+            ExprTree::Prefix(sign, of) => match &**sign {
                 "-" => target.unary(UnOp::Neg, text(of)),
                 "!" => target.unary(UnOp::Not, text(of)),
                 _ => target.complement(text(of)),
             },
-            Tree::Infix(op, sides) => {
+            ExprTree::Infix(op, sides) => {
                 let [left, right] = sides.each_ref().map(text);
                 if own { target.infix(*op, left, right) } else { target.binary(*op, left, right) }
             }
-            Tree::Choice(parts) => {
+            ExprTree::Choice(parts) => {
                 let [condition, then, otherwise] = parts.each_ref().map(text);
                 target.choice(condition, then, otherwise)
             }
         }
     }
 
-    /// Reads an expression as the target's own grammar has it.
-    struct Reader {
+    /// A reader of expressions in the target's own grammar.
+    struct ExprReader {
         target: Target,
-        /// The last comes first.
+        /// The remaining tokens, the last one first.
         rest: Vec<String>,
     }
 
-    /// The infix operators of the standards, the weakest first.
+    /// The infix operators of the standards, the lowest precedence first.
     const LANGUAGE: [&str; 9] =
         ["||", "&&", "== != < <= > >=", "|", "^", "&", "<< >>", "+ -", "* / %"];
     const CPP: [&str; 10] =
         ["||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"];
 
-    impl Reader {
-        fn read(target: Target, text: &str) -> Tree {
+    impl ExprReader {
+        fn read(target: Target, text: &str) -> ExprTree {
             let mut rest: Vec<String> = Vec::new();
             for sign in text.chars() {
                 let joined = rest.last().map(|last| format!("{last}{sign}")).unwrap_or_default();
@@ -231,17 +231,17 @@ mod tests {
             takes
         }
 
-        fn whole(&mut self) -> Tree {
+        fn whole(&mut self) -> ExprTree {
             let condition = self.infix(0);
             if self.target != Target::Cpp || !self.takes("?") {
                 return condition;
             }
             let then = self.whole();
             assert!(self.takes(":"));
-            Tree::Choice(Box::new([condition, then, self.whole()]))
+            ExprTree::Choice(Box::new([condition, then, self.whole()]))
         }
 
-        fn infix(&mut self, level: usize) -> Tree {
+        fn infix(&mut self, level: usize) -> ExprTree {
             let levels: &[&str] = if self.target == Target::Cpp { &CPP } else { &LANGUAGE };
             let Some(signs) = levels.get(level) else { return self.prefix() };
             let mut tree = self.infix(level + 1);
@@ -255,23 +255,23 @@ mod tests {
             tree
         }
 
-        fn prefix(&mut self) -> Tree {
+        fn prefix(&mut self) -> ExprTree {
             match ["-", "!", "~"].into_iter().find(|sign| self.takes(sign)) {
-                Some(sign) => Tree::Prefix(sign.into(), Box::new(self.prefix())),
+                Some(sign) => ExprTree::Prefix(sign.into(), Box::new(self.prefix())),
                 None => self.postfix(),
             }
         }
 
-        fn postfix(&mut self) -> Tree {
+        fn postfix(&mut self) -> ExprTree {
             let mut tree = if self.takes("(") {
                 self.closed()
             } else {
-                Tree::Leaf(self.rest.pop().expect("an operand"))
+                ExprTree::Leaf(self.rest.pop().expect("an operand"))
             };
             loop {
                 if self.takes("(") {
-                    let Tree::Leaf(name) = tree else { panic!("{tree:?} is called") };
-                    let op = self.called(|form| matches!(form, Form::Call(call) if call == name));
+                    let ExprTree::Leaf(name) = tree else { panic!("{tree:?} is called") };
+                    let op = self.called(|form| matches!(form, OperatorForm::Call(call) if call == name));
                     let left = self.whole();
                     assert!(self.takes(","));
                     tree = infix(op, left, self.closed());
@@ -281,25 +281,25 @@ mod tests {
             }
         }
 
-        /// The one operator that is written so.
-        fn called(&self, is: impl Fn(Form) -> bool) -> BinOp {
+        /// Returns the only operator with this form.
+        fn called(&self, is: impl Fn(OperatorForm) -> bool) -> BinOp {
             let ops: Vec<_> =
                 BinOp::ALL.into_iter().filter(|op| is(self.target.form(*op))).collect();
             assert_eq!(ops.len(), 1, "{ops:?}");
             ops[0]
         }
 
-        fn closed(&mut self) -> Tree {
+        fn closed(&mut self) -> ExprTree {
             let tree = self.whole();
             assert!(self.takes(")"));
             tree
         }
     }
 
-    fn is_read_back(target: Target, tree: &Tree) {
+    fn is_read_back(target: Target, tree: &ExprTree) {
         for own in [false, true] {
             let text = written(target, own, tree).code;
-            assert_eq!(Reader::read(target, &text), *tree, "{target:?}: {text}");
+            assert_eq!(ExprReader::read(target, &text), *tree, "{target:?}: {text}");
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
             let [a, b, c] = ["a", "b", "c"].map(|leaf| kinds(target, leaf));
             for left in &a {
                 for sign in ["-", "!"] {
-                    is_read_back(target, &Tree::Prefix(sign.into(), Box::new(left.clone())));
+                    is_read_back(target, &ExprTree::Prefix(sign.into(), Box::new(left.clone())));
                 }
                 for right in &b {
                     for op in BinOp::ALL {
@@ -317,16 +317,16 @@ mod tests {
                     }
                     for third in c.iter().filter(|_| target == Target::Cpp) {
                         let parts = [left, right, third].map(Clone::clone);
-                        is_read_back(target, &Tree::Choice(Box::new(parts)));
+                        is_read_back(target, &ExprTree::Choice(Box::new(parts)));
                     }
                 }
             }
         }
     }
 
-    /// `(a INNER b) OUTER (c INNER d)`
+    /// Returns `(a INNER b) OUTER (c INNER d)`.
     fn told(target: Target, outer: BinOp, inner: BinOp) -> String {
-        let leaf = |name: &str| Tree::Leaf(name.into());
+        let leaf = |name: &str| ExprTree::Leaf(name.into());
         let [left, right] = [["a", "b"], ["c", "d"]].map(|[l, r]| infix(inner, leaf(l), leaf(r)));
         written(target, false, &infix(outer, left, right)).code
     }

@@ -6,12 +6,12 @@ use proc_macro2::token_stream::IntoIter;
 use proc_macro2::{Delimiter, Group, Punct, Spacing, Span as MacroSpan, TokenStream, TokenTree};
 
 use super::token::{PUNCTUATION, Tok};
-use super::{MAX_NESTING, escape, habits, lexer, literal};
+use super::{MAX_NESTING, escape, suggestions, lexer, literal};
 use crate::diagnostics::Code;
 use crate::source::Location;
 use crate::syntax::Source;
 
-/// Reads `tokens` into `source`; gives the compiler's span of each.
+/// Reads `tokens` into `source`; returns the compiler's span of each.
 pub(crate) fn read(tokens: TokenStream, source: &mut Source) -> Vec<MacroSpan> {
     let mut flattener = Flattener { source, spans: Vec::new() };
     flattener.stream(tokens, 0);
@@ -24,7 +24,7 @@ struct Flattener<'s> {
 }
 
 impl Flattener<'_> {
-    /// Whether to go on.
+    /// Reads a stream of tokens; returns whether to go on.
     fn stream(&mut self, tokens: TokenStream, depth: usize) -> bool {
         let mut tokens = tokens.into_iter().peekable();
         while let Some(token) = tokens.next() {
@@ -154,7 +154,7 @@ impl Flattener<'_> {
     /// the token table.
     fn operators(&mut self, first: Punct, tokens: &mut Peekable<IntoIter>) {
         let mut run = vec![first];
-        // Forwarded tokens may be marked joint before a name, so look at what follows.
+        // Forwarded tokens may be marked joint before a name, so the next token is checked.
         while run.last().is_some_and(|p| p.spacing() == Spacing::Joint)
             && let Some(TokenTree::Punct(next)) = tokens.peek()
             && next.as_char() != '#'
@@ -174,7 +174,7 @@ impl Flattener<'_> {
                 at += len;
             } else {
                 let sign = run[at].as_char().to_string();
-                self.source.push_foreign(&sign, habits::sign(&sign), place(span, span), 0..0);
+                self.source.push_foreign(&sign, suggestions::sign(&sign), place(span, span), 0..0);
                 self.spans.push(span);
                 at += 1;
             }
@@ -182,7 +182,7 @@ impl Flattener<'_> {
     }
 }
 
-/// The text of `[doc = "…"]`.
+/// Returns the text of `[doc = "…"]`.
 fn doc_text(group: &Group) -> Option<String> {
     if group.delimiter() != Delimiter::Bracket {
         return None;
@@ -198,7 +198,7 @@ fn doc_text(group: &Group) -> Option<String> {
     }
 }
 
-/// Lines and columns from 1; `proc_macro2` counts columns from 0.
+/// Returns lines and columns from 1; `proc_macro2` counts columns from 0.
 fn place(first: MacroSpan, last: MacroSpan) -> Location {
     let (start, end) = (first.start(), last.end());
     Location {

@@ -1,11 +1,11 @@
-//! The text frontend: drives the generated lexer, and records comments, blank lines and unbalanced
-//! brackets, which only text can have.
+//! The text frontend: drives the generated lexer, and records comments, blank lines and unbalanced brackets, which only
+//! text can have.
 
 use logos::{Lexer, Logos};
 
 use super::lexer_generated::Raw;
 use super::token::Tok;
-use super::{MAX_NESTING, escape, habits};
+use super::{MAX_NESTING, escape, suggestions};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Location;
 use crate::source::Span;
@@ -13,7 +13,7 @@ use crate::syntax::Source;
 
 /// Reads `text` into `source`.
 pub(crate) fn read(text: &str, source: &mut Source) {
-    let mut reader = Reader {
+    let mut reader = TokenReader {
         lexer: Raw::lexer(text),
         text,
         source,
@@ -55,7 +55,7 @@ impl Cursor {
     }
 }
 
-struct Reader<'t, 's> {
+struct TokenReader<'t, 's> {
     lexer: Lexer<'t, Raw>,
     text: &'t str,
     source: &'s mut Source,
@@ -68,8 +68,8 @@ struct Reader<'t, 's> {
     joined: bool,
 }
 
-impl Reader<'_, '_> {
-    /// Whether it came to the end.
+impl TokenReader<'_, '_> {
+    /// Reads the text; returns whether it reached the end.
     fn read(&mut self) -> bool {
         while let Some(raw) = self.lexer.next() {
             if self.source.full() {
@@ -95,7 +95,7 @@ impl Reader<'_, '_> {
         true
     }
 
-    /// The place and bytes of the current slice, for a token that begins here.
+    /// Returns the place and bytes of the current slice, for a token that begins here.
     fn here(&mut self) -> (Location, std::ops::Range<u32>) {
         let span = self.lexer.span();
         self.at.advance(self.text, span.start);
@@ -121,7 +121,7 @@ impl Reader<'_, '_> {
         self.source.push_literal(text, place, bytes);
     }
 
-    /// The quote has been read; a string ends on its line.
+    /// Reads a string after its quote; a string ends on its line.
     fn string(&mut self) {
         let rest = self.lexer.remainder();
         let mut escaped = false;
@@ -159,7 +159,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The opening has been read; block comments nest.
+    /// Reads a block comment after its opening; block comments nest.
     fn block_comment(&mut self) {
         let Some(len) = block_comment_len(self.lexer.remainder()) else {
             self.unclosed("this comment is not closed");
@@ -176,7 +176,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `rust` has been read: an escape if a brace follows.
+    /// Reads the word `rust`: an escape if a brace follows.
     fn word_or_escape(&mut self) {
         let rest = self.lexer.remainder();
         let Some(start) = skip_trivia(rest).filter(|i| rest[*i..].starts_with('{')) else {
@@ -203,7 +203,7 @@ impl Reader<'_, '_> {
 
     fn unknown(&mut self) {
         let start = self.lexer.span().start;
-        // One report for a run of them.
+        // A run of unknown characters gets one report.
         while let Some(c) = self.lexer.remainder().chars().next() {
             if c.is_whitespace() || c.is_ascii_alphanumeric() || "_\"(){}[],;".contains(c) {
                 break;
@@ -216,10 +216,10 @@ impl Reader<'_, '_> {
         let end = self.lexer.span().end;
         let what = super::literal::shorten(&self.text[start..end]);
         let (place, bytes) = self.here();
-        self.source.push_foreign(&what, habits::sign(&what), place, bytes);
+        self.source.push_foreign(&what, suggestions::sign(&what), place, bytes);
     }
 
-    /// Whether to go on.
+    /// Reads an operator or a bracket; returns whether to go on.
     fn punctuation(&mut self) -> bool {
         let Some(tok) = Tok::punctuation(self.lexer.slice()) else {
             self.unknown();
@@ -241,7 +241,7 @@ impl Reader<'_, '_> {
         true
     }
 
-    /// Closes the innermost bracket of this kind; those left open inside it are reported.
+    /// Closes the innermost bracket of this kind; brackets left open inside it are reported.
     fn close(&mut self, index: usize) {
         let tokens = self.source.tokens();
         let partner = opening(&tokens[index]);
@@ -267,7 +267,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The report on a bracket that is nested too deep.
+/// Returns the error of a bracket that is nested too deep.
 pub(super) fn too_deep(span: Span) -> Diagnostic {
     let title = format!("brackets nest at most {MAX_NESTING} deep");
     Diagnostic::new(Code::NestedTooDeep, span, title)
@@ -281,7 +281,7 @@ fn opening(closing: &Tok) -> Tok {
     }
 }
 
-/// Bytes to the end of a block comment whose opening has been read.
+/// Returns the number of bytes to the end of a block comment after its opening.
 fn block_comment_len(rest: &str) -> Option<usize> {
     let (bytes, mut depth, mut i) = (rest.as_bytes(), 1, 0);
     while i + 1 < bytes.len() {
@@ -303,7 +303,7 @@ fn block_comment_len(rest: &str) -> Option<usize> {
     None
 }
 
-/// Bytes of blanks and comments at the start of `text`; nothing if a comment does not end.
+/// Returns the number of bytes of blanks and comments at the start of `text`; `None` if a comment does not end.
 fn skip_trivia(text: &str) -> Option<usize> {
     let mut rest = text.trim_start();
     loop {
@@ -318,7 +318,7 @@ fn skip_trivia(text: &str) -> Option<usize> {
     }
 }
 
-/// Bytes of the brace group at the start of `text`, by Rust's rules for strings, characters and
+/// Returns the number of bytes of the brace group at the start of `text`, by Rust's rules for strings, characters and
 /// comments.
 fn braced_len(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
@@ -361,7 +361,7 @@ fn string_len(text: &str) -> Option<usize> {
     None
 }
 
-/// A character literal, or only the quote of a lifetime.
+/// Returns the length of a character literal, or of only the quote of a lifetime.
 fn char_len(text: &str) -> usize {
     let mut chars = text.char_indices().skip(1);
     match (chars.next(), chars.next()) {

@@ -1,14 +1,14 @@
-//! What literals mean, for both frontends: they hand over the text of one and get its value.
+//! The values of literals, for both frontends: they hand over the text of a literal and get its value.
 
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::token::{Quantity, Tok};
 
-/// Why a literal has no value: the code, the title, and perhaps what would be right.
-type Fault = (Code, String, Option<&'static str>);
+/// The reason why a literal has no value: the code, the title, and a correction if there is one.
+type LiteralFault = (Code, String, Option<&'static str>);
 
-/// The token of literal `text`, which begins with a digit or a quote. A literal without a value
-/// becomes a token that parses, so that nothing else is reported at its place.
+/// Returns the token of literal `text`, which begins with a digit or a quote. A literal without a value becomes a token
+/// that parses, so that no other error is reported at its place.
 pub(crate) fn token(text: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) -> Tok {
     let value = if text.starts_with('"') {
         unescape(text).map(Tok::Str)
@@ -33,7 +33,7 @@ pub(crate) fn token(text: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) -
     })
 }
 
-/// Units of quantities: the suffix, what one stands for, and what that is divided by.
+/// Units of quantities: the suffix, the kind of quantity, and its factor and divisor.
 const UNITS: &[Unit] = &[
     ("B", Quantity::Bytes, 1, 1),
     ("kB", Quantity::Bytes, 1_000, 1),
@@ -52,15 +52,15 @@ const UNITS: &[Unit] = &[
 
 type Unit = (&'static str, fn(u64) -> Quantity, u64, u64);
 
-/// The number and its unit.
+/// Splits the text into the number and its unit.
 fn unit(text: &str) -> Option<(&str, &'static Unit)> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))?;
     let (number, unit) = text.split_at(end);
     Some((number, UNITS.iter().find(|(name, ..)| *name == unit)?))
 }
 
-/// A decimal number with a unit; `None` if it has none of [`UNITS`].
-fn quantity(text: &str) -> Option<Result<Tok, Fault>> {
+/// Reads a decimal number with a unit; `None` if it has none of [`UNITS`].
+fn quantity(text: &str) -> Option<Result<Tok, LiteralFault>> {
     let (number, (_, make, times, by)) = unit(text)?;
     let number: String = number.chars().filter(|c| *c != '_').collect();
     let (whole, decimals) = number.split_once('.').unwrap_or((&number, ""));
@@ -83,7 +83,7 @@ fn quantity(text: &str) -> Option<Result<Tok, Fault>> {
     }))
 }
 
-fn integer(text: &str) -> Result<i64, Fault> {
+fn integer(text: &str) -> Result<i64, LiteralFault> {
     if text.contains('.') {
         return Err((
             Code::UnknownToken,
@@ -122,8 +122,8 @@ fn integer(text: &str) -> Result<i64, Fault> {
     })
 }
 
-/// The value of a string literal with its quotes; Rust's escapes, on one line.
-fn unescape(text: &str) -> Result<String, Fault> {
+/// Returns the value of a string literal with its quotes; Rust's escapes, on one line.
+fn unescape(text: &str) -> Result<String, LiteralFault> {
     let bad = |what: &str| {
         (
             Code::UnknownToken,
@@ -171,7 +171,7 @@ fn unescape(text: &str) -> Result<String, Fault> {
     Ok(value)
 }
 
-/// The text of a `#[doc = …]` literal, which the compiler may write raw.
+/// Returns the text of a `#[doc = …]` literal, which the compiler may write raw.
 pub(super) fn doc(text: &str) -> Option<String> {
     match text.strip_prefix('r') {
         Some(raw) => {
@@ -183,7 +183,7 @@ pub(super) fn doc(text: &str) -> Option<String> {
     }
 }
 
-/// The beginning of `text`, short enough for a title and fit to print.
+/// Returns the beginning of `text`, short enough for a title and printable.
 pub(super) fn shorten(text: &str) -> String {
     const MAX: usize = 24;
     let mut short = String::new();

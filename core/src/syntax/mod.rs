@@ -11,7 +11,7 @@ pub(crate) mod flatten;
 #[rustfmt::skip]
 #[allow(warnings, clippy::all, clippy::pedantic, unreachable_pub)]
 mod grammar;
-pub(crate) mod habits;
+pub(crate) mod suggestions;
 pub(crate) mod lexer;
 #[rustfmt::skip]
 #[allow(warnings, clippy::all, clippy::pedantic)]
@@ -35,16 +35,16 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use token::Tok;
 
-/// Brackets nest at most this deep, which bounds every recursion over blocks.
+/// The deepest nesting of brackets, which bounds every recursion over blocks.
 pub const MAX_NESTING: usize = 128;
-/// Expressions nest at most this deep, which bounds every recursion over expressions.
+/// The deepest nesting of expressions, which bounds every recursion over expressions.
 pub const MAX_DEPTH: u16 = 128;
-/// A source has at most this many tokens.
+/// The most tokens of a source.
 pub const MAX_TOKENS: usize = 1 << 20;
-/// A source is given up after this many errors.
+/// The most errors of a source, after which it is given up.
 pub const MAX_DIAGNOSTICS: usize = 20;
 
-/// Parses `source`: the tree, and everything that is wrong with its text, what reading it found included.
+/// Parses `source` into its tree and all errors of its text, including those of its frontend.
 ///
 /// Statements that could not be read are [`ast::StmtKind::Error`]; the tree is meant for use only
 /// if there are no diagnostics, and for names (stubs) otherwise.
@@ -73,16 +73,16 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     });
     diagnostics.extend(sink.finish());
     if !diagnostics.is_empty() {
-        file.unread = habits::names(source.tokens());
+        file.unread = suggestions::names(source.tokens());
     }
-    // The order of the page: a recovery is known only after what it skipped was looked at.
+    // The errors are sorted by place: a recovery is known only after its skipped tokens were read.
     diagnostics.sort_by_key(|d| (d.primary.lo, d.primary.hi));
     give_up_note(&mut diagnostics);
     (file, diagnostics)
 }
 
-/// The one value that `source` holds, such as the topology of a command line. The grammar's only start is a
-/// file, so the value is read as a parameter's default, of an algorithm that is written around it.
+/// Parses the only value that `source` holds, such as the topology of a command line. The grammar's only start is a
+/// file, so the value is read as the default of a parameter of an algorithm that is written around it.
 pub fn parse_value(source: &Source) -> Result<ast::Expr, Vec<Diagnostic>> {
     let found = source.diagnostics();
     if !found.is_empty() {
@@ -106,7 +106,7 @@ pub fn parse_value(source: &Source) -> Result<ast::Expr, Vec<Diagnostic>> {
         File::default()
     });
     let mut diagnostics = sink.finish();
-    // What is missing behind the value is ours, not the author's, once something before it is wrong.
+    // Errors behind the value belong to the added text, not to the author's, once the value has an error.
     if let Some(first) = diagnostics.iter().position(|d| (d.primary.lo as usize) < end) {
         let first = diagnostics[first].clone();
         diagnostics.retain(|d| *d == first || (d.primary.lo as usize) < end);
@@ -130,7 +130,7 @@ pub fn parse_value(source: &Source) -> Result<ast::Expr, Vec<Diagnostic>> {
     }
 }
 
-/// Cuts the list at the limit and says so.
+/// Cuts the list at the limit and adds a note of it.
 pub(crate) fn give_up_note(diagnostics: &mut Vec<Diagnostic>) {
     if diagnostics.len() >= MAX_DIAGNOSTICS {
         diagnostics.truncate(MAX_DIAGNOSTICS);

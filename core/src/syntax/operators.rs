@@ -1,4 +1,4 @@
-//! The operators, and how each is written: in the language and in C++.
+//! The operators, as written in the language and in C++.
 
 /// Prefix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +51,7 @@ pub enum BinOp {
 }
 
 impl UnOp {
-    /// How it is written.
+    /// Returns the operator as written.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::Neg => "-",
@@ -60,31 +60,32 @@ impl UnOp {
     }
 }
 
-/// What an infix operator of the language becomes.
+/// The form of an infix operator of the language in another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum OperatorForm {
     /// The sign of the operator, between its operands.
     Infix,
     /// A function of both operands.
     Call(&'static str),
 }
 
-/// A row of the table of infix operators. Whatever binds higher binds tighter; comparisons do not chain.
-pub(super) struct Row {
+/// A row of the table of infix operators. A higher number binds tighter; comparisons do not chain.
+pub(super) struct OperatorRow {
     text: &'static str,
-    /// In the language, as in Rust.
+    /// The precedence in the language, as in Rust.
     pub(super) binds: u8,
-    /// In C++, where comparisons bind tighter than bits. It tells equality from order too, and no reader does.
+    /// The precedence in C++, where comparisons bind tighter than bits. It distinguishes equality from order too, which
+    /// readers do not know.
     pub(super) binds_cpp: u8,
-    pub(super) cpp: Form,
+    pub(super) cpp: OperatorForm,
 }
 
-const fn row(text: &'static str, binds: u8, binds_cpp: u8, cpp: Form) -> Row {
-    Row { text, binds, binds_cpp, cpp }
+const fn row(text: &'static str, binds: u8, binds_cpp: u8, cpp: OperatorForm) -> OperatorRow {
+    OperatorRow { text, binds, binds_cpp, cpp }
 }
 
 impl BinOp {
-    /// All of them, from those that bind tightest.
+    /// All infix operators, from those that bind tightest.
     pub const ALL: [Self; 18] = [
         Self::Mul,
         Self::Div,
@@ -106,8 +107,8 @@ impl BinOp {
         Self::Or,
     ];
 
-    pub(super) const fn row(self) -> Row {
-        use Form::{Call, Infix};
+    pub(super) const fn row(self) -> OperatorRow {
+        use OperatorForm::{Call, Infix};
         match self {
             Self::Mul => row("*", 10, 10, Infix),
             Self::Div => row("/", 10, 10, Call("quo")),
@@ -130,22 +131,22 @@ impl BinOp {
         }
     }
 
-    /// How it is written in the language.
+    /// Returns the operator as written in the language.
     pub const fn text(self) -> &'static str {
         self.row().text
     }
 
-    /// How tightly it binds in the language: higher binds tighter; comparisons do not chain.
+    /// Returns the precedence in the language: a higher number binds tighter; comparisons do not chain.
     pub const fn precedence(self) -> u8 {
         self.row().binds
     }
 
-    /// Whether it works on bits: few people know how tightly such an operator binds.
+    /// Whether the operator works on bits: few readers know the precedence of bit operators.
     pub(super) const fn of_bits(self) -> bool {
         matches!(self, Self::Shl | Self::Shr | Self::BitAnd | Self::BitXor | Self::BitOr)
     }
 
-    /// Whether it compares.
+    /// Whether the operator is a comparison.
     pub(super) const fn compares(self) -> bool {
         self.precedence() == Self::Eq.precedence()
     }

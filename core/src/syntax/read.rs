@@ -1,4 +1,4 @@
-//! How a source comes into being: from text, from bytes, or from a macro's input.
+//! The construction of a source: from text, from bytes, or from a macro's input.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Source {
         let line = good.matches('\n').count() as u32 + 1;
         let column = good.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
         let place = Location { line, column, end_line: line, end_column: column + 1 };
-        // The lossy text has U+FFFD, three bytes long, where the bytes went wrong.
+        // The lossy text has U+FFFD, three bytes long, at the first invalid bytes.
         let at = good.len() as u32;
         source.push(Tok::Unknown, place, at..at + 3);
         source.report(Diagnostic::new(

@@ -1,7 +1,6 @@
-//! Words for a syntax error: the parser's list of terminals becomes a few classes, and common
-//! slips get a hint.
+//! The words of a syntax error: the parser's list of terminals becomes a few classes, and common mistakes get a hint.
 
-use super::habits;
+use super::suggestions;
 use super::token::{CONTEXTUAL, KEYWORDS, Tok};
 use crate::diagnostics::near::distance;
 use crate::diagnostics::{Code, Diagnostic};
@@ -20,7 +19,7 @@ const TYPES: &[&str] =
     &["int", "bool", "peer", "Rank", "Ring", "Rings", "Tree", "Groups", "Topology"];
 const ITEM: &[&str] = &["algorithm", "executor", "pub", "doc comment", "#", "use"];
 
-/// The error at token `at`, where the parser would have taken one of `expected`.
+/// Returns the error at token `at`, where the parser would have taken one of `expected`.
 pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> Diagnostic {
     let expected: Vec<&str> = expected.iter().map(|e| e.trim_matches('"')).collect();
     let tokens = source.tokens();
@@ -35,10 +34,10 @@ pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> D
             format!("expected {}, found {}", alternatives(&classes), describe(tok))
         }
     };
-    if let Some(slip) = habits::slip(source, at) {
-        let title = slip.title.unwrap_or(title);
-        let error = Diagnostic::new(Code::SyntaxError, slip.at, title);
-        return error.label(slip.label).help(slip.help);
+    if let Some(suggestion) = suggestions::suggestion(source, at) {
+        let title = suggestion.title.unwrap_or(title);
+        let error = Diagnostic::new(Code::SyntaxError, suggestion.at, title);
+        return error.label(suggestion.label).help(suggestion.help);
     }
     let primary = Span::new(at, (at + 1).min(tokens.len()));
     let error = |at, label: &str| Diagnostic::new(Code::SyntaxError, at, &*title).label(label);
@@ -65,7 +64,7 @@ fn describe(tok: &Tok) -> String {
     }
 }
 
-/// The classes that cover `expected`, the specific ones first; at most four.
+/// Returns the classes that cover `expected`, the specific classes first; at most four.
 fn classes(expected: &[&str]) -> Vec<String> {
     let mut rest = expected.to_vec();
     let mut found = Vec::new();
@@ -80,12 +79,12 @@ fn classes(expected: &[&str]) -> Vec<String> {
     take("a statement", STATEMENT, STATEMENT, &mut rest);
     take("an algorithm", &["algorithm", "pub"], ITEM, &mut rest);
     take("an expression", &["identifier", "integer", "("], EXPRESSION, &mut rest);
-    // After a whole operand `:` or `=` would make its first word an argument's name: nobody forgot that.
+    // After a whole operand `:` or `=` would make its first word an argument's name: no author forgot that.
     if rest.contains(&".") {
         rest.retain(|e| ![":", "="].contains(e));
     }
     take("an operator", &["+", "*", "."], OPERATOR, &mut rest);
-    // What may follow an operand of any kind says little; the delimiters say what is missing.
+    // The tokens that may follow every operand say little; the delimiters say which token is missing.
     take("an operator", &[".", "["], OPERATOR, &mut rest);
     let mut list: Vec<String> = rest
         .iter()
@@ -148,13 +147,13 @@ fn hint(source: &Source, at: usize, expected: &[&str], semicolon: bool) -> Optio
         }
         _ => {}
     }
-    // Where a semicolon is missing, the word of the next line is as it should be.
+    // Where a semicolon is missing, the word of the next line is correct.
     let found = found.filter(|_| !semicolon);
-    let before = before.filter(|_| habits::begins_statement(tokens, at - 1));
+    let before = before.filter(|_| suggestions::begins_statement(tokens, at - 1));
     if let Some(word) = misspelt(found, before, expected) {
         return Some(format!("did you mean `{word}`?"));
     }
-    let head = habits::head(tokens, at).filter(|_| expected.contains(&"{"));
+    let head = suggestions::head(tokens, at).filter(|_| expected.contains(&"{"));
     head.map(|head| format!("the body of `{head}` stands in braces: `{{ … }}`"))
 }
 
@@ -169,7 +168,8 @@ fn lacks_semicolon(source: &Source, at: usize, expected: &[&str]) -> bool {
             .is_none_or(|tok| *tok == Tok::RBrace || line(at - 1).end_line < line(at).line)
 }
 
-/// The keyword that the offending word was probably meant to be, or the word before it, which begins a statement.
+/// Returns the keyword that the unexpected word, or the word before it that begins a statement, was probably meant to
+/// be.
 fn misspelt(found: Option<&Tok>, before: Option<&Tok>, expected: &[&str]) -> Option<&'static str> {
     let words = || KEYWORDS.iter().chain(CONTEXTUAL).copied();
     if let Some(Tok::Ident(text)) = found
@@ -181,7 +181,7 @@ fn misspelt(found: Option<&Tok>, before: Option<&Tok>, expected: &[&str]) -> Opt
     words().find(|w| text != w && near(text, w) && (STATEMENT.contains(w) || *w == "else"))
 }
 
-/// Whether `a` is `b` with one slip, or two in a long word.
+/// Whether `a` is `b` with one typing error, or two in a long word.
 fn near(a: &str, b: &str) -> bool {
     let limit = if b.chars().count() > 5 { 2 } else { 1 };
     b.len() >= 2 && distance(a, b) <= limit

@@ -1,5 +1,5 @@
-//! What the grammar's actions talk to: it bounds the depth of expressions and turns the parser's
-//! recoveries into diagnostics, quiet about errors that only follow from another.
+//! The sink of the grammar's actions: it bounds the depth of expressions and turns the parser's recoveries into
+//! diagnostics, without errors that only follow from other errors.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -13,12 +13,12 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::Source;
 
-/// How sure it is that a recovered parser is in step with the author again.
+/// The certainty that a recovered parser is in step with the author again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resync {
-    /// At a delimiter: an error right after it is a new one.
+    /// At a delimiter: an error right after it is a new error.
     Firm,
-    /// At a keyword: an error within three tokens is taken for the same one.
+    /// At a keyword: an error within three tokens is taken for the earlier error.
     Loose,
 }
 
@@ -33,7 +33,7 @@ impl<'s> Sink<'s> {
         Self { source, found: RefCell::default(), quiet_until: Cell::new(0) }
     }
 
-    /// Whether enough was found; the parser is then given no more tokens.
+    /// Whether the limit of errors is reached; the parser then gets no more tokens.
     pub(super) fn full(&self) -> bool {
         self.found.borrow().len() >= MAX_DIAGNOSTICS
     }
@@ -42,8 +42,8 @@ impl<'s> Sink<'s> {
         self.found.into_inner()
     }
 
-    /// An expression over operands of `depths`. One nested too deep is reported once and becomes
-    /// an error of the greatest depth, which swallows whatever is built on it.
+    /// Makes an expression over operands of `depths`. An expression that is nested too deep is reported once and
+    /// becomes an error of the greatest depth, which absorbs the expressions built on it.
     pub(super) fn expr(
         &self,
         lo: usize,
@@ -69,7 +69,7 @@ impl<'s> Sink<'s> {
         Expr { kind: Box::new(ExprKind::Error), span, depth: MAX_DEPTH + 1 }
     }
 
-    /// Stands for an expression that could not be read.
+    /// Makes an expression in place of one that could not be read.
     #[expect(clippy::unused_self, reason = "the grammar's actions read alike")]
     pub(super) fn error_expr(&self, lo: usize, hi: usize) -> Expr {
         Expr { kind: Box::new(ExprKind::Error), span: Span::new(lo, hi), depth: 1 }
@@ -83,7 +83,7 @@ impl<'s> Sink<'s> {
         }
     }
 
-    /// Reports `error` unless it follows from an earlier one; gives its token index.
+    /// Reports `error` unless it follows from an earlier error; returns its token index.
     pub(super) fn report(&self, error: ParseError<usize, Tok, Infallible>) -> usize {
         let (at, expected) = match error {
             ParseError::InvalidToken { location } => (location, Vec::new()),
@@ -100,7 +100,8 @@ impl<'s> Sink<'s> {
     }
 }
 
-/// Where the head of a loop in another language's form ends, `for (i = 0; i < n; i++)`: its semicolons end no statement.
+/// Returns the end of the head of a loop in another language's form, `for (i = 0; i < n; i++)`: its semicolons end no
+/// statement.
 fn head_end(tokens: &[Tok], at: usize) -> usize {
     if tokens.get(at) != Some(&Tok::LParen) || at == 0 || tokens[at - 1] != Tok::For {
         return 0;

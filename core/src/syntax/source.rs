@@ -1,4 +1,4 @@
-//! A source as both frontends read it: tokens, where each stands, and what was wrong on the way.
+//! A source as both frontends read it: its tokens, their places, and the errors on the way.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::source::{Location, Span};
 /// A comment of a text source. Macro input has none: rustc drops them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comment {
-    /// With its slashes, without the line break.
+    /// The text with its slashes, without the line break.
     pub text: String,
-    /// The token it precedes; the number of tokens for one at the end.
+    /// The token after the comment; the number of tokens for a comment at the end.
     pub before: u32,
-    /// Whether it begins on the line of the token before it.
+    /// Whether the comment begins on the line of the token before it.
     pub trailing: bool,
-    /// Whether a blank line stands before it.
+    /// Whether a blank line stands before the comment.
     pub blank_before: bool,
 }
 
@@ -40,13 +40,13 @@ const _: fn() = || {
 };
 
 impl Source {
-    /// A source of which nothing was read yet.
+    /// Creates a source of which nothing was read yet.
     pub(super) fn new(name: String, text: Option<Arc<str>>) -> Self {
         Self { name, text, ..Self::default() }
     }
 
-    /// A text of another language, in which messages point at `places`: ranges of its bytes, each of them a token
-    /// that means nothing here.
+    /// Returns a text of another language, in which messages point at `places`: ranges of its bytes, each of them a
+    /// token without a meaning in this language.
     pub fn pointed(
         name: &str,
         text: &str,
@@ -59,42 +59,42 @@ impl Source {
         source
     }
 
-    /// Tells words that mean something in their place only from names.
+    /// Distinguishes words that are keywords only in their places from names.
     pub(super) fn mark_contextual(&mut self) {
         token::mark_contextual(&mut self.tokens);
     }
 
-    /// The name given to it.
+    /// Returns the name given to the source.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The text, if this is a text source; bytes that are not UTF-8 replaced.
+    /// Returns the text, if this is a text source; bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// Line `number` of the text, counted from 1, without its line break.
+    /// Returns line `number` of the text, counted from 1, without its line break.
     pub fn line(&self, number: u32) -> Option<&str> {
         self.text.as_deref()?.lines().nth(number.checked_sub(1)? as usize)
     }
 
-    /// The tokens.
+    /// Returns the tokens.
     pub fn tokens(&self) -> &[Tok] {
         &self.tokens
     }
 
-    /// Where each token stands: lines and columns from 1, in characters.
+    /// Returns the place of each token: lines and columns from 1, in characters.
     pub fn places(&self) -> &[Location] {
         &self.places
     }
 
-    /// The comments, in order; none in macro input.
+    /// Returns the comments, in order; none in macro input.
     pub fn comments(&self) -> &[Comment] {
         &self.comments
     }
 
-    /// What the frontend found wrong; [`parse`](super::parse) repeats it.
+    /// Returns the errors that the frontend found; [`parse`](super::parse) repeats them.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
@@ -104,8 +104,8 @@ impl Source {
         self.after_blank.binary_search(&token).is_ok()
     }
 
-    /// Where `span` stands, from the start of its first token to the end of its last. An empty
-    /// span is the point before its token, or after the last one.
+    /// Returns the place of `span`, from the start of its first token to the end of its last. An empty span is the
+    /// point before its token, or after the last token.
     pub fn location(&self, span: Span) -> Location {
         let point = |line, column| Location { line, column, end_line: line, end_column: column };
         if span.lo >= span.hi {
@@ -121,7 +121,7 @@ impl Source {
         Location { end_line: last.end_line, end_column: last.end_column, ..*first }
     }
 
-    /// The bytes of `span` in the text; empty for macro input.
+    /// Returns the bytes of `span` in the text; empty for macro input.
     pub fn range(&self, span: Span) -> Range<usize> {
         let get = |i: u32| self.bytes.get(i as usize).or(self.bytes.last()).cloned();
         if span.lo >= span.hi {
@@ -137,8 +137,8 @@ impl Source {
         }
     }
 
-    /// What the author wrote at `span`, on one line and without comments: a statement or operand for a message or
-    /// a picture. Macro input has no text of its own, so its tokens are spelt out with the gaps that they had.
+    /// Returns the author's text at `span`, on one line and without comments: a statement or operand for a message or a
+    /// picture. Macro input has no text of its own, so its tokens are printed with their gaps.
     pub fn written(&self, span: Span) -> String {
         let end = (span.hi as usize).min(self.tokens.len());
         let mut line = String::new();
@@ -156,7 +156,7 @@ impl Source {
         line
     }
 
-    /// Whether a gap stands before token `at`. A line break is one, but not inside of a bracket's edge or at a dot.
+    /// Whether a gap stands before token `at`. A line break is a gap, but not inside of a bracket's edge or at a dot.
     fn gap(&self, at: usize) -> bool {
         let (before, here) = (self.places[at - 1], self.places[at]);
         if before.end_line == here.line {
@@ -175,7 +175,7 @@ impl Source {
         }
     }
 
-    /// The span of the token that is pushed next.
+    /// Returns the span of the token that is pushed next.
     pub(crate) fn next_span(&self) -> Span {
         Span::new(self.tokens.len(), self.tokens.len() + 1)
     }
@@ -190,7 +190,7 @@ impl Source {
         self.push(tok, place, bytes);
     }
 
-    /// Something that is no token, kept as [`Tok::Unknown`] so that errors can point at it.
+    /// Adds characters that are no token, kept as [`Tok::Unknown`] so that errors can point at them.
     pub(crate) fn push_unknown(
         &mut self,
         code: Code,
@@ -203,7 +203,7 @@ impl Source {
         self.report(Diagnostic::new(code, span, title));
     }
 
-    /// Characters that no token begins with, and what to write in their place.
+    /// Adds characters that no token begins with, with the text to write in their place.
     pub(crate) fn push_foreign(
         &mut self,
         what: &str,

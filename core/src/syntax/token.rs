@@ -6,10 +6,10 @@
 
 use std::fmt;
 
-/// What a number with a unit stands for.
+/// The quantity of a number with a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quantity {
-    /// Bytes, of which a bandwidth has so many a second.
+    /// Bytes; of a bandwidth, bytes a second.
     Bytes(u64),
     /// Nanoseconds.
     Time(u64),
@@ -34,7 +34,7 @@ macro_rules! tokens {
             Doc(String),
             /// `rust { … }`: the text between the braces, in the escape module's normal form.
             Rust(String),
-            /// Something that is no token; it has been reported.
+            /// Characters that are no token; they have been reported.
             Unknown,
             $(#[doc = $kw_text] $kw,)*
             $(#[doc = $word_text] $word,)*
@@ -51,7 +51,7 @@ macro_rules! tokens {
         pub const PUNCTUATION: &[&str] = &[$($punct_text),*];
 
         impl Tok {
-            /// The hard keyword written `text`.
+            /// Returns the hard keyword written `text`.
             pub fn keyword(text: &str) -> Option<Self> {
                 match text { $($kw_text => Some(Self::$kw),)* _ => None }
             }
@@ -60,12 +60,12 @@ macro_rules! tokens {
                 match text { $($word_text => Some(Self::$word),)* _ => None }
             }
 
-            /// The bracket or operator written `text`.
+            /// Returns the bracket or operator written `text`.
             pub fn punctuation(text: &str) -> Option<Self> {
                 match text { $($punct_text => Some(Self::$punct),)* _ => None }
             }
 
-            /// The spelling of a token that has only one.
+            /// Returns the spelling of a token that has only one.
             pub fn text(&self) -> Option<&'static str> {
                 match self {
                     $(Self::$kw => Some($kw_text),)*
@@ -147,7 +147,7 @@ tokens! {
 }
 
 impl Tok {
-    /// The keyword or identifier written `text`.
+    /// Returns the keyword or identifier written `text`.
     pub fn word(text: &str) -> Self {
         Self::keyword(text).unwrap_or_else(|| Self::Ident(text.to_owned()))
     }
@@ -167,12 +167,11 @@ impl Tok {
     }
 }
 
-/// Turns contextual words that stand in their places into keywords: a statement's first word when
-/// a name (after `require` and `within`: an expression) follows, the `like` of a `scratch` or `fifo`
-/// statement, a `without` between a value and a bracket, the `on` between two brackets, a `use` before a
-/// string, an `executor` before its name and `for`, and the `when` and `otherwise` that begin its size classes.
-/// Everywhere else they stay identifiers, so `for step in 0..3` and `view.split(2)` mean what they
-/// seem to.
+/// Turns contextual words that stand in their places into keywords: a statement's first word when a name (after
+/// `require` and `within`: an expression) follows, the `like` of a `scratch` or `fifo` statement, a `without` between a
+/// value and a bracket, the `on` between two brackets, a `use` before a string, an `executor` before its name and
+/// `for`, and the `when` and `otherwise` that begin its size classes. In other places they stay identifiers, so `for
+/// step in 0..3` and `view.split(2)` have their plain meaning.
 pub fn mark_contextual(tokens: &mut [Tok]) {
     for i in 0..tokens.len() {
         let Tok::Ident(text) = &tokens[i] else { continue };
@@ -225,7 +224,7 @@ pub fn mark_contextual(tokens: &mut [Tok]) {
     }
 }
 
-/// Whether what begins at the bracket is all that stands before the end of a statement.
+/// Whether the bracket group at the start of `rest` ends the statement.
 fn is_call(rest: &[Tok]) -> bool {
     let mut depth = 0_usize;
     let close = rest.iter().position(|tok| {
@@ -239,8 +238,8 @@ fn is_call(rest: &[Tok]) -> bool {
     close.is_none_or(|close| matches!(rest.get(close + 1), None | Some(Tok::Semi)))
 }
 
-/// Where the keyword `like` stands in a `scratch` statement: behind the slot count, which ends an
-/// operand as nothing else before a name does, or else right behind the colon.
+/// Returns the index of the keyword `like` in a `scratch` statement: after the slot count, which ends an operand as
+/// nothing else before a name does, or else right after the colon.
 fn like_of(statement: &[Tok]) -> Option<usize> {
     let end = statement.iter().position(|t| *t == Tok::Semi)?;
     let find = |fits: fn(&Tok) -> bool| {

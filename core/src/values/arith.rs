@@ -1,5 +1,5 @@
-//! Integer arithmetic of the language: 64 bits, checked, Euclidean. An
-//! overflow is the same error at expansion and when a plan is made, debug or release.
+//! Integer arithmetic of the language: 64 bits, checked, Euclidean. An overflow gives one error at expansion and when a
+//! plan is made, in debug and release builds.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::syntax::ast::BinOp;
 
-/// Why a value could not be computed.
+/// The reason why a value could not be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// `left OP right` does not fit 64 bits.
@@ -26,7 +26,7 @@ pub enum Fault {
     },
     /// An index, or the end of a range, that is not within `0..len`.
     Index {
-        /// The index that was asked for.
+        /// The index.
         index: i64,
         /// The number of items.
         len: i64,
@@ -40,7 +40,7 @@ pub enum Fault {
     },
     /// A rank that does not exist.
     Rank {
-        /// The rank that was asked for.
+        /// The rank.
         rank: i64,
         /// The number of ranks.
         nranks: u32,
@@ -54,28 +54,28 @@ pub enum Fault {
     Argument {
         /// The function.
         function: &'static str,
-        /// What the function takes, in words.
+        /// The arguments that the function takes, in words.
         takes: &'static str,
         /// The value that it got.
         got: i64,
     },
     /// A boundary that needs a fraction of more than 64 bits.
     Fraction,
-    /// A region whose boundaries a device cannot count.
+    /// A region whose boundaries a device cannot number.
     Grain,
-    /// A range of slots: slots do not adjoin.
+    /// A range of slots: slots are not adjacent.
     SlotRange,
-    /// A rank that the group does not have, by its number among all.
+    /// A rank that the group does not have.
     Outside {
-        /// Among all ranks.
+        /// The number of the rank among all ranks.
         rank: u32,
     },
-    /// A split of a slot whose shape is that of whatever it holds.
+    /// A split of a slot whose shape is that of its data.
     FloatingSlot,
 }
 
 impl Fault {
-    /// The code it is reported under.
+    /// Returns the code that the fault is reported under.
     pub const fn code(self) -> Code {
         match self {
             Self::Overflow { .. } | Self::Fraction => Code::ArithmeticOverflow,
@@ -90,7 +90,7 @@ impl Fault {
         }
     }
 
-    /// What to say of it at a statement.
+    /// Returns the finding of the fault at a statement.
     pub(crate) fn finding(self, at: SpanId) -> Finding {
         let finding = Finding::new(self.code(), at, self.to_string());
         match self {
@@ -137,7 +137,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// `a OP b` for the arithmetic operators.
+/// Computes `a OP b` for the arithmetic operators.
 pub fn arithmetic(op: BinOp, a: i64, b: i64) -> Result<i64, Fault> {
     let value = match op {
         BinOp::Add => a.checked_add(b),
@@ -145,7 +145,7 @@ pub fn arithmetic(op: BinOp, a: i64, b: i64) -> Result<i64, Fault> {
         BinOp::Mul => a.checked_mul(b),
         BinOp::Div | BinOp::Rem if b == 0 => return Err(Fault::DivisionByZero { left: a }),
         BinOp::Div => a.checked_div_euclid(b),
-        // i64::MIN % -1 is 0, though the division it comes with overflows.
+        // i64::MIN % -1 is 0, though its division overflows.
         BinOp::Rem => Some(a.wrapping_rem_euclid(b)),
         BinOp::Shl => shift(b, ">>").ok().and_then(|k| {
             let shifted = a.wrapping_shl(k);
@@ -168,7 +168,7 @@ fn shift(by: i64, function: &'static str) -> Result<u32, Fault> {
     })
 }
 
-/// `a OP b` for the comparisons.
+/// Computes `a OP b` for the comparisons.
 pub fn compare(op: BinOp, a: i64, b: i64) -> bool {
     match op {
         BinOp::Eq => a == b,
@@ -190,9 +190,9 @@ pub enum IntFn {
     CeilLog2,
     /// `2^x`, 0 <= x < 63
     Pow2,
-    /// The smaller of two.
+    /// The smaller of two numbers.
     Min,
-    /// The larger of two.
+    /// The larger of two numbers.
     Max,
     /// The magnitude.
     Abs,
@@ -205,7 +205,7 @@ pub enum IntFn {
 }
 
 impl IntFn {
-    /// All of them.
+    /// All functions.
     pub const ALL: [Self; 9] = [
         Self::Log2,
         Self::CeilLog2,
@@ -218,7 +218,7 @@ impl IntFn {
         Self::BitReverse,
     ];
 
-    /// The name in the language.
+    /// Returns the name in the language.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Log2 => "log2",
@@ -233,7 +233,7 @@ impl IntFn {
         }
     }
 
-    /// Number of arguments.
+    /// Returns the number of arguments.
     pub const fn arity(self) -> usize {
         match self {
             Self::Min | Self::Max | Self::BitReverse => 2,
@@ -241,7 +241,7 @@ impl IntFn {
         }
     }
 
-    /// The function's value; `b` is ignored by functions of one argument.
+    /// Returns the function's value; `b` is ignored by functions of one argument.
     pub fn apply(self, a: i64, b: i64) -> Result<i64, Fault> {
         let takes = |takes, got| Fault::Argument { function: self.name(), takes, got };
         Ok(match self {
@@ -271,7 +271,7 @@ impl IntFn {
     }
 }
 
-/// Item `index` of a list.
+/// Returns item `index` of a list.
 pub(crate) fn pick<T: Clone>(list: &[T], index: i64) -> Result<T, Fault> {
     let len = list.len() as i64;
     usize::try_from(index)

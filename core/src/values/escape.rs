@@ -1,20 +1,20 @@
-//! What passes between a walk and a `rust { }` escape, which only the compiled crate can run.
+//! The values that pass between a layout walk and a `rust { }` escape, which only the compiled crate can run.
 
 use std::rc::Rc;
 
 use super::arith::Fault;
 use crate::ids::RankId;
 
-/// The escapes of an algorithm: what its author's Rust computes.
+/// The escapes of an algorithm: the Rust code of its author, as functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Escapes {
-    /// The name of the algorithm that they stand in.
+    /// The name of the algorithm of the escapes.
     pub algorithm: &'static str,
-    /// The value of the escape of that number, where the names of its text have these values.
+    /// Returns the value of the escape with that number, for these values of the names in its text.
     pub value: fn(u32, &Scope<'_>) -> Int,
 }
 
-/// The values of the names in the text of an escape, in the order in which they first stand there.
+/// The values of the names in the text of an escape, in the order of their first uses.
 #[derive(Debug)]
 pub struct Scope<'a>(pub(crate) &'a [Seen]);
 
@@ -34,7 +34,7 @@ pub struct Int(pub(crate) Result<i64, Fault>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flag(bool);
 
-/// A rank that this rank talks to, or itself.
+/// A rank that this rank communicates with, or this rank itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(RankId);
 
@@ -43,53 +43,53 @@ pub struct Peer(RankId);
 pub struct List(Rc<[i64]>);
 
 impl Scope<'_> {
-    /// The number at `index`.
+    /// Returns the number at `index`.
     pub fn int(&self, index: usize) -> Int {
         Int(Ok(self.number(index)))
     }
 
-    /// The truth value at `index`.
+    /// Returns the truth value at `index`.
     pub fn flag(&self, index: usize) -> Flag {
         Flag(self.number(index) != 0)
     }
 
-    /// The peer at `index`.
+    /// Returns the peer at `index`.
     pub fn peer(&self, index: usize) -> Peer {
         Peer(RankId(self.number(index) as u32))
     }
 
-    /// The list at `index`.
+    /// Returns the list at `index`.
     pub fn list(&self, index: usize) -> List {
         match &self.0[index] {
             Seen::List(list) => List(list.clone()),
-            Seen::Number(_) => unreachable!("checked as a list"),
+            Seen::Number(_) => unreachable!("the checker accepts only a list"),
         }
     }
 
     fn number(&self, index: usize) -> i64 {
         match &self.0[index] {
             Seen::Number(number) => *number,
-            Seen::List(_) => unreachable!("checked as a number"),
+            Seen::List(_) => unreachable!("the checker accepts only a number"),
         }
     }
 }
 
 impl Int {
-    /// The plain number.
+    /// Returns the plain number.
     pub fn get(self) -> i64 {
         self.0.unwrap_or(0)
     }
 }
 
 impl Flag {
-    /// The plain truth value.
+    /// Returns the plain truth value.
     pub fn get(self) -> bool {
         self.0
     }
 }
 
 impl List {
-    /// The plain numbers.
+    /// Returns the plain numbers.
     pub fn get(&self) -> &[i64] {
         &self.0
     }

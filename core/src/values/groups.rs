@@ -19,10 +19,10 @@ use crate::topology::{Problem, Topology};
 /// When the algorithm is laid out: E0211 for groups that do not hold each rank once, E0604 for a topology with fewer
 /// ranks than the run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Groups(Form);
+pub struct Groups(GroupForm);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Form {
+enum GroupForm {
     Of(i64),
     Sizes(Arc<[i64]>),
     Colors(Arc<[i64]>),
@@ -33,61 +33,61 @@ enum Form {
 }
 
 impl Groups {
-    /// Groups of `size` consecutive ranks; the last has what is left.
+    /// Returns groups of `size` consecutive ranks; the last group has the remaining ranks.
     pub const fn of(size: i64) -> Self {
-        Self(Form::Of(size))
+        Self(GroupForm::Of(size))
     }
 
-    /// Groups of consecutive ranks of these sizes, which must add up to the number of ranks (E0211).
+    /// Returns groups of consecutive ranks of the given sizes, which must add up to the number of ranks (E0211).
     pub fn sizes(sizes: impl IntoIterator<Item = i64>) -> Self {
-        Self(Form::Sizes(sizes.into_iter().collect()))
+        Self(GroupForm::Sizes(sizes.into_iter().collect()))
     }
 
-    /// Ranks of equal color are a group, as `MPI_Comm_split` makes them with equal keys. `colors` has one for each
-    /// rank, from 0 (E0211), and groups are in the order of their colors.
+    /// Returns the groups of ranks of equal color, as `MPI_Comm_split` makes them with equal keys. `colors` has one
+    /// color for each rank, from 0 (E0211), and groups are in the order of their colors.
     pub fn colors(colors: impl IntoIterator<Item = i64>) -> Self {
-        Self(Form::Colors(colors.into_iter().collect()))
+        Self(GroupForm::Colors(colors.into_iter().collect()))
     }
 
-    /// Groups of consecutive ranks of one size: the smallest divisor of the number of ranks that is at least its
-    /// square root.
+    /// Returns groups of consecutive ranks of one size: the smallest divisor of the number of ranks that is at least
+    /// its square root.
     pub const fn balanced() -> Self {
-        Self(Form::Balanced)
+        Self(GroupForm::Balanced)
     }
 
-    /// The [islands](Topology::islands) of `topology`, one group for each.
+    /// Returns the [islands](Topology::islands) of `topology`, one group for each.
     pub fn islands(topology: impl Into<Arc<Topology>>) -> Self {
-        Self(Form::Islands(topology.into()))
+        Self(GroupForm::Islands(topology.into()))
     }
 
-    /// Groups across the islands of `topology`: group i holds rank i of each island that has so many.
+    /// Returns groups across the islands of `topology`: group i holds rank i of each island that has more than i ranks.
     pub fn rails(topology: impl Into<Arc<Topology>>) -> Self {
-        Self(Form::Rails(topology.into()))
+        Self(GroupForm::Rails(topology.into()))
     }
 
-    /// The groups of these ranks.
+    /// Returns the groups with these ranks.
     pub(crate) fn lists(groups: Arc<[Vec<i64>]>) -> Self {
-        Self(Form::Lists(groups))
+        Self(GroupForm::Lists(groups))
     }
 
-    /// The groups of `nranks` ranks, or why there are none.
+    /// Returns the groups of `nranks` ranks; the error is the reason why there are none.
     pub(crate) fn divide(&self, nranks: u32) -> Result<Partition, Problem> {
         let bad = |title, help: &str| Err(Problem::new(Code::BadParameter, title).help(help));
         let n = i64::from(nranks);
         match &self.0 {
-            Form::Of(size @ 1..) => {
+            GroupForm::Of(size @ 1..) => {
                 Ok(Partition::even(u32::try_from(*size).unwrap_or(nranks), nranks))
             }
-            Form::Of(size) => {
+            GroupForm::Of(size) => {
                 bad(format!("groups of {size} ranks"), "a group has one rank or more")
             }
-            Form::Balanced => {
+            GroupForm::Balanced => {
                 let divides = |size: &u32| {
                     nranks.is_multiple_of(*size) && size.saturating_mul(*size) >= nranks
                 };
                 Ok(Partition::even((1..=nranks).find(divides).unwrap_or(nranks), nranks))
             }
-            Form::Sizes(sizes) => {
+            GroupForm::Sizes(sizes) => {
                 if let Some(size) = sizes.iter().find(|size| **size < 1) {
                     return bad(format!("a group of {size} ranks"), "a group has one rank or more");
                 }
@@ -102,7 +102,7 @@ impl Groups {
                     (next - *size as u32..next).collect()
                 })))
             }
-            Form::Colors(colors) => {
+            GroupForm::Colors(colors) => {
                 if colors.len() as i64 != n {
                     let title = format!("{} ranks have a color, and there are {n}", colors.len());
                     return bad(title, "write a color for each rank of 0..nranks");
@@ -117,7 +117,7 @@ impl Groups {
                 }
                 Ok(Partition::new(groups.into_values()))
             }
-            Form::Lists(lists) => {
+            GroupForm::Lists(lists) => {
                 let sum: usize = lists.iter().map(Vec::len).sum();
                 if sum as i64 != n {
                     let title = format!("the groups hold {sum} ranks together, and there are {n}");
@@ -126,8 +126,8 @@ impl Groups {
                 let group = |list: &Vec<i64>| list.iter().map(|rank| *rank as u32).collect();
                 Ok(Partition::new(lists.iter().map(group)))
             }
-            Form::Islands(topology) => Ok(Partition::new(islands(topology, nranks)?)),
-            Form::Rails(topology) => {
+            GroupForm::Islands(topology) => Ok(Partition::new(islands(topology, nranks)?)),
+            GroupForm::Rails(topology) => {
                 let islands = islands(topology, nranks)?;
                 let longest = islands.iter().map(Vec::len).max().unwrap_or(0);
                 let rail = |i| islands.iter().filter_map(|island| island.get(i).copied()).collect();
@@ -137,7 +137,7 @@ impl Groups {
     }
 }
 
-/// The islands of the first `nranks` ranks.
+/// Returns the islands of the first `nranks` ranks.
 fn islands(topology: &Topology, nranks: u32) -> Result<Vec<Vec<u32>>, Problem> {
     topology.holds(nranks)?;
     let known = |island: Vec<RankId>| -> Vec<u32> {
@@ -150,7 +150,7 @@ fn islands(topology: &Topology, nranks: u32) -> Result<Vec<Vec<u32>>, Problem> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Partition {
     groups: Vec<Vec<u32>>,
-    /// The group of each rank, and its place there.
+    /// The group of each rank, and its position there.
     place: Vec<(u32, u32)>,
 }
 
@@ -166,8 +166,9 @@ impl Partition {
         Self { groups, place }
     }
 
-    /// Itself in words: ranks, groups, whether all are of one size; the group of each rank, its place there; where
-    /// each group begins, and their ranks; the size of the largest, where the ranks at each position begin, and they.
+    /// Returns the partition as a list of numbers: the number of ranks, the number of groups, whether all are of one
+    /// size; the group of each rank, its position there; the start of each group, and the groups' ranks; the size of
+    /// the largest group, the start of the ranks at each position, and these ranks.
     pub fn words(&self) -> Vec<i64> {
         let groups = &self.groups;
         let most = groups.iter().map(Vec::len).max().unwrap_or(0);
@@ -194,11 +195,11 @@ impl Partition {
     }
 }
 
-/// A rank's membership in groups: what a program asks of `groups.index`, `groups.position` and the like.
+/// A rank's membership in groups: the answers to `groups.index`, `groups.position` and the like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupPlace {
     pub(crate) groups: Arc<Partition>,
-    /// This rank among the members.
+    /// The number of this rank among the members.
     pub(crate) me: u32,
     pub(crate) members: Members,
 }
@@ -220,31 +221,31 @@ impl GroupPlace {
         self.groups.groups.windows(2).all(|pair| pair[0].len() == pair[1].len())
     }
 
-    /// The group of a rank, and its place there.
+    /// Returns the group of a rank, and its position there.
     pub(crate) fn of(&self, rank: RankId) -> Result<(u32, u32), Fault> {
         let number = self.members.number(rank).ok_or(Fault::Outside { rank: rank.0 })?;
         Ok(self.groups.place[number as usize])
     }
 
-    /// The ranks of this rank's group.
+    /// Returns the ranks of this rank's group.
     pub(crate) fn mine(&self) -> Vec<RankId> {
         self.ranks(&self.groups.groups[self.index() as usize])
     }
 
-    /// The ranks at this rank's position, in every group that is long enough.
+    /// Returns the ranks at this rank's position, in every group that is long enough.
     pub(crate) fn across(&self) -> Vec<RankId> {
         let position = self.position() as usize;
         let at = |group: &Vec<u32>| group.get(position).map(|rank| self.members.rank(*rank));
         self.groups.groups.iter().filter_map(at).collect()
     }
 
-    /// The ranks of group `index`.
+    /// Returns the ranks of group `index`.
     pub(crate) fn group(&self, index: i64) -> Result<Vec<RankId>, Fault> {
         let group = usize::try_from(index).ok().and_then(|i| self.groups.groups.get(i));
         group.map(|group| self.ranks(group)).ok_or(Fault::Index { index, len: self.len() })
     }
 
-    /// All groups.
+    /// Returns all groups.
     pub(crate) fn all(&self) -> impl Iterator<Item = Vec<RankId>> {
         self.groups.groups.iter().map(|group| self.ranks(group))
     }
@@ -254,7 +255,7 @@ impl GroupPlace {
     }
 }
 
-/// Where each list begins among all, and where the last one ends.
+/// Returns the position among all items where each list begins, and the end of the last list.
 pub fn firsts<T>(lists: &[Vec<T>]) -> impl Iterator<Item = i64> + '_ {
     let ends = lists.iter().scan(0, |end, list| {
         *end += list.len() as i64;

@@ -1,5 +1,4 @@
-//! Who the numbers 0, 1, 2, … of a layout stand for: trees and groups are laid out once, in numbers, for all
-//! ranks that ask.
+//! The ranks of the numbers 0, 1, 2, … of a layout: trees and groups are laid out once, in numbers, for all ranks.
 
 use std::sync::Arc;
 

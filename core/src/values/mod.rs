@@ -1,5 +1,5 @@
-//! What the values of the language are: numbers and their arithmetic, rings, trees, groups, topologies as ranks see
-//! them, and the values that parameters take. Nothing here knows a page, a program or a schedule.
+//! The values of the language: numbers and their arithmetic, rings, trees, groups, topologies as ranks see them, and
+//! the values that parameters take. No value knows a source, a program or a schedule.
 
 pub mod arith;
 pub mod escape;
@@ -9,5 +9,5 @@ pub mod params;
 pub mod resource;
 pub mod ring;
 pub mod rings;
-pub(crate) mod site;
+pub(crate) mod ranked_topology;
 pub mod tree;

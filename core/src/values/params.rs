@@ -1,4 +1,4 @@
-//! Parameter values given from outside: `--set ring=1,2,3,0` on the command line, setters in Rust.
+//! Parameter values from the caller: `--set ring=1,2,3,0` on the command line, setters in Rust.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl ParamValue {
     /// the topology of the run.
     ///
     /// # Errors
-    /// A message that says what would be right.
+    /// A message with the expected form.
     pub fn parse(ty: ParamTy, text: &str, given: Option<&Arc<Topology>>) -> Result<Self, String> {
         let topology = |text: &str| topology(text, given);
         let bad = || format!("`{text}` is not {}", ty.takes());
@@ -109,7 +109,7 @@ impl ParamValue {
     }
 }
 
-/// The name and the inside of `name(inside)`.
+/// Splits `name(inside)` into its name and its inside.
 fn call(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.trim().split_once('(')?;
     Some((name.trim(), rest.strip_suffix(')')?))
@@ -177,7 +177,7 @@ pub enum ParamTy {
 }
 
 impl ParamTy {
-    /// All of them.
+    /// All types.
     pub const ALL: [Self; 9] = [
         Self::Int,
         Self::Bool,
@@ -190,7 +190,7 @@ impl ParamTy {
         Self::Ranks,
     ];
 
-    /// The type as written in the language.
+    /// Returns the type as written in the language.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Int => "int",
@@ -205,12 +205,12 @@ impl ParamTy {
         }
     }
 
-    /// Whether there is a value to take where none is given: the natural ring, the full mesh.
+    /// Whether the type has a natural value for a missing argument: the natural ring, the full mesh.
     pub const fn has_natural(self) -> bool {
         matches!(self, Self::Ring | Self::Topology)
     }
 
-    /// What a value of the type looks like on the command line.
+    /// Returns the form of a value of the type on the command line.
     pub const fn takes(self) -> &'static str {
         match self {
             Self::Int => "a 64-bit integer",

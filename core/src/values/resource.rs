@@ -1,13 +1,13 @@
-//! What a machine may have only so much of.
+//! The resources of a machine that may be limited.
 
 use std::fmt;
 
-/// Something that a schedule takes of a machine, and that a machine may have only so much of.
+/// A resource that a schedule takes from a machine, which may have a limited amount of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Resource {
     /// Scratch of a rank, in units of the count.
     Scratch,
-    /// Streams of a rank, the main one among them.
+    /// Streams of a rank, including its main stream.
     Streams,
     /// Signal counters from one rank to another.
     Notifies,
@@ -22,7 +22,7 @@ impl Resource {
     pub const ALL: [Self; 5] =
         [Self::Scratch, Self::Streams, Self::Notifies, Self::Ports, Self::Fifo];
 
-    /// The word for it in `#[budget(…)]` and on the command line.
+    /// Returns the word for the resource in `#[budget(…)]` and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scratch => "scratch",
@@ -33,7 +33,7 @@ impl Resource {
         }
     }
 
-    /// The resource that `name` stands for.
+    /// Returns the resource that `name` stands for.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|r| r.name() == name)
     }

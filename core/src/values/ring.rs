@@ -1,4 +1,4 @@
-//! Ring orders: who stands left and right of whom.
+//! Ring orders: the left and right neighbors of ranks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::topology::{Problem, Topology, search};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ring(RingKind);
 
-/// How a ring is given, before the number of ranks is known.
+/// The form of a ring before the number of ranks is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum RingKind {
     #[default]
@@ -44,27 +44,28 @@ enum RingKind {
 const TWISTED: [i64; 8] = [1, 2, 3, 4, 5, 6, 0, 7];
 
 impl Ring {
-    /// Ranks in their natural order, `0, 1, …, nranks - 1`.
+    /// Returns ranks in their natural order, `0, 1, …, nranks - 1`.
     pub const fn natural() -> Self {
         Self(RingKind::Natural)
     }
 
-    /// The order `1 2 3 4 5 6 0 7`: a ring of the 8-card mesh whose 0-1 link is cut. It is for 8 ranks only (E0211).
+    /// Returns the order `1 2 3 4 5 6 0 7`: a ring of the 8-card mesh whose 0-1 link is cut. It is for 8 ranks only
+    /// (E0211).
     pub const fn twisted() -> Self {
         Self(RingKind::Twisted)
     }
 
-    /// The ranks in the order given, which must name each rank once (E0211).
+    /// Returns the ranks in the order given, which must name each rank once (E0211).
     pub fn order(ranks: impl IntoIterator<Item = i64>) -> Self {
         Self(RingKind::Given(ranks.into_iter().collect()))
     }
 
-    /// A ring of links of `topology`, searched for when the number of ranks is known (E0604, E0605).
+    /// Returns a ring of links of `topology`, searched for when the number of ranks is known (E0604, E0605).
     pub fn around(topology: impl Into<Arc<Topology>>) -> Self {
         Self(RingKind::Around(topology.into()))
     }
 
-    /// The order of `nranks` ranks around the ring, or why there is none.
+    /// Returns the order of `nranks` ranks around the ring; the error is the reason why there is none.
     pub(crate) fn resolve(&self, nranks: u32) -> Result<RingOrder, Problem> {
         if let RingKind::Around(topology) = &self.0 {
             topology.holds(nranks)?;
@@ -82,7 +83,7 @@ impl Ring {
                 return Err(format!("the twisted ring is an order of 8 ranks, and there are {n}"));
             }
             RingKind::Given(order) => order.to_vec(),
-            RingKind::Around(_) => unreachable!("searched for by the caller"),
+            RingKind::Around(_) => unreachable!("the caller searches the ring"),
         };
         if order.len() as i64 != n {
             return Err(format!("the ring names {} ranks, and there are {n}", order.len()));
@@ -104,12 +105,12 @@ impl Ring {
     }
 }
 
-/// The ring of these ranks.
+/// Returns the ring of these ranks.
 pub(super) fn from_ranks(order: &[RankId]) -> Ring {
     Ring::order(order.iter().map(|rank| i64::from(rank.0)))
 }
 
-/// A problem that says what a ring is like.
+/// Returns a problem with a help text about the form of a ring.
 fn bad_ring(title: String) -> Problem {
     Problem::new(Code::BadParameter, title)
         .help("a ring names each rank of 0..nranks once, in ring order")
@@ -137,18 +138,18 @@ pub(crate) struct RingOrder {
 }
 
 impl RingOrder {
-    /// The rank `by` positions to the right of `rank`.
+    /// Returns the rank `by` positions to the right of `rank`.
     pub(crate) fn right(&self, rank: RankId, by: usize) -> RankId {
         self.order[(self.position[rank.index()] as usize + by) % self.order.len()]
     }
 
-    /// The rank next to the left of `rank`.
+    /// Returns the rank next to the left of `rank`.
     pub(crate) fn left(&self, rank: RankId) -> RankId {
         self.right(rank, self.order.len() - 1)
     }
 }
 
-/// A ring as one of its ranks stands in it.
+/// A ring as seen from one of its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RingAtRank {
     /// The rank on the left.
@@ -162,7 +163,7 @@ pub(crate) struct RingAtRank {
 }
 
 impl RingAtRank {
-    /// The position of a rank; a fault where that is not in the ring.
+    /// Returns the position of a rank; a fault where the rank is not in the ring.
     pub(crate) fn position_of(&self, rank: RankId) -> Result<i64, Fault> {
         let position = self.order.iter().position(|known| *known == rank);
         position.map(|position| position as i64).ok_or(Fault::Outside { rank: rank.0 })

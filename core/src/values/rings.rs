@@ -11,14 +11,14 @@ use crate::topology::search::pairs::Pairs;
 use crate::topology::{Problem, Topology, search};
 
 /// Several orders of the ranks around rings, for an algorithm's parameter of type `Rings`, which sends a part of the
-/// data around each. Any iterator of what converts into a [`Ring`] collects into one.
+/// data around each ring. An iterator of any type that converts into a [`Ring`] collects into one value.
 ///
 /// # Errors
 /// When the algorithm is laid out: those of [`Ring`], and E0211 for no rings at all.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rings(RingsKind);
 
-/// How several rings are given, before the number of ranks is known.
+/// The form of several rings before the number of ranks is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum RingsKind {
     Given(Vec<Ring>),
@@ -27,23 +27,23 @@ enum RingsKind {
 }
 
 impl Rings {
-    /// The rings given, in their order.
+    /// Returns the rings given, in their order.
     pub fn of(rings: impl IntoIterator<Item = Ring>) -> Self {
         Self(RingsKind::Given(rings.into_iter().collect()))
     }
 
-    /// The rings of the channels that NCCL's search finds on `topology`; one ring of links where these have links
-    /// that the topology lacks, or where there are too many ranks for that search.
+    /// Returns the rings of the channels that NCCL's search finds on `topology`; one ring of links where the found
+    /// rings use links that the topology lacks, or where there are too many ranks for that search.
     pub fn channels(topology: impl Into<Arc<Topology>>) -> Self {
         Self(RingsKind::Channels(topology.into()))
     }
 
-    /// Up to `k` rings of links of `topology`, no two of which use the same cable; one ring where none are found.
+    /// Returns up to `k` rings of links of `topology`, no two of which share a cable; one ring where none are found.
     pub fn disjoint(topology: impl Into<Arc<Topology>>, k: u32) -> Self {
         Self(RingsKind::Disjoint(topology.into(), k))
     }
 
-    /// The orders for `nranks` ranks, or why there are none.
+    /// Returns the orders for `nranks` ranks; the error is the reason why there are none.
     pub(crate) fn resolve(&self, nranks: u32) -> Result<Vec<RingOrder>, Problem> {
         if let RingsKind::Disjoint(_, 0) = self.0 {
             return Err(Problem::new(Code::BadParameter, "no rings at all: k is 0 or less")
@@ -53,7 +53,7 @@ impl Rings {
             RingsKind::Given(rings) => {
                 return rings.iter().map(|ring| ring.resolve(nranks)).collect();
             }
-            // Beyond, the search has nothing better than one ring.
+            // Beyond that number of ranks, the search finds nothing better than one ring.
             RingsKind::Channels(topology) if !are_sought(topology, nranks) => {
                 vec![search::around(topology, nranks)?]
             }
@@ -63,7 +63,7 @@ impl Rings {
                     let next = order.iter().cycle().skip(1);
                     order.len() < 2 || order.iter().zip(next).all(|(a, b)| topology.linked(*a, *b))
                 };
-                // NCCL lets a rank relay; here a relay is part of the algorithm.
+                // NCCL lets a rank relay; in this language a relay is part of the algorithm.
                 if orders.iter().all(linked) {
                     orders
                 } else {
@@ -75,7 +75,7 @@ impl Rings {
                 let pairs = Pairs::linked(topology, nranks);
                 let found = disjoint(&pairs, *k as usize, Mode::Cables).rings;
                 if found.is_empty() {
-                    // One ring exists, or this says why not.
+                    // Returns one ring, or the reason why there is none.
                     vec![search::around(topology, nranks)?]
                 } else {
                     found

@@ -1,4 +1,4 @@
-//! Spanning trees: who is whose parent, and a rank's node in one.
+//! Spanning trees: the parents of ranks, and a rank's node in a tree.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::topology::Problem;
 /// # Errors
 /// When the algorithm is laid out: E0211 for a root that is no rank, or parents that make no tree of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Tree(Form);
+pub struct Tree(TreeForm);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Form {
+enum TreeForm {
     Regular(TreeKind, i64),
     DoubleBinary(i64, Option<i64>),
     Parents(Arc<[i64]>),
-    /// The root, and parents with their children, in order.
+    /// The root, and pairs of parent and child, in order.
     Edges(u32, Arc<[(u32, u32)]>),
 }
 
@@ -44,7 +44,7 @@ impl TreeKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Binary, Self::Binomial, Self::Chain, Self::Star];
 
-    /// The name of its constructor in the language, such as `binomial`.
+    /// Returns the name of the kind's constructor in the language, such as `binomial`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Binary => "binary",
@@ -54,7 +54,7 @@ impl TreeKind {
         }
     }
 
-    /// The parent of rank q > 0, where the root is rank 0.
+    /// Returns the parent of rank q > 0, where the root is rank 0.
     const fn parent(self, q: u32) -> u32 {
         match self {
             Self::Binary => (q - 1) / 2,
@@ -66,51 +66,51 @@ impl TreeKind {
 }
 
 impl Tree {
-    /// The tree of that kind, rooted at `root`.
+    /// Returns the tree of that kind, rooted at `root`.
     pub const fn regular(kind: TreeKind, root: i64) -> Self {
-        Self(Form::Regular(kind, root))
+        Self(TreeForm::Regular(kind, root))
     }
 
-    /// A heap: counted from the root, rank q has the children 2q + 1 and 2q + 2.
+    /// Returns a heap: counted from the root, rank q has the children 2q + 1 and 2q + 2.
     pub const fn binary(root: i64) -> Self {
         Self::regular(TreeKind::Binary, root)
     }
 
-    /// MPI's binomial tree: counted from the root, the parent of rank q is q without its lowest bit; larger
+    /// Returns MPI's binomial tree: counted from the root, the parent of rank q is q without its lowest bit; larger
     /// subtrees come first.
     pub const fn binomial(root: i64) -> Self {
         Self::regular(TreeKind::Binomial, root)
     }
 
-    /// Every rank has one child, the next rank; the one before the root is last.
+    /// Returns a chain: every rank has one child, the next rank; the rank before the root is last.
     pub const fn chain(root: i64) -> Self {
         Self::regular(TreeKind::Chain, root)
     }
 
-    /// All other ranks are children of the root.
+    /// Returns a star: all other ranks are children of the root.
     pub const fn star(root: i64) -> Self {
         Self::regular(TreeKind::Star, root)
     }
 
-    /// One of NCCL's two binary trees, 0 or 1. Without a `root` they are where NCCL has them: the root of the first
-    /// is rank 0, that of the second rank nranks - 1 or, for an odd number of ranks, 1; and no rank but rank 0
-    /// has children in both. With a `root` both are turned until rank 0 comes to it, and the root of the second
+    /// Returns one of NCCL's two binary trees, 0 or 1. Without a `root` they are as in NCCL: the root of the first tree
+    /// is rank 0, the root of the second rank nranks - 1 or, for an odd number of ranks, 1; and no rank but rank 0 has
+    /// children in both. With a `root` both trees are rotated until rank 0 becomes `root`, and the root of the second
     /// becomes a child of `root`; so both lead from `root` to all ranks, and no other rank has children in both.
     pub fn double_binary(which: i64, root: impl Into<Option<i64>>) -> Self {
-        Self(Form::DoubleBinary(which, root.into()))
+        Self(TreeForm::DoubleBinary(which, root.into()))
     }
 
-    /// The tree in which the parent of rank r is number r of `parents`, and -1 stands for the root.
+    /// Returns the tree in which the parent of rank r is number r of `parents`, and -1 stands for the root.
     pub fn parents(parents: impl IntoIterator<Item = i64>) -> Self {
-        Self(Form::Parents(parents.into_iter().collect()))
+        Self(TreeForm::Parents(parents.into_iter().collect()))
     }
 
-    /// The tree that these pairs of parent and child make.
+    /// Returns the tree of these pairs of parent and child.
     pub(crate) fn edges(root: u32, edges: Arc<[(u32, u32)]>) -> Self {
-        Self(Form::Edges(root, edges))
+        Self(TreeForm::Edges(root, edges))
     }
 
-    /// The tree of `nranks` ranks, or why there is none.
+    /// Returns the tree of `nranks` ranks; the error is the reason why there is none.
     pub(crate) fn grow(&self, nranks: u32) -> Result<Rooted, Problem> {
         let at = |root: i64| {
             let known = u32::try_from(root).ok().filter(|r| *r < nranks);
@@ -123,7 +123,7 @@ impl Tree {
             })
         };
         match &self.0 {
-            Form::Regular(kind, root) => {
+            TreeForm::Regular(kind, root) => {
                 let root = at(*root)?;
                 // Of the children of a binomial node the farthest has the largest subtree.
                 let order: Box<dyn Iterator<Item = u32>> = match kind {
@@ -134,17 +134,17 @@ impl Tree {
                 let edges = order.map(|q| (turned(kind.parent(q)), turned(q)));
                 Rooted::new(root, nranks, edges.collect()).map_err(bad_tree)
             }
-            Form::DoubleBinary(which @ (0 | 1), None) => {
+            TreeForm::DoubleBinary(which @ (0 | 1), None) => {
                 let second = *which == 1;
                 let root = if second { second_root(nranks) } else { 0 };
                 Rooted::new(root, nranks, double_binary_edges(second, nranks)).map_err(bad_tree)
             }
-            Form::DoubleBinary(which @ (0 | 1), Some(root)) => {
+            TreeForm::DoubleBinary(which @ (0 | 1), Some(root)) => {
                 let root = at(*root)?;
                 let mut edges = double_binary_edges(*which == 1, nranks);
                 if *which == 1 && nranks > 1 {
                     edges.retain(|(_, child)| *child != 0);
-                    // The largest subtree of all: so it comes first.
+                    // The subtree of the second root is the largest of all, so it comes first.
                     edges.insert(0, (0, second_root(nranks)));
                 }
                 for edge in &mut edges {
@@ -152,13 +152,13 @@ impl Tree {
                 }
                 Rooted::new(root, nranks, edges).map_err(bad_tree)
             }
-            Form::DoubleBinary(which, _) => {
+            TreeForm::DoubleBinary(which, _) => {
                 let title =
                     format!("there are two double binary trees, 0 and 1, and no tree {which}");
                 Err(Problem::new(Code::BadParameter, title)
                     .help("write `Tree::double_binary(0)` or `Tree::double_binary(1)`"))
             }
-            Form::Edges(root, edges) => {
+            TreeForm::Edges(root, edges) => {
                 if edges.len() + 1 != nranks as usize {
                     let title =
                         format!("the tree has {} ranks, and there are {nranks}", edges.len() + 1);
@@ -166,17 +166,17 @@ impl Tree {
                 }
                 Rooted::new(*root, nranks, edges.to_vec()).map_err(bad_tree)
             }
-            Form::Parents(parents) => from_parents(parents, nranks).map_err(bad_tree),
+            TreeForm::Parents(parents) => from_parents(parents, nranks).map_err(bad_tree),
         }
     }
 }
 
-/// Rank `q` where rank 0 is turned to rank `by`.
+/// Returns rank `q` after the rotation that moves rank 0 to rank `by`.
 const fn turn(q: u32, by: u32, nranks: u32) -> u32 {
     ((q as u64 + by as u64) % nranks as u64) as u32
 }
 
-/// Where the second of the double binary trees has its root.
+/// Returns the root of the second of the double binary trees.
 const fn second_root(nranks: u32) -> u32 {
     if nranks.is_multiple_of(2) { nranks - 1 } else { 1 % nranks }
 }
@@ -189,8 +189,8 @@ fn double_binary_edges(second: bool, nranks: u32) -> Vec<(u32, u32)> {
     (0..nranks).flat_map(below).collect()
 }
 
-/// The children of a rank in the first or second of NCCL's trees: the second is the first mirrored for an even
-/// number of ranks, or else shifted by one, so that the leaves of one are the inner ranks of the other.
+/// Returns the children of a rank in the first or second of NCCL's trees: the second is the first mirrored for an even
+/// number of ranks, or else shifted by one, so that the leaves of one tree are the inner ranks of the other.
 fn double_binary(second: bool, rank: u32, nranks: u32) -> [Option<u32>; 2] {
     let (there, back): (u32, Box<dyn Fn(u32) -> u32>) = match (second, nranks % 2) {
         (false, _) => (rank, Box::new(|q| q)),
@@ -246,7 +246,7 @@ fn from_parents(parents: &[i64], nranks: u32) -> Result<Rooted, String> {
     Rooted::new(root, nranks, edges)
 }
 
-/// A problem that says what a tree is like.
+/// Returns a problem with a help text about the form of a tree.
 fn bad_tree(title: String) -> Problem {
     Problem::new(Code::BadParameter, title)
         .help("a tree names the parent of each rank of 0..nranks, and -1 for its root")
@@ -268,18 +268,18 @@ impl From<Vec<i64>> for Tree {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rooted {
     root: u32,
-    /// The parent of each rank; the root is its own.
+    /// The parent of each rank; the root is its own parent.
     parent: Vec<u32>,
     /// The children of all ranks, rank by rank.
     children: Vec<u32>,
-    /// Where the children of each rank begin; one more entry than ranks.
+    /// The start of the children of each rank; one more entry than ranks.
     first: Vec<u32>,
     level: Vec<u32>,
     depth: u32,
 }
 
 impl Rooted {
-    /// From the pairs of parent and child, a pair for each rank but the root.
+    /// Makes a tree of the pairs of parent and child, a pair for each rank but the root.
     fn new(root: u32, nranks: u32, edges: Vec<(u32, u32)>) -> Result<Self, String> {
         let n = nranks as usize;
         let mut parent = vec![root; n];
@@ -319,8 +319,8 @@ impl Rooted {
         }
     }
 
-    /// Itself in words: ranks, root, depth; parents, -1 for the root's; levels; where the children of each rank
-    /// begin, and they.
+    /// Returns the tree as a list of numbers: ranks, root, depth; parents, -1 for the root's; levels; the start of the
+    /// children of each rank, and the children.
     pub fn words(&self) -> impl Iterator<Item = i64> + '_ {
         let above = |(rank, up): (usize, &u32)| {
             if rank as u32 == self.root { -1 } else { (*up).into() }
@@ -337,11 +337,11 @@ impl Rooted {
     }
 }
 
-/// A rank's node in a tree: what a program asks of `tree.root`, `tree.parent` and the like.
+/// A rank's node in a tree: the answers to `tree.root`, `tree.parent` and the like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TreePlace {
     pub(crate) tree: Arc<Rooted>,
-    /// This rank among the members.
+    /// The number of this rank among the members.
     pub(crate) me: u32,
     pub(crate) members: Members,
 }
@@ -362,7 +362,7 @@ impl TreePlace {
         self.tree.children(self.me).iter().map(|child| self.members.rank(*child))
     }
 
-    /// All pairs of parent and child, the children of a rank in order.
+    /// Returns all pairs of parent and child, the children of a rank in order.
     pub(crate) fn edges(&self) -> impl Iterator<Item = (RankId, RankId)> {
         let below = |up| self.tree.children(up).iter().map(move |down| (up, *down));
         let edges = (0..self.tree.parent.len() as u32).flat_map(below);

@@ -1,38 +1,38 @@
-//! Which op left a contribution out of a result: only a failed proof asks, so the moves are gone through once more, and
-//! nothing is looked at but who holds it, and where sums were made.
+//! The op that left a contribution out of a result: only a failed proof needs it, so the moves are replayed once more,
+//! and only the holders of the contribution and the origins of sums are tracked.
 
-use super::layout::{Cells, Layout};
+use super::layout::{Cells, MemoryLayout};
 use super::order::Order;
 use super::values::Leaf;
 use crate::ids::OpId;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 
-/// Where the way of a contribution ends.
+/// The end of the path of a contribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// This op is the last that brings it to where it was not.
+pub(super) enum BlamePath {
+    /// This op is the last that brings the contribution to a new place.
     Ends(OpId),
-    /// This op overwrites what holds it, and after that no output and no scratch does.
+    /// This op overwrites the contribution's last copy in outputs and scratch.
     Lost(OpId),
 }
 
-/// What came of a contribution, and of the result that lacks it.
+/// The fate of a contribution, and the origin of the result that lacks it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Trace {
-    /// The way of the contribution; `None` where no op reads it.
-    pub(super) way: Option<Way>,
+    /// The path of the contribution; `None` where no op reads it.
+    pub(super) way: Option<BlamePath>,
     /// The op that made the last sum with the contribution.
     pub(super) added: Option<OpId>,
-    /// The op that made the sum which the result holds, and which copies handed on; `None` where it is no sum.
+    /// The op that made the sum which the result holds, and which copies passed on; `None` where the result is no sum.
     pub(super) made: Option<OpId>,
 }
 
-/// The trace of `leaf`, and of what `cell` of the memory holds at the end.
+/// Traces `leaf`, and the value of `cell` at the end.
 pub(super) fn trace(
     schedule: &Schedule,
     order: &Order,
     cells: &Cells,
-    layout: &Layout,
+    layout: &MemoryLayout,
     (leaf, cell): (Leaf, u32),
 ) -> Trace {
     let own = layout.buffer(leaf.rank, Buffer::Input) + leaf.cell;
@@ -42,7 +42,7 @@ pub(super) fn trace(
     let mut held = vec![false; layout.size as usize];
     held[own as usize] = true;
     let mut made = vec![None; layout.size as usize];
-    // Beside the input, which nothing overwrites but an output in its place.
+    // The copies outside the input: only an output in its place overwrites the input.
     let mut copies = usize::from(in_output);
     let place = |o: &Operand| {
         let (first, len) = cells.of(*o);
@@ -62,7 +62,7 @@ pub(super) fn trace(
             .collect();
         if srcs.len() > 1 && results.iter().any(|(brought, _)| *brought) {
             added = Some(at);
-            // What came before went on in this sum.
+            // The copies made before went into this sum.
             way = None;
         }
         for (first, _) in schedule.dsts(op).iter().map(place) {
@@ -72,12 +72,12 @@ pub(super) fn trace(
                 match (*there, *brought) {
                     (false, true) => {
                         copies += 1;
-                        way = Some(Way::Ends(at));
+                        way = Some(BlamePath::Ends(at));
                     }
                     (true, false) => {
                         copies -= 1;
                         if copies == 0 {
-                            way = Some(Way::Lost(at));
+                            way = Some(BlamePath::Lost(at));
                         }
                     }
                     _ => {}

@@ -1,4 +1,4 @@
-//! Proofs by content: the second plan of the same schedule costs a digest.
+//! Proofs by content: a second plan of an equal schedule costs only a digest.
 
 use std::any::{Any, TypeId};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -10,46 +10,46 @@ use crate::schedule::Schedule;
 use crate::schedule::hash::{self, ContentDigest};
 use crate::stages;
 
-/// Proofs kept; a program that makes more different schedules than this proves some again.
+/// The number of proofs kept; a program that makes more different schedules than this proves some again.
 const KEPT: usize = 1024;
 
-/// The content of a schedule, and who calls.
-type Key = (ContentDigest, Callers);
+/// The content of a schedule, and its callers.
+type ProofKey = (ContentDigest, Callers);
 
-static PROOFS: LazyLock<Mutex<FxHashMap<Key, Arc<Proof>>>> = LazyLock::new(Mutex::default);
+static PROOFS: LazyLock<Mutex<FxHashMap<ProofKey, Arc<Proof>>>> = LazyLock::new(Mutex::default);
 
-/// What stages after this one keep, by its type.
-type Made = FxHashMap<TypeId, Box<dyn Any + Send>>;
+/// The values that stages after this one keep, by their type.
+type StageCache = FxHashMap<TypeId, Box<dyn Any + Send>>;
 
 /// A schedule with its proof.
 ///
-/// There is no other way to make one than to prove the schedule, so an engine that takes this may rely on it. Clones
-/// share the schedule, the proof, and what the optimizer makes of them. Proofs are kept by the content of the
-/// schedule for the whole process, so to prove an equal one again costs a digest.
+/// The only way to make a `Proved` is to prove the schedule, so an engine that takes a `Proved` may rely on it. Clones
+/// share the schedule, the proof, and the results of the optimizer. Proofs are kept by the content of the schedule for
+/// the whole process, so to prove an equal schedule again costs only a digest.
 #[derive(Clone, Debug)]
 pub struct Proved {
     schedule: Arc<Schedule>,
     proof: Arc<Proof>,
     callers: Callers,
-    /// What later stages make of it. Not by content: source lines are no part of that.
-    made: Arc<Mutex<Made>>,
+    /// The results of later stages. They are not kept by content: source lines are no part of it.
+    made: Arc<Mutex<StageCache>>,
 }
 
 impl Proved {
-    /// Proves `schedule` for ranks that each call by themselves, or takes the proof of one of equal content from the
-    /// cache of this process.
+    /// Proves `schedule` for ranks that each call by themselves, or takes the proof of a schedule of equal content from
+    /// the cache of this process.
     ///
     /// # Errors
-    /// All that is wrong, the worst first: E03xx.
+    /// All findings, the worst first: E03xx.
     pub fn new(schedule: Schedule) -> Result<Self, Vec<Finding>> {
         Self::called(schedule, Callers::Each)
     }
 
-    /// Proves `schedule` for ranks that are brought in by such `callers`, or takes the proof from the cache of this
+    /// Proves `schedule` for ranks that the given `callers` bring in, or takes the proof from the cache of this
     /// process.
     ///
     /// # Errors
-    /// All that is wrong, the worst first: E03xx.
+    /// All findings, the worst first: E03xx.
     pub fn called(schedule: Schedule, callers: Callers) -> Result<Self, Vec<Finding>> {
         let key = (stages::stage("hash", || hash::content(&schedule)), callers);
         let proofs = || PROOFS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +66,7 @@ impl Proved {
                 proof
             }
         };
-        // Demands are no part of what the hash is of.
+        // The hash does not cover demands.
         let unmet = unmet(&schedule, &proof);
         if !unmet.is_empty() {
             return Err(unmet);
@@ -74,31 +74,31 @@ impl Proved {
         Ok(Self { schedule: Arc::new(schedule), proof, callers, made: Arc::default() })
     }
 
-    /// The schedule that was proved, as its author wrote it.
+    /// Returns the proved schedule, as its author wrote it.
     pub fn schedule(&self) -> &Arc<Schedule> {
         &self.schedule
     }
 
-    /// How the ranks must be brought in for the proof to hold. What is proved for ranks that each call by themselves
-    /// holds for one call of all of them too.
+    /// Returns the callers for which the proof holds. A proof for ranks that each call by themselves holds for one call
+    /// of all ranks too.
     pub fn callers(&self) -> Callers {
         self.callers
     }
 
-    /// The proof of [`Self::schedule`].
+    /// Returns the proof of [`Self::schedule`].
     pub fn proof(&self) -> &Arc<Proof> {
         &self.proof
     }
 
-    /// A copy that shares nothing of what was made of the schedule so far.
+    /// Returns a copy that shares no results of later stages.
     pub(crate) fn anew(&self) -> Self {
         Self { made: Arc::default(), ..self.clone() }
     }
 
-    /// Changes what a later stage keeps beside the schedule, which all clones share: one value a type.
+    /// Changes the value that a later stage keeps beside the schedule, one value a type; all clones share it.
     pub(crate) fn keep<T: Any + Default + Send, R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = made.entry(TypeId::of::<T>()).or_insert_with(|| Box::<T>::default());
-        change(kept.downcast_mut().expect("it is kept under its type"))
+        change(kept.downcast_mut().expect("a value is kept under its type"))
     }
 }

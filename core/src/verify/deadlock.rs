@@ -1,4 +1,4 @@
-//! What keeps streams from ending: posts and waits without a partner, and waits that keep each other.
+//! The reasons for streams not to end: posts and waits without a partner, and waits that block each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::OpId;
 use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
 
-/// Runs the streams against each other, or says which signals keep them from ending.
+/// Runs the streams against each other; the error is the signals that keep them from ending.
 pub(crate) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Order, Vec<Finding>> {
     let unmatched = unmatched(schedule, reporter);
     let mut progress = Progress::new(schedule);
@@ -18,7 +18,7 @@ pub(crate) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Orde
     if stuck.is_empty() && unmatched.is_empty() {
         return Ok(progress.order());
     }
-    // A wait that is never met holds up others behind it: that is no cycle of its own.
+    // A wait that is never met blocks others behind it: they are no cycle of their own.
     if unmatched.iter().any(|finding| finding.code == Code::UnmatchedWait) {
         return Err(unmatched);
     }
@@ -36,7 +36,7 @@ pub(super) fn ends(schedule: &Schedule) -> bool {
     progress.stuck().is_empty() && balance(schedule).iter().all(|balance| *balance == 0)
 }
 
-/// Waits that keep each other for ever, if streams do not end.
+/// Returns the waits that block each other for ever, if streams do not end.
 pub(super) fn stuck(schedule: &Schedule) -> Option<Vec<(OpId, OpId)>> {
     let mut progress = Progress::new(schedule);
     progress.all();
@@ -47,7 +47,7 @@ pub(super) fn stuck(schedule: &Schedule) -> Option<Vec<(OpId, OpId)>> {
     Some(progress.shortest_cycle(&stuck).map_or_else(Vec::new, |cycle| cycle.waits))
 }
 
-/// A cycle of waits that more slots of the fifos would resolve.
+/// Returns the finding for a cycle of waits that more slots of the fifos would resolve.
 fn too_shallow(
     schedule: &Schedule,
     waits: &[(OpId, OpId)],
@@ -58,7 +58,7 @@ fn too_shallow(
     let first = waits.iter().position(|(wait, _)| head(*wait))?;
     let links = Links::new(schedule);
     let (credits, needed) = (links.in_flight(waits[first].0), links.needed()?);
-    // With fewer it would end as well: then the wait stands in the wrong place.
+    // With fewer slots the run would end as well: then the wait stands in the wrong place.
     if needed <= credits {
         return None;
     }
@@ -67,7 +67,7 @@ fn too_shallow(
     Some(reporter.too_shallow(&waits, behind, Depth { credits, needed }))
 }
 
-/// How many more posts than waits each channel has.
+/// Returns for each channel the number of posts minus the number of waits.
 fn balance(schedule: &Schedule) -> Vec<i64> {
     let mut balance = vec![0_i64; schedule.channels.len()];
     for op in &schedule.ops {
@@ -80,11 +80,11 @@ fn balance(schedule: &Schedule) -> Vec<i64> {
     balance
 }
 
-/// Posts and waits of a channel that have no partner.
+/// Returns the findings for the posts and waits of a channel without a partner.
 fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
     let mut balance = balance(schedule);
-    // What is sent and not received, or the reverse, leaves the credits of that link without a partner too:
-    // there the data says why.
+    // A message that is sent and not received, or the reverse, leaves the credits of its link without a partner too:
+    // the finding for the data gives the reason.
     let astray = |(at, balance): (usize, &i64)| {
         let Channel { from, to, kind, lane } = schedule.channels[at];
         (kind == SignalKind::Tail && *balance != 0).then_some((to, from, lane))
@@ -98,7 +98,7 @@ fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
     let mut tallies = BTreeMap::new();
-    // From the end: the surplus is what comes last.
+    // From the end: the surplus signals are the last.
     for (index, op) in schedule.ops.iter().enumerate().rev() {
         if op.kind == OpKind::Move {
             continue;

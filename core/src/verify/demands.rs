@@ -1,4 +1,4 @@
-//! Whether a proved schedule keeps to what its author and its caller demand beyond being right.
+//! Whether a proved schedule keeps to the demands of its author and its caller beyond being right.
 
 use super::{Finding, Ports, Proof, Sameness, depth, links, ranking, report::Reporter};
 use crate::rational::Rat;
@@ -6,7 +6,7 @@ use crate::schedule::Schedule;
 use crate::schedule::demands::Budget;
 use crate::values::resource::Resource;
 
-/// Finds every demand of the schedule's author that is not met: E0313, E0315, E0316, E0317.
+/// Finds every unmet demand of the schedule's author: E0313, E0315, E0316, E0317.
 pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
     let demands = &schedule.demands;
     let reporter = Reporter::new(schedule);

@@ -1,13 +1,13 @@
-//! How deep the fifos of a schedule must be. A sender stops where all slots of a link hold data; with more of
-//! them it would go on. So the streams are run again with other numbers of slots: more never stops what fewer
-//! let pass.
+//! The depth that the fifos of a schedule need. A sender stops where all slots of a link hold data; with more slots it
+//! would go on. So the streams are run again with other numbers of slots: a larger number never blocks a run that a
+//! smaller number lets pass.
 
 use rustc_hash::FxHashMap;
 
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
 
-/// How many slots the links of a schedule's fifos have, and how many they need.
+/// The number of slots that the links of a schedule's fifos have, and the number that they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
     /// The most slots of a link that hold data at once, as the senders wait for credits.
@@ -16,7 +16,7 @@ pub struct Depth {
     pub needed: u32,
 }
 
-/// The depth of the fifos, if the schedule has any and ends.
+/// Returns the depth of the fifos, if the schedule has fifos and ends.
 pub fn depth(schedule: &Schedule) -> Option<Depth> {
     let links = Links::new(schedule);
     let needed = links.needed()?;
@@ -29,9 +29,10 @@ pub(super) struct Links<'s> {
     schedule: &'s Schedule,
     /// For a `tail`, the `head` of the same link, and the reverse.
     other: Vec<Option<usize>>,
-    /// Waits for a credit before data is sent; the others take what is still out at the end.
+    /// Whether the op waits for a credit before data is sent; other waits for credits collect the outstanding credits
+    /// at the end.
     spends: Vec<bool>,
-    /// Slots that hold data after each op of the sender, on the link of that op.
+    /// The number of slots that hold data after each op of the sender, on the link of that op.
     in_flight: Vec<u32>,
 }
 
@@ -52,7 +53,7 @@ impl<'s> Links<'s> {
         let mut spends = vec![false; schedule.ops.len()];
         let mut in_flight = vec![0; schedule.ops.len()];
         for stream in &schedule.streams {
-            // Of each `head` the wait before, of each `tail` the slots that hold data.
+            // For each `head` the latest wait, for each `tail` the number of slots that hold data.
             let mut before: FxHashMap<usize, OpId> = FxHashMap::default();
             let mut full: FxHashMap<usize, u32> = FxHashMap::default();
             for at in (stream.first.0..stream.first.0 + stream.len).map(OpId) {
@@ -85,20 +86,21 @@ impl<'s> Links<'s> {
         Self { schedule, other, spends, in_flight }
     }
 
-    /// Slots that hold data, as far as the sender knows when it comes to `at`: on the link whose credit it
-    /// waits for, or that it has just sent on.
+    /// Returns the number of slots that hold data, as far as the sender knows when it comes to `at`: on the link whose
+    /// credit it waits for, or on which it has just sent.
     pub(super) fn in_flight(&self, at: OpId) -> u32 {
         self.in_flight[at.index()]
     }
 
-    /// The fewest credits with which all streams end; none where there is no fifo, or no number of them helps.
+    /// Returns the fewest credits with which all streams end; `None` where there is no fifo, or where no number of
+    /// credits helps.
     pub(super) fn needed(&self) -> Option<u32> {
         let mut sent = vec![0_u32; self.schedule.channels.len()];
         for op in self.schedule.ops.iter().filter(|op| op.kind == OpKind::Post) {
             let tail = self.schedule.channel(op).kind == SignalKind::Tail;
             sent[op.arg as usize] += u32::from(tail);
         }
-        // With a slot for everything that is ever sent, nobody waits for one.
+        // With a slot for every message, no sender waits for a slot.
         let most = sent.into_iter().max().filter(|most| *most > 0)?;
         if !self.ends(most) {
             return None;
@@ -115,7 +117,7 @@ impl<'s> Links<'s> {
         Some(enough)
     }
 
-    /// Whether all streams end with so many credits a link.
+    /// Whether all streams end with `credits` credits a link.
     fn ends(&self, credits: u32) -> bool {
         let schedule = self.schedule;
         let channels = schedule.channels.len();
@@ -142,7 +144,7 @@ impl<'s> Links<'s> {
                         posted[channel] += 1;
                         ready.append(&mut waiting[channel]);
                     }
-                    // It is the post behind it that needs a slot here.
+                    // The post after this wait needs the slot.
                     OpKind::Wait if self.spends[at] => taken[channel] += 1,
                     OpKind::Wait if taken[channel] < posted[channel] => taken[channel] += 1,
                     OpKind::Wait => {

@@ -1,18 +1,17 @@
-//! How one piece of memory came to hold what it holds: only a failed proof asks, so the values are computed
-//! once more.
+//! The history of one piece of memory: only a failed proof needs it, so the values are computed once more.
 
-use super::layout::{Cells, Layout, entered};
+use super::layout::{Cells, MemoryLayout, entered};
 use super::order::Order;
 use super::values::{ValueId, Values};
 use crate::ids::OpId;
 use crate::schedule::{OpKind, Operand, Schedule};
 
-/// Every write of `cell`, with what it held afterwards.
+/// Returns every write of `cell`, with the value after the write.
 pub(super) fn history(
     schedule: &Schedule,
     order: &Order,
     cells: &Cells,
-    layout: &Layout,
+    layout: &MemoryLayout,
     values: &mut Values,
     cell: u32,
 ) -> Vec<(OpId, ValueId)> {

@@ -1,24 +1,25 @@
-//! Whether the proof in place follows from the one out of place. Most algorithms that reduce begin with a copy
-//! of the input to where it lies in place anyway, and never look at it again: then both are one.
+//! Whether the proof in place follows from the proof out of place. Most algorithms that reduce begin with a copy of the
+//! input to the place where it lies in place anyway, and never read the input again: then one proof serves both.
 
 use rustc_hash::FxHashSet;
 
-use super::layout::{Cells, Layout, Mode};
+use super::layout::{Cells, MemoryLayout, BufferMode};
 use crate::collective::Alias;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
 
-/// Whether each input that shares memory with an output is only ever copied home, before anything else touches
-/// memory there.
+/// Whether each input that shares memory with an output is only ever copied home, before any other op touches memory
+/// there.
 ///
-/// Such a copy is no op in place, and what it would have written is there from the beginning. Nobody comes
-/// before it out of place: its stream has waited for nothing yet, and nothing races. So the values are the
-/// same from there on, and the accesses in place are some of those out of place.
+/// In place, a copy home is no op, and the memory holds its result from the beginning. Out of place, no event comes
+/// before it: its stream has waited for nothing yet, and nothing races. So from the copy on the values are equal, and
+/// the accesses in place are a part of the accesses out of place.
 ///
-/// Where cells cannot be numbered, how many a unit would have.
+/// # Errors
+/// Where cells cannot be numbered, the number of cells that a unit would have.
 pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
     let cells = Cells::new(schedule)?;
-    let layout = Layout::new(schedule, &cells, Mode::InPlace).ok_or(cells.per_unit)?;
+    let layout = MemoryLayout::new(schedule, &cells, BufferMode::InPlace).ok_or(cells.per_unit)?;
     let shared: Vec<bool> = (0..schedule.nranks)
         .map(|rank| schedule.collective.alias(RankId(rank), schedule.root) != Alias::Apart)
         .collect();
@@ -27,7 +28,7 @@ pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
     Ok(schedule.streams.iter().all(|stream| {
         let rank = stream.rank;
         let ops = (stream.first.0..stream.first.0 + stream.len).map(|op| schedule.op(OpId(op)));
-        // A stream that was forked begins by waiting for that.
+        // A forked stream begins with the wait for the fork.
         let forked = |op: &Op| {
             let channel = schedule.channel(op);
             op.kind == OpKind::Wait
@@ -59,8 +60,8 @@ pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
     }))
 }
 
-/// A copy of a rank's own input onto itself, in place.
-fn home(schedule: &Schedule, op: &Op, rank: RankId, cells: &Cells, in_place: &Layout) -> bool {
+/// Whether a move is a copy of a rank's own input onto itself, in place.
+fn home(schedule: &Schedule, op: &Op, rank: RankId, cells: &Cells, in_place: &MemoryLayout) -> bool {
     let ([src], [dst]) = (schedule.srcs(op), schedule.dsts(op)) else { return false };
     let place = |operand: &crate::schedule::Operand| {
         let (first, len) = cells.of(*operand);
@@ -83,9 +84,9 @@ mod tests {
     fn of(head: &str, body: &str) -> bool {
         let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");
         let source = Source::from_text("test.coll", &text);
-        let program = compile(&source, Frontend::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("the source is valid");
         let schedule = Configured::new(program.algorithms[0].clone(), &source);
-        follows(&schedule.schedule(3).expect("it fits")).expect("few cells")
+        follows(&schedule.schedule(3).expect("the algorithm fits")).expect("few cells")
     }
 
     const SIGNALS: &str = "peer((rank + 1) % nranks).TxAck(); peer((rank - 1) % nranks).RxAck();";

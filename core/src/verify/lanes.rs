@@ -1,5 +1,5 @@
-//! Iteration 0 of a `parallel` taken for what stands around it: what is signalled or sent in the one is never met in
-//! the other. Where a program would go on if it were, its author is told.
+//! Programs that confuse iteration 0 of a `parallel` with the code around it: a signal or message of the iteration
+//! never meets its partner outside. Where the program would go on if they met, its author is told.
 
 use rustc_hash::FxHashMap;
 
@@ -9,7 +9,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, SpanId};
 use crate::schedule::{OpKind, Schedule, SignalKind};
 
-/// The findings, the first with a note where it may come from that.
+/// Returns the findings, the first with a note where this confusion may be the cause.
 pub(super) fn explained(schedule: &Schedule, mut findings: Vec<Finding>) -> Vec<Finding> {
     let Some(first) = findings.first_mut() else { return findings };
     let Some(joined) = joined(schedule) else { return findings };
@@ -33,12 +33,12 @@ pub(super) fn explained(schedule: &Schedule, mut findings: Vec<Finding>) -> Vec<
     findings
 }
 
-/// How many links of fifos a schedule uses.
+/// Returns the number of fifo links that a schedule uses.
 fn links(schedule: &Schedule) -> usize {
     schedule.channels.iter().filter(|channel| channel.kind == SignalKind::Tail).count()
 }
 
-/// The schedule with the signals of every iteration 0 in the lane around it; `None` where that changes nothing.
+/// Returns the schedule with the signals of every iteration 0 in the lane around it; `None` where that changes nothing.
 fn joined(schedule: &Schedule) -> Option<Schedule> {
     if !schedule.lanes.iter().any(|lane| lane.last() == Some(&0)) {
         return None;
@@ -51,13 +51,13 @@ fn joined(schedule: &Schedule) -> Option<Schedule> {
     (joined.channels.len() < schedule.channels.len()).then_some(joined)
 }
 
-/// The values of a lane but for the iterations 0 that it ends with.
+/// Returns the values of a lane without the trailing iterations 0.
 fn without_zeros(lane: &[i64]) -> &[i64] {
     let len = lane.iter().rposition(|value| *value != 0).map_or(0, |last| last + 1);
     &lane[..len]
 }
 
-/// The statement of a signal that the one without a partner would meet.
+/// Returns the statement of the signal in another lane that the unmatched signal of a finding would meet.
 fn twin(schedule: &Schedule, finding: &Finding) -> Option<SpanId> {
     let (lacks, has) = match finding.code {
         Code::UnmatchedWait => (OpKind::Wait, OpKind::Post),

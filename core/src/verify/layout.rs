@@ -1,6 +1,6 @@
-//! Memory as the proof sees it: every unit of every buffer is cut at the same fractions, namely all those
-//! at which some region begins or ends, so a region is a run of cells and cells map one to one. Where every
-//! count is a multiple of some m, it is the m-ths of units that are cut at the same fractions.
+//! The memory that the proof uses: every unit of every buffer is cut at equal fractions, namely all those at which some
+//! region begins or ends, so a region is a run of cells and cells map one to one. Where every count is a multiple of a
+//! number m, the m-ths of units are cut at equal fractions.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,42 +13,44 @@ use crate::ids::{RankId, ScratchId};
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Operand, Region, Schedule};
 
-/// Numbers for cells; well below where values begin to stand for something else.
+/// The limit of cell numbers; well below the numbers that have a special meaning.
 const NUMBERED: u64 = 1 << 31;
 
-/// Where in its buffer the data begins that a slot of a rank's scratch holds, of slots that hold data of several
+/// The position in its buffer of the data that a slot of a rank's scratch holds, for slots that hold data of several
 /// places.
 pub(crate) type SlotOrigins = FxHashMap<(RankId, Buffer, u32), Rat>;
 
 /// Whether input and output share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum BufferMode {
     OutOfPlace,
     InPlace,
 }
 
-impl Mode {
+impl BufferMode {
     pub(crate) const BOTH: [Self; 2] = [Self::OutOfPlace, Self::InPlace];
 }
 
-/// The cells of a schedule's regions, whoever's they are.
+/// The cells of a schedule's regions, for all ranks alike.
 pub(crate) struct Cells {
     /// Cells of a unit.
     pub(crate) per_unit: u32,
-    /// Parts of a unit that are cut alike: as many as divide every count.
+    /// Parts of a unit that are cut alike: the number that divides every count.
     parts: u64,
-    /// Where within a part each of its cells begins.
+    /// The position within a part at which each of its cells begins.
     cuts: Vec<Rat>,
     /// Each region: first cell within its buffer, and number of cells.
     regions: Vec<(u32, u32)>,
     /// Cells of a slot, for each scratch buffer.
     slot: Vec<u32>,
-    /// Scratch whose slots hold data of different shapes: a slot is one cell to races.
+    /// Whether the slots of a scratch buffer hold data of different shapes: the race check then treats a slot as one
+    /// cell.
     pub(crate) reshaped: Vec<bool>,
 }
 
 impl Cells {
-    /// Or, where cells cannot be numbered, how many a unit would have.
+    /// Cuts the regions of a schedule; the error is the number of cells that a unit would have, where cells cannot be
+    /// numbered.
     pub(crate) fn new(schedule: &Schedule) -> Result<Self, u32> {
         let parts = schedule.multiple;
         let mut cuts = BTreeMap::from([(Rat::ZERO, 0_u32)]);
@@ -101,13 +103,13 @@ impl Cells {
         Ok(Self { per_unit, parts, cuts, regions, slot, reshaped })
     }
 
-    /// The stretch of a user buffer that cell `cell` is.
+    /// Returns the stretch of a user buffer that `cell` covers.
     pub(crate) fn region(&self, cell: u32, buffer: Buffer) -> Region {
         let (lo, hi) = (self.boundary(cell), self.boundary(cell + 1));
         Region { buffer, slot: 0, base: Rat::ZERO, lo, hi }
     }
 
-    /// Where a cell of a user buffer begins, in units.
+    /// Returns the position where a cell of a user buffer begins, in units.
     pub(crate) fn boundary(&self, cell: u32) -> Rat {
         let per_part = self.cuts.len() as u32;
         let (part, cut) = (cell / per_part, self.cuts[(cell % per_part) as usize]);
@@ -115,13 +117,13 @@ impl Cells {
         cut.den().checked_mul(self.parts).and_then(|den| Rat::new(num, den)).unwrap_or(Rat::ZERO)
     }
 
-    /// A region's slot within its scratch buffer: first cell, and number of cells.
+    /// Returns a region's slot within its scratch buffer: first cell, and number of cells.
     pub(crate) fn slot(&self, region: &Region, id: ScratchId) -> (u32, u32) {
         (region.slot * self.slot[id.index()], self.slot[id.index()])
     }
 
-    /// The slot of which all is at stake when a region is accessed, where it holds data of another place: what
-    /// came from one place lies elsewhere in a slot than what came from another. `first` is where the buffer begins.
+    /// Returns the whole slot as the cells of an access where the slot holds data of another place than the region:
+    /// data of different places lies at different cells of a slot. `first` is the first cell of the buffer.
     pub(crate) fn reshapes(
         &self,
         origins: &mut SlotOrigins,
@@ -144,24 +146,24 @@ impl Cells {
         Some(first + slot..first + slot + len)
     }
 
-    /// First cell within its buffer, and number of cells.
+    /// Returns the first cell of an operand within its buffer, and the number of cells.
     pub(crate) fn of(&self, operand: Operand) -> (u32, u32) {
         self.regions[operand.region.index()]
     }
 }
 
-/// Where each rank's buffers lie in one memory of cells.
-pub(crate) struct Layout {
-    /// First cell of buffer b of rank r at `r * buffers + b`.
+/// The positions of each rank's buffers in one memory of cells.
+pub(crate) struct MemoryLayout {
+    /// The first cell of buffer b of rank r, at `r * buffers + b`.
     first: Vec<u32>,
     buffers: usize,
-    /// Cells in all.
+    /// The number of cells.
     pub(crate) size: u32,
 }
 
-impl Layout {
-    /// `None` where the memory is larger than cells can be numbered.
-    pub(crate) fn new(schedule: &Schedule, cells: &Cells, mode: Mode) -> Option<Self> {
+impl MemoryLayout {
+    /// Lays out the memory; `None` where it is larger than cells can be numbered.
+    pub(crate) fn new(schedule: &Schedule, cells: &Cells, mode: BufferMode) -> Option<Self> {
         let buffers = 2 + schedule.scratch.len();
         let mut first = vec![0; schedule.nranks as usize * buffers];
         let mut size = 0_u64;
@@ -173,8 +175,8 @@ impl Layout {
             let (input, output) = (units(Buffer::Input), units(Buffer::Output));
             let per_unit = u64::from(cells.per_unit);
             let alias = match mode {
-                Mode::OutOfPlace => Alias::Apart,
-                Mode::InPlace => schedule.collective.alias(rank, schedule.root),
+                BufferMode::OutOfPlace => Alias::Apart,
+                BufferMode::InPlace => schedule.collective.alias(rank, schedule.root),
             };
             let (at_input, at_output, both) = match alias {
                 Alias::Apart => (0, input, input + output),
@@ -190,12 +192,12 @@ impl Layout {
                 size += u64::from(cells.slot[id]) * u64::from(scratch.slots);
             }
         }
-        // A cell takes 12 bytes; beyond this a proof would not fit this machine's memory.
+        // A cell takes 12 bytes; a larger proof would not fit this machine's memory.
         let size = u32::try_from(size).ok().filter(|size| *size < 1 << 28)?;
         Some(Self { first, buffers, size })
     }
 
-    /// The first cell of `buffer` of `rank`.
+    /// Returns the first cell of `buffer` of `rank`.
     pub(crate) fn buffer(&self, rank: RankId, buffer: Buffer) -> u32 {
         let buffer = match buffer {
             Buffer::Input => 0,
@@ -206,8 +208,8 @@ impl Layout {
     }
 }
 
-/// What memory holds when all ranks have entered: their inputs, and nothing else.
-pub(crate) fn entered(schedule: &Schedule, cells: &Cells, layout: &Layout) -> Vec<ValueId> {
+/// Returns the values in memory when all ranks have entered: their inputs, and nothing else.
+pub(crate) fn entered(schedule: &Schedule, cells: &Cells, layout: &MemoryLayout) -> Vec<ValueId> {
     let mut memory = vec![ValueId::NONE; layout.size as usize];
     for rank in (0..schedule.nranks).map(RankId) {
         let first = layout.buffer(rank, Buffer::Input);

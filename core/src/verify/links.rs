@@ -1,5 +1,5 @@
-//! Whether every link that a schedule uses exists in a topology. Data and signals go from rank to rank over
-//! cables and switches; what has to pass through a third rank must say so by moves of that rank.
+//! Whether every link that a schedule uses exists in a topology. Data and signals go from rank to rank over cables and
+//! switches; data that has to pass through a third rank needs moves of that rank.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::schedule::Schedule;
 use crate::schedule::traffic::Use;
 use crate::topology::{Topology, search};
 
-/// Links listed at a statement before the rest is only counted.
+/// The most links listed at a statement before the others are only counted.
 const LISTED: usize = 8;
 
-/// Finds every use of a link that `topology` does not have (E0313), statement by statement; E0604 where it has too
-/// few ranks.
+/// Finds every use of a link that `topology` does not have (E0313), statement by statement; E0604 where the topology
+/// has too few ranks.
 pub fn links(schedule: &Schedule, topology: &Topology) -> Vec<Finding> {
     if let Err(problem) = topology.holds(schedule.nranks) {
         return vec![problem.at(SpanId(0))];
@@ -36,7 +36,7 @@ pub fn links(schedule: &Schedule, topology: &Topology) -> Vec<Finding> {
         first.others.extend(
             others.into_iter().filter(|other| other.at != first.at).map(place).take(LISTED),
         );
-        // Only who goes around a ring could take another.
+        // Only an algorithm with a ring could take another ring.
         let ring = schedule.demands.rings.then(|| search::around(topology, schedule.nranks));
         match ring {
             None => first.help = Some(beside(topology, &missing_pairs)),
@@ -57,7 +57,7 @@ pub fn links(schedule: &Schedule, topology: &Topology) -> Vec<Finding> {
     findings
 }
 
-/// What to do where no ring helps.
+/// Returns the help for a schedule that no ring helps.
 fn beside(topology: &Topology, missing: &[(RankId, RankId)]) -> String {
     let relayed = missing.iter().map(|(from, to)| (from, to, topology.relays(*from, *to)));
     match relayed.min_by_key(|(.., relays)| relays.is_empty()) {

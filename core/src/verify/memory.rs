@@ -1,7 +1,7 @@
-//! What each cell holds, who wrote it last, and who has read it since.
+//! The value of each cell, its last write, and the reads since.
 //!
-//! Cells that were last touched together are one run: it is cut where an access begins or ends, and a write
-//! makes one of those within. So races cost as many steps as there are moves, however many cells they have.
+//! Cells with one last access form a run: a run is cut where an access begins or ends, and a write joins the runs
+//! within it to one run. So the race check takes as many steps as there are moves, however many cells they have.
 
 use std::ops::Range;
 
@@ -9,51 +9,51 @@ use super::clocks::Clocks;
 use super::values::ValueId;
 use crate::ids::StreamId;
 
-/// No event: nobody wrote, or nobody read.
+/// The event of a run that no op wrote, or no op read.
 pub(crate) const NOBODY: u32 = u32::MAX;
-/// The owner's caller, before `enter`.
+/// The write of the owner's caller, before `enter`.
 pub(crate) const CALLER: u32 = u32::MAX - 1;
 /// Entries above this are indices of reader lists.
 const LISTED: u32 = 1 << 31;
 
-/// Readers of one run of cells that are many.
+/// The number of readers of one run of cells that counts as many.
 const MANY: usize = 64;
 
-/// Cells with one past: how many, their last write, and the one read since or a list of them. Numbers, so
-/// that memory which nobody touches takes none of ours.
+/// A run of cells with one history: the number of cells, their last write, and the only read since or a list of reads.
+/// Plain numbers, so that memory which no op touches takes no memory of this process.
 type CellRun = [u32; 3];
 
-/// One memory, in one mode.
-pub(crate) struct Memory {
+/// The memory of all ranks, in one mode.
+pub(crate) struct CellMemory {
     pub(super) values: Vec<ValueId>,
-    /// The run that begins at a cell, where one does.
+    /// The run that begins at a cell, where one begins.
     runs: Vec<CellRun>,
-    /// The cells where one begins.
+    /// The cells where a run begins.
     heads: Vec<u64>,
     lists: Vec<Vec<u32>>,
 }
 
-/// Cells that race, and with what.
+/// Cells that race, and the accesses that they race with.
 pub(crate) type Raced<T> = (Range<u32>, T);
 
-/// A stream that accesses memory, and what it has heard of.
+/// A stream that accesses memory, and the events that it knows of.
 pub(super) struct Accessor<'a> {
     pub(super) stream: StreamId,
     pub(super) clocks: &'a Clocks<'a>,
     pub(super) stream_of: &'a [StreamId],
-    /// The main stream of the buffer's owner, where it must have heard of that one that the owner entered.
+    /// The main stream of the buffer's owner, where the accessor must have heard from it that the owner entered.
     pub(super) owner: Option<StreamId>,
 }
 
-/// What comes before an access.
+/// The events before an access.
 pub(crate) trait Past {
-    /// Whether the event does: a read that does need not be remembered beside this one.
+    /// Whether the event is before this access: a read that is need not be remembered beside this access.
     fn after(&self, event: u32) -> bool;
 
-    /// Whether the last write does, be it an event, the caller or nobody.
+    /// Whether the last write is before this access; it may be an event, `CALLER` or `NOBODY`.
     fn after_write(&self, write: u32) -> bool;
 
-    /// An access that a write now would race with, and whether it was a read.
+    /// Returns an access that a write now would race with, and whether it was a read.
     fn races(&self, reads: &[u32], write: u32) -> Option<(u32, bool)> {
         let read = reads.iter().find(|read| !self.after(**read)).map(|read| (*read, true));
         read.or_else(|| (!self.after_write(write)).then_some((write, false)))
@@ -75,7 +75,7 @@ impl Past for Accessor<'_> {
     }
 }
 
-impl Memory {
+impl CellMemory {
     pub(crate) fn new(size: u32) -> Self {
         let mut runs = vec![[0; 3]; size as usize];
         if let Some(first) = runs.first_mut() {
@@ -86,7 +86,7 @@ impl Memory {
         Self { values: vec![ValueId::NONE; size as usize], runs, heads, lists: Vec::new() }
     }
 
-    /// The cell where the run that `cell` is in begins.
+    /// Returns the cell where the run of `cell` begins.
     fn head(&self, cell: u32) -> u32 {
         let mut word = (cell / 64) as usize;
         let mut before = self.heads[word] & (u64::MAX >> (63 - cell % 64));
@@ -124,7 +124,7 @@ impl Memory {
         self.runs[cells.start as usize] = [cells.end - cells.start, write, NOBODY];
     }
 
-    /// What each run within `cells` says to `ask`, where it says anything.
+    /// Calls `ask` for each run within `cells`, and returns its answers with their cells.
     fn each<T>(
         &mut self,
         cells: Range<u32>,
@@ -143,12 +143,12 @@ impl Memory {
         found
     }
 
-    /// The op or caller that wrote `cell` last.
+    /// Returns the op or caller that wrote `cell` last.
     pub(super) fn written(&self, cell: u32) -> u32 {
         self.runs[self.head(cell) as usize][1]
     }
 
-    /// The caller has written `cells`.
+    /// Records that the caller has written `cells`.
     pub(crate) fn enter(&mut self, cells: Range<u32>) {
         if !cells.is_empty() {
             self.cut(cells.start);
@@ -157,7 +157,7 @@ impl Memory {
         }
     }
 
-    /// Records a read; the earlier writes that it is not ordered after.
+    /// Records a read; returns the earlier writes that it is not ordered after.
     pub(crate) fn read(
         &mut self,
         cells: Range<u32>,
@@ -172,8 +172,8 @@ impl Memory {
                 *reads = LISTED + lists.len() as u32 - 1;
             } else {
                 let list = &mut lists[(*reads - LISTED) as usize];
-                // Of many readers each would be asked about all before it: so they are asked whenever there are
-                // twice as many.
+                // Checks of all earlier readers for each of many readers would be slow: so they are checked whenever
+                // their number has doubled.
                 if list.len() < MANY || list.len().is_power_of_two() {
                     list.retain(|earlier| !who.after(*earlier));
                 }
@@ -183,7 +183,7 @@ impl Memory {
         })
     }
 
-    /// Records a write; the earlier accesses that it is not ordered after, and whether they were reads.
+    /// Records a write; returns the earlier accesses that it is not ordered after, and whether they were reads.
     pub(crate) fn write(
         &mut self,
         cells: Range<u32>,
@@ -197,7 +197,7 @@ impl Memory {
         races
     }
 
-    /// The accesses that a write now would race with, and whether they were reads.
+    /// Returns the accesses that a write now would race with, and whether they were reads.
     pub(crate) fn unordered(
         &mut self,
         cells: Range<u32>,

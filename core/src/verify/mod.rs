@@ -1,9 +1,9 @@
-//! The proof: a schedule is replayed once, and what holds of the replay holds of every interleaving.
+//! The proof: a schedule is replayed once, and every fact about the replay holds for every interleaving.
 //!
-//! Nothing depends on data, the k-th post meets the k-th wait, so the order of events is one partial
-//! order: acyclic with equal counts means no deadlock in any run; free of races means one result.
-//! The caller is part of it: `enter` and `exit` count as writing a rank's whole input and output, so any
-//! sequence of plans is safe without a barrier between them.
+//! No event depends on data, and the k-th post meets the k-th wait, so the order of events is one partial order: if it
+//! is acyclic with equal counts, no run deadlocks; if it is free of races, there is one result. The caller is part of
+//! the order: `enter` and `exit` count as writes of a rank's whole input and output, so any sequence of plans is safe
+//! without a barrier between them.
 
 mod blame;
 mod cache;
@@ -46,7 +46,7 @@ pub use cache::Proved;
 pub use callers::Callers;
 pub use demands::unmet;
 pub use fifo::{Depth, depth};
-use layout::Mode;
+use layout::BufferMode;
 pub use links::links;
 pub use order::Order;
 pub use orders::Orders;
@@ -56,66 +56,68 @@ pub use report::Access;
 pub use signals::Signals;
 pub use transfers::{Stretch, Transfer, transfers};
 
-/// What the proof of a schedule found out: where averages divide, whether it holds in place, and how deep, how long
-/// and how wide the schedule is.
+/// The results of the proof of a schedule: the ops after which averages divide, whether the proof holds in place, and
+/// how deep, how long and how wide the schedule is.
 ///
-/// That there is a `Proof` says that the schedule is right for every interleaving and every count of elements: no
-/// deadlock, no race, no signal left over, every contribution exactly once and in its place. A [`Proved`] keeps it
+/// A `Proof` exists only if the schedule is right for every interleaving and every count of elements: no deadlock, no
+/// race, no signal left over, and every contribution exactly once and in its place. A [`Proved`] keeps the proof
 /// together with the schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// The reducing moves after which every element of the destination is complete, in ascending order: `avg` divides
     /// there.
     pub finish: Vec<OpId>,
-    /// Completion is not uniform: `avg` divides each rank's whole output at the end of its main stream
+    /// Whether completion is not uniform: `avg` then divides each rank's whole output at the end of its main stream
     /// instead, and `finish` is empty.
     pub scale_outputs: bool,
     /// Whether the in-place form was proved too.
     pub in_place: bool,
-    /// Why all ranks must run in place or none (E0424): a rank reads an input which, in place, its output has
-    /// overwritten. Without this, each rank may choose by itself in every run, and results are the same.
+    /// The reason why all ranks must run in place or none (E0424): a rank reads an input which, in place, its output
+    /// has overwritten. Without this finding, each rank may choose by itself in every run, and results are equal.
     pub one_mode: Option<Box<Finding>>,
     /// The deepest reduction tree of any output element, in reduce steps.
     pub reduce_depth: u32,
-    /// The number of steps: the length of the longest chain of messages of which each needs the one before, in the mode
-    /// in which it is longest.
+    /// The number of steps: the length of the longest chain of messages of which each needs its predecessor, in the
+    /// mode in which the chain is longest.
     pub steps: u32,
     /// The most peers that a rank sends to, and receives from, in one step, in the mode in which they are most.
     pub ports: Ports,
-    /// How results are reduced, where the collective reduces: the same at all ranks and counts, or not.
+    /// The agreement of the orders in which results are reduced, between ranks and between counts, where the collective
+    /// reduces.
     pub reduction: Option<Reduction>,
     /// The order in which each element is reduced, with which the order of an optimized schedule is compared.
     pub orders: Arc<Orders>,
 }
 
-/// Proves `schedule`, out of place and (where it has that form) in place, and that it keeps to what its author
-/// demands of it: budgets, links, order.
+/// Proves `schedule`, out of place and (where it has that form) in place, and that it keeps to the demands of its
+/// author: budgets, links, order.
 ///
 /// # Errors
-/// All that is wrong, the worst first: E03xx.
+/// All findings, the worst first: E03xx.
 pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
     let proof = verify_with(schedule, Signals::default())?;
     let unmet = unmet(schedule, &proof);
     if unmet.is_empty() { Ok(proof) } else { Err(unmet) }
 }
 
-/// The order of events, which is all of the proof that counting steps needs.
+/// Returns the order of events, the only part of the proof that the count of steps needs.
 pub fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
     let reporter = report::Reporter::new(schedule);
     stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)
 }
 
-/// Waits that keep each other for ever, each with the post that would meet it; `None` where all streams end, and
-/// empty where they do not for want of a post.
+/// Returns the waits that block each other for ever, each with the post that would meet it; `None` where all streams
+/// end, and an empty list where they do not end because a post is missing.
 pub fn stuck(schedule: &Schedule) -> Option<Vec<(OpId, OpId)>> {
     deadlock::stuck(schedule)
 }
 
-/// The step of each op: the length of the longest chain of messages that ends with it, of which each needs the one
-/// before. That of a move between ranks is its own, from 1. The largest is the number of steps of a run out of place.
+/// Returns the step of each op: the length of the longest chain of messages that ends with the op, of which each needs
+/// its predecessor. The step of a move between ranks is its own, from 1. The largest step is the number of steps of a
+/// run out of place.
 ///
-/// A message needs the waits above it and the moves of its stream that write what it sends. It needs neither the other
-/// moves that stand above it nor what its data is folded into.
+/// A message needs the waits above it and the moves of its stream that write its data. It needs neither the other moves
+/// above it nor the data that it is folded into.
 ///
 /// # Errors
 /// A deadlock, a signal without a partner (E0301 to E0303), or more pieces than can be numbered.
@@ -125,24 +127,24 @@ pub fn steps(schedule: &Schedule) -> Result<Vec<u32>, Vec<Finding>> {
     steps.map(|steps| steps.of).map_err(|cells| vec![too_fine(cells)])
 }
 
-/// What is said where cells cannot be numbered: how many a unit would have.
+/// Returns the finding for cells that cannot be numbered; `per_unit` is the number of cells that a unit would have.
 pub(crate) fn too_fine(per_unit: u32) -> Finding {
     report::Reporter::too_fine(per_unit)
 }
 
-/// Proves `schedule` for a runtime with such `signals`, without regard to what its author demands of it.
+/// Proves `schedule` for a runtime with the given `signals`, without regard to the demands of its author.
 ///
 /// # Errors
-/// All that is wrong, the worst first: E03xx.
+/// All findings, the worst first: E03xx.
 pub fn verify_with(schedule: &Schedule, signals: Signals) -> Result<Proof, Vec<Finding>> {
     verify_called(schedule, signals, Callers::Each)
 }
 
-/// Proves `schedule` for a runtime with such `signals`, whose ranks are brought in by such `callers`: if one call
-/// runs all of them, it orders the beginnings and the ends of runs; if each rank calls by itself, signals alone do.
+/// Proves `schedule` for a runtime with the given `signals` and `callers`: if one call runs all ranks, it orders the
+/// beginnings and the ends of runs; if each rank calls by itself, signals alone order them.
 ///
 /// # Errors
-/// All that is wrong, the worst first: E03xx.
+/// All findings, the worst first: E03xx.
 pub fn verify_called(
     schedule: &Schedule,
     signals: Signals,
@@ -156,7 +158,7 @@ pub fn verify_called(
     prove(schedule, signals, callers).map_err(|findings| lanes::explained(schedule, findings))
 }
 
-/// Proves a schedule that was found to be legal, as a runtime with such signals sees it.
+/// Proves a legal schedule, as a runtime with the given signals sees it.
 fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proof, Vec<Finding>> {
     let reporter = report::Reporter::new(schedule).with(signals);
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
@@ -164,7 +166,7 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
     let order = stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)?;
     let too_fine = |cells| vec![too_fine(cells)];
     let differs = in_place && !in_place::follows(schedule).map_err(too_fine)?;
-    let modes = &Mode::BOTH[..=usize::from(differs)];
+    let modes = &BufferMode::BOTH[..=usize::from(differs)];
     let replayed = || replay::replay(schedule, &order, &reporter, modes, (signals, callers));
     let replay = stage("replay", replayed).map_err(|finding| vec![*finding])?;
 
@@ -190,7 +192,7 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
     })
 }
 
-/// A finding that shows only where input and output share memory.
+/// Turns a finding into one that shows only where input and output share memory.
 fn only_in_place(finding: Finding) -> Finding {
     let why = format!("{} [{}]", finding.title, finding.code);
     let title = "right out of place, wrong in place".to_owned();

@@ -1,4 +1,4 @@
-//! The end of a run, and the next one: callers take their buffers back, and scratch is used again.
+//! The end of a run, and the next run: callers take their buffers back, and scratch is used again.
 
 use super::memory::Accessor;
 use super::replay::{Player, Stop};
@@ -9,7 +9,7 @@ use crate::schedule::{Buffer, OpKind};
 use crate::stages;
 
 impl Player<'_> {
-    /// The callers take their buffers back: everything that touched them must have come before.
+    /// Checks the exit: the callers take their buffers back, so every access to them must have come before.
     pub(super) fn exit(&mut self, mode: usize) {
         let schedule = self.schedule;
         for rank in (0..schedule.nranks).map(RankId) {
@@ -36,7 +36,7 @@ impl Player<'_> {
         }
     }
 
-    /// Replays the program a second time, for the races of scratch alone: enter and exit guard the user's buffers.
+    /// Replays the program a second time, only for the races of scratch: enter and exit guard the user's buffers.
     pub(super) fn second_run(&mut self) -> Result<(), Stop> {
         if !self.states[0].findings.is_empty() {
             return Ok(());

@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{Buffer, OpKind, Schedule};
 
-/// An order of all ops that respects programs and signals; every other such order gives the same memory.
+/// An order of all ops that respects programs and signals; every other order that respects them gives equal memory.
 pub struct Order {
     /// All ops.
     pub sequence: Vec<OpId>,
-    /// For each wait the post that it meets; for every other op itself.
+    /// For each wait the post that it meets; for every other op the op itself.
     pub meets: Vec<OpId>,
     /// The stream of each op.
     pub stream_of: Vec<StreamId>,
 }
 
 impl Order {
-    /// Whether scratch is touched by a stream of another rank: only then does the next run matter to it.
+    /// Whether a stream of another rank touches scratch: only then does the next run matter to scratch.
     pub(crate) fn shares_scratch(&self, schedule: &Schedule) -> bool {
         schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Move).any(|(at, op)| {
             let rank = schedule.streams[self.stream_of[at].index()].rank;
@@ -27,13 +27,13 @@ impl Order {
     }
 }
 
-/// Waits that keep each other, each with the post that would meet it, and the other waits that never end.
+/// Waits that block each other, each with the post that would meet it, and the other waits that never end.
 pub(super) struct Cycle {
     pub(super) waits: Vec<(OpId, OpId)>,
     pub(super) behind: Vec<OpId>,
 }
 
-/// How far each stream has come while the ops are put in order.
+/// The progress of each stream while the ops are put in order.
 pub(super) struct Progress<'s> {
     schedule: &'s Schedule,
     next: Vec<u32>,
@@ -114,13 +114,13 @@ impl<'s> Progress<'s> {
         }
     }
 
-    /// The order in which all streams have ended.
+    /// Returns the order in which all streams have ended.
     pub(super) fn order(self) -> Order {
         let Self { sequence, meets, stream_of, .. } = self;
         Order { sequence, meets, stream_of }
     }
 
-    /// Streams that have not ended, with the wait they stand at.
+    /// Returns the streams that have not ended, each with its pending wait.
     pub(super) fn stuck(&self) -> BTreeMap<StreamId, OpId> {
         let streams = self.schedule.streams.iter().zip(&self.next).enumerate();
         streams
@@ -129,7 +129,8 @@ impl<'s> Progress<'s> {
             .collect()
     }
 
-    /// For each channel the next post of a stuck stream, the first of those that post there: what a wait for it needs.
+    /// Returns for each channel the next post of the first stuck stream that posts there: the post that a wait on it
+    /// needs.
     fn posters(&self, stuck: &BTreeMap<StreamId, OpId>) -> Vec<Option<(StreamId, OpId)>> {
         let schedule = self.schedule;
         let mut posters = vec![None; schedule.channels.len()];
@@ -145,7 +146,7 @@ impl<'s> Progress<'s> {
         posters
     }
 
-    /// Each stuck stream waits for one other at most, so cycles are found by walking.
+    /// Finds the shortest cycle of waits. Each stuck stream waits for at most one other stream, so a walk finds cycles.
     pub(super) fn shortest_cycle(&self, stuck: &BTreeMap<StreamId, OpId>) -> Option<Cycle> {
         let posters = self.posters(stuck);
         let needs: BTreeMap<StreamId, (StreamId, OpId)> = stuck

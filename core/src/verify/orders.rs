@@ -1,25 +1,25 @@
-//! The order in which each piece of each output is reduced, apart from the schedule that it was found in: what a
-//! pass makes of a schedule must reduce in the same order, or its results would have other bits.
+//! The order in which each piece of each output is reduced, without the schedule that it was found in: the result of an
+//! optimizing pass must reduce in an equal order, or its results would have other bits.
 
 use rustc_hash::FxHashMap;
 
-use super::layout::{Cells, Layout};
-use super::memory::Memory;
+use super::layout::{Cells, MemoryLayout};
+use super::memory::CellMemory;
 use super::values::{Commuted, ValueId};
 use crate::ids::RankId;
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Schedule};
 
-/// What the outputs of a replay hold, in one mode.
+/// The values that the outputs of a replay hold, in one mode.
 pub(super) struct Results<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) cells: &'a Cells,
-    pub(super) layout: &'a Layout,
-    pub(super) memory: &'a Memory,
+    pub(super) layout: &'a MemoryLayout,
+    pub(super) memory: &'a CellMemory,
 }
 
 impl Results<'_> {
-    /// The cells of a rank's output.
+    /// Returns the cells of a rank's output.
     pub(super) fn of(&self, rank: RankId) -> &[ValueId] {
         let units = self.schedule.units(Buffer::Output, rank).floor() as u32;
         let len = (units * self.cells.per_unit) as usize;
@@ -27,19 +27,19 @@ impl Results<'_> {
     }
 }
 
-/// An output in stretches of one order each: where it ends, and the fold that it is.
+/// An output as stretches with one order each: the end of the stretch, and its fold.
 type Stretches = Vec<(Rat, u32)>;
 
 /// The order of reduction of every piece of every output, where the collective reduces, in every mode. Operands of one
 /// fold are taken in either order, as all reduce ops commute bit for bit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// Two operands each, which come before the fold. Numbers below `leaves` are ranks' contributions.
+    /// The two operands of each fold, which come before it. Numbers below `leaves` are ranks' contributions.
     folds: Vec<[u32; 2]>,
     leaves: u32,
-    /// Outputs that are not the same throughout.
+    /// The outputs; equal neighbors are stored once.
     outputs: Vec<Stretches>,
-    /// Each rank's out of place, and then in place where the orders may be others there.
+    /// The output of each rank out of place, and then in place where the orders may differ there.
     of: Vec<Vec<usize>>,
 }
 
@@ -56,7 +56,7 @@ impl Orders {
         orders
     }
 
-    /// The number of the output that a rank holds.
+    /// Returns the number of the output that a rank holds.
     fn output(&mut self, results: &Results<'_>, rank: RankId, commuted: &Commuted) -> usize {
         let mut stretches = Stretches::new();
         for (cell, value) in (0..).zip(results.of(rank)) {
@@ -66,14 +66,14 @@ impl Orders {
                 _ => stretches.push((results.cells.boundary(end), class)),
             }
         }
-        // Mostly all ranks hold the same: one list serves neighbors that do.
+        // Mostly all ranks hold equal outputs: one list serves equal neighbors.
         if self.outputs.last() != Some(&stretches) {
             self.outputs.push(stretches);
         }
         self.outputs.len() - 1
     }
 
-    /// Takes over the folds that outputs are made of, and numbers them anew.
+    /// Takes over the folds that outputs use, and renumbers them.
     fn keep(&mut self, all: &[[u32; 2]]) {
         let leaves = self.leaves as usize;
         let mut used = vec![false; leaves + all.len()];
@@ -97,7 +97,7 @@ impl Orders {
         }
     }
 
-    /// The most orders in which ranks reduce one and the same piece in one mode, where all of them hold it.
+    /// Returns the most orders in which ranks reduce one piece in one mode, where all of them hold it.
     pub fn of_one_piece(&self) -> usize {
         self.of.iter().map(|of| self.of_one_piece_in(of)).max().unwrap_or(0)
     }
@@ -125,8 +125,8 @@ impl Orders {
         most
     }
 
-    /// A rank and the end of a stretch of its output where `other` is reduced in another order, in either mode, if
-    /// there is one.
+    /// Returns a rank and the end of a stretch of its output where `other` is reduced in another order, in either mode,
+    /// if there is such a stretch.
     pub fn differs(&self, other: &Self) -> Option<(RankId, Rat)> {
         let known: FxHashMap<[u32; 2], u32> =
             self.folds.iter().copied().zip(self.leaves..).collect();
@@ -154,13 +154,14 @@ impl Orders {
         None
     }
 
-    /// The outputs of the ranks in a mode: what is known of the modes before, where nothing else is of this one.
+    /// Returns the outputs of the ranks in a mode: the outputs of the last known mode, where this mode has none of its
+    /// own.
     fn of_mode(&self, mode: usize) -> &[usize] {
         self.of.get(mode).or(self.of.last()).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The end of the first stretch that differs; `number` tells what the others' folds are here.
+/// Returns the end of the first stretch that differs; `number` maps the folds of `theirs` to folds of `ours`.
 fn first_difference(ours: &Stretches, theirs: &Stretches, number: &[u32]) -> Option<Rat> {
     let (mut ours, mut theirs) = (ours.iter().peekable(), theirs.iter().peekable());
     while let (Some((end, fold)), Some((other_end, other))) = (ours.peek(), theirs.peek()) {

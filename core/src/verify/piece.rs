@@ -1,9 +1,9 @@
-//! A piece of a buffer in words.
+//! The text of a piece of a buffer.
 
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Region, Schedule};
 
-/// `output[1/4..2/4]`
+/// Returns the text of a region, such as `output[1/4..2/4]`.
 pub(super) fn piece_text(schedule: &Schedule, region: &Region) -> String {
     let slot = match region.buffer {
         Buffer::Scratch(id) if schedule.scratch[id.index()].slots > 1 => {
@@ -16,8 +16,8 @@ pub(super) fn piece_text(schedule: &Schedule, region: &Region) -> String {
     format!("{name}{slot}[{lo}..{hi}]")
 }
 
-/// Both boundaries over one denominator: `1/4..2/4` reads better than `1/4..1/2`. Where every count is a multiple of
-/// some number, that is the denominator.
+/// Returns both boundaries over one denominator: `1/4..2/4` reads better than `1/4..1/2`. Where every count is a
+/// multiple of a number, the denominator is that number.
 fn common(lo: Rat, hi: Rat, multiple: u64) -> (String, String) {
     let den = lo.den().max(hi.den()).max(multiple);
     if den == 1 || !den.is_multiple_of(lo.den()) || !den.is_multiple_of(hi.den()) {

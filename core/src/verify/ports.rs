@@ -1,29 +1,28 @@
-//! Steps, and ports: to how many peers a rank sends, and from how many it receives, in one step.
+//! Steps and ports: the number of peers that a rank sends to, and receives from, in one step.
 //!
-//! A step is a level of dependence. A transfer depends on the waits above it and on the moves of its stream that
-//! write what it sends, and on nothing else: neither on the moves that happen to stand above it nor on what its data is
-//! folded into. Its fold follows the folds into the same cells. A post leaves when all moves above it are done, and the
-//! stream goes on.
+//! A step is a level of dependence. A transfer depends only on the waits above it and on the moves of its stream that
+//! write its data, and not on other moves above it nor on the data that it is folded into. Its fold follows the folds
+//! into the same cells. A post leaves when all moves above it are done, and the stream goes on.
 
-use super::layout::{Cells, Layout, Mode};
+use super::layout::{Cells, MemoryLayout, BufferMode};
 use super::order::Order;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{OpKind, Operand, Schedule};
 use crate::stages::stage;
 
-/// The most peers that any rank sends to, and receives from, in one step, in the mode in which they are more.
+/// The most peers that any rank sends to, and receives from, in one step, in the mode in which there are more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ports {
     /// The rank that sends to the most peers at once.
     pub send: Busiest,
     /// The rank that receives from the most peers at once.
     pub receive: Busiest,
-    /// Whether they are so many in place alone.
+    /// Whether only runs in place have that many peers.
     pub in_place: bool,
 }
 
 impl Ports {
-    /// The most peers that a rank has at once in one direction.
+    /// Returns the most peers that a rank has at once in one direction.
     pub fn most(&self) -> usize {
         self.send.peers.len().max(self.receive.peers.len())
     }
@@ -36,17 +35,18 @@ pub struct Busiest {
     pub rank: RankId,
     /// The step, counted from 1.
     pub step: u32,
-    /// The peers of the rank in that step, each with the first move between the two.
+    /// The peers of the rank in that step, each with the first move between the rank and the peer.
     pub peers: Vec<(RankId, OpId)>,
 }
 
-/// The length of the longest chain of steps, and the ports that a schedule uses in each. Where input and output share
-/// memory, a chain can be longer and other moves can meet in a step, so both are the most of all `modes`. Where each
-/// rank chooses its mode, a chain of a mixture is at most the longest of all, for fewer inputs share memory.
+/// Returns the length of the longest chain of steps, and the ports that a schedule uses in each step. Where input and
+/// output share memory, a chain can be longer and other moves can meet in a step, so both results are the maximum over
+/// all `modes`. Where each rank chooses its mode, a chain of a mixture is at most the longest of all, for fewer inputs
+/// share memory.
 pub(super) fn ports(
     schedule: &Schedule,
     order: &Order,
-    modes: &[Mode],
+    modes: &[BufferMode],
 ) -> Result<(u32, Ports), u32> {
     let (mut count, mut most) = (0, Ports::default());
     let cells = stage("steps", || Cells::new(schedule))?;
@@ -55,7 +55,7 @@ pub(super) fn ports(
         let ports = stage("ports", || ports_in(schedule, &steps));
         count = count.max(steps.count);
         if ports.most() > most.most() {
-            most = Ports { in_place: *mode == Mode::InPlace, ..ports };
+            most = Ports { in_place: *mode == BufferMode::InPlace, ..ports };
         }
     }
     Ok((count, most))
@@ -64,7 +64,7 @@ pub(super) fn ports(
 fn ports_in(schedule: &Schedule, steps: &Steps) -> Ports {
     let mut sends = vec![Vec::new(); schedule.nranks as usize];
     let mut receives = sends.clone();
-    // Stream by stream: what one does with its peers lies together.
+    // The moves of one stream with its peers are adjacent in each list.
     for stream in &schedule.streams {
         let ops = (stream.first.0..stream.first.0 + stream.len).map(OpId);
         for at in ops.filter(|at| schedule.op(*at).kind == OpKind::Move) {
@@ -80,42 +80,42 @@ fn ports_in(schedule: &Schedule, steps: &Steps) -> Ports {
 
 /// The steps of a schedule.
 pub(super) struct Steps {
-    /// For each op the length of the longest chain that ends with it: of a move between ranks the number of its step,
-    /// from 1.
+    /// For each op the length of the longest chain that ends with it; for a move between ranks this is the number of
+    /// its step, from 1.
     pub(super) of: Vec<u32>,
     /// The length of the longest chain.
     pub(super) count: u32,
 }
 
-/// How many steps a stream has behind it: what it has waited for, and all its moves.
+/// The number of steps that a stream has behind it: of the messages that it waited for, and of all its moves.
 #[derive(Clone, Copy, Default)]
 struct Behind {
     waited: u32,
     done: u32,
 }
 
-/// Finds the step of each op, in the memory of a run out of place; or says how many cells a unit would have, where
-/// there are too many.
+/// Finds the step of each op, in the memory of a run out of place; the error is the number of cells that a unit would
+/// have, where there are too many.
 pub(super) fn steps(schedule: &Schedule, order: &Order) -> Result<Steps, u32> {
-    steps_of(schedule, order, &Cells::new(schedule)?, Mode::OutOfPlace)
+    steps_of(schedule, order, &Cells::new(schedule)?, BufferMode::OutOfPlace)
 }
 
-/// [`steps`] in the memory of a run in that mode.
-fn steps_of(schedule: &Schedule, order: &Order, cells: &Cells, mode: Mode) -> Result<Steps, u32> {
-    let layout = Layout::new(schedule, cells, mode).ok_or(cells.per_unit)?;
+/// Finds the steps as [`steps`] does, in the memory of a run in `mode`.
+fn steps_of(schedule: &Schedule, order: &Order, cells: &Cells, mode: BufferMode) -> Result<Steps, u32> {
+    let layout = MemoryLayout::new(schedule, cells, mode).ok_or(cells.per_unit)?;
     Ok(steps_in(schedule, order, cells, &layout))
 }
 
-/// [`steps`] in a memory that was laid out.
+/// Finds the steps as [`steps`] does, in the memory of `layout`.
 pub(super) fn steps_in(
     schedule: &Schedule,
     order: &Order,
     cells: &Cells,
-    layout: &Layout,
+    layout: &MemoryLayout,
 ) -> Steps {
     let mut streams = vec![Behind::default(); schedule.streams.len()];
     let mut of = vec![0_u32; schedule.ops.len()];
-    // When the moves that wrote, or read, a cell were done.
+    // The time at which the moves that wrote, or read, a cell were done.
     let mut written = vec![0_u32; layout.size as usize];
     let mut read = vec![0_u32; layout.size as usize];
     let place = |operand: &Operand| {
@@ -143,7 +143,7 @@ pub(super) fn steps_in(
                     all.chain(dsts.iter().map(|dst| last(&read, dst))).fold(arrived, u32::max);
                 behind.done = behind.done.max(done);
                 of[at.index()] = arrived;
-                // In place a copy home is none.
+                // In place, a copy of the input onto itself is no move.
                 if !op.finish && op.srcs == 1 && op.dsts == 1 && place(&srcs[0]) == place(&dsts[0])
                 {
                     continue;
@@ -166,7 +166,7 @@ pub(super) fn steps_in(
     Steps { of, count }
 }
 
-/// The first of the busiest, from each rank's peers by step.
+/// Returns the first of the busiest ranks, from each rank's peers by step.
 fn busiest(all: Vec<Vec<(u32, RankId, OpId)>>) -> Busiest {
     let mut most = Busiest::default();
     for (rank, mut peers) in (0..).map(RankId).zip(all) {

@@ -1,17 +1,18 @@
-//! Which findings are told: the worst first, each mistake once, and nothing that another one causes.
+//! The choice of findings that are reported: the worst first, each mistake once, and no finding that another one
+//! causes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostics::{Code, Finding};
 use crate::ids::SpanId;
 
-/// Findings shown of one run.
+/// The most findings shown of one run.
 const SHOWN: usize = 16;
 
-/// The worst first; the same mistake of the same statement once, with how often it shows. What a race
-/// or a slot of another piece makes a statement read is no mistake of its own.
+/// Sorts findings, the worst first, and reports a mistake of a statement once, with its number of occurrences. A wrong
+/// read that a race or a slot with another piece causes is not reported as a mistake of its own.
 pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
-    // Where a wait may take another's signal, nothing after it means anything.
+    // Where a wait may take another wait's signal, no later finding means anything.
     let astray = findings.iter().any(|f| severity(f.code) == ASTRAY);
     let findings = findings.into_iter().filter(|f| !astray || severity(f.code) <= ASTRAY);
     let findings = one_of_signals(findings.collect());
@@ -27,7 +28,7 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
     for finding in findings {
         let follows = match finding.code {
             Code::UninitializedRead => racing.contains(&finding.at),
-            // The same edge is missing.
+            // The race has shown the missing edge already.
             Code::RaceWithCaller => raced.contains(&finding.at),
             Code::WrongResult => garbled,
             _ => false,
@@ -35,12 +36,12 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
         if follows {
             continue;
         }
-        // One slip makes many results wrong, at many statements.
+        // One mistake makes many results wrong, at many statements.
         let at = if finding.code == Code::WrongResult { SpanId(0) } else { finding.at };
         let key = (severity(finding.code), at, finding.code);
         groups.entry(key).and_modify(|(_, more)| *more += 1).or_insert((finding, 0));
     }
-    // A race has two ends, and each may be the later one somewhere: one report for both.
+    // A race has two ends, and each may be the later end somewhere: one report serves both.
     let mut pairs = BTreeSet::new();
     groups
         .into_values()
@@ -59,8 +60,8 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
         .collect()
 }
 
-/// Posts and waits that do not meet are one error: a signal too few here is one too many there, or a wait that is
-/// not met keeps others from being met.
+/// Joins the findings of posts and waits that do not meet into one error: a missing signal is a surplus signal
+/// elsewhere, or an unmet wait blocks others from being met.
 fn one_of_signals(findings: Vec<Finding>) -> Vec<Finding> {
     let rank = |code| match code {
         Code::Deadlock | Code::FifoTooShallow => Some(0),
@@ -100,7 +101,7 @@ fn one_of_signals(findings: Vec<Finding>) -> Vec<Finding> {
     told
 }
 
-/// Where it stands, and the other place.
+/// Returns the place of a finding, and its other places.
 fn places(finding: &Finding) -> impl Iterator<Item = SpanId> + '_ {
     std::iter::once(finding.at).chain(finding.others.iter().map(|(at, _)| *at))
 }

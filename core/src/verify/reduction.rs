@@ -1,5 +1,5 @@
-//! The order of reduction: whether every rank adds up in the same order, and whether every piece does. Then
-//! floating point results are the same on all ranks, and do not depend on count and chunking.
+//! The order of reduction: whether every rank, and every piece, adds up in one order. If they do, floating point
+//! results are equal on all ranks, and do not depend on count and chunking.
 
 use super::orders::Results;
 use super::piece::piece_text;
@@ -8,48 +8,48 @@ use crate::collective::Expected;
 use crate::ids::RankId;
 use crate::schedule::Buffer;
 
-/// How far two orders of reduction agree.
+/// The agreement of two orders of reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sameness {
-    /// They agree operand by operand.
+    /// The orders agree operand by operand.
     Exact,
-    /// They agree but for the order of two operands, which changes no result of the built-in ops.
+    /// The orders agree except for the order of two operands, which changes no result of the built-in ops.
     Commuted,
-    /// They differ, and so may the rounding of floats.
+    /// The orders differ, and so may the rounding of floats.
     Differs,
 }
 
-/// How far the orders agree in which the results of a schedule are reduced, in every mode in which it may run.
+/// The agreement of the orders in which the results of a schedule are reduced, in every mode in which it may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduction {
-    /// How far the ranks agree that hold the same element.
+    /// The agreement of the ranks that hold an element.
     pub ranks: Sameness,
-    /// How far the pieces of the buffer agree: where they do, an element's result does not depend on the count, nor
-    /// on how a message is cut into chunks.
+    /// The agreement of the pieces of the buffer: where they agree, an element's result does not depend on the count,
+    /// nor on how a message is cut into chunks.
     pub pieces: Sameness,
-    /// How far a run in place and one out of place agree, element by element of each rank's output.
+    /// The agreement of a run in place and a run out of place, element by element of each rank's output.
     pub modes: Sameness,
     /// Whether each result is the reduction of all ranks' contributions in the order of the ranks, so that an op need
     /// not commute.
     pub in_rank_order: bool,
-    /// Two ranks that differ, where any do.
+    /// Two ranks that reduce in different orders, if there are two.
     pub witness: Option<Witness>,
 }
 
-/// Two ranks that hold the same element, reduced in different orders.
+/// Two ranks that hold one element, reduced in different orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
     /// The two ranks.
     pub ranks: [RankId; 2],
     /// The piece of the output that they both hold, in words.
     pub piece: String,
-    /// The order of each of the two, such as `((0 1) 2)`: the outermost reduce comes last.
+    /// The order of each of the two ranks, such as `((0 1) 2)`: the outermost reduce comes last.
     pub orders: [String; 2],
     /// Whether they differ in place only, and agree out of place.
     pub in_place: bool,
 }
 
-/// What the outputs of a right replay say, mode by mode: the weakest of all modes.
+/// Returns the agreement of the outputs of a replay without findings: the weakest agreement of all modes.
 pub(super) fn reduction(modes: &[Results<'_>], values: &Values, commuted: &Commuted) -> Reduction {
     let stretches = values.stretches();
     let mut all = Reduction {
@@ -62,7 +62,7 @@ pub(super) fn reduction(modes: &[Results<'_>], values: &Values, commuted: &Commu
     for (mode, results) in modes.iter().enumerate() {
         let Results { schedule, cells, .. } = results;
         let input_cells = schedule.collective.max_input_units(schedule.nranks) * cells.per_unit;
-        // The first rank that holds each piece, with what it holds.
+        // The first rank that holds each piece, with its value.
         let mut held: Vec<Option<(RankId, ValueId)>> = vec![None; input_cells as usize];
         let mut any: Option<ValueId> = None;
         for rank in (0..schedule.nranks).map(RankId) {
@@ -95,7 +95,7 @@ pub(super) fn reduction(modes: &[Results<'_>], values: &Values, commuted: &Commu
 }
 
 impl Commuted {
-    /// Results of the same expression are reduced in the same order, wherever they are.
+    /// Compares the orders of two results. Equal expressions are reduced in one order, wherever they are.
     fn compare(&self, a: ValueId, b: ValueId) -> Sameness {
         if a.expr == b.expr {
             Sameness::Exact

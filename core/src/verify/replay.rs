@@ -1,10 +1,10 @@
-//! One replay of the schedule: values, races, and what completes where. Both modes share the clocks.
+//! One replay of the schedule: values, races, and the ops that complete results. Both modes share the clocks.
 
 use std::ops::Range;
 
 use super::clocks::{self, Clocks, Full};
-use super::layout::{Cells, Layout, Mode, SlotOrigins};
-use super::memory::{Accessor, CALLER, Memory};
+use super::layout::{Cells, MemoryLayout, BufferMode, SlotOrigins};
+use super::memory::{Accessor, CALLER, CellMemory};
 use super::order::Order;
 use super::orders::Orders;
 use super::reduction::Reduction;
@@ -17,7 +17,7 @@ use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 use crate::stages;
 use crate::verify::Callers;
 
-/// What a replay found out.
+/// The results of a replay.
 pub(super) struct Replay {
     pub(super) findings: Vec<Finding>,
     pub(super) in_place_findings: Vec<Finding>,
@@ -28,10 +28,10 @@ pub(super) struct Replay {
     pub(super) one_mode: Option<OpId>,
 }
 
-/// The memory of all ranks in one mode, as the replay goes on, and what was found there.
+/// The memory of all ranks in one mode during the replay, and the findings in it.
 pub(super) struct ModeState {
-    pub(super) layout: Layout,
-    pub(super) memory: Memory,
+    pub(super) layout: MemoryLayout,
+    pub(super) memory: CellMemory,
     pub(super) origins: SlotOrigins,
     pub(super) findings: Vec<Finding>,
     /// The reduces that make all of their destination complete.
@@ -40,7 +40,7 @@ pub(super) struct ModeState {
     pub(super) partial: bool,
 }
 
-/// Findings kept per mode before the rest is only counted by the reporter's folding.
+/// The findings kept per mode; beyond this number, more findings are dropped.
 pub(super) const ENOUGH: usize = 4096;
 
 pub(super) struct Player<'s> {
@@ -50,7 +50,7 @@ pub(super) struct Player<'s> {
     pub(super) cells: &'s Cells,
     pub(super) clocks: Clocks<'s>,
     pub(super) values: Values,
-    /// First stream of each rank: its main one.
+    /// The main stream of each rank, its first.
     pub(super) main: Vec<StreamId>,
     pub(super) states: Vec<ModeState>,
     /// Whether there are contributions to be summed.
@@ -58,17 +58,17 @@ pub(super) struct Player<'s> {
     pub(super) results: Vec<ValueId>,
     /// The first read, in place, of an input that its rank's output has overwritten.
     pub(super) one_mode: Option<OpId>,
-    /// Who brings the ranks in.
+    /// The callers that bring the ranks in.
     callers: Callers,
-    /// Runs that are replayed: a second one where what the first leaves behind matters to it.
+    /// The number of runs to replay: a second run where the remains of the first matter to it.
     pub(super) runs: usize,
-    /// Where signals are one-shot flags.
+    /// The flags, where signals are one-shot flags.
     flags: Option<Flags>,
-    /// Something was found that clocks which know more might not find.
+    /// Whether there is a finding that clocks with more knowledge might not find.
     unsure: bool,
 }
 
-/// Why a replay ends early.
+/// The reason why a replay ends early.
 pub(super) enum Stop {
     Full,
     Unsure,
@@ -84,7 +84,7 @@ pub(super) fn replay(
     schedule: &Schedule,
     order: &Order,
     reporter: &Reporter<'_>,
-    modes: &[Mode],
+    modes: &[BufferMode],
     runtime: (Signals, Callers),
 ) -> Result<Replay, Box<Finding>> {
     let too_many = || Box::new(reporter.too_many_streams());
@@ -105,7 +105,7 @@ pub(super) fn replay_with(
     schedule: &Schedule,
     order: &Order,
     reporter: &Reporter<'_>,
-    modes: &[Mode],
+    modes: &[BufferMode],
     (signals, callers): (Signals, Callers),
 ) -> Result<Result<Replay, Stop>, Box<Finding>> {
     let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
@@ -113,8 +113,8 @@ pub(super) fn replay_with(
     let mut states = Vec::new();
     for mode in modes {
         let layout =
-            Layout::new(schedule, &cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
-        let memory = Memory::new(layout.size);
+            MemoryLayout::new(schedule, &cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
+        let memory = CellMemory::new(layout.size);
         states.push(ModeState {
             layout,
             memory,
@@ -170,14 +170,15 @@ impl Player<'_> {
                 }
                 OpKind::Wait => {
                     let post = order.meets[at.index()];
-                    // Before it hears the post: whoever stands here early must not take another's signal.
+                    // Checked before it hears the post: a stream that is here early must not take another stream's
+                    // signal.
                     self.alone(&mut last[op.arg as usize][1], at, stream);
                     self.clocks.wait(post, order.stream_of[post.index()], stream)?;
                 }
             }
             self.sure()?;
         }
-        // One caller for all ranks takes its buffers back when all have ended, and only then runs them again.
+        // One caller for all ranks takes its buffers back when all ranks have ended, and only then runs them again.
         if self.callers != Callers::One {
             for mode in 0..self.states.len() {
                 self.exit(mode);
@@ -194,7 +195,7 @@ impl Player<'_> {
         if self.unsure { Err(Stop::Unsure) } else { Ok(()) }
     }
 
-    /// A one-shot flag must have been taken down before it is raised again.
+    /// Checks that a one-shot flag has been taken down before it is raised again.
     pub(super) fn raise(&mut self, at: OpId, stream: StreamId) {
         let Some(flags) = &mut self.flags else { return };
         let channel = Schedule::channel_id(self.schedule.op(at));
@@ -205,9 +206,9 @@ impl Player<'_> {
         }
     }
 
-    /// One end of a channel belongs to streams that are ordered among themselves.
+    /// Checks that all streams that use one end of a channel are ordered among themselves.
     fn alone(&mut self, last: &mut Option<OpId>, at: OpId, stream: StreamId) {
-        // A flag that two streams raise is lost: that says more.
+        // Where two streams raise one flag, the finding of the lost signal says more.
         if self.flags.is_some() {
             return;
         }
@@ -229,7 +230,7 @@ impl Player<'_> {
         }
     }
 
-    /// The callers have written their buffers; inputs hold their contributions.
+    /// Enters the callers, who have written their buffers; inputs hold their contributions.
     fn enter(&mut self, mode: usize) {
         let Self { schedule, cells, .. } = self;
         let ModeState { layout, memory, .. } = &mut self.states[mode];
@@ -256,7 +257,7 @@ impl Player<'_> {
             let (first, len) = self.cells.of(*o);
             (self.states[mode].layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
         };
-        // Before moves that are none in place: also what these pass on must be the input there.
+        // Checked before the moves that are no ops in place return: the value that they pass on must be the input too.
         if mode > 0
             && self.one_mode.is_none()
             && srcs.iter().any(|src| self.overwritten(mode, *src))
@@ -264,19 +265,19 @@ impl Player<'_> {
             self.one_mode = Some(at);
         }
         let (first, len) = place(&srcs[0]);
-        // A piece of nothing at the end of one buffer begins where the next buffer does, and is not that.
+        // An empty piece at the end of a buffer has the first cell of the next buffer, but is no copy onto itself.
         let onto_itself = len > 0 && first == place(&dsts[0]).0;
         if op.srcs == 1 && op.dsts == 1 && onto_itself && !op.finish {
             return;
         }
         let sources: [u32; 8] = std::array::from_fn(|i| srcs.get(i).map_or(0, |s| place(s).0));
         let targets: [u32; 8] = std::array::from_fn(|i| dsts.get(i).map_or(0, |d| place(d).0));
-        // A reduce reads its destination and writes it: the write is the stronger access.
+        // A reduce reads its destination and writes it: only the write, the stronger access, is checked.
         let own = usize::from(op.srcs > 1 && first == targets[0]);
         let mut bad = false;
         for (src, from) in srcs.iter().zip(sources) {
             bad |= self.misplaced(mode, at, *src);
-            // Out of place that is a rule of every schedule.
+            // Out of place, a legal schedule has no such overlap.
             let shifted = |to: &u32| *to != from && to.abs_diff(from) < len;
             if let Some((dst, _)) = dsts.iter().zip(targets).find(|(_, to)| shifted(to)) {
                 let finding = self.reporter.shifted(at, *src, *dst);
@@ -304,7 +305,7 @@ impl Player<'_> {
         self.results = results;
     }
 
-    /// What a move computes, operand by operand: the first source folded into by the others.
+    /// Computes the result of a move, operand by operand: the first source, with the others folded into it.
     fn fold(
         &mut self,
         mode: usize,
@@ -352,15 +353,15 @@ impl Player<'_> {
         !values.iter().zip(begin..).all(|(value, cell)| *value == own(cell))
     }
 
-    /// A finding that each of `cells` cells has.
+    /// Records a finding once for each of `cells` cells.
     pub(super) fn found_in(&mut self, mode: usize, cells: u32, finding: &Finding) {
         for _ in 0..(cells as usize).min(ENOUGH) {
             self.found(mode, finding.clone());
         }
     }
 
-    /// The cells that an access may conflict at: all of a slot that holds data of another place, and what that
-    /// left there is gone.
+    /// Returns the cells at which an access may conflict: the whole slot where it holds data of another place, whose
+    /// data the access overwrites if it writes.
     fn at_stake(
         &mut self,
         mode: usize,
@@ -381,7 +382,8 @@ impl Player<'_> {
         slot
     }
 
-    /// The cells of an op's operand; how many come before the first that races, if any does.
+    /// Records an access to the cells of an op's operand; returns the number of cells before the first that races, if
+    /// one does.
     pub(super) fn access(
         &mut self,
         mode: usize,
@@ -434,7 +436,7 @@ impl Player<'_> {
         }
     }
 
-    /// Whether a read asks for data of another place than the slot holds.
+    /// Whether a read expects data of another place than the slot holds; records a finding if so.
     fn misplaced(&mut self, mode: usize, at: OpId, operand: Operand) -> bool {
         let region = self.schedule.region(operand);
         let origins = &self.states[mode].origins;

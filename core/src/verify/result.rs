@@ -1,4 +1,5 @@
-//! Results: every contribution exactly once in every output cell, counted out, and where reductions become complete.
+//! Results: every contribution exactly once in every output cell, counted one by one, and the ops where reductions
+//! become complete.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +14,11 @@ use crate::collective::Expected;
 use crate::ids::{OpId, RankId};
 use crate::schedule::Buffer;
 
-/// Histories of wrong pieces: each is a replay.
+/// The most histories of wrong pieces: each is a replay.
 const HISTORIES: usize = 4;
 
 impl Player<'_> {
-    /// Whether the reduce makes its destination complete: all of it, part of it, or nothing.
+    /// Records whether the reduce completes its destination: all of it, part of it, or nothing.
     pub(super) fn completes(&mut self, mode: usize, at: OpId, results: &[ValueId]) {
         let Self { values, states, .. } = self;
         let state = &mut states[mode];
@@ -29,14 +30,15 @@ impl Player<'_> {
         }
     }
 
-    /// Compares every output cell with what the collective promises.
+    /// Compares every output cell with the value that the collective promises.
     pub(super) fn verdict(mut self) -> Replay {
         let mut reduce_depth = 0;
         for mode in 0..self.states.len() {
             reduce_depth = reduce_depth.max(self.outputs(mode));
         }
         let Self { schedule, cells, mut states, values, one_mode, reduces, .. } = self;
-        // Where each rank may choose, all inputs that are read are the same in every mode, and so is all else.
+        // Where each rank may choose its mode, all inputs that are read are equal in every mode, and so are all other
+        // values.
         let told = if one_mode.is_some() { &states[..] } else { &states[..1] };
         let sound = reduces && told.iter().all(|state| state.findings.is_empty());
         let (reduction, orders) = if sound {
@@ -113,7 +115,7 @@ impl Player<'_> {
             let writer = (write < CALLER).then(|| self.clocks.op(write).0);
             let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
             let region = self.cells.region(cell, Buffer::Output);
-            // A history for each statement that is to blame, of a few.
+            // A few statements that are to blame get a history each.
             let blamed = writer.map(|op| schedule.op(op).at);
             let new = told.len() < HISTORIES && told.insert(blamed);
             let history = if new { self.history(mode, first + cell) } else { Vec::new() };

@@ -1,5 +1,5 @@
-//! Runtimes whose signals are less than counters of their own. A one-shot flag is raised and taken down: a
-//! second post before the wait is lost. Flags of a link are shared by all streams of a rank that use it.
+//! Signals of runtimes that are weaker than a counter for each lane. A one-shot flag is raised and taken down: a second
+//! post before the wait is lost. All streams of a rank that use a link share its flags.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::order::Order;
 use crate::ids::{ChannelId, LaneId, OpId, StreamId};
 use crate::schedule::{OpKind, Schedule};
 
-/// How the signals of a runtime behave. By default each lane has counters of its own that only rise.
+/// The behavior of the signals of a runtime. By default each lane has counters of its own that only rise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signals {
     /// Whether a signal is a flag in place of a counter: a post on a raised flag is lost (E0314).
@@ -22,7 +22,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// The schedule as a runtime with such signals sees it.
+    /// Returns the schedule as a runtime with these signals sees it.
     pub fn seen(self, schedule: &Schedule) -> Cow<'_, Schedule> {
         if !self.link_shared {
             return Cow::Borrowed(schedule);
@@ -31,7 +31,7 @@ impl Signals {
     }
 }
 
-/// The schedule with its signals in other lanes; those of one lane then meet each other.
+/// Returns the schedule with its signals in other lanes; signals that come to share a lane then meet each other.
 pub(super) fn in_lanes(schedule: &Schedule, lane: impl Fn(LaneId) -> LaneId) -> Schedule {
     let mut shared = schedule.clone();
     let mut ids = FxHashMap::default();
@@ -71,7 +71,7 @@ impl fmt::Display for Signals {
 impl FromStr for Signals {
     type Err = String;
 
-    /// `counting`, `binary`, `link-shared`, or two of them with a comma between.
+    /// Reads `counting`, `binary`, `link-shared`, or two of these with a comma between.
     fn from_str(text: &str) -> Result<Self, String> {
         let (mut signals, mut counting) = (Self::default(), false);
         for word in text.split(',') {
@@ -94,7 +94,7 @@ impl FromStr for Signals {
     }
 }
 
-/// The flags while a schedule is replayed, where they are one-shot.
+/// The state of one-shot flags while a schedule is replayed.
 pub(super) struct Flags {
     /// The wait that takes each post.
     taken_by: Vec<OpId>,
@@ -113,7 +113,7 @@ impl Flags {
         Self { taken_by, raised: vec![None; schedule.channels.len()] }
     }
 
-    /// A post: the one before it, if its wait need not have come first.
+    /// Raises a flag by a post; returns the post before it, if its wait need not have come first.
     pub(super) fn raise(
         &mut self,
         channel: ChannelId,

@@ -1,10 +1,10 @@
-//! What travels: the moves between ranks by step, and which part of the data each of them carries. Traced
-//! from the inputs, for a slot of scratch does not say what lies in it.
+//! The transfers of a schedule: the moves between ranks by step, and the part of the data that each move carries. The
+//! data is traced from the inputs, for a slot of scratch does not say which data lies in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::deadlock::order;
-use super::layout::{Cells, Layout, Mode};
+use super::layout::{Cells, MemoryLayout, BufferMode};
 use super::order::Order;
 use super::report::Reporter;
 use super::{ports, verify_with};
@@ -14,53 +14,53 @@ use crate::ids::{OpId, RankId};
 use crate::rational::Rat;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 
-/// What goes from one rank to another in one step.
+/// The data that goes from one rank to another in one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The step: the length of the longest chain of transfers that must come before it.
     pub step: u32,
     /// The rank that the data comes from.
     pub from: RankId,
-    /// The rank that gets it.
+    /// The rank that gets the data.
     pub to: RankId,
-    /// Whether it is reduced with what the receiver has, and not only copied.
+    /// Whether the data is reduced with the receiver's data, and not only copied.
     pub adds: bool,
-    /// The stretches of the data that it carries, in order.
+    /// The stretches of the data that the transfer carries, in order.
     pub data: Vec<Stretch>,
 }
 
 /// A stretch of the larger of the collective's two buffers: an `AllGather`'s output, a `ReduceScatter`'s input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// In an `AllToAll` the rank whose input it is of, as the same stretch of two inputs goes different ways there;
-    /// `None` for other collectives.
+    /// In an `AllToAll` the rank whose input this stretch is of, as one stretch of two inputs goes different ways
+    /// there; `None` for other collectives.
     pub of: Option<RankId>,
-    /// The share of the buffer at which it begins, from 0 to 1.
+    /// The share of the buffer at which the stretch begins, from 0 to 1.
     pub lo: Rat,
-    /// The share of the buffer at which it ends.
+    /// The share of the buffer at which the stretch ends.
     pub hi: Rat,
 }
 
-/// The transfers of a schedule by step, sender and receiver.
+/// Returns the transfers of a schedule by step, sender and receiver.
+///
+/// A transfer comes one step after the transfers that it needs: the transfers that a signal above it reports, and those
+/// of its stream that write its data.
 ///
 /// # Errors
 /// The findings of the proof, where the schedule is wrong: then its data may be anything.
-///
-/// A transfer comes a step after those that it needs: those that a signal above it tells of, and those of its stream
-/// that write what it sends.
 pub fn transfers(schedule: &Schedule) -> Result<Vec<Transfer>, Vec<Finding>> {
     verify_with(schedule, super::Signals::default())?;
     let order = order(schedule, &Reporter::new(schedule))?;
     let too_fine = |per_unit| vec![Reporter::too_fine(per_unit)];
     let cells = Cells::new(schedule).map_err(too_fine)?;
     let layout =
-        Layout::new(schedule, &cells, Mode::OutOfPlace).ok_or_else(|| too_fine(cells.per_unit))?;
+        MemoryLayout::new(schedule, &cells, BufferMode::OutOfPlace).ok_or_else(|| too_fine(cells.per_unit))?;
     let steps = ports::steps_in(schedule, &order, &cells, &layout);
     let mut trace = Trace::new(schedule, &order, &cells, &layout);
     for &at in order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move) {
         trace.play(at);
     }
-    let mut all: BTreeMap<(u32, RankId, RankId, bool), BTreeSet<Cell>> = BTreeMap::new();
+    let mut all: BTreeMap<(u32, RankId, RankId, bool), BTreeSet<DataCell>> = BTreeMap::new();
     for Carried { at, from, to, adds, data } in trace.carried {
         let step = steps.of[at.index()] - 1;
         all.entry((step, from, to, adds)).or_default().extend(data);
@@ -73,16 +73,16 @@ pub fn transfers(schedule: &Schedule) -> Result<Vec<Transfer>, Vec<Finding>> {
     Ok(transfers.collect())
 }
 
-/// Units of the buffer that stretches are shares of.
+/// Returns the units of the buffer that stretches are shares of.
 fn whole(collective: Collective, nranks: u32) -> u32 {
     collective.max_input_units(nranks).max(collective.max_output_units(nranks))
 }
 
-/// A cell of the buffer that stretches are shares of, and whose, where that matters.
-type Cell = (Option<RankId>, u32);
+/// A cell of the buffer that stretches are shares of, and its rank, where the rank matters.
+type DataCell = (Option<RankId>, u32);
 
-/// Cells that stand side by side, as one stretch each.
-fn stretches(cells: BTreeSet<Cell>, by: &Cells, whole: u32) -> Vec<Stretch> {
+/// Joins adjacent cells to stretches.
+fn stretches(cells: BTreeSet<DataCell>, by: &Cells, whole: u32) -> Vec<Stretch> {
     let mut runs: Vec<(Option<RankId>, u32, u32)> = Vec::new();
     for (of, cell) in cells {
         match runs.last_mut() {
@@ -98,29 +98,29 @@ fn stretches(cells: BTreeSet<Cell>, by: &Cells, whole: u32) -> Vec<Stretch> {
     runs.into_iter().map(stretch).collect()
 }
 
-/// What one move carries one way.
+/// The data that one move carries in one direction.
 struct Carried {
     at: OpId,
     from: RankId,
     to: RankId,
     adds: bool,
-    data: Vec<Cell>,
+    data: Vec<DataCell>,
 }
 
-/// Every rank's memory in the course of a run: where the data in it came from.
+/// Every rank's memory in the course of a run: the source of the data in each cell.
 struct Trace<'s> {
     schedule: &'s Schedule,
     order: &'s Order,
     cells: &'s Cells,
-    layout: &'s Layout,
-    /// The cell of the data that lies in each.
-    holds: Vec<Option<Cell>>,
+    layout: &'s MemoryLayout,
+    /// The cell of the collective's data that lies in each cell of the memory.
+    holds: Vec<Option<DataCell>>,
     carried: Vec<Carried>,
 }
 
 impl<'s> Trace<'s> {
-    /// Before the first op: inputs hold themselves.
-    fn new(schedule: &'s Schedule, order: &'s Order, cells: &'s Cells, layout: &'s Layout) -> Self {
+    /// Returns the memory before the first op: each input holds its own data.
+    fn new(schedule: &'s Schedule, order: &'s Order, cells: &'s Cells, layout: &'s MemoryLayout) -> Self {
         let mut holds = vec![None; layout.size as usize];
         for rank in (0..schedule.nranks).map(RankId) {
             let first = layout.buffer(rank, Buffer::Input) as usize;
@@ -172,7 +172,7 @@ impl<'s> Trace<'s> {
         }
     }
 
-    fn data(&self, operand: Operand) -> Vec<Cell> {
+    fn data(&self, operand: Operand) -> Vec<DataCell> {
         self.holds[self.place(operand)].iter().flatten().copied().collect()
     }
 }

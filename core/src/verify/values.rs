@@ -1,19 +1,19 @@
-//! What a cell holds: an expression over inputs, each distinct one once.
+//! The value of a cell: an expression over inputs. Each distinct expression is kept once.
 //!
-//! Nearly always the contributions in a value are of one input cell, so that cell is kept beside the
-//! expression, and cells of which the same becomes share it.
+//! Nearly always all contributions in a value are of one input cell, so that cell is kept beside the expression, and
+//! cells with equal computations share the expression.
 //!
-//! Expressions are told apart by their operands, and contributions are counted one by one: nothing is decided
-//! by a hash or a sum of weights, for which an author could look for two programs that agree. What each node
-//! keeps is how many contributions it has in all. That only screens: an expression of as many as there are ranks
-//! is walked once, leaf by leaf, and a walk ends at the first leaf that it has seen before, so it takes no more
-//! steps than twice the ranks.
+//! Expressions are distinguished by their operands, and contributions are counted one by one: no decision rests on a
+//! hash or a sum of weights, for which an author could look for two programs that agree. Each node keeps the number of
+//! its contributions. The number is only a first test: an expression with as many contributions as there are ranks is
+//! walked once, leaf by leaf, and the walk ends at the first leaf that it has seen before, so it takes at most twice as
+//! many steps as there are ranks.
 
 use std::collections::BTreeMap;
 
 use crate::ids::{OpId, RankId};
 
-/// An expression of [`Values`] over one cell of inputs; over others as well where cells are mixed.
+/// An expression of [`Values`] over one cell of inputs; over several cells where they are mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ValueId {
     pub(crate) expr: u32,
@@ -21,9 +21,9 @@ pub(crate) struct ValueId {
 }
 
 impl ValueId {
-    /// Nothing was written here.
+    /// The value of a cell before any write.
     pub(crate) const NONE: Self = Self { expr: u32::MAX, cell: 0 };
-    /// Computed from something that was reported already.
+    /// A value that was computed from an error that was reported already.
     pub(crate) const POISON: Self = Self { expr: u32::MAX - 1, cell: 0 };
 
     pub(crate) fn is_value(self) -> bool {
@@ -33,75 +33,76 @@ impl ValueId {
 
 /// `left op right`, and the op that computed it first.
 #[derive(Clone, Copy)]
-struct Node {
+struct ValueNode {
     left: u32,
     right: u32,
-    /// From the cell of `left` to that of `right`.
+    /// The distance from the cell of `left` to that of `right`.
     skew: u32,
     op: OpId,
     depth: u32,
-    /// Contributions, each as often as it is in it; [`MIXED`] where they are not of one cell.
+    /// The number of contributions, with repetitions; [`MIXED`] where they are of several cells.
     total: u32,
 }
 
-/// In place of a total: contributions of several cells. No result is that.
+/// The total of an expression over several cells. No result has it.
 const MIXED: u32 = 0;
 
 /// The operands of a node, and its skew.
-type Key = ((u32, u32), u32);
+type ExprKey = ((u32, u32), u32);
 
-impl Node {
-    fn key(&self) -> Key {
+impl ValueNode {
+    fn key(&self) -> ExprKey {
         ((self.left, self.right), self.skew)
     }
 }
 
-fn hash(((left, right), skew): Key) -> u64 {
+fn hash(((left, right), skew): ExprKey) -> u64 {
     let product = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (product ^ product >> 29 ^ u64::from(skew)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32
 }
 
-/// Folds remembered beside the table of all.
+/// The number of folds remembered beside the table of all folds.
 const RECENT: usize = 1 << 10;
 
-/// Room made in advance for folds; more is made as they come.
+/// The most folds for which memory is reserved; the tables grow as folds come.
 const MOST_ROOM: usize = 1 << 21;
 
-/// Where a contribution comes from.
+/// The source of a contribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Leaf {
     pub(crate) rank: RankId,
     pub(crate) cell: u32,
 }
 
-/// Where a contribution is counted for the second time.
+/// A contribution that is counted twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Double {
-    /// The fold of two values that both have it.
+    /// The fold of two values that both have the contribution.
     pub(crate) op: OpId,
-    /// Whose it is.
+    /// The rank that made the contribution.
     pub(crate) rank: RankId,
-    /// The op that brought it first; `None` where it was there from the start.
+    /// The op that brought the contribution first; `None` where it was there from the start.
     pub(crate) before: Option<OpId>,
 }
 
 pub(crate) struct Values {
     /// The first expressions: each rank's input.
     leaves: u32,
-    nodes: Vec<Node>,
-    /// Where each node is, by hash: the next free place after that; 0 is free. Never more than half full.
+    nodes: Vec<ValueNode>,
+    /// The position of each node, by hash: a taken entry means the next free one; 0 is free. At most half of it is
+    /// full.
     known: Vec<u32>,
-    /// What was folded lately, by hash: the next cell and the next mode fold the same again.
-    recent: Vec<(Key, u32)>,
-    /// Of the nodes that were counted out: whether each rank is in them once.
+    /// The latest folds, by hash: the next cell and the next mode repeat them.
+    recent: Vec<(ExprKey, u32)>,
+    /// For each node that was counted: whether it has each rank once.
     counted: Vec<Option<bool>>,
-    /// The last count in which each rank was met.
+    /// The last count that met each rank.
     met: Vec<u32>,
-    /// Counts so far.
+    /// The number of counts up to now.
     counts: u32,
 }
 
-/// Expressions with the operands of each fold in order: equal for those that differ in nothing else.
+/// Expressions with the operands of each fold sorted, so that expressions that differ only in operand order are equal.
 pub(crate) struct Commuted {
     /// The operands of each class that is no leaf, smaller class first; leaves are the first classes.
     pub(crate) folds: Vec<[u32; 2]>,
@@ -110,7 +111,7 @@ pub(crate) struct Commuted {
 }
 
 impl Values {
-    /// Leaves for `nranks` inputs, and room for so many folds.
+    /// Creates leaves for `nranks` inputs, and room for `folds` folds.
     pub(crate) fn new(nranks: u32, folds: usize) -> Self {
         let folds = folds.clamp(RECENT, MOST_ROOM);
         Self {
@@ -132,11 +133,11 @@ impl Values {
         (value.expr < self.leaves).then_some(Leaf { rank: RankId(value.expr), cell: value.cell })
     }
 
-    fn node(&self, expr: u32) -> &Node {
+    fn node(&self, expr: u32) -> &ValueNode {
         &self.nodes[(expr - self.leaves) as usize]
     }
 
-    /// The operands of an expression over one cell, and the op that computed it first; `None` for a leaf.
+    /// Returns the operands of an expression over one cell, and the op that computed it first; `None` for a leaf.
     pub(crate) fn parts(&self, expr: u32) -> Option<([u32; 2], OpId)> {
         let node = expr.checked_sub(self.leaves).map(|at| &self.nodes[at as usize])?;
         Some(([node.left, node.right], node.op))
@@ -147,14 +148,14 @@ impl Values {
         self.total(expr) != MIXED
     }
 
-    /// What a value was folded from.
+    /// Returns the values that a value was folded from.
     fn operands(&self, value: ValueId) -> [ValueId; 2] {
-        let Node { left, right, skew, .. } = *self.node(value.expr);
+        let ValueNode { left, right, skew, .. } = *self.node(value.expr);
         let cell = value.cell;
         [ValueId { expr: left, cell }, ValueId { expr: right, cell: cell.wrapping_add(skew) }]
     }
 
-    /// `left op right`, both values.
+    /// Folds two values to `left op right`.
     pub(crate) fn fold(&mut self, left: ValueId, right: ValueId, op: OpId) -> ValueId {
         let skew = right.cell.wrapping_sub(left.cell);
         let key = ((left.expr, right.expr), skew);
@@ -169,7 +170,7 @@ impl Values {
             let total = if straight { totals[0].saturating_add(totals[1]) } else { MIXED };
             let depth = 1 + self.depth(left).max(self.depth(right));
             let ((left, right), skew) = key;
-            self.nodes.push(Node { left, right, skew, op, depth, total });
+            self.nodes.push(ValueNode { left, right, skew, op, depth, total });
             self.known[place] = self.nodes.len() as u32;
             if 2 * self.nodes.len() > self.known.len() {
                 self.grow();
@@ -182,8 +183,8 @@ impl Values {
         ValueId { expr, cell: left.cell }
     }
 
-    /// Where in `known` the node of these operands is, or would be.
-    fn place(&self, key: Key) -> usize {
+    /// Returns the position in `known` of the node of these operands, or of the entry for it.
+    fn place(&self, key: ExprKey) -> usize {
         let mask = self.known.len() - 1;
         let mut place = hash(key) as usize & mask;
         while self.known[place] != 0 && self.nodes[self.known[place] as usize - 1].key() != key {
@@ -200,14 +201,14 @@ impl Values {
         }
     }
 
-    /// How many contributions are in an expression over one cell.
+    /// Returns the number of contributions to an expression over one cell.
     fn total(&self, expr: u32) -> u32 {
         if expr < self.leaves { 1 } else { self.node(expr).total }
     }
 
-    /// Whether an expression is every rank's contribution of one cell, each once.
+    /// Whether an expression is the contributions of all ranks to one cell, each once.
     pub(crate) fn is_complete(&mut self, expr: u32) -> bool {
-        // There are fewer than 2^31 ranks, so a total that has come to the top is another number.
+        // There are fewer than 2^31 ranks, so a saturated total is not equal to their number.
         if self.total(expr) != self.leaves {
             return false;
         }
@@ -242,16 +243,16 @@ impl Values {
         true
     }
 
-    /// The longest chain of reduces in it.
+    /// Returns the length of the longest chain of reduces in a value.
     pub(crate) fn depth(&self, value: ValueId) -> u32 {
         if value.expr < self.leaves { 0 } else { self.node(value.expr).depth }
     }
 
-    /// How often each contribution is in it.
+    /// Returns the number of times that each contribution is in a value.
     pub(crate) fn contributions(&self, value: ValueId) -> BTreeMap<Leaf, u64> {
         let mut open = BTreeMap::from([(value, 1_u64)]);
         let mut leaves = BTreeMap::new();
-        // A node's operands are older than the node: the largest id has nothing above it left.
+        // A node's operands are older than the node: no node that uses the largest id is left.
         while let Some((value, times)) = open.pop_last() {
             if let Some(leaf) = self.as_leaf(value) {
                 leaves.insert(leaf, times);
@@ -265,10 +266,11 @@ impl Values {
         leaves
     }
 
-    /// For each expression that is of neighbors among the ranks, in their order: the first, and the one after the last.
+    /// Returns, for each expression over neighboring ranks in order, its first rank and the rank after its last; `None`
+    /// for other expressions.
     pub(crate) fn stretches(&self) -> Vec<Option<(u32, u32)>> {
         let mut all: Vec<_> = (0..self.leaves).map(|rank| Some((rank, rank + 1))).collect();
-        for Node { left, right, .. } in &self.nodes {
+        for ValueNode { left, right, .. } in &self.nodes {
             let of = |expr: &u32| all[*expr as usize];
             let joined = of(left).zip(of(right)).filter(|(left, right)| left.1 == right.0);
             all.push(joined.map(|(left, right)| (left.0, right.1)));
@@ -276,14 +278,14 @@ impl Values {
         all
     }
 
-    /// All expressions, those that differ only in the order of two operands as one.
+    /// Returns all expressions, with those that differ only in the order of two operands as one class.
     pub(crate) fn commuted(&self) -> Commuted {
         let mut classes = Self::new(self.leaves, self.nodes.len());
         let mut class: Vec<u32> = (0..self.leaves).collect();
-        for Node { left, right, skew, op, .. } in &self.nodes {
+        for ValueNode { left, right, skew, op, .. } in &self.nodes {
             let of = |expr: &u32| class[*expr as usize];
             let (a, b) = (of(left).min(of(right)), of(left).max(of(right)));
-            // The cell serves as the skew, which is no matter to a result: those have none.
+            // The cell serves as the skew, which the values of a result do not have.
             let [a, b] = [(a, 0), (b, *skew)].map(|(expr, cell)| ValueId { expr, cell });
             class.push(classes.fold(a, b, *op).expr);
         }
@@ -291,9 +293,9 @@ impl Values {
         Commuted { folds, class }
     }
 
-    /// The order of reduction, such as `((0 1) 2)`; long ones are cut.
+    /// Returns the order of reduction, such as `((0 1) 2)`; long orders are cut.
     pub(crate) fn tree(&self, value: ValueId) -> String {
-        /// Characters of an order.
+        /// The most characters of an order.
         const LONGEST: usize = 72;
         enum Token {
             Value(ValueId),
@@ -327,7 +329,7 @@ impl Values {
         text
     }
 
-    /// The op that first put a contribution in twice.
+    /// Returns the op that first counted a contribution twice.
     pub(crate) fn first_double(&self, value: ValueId) -> Option<Double> {
         let mut open = vec![value];
         let mut oldest: Option<ValueId> = None;
@@ -347,7 +349,7 @@ impl Values {
         Some(Double { op, rank: leaf.rank, before: self.came_in(held, leaf) })
     }
 
-    /// The op by which a value took in `leaf`; `None` where it began with it.
+    /// Returns the op by which a value took in `leaf`; `None` where the value began with it.
     fn came_in(&self, mut value: ValueId, leaf: Leaf) -> Option<OpId> {
         while value.expr >= self.leaves {
             let [came, held] = self.operands(value);

@@ -12,7 +12,7 @@ use roundelay_core::check::hir::Algorithm;
 use roundelay_core::compile;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::syntax::Source;
-use roundelay_core::verify::parametric::{self, Every, Outside};
+use roundelay_core::verify::parametric::{self, Every, NotCovered};
 use roundelay_core::verify::verify;
 
 /// Sources of the tree whose first algorithm is a member of the class.
@@ -44,7 +44,7 @@ fn algorithms(text: &str) -> Option<Vec<(Algorithm, Source)>> {
 }
 
 /// The claim for every rank count.
-fn prove(algorithm: &Algorithm, source: &Source) -> Result<Every, Outside> {
+fn prove(algorithm: &Algorithm, source: &Source) -> Result<Every, NotCovered> {
     parametric::prove(Configured::new(algorithm.clone(), source).program())
 }
 

@@ -1,15 +1,15 @@
-//! How deep statements nest where steps and called algorithms are laid out in the place of their calls.
+//! The depth of nested statements where steps and called algorithms are laid out in the place of their calls.
 
 use std::collections::HashMap;
 
 use super::{Algorithm, Stmt, StmtKind, VarId};
 use crate::ids::SpanId;
 
-/// So deep a walk comes on the stack of any thread.
+/// The depth that a walk can reach on the stack of any thread.
 pub(crate) const MOST_DEPTH: usize = 160;
 
 impl Algorithm {
-    /// The depth of its deepest statement, and the one of its own body that this stands in.
+    /// Returns the depth of the deepest statement, and the statement of the algorithm's own body that holds it.
     pub(crate) fn deepest(&self) -> (usize, SpanId) {
         let mut steps = HashMap::new();
         let depths = self.body.iter().map(|stmt| (depth(stmt, &mut steps), stmt.at));
@@ -17,7 +17,7 @@ impl Algorithm {
     }
 }
 
-/// How many statements nest, this one among them. `steps` are the depths of the steps' bodies so far.
+/// Returns the number of nested statements, including this one. `steps` are the depths of the steps' bodies up to now.
 fn depth(stmt: &Stmt, steps: &mut HashMap<VarId, usize>) -> usize {
     let mut inside = |body: &[Stmt]| body.iter().map(|stmt| depth(stmt, steps)).max().unwrap_or(0);
     1 + match &stmt.kind {

@@ -1,4 +1,4 @@
-//! A checked executor: what it runs on, what it may take, and what it runs by size.
+//! A checked executor: its topology, the resources that it may take, and its algorithms by size.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::source::Span;
 use crate::topology::Topology;
 use crate::units::size_text;
 
-/// `executor NAME for COLLECTIVE { … }`
+/// An executor: `executor NAME for COLLECTIVE { … }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executor {
     /// Its name.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub name_span: Span,
     /// Lines of its doc comment.
     pub docs: Vec<String>,
@@ -21,43 +21,43 @@ pub struct Executor {
     pub public: bool,
     /// The collective it implements.
     pub collective: Collective,
-    /// What it runs on: all its ranks take part.
+    /// The topology that it runs on: all its ranks take part.
     pub topology: Arc<Topology>,
-    /// Where the topology stands.
+    /// The place of the topology.
     pub topology_span: Span,
     /// Bytes of each of the two CCL buffers of a rank.
     pub ccl_buffer: u64,
-    /// Where that is written; the executor's name if it is not.
+    /// The place of that number; the executor's name if it is not written.
     pub ccl_buffer_span: Span,
-    /// Bytes of a unit that a loop takes at most, where its author says so, and who does.
+    /// The most bytes of a unit that a loop takes, where the author sets it, and its place.
     pub loop_bytes: Option<(u64, Span)>,
-    /// Whether it moves the caller's memory itself, also where that is larger than the CCL buffers.
+    /// Whether the executor moves the caller's memory itself, also where that is larger than the CCL buffers.
     pub dma_reduce: bool,
-    /// What its author says that it takes; each once.
+    /// The assets that the author declares; each once.
     pub declared: Vec<Declared>,
-    /// By size, the smallest first; the last takes what is left.
+    /// The classes by size, the smallest first; the last takes the remaining sizes.
     pub classes: Vec<Class>,
     /// Its source in canonical form.
     pub source: String,
 }
 
-/// A declaration of the author's: the executor takes at most so much of an asset.
+/// A declaration of the author: the most that the executor takes of an asset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// The asset that is declared.
+    /// The declared asset.
     pub what: Asset,
-    /// The most that is taken of it, in the unit that [`Asset`] says.
+    /// The most that is taken of it, in the unit of [`Asset`].
     pub most: u64,
-    /// The place in the source that says so.
+    /// The place of the declaration in the source.
     pub span: Span,
 }
 
-/// What an executor takes from its framework.
+/// A resource that an executor takes from its framework.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Asset {
     /// Bytes of memory of a rank beside its two CCL buffers.
     Scratch,
-    /// Streams of a rank beside the main one.
+    /// Streams of a rank beside its main stream.
     SlaveStreams,
     /// Notifies between the streams of a rank.
     Notifies,
@@ -69,7 +69,7 @@ impl Asset {
     /// All assets.
     pub const ALL: [Self; 4] = [Self::Scratch, Self::SlaveStreams, Self::Notifies, Self::Links];
 
-    /// The name of the setting that declares it.
+    /// Returns the name of the setting that declares the asset.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scratch => "scratch",
@@ -79,7 +79,7 @@ impl Asset {
         }
     }
 
-    /// The words for `n` of the asset, such as `3 slave streams`.
+    /// Returns the words for `n` of the asset, such as `3 slave streams`.
     pub fn counted(self, n: u64) -> String {
         let plural = if n == 1 { "" } else { "s" };
         match self {
@@ -91,13 +91,13 @@ impl Asset {
     }
 }
 
-/// A range of sizes, and what runs there.
+/// A range of sizes, and its algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// Fewer bytes than this, by nccl-tests' size; `None` for what is left.
+    /// The limit in bytes, by nccl-tests' size; `None` for the remaining sizes.
     pub below: Option<u64>,
-    /// An algorithm whose one statement runs the one that the author names, with its arguments.
+    /// An algorithm whose only statement runs the algorithm that the author names, with its arguments.
     pub run: Algorithm,
-    /// Where the call stands.
+    /// The place of the call.
     pub span: Span,
 }

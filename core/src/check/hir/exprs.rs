@@ -1,4 +1,4 @@
-//! The checked expressions: what they are, of which type, and where they stand.
+//! The checked expressions: their kinds, types and places.
 
 use super::{Ty, VarId};
 use crate::source::Span;
@@ -18,7 +18,7 @@ pub enum ShapeArg {
     Time(u64),
 }
 
-/// How a tree is made.
+/// The constructor of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeForm {
     /// `Tree::binary(root)`, `binomial`, `chain`, `star`
@@ -29,14 +29,14 @@ pub enum TreeForm {
     Parents(Expr),
 }
 
-/// What a tree is asked.
+/// A field of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeField {
-    /// A peer: who has no parent.
+    /// A peer: the rank without a parent.
     Root,
-    /// A peer: who is above this rank.
+    /// A peer: the parent of this rank.
     Parent,
-    /// A list: who is below this rank.
+    /// A list: the children of this rank.
     Children,
     /// An int: steps from the root to this rank.
     Level,
@@ -44,22 +44,22 @@ pub enum TreeField {
     Depth,
 }
 
-/// What a topology says of all its ranks.
+/// A field of a topology that holds for all its ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TopologyField {
-    /// Pairs of ranks that are not linked, one behind the other.
+    /// Pairs of ranks that are not linked, as one list.
     Missing,
-    /// What part of the data each rank should own.
+    /// The part of the data that each rank should own.
     Shares,
-    /// The ranks that are linked to all others.
+    /// The ranks that are linked to all other ranks.
     Hubs,
 }
 
 impl TopologyField {
-    /// All of them.
+    /// All fields.
     pub const ALL: [Self; 3] = [Self::Missing, Self::Shares, Self::Hubs];
 
-    /// Its method in the language.
+    /// Returns the method of the field in the language.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -69,7 +69,7 @@ impl TopologyField {
     }
 }
 
-/// How groups are made.
+/// The constructor of groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupsForm {
     /// `Groups::of(size)`
@@ -86,40 +86,40 @@ pub enum GroupsForm {
     Rails(Expr),
 }
 
-/// What groups are asked.
+/// A field of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupsField {
     /// A list: this rank's group.
     Mine,
-    /// A list: who stands at this rank's position, group by group.
+    /// A list: the ranks at this rank's position, group by group.
     Across,
-    /// An int: which group this rank is in.
+    /// An int: the number of this rank's group.
     Index,
-    /// An int: this rank's place in its group.
+    /// An int: this rank's position in its group.
     Position,
     /// A bool: whether all groups are of one size.
     Even,
 }
 
-/// Rust that only the compiled crate can run.
+/// Rust code that only the compiled crate can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Escape {
-    /// Its number among those of its algorithm.
+    /// Its number among the escapes of its algorithm.
     pub number: u32,
     /// Its text, without the braces.
     pub text: String,
-    /// The names of the language in its text that have a value there, and what each stands for.
+    /// The names of the language in its text that have a value there, each with its value.
     pub scope: Vec<(String, Expr)>,
 }
 
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
-    /// What it is.
+    /// Its kind, with its parts.
     pub kind: Box<ExprKind>,
     /// Its type.
     pub ty: Ty,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -182,7 +182,7 @@ pub enum ExprKind {
     RingsChannels(Expr),
     /// `Rings::disjoint(topology, k)`
     RingsDisjoint(Expr, Expr),
-    /// `ring[i]`: who sits at position i.
+    /// `ring[i]`: the rank at position i.
     RingSeat(Expr, Expr),
     /// `ring.position_of(rank)`
     RingPositionOf(Expr, Expr),
@@ -222,6 +222,6 @@ pub enum ExprKind {
     On(Expr, Expr),
     /// `rust { … }`
     Rust(Escape),
-    /// Already reported.
+    /// An expression with a reported error.
     Error,
 }

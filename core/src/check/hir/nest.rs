@@ -1,12 +1,12 @@
-//! Loops in one another, where the outermost tells how often the innermost runs before any of them begins.
+//! Nested loops, where the number of runs of the innermost loop is known before any of them begins.
 
 use super::{Expr, ExprKind, Iter, Stmt, StmtKind, Ty, VarId};
 
-/// The bounds of loops in one another, the outermost first.
+/// The bounds of nested loops, the outermost first.
 pub(crate) type Nest<'a> = Vec<(&'a Expr, &'a Expr)>;
 
 impl Stmt {
-    /// For a loop, those inside it that every iteration comes to, with bounds that no iteration decides.
+    /// Returns for a loop the loops inside it that every iteration reaches, with bounds that no iteration decides.
     pub(crate) fn nests(&self) -> Vec<Nest<'_>> {
         let mut nests = Vec::new();
         if let Some((var, lo, hi, body)) = self.looped()
@@ -18,7 +18,7 @@ impl Stmt {
         nests
     }
 
-    /// A loop over a range: its variable, bounds and body.
+    /// Returns the variable, bounds and body of a loop over a range.
     fn looped(&self) -> Option<(VarId, &Expr, &Expr, &[Self])> {
         match &self.kind {
             StmtKind::For(var, Iter::Range(lo, hi), body)
@@ -28,7 +28,7 @@ impl Stmt {
     }
 }
 
-/// The nests of a loop's body. `bound` are the variables that have no value yet when the outermost begins.
+/// Adds the nests of a loop's body. `bound` are the variables without a value when the outermost loop begins.
 fn inside<'a>(
     body: &'a [Stmt],
     bound: &mut Vec<VarId>,
@@ -53,7 +53,7 @@ fn inside<'a>(
     }
 }
 
-/// Whether the value of an expression is known, and is one of numbers alone.
+/// Whether the value of an expression is known, and depends on numbers alone.
 fn told(expr: &Expr, bound: &[VarId]) -> bool {
     let mut told = true;
     expr.walk(&mut |part| {
@@ -78,11 +78,11 @@ mod tests {
     use crate::compile;
     use crate::syntax::Source;
 
-    /// How many loops are in each nest that some loop of `body` tells of.
+    /// Returns the number of loops of each nest of the loops of `body`.
     fn nests(body: &str) -> Vec<usize> {
         let text = format!("algorithm A(many: int = 3) -> AllReduce {{ {body} }}");
         let source = Source::from_text("test.coll", &text);
-        let program = compile(&source, Frontend::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("the source is valid");
         let mut found = Vec::new();
         walk(&program.algorithms[0].body, &mut |stmt| {
             found.extend(stmt.nests().iter().map(Vec::len));

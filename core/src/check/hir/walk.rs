@@ -2,7 +2,7 @@
 
 use super::{Demand, Expr, ExprKind, GroupsForm, Iter, ShapeArg, Stmt, StmtKind, TreeForm};
 
-/// Visits statements and all those inside them, in the order of the source.
+/// Visits statements and all nested statements, in the order of the source.
 pub fn walk<'a>(body: &'a [Stmt], visit: &mut impl FnMut(&'a Stmt)) {
     for stmt in body {
         visit(stmt);
@@ -23,7 +23,7 @@ pub fn walk<'a>(body: &'a [Stmt], visit: &mut impl FnMut(&'a Stmt)) {
 }
 
 impl Stmt {
-    /// The expressions that it names itself, without those of statements inside it.
+    /// Returns the expressions that the statement names itself, without those of nested statements.
     pub fn exprs(&self) -> Vec<&Expr> {
         match &self.kind {
             StmtKind::Let(_, value) => vec![value],
@@ -132,7 +132,7 @@ impl Expr {
         }
     }
 
-    /// For an object that takes a search or a table to make, what it is made from, in the order of the source.
+    /// Returns the operands of an object whose construction needs a search or a table, in the order of the source.
     pub fn made_from(&self) -> Option<Vec<&Self>> {
         let made = matches!(
             &*self.kind,

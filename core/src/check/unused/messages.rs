@@ -1,23 +1,23 @@
-//! What is said of each thing that is not used: what it costs, and what to do.
+//! The warnings of unused declarations: the cost of each, and a correction.
 
 use super::super::hir::{self, Expr, Ty, VarId};
-use super::{Kind, Usage, units};
+use super::{UnusedKind, Usage, units};
 use crate::diagnostics::{Code, Diagnostic};
 
 impl Usage<'_> {
-    /// The warning about a variable, unless it is used.
-    pub(super) fn warning(&self, var: VarId, kind: Kind<'_>) -> Option<Diagnostic> {
+    /// Returns the warning about a variable, unless it is used.
+    pub(super) fn warning(&self, var: VarId, kind: UnusedKind<'_>) -> Option<Diagnostic> {
         let algorithm = self.algorithm;
         let index = var.0 as usize;
         let written = self.written[index];
         let hir::Var { name, span, .. } = algorithm.var(var);
-        if self.used[index] || (written.is_some() && !matches!(kind, Kind::Scratch(..))) {
+        if self.used[index] || (written.is_some() && !matches!(kind, UnusedKind::Scratch(..))) {
             return None;
         }
         let warning = |code, title: String| Diagnostic::new(code, *span, title);
         let help = format!("remove it, or call it `_{name}`");
         Some(match kind {
-            Kind::Scratch(slots, like) => {
+            UnusedKind::Scratch(slots, like) => {
                 let memory = memory(algorithm, slots, like);
                 match written {
                     None => warning(Code::UnusedScratch, format!("scratch `{name}` is never used"))
@@ -34,8 +34,8 @@ impl Usage<'_> {
                     }
                 }
             }
-            // The name and the type are the language's: it cannot go.
-            Kind::Param if name == "root" && algorithm.collective.is_rooted() => {
+            // The language fixes the name and the type: the parameter cannot go.
+            UnusedKind::Param if name == "root" && algorithm.collective.is_rooted() => {
                 warning(Code::UnusedParameter, "parameter `root` is never used".to_owned())
                     .label("nothing depends on it")
                     .note(format!(
@@ -44,19 +44,19 @@ impl Usage<'_> {
                     ))
                     .help("write `root` where the number of that rank stands")
             }
-            Kind::Param => {
+            UnusedKind::Param => {
                 let title = format!("parameter `{name}` is never used");
                 let mut found = warning(Code::UnusedParameter, title)
                     .label("nothing depends on it")
                     .note("callers may set it, and all its values give the same schedule")
                     .help(help);
-                // Rings are what that proof is about.
+                // The proof for every nranks admits rings.
                 if algorithm.var(var).ty != Ty::Ring {
                     found = found.note("with it there is no proof for every nranks");
                 }
                 found
             }
-            Kind::StepParam(step) => {
+            UnusedKind::StepParam(step) => {
                 let step = &algorithm.var(step).name;
                 let title = format!("parameter `{name}` of step `{step}` is never used");
                 warning(Code::UnusedParameter, title)
@@ -64,25 +64,25 @@ impl Usage<'_> {
                     .note("every call has to give it a value")
                     .help(help)
             }
-            Kind::Let => warning(Code::UnusedLet, format!("the value of `{name}` is never used"))
+            UnusedKind::Let => warning(Code::UnusedLet, format!("the value of `{name}` is never used"))
                 .label("nothing depends on it")
                 .note("every rank works it out, and the proof for every nranks has to follow")
                 .help(help),
-            Kind::View => warning(Code::UnusedView, format!("view `{name}` is never used"))
+            UnusedKind::View => warning(Code::UnusedView, format!("view `{name}` is never used"))
                 .label("nobody reads or writes it by this name")
                 .help(help),
-            Kind::Step => warning(Code::UnusedStep, format!("step `{name}` is never called"))
+            UnusedKind::Step => warning(Code::UnusedStep, format!("step `{name}` is never called"))
                 .label("no call of it")
                 .note("a step is laid out, and proved, where it is called: this one is not")
                 .help(format!("call it, remove it, or name it `_{name}`")),
-            Kind::Fifo => warning(Code::UnusedFifo, "nothing passes through the fifo".to_owned())
+            UnusedKind::Fifo => warning(Code::UnusedFifo, "nothing passes through the fifo".to_owned())
                 .label("no `send` or `recv` of this algorithm uses it")
                 .help("remove it: a called algorithm has its own"),
         })
     }
 }
 
-/// What a scratch costs.
+/// Returns the memory that a scratch takes.
 fn memory(algorithm: &hir::Algorithm, slots: Option<&Expr>, like: &Expr) -> String {
     let much = units::of(algorithm, slots, like);
     let much = much.map(|much| {

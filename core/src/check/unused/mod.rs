@@ -1,6 +1,5 @@
-//! What a checked algorithm declares and never uses. A name is used wherever it stands, be it in a branch that no
-//! rank takes or in the declaration of something that is not used itself. Each word of a
-//! `rust { }` escape is such a place.
+//! The declarations of a checked algorithm that it never uses. Every occurrence of a name is a use, even in a branch
+//! that no rank takes or in the declaration of another unused thing. Each word of a `rust { }` escape is an occurrence.
 
 mod messages;
 #[cfg(test)]
@@ -11,7 +10,7 @@ use super::hir::{self, Demand, Expr, ExprKind, Primitive, Stmt, StmtKind, Ty, Va
 use crate::diagnostics::Diagnostic;
 use crate::source::Span;
 
-/// The warnings of one algorithm, in source order, by what its attributes say of them.
+/// Returns the warnings of one algorithm, in source order, with the levels of its attributes.
 pub(super) fn warnings(algorithm: &hir::Algorithm) -> Vec<Diagnostic> {
     let mut usage = Usage::of(algorithm);
     let declared = std::mem::take(&mut usage.declared);
@@ -21,13 +20,13 @@ pub(super) fn warnings(algorithm: &hir::Algorithm) -> Vec<Diagnostic> {
     algorithm.levels.apply(warnings)
 }
 
-/// How a variable is declared. That of a loop counts, whether or not its value is looked at.
+/// The kind of declaration of a variable. A loop's variable counts as used, whether or not its value is read.
 #[derive(Clone, Copy)]
-enum Kind<'a> {
-    /// Slots, and what they are like.
+enum UnusedKind<'a> {
+    /// The number of slots, and their shape.
     Scratch(Option<&'a Expr>, &'a Expr),
     Param,
-    /// Of a step of this name.
+    /// A parameter of the step with this name.
     StepParam(VarId),
     Let,
     View,
@@ -35,12 +34,12 @@ enum Kind<'a> {
     Fifo,
 }
 
-/// What is used, found in one walk over an algorithm.
+/// The uses of variables, found in one walk over an algorithm.
 struct Usage<'a> {
     algorithm: &'a hir::Algorithm,
-    declared: Vec<(VarId, Kind<'a>)>,
+    declared: Vec<(VarId, UnusedKind<'a>)>,
     used: Vec<bool>,
-    /// Where a variable is first written, for as long as nothing else is done with it.
+    /// The place of the first write of a variable, as long as it is only written.
     written: Vec<Option<Span>>,
 }
 
@@ -55,11 +54,11 @@ impl<'a> Usage<'a> {
         };
         for param in &algorithm.params {
             param.default.iter().for_each(|default| usage.expr(default));
-            usage.declared.push((param.var, Kind::Param));
+            usage.declared.push((param.var, UnusedKind::Param));
         }
         let fifo = algorithm.vars.iter().position(|var| var.ty == Ty::Fifo);
         let fifo = fifo.map(|index| VarId(index as u32));
-        usage.declared.extend(fifo.map(|fifo| (fifo, Kind::Fifo)));
+        usage.declared.extend(fifo.map(|fifo| (fifo, UnusedKind::Fifo)));
         hir::walk(&algorithm.body, &mut |stmt| usage.stmt(stmt, fifo));
         usage
     }
@@ -69,14 +68,14 @@ impl<'a> Usage<'a> {
         match &stmt.kind {
             StmtKind::Let(var, _) => {
                 let region = matches!(self.algorithm.var(*var).ty, Ty::Region | Ty::Pieces);
-                self.declared.push((*var, if region { Kind::View } else { Kind::Let }));
+                self.declared.push((*var, if region { UnusedKind::View } else { UnusedKind::Let }));
             }
             StmtKind::Scratch(var, count, like) => {
-                self.declared.push((*var, Kind::Scratch(count.as_ref(), like)));
+                self.declared.push((*var, UnusedKind::Scratch(count.as_ref(), like)));
             }
             StmtKind::Step(step) => {
-                let params = step.params.iter().map(|param| (*param, Kind::StepParam(step.name)));
-                self.declared.extend(params.chain([(step.name, Kind::Step)]));
+                let params = step.params.iter().map(|param| (*param, UnusedKind::StepParam(step.name)));
+                self.declared.extend(params.chain([(step.name, UnusedKind::Step)]));
             }
             StmtKind::Call(step, _) => self.used[step.0 as usize] = true,
             StmtKind::Primitive { .. } => {
@@ -89,7 +88,7 @@ impl<'a> Usage<'a> {
         }
     }
 
-    /// The expressions of a statement itself: what is written and not read is told from the rest.
+    /// Visits the expressions of a statement itself, with destinations that are only written apart from the others.
     fn operands(&mut self, stmt: &'a Stmt) {
         let written: &[Expr] = match &stmt.kind {
             StmtKind::Copy(_, dsts) => dsts,

@@ -1,4 +1,4 @@
-//! What counts as a use, and what does not.
+//! The occurrences of a name that are uses, and those that are not.
 
 use crate::check::Frontend;
 use crate::check::dependencies::Dependencies;
@@ -10,7 +10,7 @@ const OTHER: &str = "pub algorithm Other(unused: int = 1) -> AllReduce { let not
                      #[deny(warnings)] pub algorithm Strict(unused: int = 1) -> AllReduce { \
                      copy(local.input, local.output); }";
 
-/// The warnings of a source: `W0003 name`, and `!` behind what is denied.
+/// Returns the warnings of a source: `W0003 name`, with `!` after a denied warning.
 fn warned(text: &str) -> Vec<String> {
     let source = Source::from_text("a.coll", text);
     let load = |_: &str| Ok(Source::from_text("other.coll", OTHER));
@@ -29,7 +29,7 @@ fn warned(text: &str) -> Vec<String> {
     program.warnings.iter().map(line).collect()
 }
 
-/// Those of an algorithm with these parameters and statements.
+/// Returns the warnings of an algorithm with these parameters and statements.
 fn body(params: &str, body: &str) -> Vec<String> {
     warned(&format!("algorithm A({params}) -> AllReduce {{ {body} }}"))
 }
@@ -104,7 +104,7 @@ fn one_name_in_two_blocks_is_two_things() {
     );
     assert_eq!(body("", "let g = [0]; within g { let a = 1; }"), ["W0003 a"]);
     assert_eq!(body("", "let a = 1; within [0] { require a > 0, \"\"; }"), NONE);
-    // The parameter of a step has the name of no other thing; two steps may share it.
+    // The parameter of a step differs in name from other things; two steps may share it.
     let steps = "step s(n: int) { require n > 0, \"\"; } step t(n: int) {} s(1); t(2);";
     assert_eq!(body("", steps), ["W0002 n"]);
 }
@@ -127,7 +127,7 @@ fn scratch_is_for_reading() {
     assert_eq!(with("view v = s; copy(local.input, local.v);"), NONE);
     assert_eq!(with("scratch t: like s; copy(local.t, local.output);"), NONE);
     assert_eq!(with("step w(r: region) { copy(local.input, local.r); } w(s);"), NONE);
-    // Whoever is written, and which slot, is used.
+    // The peer that is written to, and the index of the slot, are used.
     let slots = "scratch s: 2 like output; let p = peer(0); let i = 1; copy(local.input, p.s[i]);";
     assert_eq!(body("", slots), ["W0001 s"]);
     assert_eq!(body("", "view v = output; copy(local.input, local.v);"), NONE);
@@ -142,7 +142,7 @@ fn the_words_of_an_escape_are_uses() {
     assert_eq!(body("p: int = 1", "require rust { format!(\"{p:?}\").len() } > 0, \"\";"), NONE);
     let budget = "#[budget(streams = rust { p.get() })] algorithm A(p: int = 2) -> AllReduce {}";
     assert_eq!(warned(budget), NONE);
-    // That of a called algorithm sees nothing here.
+    // An escape of a called algorithm sees nothing here.
     let call = "algorithm E() -> AllReduce { require rust { 1 } > 0, \"\"; } \
                 algorithm A(p: int = 1) -> AllReduce { E() on (input, output); }";
     assert_eq!(warned(call), ["W0002 p"]);

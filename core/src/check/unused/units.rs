@@ -1,9 +1,9 @@
-//! How much memory a scratch takes, as the author would write it down.
+//! The memory that a scratch takes, in the words of an author.
 
 use super::super::hir::{self, Expr, ExprKind, Stmt, StmtKind, VarId};
 use crate::collective::Collective;
 
-/// `times / over * nranks^power` units of the count.
+/// An amount of `times / over * nranks^power` units of the count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Units {
     times: i64,
@@ -11,7 +11,7 @@ struct Units {
     power: i32,
 }
 
-/// The units of a scratch, such as `2 * nranks`; nothing where they depend on more than `nranks`.
+/// Returns the units of a scratch, such as `2 * nranks`; `None` where they depend on more than `nranks`.
 pub(super) fn of(algorithm: &hir::Algorithm, slots: Option<&Expr>, like: &Expr) -> Option<String> {
     let slot = piece(algorithm, like)?;
     let units = match slots {
@@ -21,7 +21,7 @@ pub(super) fn of(algorithm: &hir::Algorithm, slots: Option<&Expr>, like: &Expr) 
     units.map(Units::text)
 }
 
-/// Of a region, or of one of its pieces.
+/// Returns the units of a region, or of one of its pieces.
 fn piece(algorithm: &hir::Algorithm, region: &Expr) -> Option<Units> {
     match &*region.kind {
         ExprKind::Input => Some(units(Collective::max_input_units, algorithm.collective)),
@@ -41,19 +41,19 @@ fn piece(algorithm: &hir::Algorithm, region: &Expr) -> Option<Units> {
     }
 }
 
-/// One unit, or `nranks` of them.
+/// Returns one unit, or `nranks` units.
 fn units(of: fn(Collective, u32) -> u32, collective: Collective) -> Units {
     Units { times: 1, over: 1, power: i32::from(of(collective, 2) > 1) }
 }
 
-/// Scratch and what it is like stand at the top of the algorithm.
+/// Returns the declaration of a name: scratch and its shape are declared at the top of the algorithm.
 fn declaration(body: &[Stmt], name: VarId) -> Option<&Stmt> {
     body.iter().find(
         |stmt| matches!(&stmt.kind, StmtKind::Let(var, _) | StmtKind::Scratch(var, ..) if *var == name),
     )
 }
 
-/// A number, or `nranks`.
+/// Returns the units of a number, or of `nranks`.
 fn factor(expr: &Expr) -> Option<Units> {
     match *expr.kind {
         ExprKind::Int(times) if times > 0 => Some(Units { times, over: 1, power: 0 }),

@@ -9,7 +9,7 @@ use crate::topology::{Problem, Topology};
 use crate::values::arith::Fault;
 use crate::values::ring::{Ring, RingAtRank, RingOrder};
 use crate::values::rings::Rings;
-use crate::values::site::RankedTopology;
+use crate::values::ranked_topology::RankedTopology;
 
 impl Builder<'_> {
     /// This rank's seat in `ring`.

@@ -14,7 +14,7 @@ use crate::values::arith::{self, Fault, pick};
 use crate::values::groups::GroupPlace;
 use crate::values::params::{ParamTy, ParamValue};
 use crate::values::ring::RingAtRank;
-use crate::values::site::RankedTopology;
+use crate::values::ranked_topology::RankedTopology;
 use crate::values::tree::TreePlace;
 
 /// A value. Faults never get this far.

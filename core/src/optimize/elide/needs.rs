@@ -12,8 +12,8 @@ use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
 use crate::verify::Callers;
 use crate::verify::clocks::Full;
 use crate::verify::in_place::follows;
-use crate::verify::layout::{Cells, Layout, Mode, SlotOrigins};
-use crate::verify::memory::{CALLER, Memory, NOBODY, Past};
+use crate::verify::layout::{Cells, MemoryLayout, BufferMode, SlotOrigins};
+use crate::verify::memory::{CALLER, CellMemory, NOBODY, Past};
 use crate::verify::{Access, Order};
 
 /// `before` comes before `after`: this must stay so.
@@ -64,13 +64,13 @@ pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Res
     let cells = Cells::new(schedule)?;
     let in_place =
         schedule.collective.has_in_place() && !schedule.out_of_place && !follows(schedule)?;
-    let mut modes = vec![Mode::OutOfPlace];
-    modes.extend(in_place.then_some(Mode::InPlace));
+    let mut modes = vec![BufferMode::OutOfPlace];
+    modes.extend(in_place.then_some(BufferMode::InPlace));
     let mut states = Vec::new();
     for mode in modes {
-        let layout = Layout::new(schedule, &cells, mode).ok_or(cells.per_unit)?;
+        let layout = MemoryLayout::new(schedule, &cells, mode).ok_or(cells.per_unit)?;
         states.push(ModeState {
-            memory: Memory::new(layout.size),
+            memory: CellMemory::new(layout.size),
             layout,
             origins: SlotOrigins::default(),
         });
@@ -103,8 +103,8 @@ pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Res
 
 /// The memory of all ranks in one mode, as the moves are gone through.
 struct ModeState {
-    layout: Layout,
-    memory: Memory,
+    layout: MemoryLayout,
+    memory: CellMemory,
     origins: SlotOrigins,
 }
 

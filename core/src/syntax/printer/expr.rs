@@ -1,4 +1,4 @@
-//! Expressions, on one line, with the parentheses that precedence needs and no others.
+//! Expressions, on one line, with only the parentheses that precedence needs.
 
 use super::Printer;
 use crate::source::Span;
@@ -9,7 +9,7 @@ use crate::units::data_text;
 use crate::units::time_text;
 
 impl Printer<'_> {
-    /// `e`, in parentheses if it binds weaker than `min`.
+    /// Returns `e`, in parentheses if its precedence is lower than `min`.
     pub(super) fn expr(&self, e: &Expr, min: u8) -> String {
         self.text(e).at_least(min)
     }
@@ -59,12 +59,12 @@ impl Printer<'_> {
         })
     }
 
-    /// How the author wrote a one-token expression.
+    /// Returns the author's spelling of a one-token expression.
     fn spelling(&self, e: &Expr) -> Option<&str> {
         self.written(e.span)
     }
 
-    /// A number with a unit, which is the first token of `span`.
+    /// Returns a number with a unit, which is the first token of `span`.
     pub(super) fn amount(&self, amount: Quantity, span: Span) -> String {
         let text = self.written(Span { hi: span.lo + 1, ..span });
         text.map_or_else(

@@ -1,4 +1,4 @@
-//! The canonical form: from the tree back to text, alone or with the author's comments.
+//! The canonical form: from the tree back to text, with or without the author's comments.
 //!
 //! Printing, parsing and printing again is the identity. The layout is rustfmt's: four blanks, one
 //! statement a line, parentheses only where precedence needs them.
@@ -20,33 +20,33 @@ use trivia::Trivia;
 
 const WIDTH: usize = 100;
 
-/// The canonical text of `file`, without comments and blank lines inside algorithms.
+/// Returns the canonical text of `file`, without comments and blank lines inside algorithms.
 pub fn print(file: &File) -> String {
     Printer::new(None).file(file)
 }
 
-/// The canonical text of one algorithm.
+/// Returns the canonical text of one algorithm.
 pub fn print_algorithm(algorithm: &Algorithm) -> String {
     let mut printer = Printer::new(None);
     printer.algorithm(algorithm, false);
     printer.out
 }
 
-/// The canonical text of one executor.
+/// Returns the canonical text of one executor.
 pub fn print_executor(executor: &Executor) -> String {
     let mut printer = Printer::new(None);
     printer.executor(executor, false);
     printer.out
 }
 
-/// The canonical text of one expression.
+/// Returns the canonical text of one expression.
 pub fn print_expr(expr: &Expr) -> String {
     Printer::new(None).expr(expr, 0)
 }
 
-/// What `roundelay fmt` writes: the canonical text with every comment, single blank lines, and
-/// literals and escapes as they were spelt. `file` must have been parsed from `source`, a text,
-/// without diagnostics. Comments inside a statement move to lines of their own before it.
+/// Returns the text that `roundelay fmt` writes: the canonical text with every comment, single blank lines, and
+/// literals and escapes as they were spelled. `file` must have been parsed from `source`, a text, without diagnostics.
+/// Comments inside a statement move to lines of their own before it.
 pub fn print_with_trivia(file: &File, source: &Source) -> String {
     Printer::new(Some(Trivia::new(source))).file(file)
 }
@@ -56,7 +56,7 @@ struct Printer<'s> {
     indent: usize,
     /// Whether the next line opens a block, where blank lines are dropped.
     opening: bool,
-    /// What stands between an argument's name and its value.
+    /// The text between an argument's name and its value.
     given: &'static str,
     trivia: Option<Trivia<'s>>,
 }
@@ -98,7 +98,7 @@ impl<'s> Printer<'s> {
         self.opening = false;
     }
 
-    /// A line whose last token is the one before `end`, with the comments that trail it.
+    /// Prints a line whose last token is the one before `end`, with the comments that trail it.
     fn line_to(&mut self, text: &str, end: u32) {
         let mut text = text.to_owned();
         if let Some(trivia) = &mut self.trivia {
@@ -110,7 +110,7 @@ impl<'s> Printer<'s> {
         self.line(&text);
     }
 
-    /// Comments on lines of their own, up to those before token `end`.
+    /// Prints comments on lines of their own, up to those before token `end`.
     fn comments_below(&mut self, end: u32) {
         let Some(trivia) = &mut self.trivia else { return };
         for comment in trivia.below(end) {
@@ -121,7 +121,7 @@ impl<'s> Printer<'s> {
         }
     }
 
-    /// What stands before a line: its blank line, and all comments up to its last token, at `hi`.
+    /// Prints the text before a line: its blank line, and all comments up to its last token, at `hi`.
     fn before(&mut self, lo: u32, hi: u32, blank: bool) {
         self.comments_before(lo + 1, blank);
         let blank = match &self.trivia {
@@ -147,7 +147,7 @@ impl<'s> Printer<'s> {
         }
     }
 
-    /// Comments from inside a statement: the blank lines around them meant nothing.
+    /// Prints comments from inside a statement: the blank lines around them had no meaning.
     fn comments_below_quietly(&mut self, end: u32) {
         let Some(trivia) = &mut self.trivia else { return };
         for comment in trivia.below(end) {
@@ -169,7 +169,7 @@ impl<'s> Printer<'s> {
         self.line_to("}", a.span.hi);
     }
 
-    /// What stands before an item.
+    /// Prints the doc comment and attributes of an item.
     fn docs(&mut self, docs: &[String], attrs: &[Attr]) {
         for doc in docs {
             // A doc line that begins with a slash would be read as a plain comment.
@@ -200,18 +200,18 @@ impl<'s> Printer<'s> {
         format!("#[{}{list}]", attr.name.text)
     }
 
-    /// The opening brace at or after token `from`; 0 without a source, where nobody asks.
+    /// Returns the opening brace at or after token `from`; 0 without a source, where no caller needs it.
     fn brace_from(&self, from: u32) -> u32 {
         self.trivia.as_ref().map_or(0, |t| t.brace_from(from))
     }
 
-    /// Whether comments among the parameters ask for a line each.
+    /// Whether comments among the parameters need a line for each parameter.
     fn params_listed(&self, params: &[Param], open: u32, close: u32) -> bool {
         let inside = |t: &Trivia<'_>| t.any_between(open + 1, close);
         !params.is_empty() && self.trivia.as_ref().is_some_and(inside)
     }
 
-    /// `HEAD(PARAMS)TAIL`, on one line if it fits and no comment stands among the parameters.
+    /// Prints `HEAD(PARAMS)TAIL`, on one line if it fits and no comment stands among the parameters.
     fn header(&mut self, head: &str, params: &[Param], tail: &str, brace: u32, listed: bool) {
         let printed: Vec<String> = params.iter().map(|p| self.param(p)).collect();
         let text = format!("{head}({}){tail}", printed.join(", "));
@@ -243,8 +243,8 @@ impl<'s> Printer<'s> {
         text
     }
 
-    /// The statements after the brace at `brace`, up to the closing one, which is not printed.
-    /// Gives the index of that one.
+    /// Prints the statements after the brace at `brace`, up to the closing brace, which is not printed; returns the
+    /// index of the closing brace.
     fn block(&mut self, body: &[Stmt], brace: u32) -> u32 {
         self.indent += 1;
         self.opening = true;

@@ -16,12 +16,12 @@ impl<'s> Trivia<'s> {
         Self { source, rest: source.comments() }
     }
 
-    /// The next comments that stand before a token below `end`.
+    /// Returns the next comments that stand before a token below `end`.
     pub(super) fn below(&mut self, end: u32) -> &'s [Comment] {
         self.take(|c| c.before < end)
     }
 
-    /// The next comments that stand before token `end` on the line of the token before it.
+    /// Returns the next comments that stand before token `end` on the line of the token before it.
     pub(super) fn trailing(&mut self, end: u32) -> impl Iterator<Item = &'s str> + use<'s> {
         self.take(|c| c.before == end && c.trailing).iter().map(|c| c.text.as_str())
     }
@@ -43,7 +43,7 @@ impl<'s> Trivia<'s> {
         from + tokens.take_while(|t| **t != Tok::LBrace).count() as u32
     }
 
-    /// One past the last token of parameter `i`, its comma included, in a list before `brace`.
+    /// Returns the index after the last token of parameter `i`, its comma included, in a list before `brace`.
     pub(super) fn param_end(&self, params: &[Param], i: usize, brace: u32) -> u32 {
         if let Some(next) = params.get(i + 1) {
             return next.name.span.lo;

@@ -1,8 +1,8 @@
 //! Dense clocks: an entry for every stream, so every question has its answer.
 //!
-//! A stream's clock changes only where it waits, so posts share the clock of their stream by reference
-//! and a wait copies it first if someone else still holds it. Memory may grow with the square of the number
-//! of streams: it has a limit.
+//! A stream's clock changes only where it waits, so posts share the clock of their stream by reference and a wait
+//! copies the clock first if another holder remains. The memory may grow with the square of the number of streams: it
+//! has a limit.
 
 use super::Full;
 use crate::ids::{OpId, StreamId};
@@ -13,23 +13,23 @@ pub(crate) struct Dense {
     width: usize,
     /// Clocks of `width` entries each: entry s counts the events of stream s that are known.
     pool: Vec<u32>,
-    shared: Shared,
+    shared: SharedClock,
     /// The clock that each post carries until its wait takes it; by op.
     carried: Vec<u32>,
 }
 
-/// Who holds which clock, whatever it says.
-struct Shared {
+/// The holders of each clock, without the clocks' entries.
+struct SharedClock {
     holders: Vec<u32>,
     free: Vec<u32>,
     /// The clock of each stream.
     of: Vec<u32>,
-    /// How many there may be.
+    /// The most clocks.
     most: usize,
 }
 
-impl Shared {
-    /// All streams hold one; there may be as many as make `limit` entries.
+impl SharedClock {
+    /// Creates one clock that all streams hold; there may be as many clocks as `limit` entries make.
     fn new(streams: usize, limit: usize) -> Self {
         let most = limit / streams.max(1);
         Self { holders: vec![streams as u32], free: Vec::new(), of: vec![0; streams], most }
@@ -41,7 +41,7 @@ impl Shared {
         clock
     }
 
-    /// Gives the stream a clock of its own, so that it may change; says which it had if that is another.
+    /// Gives the stream a clock of its own, so that it may change; returns the clock that it had if that is another.
     fn own(&mut self, stream: StreamId) -> Result<Option<u32>, Full> {
         let had = self.of[stream.index()];
         if self.holders[had as usize] == 1 {
@@ -70,10 +70,10 @@ impl Shared {
     }
 }
 
-/// Whether a run in that order keeps to `limit` entries: counted before any is filled, since to fill them takes
+/// Whether a run in that order keeps to `limit` entries: counted before any clock is filled, since filling them takes
 /// longer than all else.
 pub(super) fn fit(schedule: &Schedule, order: &Order, limit: usize) -> bool {
-    let mut shared = Shared::new(schedule.streams.len(), limit);
+    let mut shared = SharedClock::new(schedule.streams.len(), limit);
     let mut carried = vec![u32::MAX; schedule.ops.len()];
     order.sequence.iter().all(|at| {
         let stream = order.stream_of[at.index()];
@@ -88,8 +88,8 @@ pub(super) fn fit(schedule: &Schedule, order: &Order, limit: usize) -> bool {
 }
 
 impl Dense {
-    /// For at most `limit` entries. A stream that waits comes to have a clock of its own: where these alone
-    /// are too many, it is known before any is filled.
+    /// Creates clocks of at most `limit` entries. A stream that waits gets a clock of its own: where these clocks alone
+    /// are too many, the error comes before any is filled.
     pub(crate) fn new(schedule: &Schedule, limit: usize) -> Result<Self, Full> {
         let width = schedule.streams.len();
         let waits = |stream: &&Stream| {
@@ -103,12 +103,12 @@ impl Dense {
         Ok(Self {
             width,
             pool: vec![0; width],
-            shared: Shared::new(width, limit),
+            shared: SharedClock::new(width, limit),
             carried: vec![u32::MAX; schedule.ops.len()],
         })
     }
 
-    /// How many events of stream `of` are known to `stream`.
+    /// Returns the number of events of stream `of` that `stream` knows.
     pub(crate) fn known(&self, stream: StreamId, of: StreamId) -> u32 {
         self.pool[self.shared.of[stream.index()] as usize * self.width + of.index()]
     }
@@ -117,7 +117,7 @@ impl Dense {
         self.carried[op.index()] = self.hold(stream);
     }
 
-    /// `count` events of stream `from` are known to whoever meets `post`, itself among them.
+    /// Records a wait; `stream` learns `count` events of stream `from`, with `post`.
     pub(super) fn wait(
         &mut self,
         post: OpId,
@@ -128,17 +128,17 @@ impl Dense {
         self.learn(carried, (from, count), stream)
     }
 
-    /// What `stream` knows now, kept until it is learned or released.
+    /// Holds the present clock of `stream` until it is learned or released.
     pub(crate) fn hold(&mut self, stream: StreamId) -> u32 {
         self.shared.hold(stream)
     }
 
-    /// How many events of stream `of` are known to whoever learns what is held.
+    /// Returns the number of events of stream `of` that the held clock knows.
     pub(crate) fn held(&self, held: u32, of: StreamId) -> u32 {
         self.pool[held as usize * self.width + of.index()]
     }
 
-    /// `stream` learns what is held, which is released, and of `count` events of stream `from`.
+    /// Teaches `stream` the held clock, which is released, and `count` events of stream `from`.
     pub(crate) fn learn(
         &mut self,
         held: u32,
@@ -163,7 +163,7 @@ impl Dense {
         Ok(())
     }
 
-    /// `stream` learns of `count` events of stream `from`.
+    /// Teaches `stream` `count` events of stream `from`.
     pub(crate) fn hear(
         &mut self,
         (from, count): (StreamId, u32),
@@ -175,7 +175,7 @@ impl Dense {
         Ok(())
     }
 
-    /// The stream's clock, made its own so that it may change.
+    /// Returns the stream's clock, after it was made its own so that it may change.
     fn own(&mut self, stream: StreamId) -> Result<u32, Full> {
         let had = self.shared.own(stream)?;
         let mine = self.shared.of[stream.index()];

@@ -1,9 +1,9 @@
-//! Vector clocks: how much of other streams an event has heard of.
+//! Vector clocks: the number of events of other streams that an event has heard of.
 //!
-//! Near clocks keep only what is likely to be asked, in time that does not grow with the number of
-//! streams, and may know less than is true: what they say came before did. Sparse and dense ones know it all, sparse
-//! ones where streams hear of few others. So a replay with near clocks that finds nothing to report is the proof, and
-//! any other is done again.
+//! Near clocks keep only the entries that a replay is likely to need, in time that does not grow with the number of
+//! streams, and may know less than is true: an event that they order before another is before it. Sparse and dense
+//! clocks know every order; sparse clocks are for schedules where streams hear of few others. So a replay with near
+//! clocks without findings is the proof, and any other replay with near clocks is repeated.
 
 pub(crate) mod dense;
 mod near;
@@ -19,16 +19,16 @@ use dense::Dense;
 use near::Near;
 use sparse::Sparse;
 
-/// Entries of all clocks together: 4 GiB. Streams that know more of each other are not proved.
+/// The most entries of all clocks together: 4 GiB. A schedule whose streams know more of each other is not proved.
 pub(super) const ENTRIES: usize = 1 << 30;
 
-/// Entries of near clocks for each op, where others are quicker if there are more.
+/// The most entries of near clocks for each op; with more, other clocks are quicker.
 const NEAR: usize = 4;
-/// Steps of sparse clocks for each op.
+/// The most steps of sparse clocks for each op.
 const SPARSE: usize = 64;
-/// And in all: 800 MiB.
+/// The most steps of sparse clocks in all: 800 MiB.
 const STEPS: usize = 1 << 26;
-/// Up to so many streams, to fill a dense clock takes no longer than to join sparse ones.
+/// The number of streams up to which a dense clock is filled as quickly as sparse clocks are joined.
 const NARROW: usize = 1 << 10;
 
 /// The clocks would take more entries than the limit.
@@ -48,22 +48,22 @@ enum Known {
 }
 
 impl<'s> Clocks<'s> {
-    /// Clocks that know everything, of at most `limit` entries.
+    /// Creates clocks that know every order, of at most `limit` entries.
     pub(super) fn dense(schedule: &'s Schedule, limit: usize) -> Result<Self, Full> {
         Ok(Self { schedule, known: Known::Dense(Dense::new(schedule, limit)?), run: 0 })
     }
 
-    /// Whether a run in `order` with clocks that know everything keeps to `limit` entries.
+    /// Whether a run in `order` with dense clocks keeps to `limit` entries.
     pub(super) fn fit(schedule: &Schedule, order: &Order, limit: usize) -> bool {
         dense::fit(schedule, order, limit)
     }
 
-    /// Clocks that know everything, in at most `limit` steps.
+    /// Creates clocks that know every order, in at most `limit` steps.
     pub(super) fn sparse(schedule: &'s Schedule, limit: usize) -> Self {
         Self { schedule, known: Known::Sparse(Sparse::new(schedule, limit)), run: 0 }
     }
 
-    /// The clocks that may do where dense ones take long, the quickest first.
+    /// Returns the clocks that may suffice where dense clocks take long, the quickest first.
     pub(super) fn quick(schedule: &'s Schedule) -> impl Iterator<Item = Self> {
         let ops = schedule.ops.len();
         let near = Self::near(schedule, ENTRIES.min(ops.saturating_mul(NEAR)));
@@ -77,17 +77,17 @@ impl<'s> Clocks<'s> {
         near.chain(iter::once_with(many).flatten())
     }
 
-    /// Clocks of at most `limit` entries that know enough of most schedules, if there are any for this one.
+    /// Creates clocks of at most `limit` entries that know enough of most schedules, if this schedule has such clocks.
     pub(super) fn near(schedule: &'s Schedule, limit: usize) -> Option<Self> {
         Some(Self { schedule, known: Known::Near(Near::new(schedule, limit)?), run: 0 })
     }
 
-    /// Whether what is not known to come before may do so after all.
+    /// Whether an event may be before another although the clocks do not know it.
     pub(super) fn may_miss(&self) -> bool {
         matches!(self.known, Known::Near(_))
     }
 
-    /// Moves on to the next run: the program once more, after its end.
+    /// Moves on to the next run: the program again, after its end.
     pub(super) fn next_run(&mut self) {
         self.run += 1;
         if let Known::Sparse(sparse) = &mut self.known {
@@ -95,31 +95,31 @@ impl<'s> Clocks<'s> {
         }
     }
 
-    /// A name for the op in this run.
+    /// Returns the event of the op in this run.
     pub(super) fn event(&self, op: OpId) -> u32 {
         self.event_in(op, self.run)
     }
 
-    /// A name for the op in that run.
+    /// Returns the event of the op in run `run`.
     pub(super) fn event_in(&self, op: OpId, run: u32) -> u32 {
         op.0 + run * self.schedule.ops.len() as u32
     }
 
-    /// The op that an event is an instance of, and in which run.
+    /// Returns the op of an event, and its run.
     pub(super) fn op(&self, event: u32) -> (OpId, u32) {
         let ops = self.schedule.ops.len() as u32;
-        // This is asked at every access, nearly always in the first run: a comparison saves the division.
+        // Every access calls this, nearly always in the first run: a comparison saves the division.
         if event < ops { (OpId(event), 0) } else { (OpId(event % ops), event / ops) }
     }
 
-    /// How many events of its stream precede it in its run, and how many of the runs before.
+    /// Returns the number of events of its stream before an event in its run, and in the runs before.
     fn time(&self, event: u32, stream: StreamId) -> (u32, u32) {
         let (op, run) = self.op(event);
         let stream = self.schedule.streams[stream.index()];
         (op.0 - stream.first.0, run * stream.len)
     }
 
-    /// Whether `event` of stream `of` comes before everything that `stream` does from here on.
+    /// Whether `event` of stream `of` is before every later event of `stream`.
     pub(super) fn before(&self, event: u32, of: StreamId, stream: StreamId) -> bool {
         if of == stream {
             return true;
@@ -145,7 +145,7 @@ impl<'s> Clocks<'s> {
             }
     }
 
-    /// A release: the post carries what its stream knows.
+    /// Records a post, a release: it carries the knowledge of its stream.
     pub(super) fn post(&mut self, op: OpId, stream: StreamId) {
         let (time, runs) = self.time(self.event(op), stream);
         match &mut self.known {
@@ -157,7 +157,7 @@ impl<'s> Clocks<'s> {
         }
     }
 
-    /// An acquire: the stream learns what the post carries, and the post itself.
+    /// Records a wait, an acquire: the stream learns the knowledge of the post, and the post itself.
     pub(super) fn wait(
         &mut self,
         post: OpId,
@@ -165,7 +165,7 @@ impl<'s> Clocks<'s> {
         stream: StreamId,
     ) -> Result<(), Full> {
         let op = self.schedule.op(post);
-        // What near clocks learn was carried with the post; the post's own place is not looked up again.
+        // The post carried the entries of near clocks; its own number is not needed again.
         let (time, runs) = if self.may_miss() { (0, 0) } else { self.time(self.event(post), from) };
         match &mut self.known {
             Known::Near(near) => near.wait(Schedule::channel_id(op)),
@@ -227,8 +227,8 @@ rank 1 stream 0
         assert!(Clocks::fit(&schedule, &order, 6));
     }
 
-    /// Everybody hears of everybody, and the signals of all are under way at once: what is counted beforehand is
-    /// what a run takes, to the entry.
+    /// All streams hear of all others, and all signals are under way at once: the number of entries that is counted
+    /// beforehand is the number that a run takes, exactly.
     #[test]
     fn what_a_run_takes_is_known_before_it() {
         let text = "algorithm A() -> AllReduce {
@@ -237,9 +237,9 @@ rank 1 stream 0
             for d in 1..nranks { peer((rank + d) % nranks).RxDataSignal(); }
         }";
         let source = Source::from_text("test.coll", text);
-        let program = compile(&source, Frontend::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("the source is valid");
         let all = Configured::new(program.algorithms[0].clone(), &source);
-        let schedule = all.schedule(6).expect("it fits");
+        let schedule = all.schedule(6).expect("the algorithm fits");
         let order = in_order(&schedule).expect("no deadlock");
         let run = |limit| -> Result<(), Full> {
             let mut clocks = Clocks::dense(&schedule, limit)?;
@@ -253,7 +253,7 @@ rank 1 stream 0
                 Ok(())
             })
         };
-        // Room for the clocks that six streams have in the end is no room for those of their posts.
+        // Six streams end with clocks that fit, but the clocks of their posts need more room.
         let fits = |limit: &usize| Clocks::fit(&schedule, &order, *limit);
         assert!((36..400).all(|limit| fits(&limit) == (run(limit) == Ok(()))));
         assert_eq!((36..400).find(fits), Some(26 * 6));

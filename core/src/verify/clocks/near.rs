@@ -1,45 +1,45 @@
-//! Near clocks: a stream keeps an entry for the streams that it signals with, that touch the memory of a
-//! rank whose memory it touches, and that are of one rank with it. Others may well have come before: that
-//! is known only if someone in between keeps them too.
+//! Near clocks: a stream keeps an entry for the streams that it signals with, the streams that touch the memory of a
+//! rank whose memory it touches, and the streams of its own rank. Events of other streams may well come before: that is
+//! known only if a stream in between keeps an entry for them too.
 
 use std::collections::VecDeque;
 
 use crate::ids::{ChannelId, StreamId};
 use crate::schedule::{OpKind, Schedule};
 
-/// Streams keep this share of all at most, or dense clocks are as good.
+/// Streams keep at most one in `SHARE` of all entries; beyond that, dense clocks are as good.
 const SHARE: usize = 4;
 
-/// Entries that the ends of all channels have in common, at most.
+/// The most entries that the ends of all channels have in common.
 const BOTH: usize = 1 << 24;
 
 pub(super) struct Near {
-    /// First entry of each stream, and the end.
+    /// The first entry of each stream, and the end.
     first: Vec<u32>,
-    /// Whom each entry is about; in order within a stream.
+    /// The stream that each entry is about; sorted within a stream.
     about: Vec<StreamId>,
-    /// How many events of that stream are known.
+    /// The number of events of that stream that are known.
     known: Vec<u32>,
     joins: Vec<Join>,
-    /// What both ends of a channel keep: the entries of the one that posts, and of the one that waits.
+    /// The entries that both ends of a channel keep: the entry of the posting stream, and of the waiting stream.
     both: Vec<(u32, u32)>,
-    /// What posts carry until their waits take it.
+    /// The entries that posts carry until their waits take them.
     carried: Vec<VecDeque<u32>>,
 }
 
-/// What a wait on a channel learns.
+/// The entries that a wait on a channel learns.
 #[derive(Clone, Copy, Default)]
 struct Join {
-    /// The entry about the stream that posts.
+    /// The entry about the posting stream.
     poster: u32,
-    /// Its stretch of `both`.
+    /// The stretch of `both` of this channel.
     first: u32,
     len: u32,
 }
 
 impl Near {
-    /// `None` where dense clocks are as good, where they would take more than `limit` entries, or where
-    /// streams share the end of a channel.
+    /// Creates near clocks; `None` where dense clocks are as good, where near clocks would take more than `limit`
+    /// entries, or where streams share the end of a channel.
     pub(super) fn new(schedule: &Schedule, limit: usize) -> Option<Self> {
         let streams = schedule.streams.len();
         let most = limit;
@@ -74,14 +74,14 @@ impl Near {
         self.first[stream.index()] as usize..self.first[stream.index() + 1] as usize
     }
 
-    /// The entry of `stream` about stream `of`.
+    /// Returns the entry of `stream` about stream `of`.
     fn entry(&self, stream: StreamId, of: StreamId) -> Option<u32> {
         let range = self.entries(stream);
         let at = self.about[range.clone()].binary_search(&of).ok()?;
         Some((range.start + at) as u32)
     }
 
-    /// Adds what both streams keep to `both`.
+    /// Adds the entries that both streams keep to `both`.
     fn meet(&mut self, from: StreamId, to: StreamId) {
         let (mut theirs, mut mine) = (self.entries(from), self.entries(to));
         while let (Some(&their), Some(&my)) =
@@ -99,7 +99,7 @@ impl Near {
         self.entry(stream, of).map_or(0, |entry| self.known[entry as usize])
     }
 
-    /// `count` events of the posting stream are known to whoever meets the post, itself among them.
+    /// Records a post; the stream that meets it knows `count` events of the posting stream, with the post.
     pub(super) fn post(&mut self, channel: ChannelId, count: u32) {
         let Join { first, len, .. } = self.joins[channel.index()];
         let carried = &mut self.carried[channel.index()];
@@ -120,7 +120,8 @@ impl Near {
     }
 }
 
-/// The stream at either end of each channel, the one that posts first; `None` where several share an end.
+/// Returns the streams at the ends of each channel, the posting stream first; `None` where several streams share an
+/// end.
 fn ends(schedule: &Schedule) -> Option<Vec<[Option<StreamId>; 2]>> {
     let mut ends = vec![[None; 2]; schedule.channels.len()];
     for (id, stream) in schedule.streams.iter().enumerate() {
@@ -137,7 +138,8 @@ fn ends(schedule: &Schedule) -> Option<Vec<[Option<StreamId>; 2]>> {
     Some(ends)
 }
 
-/// Whom each stream keeps an entry about, and where its entries begin; `None` beyond `limit` entries.
+/// Returns the streams that each stream keeps an entry about, and the first entry of each stream; `None` beyond `limit`
+/// entries.
 fn about(
     schedule: &Schedule,
     ends: &[[Option<StreamId>; 2]],
@@ -145,7 +147,7 @@ fn about(
 ) -> Option<(Vec<u32>, Vec<StreamId>)> {
     let mut keeps: Vec<Vec<StreamId>> = vec![Vec::new(); schedule.streams.len()];
     let touched = touched(schedule);
-    // Before any is filled: those who meet at one rank keep each other.
+    // Checked before any list is filled: streams that meet at one rank keep entries of each other.
     let most: usize = touched.iter().map(|here| here.len() * here.len()).sum();
     if most > limit.saturating_mul(SHARE) {
         return None;
@@ -176,7 +178,7 @@ fn about(
     Some((first, about))
 }
 
-/// For each rank its streams and those that touch its memory.
+/// Returns for each rank its streams and the streams that touch its memory.
 fn touched(schedule: &Schedule) -> Vec<Vec<StreamId>> {
     let mut touched: Vec<Vec<StreamId>> = vec![Vec::new(); schedule.nranks as usize];
     for (id, stream) in schedule.streams.iter().enumerate() {
@@ -186,7 +188,7 @@ fn touched(schedule: &Schedule) -> Vec<Vec<StreamId>> {
             if op.kind == OpKind::Move {
                 for operand in schedule.operands_of(op) {
                     let here = &mut touched[operand.rank.index()];
-                    // Streams come one after the other.
+                    // Streams come in order, so a repeated stream is the last of the list.
                     if here.last() != Some(&id) {
                         here.push(id);
                     }

@@ -1,54 +1,55 @@
-//! Sparse clocks: a stream keeps entries for those streams that it has heard of, and no others. So every question has
-//! its answer, and where most streams hear of few others it takes little more time than there are signals.
+//! Sparse clocks: a stream keeps entries only for the streams that it has heard of. So every question has its answer,
+//! and where most streams hear of few others the clocks take little more time than there are signals.
 //!
-//! In the second run everybody has heard of nearly everybody in the first one. So that is not kept again: whoever has
-//! heard of a stream in this run knows what that stream had heard of when the run before ended.
+//! In the second run nearly all streams have heard of nearly all streams of the first run. So that knowledge is not
+//! kept again: a stream that has heard of stream s in this run knows the streams that s had heard of when the run
+//! before ended.
 
 use std::cell::Cell;
 
 use super::Full;
-use super::trees::{Tree, Trees};
+use super::trees::{ClockTree, ClockTrees};
 use crate::ids::{OpId, StreamId};
 use crate::schedule::Schedule;
 
 pub(super) struct Sparse {
-    trees: Trees,
-    /// What each stream has heard of in this run.
-    heard: Vec<Tree>,
-    /// What each stream had heard of when the run before ended; empty in the first run.
-    before: Vec<Tree>,
-    /// What each post carries until its wait takes it; by op.
-    carried: Vec<Tree>,
-    /// Streams that were asked what they had heard of in the run before.
+    trees: ClockTrees,
+    /// The streams that each stream has heard of in this run.
+    heard: Vec<ClockTree>,
+    /// The streams that each stream had heard of when the run before ended; empty in the first run.
+    before: Vec<ClockTree>,
+    /// The knowledge that each post carries until its wait takes it; by op.
+    carried: Vec<ClockTree>,
+    /// The number of look-ups in `before`.
     asked: Cell<usize>,
-    /// Steps that there may be.
+    /// The most steps.
     limit: usize,
 }
 
 impl Sparse {
-    /// For at most `limit` steps, of which each may take room for a node.
+    /// Creates clocks of at most `limit` steps, of which each may take room for a node.
     pub(super) fn new(schedule: &Schedule, limit: usize) -> Self {
         Self {
-            trees: Trees::new(),
-            heard: vec![Tree::EMPTY; schedule.streams.len()],
+            trees: ClockTrees::new(),
+            heard: vec![ClockTree::EMPTY; schedule.streams.len()],
             before: Vec::new(),
-            carried: vec![Tree::EMPTY; schedule.ops.len()],
+            carried: vec![ClockTree::EMPTY; schedule.ops.len()],
             asked: Cell::new(0),
             limit,
         }
     }
 
-    /// How many steps were taken.
+    /// Returns the number of steps that were taken.
     pub(super) fn steps(&self) -> usize {
         self.trees.steps() + self.asked.get()
     }
 
     pub(super) fn next_run(&mut self) {
-        let none = vec![Tree::EMPTY; self.heard.len()];
+        let none = vec![ClockTree::EMPTY; self.heard.len()];
         self.before = std::mem::replace(&mut self.heard, none);
     }
 
-    /// How many events of stream `of` in this run are known to `stream`.
+    /// Returns the number of events of stream `of` in this run that `stream` knows.
     pub(super) fn known(&self, stream: StreamId, of: StreamId) -> u32 {
         self.trees.known(self.heard[stream.index()], of)
     }
@@ -59,7 +60,7 @@ impl Sparse {
             self.asked.set(self.asked.get() + 1);
             by == of || self.trees.known(self.before[by.index()], of) > time
         };
-        // Whoever begins the next run has done the one before.
+        // A stream that begins the next run has ended the run before.
         !self.before.is_empty()
             && (knew(stream) || self.trees.any(self.heard[stream.index()], knew))
     }
@@ -68,7 +69,7 @@ impl Sparse {
         self.carried[op.index()] = self.heard[stream.index()];
     }
 
-    /// `count` events of stream `from` are known to whoever meets `post`, itself among them.
+    /// Records a wait; `stream` learns `count` events of stream `from`, with `post`.
     pub(super) fn wait(
         &mut self,
         post: OpId,
@@ -95,7 +96,7 @@ mod tests {
     use crate::verify::clocks::{Clocks, Known};
     use crate::verify::{Order, in_order};
 
-    /// Whole numbers below a bound that look like chance (xorshift).
+    /// A source of numbers below a bound that look random (xorshift).
     struct Dice(u64);
 
     impl Dice {
@@ -107,8 +108,8 @@ mod tests {
         }
     }
 
-    /// Ranks of which each posts to others and waits for others at random, so that all of them end. Those of one
-    /// half signal among themselves most of the time.
+    /// Returns ranks that post to others and wait for others at random, so that all of them end. Ranks of one half
+    /// signal among themselves most of the time.
     fn at_random(dice: &mut Dice, nranks: usize, signals: usize) -> Schedule {
         let mut lines = vec![String::new(); nranks];
         let mut under_way: Vec<(usize, usize)> = Vec::new();
@@ -134,8 +135,8 @@ mod tests {
         text::parse(&all).expect("a schedule")
     }
 
-    /// What the clocks say along two runs: at each op, which events of either run come before what its stream does
-    /// next, and of whom that has heard.
+    /// Returns the answers of the clocks along two runs: at each op, whether each event of either run is before the
+    /// next op of its stream, and whether that stream has heard of the event's stream.
     fn told(schedule: &Schedule, order: &Order, clocks: &mut Clocks<'_>) -> Vec<bool> {
         let mut told = Vec::new();
         let mut done = Vec::new();
@@ -150,7 +151,7 @@ mod tests {
                     clocks.post(at, stream);
                 } else {
                     let from = order.stream_of[post.index()];
-                    clocks.wait(post, from, stream).expect("few");
+                    clocks.wait(post, from, stream).expect("few entries");
                 }
                 done.push((clocks.event(at), stream));
                 told.extend(done.iter().map(|(event, of)| clocks.before(*event, *of, stream)));
@@ -178,8 +179,8 @@ mod tests {
         assert!(said.len() == 2 && said.values().all(|times| *times > 10_000), "{said:?}");
     }
 
-    /// Steps that two runs of an exchange between all pairs take for each op, where each rank has a stream for each
-    /// peer.
+    /// Returns the steps for each op of two runs of an exchange between all pairs, where each rank has a stream for
+    /// each peer.
     fn steps_for_each_op(nranks: u32) -> usize {
         let text = "algorithm A() -> AllToAll {
             parallel d in 1..nranks {
@@ -193,9 +194,9 @@ mod tests {
             }
         }";
         let source = Source::from_text("test.coll", text);
-        let program = compile(&source, Frontend::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("the source is valid");
         let all = Configured::new(program.algorithms[0].clone(), &source);
-        let schedule = all.schedule(nranks).expect("it fits");
+        let schedule = all.schedule(nranks).expect("the algorithm fits");
         let order = in_order(&schedule).expect("no deadlock");
         let mut clocks = Clocks::sparse(&schedule, usize::MAX);
         for run in 0..2 {
@@ -216,11 +217,11 @@ mod tests {
                 clocks.next_run();
             }
         }
-        let Known::Sparse(sparse) = &clocks.known else { panic!("they are sparse") };
+        let Known::Sparse(sparse) = &clocks.known else { panic!("the clocks are sparse") };
         sparse.steps() / schedule.ops.len()
     }
 
-    /// Four and sixteen times the streams, and the square of that in dense clocks.
+    /// Tests four and sixteen times the streams, whose dense clocks would grow with the square of the streams.
     #[test]
     fn steps_grow_with_the_ops() {
         let [few, some, many] = [8, 16, 32].map(steps_for_each_op);

@@ -1,37 +1,37 @@
-//! What is known of streams, as trees that share what they have in common.
+//! The knowledge about streams, as trees that share their common parts.
 //!
-//! A tree forks where the numbers of its streams differ, at the highest such bit first, and nowhere else (a Patricia
-//! tree). No tree ever changes: what two of them become together takes over the parts that only one of them has, or
-//! that both share. So to add little to much takes few steps, however much there is.
+//! A tree forks where the numbers of its streams differ, at the highest differing bit first, and nowhere else (a
+//! Patricia tree). No tree ever changes: the union of two trees takes over the parts that only one tree has, or that
+//! both share. So to add a small tree to a large tree takes few steps.
 
 use crate::ids::StreamId;
 
-/// What is known of some streams.
+/// The numbers of events that are known of some streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tree(u32);
+pub(super) struct ClockTree(u32);
 
-impl Tree {
-    /// Nothing is known of any.
+impl ClockTree {
+    /// The tree of no known streams.
     pub(super) const EMPTY: Self = Self(0);
 }
 
-/// A fork, or what is known of one stream.
+/// A fork, or the number of known events of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Node {
-    /// The stream; of a fork the bits that its streams have in common, the bit in which they differ, and zeros.
+struct ClockNode {
+    /// The stream; for a fork the bits that its streams have in common, the bit in which they differ, and zeros.
     key: u32,
-    /// The node of the streams without that bit; of a stream the number of events that are known.
+    /// The node of the streams without that bit; for a stream the number of its known events.
     low: u32,
     /// The node of the streams with that bit; 0 for a stream.
     high: u32,
 }
 
-impl Node {
+impl ClockNode {
     fn is_leaf(self) -> bool {
         self.high == 0
     }
 
-    /// The bit at which it forks; 0 for a stream.
+    /// Returns the bit at which a node forks; 0 for a stream.
     fn bit(self) -> u32 {
         if self.is_leaf() { 0 } else { self.key & self.key.wrapping_neg() }
     }
@@ -42,36 +42,36 @@ impl Node {
     }
 }
 
-/// A bit and all lower ones.
+/// Returns a bit and all lower bits.
 fn below(bit: u32) -> u32 {
     bit | bit.wrapping_sub(1)
 }
 
-/// All trees.
-pub(super) struct Trees {
-    /// The first stands for no node.
-    nodes: Vec<Node>,
-    /// Nodes that were looked at so far, to add one tree to another.
+/// The nodes of all trees.
+pub(super) struct ClockTrees {
+    /// All nodes; the first stands for no node.
+    nodes: Vec<ClockNode>,
+    /// The number of nodes that were visited up to now, to join trees.
     steps: usize,
 }
 
-impl Trees {
+impl ClockTrees {
     pub(super) fn new() -> Self {
-        Self { nodes: vec![Node { key: 0, low: 0, high: 0 }], steps: 0 }
+        Self { nodes: vec![ClockNode { key: 0, low: 0, high: 0 }], steps: 0 }
     }
 
-    /// How many nodes were looked at so far to make trees. There are not more nodes than twice that.
+    /// Returns the number of nodes that were visited up to now to make trees. There are at most twice as many nodes.
     pub(super) fn steps(&self) -> usize {
         self.steps
     }
 
-    fn push(&mut self, node: Node) -> u32 {
+    fn push(&mut self, node: ClockNode) -> u32 {
         self.nodes.push(node);
         self.nodes.len() as u32 - 1
     }
 
-    /// How many events of a stream are known.
-    pub(super) fn known(&self, tree: Tree, of: StreamId) -> u32 {
+    /// Returns the number of events of a stream that are known.
+    pub(super) fn known(&self, tree: ClockTree, of: StreamId) -> u32 {
         let mut at = tree.0;
         while at != 0 {
             let node = self.nodes[at as usize];
@@ -83,8 +83,8 @@ impl Trees {
         0
     }
 
-    /// Whether `is` holds for any of its streams.
-    pub(super) fn any(&self, tree: Tree, is: impl Fn(StreamId) -> bool) -> bool {
+    /// Whether `is` holds for any stream of the tree.
+    pub(super) fn any(&self, tree: ClockTree, is: impl Fn(StreamId) -> bool) -> bool {
         let mut open = vec![tree.0];
         while let Some(at) = open.pop() {
             let node = self.nodes[at as usize];
@@ -97,18 +97,18 @@ impl Trees {
         false
     }
 
-    /// A tree, and at least so many events of one stream.
-    pub(super) fn with(&mut self, tree: Tree, of: StreamId, count: u32) -> Tree {
+    /// Returns the tree with at least `count` events of stream `of`.
+    pub(super) fn with(&mut self, tree: ClockTree, of: StreamId, count: u32) -> ClockTree {
         if count <= self.known(tree, of) {
             return tree;
         }
-        let leaf = self.push(Node { key: of.0, low: count, high: 0 });
-        Tree(self.join(tree.0, leaf))
+        let leaf = self.push(ClockNode { key: of.0, low: count, high: 0 });
+        ClockTree(self.join(tree.0, leaf))
     }
 
-    /// All that either of two trees knows.
-    pub(super) fn both(&mut self, a: Tree, b: Tree) -> Tree {
-        Tree(self.join(a.0, b.0))
+    /// Returns the union of the knowledge of two trees.
+    pub(super) fn both(&mut self, a: ClockTree, b: ClockTree) -> ClockTree {
+        ClockTree(self.join(a.0, b.0))
     }
 
     fn join(&mut self, a: u32, b: u32) -> u32 {
@@ -127,7 +127,7 @@ impl Trees {
             }
             let low = self.join(left.low, right.low);
             let high = self.join(left.high, right.high);
-            let made = Node { low, high, ..left };
+            let made = ClockNode { low, high, ..left };
             return if made == left {
                 a
             } else if made == right {
@@ -145,16 +145,16 @@ impl Trees {
         let bit = 1 << (left.key ^ right.key).ilog2();
         let key = left.key & !below(bit) | bit;
         let (low, high) = if left.key & bit == 0 { (a, b) } else { (b, a) };
-        self.push(Node { key, low, high })
+        self.push(ClockNode { key, low, high })
     }
 
-    /// A fork, and what belongs below it.
+    /// Joins a fork with a part that belongs below it.
     fn within(&mut self, fork: u32, part: u32, key: u32) -> u32 {
         let node = self.nodes[fork as usize];
         let made = if key & node.bit() == 0 {
-            Node { low: self.join(node.low, part), ..node }
+            ClockNode { low: self.join(node.low, part), ..node }
         } else {
-            Node { high: self.join(node.high, part), ..node }
+            ClockNode { high: self.join(node.high, part), ..node }
         };
         if made == node { fork } else { self.push(made) }
     }

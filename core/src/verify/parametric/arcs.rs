@@ -1,11 +1,11 @@
-//! What a place holds: the inputs of an arc of ranks, each exactly once, whatever nranks is.
+//! The value at a place: the inputs of an arc of ranks, each exactly once, for every nranks.
 
 use super::linear::{Affine, Facts, N, S};
 use super::rounds::Region;
 
-/// `len` ranks from `start`, which counts from the rank that holds the value, modulo nranks.
+/// An arc of `len` ranks from `start`, which counts from the rank that holds the value, modulo nranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Arc {
+pub(super) struct RankArc {
     pub(super) start: Affine,
     pub(super) len: Affine,
 }
@@ -13,31 +13,31 @@ pub(super) struct Arc {
 /// The sum of contributions: of each rank in each arc, region `home` of its input. A rank in two arcs has
 /// contributed twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Value {
-    pub(super) arcs: Vec<Arc>,
+pub(super) struct ArcValue {
+    pub(super) arcs: Vec<RankArc>,
     pub(super) home: Region,
 }
 
-impl Value {
-    /// The input of one rank.
+impl ArcValue {
+    /// Returns the input of one rank.
     pub(super) fn of(rank: Affine, home: Region) -> Self {
-        Self { arcs: vec![Arc { start: rank.residue(), len: Affine::int(1) }], home }
+        Self { arcs: vec![RankArc { start: rank.residue(), len: Affine::int(1) }], home }
     }
 
-    /// The inputs of all ranks.
+    /// Returns the inputs of all ranks.
     pub(super) fn complete(home: Region) -> Self {
-        Self { arcs: vec![Arc { start: Affine::ZERO, len: N }], home }
+        Self { arcs: vec![RankArc { start: Affine::ZERO, len: N }], home }
     }
 
-    /// As seen from a rank `by` further back, with `round` for the round.
+    /// Returns the value as counted from a rank `by` further back, with `round` for the round.
     pub(super) fn seen(&self, by: Affine, round: Affine) -> Self {
         let arc =
-            |arc: &Arc| Arc { start: (arc.start.at(round) + by).residue(), len: arc.len.at(round) };
+            |arc: &RankArc| RankArc { start: (arc.start.at(round) + by).residue(), len: arc.len.at(round) };
         Self { arcs: self.arcs.iter().map(arc).collect(), home: self.home.seen(by, round) }
     }
 
-    /// Both, where they are contributions of the same region. As a multiset, adjoining arcs are one, also
-    /// where that runs around the ring and over itself.
+    /// Returns the sum of both values, where they are contributions of one region. As a multiset, adjoining arcs are
+    /// one arc, also where it runs around the ring and over itself.
     pub(super) fn plus(&self, other: &Self, facts: &Facts) -> Option<Self> {
         same_home(&self.home, &other.home, facts).then_some(())?;
         let mut arcs = self.arcs.clone();
@@ -50,17 +50,17 @@ impl Value {
             arcs.push(arc);
         }
         for arc in &mut arcs {
-            // Where a whole turn begins is no matter.
+            // The start of an arc of all ranks is of no importance.
             if facts.prove_zero(arc.len - N) {
-                *arc = Arc { start: Affine::ZERO, len: N };
+                *arc = RankArc { start: Affine::ZERO, len: N };
             }
         }
         Some(Self { arcs, home: self.home })
     }
 
-    /// Whether the two are the same wherever `facts` hold.
+    /// Whether the two values are equal wherever `facts` hold.
     pub(super) fn is(&self, other: &Self, facts: &Facts) -> bool {
-        let arc = |(a, b): (&Arc, &Arc)| {
+        let arc = |(a, b): (&RankArc, &RankArc)| {
             facts.prove_zero(a.len - b.len)
                 && (facts.prove_congruent(a.start - b.start) || facts.prove_zero(a.len - N))
         };
@@ -69,7 +69,8 @@ impl Value {
             && same_home(&self.home, &other.home, facts)
     }
 
-    /// The value in any round, going on as from round `first` with value `self` to the next with `next`.
+    /// Returns the value in any round, if it continues as from round `first` with value `self` to the next round with
+    /// `next`.
     pub(super) fn continued(&self, next: &Self, first: Affine) -> Option<Self> {
         let since = S - first;
         let slope = |from: Affine, to: Affine| (to - from).constant().filter(|by| by.abs() <= 4);
@@ -79,9 +80,9 @@ impl Value {
         if self.arcs.len() != next.arcs.len() {
             return None;
         }
-        let arc = |(a, b): (&Arc, &Arc)| {
+        let arc = |(a, b): (&RankArc, &RankArc)| {
             let len = a.len + since * slope(a.len, b.len)?;
-            Some(Arc { start: residue(a.start, b.start)?, len })
+            Some(RankArc { start: residue(a.start, b.start)?, len })
         };
         let arcs = self.arcs.iter().zip(&next.arcs).map(arc).collect::<Option<_>>()?;
         let block = match (self.home.block, next.home.block) {
@@ -92,12 +93,12 @@ impl Value {
     }
 }
 
-fn joined(a: &Arc, b: &Arc, facts: &Facts) -> Option<Arc> {
+fn joined(a: &RankArc, b: &RankArc, facts: &Facts) -> Option<RankArc> {
     let len = a.len + b.len;
     if facts.prove_congruent(a.start + a.len - b.start) {
-        return Some(Arc { start: a.start, len });
+        return Some(RankArc { start: a.start, len });
     }
-    facts.prove_congruent(b.start + b.len - a.start).then_some(Arc { start: b.start, len })
+    facts.prove_congruent(b.start + b.len - a.start).then_some(RankArc { start: b.start, len })
 }
 
 fn same_home(a: &Region, b: &Region, facts: &Facts) -> bool {

@@ -1,9 +1,9 @@
-//! Expressions in relative coordinates: every value is a term in the rank, nranks and the round, or leaves
-//! the class. A rank is named by its place in the natural order or in one ring, never by both: whatever
-//! holds of the natural order then holds of every order of that ring.
+//! Expressions in relative coordinates: every value is a term in the rank, nranks and the round, or is not covered. A
+//! rank is named by its place in the natural order or in one ring, never by both: so every fact about the natural order
+//! holds for every order of that ring.
 
 use super::linear::{Affine, Facts, N};
-use super::rounds::{Interval, Outside, Owned, Region, WHOLE};
+use super::rounds::{Interval, NotCovered, Owned, Region, WHOLE};
 use crate::collective::Collective;
 use crate::program::ir::{Expr, Op, VarId};
 use crate::rational::Rat;
@@ -20,18 +20,18 @@ pub(super) struct Int {
     pub(super) known: Known,
 }
 
-/// In which sense an [`Int`] is its term.
+/// The relation of an [`Int`] to its term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// It is the term.
+    /// The number is the term.
     Exactly,
-    /// It is the term's residue in `0..nranks`.
+    /// The number is the term's residue in `0..nranks`.
     Reduced,
-    /// It differs from the term by a multiple of nranks.
+    /// The number differs from the term by a multiple of nranks.
     Congruent,
 }
 
-/// What coordinates count.
+/// The unit that coordinates count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// Ranks.
@@ -40,12 +40,12 @@ pub(super) enum Frame {
     Ring(VarId),
 }
 
-/// A value.
+/// The value of an expression.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
-    /// A number, or a truth value that is known.
+pub(super) enum EvalValue {
+    /// A number, or a known truth value.
     Int(Int),
-    /// Counted from the rank, modulo nranks.
+    /// A peer, counted from the rank, modulo nranks.
     Peer(Affine),
     Ring(Frame),
     List(Vec<Int>),
@@ -54,26 +54,26 @@ pub(super) enum Value {
     Place(Owned),
 }
 
-/// How a region is cut.
+/// The cut of a region.
 #[derive(Clone, Debug)]
 pub(super) enum Cut {
-    /// In nranks blocks.
+    /// A cut in nranks blocks.
     Blocks,
-    /// At these sums of weights; the last is the total.
+    /// A cut at these sums of weights; the last sum is the total.
     At(Vec<u64>),
 }
 
-/// The state of the walk that expressions see.
-pub(super) struct Scope {
+/// The state of the walk that expressions read.
+pub(super) struct EvalScope {
     pub(super) collective: Collective,
-    pub(super) vars: Vec<Option<Value>>,
-    /// What is known of nranks and the round.
+    pub(super) vars: Vec<Option<EvalValue>>,
+    /// The facts about nranks and the round.
     pub(super) facts: Facts,
-    /// Settled by the first coordinate that is used.
+    /// The frame of all coordinates; the first use of a coordinate decides it.
     pub(super) frame: Option<Frame>,
 }
 
-type Answer<T> = Result<T, Outside>;
+type Answer<T> = Result<T, NotCovered>;
 
 impl Int {
     pub(super) fn exactly(form: Affine) -> Self {
@@ -84,16 +84,16 @@ impl Int {
         Self::exactly(Affine::int(holds.into()))
     }
 
-    /// A number that is the same at every rank, count and round.
+    /// Returns a number that is equal at every rank, count and round.
     fn constant(self) -> Option<i64> {
         (self.me == 0 && self.known == Known::Exactly).then(|| self.form.constant())?
     }
 }
 
-impl Scope {
+impl EvalScope {
     pub(super) fn int(&mut self, expr: &Expr) -> Answer<Int> {
         match self.eval(expr)? {
-            Value::Int(value) => Ok(value),
+            EvalValue::Int(value) => Ok(value),
             _ => Err(unknown(expr.span)),
         }
     }
@@ -105,123 +105,123 @@ impl Scope {
 
     pub(super) fn peer(&mut self, expr: &Expr) -> Answer<Affine> {
         match self.eval(expr)? {
-            Value::Peer(offset) => Ok(offset),
+            EvalValue::Peer(offset) => Ok(offset),
             _ => Err(unknown(expr.span)),
         }
     }
 
     pub(super) fn place(&mut self, expr: &Expr) -> Answer<Owned> {
         match self.eval(expr)? {
-            Value::Place(place) => Ok(place),
+            EvalValue::Place(place) => Ok(place),
             _ => Err(unknown(expr.span)),
         }
     }
 
     pub(super) fn region(&mut self, expr: &Expr) -> Answer<Region> {
         match self.eval(expr)? {
-            Value::Region(region) => Ok(region),
+            EvalValue::Region(region) => Ok(region),
             _ => Err(unknown(expr.span)),
         }
     }
 
-    /// The value of a bound, which must be one term, known exactly, at every rank.
+    /// Returns the value of a bound, which must be one term, known exactly, at every rank.
     pub(super) fn bound(&mut self, expr: &Expr) -> Answer<Affine> {
         match self.int(expr)? {
             Int { me: 0, form, known: Known::Exactly } => Ok(form),
-            _ => Err(Outside::new(expr.span, "this bound differs from rank to rank")),
+            _ => Err(NotCovered::new(expr.span, "this bound differs from rank to rank")),
         }
     }
 
-    pub(super) fn eval(&mut self, expr: &Expr) -> Answer<Value> {
+    pub(super) fn eval(&mut self, expr: &Expr) -> Answer<EvalValue> {
         let (span, args) = (expr.span, &expr.args);
         Ok(match expr.op {
-            Op::Int(value) => Value::Int(tame(Int::exactly(small(value, span)?), span)?),
+            Op::Int(value) => EvalValue::Int(tame(Int::exactly(small(value, span)?), span)?),
             Op::Var(var) => self.vars[var.index()].clone().ok_or_else(|| unknown(span))?,
-            Op::Rank => Value::Int(self.coordinate(Frame::Rank, span)?),
-            Op::Nranks => Value::Int(Int::exactly(N)),
-            Op::Local => Value::Peer(Affine::ZERO),
-            Op::Input => Value::Region(self.buffer(Buffer::Input)),
-            Op::Output => Value::Region(self.buffer(Buffer::Output)),
-            Op::Not => Value::Int(Int::truth(!self.bool(&args[0])?)),
-            Op::Neg => Value::Int(scaled(self.int(&args[0])?, -1)),
-            Op::Flip => return Err(Outside::new(span, "`!` of a number is no linear term")),
+            Op::Rank => EvalValue::Int(self.coordinate(Frame::Rank, span)?),
+            Op::Nranks => EvalValue::Int(Int::exactly(N)),
+            Op::Local => EvalValue::Peer(Affine::ZERO),
+            Op::Input => EvalValue::Region(self.buffer(Buffer::Input)),
+            Op::Output => EvalValue::Region(self.buffer(Buffer::Output)),
+            Op::Not => EvalValue::Int(Int::truth(!self.bool(&args[0])?)),
+            Op::Neg => EvalValue::Int(scaled(self.int(&args[0])?, -1)),
+            Op::Flip => return Err(NotCovered::new(span, "`!` of a number is no linear term")),
             Op::Binary(op) => self.binary(op, &args[0], &args[1], span)?,
             Op::If => {
                 let chosen = if self.bool(&args[0])? { &args[1] } else { &args[2] };
                 self.eval(chosen)?
             }
-            Op::List => Value::List(args.iter().map(|i| self.int(i)).collect::<Answer<_>>()?),
+            Op::List => EvalValue::List(args.iter().map(|i| self.int(i)).collect::<Answer<_>>()?),
             Op::Function(function) => {
                 let first = self.int(&args[0])?.constant();
                 let second =
                     args.get(1).map_or(Ok(Some(0)), |arg| self.int(arg).map(Int::constant))?;
                 let value = first.zip(second).and_then(|(a, b)| function.apply(a, b).ok());
                 let value =
-                    value.ok_or_else(|| Outside::new(span, "this is no linear term in nranks"))?;
-                Value::Int(Int::exactly(small(value, span)?))
+                    value.ok_or_else(|| NotCovered::new(span, "this is no linear term in nranks"))?;
+                EvalValue::Int(Int::exactly(small(value, span)?))
             }
             Op::IsPowerOfTwo => {
                 let value = self.int(&args[0])?.constant();
                 let value = value
-                    .ok_or_else(|| Outside::new(span, "this does not hold of every nranks"))?;
-                Value::Int(Int::truth(value > 0 && value & (value - 1) == 0))
+                    .ok_or_else(|| NotCovered::new(span, "this does not hold of every nranks"))?;
+                EvalValue::Int(Int::truth(value > 0 && value & (value - 1) == 0))
             }
-            Op::Peer => Value::Peer(self.shift(Frame::Rank, &args[0], span)?),
+            Op::Peer => EvalValue::Peer(self.shift(Frame::Rank, &args[0], span)?),
             Op::RingSeat => {
                 let frame = self.ring(&args[0])?;
-                Value::Peer(self.shift(frame, &args[1], span)?)
+                EvalValue::Peer(self.shift(frame, &args[1], span)?)
             }
             Op::RankOf => {
                 let offset = self.peer(&args[0])?;
                 let me = self.coordinate(Frame::Rank, span)?;
                 let known = if offset == Affine::ZERO { Known::Exactly } else { Known::Reduced };
-                Value::Int(Int { form: offset, known, ..me })
+                EvalValue::Int(Int { form: offset, known, ..me })
             }
-            Op::RingNatural => Value::Ring(Frame::Rank),
-            Op::RingLeft => Value::Peer(self.neighbor(&args[0], -1)?),
-            Op::RingRight => Value::Peer(self.neighbor(&args[0], 1)?),
+            Op::RingNatural => EvalValue::Ring(Frame::Rank),
+            Op::RingLeft => EvalValue::Peer(self.neighbor(&args[0], -1)?),
+            Op::RingRight => EvalValue::Peer(self.neighbor(&args[0], 1)?),
             Op::RingPosition => {
                 let frame = self.ring(&args[0])?;
-                Value::Int(self.coordinate(frame, span)?)
+                EvalValue::Int(self.coordinate(frame, span)?)
             }
             Op::Split => {
                 let (region, by) = (self.region(&args[0])?, &args[1]);
                 let cut = match self.eval(by)? {
-                    Value::Int(Int { me: 0, form, known: Known::Exactly }) if form == N => {
+                    EvalValue::Int(Int { me: 0, form, known: Known::Exactly }) if form == N => {
                         blocks(region, span)?
                     }
-                    Value::Int(pieces) => {
+                    EvalValue::Int(pieces) => {
                         let pieces = pieces.constant().filter(|n| (1..=64).contains(n));
                         let pieces = pieces.ok_or_else(|| {
-                            Outside::new(by.span, "neither nranks nor a constant from 1 to 64")
+                            NotCovered::new(by.span, "neither nranks nor a constant from 1 to 64")
                         })?;
                         Cut::At((1..=pieces as u64).collect())
                     }
-                    Value::List(weights) => Cut::At(sums(&weights, by.span)?),
+                    EvalValue::List(weights) => Cut::At(sums(&weights, by.span)?),
                     _ => return Err(unknown(span)),
                 };
-                Value::Pieces(region, cut)
+                EvalValue::Pieces(region, cut)
             }
             Op::Piece => {
                 let index = self.int(&args[1])?;
                 match self.eval(&args[0])? {
-                    Value::Pieces(region, cut) => Value::Region(piece(region, &cut, index, span)?),
+                    EvalValue::Pieces(region, cut) => EvalValue::Region(piece(region, &cut, index, span)?),
                     _ => return Err(unknown(span)),
                 }
             }
             Op::On => {
                 let owner = self.peer(&args[0])?;
-                Value::Place(Owned { owner, region: self.region(&args[1])? })
+                EvalValue::Place(Owned { owner, region: self.region(&args[1])? })
             }
             Op::Len => match self.eval(&args[0])? {
-                Value::Pieces(_, Cut::Blocks) => Value::Int(Int::exactly(N)),
-                Value::Pieces(_, Cut::At(sums)) => {
-                    Value::Int(Int::exactly(Affine::int(sums.len() as i64)))
+                EvalValue::Pieces(_, Cut::Blocks) => EvalValue::Int(Int::exactly(N)),
+                EvalValue::Pieces(_, Cut::At(sums)) => {
+                    EvalValue::Int(Int::exactly(Affine::int(sums.len() as i64)))
                 }
-                Value::List(items) => Value::Int(Int::exactly(Affine::int(items.len() as i64))),
+                EvalValue::List(items) => EvalValue::Int(Int::exactly(Affine::int(items.len() as i64))),
                 _ => return Err(unknown(span)),
             },
-            // What is searched for, and what is asked of it.
+            // The results of searches, and the questions about them.
             _ => return Err(unknown(span)),
         })
     }
@@ -236,7 +236,7 @@ impl Scope {
         Region { buffer, many, outer: WHOLE, block: None, inner: WHOLE }
     }
 
-    /// The rank's own coordinate; an algorithm counts in one frame.
+    /// Returns the rank's own coordinate; an algorithm counts in one frame.
     fn coordinate(&mut self, frame: Frame, span: Span) -> Answer<Int> {
         self.count_in(frame, span)?;
         Ok(Int { me: 1, form: Affine::ZERO, known: Known::Exactly })
@@ -245,21 +245,21 @@ impl Scope {
     fn count_in(&mut self, frame: Frame, span: Span) -> Answer<()> {
         if *self.frame.get_or_insert(frame) != frame {
             let what = "ranks and positions in a ring agree only if the ring is the natural order";
-            return Err(Outside::of_rings(span, what));
+            return Err(NotCovered::of_rings(span, what));
         }
         if frame != Frame::Rank && self.collective != Collective::AllReduce {
             let what = format!(
                 "the blocks of {} belong to ranks, and not every ring has rank i at position i",
                 self.collective
             );
-            return Err(Outside::of_rings(span, what));
+            return Err(NotCovered::of_rings(span, what));
         }
         Ok(())
     }
 
     fn ring(&mut self, expr: &Expr) -> Answer<Frame> {
         match self.eval(expr)? {
-            Value::Ring(frame) => Ok(frame),
+            EvalValue::Ring(frame) => Ok(frame),
             _ => Err(unknown(expr.span)),
         }
     }
@@ -270,7 +270,7 @@ impl Scope {
         Ok(Affine::int(by))
     }
 
-    /// The offset of `peer(rank)`, or of `ring[position]`.
+    /// Returns the offset of `peer(rank)`, or of `ring[position]`.
     fn shift(&mut self, frame: Frame, rank: &Expr, span: Span) -> Answer<Affine> {
         let value = self.int(rank)?;
         self.count_in(frame, span)?;
@@ -278,35 +278,35 @@ impl Scope {
             Int { me: 1, form, known: Known::Reduced } => Ok(form),
             Int { me: 1, form, .. } if form == Affine::ZERO => Ok(form),
             Int { me: 1, .. } => {
-                Err(Outside::new(rank.span, "at some rank this is no rank; take it `% nranks`"))
+                Err(NotCovered::new(rank.span, "at some rank this is no rank; take it `% nranks`"))
             }
-            _ => Err(Outside::new(rank.span, "this is no shift of the rank")),
+            _ => Err(NotCovered::new(rank.span, "this is no shift of the rank")),
         }
     }
 
-    fn binary(&mut self, op: BinOp, left: &Expr, right: &Expr, span: Span) -> Answer<Value> {
+    fn binary(&mut self, op: BinOp, left: &Expr, right: &Expr, span: Span) -> Answer<EvalValue> {
         if let BinOp::And | BinOp::Or = op {
             let decided = op == BinOp::Or;
             let left = self.bool(left)?;
             let holds = if left == decided { decided } else { self.bool(right)? };
-            return Ok(Value::Int(Int::truth(holds)));
+            return Ok(EvalValue::Int(Int::truth(holds)));
         }
         match (self.eval(left)?, self.eval(right)?) {
-            (Value::Int(l), Value::Int(r)) if op.precedence() > BinOp::Eq.precedence() => {
-                tame(arithmetic(op, l, r, span)?, span).map(Value::Int)
+            (EvalValue::Int(l), EvalValue::Int(r)) if op.precedence() > BinOp::Eq.precedence() => {
+                tame(arithmetic(op, l, r, span)?, span).map(EvalValue::Int)
             }
-            (Value::Int(l), Value::Int(r)) => {
-                Ok(Value::Int(Int::truth(self.compare(op, l, r, span)?)))
+            (EvalValue::Int(l), EvalValue::Int(r)) => {
+                Ok(EvalValue::Int(Int::truth(self.compare(op, l, r, span)?)))
             }
-            (Value::Peer(_), Value::Peer(_)) => Err(Outside::new(span, "two peers are compared")),
+            (EvalValue::Peer(_), EvalValue::Peer(_)) => Err(NotCovered::new(span, "two peers are compared")),
             _ => Err(unknown(span)),
         }
     }
 
-    /// A comparison whose answer is the same at every rank, count and round.
+    /// Compares two numbers; the answer must be equal at every rank, count and round.
     fn compare(&self, op: BinOp, left: Int, right: Int, span: Span) -> Answer<bool> {
         if [left, right].iter().any(|v| v.known != Known::Exactly) || left.me != right.me {
-            return Err(Outside::new(span, "the ranks do not all do the same"));
+            return Err(NotCovered::new(span, "the ranks do not all do the same"));
         }
         let more = left.form - right.form;
         let (least, one) = (Affine::ZERO, Affine::int(1));
@@ -329,35 +329,35 @@ impl Scope {
         match (always(op), always(opposite)) {
             (true, _) => Ok(true),
             (_, true) => Ok(false),
-            _ => Err(Outside::new(span, "this holds in some rounds or for some nranks only")),
+            _ => Err(NotCovered::new(span, "this holds in some rounds or for some nranks only")),
         }
     }
 }
 
 fn blocks(region: Region, span: Span) -> Answer<Cut> {
     if region.block.is_some() {
-        return Err(Outside::new(span, "a block is cut in nranks pieces once more"));
+        return Err(NotCovered::new(span, "a block is cut in nranks pieces once more"));
     }
     Ok(Cut::Blocks)
 }
 
-fn unknown(span: Span) -> Outside {
-    Outside::new(span, "this is not the same for every rank and nranks")
+fn unknown(span: Span) -> NotCovered {
+    NotCovered::new(span, "this is not the same for every rank and nranks")
 }
 
 fn small(value: i64, span: Span) -> Answer<Affine> {
     if value.abs() > 1 << 20 {
-        return Err(Outside::new(span, "this number is too large to reason about"));
+        return Err(NotCovered::new(span, "this number is too large to reason about"));
     }
     Ok(Affine::int(value))
 }
 
-/// A value whose term is small enough to compute with.
+/// Returns a value whose term is small enough to compute with.
 fn tame(value: Int, span: Span) -> Answer<Int> {
     if value.form.is_tame() && value.me.abs() <= 8 {
         return Ok(value);
     }
-    Err(Outside::new(span, "this term is too steep to reason about"))
+    Err(NotCovered::new(span, "this term is too steep to reason about"))
 }
 
 fn scaled(value: Int, by: i64) -> Int {
@@ -368,7 +368,7 @@ fn scaled(value: Int, by: i64) -> Int {
 fn arithmetic(op: BinOp, left: Int, right: Int, span: Span) -> Answer<Int> {
     if let Some((l, r)) = left.constant().zip(right.constant()) {
         let value =
-            arith::arithmetic(op, l, r).map_err(|fault| Outside::new(span, fault.to_string()))?;
+            arith::arithmetic(op, l, r).map_err(|fault| NotCovered::new(span, fault.to_string()))?;
         return Ok(Int::exactly(small(value, span)?));
     }
     let known = match (left.known, right.known) {
@@ -388,38 +388,38 @@ fn arithmetic(op: BinOp, left: Int, right: Int, span: Span) -> Answer<Int> {
             } else {
                 "is no linear term here"
             };
-            Err(Outside::new(span, format!("`{}` {of}", op.text())))
+            Err(NotCovered::new(span, format!("`{}` {of}", op.text())))
         }
     }
 }
 
-/// Sums of weights.
+/// Returns the running sums of weights.
 fn sums(weights: &[Int], span: Span) -> Answer<Vec<u64>> {
     let mut total = 0;
     let mut sums = Vec::new();
     for weight in weights {
         let weight = weight.constant().filter(|w| (1..=1 << 10).contains(w));
-        total += weight.ok_or_else(|| Outside::new(span, "weights are constants from 1 to 1024"))?
+        total += weight.ok_or_else(|| NotCovered::new(span, "weights are constants from 1 to 1024"))?
             as u64;
         sums.push(total);
     }
     if sums.is_empty() {
-        return Err(Outside::new(span, "a split by no weights"));
+        return Err(NotCovered::new(span, "a split by no weights"));
     }
     Ok(sums)
 }
 
-/// Piece `index` of a region.
+/// Returns piece `index` of a region.
 fn piece(mut region: Region, cut: &Cut, index: Int, span: Span) -> Answer<Region> {
     match cut {
         Cut::Blocks => {
             let inside = index.known == Known::Reduced
                 || (index.known == Known::Exactly && index.form == Affine::ZERO);
             if index.me != 1 {
-                return Err(Outside::new(span, "this block does not move along with the rank"));
+                return Err(NotCovered::new(span, "this block does not move along with the rank"));
             }
             if !inside {
-                return Err(Outside::new(
+                return Err(NotCovered::new(
                     span,
                     "at some rank there is no such block; take it `% nranks`",
                 ));
@@ -431,12 +431,12 @@ fn piece(mut region: Region, cut: &Cut, index: Int, span: Span) -> Answer<Region
             let index = index.constant().and_then(|i| usize::try_from(i).ok());
             let index = index.filter(|i| *i < sums.len());
             let index =
-                index.ok_or_else(|| Outside::new(span, "this is not always the same piece"))?;
+                index.ok_or_else(|| NotCovered::new(span, "this is not always the same piece"))?;
             let total = sums[sums.len() - 1];
             let before = if index == 0 { 0 } else { sums[index - 1] };
             let whole = region.finest();
             *whole = between(*whole, before, sums[index], total)
-                .ok_or_else(|| Outside::new(span, "this fraction is too fine to reason about"))?;
+                .ok_or_else(|| NotCovered::new(span, "this fraction is too fine to reason about"))?;
         }
     }
     Ok(region)

@@ -1,9 +1,9 @@
-//! Linear terms in `nranks` and two loop variables, and what follows from inequalities between them: apart
-//! because everything claimed for every number of ranks ends as one question to this page.
+//! Linear terms in `nranks` and two loop variables, and the consequences of inequalities between them. This is a module
+//! of its own because every claim for all numbers of ranks ends as one question to it.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
-/// `c[0] + c[1] * nranks + c[2] * s + c[3] * t`: s is the round at hand, t that of another statement.
+/// `c[0] + c[1] * nranks + c[2] * s + c[3] * t`: s is the round at hand, t the round of another statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Affine([i64; 4]);
 
@@ -14,10 +14,10 @@ pub(super) const S: Affine = Affine([0, 0, 1, 0]);
 /// The round of the other statement.
 pub(super) const T: Affine = Affine([0, 0, 0, 1]);
 
-/// Multiples of `nranks` that a difference is looked for at: `-REACH..=REACH`.
+/// The multiples of `nranks` that are tried for a difference: `-REACH..=REACH`.
 const REACH: i64 = 4;
 
-/// Inequalities beyond which nothing is concluded.
+/// The most inequalities; beyond this number no conclusion is drawn.
 const MOST: usize = 400;
 
 impl Affine {
@@ -27,7 +27,7 @@ impl Affine {
         Self([value, 0, 0, 0])
     }
 
-    /// The value, where it is the same for every nranks and round.
+    /// Returns the value of a term that is equal for every nranks and round.
     pub(super) const fn constant(self) -> Option<i64> {
         match self.0 {
             [value, 0, 0, 0] => Some(value),
@@ -35,32 +35,32 @@ impl Affine {
         }
     }
 
-    /// Whether it is a constant or small enough a slope, so that no product here overflows.
+    /// Whether the term is a constant or has a slope that is small enough for all products here to fit.
     pub(super) fn is_tame(self) -> bool {
         self.0[0].abs() <= 1 << 20 && self.0[1..].iter().all(|c| c.abs() <= 8)
     }
 
-    /// Coefficient of s.
+    /// Returns the coefficient of s.
     pub(super) const fn slope(self) -> i64 {
         self.0[2]
     }
 
-    /// Coefficient of t.
+    /// Returns the coefficient of t.
     pub(super) const fn other_slope(self) -> i64 {
         self.0[3]
     }
 
-    /// Of a constant, its sign; 0 of any other term.
+    /// Returns the sign of a constant, and 0 for any other term.
     pub(super) fn sign(self) -> i64 {
         self.constant().map_or(0, i64::signum)
     }
 
-    /// Without its multiple of nranks: another name of the same residue.
+    /// Returns the term without its multiple of nranks, which has the same residue.
     pub(super) const fn residue(self) -> Self {
         Self([self.0[0], 0, self.0[2], self.0[3]])
     }
 
-    /// With `round` for s.
+    /// Returns the term with `round` in place of s.
     pub(super) fn at(self, round: Self) -> Self {
         Self([self.0[0], self.0[1], 0, self.0[3]]) + round * self.0[2]
     }
@@ -102,47 +102,47 @@ impl Mul<i64> for Affine {
 #[derive(Clone, Debug)]
 pub(super) struct Facts(Vec<Affine>);
 
-/// What facts say of a list of conditions.
-pub(super) enum Verdict {
-    /// All hold.
+/// The verdict of the facts on a list of conditions.
+pub(super) enum LinearVerdict {
+    /// All conditions hold.
     Holds,
-    /// They never hold together.
+    /// The conditions never hold together.
     Fails,
-    /// It depends on the sign of this term.
+    /// The verdict depends on the sign of this term.
     Depends(Affine),
 }
 
 impl Facts {
-    /// `nranks >= from`
+    /// Returns the fact `nranks >= from`.
     pub(super) fn ranks(from: u32) -> Self {
         Self(vec![N - Affine::int(from.into())])
     }
 
-    /// These and `term >= 0`.
+    /// Returns these facts and `term >= 0`.
     pub(super) fn and(&self, term: Affine) -> Self {
         let mut facts = self.clone();
         facts.0.push(term);
         facts
     }
 
-    /// These and `term < 0`.
+    /// Returns these facts and `term < 0`.
     pub(super) fn but_not(&self, term: Affine) -> Self {
         self.and(-term - Affine::int(1))
     }
 
-    /// These and `lo <= term <= hi`.
+    /// Returns these facts and `lo <= term <= hi`.
     pub(super) fn within(&self, term: Affine, lo: Affine, hi: Affine) -> Self {
         self.and(term - lo).and(hi - term)
     }
 
-    /// These and `term == j * nranks`.
+    /// Returns these facts and `term == j * nranks`.
     pub(super) fn multiple(&self, term: Affine, j: i64) -> Self {
         let rest = term - N * j;
         self.and(rest).and(-rest)
     }
 
-    /// Whether no integers satisfy them. `false` says nothing: the elimination is over the rationals,
-    /// with ends rounded to integers, and gives up when it grows.
+    /// Whether no integers satisfy the facts. `false` proves nothing: the elimination is over the rationals, with
+    /// bounds rounded to integers, and gives up when it grows.
     pub(super) fn is_empty(&self) -> bool {
         let row = |term: &Affine| tighten(term.0.map(i128::from));
         let mut rows: Vec<[i128; 4]> = self.0.iter().map(row).collect();
@@ -153,22 +153,22 @@ impl Facts {
         rows.iter().any(|row| row[0] < 0)
     }
 
-    /// Whether `term >= 0` follows.
+    /// Whether `term >= 0` follows from the facts.
     pub(super) fn prove(&self, term: Affine) -> bool {
         self.but_not(term).is_empty()
     }
 
-    /// Whether `term == 0` follows.
+    /// Whether `term == 0` follows from the facts.
     pub(super) fn prove_zero(&self, term: Affine) -> bool {
         self.prove(term) && self.prove(-term)
     }
 
-    /// Whether `term` is a multiple of nranks, the same one everywhere.
+    /// Whether `term` is one multiple of nranks in all cases.
     pub(super) fn prove_congruent(&self, term: Affine) -> bool {
         (-REACH..=REACH).any(|j| self.prove_zero(term - N * j))
     }
 
-    /// The `j` for which `term == j * nranks` is possible; `None` where they are not all within reach.
+    /// Returns each `j` for which `term == j * nranks` is possible; `None` where some of them are beyond `REACH`.
     pub(super) fn multiples(&self, term: Affine) -> Option<Vec<i64>> {
         let edge = N * (REACH + 1) - Affine::int(1);
         let near = self.prove(edge - term) && self.prove(edge + term);
@@ -176,15 +176,15 @@ impl Facts {
         near.then(|| (-REACH..=REACH).filter(may).collect())
     }
 
-    /// What follows for `conditions`, each a term that should be at least 0.
-    pub(super) fn judge(&self, conditions: &[Affine]) -> Verdict {
+    /// Returns the verdict of the facts on `conditions`, each a term that should be at least 0.
+    pub(super) fn judge(&self, conditions: &[Affine]) -> LinearVerdict {
         let open = conditions.iter().find(|term| !self.prove(**term));
-        let Some(open) = open else { return Verdict::Holds };
+        let Some(open) = open else { return LinearVerdict::Holds };
         let all = conditions.iter().fold(self.clone(), |facts, term| facts.and(*term));
-        if all.is_empty() { Verdict::Fails } else { Verdict::Depends(*open) }
+        if all.is_empty() { LinearVerdict::Fails } else { LinearVerdict::Depends(*open) }
     }
 
-    /// Whether everywhere all conditions of one of `alternatives` hold.
+    /// Whether in every case all conditions of one of `alternatives` hold.
     pub(super) fn prove_any(&self, alternatives: &[Vec<Affine>]) -> bool {
         self.prove_any_within(alternatives, 12)
     }
@@ -197,9 +197,9 @@ impl Facts {
         let mut possible = Vec::new();
         for alternative in alternatives {
             match self.judge(alternative) {
-                Verdict::Holds => return true,
-                Verdict::Fails => {}
-                Verdict::Depends(term) => {
+                LinearVerdict::Holds => return true,
+                LinearVerdict::Fails => {}
+                LinearVerdict::Depends(term) => {
                     open.get_or_insert(term);
                     possible.push(alternative.clone());
                 }
@@ -211,7 +211,7 @@ impl Facts {
     }
 }
 
-/// Fourier and Motzkin: what the rows, each at least 0, say without `var`.
+/// Eliminates `var` from the rows, each at least 0, by the method of Fourier and Motzkin.
 fn eliminate(rows: Vec<[i128; 4]>, var: usize) -> Option<Vec<[i128; 4]>> {
     let (with, mut rest): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row[var] != 0);
     let (lower, upper): (Vec<_>, Vec<_>) = with.into_iter().partition(|row| row[var] > 0);
@@ -251,7 +251,7 @@ fn tighten(mut row: [i128; 4]) -> [i128; 4] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Affine, Facts, N, S, T, Verdict};
+    use super::{Affine, Facts, N, S, T, LinearVerdict};
 
     fn int(value: i64) -> Affine {
         Affine::int(value)
@@ -286,7 +286,7 @@ mod tests {
         let (low, high) = (vec![int(3) - S], vec![S - int(4)]);
         assert!(facts.prove_any(&[low.clone(), high.clone()]));
         assert!(!facts.prove_any(&[low, vec![S - int(5)]]));
-        assert!(matches!(facts.judge(&high), Verdict::Depends(_)));
-        assert!(matches!(facts.judge(&[-S - int(1)]), Verdict::Fails));
+        assert!(matches!(facts.judge(&high), LinearVerdict::Depends(_)));
+        assert!(matches!(facts.judge(&[-S - int(1)]), LinearVerdict::Fails));
     }
 }

@@ -1,9 +1,9 @@
-//! Statements in relative coordinates: what a program does, seen from every rank at once. Constant loops
-//! and steps are unrolled, `parallel` becomes streams, and one level of loops over nranks stays.
+//! Statements in relative coordinates: the actions of a program as seen from every rank at once. Constant loops and
+//! steps are unrolled, `parallel` becomes streams, and one level of loops over nranks stays.
 
-use super::eval::{Frame, Int, Scope, Value};
+use super::eval::{Frame, Int, EvalScope, EvalValue};
 use super::linear::{Affine, Facts, N, S};
-use super::rounds::{Action, Outside, Owned, Part, Region, Rounds, Step};
+use super::rounds::{Action, NotCovered, Owned, RoundPart, Region, Rounds, RoundStep};
 use crate::ids::ScratchId;
 use crate::program::ir::{self, Demand, Expr, Op, Stmt, StmtKind, VarId};
 use crate::schedule::Buffer;
@@ -11,18 +11,18 @@ use crate::source::Span;
 use crate::syntax::ast::BinOp;
 use crate::values::params::ParamTy;
 
-/// Iterations of constant loops in all, beyond which a program is too long to reason about.
+/// The most iterations of all constant loops; a program with more is too long to reason about.
 const MOST_STEPS: usize = 64;
 
-/// Statements that are looked at in all: steps may call each other, and loops stand in loops, without an end in sight.
+/// The most statements that are visited: steps may call each other, and loops may nest, without a useful bound.
 const MOST_VISITED: usize = 1 << 12;
 
-/// Sources of one move.
+/// The most sources of one move.
 const MAX_SOURCES: usize = 7;
 
-/// What `source` does for every `nranks >= from`.
-pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Rounds, Outside> {
-    let scope = Scope {
+/// Lowers `source` to its actions for every `nranks >= from`.
+pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Rounds, NotCovered> {
+    let scope = EvalScope {
         collective: source.collective,
         vars: vec![None; source.vars.len()],
         facts: Facts::ranks(from),
@@ -30,7 +30,7 @@ pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Rounds, Outside> 
     };
     let header = source.header();
     if source.collective.is_rooted() {
-        return Err(Outside::new(header, "the root does not do what the others do"));
+        return Err(NotCovered::new(header, "the root does not do what the others do"));
     }
     let mut walk = Walk {
         source,
@@ -57,7 +57,7 @@ pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Rounds, Outside> 
     Ok(walk.program)
 }
 
-/// What a statement is within.
+/// The place of a statement: straight code or a loop over nranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Depth {
     Straight,
@@ -66,37 +66,37 @@ enum Depth {
 
 struct Walk<'a> {
     source: &'a ir::Program,
-    scope: Scope,
+    scope: EvalScope,
     program: Rounds,
-    /// The part that the next statement belongs to, if one is begun.
+    /// The part of the next statement, if a part is begun.
     open: Option<usize>,
     section: usize,
     stream: usize,
     lane: Option<i64>,
     depth: Depth,
     scratch: u32,
-    /// Statements that were looked at.
+    /// The statements that were visited.
     visited: usize,
 }
 
-type Done = Result<(), Outside>;
+type Done = Result<(), NotCovered>;
 
 impl<'a> Walk<'a> {
     fn param(&mut self, param: &'a ir::Param) -> Done {
         let span = self.source.vars[param.var.index()].span;
         if param.ty != ParamTy::Ring {
-            return Err(Outside::new(span, "its value decides what ranks do"));
+            return Err(NotCovered::new(span, "its value decides what ranks do"));
         }
         if let Some(default) = &param.default
             && !always_a_ring(default, None)
         {
-            return Err(Outside::new(default.span, "this is no ring for every nranks"));
+            return Err(NotCovered::new(default.span, "this is no ring for every nranks"));
         }
-        self.set(param.var, Value::Ring(Frame::Ring(param.var)));
+        self.set(param.var, EvalValue::Ring(Frame::Ring(param.var)));
         Ok(())
     }
 
-    fn set(&mut self, var: VarId, value: Value) {
+    fn set(&mut self, var: VarId, value: EvalValue) {
         self.scope.vars[var.index()] = Some(value);
     }
 
@@ -108,7 +108,7 @@ impl<'a> Walk<'a> {
         let at = self.source.spans.get(stmt.at.index()).copied().unwrap_or_default();
         self.visited += 1;
         if self.visited > MOST_VISITED {
-            return Err(Outside::new(at, "too many statements to reason about"));
+            return Err(NotCovered::new(at, "too many statements to reason about"));
         }
         match &stmt.kind {
             StmtKind::Let(var, value) => {
@@ -117,13 +117,13 @@ impl<'a> Walk<'a> {
             }
             StmtKind::For(var, lo, hi, body) => self.rounds(*var, lo, hi, body, at)?,
             StmtKind::Each(var, list, body) => match self.scope.eval(list)? {
-                Value::List(items) => {
+                EvalValue::List(items) => {
                     for item in items {
-                        self.set(*var, Value::Int(item));
+                        self.set(*var, EvalValue::Int(item));
                         self.block(body)?;
                     }
                 }
-                _ => return Err(Outside::new(list.span, "this list differs from rank to rank")),
+                _ => return Err(NotCovered::new(list.span, "this list differs from rank to rank")),
             },
             StmtKind::Parallel(var, lo, hi, body) => self.streams(*var, lo, hi, body, at)?,
             StmtKind::If(arms, otherwise) => {
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
             }
             StmtKind::Require(condition, _) => {
                 if !self.scope.bool(condition)? {
-                    return Err(Outside::new(condition.span, "this holds for no nranks here"));
+                    return Err(NotCovered::new(condition.span, "this holds for no nranks here"));
                 }
             }
             StmtKind::Scratch(var, count, like) => self.scratch(*var, count.as_ref(), like, at)?,
@@ -158,32 +158,33 @@ impl<'a> Walk<'a> {
                 let mut all = vec![dst];
                 all.extend(self.places(srcs)?);
                 if !(2..=1 + MAX_SOURCES).contains(&all.len()) {
-                    return Err(Outside::new(at, "a reduce of no sources, or of more than 7"));
+                    return Err(NotCovered::new(at, "a reduce of no sources, or of more than 7"));
                 }
                 self.push(at, Action::Move(all, vec![dst]))?;
             }
             StmtKind::Fifo(..) | StmtKind::Pass(_) => {
-                return Err(Outside::new(
+                return Err(NotCovered::new(
                     at,
                     "the slots of a fifo are counted, not named by ranks",
                 ));
             }
-            // What holds for all counts holds for some; but the divisor must be one, at every nranks.
+            // A demand on counts does not matter to a proof for all counts; but the divisor must be positive at every
+            // nranks.
             StmtKind::Demand(Demand::Multiple(of, _)) => {
                 let one = Expr { op: Op::Int(1), args: Box::new([]), span: of.span };
                 let args = Box::new([of.clone(), one]);
                 let positive = Expr { op: Op::Binary(BinOp::Ge), args, span: of.span };
                 if !self.scope.bool(&positive)? {
-                    return Err(Outside::new(of.span, "this is no divisor for some nranks"));
+                    return Err(NotCovered::new(of.span, "this is no divisor for some nranks"));
                 }
             }
-            // What is demanded of a schedule is looked at in the schedule, and how long its loops are, too.
+            // The demands on a schedule, and the limits of its loops, are checked in the schedule.
             StmtKind::Demand(_) | StmtKind::Limit(_) => {}
             StmtKind::Within(group, _) => {
-                return Err(Outside::new(group.span, "a group of ranks sees others than all"));
+                return Err(NotCovered::new(group.span, "a group of ranks sees others than all"));
             }
             StmtKind::Call(call) => {
-                return Err(Outside::new(call.input.span, "another algorithm runs here"));
+                return Err(NotCovered::new(call.input.span, "another algorithm runs here"));
             }
             StmtKind::Post(kind, peer) => {
                 let offset = self.scope.peer(peer)?;
@@ -197,11 +198,11 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn places(&mut self, exprs: &'a [Expr]) -> Result<Vec<Owned>, Outside> {
+    fn places(&mut self, exprs: &'a [Expr]) -> Result<Vec<Owned>, NotCovered> {
         exprs.iter().map(|expr| self.scope.place(expr)).collect()
     }
 
-    /// A loop over nranks is a part of its own; a constant one is unrolled.
+    /// Lowers a loop: a loop over nranks is a part of its own; a constant loop is unrolled.
     fn rounds(
         &mut self,
         var: VarId,
@@ -213,29 +214,29 @@ impl<'a> Walk<'a> {
         let (first, end) = (self.scope.bound(lo)?, self.scope.bound(hi)?);
         if let Some(rounds) = (end - first).constant() {
             if rounds > MOST_STEPS as i64 {
-                return Err(Outside::new(at, "too many rounds to unroll"));
+                return Err(NotCovered::new(at, "too many rounds to unroll"));
             }
             for k in 0..rounds {
-                self.set(var, Value::Int(Int::exactly(first + Affine::int(k))));
+                self.set(var, EvalValue::Int(Int::exactly(first + Affine::int(k))));
                 self.block(body)?;
             }
             return Ok(());
         }
         if self.depth == Depth::Loop {
-            return Err(Outside::new(at, "a loop over nranks within another"));
+            return Err(NotCovered::new(at, "a loop over nranks within another"));
         }
         let last = end - Affine::int(1);
         if !self.scope.facts.prove(last - first) {
-            return Err(Outside::new(hi.span, "for some nranks this loop has no round"));
+            return Err(NotCovered::new(hi.span, "for some nranks this loop has no round"));
         }
         if !self.scope.facts.prove(N - Affine::int(1) - last + first) {
-            return Err(Outside::new(hi.span, "this loop may have more than nranks rounds"));
+            return Err(NotCovered::new(hi.span, "this loop may have more than nranks rounds"));
         }
         self.begin(first, last)?;
         let outside = std::mem::replace(&mut self.scope.facts, Facts::ranks(0));
         self.scope.facts = outside.within(S, first, last);
         self.depth = Depth::Loop;
-        self.set(var, Value::Int(Int::exactly(S)));
+        self.set(var, EvalValue::Int(Int::exactly(S)));
         self.block(body)?;
         self.depth = Depth::Straight;
         self.scope.facts = outside;
@@ -243,7 +244,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Every iteration a stream of its own.
+    /// Lowers a `parallel`: every iteration is a stream of its own.
     fn streams(
         &mut self,
         var: VarId,
@@ -254,16 +255,16 @@ impl<'a> Walk<'a> {
     ) -> Done {
         let (first, end) = (self.scope.bound(lo)?, self.scope.bound(hi)?);
         let Some((first, end)) = first.constant().zip(end.constant()) else {
-            return Err(Outside::new(at, "the number of these streams grows with nranks"));
+            return Err(NotCovered::new(at, "the number of these streams grows with nranks"));
         };
         if self.depth == Depth::Loop || self.lane.is_some() {
-            return Err(Outside::new(at, "a `parallel` within a loop over nranks or another"));
+            return Err(NotCovered::new(at, "a `parallel` within a loop over nranks or another"));
         }
         self.open = None;
         self.section += 1;
         for value in first..end {
             (self.stream, self.lane) = ((value - first) as usize, Some(value));
-            self.set(var, Value::Int(Int::exactly(Affine::int(value))));
+            self.set(var, EvalValue::Int(Int::exactly(Affine::int(value))));
             self.block(body)?;
             self.open = None;
         }
@@ -272,33 +273,33 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// A slot like a region is a buffer of its own that is cut like the region.
+    /// Lowers scratch: a slot like a region is a buffer of its own that is cut like the region.
     fn scratch(&mut self, var: VarId, count: Option<&'a Expr>, like: &'a Expr, at: Span) -> Done {
         let slot = match (self.scope.eval(like)?, count) {
-            (Value::Region(region), None) if region.block.is_none() || region.many => region,
+            (EvalValue::Region(region), None) if region.block.is_none() || region.many => region,
             _ => {
-                return Err(Outside::new(
+                return Err(NotCovered::new(
                     at,
                     "scratch other than one slot that is alike on all ranks",
                 ));
             }
         };
         if self.depth == Depth::Loop || slot.block.is_some() {
-            return Err(Outside::new(at, "scratch other than one slot that is alike on all ranks"));
+            return Err(NotCovered::new(at, "scratch other than one slot that is alike on all ranks"));
         }
         let buffer = Buffer::Scratch(ScratchId(self.scratch));
         self.scratch += 1;
-        self.set(var, Value::Region(Region { buffer, ..slot }));
+        self.set(var, EvalValue::Region(Region { buffer, ..slot }));
         Ok(())
     }
 
     fn begin(&mut self, first: Affine, last: Affine) -> Done {
         if self.program.steps.len() > MOST_STEPS {
-            return Err(Outside::new(self.program.header, "too many statements to reason about"));
+            return Err(NotCovered::new(self.program.header, "too many statements to reason about"));
         }
         self.open = Some(self.program.parts.len());
         let (section, stream, lane) = (self.section, self.stream, self.lane);
-        self.program.parts.push(Part { section, stream, lane, first, last });
+        self.program.parts.push(RoundPart { section, stream, lane, first, last });
         Ok(())
     }
 
@@ -307,15 +308,15 @@ impl<'a> Walk<'a> {
             self.begin(Affine::ZERO, Affine::ZERO)?;
         }
         let part = self.open.unwrap_or_default();
-        self.program.steps.push(Step { at, part, action });
+        self.program.steps.push(RoundStep { at, part, action });
         if self.program.steps.len() > MOST_STEPS {
-            return Err(Outside::new(at, "too many statements to reason about"));
+            return Err(NotCovered::new(at, "too many statements to reason about"));
         }
         Ok(())
     }
 }
 
-/// Whether a ring parameter's default is a ring of all ranks, whatever nranks is.
+/// Whether a ring parameter's default is a ring of all ranks for every nranks.
 fn always_a_ring(default: &Expr, nranks: Option<i64>) -> bool {
     match (default.op, &default.args[..]) {
         (Op::RingNatural, _) => true,

@@ -1,14 +1,14 @@
-//! Where the places of a program lie: which of them share memory, out of place and in place, and that
-//! every move is well formed for every nranks.
+//! The places of a program in memory: the places that share memory, out of place and in place, and the proof that every
+//! move is well formed for every nranks.
 
 use super::linear::{Affine, Facts, S, T};
-use super::rounds::{Action, Interval, Outside, Owned, Region, Rounds, WHOLE, covers, meet};
+use super::rounds::{Action, Interval, NotCovered, Owned, Region, Rounds, WHOLE, covers, meet};
 use crate::collective::Collective;
 use crate::schedule::Buffer;
 use crate::source::Span;
-use crate::verify::layout::Mode;
+use crate::verify::layout::BufferMode;
 
-/// A move that does something, with its places as they lie in memory.
+/// A move with an effect, with its places as they lie in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Effect {
     pub(super) step: usize,
@@ -16,19 +16,19 @@ pub(super) struct Effect {
     pub(super) writes: Vec<Owned>,
 }
 
-/// How two regions of one rank lie.
+/// The relation of two regions of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
-    /// Never in the same memory.
+    /// The regions never share memory.
     Apart,
-    /// Always.
+    /// The regions always share memory.
     Meet,
-    /// If their blocks are the same.
+    /// The regions share memory if their blocks are equal.
     SameBlock,
 }
 
-/// How `a` and `b` lie if their owner is the same.
-pub(super) fn relate(a: &Region, b: &Region, at: Span) -> Result<Relation, Outside> {
+/// Returns the relation of `a` and `b` if their owner is one rank.
+pub(super) fn relate(a: &Region, b: &Region, at: Span) -> Result<Relation, NotCovered> {
     if a.buffer != b.buffer || !meet(a.outer, b.outer) {
         return Ok(Relation::Apart);
     }
@@ -36,12 +36,12 @@ pub(super) fn relate(a: &Region, b: &Region, at: Span) -> Result<Relation, Outsi
         return Ok(Relation::Meet);
     }
     if a.outer != b.outer {
-        return Err(Outside::new(at, "blocks of two different cuts of the same buffer"));
+        return Err(NotCovered::new(at, "blocks of two different cuts of the same buffer"));
     }
     Ok(if meet(a.inner, b.inner) { Relation::SameBlock } else { Relation::Apart })
 }
 
-/// Whether `whole` covers all of `part`, given that they meet.
+/// Whether `whole` covers all of `part`, given that they share memory.
 pub(super) fn all_of(whole: &Region, part: &Region) -> bool {
     match (whole.block, part.block) {
         (None, _) => covers(whole.outer, part.outer),
@@ -50,39 +50,39 @@ pub(super) fn all_of(whole: &Region, part: &Region) -> bool {
     }
 }
 
-/// The block of a place, counted from its owner; 0 where there is none.
+/// Returns the block of a place, counted from its owner; 0 where there is none.
 pub(super) fn own_block(place: &Owned) -> Affine {
     place.region.block.map_or(Affine::ZERO, |block| block - place.owner)
 }
 
-/// The cases in which `a` in round s and `b` in round t share memory.
+/// Returns the cases in which `a` in round s and `b` in round t share memory.
 pub(super) fn coincide(
     a: &Owned,
     b: &Owned,
     facts: &Facts,
     at: Span,
-) -> Result<Vec<Facts>, Outside> {
+) -> Result<Vec<Facts>, NotCovered> {
     match relate(&a.region, &b.region, at)? {
         Relation::Apart => Ok(Vec::new()),
         Relation::Meet => Ok(vec![facts.clone()]),
         Relation::SameBlock => {
             let between = own_block(a) - own_block(b).at(T);
             let multiples = facts.multiples(between).ok_or_else(|| {
-                Outside::new(at, "this block runs around the ring more than once")
+                NotCovered::new(at, "this block runs around the ring more than once")
             })?;
             Ok(multiples.into_iter().map(|j| facts.multiple(between, j)).collect())
         }
     }
 }
 
-/// The place as it lies in memory in `mode`: in place, the smaller buffer is a piece of the larger.
+/// Returns the place as it lies in memory in `mode`: in place, the smaller buffer is a piece of the larger.
 pub(super) fn locate(
     mut place: Owned,
     collective: Collective,
-    mode: Mode,
+    mode: BufferMode,
     at: Span,
-) -> Result<Owned, Outside> {
-    if mode == Mode::OutOfPlace {
+) -> Result<Owned, NotCovered> {
+    if mode == BufferMode::OutOfPlace {
         return Ok(place);
     }
     let (small, large) = match collective {
@@ -96,7 +96,7 @@ pub(super) fn locate(
     if collective != Collective::AllReduce {
         if place.region.block.is_some() {
             let what = "in place, this is a block of a block of the larger buffer";
-            return Err(Outside::new(at, what));
+            return Err(NotCovered::new(at, what));
         }
         let (inner, block) = (place.region.outer, Some(place.owner));
         place.region = Region { many: true, outer: WHOLE, block, inner, ..place.region };
@@ -104,8 +104,8 @@ pub(super) fn locate(
     Ok(place)
 }
 
-/// What the moves of `program` read and write in `mode`.
-pub(super) fn effects(program: &Rounds, facts: &Facts, mode: Mode) -> Result<Vec<Effect>, Outside> {
+/// Returns the places that the moves of `program` read and write in `mode`.
+pub(super) fn effects(program: &Rounds, facts: &Facts, mode: BufferMode) -> Result<Vec<Effect>, NotCovered> {
     let mut effects = Vec::new();
     for (i, step) in program.steps.iter().enumerate() {
         let Action::Move(srcs, dsts) = &step.action else { continue };
@@ -117,23 +117,23 @@ pub(super) fn effects(program: &Rounds, facts: &Facts, mode: Mode) -> Result<Vec
         if let ([src], [dst]) = (&reads[..], &writes[..])
             && same(src, dst, &facts)
         {
-            if mode == Mode::InPlace {
+            if mode == BufferMode::InPlace {
                 continue;
             }
-            return Err(Outside::new(step.at, "a copy onto itself"));
+            return Err(NotCovered::new(step.at, "a copy onto itself"));
         }
         let own = usize::from(srcs.len() > 1);
-        if mode == Mode::OutOfPlace {
+        if mode == BufferMode::OutOfPlace {
             well_formed(&srcs[own..], dsts, &facts, step.at)?;
         }
         for (k, write) in writes.iter().enumerate() {
             for other in reads[own..].iter().chain(&writes[..k]) {
                 let mine = facts.clone();
                 let apart = coincide_now(write, other, &mine, step.at)?;
-                let itself = mode == Mode::InPlace && same(write, other, &facts);
+                let itself = mode == BufferMode::InPlace && same(write, other, &facts);
                 if !apart && !itself {
                     let what = "two operands of this move are the same memory in some case";
-                    return Err(Outside::new(step.at, what));
+                    return Err(NotCovered::new(step.at, what));
                 }
             }
         }
@@ -142,7 +142,7 @@ pub(super) fn effects(program: &Rounds, facts: &Facts, mode: Mode) -> Result<Vec
     Ok(effects)
 }
 
-/// Whether two places of one statement are the same in every round.
+/// Whether two places of one statement are equal in every round.
 fn same(a: &Owned, b: &Owned, facts: &Facts) -> bool {
     let (x, y) = (&a.region, &b.region);
     facts.prove_congruent(a.owner - b.owner)
@@ -154,7 +154,7 @@ fn same(a: &Owned, b: &Owned, facts: &Facts) -> bool {
 }
 
 /// Whether two places of one statement never share memory.
-fn coincide_now(a: &Owned, b: &Owned, facts: &Facts, at: Span) -> Result<bool, Outside> {
+fn coincide_now(a: &Owned, b: &Owned, facts: &Facts, at: Span) -> Result<bool, NotCovered> {
     let relation = relate(&a.region, &b.region, at)?;
     let never = |term| facts.multiples(term).is_some_and(|multiples| multiples.is_empty());
     Ok(match relation {
@@ -167,29 +167,29 @@ fn coincide_now(a: &Owned, b: &Owned, facts: &Facts, at: Span) -> Result<bool, O
     })
 }
 
-/// The rules of a move, of operands other than the one that a reduce folds into.
-fn well_formed(srcs: &[Owned], dsts: &[Owned], facts: &Facts, at: Span) -> Result<(), Outside> {
+/// Checks the rules of a move, for operands other than the destination of a reduce.
+fn well_formed(srcs: &[Owned], dsts: &[Owned], facts: &Facts, at: Span) -> Result<(), NotCovered> {
     let mut all = srcs.iter().chain(dsts);
     if dsts.iter().any(|dst| dst.region.buffer == Buffer::Input) {
-        return Err(Outside::new(at, "an input is written"));
+        return Err(NotCovered::new(at, "an input is written"));
     }
     if dsts.len() > 8 {
-        return Err(Outside::new(at, "a copy to more than 8 destinations"));
+        return Err(NotCovered::new(at, "a copy to more than 8 destinations"));
     }
     if !all.clone().any(|place| place.owner.residue() == Affine::ZERO) {
-        return Err(Outside::new(at, "no operand of this move is always the rank's own"));
+        return Err(NotCovered::new(at, "no operand of this move is always the rank's own"));
     }
     let first = &dsts[0].region;
     if all.any(|place| !equally_long(first, &place.region, facts)) {
         let what = "two operands differ in length for some count or nranks";
-        return Err(Outside::new(at, what));
+        return Err(NotCovered::new(at, what));
     }
     Ok(())
 }
 
 /// Whether two regions have equally many elements, cut alike, for every count and nranks.
 fn equally_long(a: &Region, b: &Region, facts: &Facts) -> bool {
-    // A stretch of one unit, wherever that lies: units are cut alike.
+    // A stretch of one unit, at any position: all units are cut alike.
     let unit = |r: &Region| -> Option<Interval> {
         match (r.many, r.block) {
             (false, None) => Some(r.outer),

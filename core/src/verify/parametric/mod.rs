@@ -1,27 +1,27 @@
 //! The proof for every number of ranks at once, of programs that look the same from every rank.
 //!
-//! **The class.** All ranks run one text. Peers, blocks and loop bounds are linear terms in the round s and
-//! n = nranks; a peer is the rank plus an offset modulo n, a block is the rank plus a term modulo n. Turning
-//! all ranks and blocks by one maps such a program to itself, so what is shown of rank 0 holds of every rank.
-//! Positions in a ring serve as well as ranks: then it holds of every order of that ring.
+//! **The class.** All ranks run one text. Peers, blocks and loop bounds are linear terms in the round s and n = nranks;
+//! a peer is the rank plus an offset modulo n, a block is the rank plus a term modulo n. A rotation of all ranks and
+//! blocks by one maps a program of this class to itself, so a fact that is shown for rank 0 holds for every rank.
+//! Positions in a ring serve as well as ranks: the facts then hold for every order of that ring.
 //!
 //! **The argument.** Each step is a set of linear inequalities in n and s that must have no solution with
 //! `n >= from` (`linear`); nothing is concluded from particular values of n.
 //!
-//! 1. *Signals* (`signals`). In each loop body, post statement by post statement to `+o(s)` stands the wait
-//!    statement from `-o(s)`, later in the text. So the k-th post meets the k-th wait, in the same round, and
-//!    (part, round, statement) is an order that the program keeps: no deadlock, nothing left over.
+//! 1. *Signals* (`signals`). In each loop body, a post statement to `+o(s)` stands against a wait statement from
+//!    `-o(s)` that is later in the text. So the k-th post meets the k-th wait, in the same round, and (part, round,
+//!    statement) is an order that the program keeps: no deadlock occurs and no signal is left over.
 //! 2. *Order* (`order`). Two accesses share memory where their blocks, counted from the owner, are equal
 //!    modulo n. For each pair of statements with a write, in any two rounds, a chain of signals leads from
-//!    the one to the other. Another rank's buffers are touched after its `enter` and before its `exit`;
-//!    scratch is looked at over two runs.
-//! 3. *Values* (`values`). As there is no race, any order that the program keeps gives the result; we take
-//!    that of 1. What a read sees is the last write before it: solved for, with the cases split where the
-//!    answer changes. Values are arcs of ranks. For each move of a loop a value in round s is guessed and
-//!    proved by induction on that order. At the end all blocks are read, and must be what is promised.
+//!    one statement to its partner. Another rank's buffers are touched after its `enter` and before its `exit`;
+//!    scratch is checked over two runs.
+//! 3. *Values* (`values`). As there is no race, any order that the program keeps gives the result; the proof takes
+//!    the order of 1. A read sees the last write before it: the proof solves for that write, and splits cases where
+//!    the answer changes. Values are arcs of ranks. For each move of a loop a value in round s is guessed and
+//!    proved by induction on that order. At the end all blocks are read, and must hold the promised values.
 //!
-//! 2 and 3 are done in place too. What is not shown is not claimed: the answer is then [`Outside`], and the
-//! proof for given n (`verify`) decides.
+//! Steps 2 and 3 are done in place too. A fact that is not shown is not claimed: the answer is then [`NotCovered`], and
+//! the proof for given n (`verify`) decides.
 
 mod arcs;
 mod eval;
@@ -33,30 +33,30 @@ mod rounds;
 mod signals;
 mod values;
 
-use super::layout::Mode;
+use super::layout::BufferMode;
 use crate::program::ir;
 use linear::Facts;
 use memory::effects;
-use order::Order;
-pub use rounds::Outside;
+use order::RoundOrder;
+pub use rounds::NotCovered;
 use signals::links;
 
-/// The claim: the algorithm, with any ring for its ring parameters, is right for every `nranks >= from`, in
-/// place too unless it is marked `#[out_of_place]`. Fewer ranks are left to the proof for a given count.
+/// The claim: the algorithm, with any ring for its ring parameters, is right for every `nranks >= from`, in place too
+/// unless it is marked `#[out_of_place]`. The proof for a given count covers fewer ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every {
     /// The smallest nranks that the argument covers.
     pub from: u32,
 }
 
-/// Fewest ranks that the argument is tried from; with few ranks, neighbors on both sides are one.
+/// The smallest nranks from which the argument is tried; with few ranks, the neighbors on both sides are one rank.
 const FROM: std::ops::RangeInclusive<u32> = 2..=5;
 
 /// Proves the algorithm of `source` for all numbers of ranks but a few.
 ///
 /// # Errors
-/// [`Outside`] with the statement for which there is no such proof, and the reason.
-pub fn prove(source: &ir::Program) -> Result<Every, Outside> {
+/// [`NotCovered`] with the statement for which the proof fails, and the reason.
+pub fn prove(source: &ir::Program) -> Result<Every, NotCovered> {
     let mut outside = None;
     for from in FROM {
         match prove_from(source, from) {
@@ -64,16 +64,16 @@ pub fn prove(source: &ir::Program) -> Result<Every, Outside> {
             Err(found) => outside = Some(found),
         }
     }
-    Err(outside.unwrap_or_else(|| Outside::new(source.header(), "no count was tried")))
+    Err(outside.unwrap_or_else(|| NotCovered::new(source.header(), "no count was tried")))
 }
 
-fn prove_from(source: &ir::Program, from: u32) -> Result<(), Outside> {
+fn prove_from(source: &ir::Program, from: u32) -> Result<(), NotCovered> {
     let facts = Facts::ranks(from);
     let program = lower::lower(source, from)?;
     let links = links(&program, &facts)?;
-    let order = Order { program: &program, links: &links };
+    let order = RoundOrder { program: &program, links: &links };
     let in_place = program.collective.has_in_place() && !program.out_of_place;
-    for mode in Mode::BOTH.into_iter().take(1 + usize::from(in_place)) {
+    for mode in BufferMode::BOTH.into_iter().take(1 + usize::from(in_place)) {
         let effects = effects(&program, &facts, mode)?;
         order.caller(&effects, &facts)?;
         order.races(&effects, &facts, None)?;
@@ -82,8 +82,8 @@ fn prove_from(source: &ir::Program, from: u32) -> Result<(), Outside> {
     if program.uses_scratch() {
         let twice = program.twice();
         let links = signals::links(&twice, &facts)?;
-        let effects = effects(&twice, &facts, Mode::OutOfPlace)?;
-        let order = Order { program: &twice, links: &links };
+        let effects = effects(&twice, &facts, BufferMode::OutOfPlace)?;
+        let order = RoundOrder { program: &twice, links: &links };
         order.races(&effects, &facts, Some(program.steps.len()))?;
     }
     Ok(())

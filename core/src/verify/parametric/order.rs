@@ -1,18 +1,18 @@
-//! What happens before what, for every nranks: an access is ordered before another if a few signals lead
-//! from the one to the other, each taken in the first round that can still send it.
+//! The order of events, for every nranks: an access is ordered before another if a few signals lead from one access to
+//! the next, each taken in the first round that can still send it.
 
 use super::linear::{Affine, Facts, N, S, T};
 use super::memory::{Effect, coincide};
-use super::rounds::{Outside, Owned, Part, Rounds};
-use super::signals::Link;
+use super::rounds::{NotCovered, Owned, RoundPart, Rounds};
+use super::signals::SignalLink;
 use crate::schedule::Buffer;
 
-/// Signals in a row that are tried.
+/// The most signals in a row that are tried.
 const HOPS: usize = 3;
 
 /// A moment in a rank's run.
 #[derive(Clone, Copy, Debug)]
-enum Point {
+enum RoundPoint {
     /// The caller has written the rank's buffers.
     Enter,
     /// A statement, in a round.
@@ -22,9 +22,9 @@ enum Point {
 }
 
 /// The order of events of a program.
-pub(super) struct Order<'a> {
+pub(super) struct RoundOrder<'a> {
     pub(super) program: &'a Rounds,
-    pub(super) links: &'a [Link],
+    pub(super) links: &'a [SignalLink],
 }
 
 /// One access of a move.
@@ -45,9 +45,10 @@ fn accesses(effects: &[Effect]) -> Vec<Access<'_>> {
     all
 }
 
-impl Order<'_> {
-    /// No rank touches the buffers of another before their caller hands them over, or after.
-    pub(super) fn caller(&self, effects: &[Effect], facts: &Facts) -> Result<(), Outside> {
+impl RoundOrder<'_> {
+    /// Proves that no rank touches the buffers of another rank before their caller hands them over, or after it takes
+    /// them back.
+    pub(super) fn caller(&self, effects: &[Effect], facts: &Facts) -> Result<(), NotCovered> {
         for access in accesses(effects) {
             if access.place.owner == Affine::ZERO
                 || matches!(access.place.region.buffer, Buffer::Scratch(_))
@@ -55,27 +56,27 @@ impl Order<'_> {
                 continue;
             }
             let facts = self.rounds(facts, access.step, S);
-            let (here, owner) = (Point::At(access.step, S), access.place.owner);
-            if !self.leads(&facts, Point::Enter, here, -owner) {
+            let (here, owner) = (RoundPoint::At(access.step, S), access.place.owner);
+            if !self.leads(&facts, RoundPoint::Enter, here, -owner) {
                 let what = "its owner may not have entered yet when this touches it";
-                return Err(Outside::new(self.program.steps[access.step].at, what));
+                return Err(NotCovered::new(self.program.steps[access.step].at, what));
             }
-            if !self.leads(&facts, here, Point::Exit, owner) {
+            if !self.leads(&facts, here, RoundPoint::Exit, owner) {
                 let what = "its owner may have left already when this touches it";
-                return Err(Outside::new(self.program.steps[access.step].at, what));
+                return Err(NotCovered::new(self.program.steps[access.step].at, what));
             }
         }
         Ok(())
     }
 
-    /// Accesses to the same memory, one of them a write, are ordered. With `twice`, the program is two runs
-    /// of `twice` statements each, and only scratch is looked at, from the first run to the second.
+    /// Proves that two accesses to one memory are ordered if one of them is a write. With `twice`, the program is two
+    /// runs of `twice` statements each, and only scratch is checked, from the first run to the second.
     pub(super) fn races(
         &self,
         effects: &[Effect],
         facts: &Facts,
         twice: Option<usize>,
-    ) -> Result<(), Outside> {
+    ) -> Result<(), NotCovered> {
         let all = accesses(effects);
         for (i, a) in all.iter().enumerate() {
             for b in &all[i..] {
@@ -92,11 +93,11 @@ impl Order<'_> {
         Ok(())
     }
 
-    fn pair(&self, a: Access<'_>, b: Access<'_>, facts: &Facts) -> Result<(), Outside> {
+    fn pair(&self, a: Access<'_>, b: Access<'_>, facts: &Facts) -> Result<(), NotCovered> {
         let at = self.program.steps[a.step].at;
         let facts = self.rounds(&self.rounds(facts, a.step, S), b.step, T);
         let away = a.place.owner - b.place.owner.at(T);
-        let (first, second) = (Point::At(a.step, S), Point::At(b.step, T));
+        let (first, second) = (RoundPoint::At(a.step, S), RoundPoint::At(b.step, T));
         for case in coincide(a.place, b.place, &facts, at)? {
             let ordered = (0..=HOPS).any(|hops| {
                 let mut ways = Vec::new();
@@ -110,7 +111,7 @@ impl Order<'_> {
             });
             if !ordered {
                 let what = "nothing orders this with an access of another rank to the same memory";
-                return Err(Outside::new(at, what));
+                return Err(NotCovered::new(at, what));
             }
         }
         Ok(())
@@ -121,8 +122,8 @@ impl Order<'_> {
         facts.within(round, part.first, part.last)
     }
 
-    /// Whether `from` is always before `to`, which is `away` ranks further.
-    fn leads(&self, facts: &Facts, from: Point, to: Point, away: Affine) -> bool {
+    /// Whether `from` is always before `to`, whose rank is `away` ranks further.
+    fn leads(&self, facts: &Facts, from: RoundPoint, to: RoundPoint, away: Affine) -> bool {
         (0..=HOPS).any(|hops| {
             let mut ways = Vec::new();
             self.ways(facts, from, to, away, hops, &mut Vec::new(), &mut ways);
@@ -130,13 +131,14 @@ impl Order<'_> {
         })
     }
 
-    /// All ways from `from` to `to` of at most `hops` signals, each with the conditions under which it is one.
+    /// Adds all ways from `from` to `to` of at most `hops` signals, each with the conditions under which it leads
+    /// there.
     #[expect(clippy::too_many_arguments, reason = "the state of one search")]
     fn ways(
         &self,
         facts: &Facts,
-        from: Point,
-        to: Point,
+        from: RoundPoint,
+        to: RoundPoint,
         away: Affine,
         hops: usize,
         so_far: &mut Vec<Affine>,
@@ -152,7 +154,7 @@ impl Order<'_> {
         }
         for link in self.links {
             for round in self.rounds_of(link, from, away) {
-                let post = Point::At(link.post, round);
+                let post = RoundPoint::At(link.post, round);
                 let part = &self.program.parts[self.program.steps[link.post].part];
                 let (Some(sent), true) =
                     (self.follows(from, post), self.may_precede(link.wait, to))
@@ -168,7 +170,7 @@ impl Order<'_> {
                         let end = round + more;
                         let rest = away - link.offset.at(round) - more * link.offset.sign();
                         so_far.extend([more, part.last - end]);
-                        let next = Point::At(link.wait, end);
+                        let next = RoundPoint::At(link.wait, end);
                         self.ways(facts, next, to, rest, hops - 1, so_far, ways);
                         so_far.truncate(so_far.len() - 2);
                     }
@@ -178,12 +180,12 @@ impl Order<'_> {
         }
     }
 
-    /// The rounds in which it is worth to follow a signal: as soon as possible; and where the peer changes
-    /// from round to round, the round at hand and that in which it goes where we want to be.
-    fn rounds_of(&self, link: &Link, from: Point, away: Affine) -> Vec<Affine> {
+    /// Returns the rounds in which a signal is worth following: the first possible round; and, where the peer changes
+    /// from round to round, the round at hand and the round in which the signal goes to the target rank.
+    fn rounds_of(&self, link: &SignalLink, from: RoundPoint, away: Affine) -> Vec<Affine> {
         let part = self.program.steps[link.post].part;
         let mut rounds = vec![self.program.parts[part].first];
-        if let Point::At(step, round) = from {
+        if let RoundPoint::At(step, round) = from {
             if self.program.steps[step].part == part {
                 rounds = vec![round + Affine::int(i64::from(step >= link.post))];
             } else if link.offset.slope() != 0 {
@@ -199,14 +201,14 @@ impl Order<'_> {
         rounds
     }
 
-    /// How many rounds more to follow a signal to the next rank, which hears it before it sends its own in
-    /// the round after: not at all, to the end of the loop, or to where we want to be.
-    fn relayed(&self, link: &Link, round: Affine, away: Affine) -> Vec<Affine> {
+    /// Returns the numbers of further rounds for which to follow a signal that each next rank hears before it sends its
+    /// own in the next round: 0, up to the end of the loop, or up to the target rank.
+    fn relayed(&self, link: &SignalLink, round: Affine, away: Affine) -> Vec<Affine> {
         let mut more = vec![Affine::ZERO];
         let part = self.program.steps[link.post].part;
         let next = matches!(link.offset.constant(), Some(1 | -1));
         if next && self.program.steps[link.wait].part == part {
-            let Part { first, last, .. } = self.program.parts[part];
+            let RoundPart { first, last, .. } = self.program.parts[part];
             if first != last {
                 more.push(last - round);
                 let there = away * link.offset.sign() - Affine::int(1);
@@ -216,15 +218,16 @@ impl Order<'_> {
         more
     }
 
-    fn may_precede(&self, step: usize, to: Point) -> bool {
+    fn may_precede(&self, step: usize, to: RoundPoint) -> bool {
         match to {
-            Point::Enter => false,
-            Point::Exit => true,
-            Point::At(other, _) => self.part_order(step, other).is_some(),
+            RoundPoint::Enter => false,
+            RoundPoint::Exit => true,
+            RoundPoint::At(other, _) => self.part_order(step, other).is_some(),
         }
     }
 
-    /// Whether the part of one statement is before (`false`), or the same as (`true`), that of another.
+    /// Compares the parts of two statements: `false` if the part of `step` is before that of `other`, `true` if they
+    /// are one part.
     fn part_order(&self, step: usize, other: usize) -> Option<bool> {
         let (p, q) = (self.program.steps[step].part, self.program.steps[other].part);
         let (a, b) = (&self.program.parts[p], &self.program.parts[q]);
@@ -233,12 +236,12 @@ impl Order<'_> {
         (earlier || p == q).then_some(p == q)
     }
 
-    /// Whether one rank is at `from` before it is at `to`, and on which conditions.
-    fn follows(&self, from: Point, to: Point) -> Option<Vec<Affine>> {
+    /// Returns the conditions under which one rank is at `from` before it is at `to`; `None` if it never is.
+    fn follows(&self, from: RoundPoint, to: RoundPoint) -> Option<Vec<Affine>> {
         match (from, to) {
-            (Point::Enter, _) | (_, Point::Exit) => Some(Vec::new()),
-            (Point::Exit, _) | (_, Point::Enter) => None,
-            (Point::At(a, s), Point::At(b, t)) => {
+            (RoundPoint::Enter, _) | (_, RoundPoint::Exit) => Some(Vec::new()),
+            (RoundPoint::Exit, _) | (_, RoundPoint::Enter) => None,
+            (RoundPoint::At(a, s), RoundPoint::At(b, t)) => {
                 let same_part = self.part_order(a, b)?;
                 let wait = Affine::int(i64::from(a >= b));
                 Some(same_part.then_some(t - s - wait).into_iter().collect())
@@ -247,7 +250,7 @@ impl Order<'_> {
     }
 }
 
-/// Adds the ways that end where they should: `away` is a multiple of nranks.
+/// Adds the ways that end at the target rank: `away` is a multiple of nranks.
 fn arrive(facts: &Facts, away: Affine, conditions: &[Affine], ways: &mut Vec<Vec<Affine>>) {
     for j in facts.multiples(away).unwrap_or_default() {
         let rest = away - N * j;

@@ -1,4 +1,4 @@
-//! One rank's program in relative coordinates: what every rank does, said with the rank as the origin.
+//! One rank's program in relative coordinates: the actions of every rank, with the rank as the origin.
 
 use super::linear::Affine;
 use crate::collective::Collective;
@@ -6,23 +6,23 @@ use crate::rational::Rat;
 use crate::schedule::{Buffer, SignalKind};
 use crate::source::Span;
 
-/// What leaves the class, or what could not be shown for every nranks.
+/// A construct that the class does not cover, or a claim that could not be shown for every nranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outside {
+pub struct NotCovered {
     /// The construct.
     pub at: Span,
     /// The reason, in words.
     pub what: String,
-    /// Whether it is one only because a ring may have any order.
+    /// Whether the construct is not covered only because a ring may have any order.
     pub ring: bool,
 }
 
-impl Outside {
+impl NotCovered {
     pub(super) fn new(at: Span, what: impl Into<String>) -> Self {
         Self { at, what: what.into(), ring: false }
     }
 
-    /// Where a ring may have any order.
+    /// Returns a construct that is not covered because a ring may have any order.
     pub(super) fn of_rings(at: Span, what: impl Into<String>) -> Self {
         Self { ring: true, ..Self::new(at, what) }
     }
@@ -31,7 +31,7 @@ impl Outside {
 /// A stretch of a unit or buffer, as fractions of it.
 pub(super) type Interval = (Rat, Rat);
 
-/// All of it.
+/// The whole of a unit or buffer.
 pub(super) const WHOLE: Interval = (Rat::ZERO, Rat::ONE);
 
 /// Whether `outer` covers `inner`.
@@ -39,12 +39,13 @@ pub(super) fn covers(outer: Interval, inner: Interval) -> bool {
     outer.0 <= inner.0 && inner.1 <= outer.1
 }
 
-/// Whether the two have something in common.
+/// Whether the two intervals overlap.
 pub(super) fn meet(a: Interval, b: Interval) -> bool {
     a.0 < b.1 && b.0 < a.1
 }
 
-/// A region of some rank's buffer: `outer` of the buffer, of that one of nranks blocks, of that `inner`.
+/// A region of a rank's buffer: `outer` is a part of the buffer, `block` one of its nranks blocks, `inner` a part of
+/// the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
     pub(super) buffer: Buffer,
@@ -53,34 +54,34 @@ pub(super) struct Region {
     pub(super) outer: Interval,
     /// The block, counted from the rank that runs the statement, modulo nranks.
     pub(super) block: Option<Affine>,
-    /// `WHOLE` where there is no block.
+    /// The part of the block; `WHOLE` where there is no block.
     pub(super) inner: Interval,
 }
 
 impl Region {
-    /// The interval that was cut last.
+    /// Returns the interval that was cut last.
     pub(super) fn finest(&mut self) -> &mut Interval {
         if self.block.is_some() { &mut self.inner } else { &mut self.outer }
     }
 
-    /// Counted from a rank that stands `by` further back, in round `round`.
+    /// Returns the region as counted from a rank that stands `by` further back, in round `round`.
     pub(super) fn seen(mut self, by: Affine, round: Affine) -> Self {
         self.block = self.block.map(|block| block.at(round) + by);
         self
     }
 }
 
-/// A region and whose it is: `owner` is counted from the rank that runs the statement, modulo nranks.
+/// A region and its owner: `owner` is counted from the rank that runs the statement, modulo nranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owned {
     pub(super) owner: Affine,
     pub(super) region: Region,
 }
 
-/// Statements that run one after the other in each of the rounds `first..=last`; what stands outside every
-/// loop has one round, 0. A rank runs parts of one stream in order, and sections in order.
+/// Statements that run in text order in each of the rounds `first..=last`; statements outside every loop have one
+/// round, 0. A rank runs the parts of one stream in order, and sections in order.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct RoundPart {
     pub(super) section: usize,
     pub(super) stream: usize,
     pub(super) lane: Option<i64>,
@@ -88,15 +89,15 @@ pub(super) struct Part {
     pub(super) last: Affine,
 }
 
-/// A statement of a part; those of one part stand in text order.
+/// A statement of a part; the statements of a part stand in text order.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct RoundStep {
     pub(super) at: Span,
     pub(super) part: usize,
     pub(super) action: Action,
 }
 
-/// What a statement does; offsets count from the rank that runs it, modulo nranks.
+/// The action of a statement; offsets count from the rank that runs the statement, modulo nranks.
 #[derive(Clone, Debug)]
 pub(super) enum Action {
     Post(SignalKind, Affine),
@@ -105,14 +106,14 @@ pub(super) enum Action {
     Move(Vec<Owned>, Vec<Owned>),
 }
 
-/// What every rank does, by parts that run in rounds.
+/// The program of every rank, as parts that run in rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Rounds {
     pub(super) collective: Collective,
     pub(super) header: Span,
     pub(super) out_of_place: bool,
-    pub(super) parts: Vec<Part>,
-    pub(super) steps: Vec<Step>,
+    pub(super) parts: Vec<RoundPart>,
+    pub(super) steps: Vec<RoundStep>,
 }
 
 impl Rounds {
@@ -126,7 +127,7 @@ impl Rounds {
         })
     }
 
-    /// Two runs, one after the other.
+    /// Returns a program of two runs in sequence.
     pub(super) fn twice(&self) -> Self {
         let mut twice = self.clone();
         let sections = 1 + self.parts.iter().map(|part| part.section).max().unwrap_or(0);

@@ -1,35 +1,34 @@
-//! Which post meets which wait, for every nranks: a post statement meets one wait statement, in the same
-//! round, be that of the same loop or of a later one with as many rounds.
+//! The pairs of posts and waits, for every nranks: a post statement meets one wait statement, in the same round, either
+//! of the same loop or of a later loop with as many rounds.
 
 use super::linear::{Affine, Facts, S};
-use super::rounds::{Action, Outside, Rounds};
+use super::rounds::{Action, NotCovered, Rounds};
 use crate::schedule::SignalKind;
 
-/// A post statement, the wait statement that it meets in the same round, and how far away.
+/// A post statement, the wait statement that it meets in the same round, and the distance between their ranks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Link {
+pub(super) struct SignalLink {
     pub(super) post: usize,
     pub(super) wait: usize,
-    /// The waiting rank, counted from the one that posts.
+    /// The waiting rank, counted from the posting rank.
     pub(super) offset: Affine,
 }
 
-/// A post or wait.
+/// A post or a wait.
 #[derive(Clone, Copy, Debug)]
-struct End {
+struct SignalEnd {
     step: usize,
     part: usize,
-    /// From the rank that posts to the one that waits.
+    /// The offset from the posting rank to the waiting rank.
     offset: Affine,
 }
 
-/// All links of `program`.
+/// Returns all links of `program`.
 ///
-/// Rank r's k-th post to r + d and the k-th wait of r + d for r are the k-th of the same list of (loop,
-/// round, statement), because statement by statement, in loops of the same rounds, posts to `o(s)` stand
-/// against waits from `-o(s)`, and both ranks run the same text. Statements that only ever go to different
-/// ranks are listed apart.
-pub(super) fn links(program: &Rounds, facts: &Facts) -> Result<Vec<Link>, Outside> {
+/// Rank r's k-th post to r + d and the k-th wait of r + d for r are the k-th entries of one list of (loop, round,
+/// statement), for two reasons: statement by statement, in loops with equal rounds, posts to `o(s)` stand against waits
+/// from `-o(s)`; and both ranks run one text. Statements that always go to different ranks are listed apart.
+pub(super) fn links(program: &Rounds, facts: &Facts) -> Result<Vec<SignalLink>, NotCovered> {
     let mut links = Vec::new();
     let mut lanes: Vec<_> = program.parts.iter().map(|part| part.lane).collect();
     lanes.sort_unstable();
@@ -43,7 +42,7 @@ pub(super) fn links(program: &Rounds, facts: &Facts) -> Result<Vec<Link>, Outsid
                 continue;
             }
             while let Some(offset) = posts.first().or(waits.first()).map(|end| end.offset) {
-                let this = |end: &End| end.offset == offset;
+                let this = |end: &SignalEnd| end.offset == offset;
                 let (these_posts, other_posts): (Vec<_>, Vec<_>) =
                     posts.into_iter().partition(this);
                 let (these_waits, other_waits): (Vec<_>, Vec<_>) =
@@ -56,13 +55,13 @@ pub(super) fn links(program: &Rounds, facts: &Facts) -> Result<Vec<Link>, Outsid
     Ok(links)
 }
 
-/// Posts and waits of one kind in one lane, in the order in which a rank comes to them.
+/// Returns the posts and waits of one kind in one lane, in the order in which a rank comes to them.
 fn ends(
     program: &Rounds,
     facts: &Facts,
     lane: Option<i64>,
     kind: SignalKind,
-) -> Result<(Vec<End>, Vec<End>), Outside> {
+) -> Result<(Vec<SignalEnd>, Vec<SignalEnd>), NotCovered> {
     let (mut posts, mut waits) = (Vec::new(), Vec::new());
     for (i, step) in program.steps.iter().enumerate() {
         let part = &program.parts[step.part];
@@ -77,9 +76,9 @@ fn ends(
         let facts = facts.within(S, part.first, part.last);
         if facts.multiples(offset).is_none_or(|multiples| !multiples.is_empty()) {
             let what = "in some round or for some nranks this peer is the rank itself";
-            return Err(Outside::new(step.at, what));
+            return Err(NotCovered::new(step.at, what));
         }
-        list.push(End { step: i, part: step.part, offset: offset.residue() });
+        list.push(SignalEnd { step: i, part: step.part, offset: offset.residue() });
     }
     Ok((posts, waits))
 }
@@ -92,27 +91,27 @@ fn apart(offsets: &[Affine], facts: &Facts) -> bool {
     offsets.iter().all(|a| a.constant().is_some() && offsets.iter().all(|b| differ(*a, *b)))
 }
 
-/// Links each post with the wait at its place in the other list.
+/// Links each post with the wait at its position in the list of waits.
 fn meet(
     program: &Rounds,
-    posts: &[End],
-    waits: &[End],
-    links: &mut Vec<Link>,
-) -> Result<(), Outside> {
+    posts: &[SignalEnd],
+    waits: &[SignalEnd],
+    links: &mut Vec<SignalLink>,
+) -> Result<(), NotCovered> {
     let mut together = None;
     for i in 0..posts.len().max(waits.len()) {
         let (post, wait) = match (posts.get(i), waits.get(i)) {
             (Some(post), Some(wait)) => (post, wait),
             (Some(post), None) => {
                 let what = "no wait in the same round takes this signal at the peer";
-                return Err(Outside::new(program.steps[post.step].at, what));
+                return Err(NotCovered::new(program.steps[post.step].at, what));
             }
             (None, wait) => {
                 let at = wait.map_or(program.header, |wait| program.steps[wait.step].at);
-                return Err(Outside::new(at, "no peer sends this signal in the same round"));
+                return Err(NotCovered::new(at, "no peer sends this signal in the same round"));
             }
         };
-        let rounds = |end: &End| {
+        let rounds = |end: &SignalEnd| {
             let part = &program.parts[end.part];
             (part.first, part.last)
         };
@@ -122,13 +121,13 @@ fn meet(
         together = Some((post.part, wait.part));
         if post.offset != wait.offset || rounds(post) != rounds(wait) || !in_step {
             let what = "the wait in its place at the peer is for another rank or in another loop";
-            return Err(Outside::new(program.steps[post.step].at, what));
+            return Err(NotCovered::new(program.steps[post.step].at, what));
         }
         if wait.step < post.step {
             let what = "this waits for a signal that peers send later in the text";
-            return Err(Outside::new(program.steps[wait.step].at, what));
+            return Err(NotCovered::new(program.steps[wait.step].at, what));
         }
-        links.push(Link { post: post.step, wait: wait.step, offset: post.offset });
+        links.push(SignalLink { post: post.step, wait: wait.step, offset: post.offset });
     }
     Ok(())
 }

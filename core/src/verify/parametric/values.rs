@@ -1,77 +1,77 @@
-//! What every place holds, for every nranks: an induction over the rounds. Of each move of a loop the first
-//! rounds are computed, the value in any round is guessed from them, and the guess is proved: what a round
-//! reads, by the values already known and the guess for the rounds before, makes the guess for this one.
+//! The value at every place, for every nranks: an induction over the rounds. For each move of a loop the values of the
+//! first rounds are computed, the value in any round is guessed from them, and the guess is proved: the values that a
+//! round reads, known or guessed for the rounds before, must make the guess for this round.
 
 use std::collections::BTreeSet;
 
-use super::arcs::Value;
-use super::linear::{Affine, Facts, N, S, T, Verdict};
+use super::arcs::ArcValue;
+use super::linear::{Affine, Facts, N, S, T, LinearVerdict};
 use super::memory::{Effect, Relation, all_of, locate, own_block, relate};
-use super::rounds::{Action, Interval, Outside, Owned, Region, Rounds, WHOLE, meet};
+use super::rounds::{Action, Interval, NotCovered, Owned, Region, Rounds, WHOLE, meet};
 use crate::collective::Collective;
 use crate::rational::Rat;
 use crate::schedule::Buffer;
 use crate::source::Span;
-use crate::verify::layout::Mode;
+use crate::verify::layout::BufferMode;
 
-/// Rounds that are computed one by one.
+/// The number of rounds that are computed one by one.
 const COMPUTED: i64 = 3;
 
-/// Case distinctions within one read.
+/// The most case distinctions within one read.
 const CASES: u32 = 16;
 
-/// A value and the case in which it is that.
-type Cases = Vec<(Facts, Value)>;
+/// Values, each with the case in which a place holds it.
+type Cases = Vec<(Facts, ArcValue)>;
 
 /// The value that a move writes.
 #[derive(Clone, Debug, Default)]
-struct Form {
-    /// In the first rounds of the loop.
-    computed: Vec<Value>,
-    /// In later rounds, a term in s.
-    later: Option<Value>,
+struct WrittenValue {
+    /// The values in the first rounds of the loop.
+    computed: Vec<ArcValue>,
+    /// The value in later rounds, a term in s.
+    later: Option<ArcValue>,
 }
 
-/// The last write that a read may see: the move, its round, who ran it, and whether it wrote elsewhere too.
+/// A write that a read may see as the last: the move, its round, the rank that ran it, and the written region.
 #[derive(Clone, Debug)]
-struct Source {
+struct ValueSource {
     effect: usize,
     round: Affine,
-    /// Counted from the reader.
+    /// The rank that ran the move, counted from the reading rank.
     rank: Affine,
-    /// What of all that was written is read.
+    /// The region that was written, of which the read takes a part.
     wrote: Region,
-    /// When it is before the read and writes what is read.
+    /// The conditions under which the write is before the read and covers its place.
     conditions: Vec<Affine>,
 }
 
-/// Memory over the whole of a run.
-pub(super) struct Values<'a> {
+/// The values in memory over the whole of a run.
+pub(super) struct PlaceValues<'a> {
     program: &'a Rounds,
     effects: &'a [Effect],
-    mode: Mode,
+    mode: BufferMode,
     facts: &'a Facts,
-    forms: Vec<Form>,
+    forms: Vec<WrittenValue>,
 }
 
-/// Proves that at the end every output holds what the collective promises.
+/// Proves that every output holds the promised values at the end.
 pub(super) fn complete(
     program: &Rounds,
     effects: &[Effect],
-    mode: Mode,
+    mode: BufferMode,
     facts: &Facts,
-) -> Result<(), Outside> {
-    let forms = vec![Form::default(); effects.len()];
-    let mut values = Values { program, effects, mode, facts, forms };
+) -> Result<(), NotCovered> {
+    let forms = vec![WrittenValue::default(); effects.len()];
+    let mut values = PlaceValues { program, effects, mode, facts, forms };
     for part in 0..program.parts.len() {
         values.part(part)?;
     }
     values.end()
 }
 
-impl Values<'_> {
-    /// The moves of one part, in order.
-    fn part(&mut self, part: usize) -> Result<(), Outside> {
+impl PlaceValues<'_> {
+    /// Proves the values of the moves of one part, in order.
+    fn part(&mut self, part: usize) -> Result<(), NotCovered> {
         let own = |i: &usize| self.program.steps[self.effects[*i].step].part == part;
         let moves: Vec<usize> = (0..self.effects.len()).filter(own).collect();
         let (first, last) = (self.program.parts[part].first, self.program.parts[part].last);
@@ -83,7 +83,7 @@ impl Values<'_> {
             }
             for &i in &moves {
                 let cases = self.run(i, &facts)?;
-                let all: Vec<Value> =
+                let all: Vec<ArcValue> =
                     cases.iter().map(|(_, v)| v.seen(Affine::ZERO, round)).collect();
                 let one = all.iter().find(|v| cases.iter().all(|(f, other)| v.is(other, f)));
                 let one = one.ok_or_else(|| {
@@ -113,15 +113,15 @@ impl Values<'_> {
         Ok(())
     }
 
-    fn fault(&self, effect: usize, what: &str) -> Outside {
-        Outside::new(self.program.steps[self.effects[effect].step].at, what)
+    fn fault(&self, effect: usize, what: &str) -> NotCovered {
+        NotCovered::new(self.program.steps[self.effects[effect].step].at, what)
     }
 
-    /// What a move writes in round s.
-    fn run(&self, effect: usize, facts: &Facts) -> Result<Cases, Outside> {
+    /// Returns the value that a move writes in round s.
+    fn run(&self, effect: usize, facts: &Facts) -> Result<Cases, NotCovered> {
         let Effect { step, reads, .. } = &self.effects[effect];
         let at = self.program.steps[*step].at;
-        let mut sums: Vec<(Facts, Option<Value>)> = vec![(facts.clone(), None)];
+        let mut sums: Vec<(Facts, Option<ArcValue>)> = vec![(facts.clone(), None)];
         for place in reads {
             let mut next = Vec::new();
             for (facts, sum) in sums {
@@ -129,7 +129,7 @@ impl Values<'_> {
                     let sum = match &sum {
                         None => value,
                         Some(sum) => sum.plus(&value, &facts).ok_or_else(|| {
-                            Outside::new(at, "this reduces elements that do not belong together")
+                            NotCovered::new(at, "this reduces elements that do not belong together")
                         })?,
                     };
                     next.push((facts, Some(sum)));
@@ -140,8 +140,8 @@ impl Values<'_> {
         Ok(sums.into_iter().filter_map(|(facts, sum)| Some((facts, sum?))).collect())
     }
 
-    /// What statement `step` reads at `place` in round s; a step after all is the end.
-    fn read(&self, place: &Owned, step: usize, at: Span, facts: &Facts) -> Result<Cases, Outside> {
+    /// Returns the values that statement `step` reads at `place` in round s; a step after all statements is the end.
+    fn read(&self, place: &Owned, step: usize, at: Span, facts: &Facts) -> Result<Cases, NotCovered> {
         let mut sources = Vec::new();
         for (i, effect) in self.effects.iter().enumerate() {
             for write in &effect.writes {
@@ -153,7 +153,7 @@ impl Values<'_> {
         Ok(cases)
     }
 
-    /// The latest rounds before s in which `write` may have written `place`.
+    /// Adds the latest rounds before s in which `write` may have written `place`.
     fn sources(
         &self,
         place: &Owned,
@@ -161,8 +161,8 @@ impl Values<'_> {
         at: Span,
         facts: &Facts,
         (effect, writer, write): (usize, usize, &Owned),
-        sources: &mut Vec<Source>,
-    ) -> Result<(), Outside> {
+        sources: &mut Vec<ValueSource>,
+    ) -> Result<(), NotCovered> {
         let part = self.program.steps[writer].part;
         let now = self.program.steps.get(step).map(|step| step.part);
         let relation = relate(&place.region, &write.region, at)?;
@@ -170,22 +170,22 @@ impl Values<'_> {
             return Ok(());
         }
         if !all_of(&write.region, &place.region) {
-            return Err(Outside::new(
+            return Err(NotCovered::new(
                 at,
                 "this reads what several moves, or other cuts, have written",
             ));
         }
         let (first, last) = (self.program.parts[part].first, self.program.parts[part].last);
-        // The last round whose write is before the read.
+        // The last round in which the write is before the read.
         let latest = (now == Some(part)).then(|| S - Affine::int(i64::from(writer >= step)));
         let mut push = |round: Affine, mut conditions: Vec<Affine>| {
             conditions.extend([round - first, last - round]);
             conditions.extend(latest.map(|latest| latest - round));
             let rank = place.owner - write.owner.at(round);
             let wrote = write.region;
-            sources.push(Source { effect, round, rank, wrote, conditions });
+            sources.push(ValueSource { effect, round, rank, wrote, conditions });
         };
-        let far = || Outside::new(at, "this block runs around the ring more than once");
+        let far = || NotCovered::new(at, "this block runs around the ring more than once");
         let between = match relation {
             Relation::SameBlock => own_block(place) - own_block(write).at(T),
             _ => Affine::ZERO,
@@ -202,39 +202,39 @@ impl Values<'_> {
             1 | -1 => {
                 let both = facts.within(T, first, last);
                 for j in both.multiples(between).ok_or_else(far)? {
-                    // between is slope * t + more, and 1 / slope is slope.
+                    // `between` is slope * t + more, and 1 / slope is slope.
                     let more = between - T * slope;
                     push((N * j - more) * slope, Vec::new());
                 }
             }
-            _ => return Err(Outside::new(at, "blocks that are skipped from round to round")),
+            _ => return Err(NotCovered::new(at, "blocks that are skipped from round to round")),
         }
         Ok(())
     }
 
-    /// Tells apart which of `sources` is the last, and adds what it wrote.
+    /// Finds the last of `sources` in each case, and adds the value that it wrote.
     fn resolve(
         &self,
         place: &Owned,
         at: Span,
         facts: &Facts,
-        mut sources: Vec<Source>,
+        mut sources: Vec<ValueSource>,
         splits: u32,
         cases: &mut Cases,
-    ) -> Result<(), Outside> {
+    ) -> Result<(), NotCovered> {
         if facts.is_empty() {
             return Ok(());
         }
         let mut doubt = None;
         sources.retain(|source| match facts.judge(&source.conditions) {
-            Verdict::Holds => true,
-            Verdict::Fails => false,
-            Verdict::Depends(term) => {
+            LinearVerdict::Holds => true,
+            LinearVerdict::Fails => false,
+            LinearVerdict::Depends(term) => {
                 doubt.get_or_insert(term);
                 true
             }
         });
-        let mut last: Option<&Source> = None;
+        let mut last: Option<&ValueSource> = None;
         if doubt.is_none() {
             for source in &sources {
                 let Some(other) = last else {
@@ -251,7 +251,7 @@ impl Values<'_> {
         }
         if let Some(term) = doubt {
             if splits == 0 {
-                return Err(Outside::new(at, "too many cases of what this reads"));
+                return Err(NotCovered::new(at, "too many cases of what this reads"));
             }
             self.resolve(place, at, &facts.and(term), sources.clone(), splits - 1, cases)?;
             return self.resolve(place, at, &facts.but_not(term), sources, splits - 1, cases);
@@ -262,33 +262,33 @@ impl Values<'_> {
         }
     }
 
-    /// Whether one write is later than another: settled by the text, or by the sign of a term.
-    fn later(&self, a: &Source, b: &Source) -> Result<Affine, bool> {
+    /// Whether write `a` is later than write `b`: decided by the text, or by the sign of a term.
+    fn later(&self, a: &ValueSource, b: &ValueSource) -> Result<Affine, bool> {
         let (x, y) = (self.effects[a.effect].step, self.effects[b.effect].step);
         let (p, q) = (self.program.steps[x].part, self.program.steps[y].part);
         if p == q { Ok(a.round - b.round - Affine::int(i64::from(x < y))) } else { Err(p > q) }
     }
 
-    /// What `source` wrote, seen by the reader.
+    /// Adds the value that `source` wrote, as the reading rank sees it.
     fn written(
         &self,
         place: &Owned,
         at: Span,
         facts: &Facts,
-        source: &Source,
+        source: &ValueSource,
         cases: &mut Cases,
-    ) -> Result<(), Outside> {
+    ) -> Result<(), NotCovered> {
         let form = &self.forms[source.effect];
         let part = self.program.steps[self.effects[source.effect].step].part;
         let since = source.round - self.program.parts[part].first;
-        let mut add = |facts: Facts, value: Option<&Value>| {
+        let mut add = |facts: Facts, value: Option<&ArcValue>| {
             if facts.is_empty() {
                 return Ok(());
             }
             let value = value
                 .and_then(|v| narrow(v.seen(source.rank, source.round), source, place))
                 .ok_or_else(|| {
-                    Outside::new(at, "this reads what is cut in another way than it was written")
+                    NotCovered::new(at, "this reads what is cut in another way than it was written")
                 })?;
             cases.push((facts, value));
             Ok(())
@@ -301,22 +301,22 @@ impl Values<'_> {
         add(facts.and(since - computed), form.later.as_ref())
     }
 
-    /// What a place holds that nothing was written to.
+    /// Adds the value at a place without a write.
     fn initial(
         &self,
         place: &Owned,
         at: Span,
         facts: &Facts,
         cases: &mut Cases,
-    ) -> Result<(), Outside> {
+    ) -> Result<(), NotCovered> {
         let region = place.region;
         let input = Region { buffer: Buffer::Input, ..region };
         let unwritten =
-            || Outside::new(at, "in some round or for some nranks, nothing was written here");
+            || NotCovered::new(at, "in some round or for some nranks, nothing was written here");
         let home = match (region.buffer, self.mode, self.program.collective) {
             (Buffer::Input, ..) => region,
-            (Buffer::Output, Mode::InPlace, Collective::AllReduce) => input,
-            (Buffer::Output, Mode::InPlace, Collective::AllGather) => {
+            (Buffer::Output, BufferMode::InPlace, Collective::AllReduce) => input,
+            (Buffer::Output, BufferMode::InPlace, Collective::AllGather) => {
                 // The owner's own block is its input.
                 let Some(block) = region.block.filter(|_| region.outer == WHOLE) else {
                     return Err(unwritten());
@@ -328,27 +328,27 @@ impl Values<'_> {
             }
             _ => return Err(unwritten()),
         };
-        cases.push((facts.clone(), Value::of(place.owner, home)));
+        cases.push((facts.clone(), ArcValue::of(place.owner, home)));
         Ok(())
     }
 
-    /// The end: every piece of every output, as the collective wants it.
-    fn end(&self) -> Result<(), Outside> {
+    /// Checks the end: every piece of every output holds the value that the collective promises.
+    fn end(&self) -> Result<(), NotCovered> {
         let at = self.program.header;
         for region in self.outputs() {
             let home = Region { buffer: Buffer::Input, ..region };
             let piece = |block, inner| Region { outer: WHOLE, block, inner, ..home };
             let expected = match self.program.collective {
-                Collective::AllReduce => Value::complete(home),
+                Collective::AllReduce => ArcValue::complete(home),
                 Collective::ReduceScatter => {
                     let block = Some(Affine::ZERO);
-                    Value::complete(Region { many: true, ..piece(block, region.outer) })
+                    ArcValue::complete(Region { many: true, ..piece(block, region.outer) })
                 }
                 Collective::AllGather => {
                     let outer = region.inner;
-                    Value::of(S, Region { many: false, outer, ..piece(None, WHOLE) })
+                    ArcValue::of(S, Region { many: false, outer, ..piece(None, WHOLE) })
                 }
-                _ => Value::of(S, piece(Some(Affine::ZERO), region.inner)),
+                _ => ArcValue::of(S, piece(Some(Affine::ZERO), region.inner)),
             };
             let place = Owned { owner: Affine::ZERO, region };
             let place = locate(place, self.program.collective, self.mode, at)?;
@@ -357,14 +357,14 @@ impl Values<'_> {
                 if !expected.is(&value, &facts) {
                     let what =
                         format!("not every block ends as the {} wants it", self.program.collective);
-                    return Err(Outside::new(at, what));
+                    return Err(NotCovered::new(at, what));
                 }
             }
         }
         Ok(())
     }
 
-    /// The output in pieces that were written as a whole: blocks are those of round s.
+    /// Returns the output in pieces that were each written as a whole: blocks are those of round s.
     fn outputs(&self) -> Vec<Region> {
         let places = self.program.steps.iter().flat_map(|step| match &step.action {
             Action::Move(_, dsts) => dsts.clone(),
@@ -391,15 +391,15 @@ impl Values<'_> {
     }
 }
 
-/// The stretches of a whole between all ends of `intervals`.
+/// Returns the stretches of a whole between all ends of `intervals`.
 fn atoms(intervals: impl Iterator<Item = Interval>) -> Vec<Interval> {
     let ends = intervals.flat_map(|(lo, hi)| [lo, hi]).chain([Rat::ZERO, Rat::ONE]);
     let ends: Vec<Rat> = ends.collect::<BTreeSet<_>>().into_iter().collect();
     ends.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// The part of a value that lies at `place`.
-fn narrow(mut value: Value, source: &Source, place: &Owned) -> Option<Value> {
+/// Returns the part of a value that lies at `place`.
+fn narrow(mut value: ArcValue, source: &ValueSource, place: &Owned) -> Option<ArcValue> {
     let (mut wrote, mut read) = (source.wrote, place.region);
     if wrote.block.is_some() == read.block.is_some() {
         if *wrote.finest() != *read.finest() {
@@ -408,9 +408,9 @@ fn narrow(mut value: Value, source: &Source, place: &Owned) -> Option<Value> {
         }
         return Some(value);
     }
-    // Of what was copied to where it lay in the input, any piece is that piece of the input.
+    // The data was copied to the place that it had in the input, so any piece of it is that piece of the input.
     let alike = value.home.block.is_none()
         && (value.home.many, value.home.outer) == (wrote.many, wrote.outer);
     let home = Region { buffer: Buffer::Input, ..read };
-    alike.then_some(Value { home, ..value })
+    alike.then_some(ArcValue { home, ..value })
 }

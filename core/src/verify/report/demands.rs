@@ -1,4 +1,4 @@
-//! What is said of demands that are not met: what is needed against what there is, and where it is taken.
+//! The findings of unmet demands: the needed and the allowed amount, and the ops that take it.
 
 use super::{Reporter, table};
 use crate::diagnostics::{Code, Finding};

@@ -1,4 +1,4 @@
-//! What messages ask of all ops, found out once: a program may have as many mistakes as ops.
+//! An index of all ops for messages, computed once: a program may have as many mistakes as ops.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use crate::ids::{LaneId, OpId};
 use crate::schedule::{Channel, OpKind, Schedule};
 
 pub(super) struct Index {
-    /// How many moves come before each op, in its stream and those before it.
+    /// The number of moves before each op, in its stream and the streams before it.
     moves: Vec<u32>,
     /// Posts and waits, channel by channel.
     signals: Vec<OpId>,
-    /// Where each channel begins in `signals`, and the end.
+    /// The position in `signals` where each channel begins, and the end.
     first: Vec<usize>,
-    /// For the channels that differ in nothing but the lane: the last post of those on which more is posted than waited
-    /// for, and the last wait of those on which it is the reverse.
+    /// For channels that differ only in the lane: the last post on a channel with more posts than waits, and the last
+    /// wait on a channel with more waits than posts.
     spare: HashMap<Channel, [Option<OpId>; 2]>,
 }
 
@@ -47,7 +47,7 @@ impl Index {
         index
     }
 
-    /// The posts or the waits on a channel, in the order of the schedule.
+    /// Returns the posts or the waits on a channel, in the order of the schedule.
     pub(super) fn on<'i>(
         &'i self,
         schedule: &'i Schedule,
@@ -59,13 +59,13 @@ impl Index {
         ops.filter(move |at| schedule.op(*at).kind == kind)
     }
 
-    /// The last post or wait that is one too many on a channel like this one, whatever its lane.
+    /// Returns the last surplus post or wait on a channel that differs at most in its lane.
     pub(super) fn spare(&self, channel: &Channel, kind: OpKind) -> Option<OpId> {
         let [post, wait] = *self.spare.get(&any_lane(channel))?;
         if kind == OpKind::Post { post } else { wait }
     }
 
-    /// How many moves come before an op, in its stream and those before it.
+    /// Returns the number of moves before an op, in its stream and the streams before it.
     pub(super) fn moves(&self, before: OpId) -> u32 {
         self.moves[before.index()]
     }

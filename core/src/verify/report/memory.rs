@@ -1,4 +1,4 @@
-//! What is said of memory: races, garbage, and slots of another shape.
+//! The findings of memory: races, undefined data, and slots with another shape.
 
 use super::{Access, Reporter};
 use crate::collective::Collective;
@@ -9,7 +9,7 @@ use crate::rational::Rat;
 use crate::schedule::{Buffer, Operand};
 
 impl Reporter<'_> {
-    /// In place, an input is read after its rank's output was written over it.
+    /// Returns the finding of an input that is read, in place, after its rank's output was written over it.
     pub(in crate::verify) fn one_mode(&self, at: OpId) -> Finding {
         let name = &self.schedule.algorithm;
         Finding::new(
@@ -24,7 +24,7 @@ impl Reporter<'_> {
         )
     }
 
-    /// In place, a move reads memory that it writes at another offset.
+    /// Returns the finding of a move that, in place, reads memory that it writes at another offset.
     pub(in crate::verify) fn shifted(&self, at: OpId, src: Operand, dst: Operand) -> Finding {
         let (src, dst) = (self.operand(src), self.operand(dst));
         let title = format!("{src} and {dst} overlap, and are not the same memory");
@@ -54,7 +54,7 @@ impl Reporter<'_> {
         }
     }
 
-    /// The copy that an output begins with where the piece in question is its own rank's, by the sizes of the collective.
+    /// Returns the copy that an output begins with where the piece is its own rank's, by the sizes of the collective.
     fn first_copy(&self, operand: Operand) -> Option<&'static str> {
         let (region, rank) = (self.schedule.region(operand), u64::from(operand.rank.0));
         match self.schedule.collective {
@@ -95,7 +95,7 @@ impl Reporter<'_> {
         operand: Operand,
         across: bool,
     ) -> Finding {
-        // The replay met them in some order; the author has the one in mind that comes first in a rank's program.
+        // The replay met the accesses in some order; the author expects the order of a rank's program.
         let swap = !across && self.step(first.0).1 > self.step(second.0).1;
         let (first, second) = if swap { (second, first) } else { (first, second) };
         let ((first, earlier), (second, later)) = (first, second);
@@ -120,7 +120,7 @@ impl Reporter<'_> {
         ));
         finding = self.as_written(finding, second, operand);
         finding = self.as_written(finding, first, operand);
-        // Both ends speak of the one region of the title, whatever part of it each of them touches.
+        // Both ends refer to the region of the title, even where they touch only a part of it.
         finding.operands.iter_mut().for_each(|told| told.region.clone_from(&region));
         let steps = (self.step(first).1, self.step(second).1);
         let one_line = self.line(first) == self.line(second);

@@ -1,5 +1,5 @@
-//! What the proof says when it fails: rank, step, region and source line of every place that matters, the
-//! ordering edge that is missing, and what would be right.
+//! The report of a failed proof: rank, step, region and source line of every place that matters, the missing edge of
+//! the order, and a correction.
 
 mod demands;
 mod index;
@@ -18,20 +18,20 @@ use crate::diagnostics::{self, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::{OpKind, Operand, Region, Schedule, SignalKind};
 
-/// Ranks listed before `…`.
+/// The most ranks listed before `…`.
 const LISTED: usize = 8;
 
-/// How an op touches memory.
+/// The kind of access of an op to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The op reads.
     Read,
-    /// The op writes; where it folds into memory, it reads it too.
+    /// The op writes; where it folds into memory, it reads the memory too.
     Write,
 }
 
 impl Access {
-    /// The verb for it in messages: `reads` or `writes`.
+    /// Returns the verb of the access in messages: `reads` or `writes`.
     pub const fn verb(self) -> &'static str {
         match self {
             Self::Read => "reads",
@@ -51,7 +51,7 @@ impl<'s> Reporter<'s> {
         Self { schedule, signals: Signals::default(), index: OnceCell::new() }
     }
 
-    /// For a runtime with such signals.
+    /// Returns the reporter for a runtime with the given signals.
     pub(super) fn with(self, signals: Signals) -> Self {
         Self { signals, ..self }
     }
@@ -68,7 +68,8 @@ impl<'s> Reporter<'s> {
         self.schedule.streams[self.schedule.stream_of(op).index()].rank
     }
 
-    /// `rank 2 (stream 1), step 3, line 12`: a step is counted in moves of the stream.
+    /// Returns the place of an op, such as `rank 2 (stream 1), step 3, line 12`: a step is counted in moves of the
+    /// stream.
     pub(in crate::verify) fn place(&self, op: OpId) -> String {
         let (lane, step) = self.step(op);
         format!("{lane}, step {step}, line {}", self.line(op))
@@ -78,7 +79,7 @@ impl<'s> Reporter<'s> {
         self.schedule.location(self.at(op)).line
     }
 
-    /// The rank and stream of an op, and its step.
+    /// Returns the rank and stream of an op, and its step.
     pub(in crate::verify) fn step(&self, op: OpId) -> (String, usize) {
         let stream = self.schedule.streams[self.schedule.stream_of(op).index()];
         let step = (self.index().moves(op) - self.index().moves(stream.first)) as usize;
@@ -87,7 +88,7 @@ impl<'s> Reporter<'s> {
         (format!("rank {}{lane}", stream.rank), step)
     }
 
-    /// `RxAck from rank 3`
+    /// Returns the signal of an op, such as `RxAck from rank 3`.
     fn signal(&self, op: OpId) -> String {
         let op = self.schedule.op(op);
         let channel = self.schedule.channel(op);
@@ -137,12 +138,12 @@ impl<'s> Reporter<'s> {
         }
     }
 
-    /// `rank 3 output[1/4..2/4]`
+    /// Returns a rank's region, such as `rank 3 output[1/4..2/4]`.
     fn region(&self, rank: RankId, region: &Region) -> String {
         format!("rank {rank} {}", piece_text(self.schedule, region))
     }
 
-    /// Adds how the author wrote `operand`: as which operand of the op it, or one that overlaps it, stands there.
+    /// Adds how the author wrote `operand`: the operand of the op that is it or overlaps it.
     fn as_written(&self, mut finding: Finding, op: OpId, operand: Operand) -> Finding {
         let this = self.schedule.op(op);
         let region = self.schedule.region(operand);
@@ -171,7 +172,7 @@ impl<'s> Reporter<'s> {
     }
 }
 
-/// `s 0, 1, 2 and 5 more`, or ` 3`: what comes after the word rank.
+/// Returns the text after the word "rank": `s 0, 1, 2 and 5 more`, or ` 3`.
 fn ranks(ranks: &[RankId]) -> String {
     let shown: Vec<_> = ranks.iter().take(LISTED).map(ToString::to_string).collect();
     let plural = if ranks.len() == 1 { "" } else { "s" };
@@ -182,7 +183,7 @@ fn ranks(ranks: &[RankId]) -> String {
     format!("{plural} {}{more}", shown.join(", "))
 }
 
-/// A title and a line for each of `lines`, as one note; the first few of many.
+/// Returns a title and a line for each of `lines`, as one note; of many lines only the first few.
 fn table(title: &str, lines: &[String]) -> String {
     let mut text = format!("{title}:");
     for line in lines.iter().take(LISTED) {

@@ -1,21 +1,22 @@
-//! What is said of results: which contribution is missing, double or out of place, and how it came to be.
+//! The findings of results: the contribution that is missing, double or out of place, and the history of the wrong
+//! piece.
 
 use super::{LISTED, Reporter, ranks, table};
 use crate::collective::Expected;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::{Operand, Region};
-use crate::verify::blame::{Trace, Way};
+use crate::verify::blame::{Trace, BlamePath};
 use crate::verify::values::{Double, Leaf, ValueId, Values};
 
-/// What came of each contribution, and of the piece that is wrong.
+/// The traces of contributions, and of the piece that is wrong.
 type Traces<'t> = &'t dyn Fn(Leaf) -> Trace;
 
-/// What is said of the last write of a wrong piece.
+/// The label of the last write of a wrong piece.
 const WRITTEN: &str = "last written here";
 
 impl Reporter<'_> {
-    /// How a piece came to hold what it holds.
+    /// Returns the history of the values of a piece.
     fn history(
         &self,
         name: &str,
@@ -44,7 +45,8 @@ impl Reporter<'_> {
         table(&format!("the history of {name}"), &lines)
     }
 
-    /// `rank 0, rank 2 x2, rank 3 (another piece)`, where `from` is the cell of the inputs that belongs here.
+    /// Returns the contributions of a value, such as `rank 0, rank 2 x2, rank 3 (another piece)`; `from` is the cell of
+    /// the inputs that belongs here.
     fn held(value: ValueId, from: u32, values: &Values) -> String {
         let all = values.contributions(value);
         let one = |(leaf, times): (&Leaf, &u64)| {
@@ -63,7 +65,7 @@ impl Reporter<'_> {
         parts.join(", ")
     }
 
-    /// Says which op brought the contribution first, and which again.
+    /// Adds the op that brought the contribution first, and the op that brought it again.
     fn counted_twice(&self, mut finding: Finding, double: Double) -> Finding {
         let Double { op, rank, before } = double;
         let this = self.schedule.op(op);
@@ -88,9 +90,9 @@ impl Reporter<'_> {
         finding.help("two ops bring the same contribution: keep one of the two")
     }
 
-    /// The ops that leave out the contribution of `rank`, and what to say there, the first to be blamed. Copies only hand
-    /// on what they find: a sum is to blame where it was made, and where there is no sum, it is where that contribution
-    /// was seen last.
+    /// Returns the ops that leave out the contribution of `rank`, with their labels, the op to blame first. Copies only
+    /// pass on their data: a sum is to blame where it was made; where there is no sum, the op where the contribution
+    /// was last seen is to blame.
     fn left_out(rank: RankId, trace: Trace) -> Vec<(OpId, String)> {
         let contribution = format!("rank {rank}'s contribution");
         let Trace { way, added, made } = trace;
@@ -99,13 +101,13 @@ impl Reporter<'_> {
         }
         let added = added.map(|op| (op, format!("{contribution} was added here last")));
         let seen = way.map(|way| match way {
-            Way::Ends(op) => (op, format!("{contribution} comes no farther than this")),
-            Way::Lost(op) => (op, format!("{contribution} is overwritten here")),
+            BlamePath::Ends(op) => (op, format!("{contribution} comes no farther than this")),
+            BlamePath::Lost(op) => (op, format!("{contribution} is overwritten here")),
         });
         added.into_iter().chain(seen).collect()
     }
 
-    /// The operand by which an op writes that region.
+    /// Returns the operand by which an op writes the region.
     fn writes(&self, op: OpId, rank: RankId, region: &Region) -> Option<Operand> {
         let within = |dst: &&Operand| {
             let there = self.schedule.region(**dst);
@@ -115,26 +117,26 @@ impl Reporter<'_> {
         self.schedule.dsts(self.schedule.op(op)).iter().find(within).copied()
     }
 
-    /// Of a piece that no op wrote, where what belongs there went another way.
+    /// Returns the finding of a piece that no op wrote, where its data went another way.
     fn not_written(
         &self,
         name: &str,
         expected: Expected,
         value: ValueId,
-        way: Option<Way>,
+        way: Option<BlamePath>,
     ) -> Finding {
         let wants = match expected {
             Expected::Reduced { .. } => "the reduction of all ranks".to_owned(),
             Expected::Copied { rank, .. } => format!("rank {rank}'s input"),
         };
-        // In place, what nobody wrote still holds the input.
+        // In place, a piece that no op wrote still holds the input.
         let title = if value.is_value() {
             format!("{name} still holds this rank's input, not {wants}")
         } else {
             format!("{name} is never written")
         };
         let finding = match way {
-            Some(Way::Ends(op)) => Finding::new(Code::WrongResult, self.at(op), title)
+            Some(BlamePath::Ends(op)) => Finding::new(Code::WrongResult, self.at(op), title)
                 .label(format!("{wants} comes no farther than this"))
                 .note(self.place(op)),
             _ => Finding::new(Code::WrongResult, SpanId(0), title).label("in this algorithm"),
@@ -146,7 +148,8 @@ impl Reporter<'_> {
         finding.help("with one rank the output is the input: `copy(local.input, local.output)`")
     }
 
-    /// `expected` comes with the cell within its unit and the number of cells of a unit.
+    /// Returns the finding of a wrong result. `expected` comes with the cell within its unit and the number of cells of
+    /// a unit.
     pub(in crate::verify) fn wrong_result(
         &self,
         rank: RankId,
@@ -193,7 +196,7 @@ impl Reporter<'_> {
             };
             what.push(format!("holds data that belongs elsewhere, from rank{}", ranks(&ranks_of)));
         }
-        // A double count is to blame where it first happened, anything else where the cell was written last.
+        // A double count is to blame where it first happened, any other mistake where the cell was written last.
         let double = if twice.is_empty() { None } else { values.first_double(value) };
         let absent = missing.first().filter(|_| twice.is_empty() && foreign.is_empty());
         let mut told = match (double, absent) {

@@ -1,4 +1,4 @@
-//! What is said of signals: cycles of waits, posts and waits without a partner, and who shares what.
+//! The findings of signals: cycles of waits, posts and waits without a partner, and streams that share a signal.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,8 @@ use crate::schedule::{Channel, OpKind, SignalKind};
 use crate::verify::Depth;
 
 impl Reporter<'_> {
-    /// `cycle` holds each wait with the post that would meet it; `behind` are the other waits that never end.
+    /// Returns the finding of a deadlock. `cycle` holds each wait with the post that would meet it; `behind` are the
+    /// other waits that never end.
     pub(in crate::verify) fn deadlock(&self, cycle: &[(OpId, OpId)], behind: &[OpId]) -> Finding {
         let rank = |op| self.rank(op);
         let (wait, post) = cycle[0];
@@ -31,7 +32,8 @@ impl Reporter<'_> {
         finding
     }
 
-    /// A cycle that begins with a wait for a free slot; `depth` is what that link has, and what would do.
+    /// Returns the finding of a cycle that begins with a wait for a free slot; `depth` is the depth of the link, and
+    /// the depth that it needs.
     pub(in crate::verify) fn too_shallow(
         &self,
         cycle: &[(OpId, OpId)],
@@ -56,7 +58,7 @@ impl Reporter<'_> {
                 "{needed} credits are the fewest with which this ends: `credits = {needed}`, or receive \
                  before you send more"
             ));
-        // The last credits are taken where the fifo is declared.
+        // The fifo's declaration collects the last credits.
         let ops = self.schedule.ops.iter().rev();
         let mut same =
             ops.filter(|op| op.kind == OpKind::Wait && op.arg == self.schedule.op(wait).arg);
@@ -66,7 +68,7 @@ impl Reporter<'_> {
         finding
     }
 
-    /// `ranks 0, 1, 2`
+    /// Returns the ranks of a cycle, such as `ranks 0, 1, 2`.
     fn ranks_of(&self, cycle: &[(OpId, OpId)]) -> String {
         let names: Vec<_> = cycle.iter().map(|(wait, _)| self.rank(*wait).to_string()).collect();
         format!("ranks {}", names.join(", "))
@@ -114,12 +116,12 @@ impl Reporter<'_> {
         self.or_in_another_lane(finding, op, help)
     }
 
-    /// The help, unless what is missing for `op` is there in another lane: then that is said, and what to do about it.
+    /// Adds the help, unless the partner of `op` is in another lane: then adds this fact and a correction for it.
     fn or_in_another_lane(&self, finding: Finding, op: OpId, help: String) -> Finding {
         let lonely = self.schedule.op(op);
         let own = *self.schedule.channel(lonely);
         let missing = if lonely.kind == OpKind::Wait { OpKind::Post } else { OpKind::Wait };
-        // The last ones are left over: the k-th wait takes the k-th post. In its own lane none is.
+        // The k-th wait takes the k-th post, so the last ops are left over. In its own lane the op has no partner.
         let Some(other) = self.index().spare(&own, missing).map(|at| self.schedule.op(at)) else {
             return finding.help(help);
         };
@@ -143,7 +145,7 @@ impl Reporter<'_> {
             .help("put the post and its wait into the same lane, or both outside every `parallel`")
     }
 
-    /// `in all: 2 posts at line 17, 4 waits at lines 11 and 18`.
+    /// Returns the tally of a channel, such as `in all: 2 posts at line 17, 4 waits at lines 11 and 18`.
     pub(in crate::verify) fn tally(&self, channel: u32) -> String {
         let ends = [(OpKind::Post, "post"), (OpKind::Wait, "wait")].map(|(kind, name)| {
             let ops = self.index().on(self.schedule, channel, kind);
@@ -219,7 +221,7 @@ impl Reporter<'_> {
         finding
     }
 
-    /// `across`: the first is of the run before.
+    /// Returns the finding of a lost signal. `across`: the first post is of the run before.
     pub(in crate::verify) fn lost_signal(
         &self,
         first: OpId,
@@ -247,7 +249,7 @@ impl Reporter<'_> {
         finding
     }
 
-    /// A broken rule under the code that the builder would give it.
+    /// Returns the finding of a broken rule, under the code that the builder would give it.
     pub(in crate::verify) fn illegal(&self, illegal: &Illegal) -> Finding {
         let code = match illegal.rule {
             "input" => Code::InputWritten,

@@ -1,10 +1,10 @@
-//! Words and signs of other languages, and what is written here instead: newcomers are told rather than puzzled.
+//! Words and signs of other languages, and their counterparts in this language, as suggestions for newcomers.
 
 use super::token::Tok;
 use crate::source::Span;
 use crate::syntax::Source;
 
-/// What a word that this language does not know is written as here.
+/// Returns the counterpart of a word that this language does not know.
 pub(crate) fn instead(word: &str) -> Option<&'static str> {
     Some(match word {
         "while" | "loop" | "do" | "until" | "repeat" | "foreach" => {
@@ -69,7 +69,7 @@ pub(crate) fn instead(word: &str) -> Option<&'static str> {
     })
 }
 
-/// What a sign that begins no token is written as here.
+/// Returns the counterpart of a sign that begins no token.
 pub(crate) fn sign(sign: &str) -> Option<&'static str> {
     match sign {
         "?" => Some("choose a value with `if condition { a } else { b }`"),
@@ -78,7 +78,7 @@ pub(crate) fn sign(sign: &str) -> Option<&'static str> {
     }
 }
 
-/// A word that stands for an integer type elsewhere.
+/// Whether a word stands for an integer type in other languages.
 pub(crate) fn integer(word: &str) -> bool {
     matches!(
         word,
@@ -104,35 +104,35 @@ pub(crate) fn integer(word: &str) -> bool {
     )
 }
 
-/// What was written at an unexpected token, and what to write.
-pub(super) struct Slip {
-    /// Where it stands.
+/// A suggestion at an unexpected token: the mistake, and a correction.
+pub(super) struct Suggestion {
+    /// The place of the mistake.
     pub(super) at: Span,
-    /// One line for the error, where the parser's own says less.
+    /// One line for the error, where the parser's own line says less.
     pub(super) title: Option<String>,
-    /// What to say at the place.
+    /// The text at the place.
     pub(super) label: &'static str,
-    /// What to do.
+    /// The correction.
     pub(super) help: String,
 }
 
-/// What is said below a word or sign that does not exist here.
+/// The label of a word or sign that this language does not have.
 const FOREIGN: &str = "not in this language";
 
-/// The slip that the parser stumbled over at token `at`, if it is one that people bring along.
-pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
+/// Returns the suggestion for the unexpected token `at`, if it is a habit from another language.
+pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
     let tokens = source.tokens();
     let start = statement(tokens, at);
     let first = tokens.get(start)?;
     let found = tokens.get(at);
     let next = tokens.get(at + 1);
     let one = Span::new(at, at + 1);
-    let slip = |at, title: &str, help: String| {
+    let suggestion = |at, title: &str, help: String| {
         let label = if title.is_empty() { "unexpected" } else { FOREIGN };
-        Some(Slip { at, title: (!title.is_empty()).then(|| title.to_owned()), label, help })
+        Some(Suggestion { at, title: (!title.is_empty()).then(|| title.to_owned()), label, help })
     };
-    if let Some(slip) = parallel_for(source, at) {
-        return Some(slip);
+    if let Some(suggestion) = parallel_for(source, at) {
+        return Some(suggestion);
     }
     let compares = matches!(first, Tok::If | Tok::Require | Tok::Within | Tok::Else);
     match (found?, next) {
@@ -147,7 +147,7 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
                 None => "write `==`".to_owned(),
             };
             let title = "expected `==`, found `=`: `=` names a value, and `==` compares".to_owned();
-            return Some(Slip { at: one, title: Some(title), label: "does not compare", help });
+            return Some(Suggestion { at: one, title: Some(title), label: "does not compare", help });
         }
         (Tok::Assign, _) if matches!(first, Tok::Ident(_)) && at > start => {
             return Some(assignment(source, (start, at, at + 1), ""));
@@ -166,14 +166,14 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
         }
         (Tok::Star, _) if at > start && tokens[at - 1] == Tok::Star => {
             let title = "`**` is no operator";
-            return slip(
+            return suggestion(
                 Span::new(at - 1, at + 1),
                 title,
                 "powers of two are `pow2(k)`, or `1 << k`".into(),
             );
         }
         (Tok::Arrow, _) => {
-            return slip(
+            return suggestion(
                 one,
                 "",
                 "a peer's regions and signals come after a dot: `p.TxAck();`".into(),
@@ -181,7 +181,7 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
         }
         (Tok::LParen, _) if at > 0 && tokens[at - 1] == Tok::For => {
             let title = "a loop runs over a range or a list";
-            return slip(one, title, "write `for i in 0..n { … }`".into());
+            return suggestion(one, title, "write `for i in 0..n { … }`".into());
         }
         (Tok::Ident(word), _) if word == "as" => {
             let to = matches!(next, Some(Tok::Ident(_)));
@@ -190,10 +190,10 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
                 "leave out `{}`: integers are of 64 bits everywhere",
                 source.written(written)
             );
-            return slip(written, "there are no casts", help);
+            return suggestion(written, "there are no casts", help);
         }
         (Tok::Ident(word), _) if matches!(&**word, "and" | "or") => {
-            return slip(one, "", instead(word)?.to_owned());
+            return suggestion(one, "", instead(word)?.to_owned());
         }
         _ => {}
     }
@@ -201,7 +201,7 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
     if let Some(Tok::Ident(word)) = before
         && word == "not"
     {
-        return slip(Span::new(at - 1, at), "", instead(word)?.to_owned());
+        return suggestion(Span::new(at - 1, at), "", instead(word)?.to_owned());
     }
     if let Tok::Ident(word) = first
         && at > start
@@ -209,20 +209,21 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
         && let Some(help) = instead(word)
     {
         let title = format!("there is no `{word}`");
-        return slip(Span::new(start, start + 1), &title, help.to_owned());
+        return suggestion(Span::new(start, start + 1), &title, help.to_owned());
     }
     None
 }
 
-/// A loop with both words in its head: `parallel for i in …`, `for parallel i in …`, `for i in parallel …`.
-fn parallel_for(source: &Source, at: usize) -> Option<Slip> {
+/// Suggests a correction of a loop with both words in its head: `parallel for i in …`, `for parallel i in …`, `for i in
+/// parallel …`.
+fn parallel_for(source: &Source, at: usize) -> Option<Suggestion> {
     let tokens = source.tokens();
     let text = |i: usize| match tokens.get(i) {
         Some(Tok::Ident(text)) => text.as_str(),
         tok => tok.and_then(Tok::text).unwrap_or_default(),
     };
     let before: Vec<_> = (at.saturating_sub(4)..at).map(text).collect();
-    // The word too many, and what stands before the range.
+    // The surplus word, and the name before the range.
     let (extra, name) = match (&before[..], text(at)) {
         ([.., "parallel"], "for") => (at, None),
         ([.., "for", "parallel"], _) if matches!(tokens.get(at), Some(Tok::Ident(_))) => {
@@ -235,7 +236,7 @@ fn parallel_for(source: &Source, at: usize) -> Option<Slip> {
     let rest = source.written(Span::new(extra + 1, end));
     let head = name.map_or_else(|| rest.clone(), |name| format!("{name} in {rest}"));
     let head = if head.chars().count() <= SHORT { &head } else { "i in 0..2" };
-    Some(Slip {
+    Some(Suggestion {
         at: Span::new(extra, extra + 1),
         title: Some("a loop begins with `for` or with `parallel`, not with both".to_owned()),
         label: "unexpected",
@@ -243,10 +244,10 @@ fn parallel_for(source: &Source, at: usize) -> Option<Slip> {
     })
 }
 
-/// Heads that are shown as they should be are at most so long.
+/// The most characters of a head that is shown in its corrected form.
 const SHORT: usize = 60;
 
-/// Where the statement of token `at` begins.
+/// Returns the first token of the statement of token `at`.
 fn statement(tokens: &[Tok], at: usize) -> usize {
     let edge = |tok: &Tok| matches!(tok, Tok::LBrace | Tok::RBrace | Tok::Semi);
     tokens[..at.min(tokens.len())].iter().rposition(edge).map_or(0, |edge| edge + 1)
@@ -257,7 +258,7 @@ pub(super) fn begins_statement(tokens: &[Tok], at: usize) -> bool {
     statement(tokens, at) == at
 }
 
-/// The statement in whose head token `at` stands, if it is one that has a body.
+/// Returns the first token of the statement in whose head token `at` stands, if the statement has a body.
 pub(super) fn head(tokens: &[Tok], at: usize) -> Option<&Tok> {
     let first = tokens.get(statement(tokens, at))?;
     let has =
@@ -265,12 +266,12 @@ pub(super) fn head(tokens: &[Tok], at: usize) -> Option<&Tok> {
     has.then_some(first)
 }
 
-/// Whether a head or a statement ends here.
+/// Whether a token ends a head or a statement.
 fn ends(tok: &Tok) -> bool {
     matches!(tok, Tok::LBrace | Tok::RBrace | Tok::Semi | Tok::Comma)
 }
 
-/// Whether the sign before a `=` would change a value elsewhere.
+/// Whether the sign before a `=` would change a value in other languages.
 fn changes(tok: &Tok) -> bool {
     use Tok::{And, Caret, Minus, Or, Percent, Plus, Shl, Shr, Slash, Star};
     matches!(tok, And | Caret | Minus | Or | Percent | Plus | Shl | Shr | Slash | Star)
@@ -290,9 +291,9 @@ fn declared(tokens: &[Tok], at: usize, name: &str) -> bool {
     })
 }
 
-/// A value or a region on the left of `=`, `+=` and their kin: the statement begins at `start`, its sign stands at
-/// `at`, and its right side begins at `right`.
-fn assignment(source: &Source, (start, at, right): (usize, usize, usize), sign: &str) -> Slip {
+/// Suggests a correction of a value or a region on the left of `=`, `+=` and their kin: the statement begins at
+/// `start`, its sign stands at `at`, and its right side begins at `right`.
+fn assignment(source: &Source, (start, at, right): (usize, usize, usize), sign: &str) -> Suggestion {
     let tokens = source.tokens();
     let left = source.written(Span::new(start, at));
     let end = tokens.iter().skip(right).position(ends).map_or(tokens.len(), |len| right + len);
@@ -315,11 +316,11 @@ fn assignment(source: &Source, (start, at, right): (usize, usize, usize), sign: 
         let help = "name a new value (`let next = …;`), or compute it from the loop's variable";
         (format!("`{left}` is a value, and values never change"), help.to_owned())
     };
-    Slip { at: signs, title: Some(title), label: FOREIGN, help }
+    Suggestion { at: signs, title: Some(title), label: FOREIGN, help }
 }
 
-/// The names that a text which could not be read may have declared: what follows a word that declares, or stands
-/// before a `:` or `=`.
+/// Returns the names that an unreadable text may have declared: the words after a declaring keyword, or before a `:` or
+/// `=`.
 pub(super) fn names(tokens: &[Tok]) -> Vec<String> {
     let edge =
         |tok: Option<&Tok>| matches!(tok, None | Some(Tok::LBrace | Tok::RBrace | Tok::Semi));
@@ -339,7 +340,7 @@ pub(super) fn names(tokens: &[Tok]) -> Vec<String> {
                 | Tok::Algorithm
                 | Tok::Executor,
             ) => true,
-            // A word that was to be one of these.
+            // A misspelt word in place of one of these keywords.
             Some(Tok::Ident(word)) => edge(first) || word == "mut",
             // A parameter without the colon before its type.
             Some(Tok::LParen | Tok::Comma) => matches!(tokens.get(at + 1), Some(Tok::Ident(_))),

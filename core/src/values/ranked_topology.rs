@@ -1,4 +1,4 @@
-//! Topologies as values of a program: who of the run is linked to whom.
+//! Topologies as values of a program: the links between the ranks of a run.
 
 use std::sync::Arc;
 
@@ -27,33 +27,33 @@ impl RankedTopology {
         Ok(self.topology.linked(self.rank(a)?, self.rank(b)?))
     }
 
-    /// The ranks that a link joins to `rank`; a fault where it does not run.
+    /// Returns the ranks that a link joins to `rank`; a fault where `rank` does not run.
     pub fn neighbors(&self, rank: i64) -> Result<Vec<i64>, Fault> {
         Ok(self.members(self.topology.neighbors(self.rank(rank)?)))
     }
 
-    /// The ranks that have a link to both `a` and `b`; a fault where one of these does not run.
+    /// Returns the ranks that have a link to both `a` and `b`; a fault where one of these does not run.
     pub fn relays(&self, a: i64, b: i64) -> Result<Vec<i64>, Fault> {
         Ok(self.members(self.topology.relays(self.rank(a)?, self.rank(b)?)))
     }
 
-    /// The ranks of the pairs without a link, one pair after the other.
+    /// Returns the ranks of the pairs without a link, pair by pair.
     pub fn missing(&self) -> Vec<i64> {
         let pairs = self.topology.missing(self.nranks).into_iter();
         pairs.flat_map(|(a, b)| [a, b]).map(|rank| rank.0.into()).collect()
     }
 
-    /// The parts of the data that ring, relays and hubs take of it, as the topology has them.
+    /// Returns the parts of the data that ring, relays and hubs take of it, as the topology has them.
     pub fn shares(&self) -> Vec<i64> {
         self.topology.shares(self.nranks).into_iter().map(i64::from).collect()
     }
 
-    /// The ranks with a link to every other rank.
+    /// Returns the ranks with a link to every other rank.
     pub fn hubs(&self) -> Vec<i64> {
         self.members(self.topology.hubs(self.nranks))
     }
 
-    /// As numbers, those that have a place.
+    /// Returns the ranks that run, as numbers.
     pub fn members(&self, ranks: Vec<RankId>) -> Vec<i64> {
         ranks.into_iter().filter(|r| r.0 < self.nranks).map(|r| i64::from(r.0)).collect()
     }
