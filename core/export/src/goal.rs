@@ -47,7 +47,7 @@ pub fn goal(export: &Export<'_>) -> Result<String, Vec<Finding>> {
         schedule.nranks,
     );
     for rank in (0..schedule.nranks).map(RankId) {
-        let _ = write!(text, "\nrank {rank} {{\n{}}}\n", Rank::new(export, rank)?.text);
+        let _ = write!(text, "\nrank {rank} {{\n{}}}\n", GoalRank::new(export, rank)?.text);
     }
     Ok(text)
 }
@@ -62,20 +62,20 @@ struct Touched {
 }
 
 /// Stretches of a buffer, each from its key to the next.
-type Memory = BTreeMap<u64, Touched>;
+type TouchedMemory = BTreeMap<u64, Touched>;
 
 /// The program of a rank in the making.
-struct Rank<'a> {
+struct GoalRank<'a> {
     export: &'a Export<'a>,
     at: RankId,
-    memory: BTreeMap<Buffer, Memory>,
+    memory: BTreeMap<Buffer, TouchedMemory>,
     tasks: u32,
     /// The last message of each way, peer and tag.
     last: BTreeMap<(bool, RankId, LaneId), u32>,
     text: String,
 }
 
-impl<'a> Rank<'a> {
+impl<'a> GoalRank<'a> {
     fn new(export: &'a Export<'a>, rank: RankId) -> Result<Self, Vec<Finding>> {
         let (memory, last) = (BTreeMap::new(), BTreeMap::new());
         let mut all = Self { export, at: rank, memory, tasks: 0, last, text: String::new() };
@@ -175,7 +175,7 @@ impl<'a> Rank<'a> {
 
 /// Adds the tasks that must come before one that touches a stretch of memory, and notes that it does.
 fn touch(
-    memory: &mut Memory,
+    memory: &mut TouchedMemory,
     stretch: std::ops::Range<u64>,
     task: u32,
     write: bool,

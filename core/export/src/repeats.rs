@@ -26,12 +26,12 @@ pub(super) type Column<V> = Vec<Vec<V>>;
 
 /// A statement, or a loop of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node<K, V> {
+pub(super) enum RepeatNode<K, V> {
     Once { key: K, columns: Vec<Column<V>> },
-    Loop { times: usize, body: Vec<Node<K, V>> },
+    Loop { times: usize, body: Vec<RepeatNode<K, V>> },
 }
 
-impl<K: PartialEq, V> Node<K, V> {
+impl<K: PartialEq, V> RepeatNode<K, V> {
     /// Whether the two can be iterations of one node: keys and numbers of iterations are equal, and values may differ.
     fn alike(&self, other: &Self) -> bool {
         match (self, other) {
@@ -78,7 +78,7 @@ pub(super) fn index(loops: &[usize]) -> String {
 }
 
 /// Puts what repeats among the nodes into loops, the innermost first.
-pub(super) fn found<K: PartialEq, V>(mut nodes: Vec<Node<K, V>>) -> Vec<Node<K, V>> {
+pub(super) fn found<K: PartialEq, V>(mut nodes: Vec<RepeatNode<K, V>>) -> Vec<RepeatNode<K, V>> {
     loop {
         let before = nodes.len();
         nodes = once(nodes);
@@ -89,7 +89,7 @@ pub(super) fn found<K: PartialEq, V>(mut nodes: Vec<Node<K, V>>) -> Vec<Node<K, 
 }
 
 /// One pass from the front to the back.
-fn once<K: PartialEq, V>(nodes: Vec<Node<K, V>>) -> Vec<Node<K, V>> {
+fn once<K: PartialEq, V>(nodes: Vec<RepeatNode<K, V>>) -> Vec<RepeatNode<K, V>> {
     let mut result = Vec::new();
     let mut rest = std::collections::VecDeque::from(nodes);
     while !rest.is_empty() {
@@ -104,13 +104,13 @@ fn once<K: PartialEq, V>(nodes: Vec<Node<K, V>>) -> Vec<Node<K, V>> {
                 node.absorb(rest.pop_front().expect("it was counted"));
             }
         }
-        result.push(Node::Loop { times, body });
+        result.push(RepeatNode::Loop { times, body });
     }
     result
 }
 
 /// The shortest body that the nodes begin with at least twice, where a loop is shorter than its iterations.
-fn repeated<K: PartialEq, V>(nodes: &[Node<K, V>]) -> Option<(usize, usize)> {
+fn repeated<K: PartialEq, V>(nodes: &[RepeatNode<K, V>]) -> Option<(usize, usize)> {
     (1..=LONGEST.min(nodes.len() / 2)).find_map(|len| {
         let same = |times: &usize| {
             let (first, later) = (&nodes[..len], &nodes[times * len..(times + 1) * len]);
@@ -125,18 +125,18 @@ fn repeated<K: PartialEq, V>(nodes: &[Node<K, V>]) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    fn nodes(text: &str) -> Vec<Node<char, usize>> {
-        let node = |(at, key)| Node::Once { key, columns: vec![vec![vec![at]]] };
+    fn nodes(text: &str) -> Vec<RepeatNode<char, usize>> {
+        let node = |(at, key)| RepeatNode::Once { key, columns: vec![vec![vec![at]]] };
         text.chars().enumerate().map(node).collect()
     }
 
-    fn show(nodes: &[Node<char, usize>]) -> String {
-        let one = |node: &Node<char, usize>| match node {
-            Node::Once { key, columns } => {
+    fn show(nodes: &[RepeatNode<char, usize>]) -> String {
+        let one = |node: &RepeatNode<char, usize>| match node {
+            RepeatNode::Once { key, columns } => {
                 let values: Vec<_> = columns[0].iter().map(|by| by[0].to_string()).collect();
                 format!("{key}{}", values.join("."))
             }
-            Node::Loop { times, body } => format!("{times}({})", show(body)),
+            RepeatNode::Loop { times, body } => format!("{times}({})", show(body)),
         };
         nodes.iter().map(one).collect::<Vec<_>>().join(" ")
     }

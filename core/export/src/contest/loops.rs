@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use super::lift::Lift;
 use super::print::{self, Printer};
-use super::text::{Statement, What, Writer};
-use super::tree::{Machine, Node, Number};
+use super::text::{Statement, MethodCall, ContestWriter};
+use super::tree::{Machine, LoopNode, Number};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::schedule::Schedule;
@@ -19,7 +19,7 @@ pub(super) fn functions(
     algorithm: &Configured,
     schedule: &Schedule,
     closed: &Schedule,
-    writer: &Writer<'_>,
+    writer: &ContestWriter<'_>,
 ) -> Option<String> {
     let nranks = schedule.nranks;
     let ranks = (0..nranks).map(RankId);
@@ -119,7 +119,7 @@ fn ends(schedule: &Schedule, closed: &Schedule, all: &[Vec<Vec<Statement>>]) -> 
         };
         let signals = |statements: &[Statement]| {
             let signal = |(key, values): &Statement| match key.what {
-                What::Signal(method) => Some((method, values[0][0] as u32)),
+                MethodCall::Signal(method) => Some((method, values[0][0] as u32)),
                 _ => None,
             };
             statements.iter().filter_map(signal).collect::<Vec<_>>()
@@ -132,18 +132,18 @@ fn ends(schedule: &Schedule, closed: &Schedule, all: &[Vec<Vec<Statement>>]) -> 
 }
 
 /// Such signals: one to a peer that is arithmetic on the rank, where all ranks have as many.
-fn signals(lift: &mut Lift<'_>, method: &'static str, all: &Signals) -> Option<Vec<Node>> {
+fn signals(lift: &mut Lift<'_>, method: &'static str, all: &Signals) -> Option<Vec<LoopNode>> {
     let peers = |own: &Vec<(&'static str, u32)>| {
         own.iter().filter(|signal| signal.0 == method).map(|signal| signal.1).collect::<Vec<_>>()
     };
     let peers: Vec<Vec<u32>> = all.iter().map(peers).collect();
     let many = peers.iter().map(Vec::len).max().unwrap_or(0);
     if peers.iter().any(|own| own.len() != many) {
-        return Some(vec![Node::Peers { method, peers }]);
+        return Some(vec![LoopNode::Peers { method, peers }]);
     }
     let signal = |at: usize| {
         let seen: Vec<_> = peers.iter().map(|own| vec![(Vec::new(), i64::from(own[at]))]).collect();
-        Some(Node::Signal { line: 0, method, peer: lift.entry(&seen).ok()? })
+        Some(LoopNode::Signal { line: 0, method, peer: lift.entry(&seen).ok()? })
     };
     (0..many).map(signal).collect()
 }

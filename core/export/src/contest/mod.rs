@@ -25,7 +25,7 @@ use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::schedule::{Buffer, OpKind, Schedule};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Signals, verify_with};
-use text::Writer;
+use text::ContestWriter;
 
 /// How the flags of a link behave.
 pub const SIGNALS: Signals = Signals { one_shot: true, link_shared: true };
@@ -85,7 +85,7 @@ pub fn contest(export: &Export<'_>) -> Result<String, Vec<(usize, Finding)>> {
     let mut parts = Vec::new();
     let mut wrong = Vec::new();
     for (at, class) in export.classes.iter().enumerate() {
-        match Part::new(class) {
+        match SizeClassPart::new(class) {
             Ok(part) => parts.push(part),
             Err(findings) => wrong.extend(findings.into_iter().map(|finding| (at, finding))),
         }
@@ -102,7 +102,7 @@ pub fn contest(export: &Export<'_>) -> Result<String, Vec<(usize, Finding)>> {
 }
 
 /// A class of sizes in its parts.
-struct Part {
+struct SizeClassPart {
     algorithm: String,
     pieces: u64,
     functions: String,
@@ -117,7 +117,7 @@ struct Part {
     tiles: bool,
 }
 
-impl Part {
+impl SizeClassPart {
     fn new(class: &SizeClass<'_>) -> Result<Self, Vec<Finding>> {
         let noted = |findings: Vec<Finding>| -> Vec<Finding> {
             let note = |f: Finding| f.note(format!("with {SIGNALS} signals, as its links have"));
@@ -134,7 +134,7 @@ impl Part {
         }
         let schedule = handshakes::closed(class.schedule).map_err(noted)?;
         verify_with(&schedule, SIGNALS).map_err(noted)?;
-        let writer = Writer::new(&schedule, class.source)?;
+        let writer = ContestWriter::new(&schedule, class.source)?;
         let pieces = writer.pieces;
         let loops = loops::functions(class.algorithm, class.schedule, &schedule, &writer);
         let functions = match loops {
@@ -193,7 +193,7 @@ impl Part {
     }
 }
 
-fn print(export: &Export<'_>, parts: &[Part]) -> String {
+fn print(export: &Export<'_>, parts: &[SizeClassPart]) -> String {
     let first = export.classes[0].schedule;
     let mut text = String::from("// Written by `roundelay emit hccl-cpp`.\n");
     for line in export.docs {
@@ -224,7 +224,7 @@ fn sizes(below: Option<u64>) -> String {
 }
 
 /// The executor's class: its life cycle.
-fn class_text(export: &Export<'_>, parts: &[Part]) -> String {
+fn class_text(export: &Export<'_>, parts: &[SizeClassPart]) -> String {
     let schedule = export.classes[0].schedule;
     let (nranks, collective) = (schedule.nranks, schedule.collective);
     let name = export.name;
@@ -235,7 +235,7 @@ fn class_text(export: &Export<'_>, parts: &[Part]) -> String {
     };
     let inputs = per_rank(&|rank| collective.input_units(rank, nranks, schedule.root));
     let outputs = per_rank(&|rank| collective.output_units(rank, nranks, schedule.root));
-    let lines = |line: &dyn Fn(usize, &Part) -> String| {
+    let lines = |line: &dyn Fn(usize, &SizeClassPart) -> String| {
         parts.iter().enumerate().map(|(at, part)| line(at, part)).collect::<String>()
     };
     let limits: Vec<_> = export

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use super::tree::{Node, Number, Piece, Place, Table};
+use super::tree::{LoopNode, Number, Piece, LoopPlace, LoopTable};
 use crate::cuda::names::identifier;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::{BinOp, UnOp};
@@ -18,7 +18,7 @@ pub(super) struct Printer<'t> {
     pub(super) vars: &'t [String],
     /// The least left side of quotients and remainders at any rank.
     pub(super) least: &'t HashMap<*const Number, i64>,
-    pub(super) tables: &'t [Table],
+    pub(super) tables: &'t [LoopTable],
     pub(super) nranks: u32,
     /// A line of the source with its number, for a comment.
     pub(super) said: &'t dyn Fn(u32) -> Option<String>,
@@ -63,7 +63,7 @@ impl Printer<'_> {
     }
 
     /// The statements of a block, behind the line that opens it.
-    fn body(&mut self, nodes: &[Node]) {
+    fn body(&mut self, nodes: &[LoopNode]) {
         self.scopes.push(Vec::new());
         self.line = None;
         self.nodes(nodes);
@@ -72,10 +72,10 @@ impl Printer<'_> {
     }
 
     /// The statements of a scope that ends behind them: so does a block that is the last of them.
-    pub(super) fn nodes(&mut self, nodes: &[Node]) {
+    pub(super) fn nodes(&mut self, nodes: &[LoopNode]) {
         for (at, node) in nodes.iter().enumerate() {
             match node {
-                Node::Block { line, body } if at + 1 == nodes.len() => {
+                LoopNode::Block { line, body } if at + 1 == nodes.len() => {
                     self.at(*line);
                     self.line = None;
                     self.nodes(body);
@@ -85,14 +85,14 @@ impl Printer<'_> {
         }
     }
 
-    fn node(&mut self, node: &Node) {
+    fn node(&mut self, node: &LoopNode) {
         match node {
-            Node::Let(var, value) => {
+            LoopNode::Let(var, value) => {
                 let value = self.number(value).code;
                 let name = self.declare(*var);
                 self.put(&format!("const i64 {name} = {value};"));
             }
-            Node::Loop { var, lo, hi, body } => {
+            LoopNode::Loop { var, lo, hi, body } => {
                 let (lo, hi) = (self.number(lo).code, self.operand(BinOp::Lt, hi));
                 self.scopes.push(Vec::new());
                 let name = self.declare(*var);
@@ -105,7 +105,7 @@ impl Printer<'_> {
                 self.line = None;
                 self.put("}");
             }
-            Node::Streams { line, var, lo, hi, body } => {
+            LoopNode::Streams { line, var, lo, hi, body } => {
                 self.at(*line);
                 let many = Number::Binary(BinOp::Sub, Box::new([hi.clone(), lo.clone()]));
                 let many = if *lo == Number::Const(0) { hi.clone() } else { many };
@@ -141,7 +141,7 @@ impl Printer<'_> {
                 self.put("    CHK_RET(lane.Join(slave));");
                 self.put("}");
             }
-            Node::If(arms, otherwise) => {
+            LoopNode::If(arms, otherwise) => {
                 for (at, (condition, body)) in arms.iter().enumerate() {
                     let condition = self.number(condition).code;
                     let word = if at == 0 { "if" } else { "} else if" };
@@ -154,18 +154,18 @@ impl Printer<'_> {
                 }
                 self.put("}");
             }
-            Node::Block { line, body } => {
+            LoopNode::Block { line, body } => {
                 self.at(*line);
                 self.put("{");
                 self.body(body);
                 self.put("}");
             }
-            Node::Signal { line, method, peer } => {
+            LoopNode::Signal { line, method, peer } => {
                 self.at(*line);
                 let peer = self.number(peer).code;
                 self.put(&format!("CHK_RET(lane.{method}({peer}));"));
             }
-            Node::Peers { method, peers } => {
+            LoopNode::Peers { method, peers } => {
                 let peers: Vec<_> = peers
                     .iter()
                     .map(|own| {
@@ -180,7 +180,7 @@ impl Printer<'_> {
                 self.put(&format!("    CHK_RET(lane.{method}(peer));"));
                 self.put("}");
             }
-            Node::Move { line, method, places } => {
+            LoopNode::Move { line, method, places } => {
                 self.at(*line);
                 let [src, dst] = places.each_ref().map(|place| self.place(place));
                 self.put(&format!("CHK_RET(lane.{method}({src}, {dst}));"));
@@ -188,7 +188,7 @@ impl Printer<'_> {
         }
     }
 
-    fn place(&self, place: &Place) -> String {
+    fn place(&self, place: &LoopPlace) -> String {
         let buffer = match place.buffer {
             Buffer::Input => "INPUT".to_owned(),
             Buffer::Output => "OUTPUT".to_owned(),
@@ -269,13 +269,13 @@ impl Printer<'_> {
 }
 
 /// What a table is called.
-pub(super) fn name_of(table: &Table, number: usize) -> String {
+pub(super) fn name_of(table: &LoopTable, number: usize) -> String {
     let pieces = table.entries.first().is_some_and(|entry| entry.len() > 1);
     format!("{}_{number}", if pieces { "PIECE" } else { "TABLE" })
 }
 
 /// The definition of a table.
-pub(super) fn table(table: &Table, number: usize, nranks: u32) -> String {
+pub(super) fn table(table: &LoopTable, number: usize, nranks: u32) -> String {
     let pieces = table.entries.first().is_some_and(|entry| entry.len() > 1);
     let ty = if pieces { "Piece" } else { "i64" };
     let mut sizes = table.sizes.clone();
@@ -312,7 +312,7 @@ fn nested(entries: &[String], sizes: &[usize]) -> String {
 
 /// Leaves out variables that nothing asks for, as compilers complain of them, and blocks that hold nothing, such as what
 /// the layout required of the ranks.
-pub(super) fn prune(nodes: &mut Vec<Node>) {
+pub(super) fn prune(nodes: &mut Vec<LoopNode>) {
     loop {
         let mut used = HashSet::new();
         for node in nodes.iter() {
@@ -324,14 +324,14 @@ pub(super) fn prune(nodes: &mut Vec<Node>) {
     }
 }
 
-fn drop_unused(nodes: &mut Vec<Node>, used: &HashSet<usize>) -> bool {
+fn drop_unused(nodes: &mut Vec<LoopNode>, used: &HashSet<usize>) -> bool {
     let before = nodes.len();
     let mut dropped = false;
     for node in &mut *nodes {
         for block in node.blocks_mut() {
             dropped |= drop_unused(block, used);
         }
-        if let Node::If(arms, otherwise) = node
+        if let LoopNode::If(arms, otherwise) = node
             && let [(condition, body)] = &mut arms[..]
             && body.is_empty()
         {
@@ -340,9 +340,9 @@ fn drop_unused(nodes: &mut Vec<Node>, used: &HashSet<usize>) -> bool {
         }
     }
     nodes.retain(|node| match node {
-        Node::Let(var, _) => used.contains(var),
-        Node::Loop { body, .. } | Node::Block { body, .. } => !body.is_empty(),
-        Node::If(arms, otherwise) => {
+        LoopNode::Let(var, _) => used.contains(var),
+        LoopNode::Loop { body, .. } | LoopNode::Block { body, .. } => !body.is_empty(),
+        LoopNode::If(arms, otherwise) => {
             !(otherwise.is_empty() && arms.iter().all(|(_, body)| body.is_empty()))
         }
         _ => true,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::moves::{Act, singles};
-use crate::repeats::{self, Column, Node, index, variable};
+use crate::repeats::{self, Column, RepeatNode, index, variable};
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::{RankId, SpanId};
 use roundelay_core::rational::Rat;
@@ -15,13 +15,13 @@ use roundelay_core::syntax::Source;
 
 /// What a statement does; its peers and pieces are values beside it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct ContestKey {
     pub(super) line: u32,
-    pub(super) what: What,
+    pub(super) what: MethodCall,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum MethodCall {
     /// A signal: a method of a stream that takes a number.
     Signal(&'static str),
     /// A signal: a method of a stream that takes no number.
@@ -30,16 +30,16 @@ pub(super) enum What {
     Move(&'static str, [(Buffer, bool); 2]),
 }
 
-pub(super) type Statement = (Key, Vec<Vec<u64>>);
+pub(super) type Statement = (ContestKey, Vec<Vec<u64>>);
 
 /// Ranks whose streams have the same statements, and with which values each.
-type Shape = (Vec<Key>, Vec<RankId>, Vec<Vec<Statement>>);
+type RankShape = (Vec<ContestKey>, Vec<RankId>, Vec<Vec<Statement>>);
 
 /// The most pieces of a unit: with as many units, no product of the generated code leaves 64 bits.
 const MOST_PIECES: u64 = 1 << 24;
 
 /// Writes the functions of one class.
-pub(super) struct Writer<'a> {
+pub(super) struct ContestWriter<'a> {
     schedule: &'a Schedule,
     source: Option<&'a Source>,
     /// Equal pieces of a unit at whose ends every boundary lies.
@@ -49,7 +49,7 @@ pub(super) struct Writer<'a> {
     named: BTreeMap<String, String>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ContestWriter<'a> {
     pub(super) fn new(
         schedule: &'a Schedule,
         source: Option<&'a Source>,
@@ -78,7 +78,7 @@ impl<'a> Writer<'a> {
         let mut calls = String::new();
         for index in 0..streams {
             let of_index = schedule.streams.iter().filter(|s| s.index == index && s.len > 0);
-            let mut shapes: Vec<Shape> = Vec::new();
+            let mut shapes: Vec<RankShape> = Vec::new();
             for stream in of_index {
                 let statements = self.statements(stream)?;
                 let keys: Vec<_> = statements.iter().map(|(key, _)| key.clone()).collect();
@@ -140,7 +140,7 @@ impl<'a> Writer<'a> {
                     column[0].push(value);
                 }
             }
-            nodes.push(Node::Once { key, columns });
+            nodes.push(RepeatNode::Once { key, columns });
         }
         let mut body = String::new();
         self.nodes(&repeats::found(nodes), ranks, &mut Vec::new(), &mut body);
@@ -159,7 +159,7 @@ impl<'a> Writer<'a> {
     /// `loops` are the times of the loops around.
     fn nodes(
         &mut self,
-        nodes: &[Node<Key, Vec<u64>>],
+        nodes: &[RepeatNode<ContestKey, Vec<u64>>],
         ranks: &[RankId],
         loops: &mut Vec<usize>,
         text: &mut String,
@@ -168,7 +168,7 @@ impl<'a> Writer<'a> {
         let mut line = None;
         for node in nodes {
             match node {
-                Node::Loop { times, body } => {
+                RepeatNode::Loop { times, body } => {
                     let var = variable(loops.len());
                     let _ =
                         writeln!(text, "{indent}for (u32 {var} = 0; {var} < {times}; ++{var}) {{");
@@ -178,7 +178,7 @@ impl<'a> Writer<'a> {
                     let _ = writeln!(text, "{indent}}}");
                     line = None;
                 }
-                Node::Once { key, columns } => {
+                RepeatNode::Once { key, columns } => {
                     if line != Some(key.line) {
                         line = Some(key.line);
                         if let Some(said) = self.said(key.line) {
@@ -205,7 +205,7 @@ impl<'a> Writer<'a> {
 
     fn statement(
         &mut self,
-        key: &Key,
+        key: &ContestKey,
         columns: &[Column<Vec<u64>>],
         ranks: &[RankId],
         loops: &[usize],
@@ -216,9 +216,9 @@ impl<'a> Writer<'a> {
             writer.value(column, ranks, loops)
         };
         match &key.what {
-            What::Bare(method) => format!("{method}()"),
-            What::Signal(method) => format!("{method}({})", next(self)),
-            What::Move(method, places) => {
+            MethodCall::Bare(method) => format!("{method}()"),
+            MethodCall::Signal(method) => format!("{method}({})", next(self)),
+            MethodCall::Move(method, places) => {
                 let places: Vec<_> = places
                     .iter()
                     .map(|(buffer, remote)| {
@@ -296,7 +296,7 @@ impl<'a> Writer<'a> {
             let line = self.schedule.location(op.at).line;
             if op.kind != OpKind::Move {
                 let (what, values) = signal(stream, op, self.schedule.channel(op));
-                statements.push((Key { line, what }, values));
+                statements.push((ContestKey { line, what }, values));
                 continue;
             }
             for (act, src, dst) in singles(self.schedule, stream.rank, op)? {
@@ -310,7 +310,7 @@ impl<'a> Writer<'a> {
                     (self.schedule.region(operand).buffer, remote)
                 });
                 let method = if act == Act::Copy { "Copy" } else { "Reduce" };
-                statements.push((Key { line, what: What::Move(method, places) }, values));
+                statements.push((ContestKey { line, what: MethodCall::Move(method, places) }, values));
             }
         }
         Ok(statements)
@@ -325,10 +325,10 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn signal(stream: &Stream, op: &Op, channel: &Channel) -> (What, Vec<Vec<u64>>) {
+fn signal(stream: &Stream, op: &Op, channel: &Channel) -> (MethodCall, Vec<Vec<u64>>) {
     let post = op.kind == OpKind::Post;
     // The lane of a fork or join is the index of the slave stream.
-    let with = |method, number: u32| (What::Signal(method), vec![vec![number.into()]]);
+    let with = |method, number: u32| (MethodCall::Signal(method), vec![vec![number.into()]]);
     let peer = if post { channel.to.0 } else { channel.from.0 };
     match (channel.kind, post) {
         (SignalKind::Ack | SignalKind::Head, true) => with("TxAck", peer),
@@ -337,10 +337,10 @@ fn signal(stream: &Stream, op: &Op, channel: &Channel) -> (What, Vec<Vec<u64>>) 
         (SignalKind::Data | SignalKind::Tail, false) => with("RxDataSignal", peer),
         (SignalKind::Fork, true) => with("Fork", channel.lane.0),
         (SignalKind::Join, false) => with("Join", channel.lane.0),
-        (SignalKind::Fork, false) => (What::Bare("Begin"), Vec::new()),
+        (SignalKind::Fork, false) => (MethodCall::Bare("Begin"), Vec::new()),
         (SignalKind::Join, true) => {
             debug_assert!(stream.index > 0, "the main stream is nobody's child");
-            (What::Bare("End"), Vec::new())
+            (MethodCall::Bare("End"), Vec::new())
         }
         (SignalKind::Local, _) => unreachable!("no program has such a signal"),
     }

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use super::text::{Key, Statement, What};
+use super::text::{ContestKey, Statement, MethodCall};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::values::arith::{self, IntFn};
@@ -30,7 +30,7 @@ pub(super) enum Number {
 
 /// A table: by the iterations of loops, the outermost first, and last by the rank if `by_rank`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Table {
+pub(super) struct LoopTable {
     pub(super) sizes: Vec<usize>,
     pub(super) by_rank: bool,
     /// The entries; each of one number, or of the four of a piece.
@@ -47,7 +47,7 @@ pub(super) enum Piece {
 
 /// A source or a destination: whose it is if not this rank's own, the buffer, the piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct LoopPlace {
     pub(super) of: Option<Number>,
     pub(super) buffer: Buffer,
     pub(super) piece: Piece,
@@ -55,7 +55,7 @@ pub(super) struct Place {
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum LoopNode {
     Let(usize, Number),
     Loop {
         var: usize,
@@ -92,7 +92,7 @@ pub(super) enum Node {
     Move {
         line: u32,
         method: &'static str,
-        places: Box<[Place; 2]>,
+        places: Box<[LoopPlace; 2]>,
     },
 }
 
@@ -137,7 +137,7 @@ impl Number {
     }
 }
 
-impl Place {
+impl LoopPlace {
     fn numbers(&self) -> Vec<&Number> {
         let mut numbers: Vec<_> = self.of.iter().collect();
         match &self.piece {
@@ -148,7 +148,7 @@ impl Place {
     }
 }
 
-impl Node {
+impl LoopNode {
     /// The variables that it asks for, and those in it.
     pub(super) fn asks(&self, used: &mut HashSet<usize>) {
         let numbers: Vec<&Number> = match self {
@@ -156,7 +156,7 @@ impl Node {
             Self::Loop { lo, hi, .. } | Self::Streams { lo, hi, .. } => vec![lo, hi],
             Self::If(arms, _) => arms.iter().map(|(condition, _)| condition).collect(),
             Self::Signal { peer, .. } => vec![peer],
-            Self::Move { places, .. } => places.iter().flat_map(Place::numbers).collect(),
+            Self::Move { places, .. } => places.iter().flat_map(LoopPlace::numbers).collect(),
             Self::Block { .. } | Self::Peers { .. } => Vec::new(),
         };
         for number in numbers {
@@ -194,7 +194,7 @@ impl Node {
 
 /// What a rank does, stream by stream; and what is seen on the way.
 pub(super) struct Machine<'t> {
-    pub(super) tables: &'t [Table],
+    pub(super) tables: &'t [LoopTable],
     pub(super) nranks: u32,
     pub(super) me: u32,
     pub(super) vars: Vec<i64>,
@@ -208,10 +208,10 @@ pub(super) struct Machine<'t> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Differs;
 
-type Answer<T> = Result<T, Differs>;
+type RunResult<T> = Result<T, Differs>;
 
 impl<'t> Machine<'t> {
-    pub(super) fn new(tables: &'t [Table], nranks: u32, me: u32, vars: usize) -> Self {
+    pub(super) fn new(tables: &'t [LoopTable], nranks: u32, me: u32, vars: usize) -> Self {
         Self {
             tables,
             nranks,
@@ -223,7 +223,7 @@ impl<'t> Machine<'t> {
         }
     }
 
-    pub(super) fn number(&self, number: &Number) -> Answer<i64> {
+    pub(super) fn number(&self, number: &Number) -> RunResult<i64> {
         let fits = |value: Result<i64, arith::Fault>| value.map_err(|_| Differs);
         Ok(match number {
             Number::Const(value) => *value,
@@ -269,8 +269,8 @@ impl<'t> Machine<'t> {
         })
     }
 
-    fn entry(&self, table: usize, indices: &[Number]) -> Answer<&'t [i64]> {
-        let Table { sizes, by_rank, entries } = &self.tables[table];
+    fn entry(&self, table: usize, indices: &[Number]) -> RunResult<&'t [i64]> {
+        let LoopTable { sizes, by_rank, entries } = &self.tables[table];
         let mut at = 0;
         for (size, index) in sizes.iter().zip(indices) {
             let index = usize::try_from(self.number(index)?).map_err(|_| Differs)?;
@@ -286,7 +286,7 @@ impl<'t> Machine<'t> {
     }
 
     /// Low end, high end, slot, base.
-    fn piece(&self, piece: &Piece) -> Answer<Vec<u64>> {
+    fn piece(&self, piece: &Piece) -> RunResult<Vec<u64>> {
         let values = match piece {
             Piece::Computed { lo, width, slot, base } => {
                 let lo = self.number(lo)?;
@@ -297,20 +297,20 @@ impl<'t> Machine<'t> {
         values.into_iter().map(|value| u64::try_from(value).map_err(|_| Differs)).collect()
     }
 
-    pub(super) fn run(&mut self, nodes: &[Node]) -> Answer<()> {
+    pub(super) fn run(&mut self, nodes: &[LoopNode]) -> RunResult<()> {
         nodes.iter().try_for_each(|node| self.node(node))
     }
 
-    fn node(&mut self, node: &Node) -> Answer<()> {
+    fn node(&mut self, node: &LoopNode) -> RunResult<()> {
         match node {
-            Node::Let(var, value) => self.vars[*var] = self.number(value)?,
-            Node::Loop { var, lo, hi, body } => {
+            LoopNode::Let(var, value) => self.vars[*var] = self.number(value)?,
+            LoopNode::Loop { var, lo, hi, body } => {
                 for value in self.number(lo)?..self.number(hi)? {
                     self.vars[*var] = value;
                     self.run(body)?;
                 }
             }
-            Node::Streams { line, var, lo, hi, body } => {
+            LoopNode::Streams { line, var, lo, hi, body } => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
                 // Streams in streams are numbered on the way, and are written otherwise.
                 if self.stream != 0 {
@@ -318,26 +318,26 @@ impl<'t> Machine<'t> {
                 }
                 let slaves = 1..u64::try_from(hi - lo).unwrap_or(0).max(1);
                 for slave in slaves.clone() {
-                    self.push(*line, What::Signal("Fork"), vec![vec![slave]]);
+                    self.push(*line, MethodCall::Signal("Fork"), vec![vec![slave]]);
                 }
                 for (stream, value) in (0..).zip(lo..hi) {
                     self.streams.resize(self.streams.len().max(stream + 1), Vec::new());
                     self.stream = stream;
                     self.vars[*var] = value;
                     if stream > 0 {
-                        self.push(*line, What::Bare("Begin"), Vec::new());
+                        self.push(*line, MethodCall::Bare("Begin"), Vec::new());
                     }
                     self.run(body)?;
                     if stream > 0 {
-                        self.push(*line, What::Bare("End"), Vec::new());
+                        self.push(*line, MethodCall::Bare("End"), Vec::new());
                     }
                 }
                 self.stream = 0;
                 for slave in slaves {
-                    self.push(*line, What::Signal("Join"), vec![vec![slave]]);
+                    self.push(*line, MethodCall::Signal("Join"), vec![vec![slave]]);
                 }
             }
-            Node::If(arms, otherwise) => {
+            LoopNode::If(arms, otherwise) => {
                 for (condition, body) in arms {
                     if self.number(condition)? != 0 {
                         return self.run(body);
@@ -345,20 +345,20 @@ impl<'t> Machine<'t> {
                 }
                 self.run(otherwise)?;
             }
-            Node::Block { body, .. } => self.run(body)?,
-            Node::Signal { line, method, peer } => {
+            LoopNode::Block { body, .. } => self.run(body)?,
+            LoopNode::Signal { line, method, peer } => {
                 let peer = u64::try_from(self.number(peer)?).map_err(|_| Differs)?;
-                self.push(*line, What::Signal(method), vec![vec![peer]]);
+                self.push(*line, MethodCall::Signal(method), vec![vec![peer]]);
             }
-            Node::Peers { method, peers } => {
+            LoopNode::Peers { method, peers } => {
                 for peer in &peers[self.me as usize] {
-                    self.push(0, What::Signal(method), vec![vec![u64::from(*peer)]]);
+                    self.push(0, MethodCall::Signal(method), vec![vec![u64::from(*peer)]]);
                 }
             }
-            Node::Move { line, method, places: operands } => {
+            LoopNode::Move { line, method, places: operands } => {
                 let mut values = Vec::new();
                 let mut places = Vec::new();
-                for Place { of, buffer, piece } in &**operands {
+                for LoopPlace { of, buffer, piece } in &**operands {
                     let peer = of.as_ref().map_or(Ok(self.me.into()), |of| self.number(of))?;
                     let remote = peer != i64::from(self.me);
                     if remote {
@@ -367,13 +367,13 @@ impl<'t> Machine<'t> {
                     values.push(self.piece(piece)?);
                     places.push((*buffer, remote));
                 }
-                self.push(*line, What::Move(method, [places[0], places[1]]), values);
+                self.push(*line, MethodCall::Move(method, [places[0], places[1]]), values);
             }
         }
         Ok(())
     }
 
-    fn push(&mut self, line: u32, what: What, values: Vec<Vec<u64>>) {
-        self.streams[self.stream].push((Key { line, what }, values));
+    fn push(&mut self, line: u32, what: MethodCall, values: Vec<Vec<u64>>) {
+        self.streams[self.stream].push((ContestKey { line, what }, values));
     }
 }

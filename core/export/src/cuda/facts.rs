@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::words::{
     CHILD_SIGNALS, CREDIT_WORDS, GROUP_WORDS, HELD_WORDS, Header, INPUT, Key, Kind, LINK_WORDS,
-    OP_WORDS, OPERAND_WORDS, OUTPUT, PAIR_SIGNALS, SCRATCH, SCRATCH_WORDS, Words, name,
+    OP_WORDS, OPERAND_WORDS, OUTPUT, PAIR_SIGNALS, SCRATCH, SCRATCH_WORDS, WordTable, name,
 };
 use super::{Facts, Group, Kernel, Protocol, Site, parts};
 use roundelay_core::ids::{LaneId, OpId, RankId, ScratchId};
@@ -42,7 +42,7 @@ impl Counters {
 }
 
 /// Where each scratch buffer of a rank lies.
-struct Slots {
+struct SlotLengths {
     /// First element, elements of a slot, slots before it.
     of: Vec<[u64; SCRATCH_WORDS]>,
     elements: u64,
@@ -53,7 +53,7 @@ impl Kernel {
     /// What a launch for `count` elements a unit reads. For scratch beyond 2^63 elements the lengths saturate.
     pub fn facts(&self, count: u64) -> Facts {
         let schedule = &*self.schedule;
-        let mut words = Words::new();
+        let mut words = WordTable::new();
         let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(1);
         let lanes = self.lanes();
         let counters = Counters {
@@ -125,7 +125,7 @@ impl Kernel {
     }
 
     /// Slots begin at multiples of 16 bytes; lines of LL take twice the bytes of their data.
-    fn slots(&self, count: u64) -> Slots {
+    fn slots(&self, count: u64) -> SlotLengths {
         let size = self.spec.element.size() as u64;
         let line = 16 / size;
         let (mut of, mut elements, mut slots) = (Vec::new(), 0_u64, 0);
@@ -140,7 +140,7 @@ impl Kernel {
             elements = elements.saturating_add(len.saturating_mul(scratch.slots.into()));
             slots += u64::from(scratch.slots);
         }
-        Slots { of, elements, held: slots }
+        SlotLengths { of, elements, held: slots }
     }
 
     /// Whether the slots of a scratch buffer hold lines that carry data and flag, which take twice the bytes of their data:
@@ -152,7 +152,7 @@ impl Kernel {
     }
 
     /// A bit for each move, set where `avg` divides: the first bit of each stream, and the end of all.
-    fn finish(&self, words: &mut Words) -> Vec<i64> {
+    fn finish(&self, words: &mut WordTable) -> Vec<i64> {
         let (mut bits, mut firsts, mut moves) = (Vec::new(), Vec::new(), 0_usize);
         for stream in &self.schedule.streams {
             firsts.push(moves as i64);
@@ -180,7 +180,7 @@ impl Kernel {
         self.finish.contains(&at)
     }
 
-    fn answers(&self, words: &mut Words, record: &Record, sites: &[Site]) {
+    fn answers(&self, words: &mut WordTable, record: &Record, sites: &[Site]) {
         for (lane, values) in record.lanes.iter().enumerate() {
             let Some((value, around)) = values.split_last() else { continue };
             let parent = record.lanes.iter().position(|lane| lane == around);
@@ -240,7 +240,7 @@ impl Kernel {
     }
 
     /// The ops of the table form: the first of each stream, and the end of all.
-    fn ops(&self, words: &mut Words, counters: &Counters, slots: &Slots, count: u64) -> Vec<i64> {
+    fn ops(&self, words: &mut WordTable, counters: &Counters, slots: &SlotLengths, count: u64) -> Vec<i64> {
         let schedule = &*self.schedule;
         let meets = parts::ops(schedule);
         let mut ops: Vec<[i64; OP_WORDS]> = Vec::new();
@@ -323,7 +323,7 @@ fn links_of_a_rank(record: &Record) -> u64 {
 }
 
 /// A value as a word: itself, or where it was put.
-fn object(words: &mut Words, record: &Record, answer: &Answer) -> i64 {
+fn object(words: &mut WordTable, record: &Record, answer: &Answer) -> i64 {
     match answer {
         Answer::Int(value) => *value,
         Answer::List(list) | Answer::Ring(list) => words.list(list),

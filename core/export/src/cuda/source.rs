@@ -8,7 +8,7 @@ use roundelay_core::source::Location;
 
 /// An algorithm whose statements are written, and what is known of them.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct KernelSource<'a> {
     pub(super) algorithm: &'a Algorithm,
     /// The file it stands in, and where its statements stand there.
     pub(super) file: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Notes {
     pub(super) meets: BTreeSet<SpanId>,
 }
 
-impl Source<'_> {
+impl KernelSource<'_> {
     pub(super) fn dropped(&self, at: SpanId) -> bool {
         self.notes.is_some_and(|notes| notes.dropped.contains(&at))
     }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::Site;
 use super::names::{identifier, param_type, type_name};
-use super::source::Source;
+use super::source::KernelSource;
 use roundelay_core::check::hir::{
     Algorithm, AlgorithmCall, Callee, Expr, Iter, Param, ParamTy, Primitive, Step, Stmt, StmtKind,
     Ty, VarId,
@@ -19,7 +19,7 @@ use roundelay_core::syntax::expr_text::{Target, Text};
 
 /// What the functions of one text share.
 #[derive(Default)]
-pub(super) struct Writer<'a> {
+pub(super) struct KernelWriter<'a> {
     /// Where objects are made: the algorithm and the place of the expression.
     pub(super) sites: Vec<Site>,
     /// The passes through slots that the program has, by the primitive that first had each.
@@ -35,7 +35,7 @@ struct Function<'a> {
     given: Vec<usize>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> KernelWriter<'a> {
     pub(super) fn site(&mut self, algorithm: &Algorithm, span: Span) -> usize {
         let place = (span.lo, span.hi);
         let known = |(name, at): &Site| *name == algorithm.name && *at == place;
@@ -48,10 +48,10 @@ impl<'a> Writer<'a> {
     /// The function of a called algorithm, written when it is first called.
     pub(super) fn callee(&mut self, callee: &'a Callee, given: &[usize]) -> String {
         let Callee { algorithm, file, locations, .. } = callee;
-        self.function(Source { algorithm, file, locations, notes: None }, given)
+        self.function(KernelSource { algorithm, file, locations, notes: None }, given)
     }
 
-    pub(super) fn function(&mut self, source: Source<'a>, given: &[usize]) -> String {
+    pub(super) fn function(&mut self, source: KernelSource<'a>, given: &[usize]) -> String {
         let algorithm = source.algorithm;
         let known = |f: &&Function<'_>| f.of == algorithm.name && f.given == given;
         if let Some(function) = self.functions.iter().find(known) {
@@ -117,9 +117,9 @@ fn mentions(text: &str, word: &str) -> bool {
 
 /// The statements of one algorithm in the making.
 pub(super) struct Body<'a, 'w> {
-    source: Source<'a>,
+    source: KernelSource<'a>,
     /// What the text of all algorithms shares.
-    writer: &'w mut Writer<'a>,
+    writer: &'w mut KernelWriter<'a>,
     out: String,
     depth: usize,
     /// Lines that go before the statement in the making.
@@ -131,7 +131,7 @@ pub(super) struct Body<'a, 'w> {
 }
 
 impl<'a, 'w> Body<'a, 'w> {
-    pub(super) fn new(source: Source<'a>, writer: &'w mut Writer<'a>) -> Self {
+    pub(super) fn new(source: KernelSource<'a>, writer: &'w mut KernelWriter<'a>) -> Self {
         let (out, before) = (String::new(), Vec::new());
         Self { source, writer, out, depth: 1, before, lists: 0, declared: 0 }
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::source::{Notes, Source};
-use super::stmts::Writer;
+use super::source::{Notes, KernelSource};
+use super::stmts::KernelWriter;
 use super::{Protocol, Site, Spec};
 use roundelay_core::check::hir::ParamTy;
 use roundelay_core::layout::{Algorithm as _, Configured};
@@ -21,8 +21,8 @@ pub(super) fn loops(
     scale: bool,
 ) -> (String, Vec<Site>) {
     let checked = algorithm.checked();
-    let mut writer = Writer::default();
-    let source = Source {
+    let mut writer = KernelWriter::default();
+    let source = KernelSource {
         algorithm: checked,
         file: algorithm.file(),
         locations: algorithm.locations(),

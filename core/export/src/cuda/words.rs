@@ -150,7 +150,7 @@ numbers! {
 }
 
 /// Words in the making.
-pub(super) struct Words {
+pub(super) struct WordTable {
     pub(super) words: Vec<i64>,
     entries: Vec<(Vec<i64>, i64)>,
 }
@@ -168,7 +168,7 @@ pub(super) fn name(words: &[i64]) -> i64 {
     (hash(words) & (u64::MAX >> 1)) as i64
 }
 
-impl Words {
+impl WordTable {
     pub(super) fn new() -> Self {
         Self { words: vec![0; Header::COUNT], entries: Vec::new() }
     }

@@ -23,7 +23,7 @@ pub struct Checked {
 }
 
 /// Who tells what was found in a program.
-pub(super) struct Teller<'t> {
+pub(super) struct FindingPlacer<'t> {
     pub(super) source: &'t Source,
     /// The name of the step that stands at a place.
     pub(super) step: &'t dyn Fn(SpanId) -> Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct Teller<'t> {
     pub(super) promised: bool,
 }
 
-impl Teller<'_> {
+impl FindingPlacer<'_> {
     /// Proves the schedule of a program that is called in a mode.
     pub(super) fn prove(&self, mode: Mode, schedule: Result<Schedule, Vec<Diagnostic>>) -> Checked {
         let wrong = |errors| Checked { mode, proved: None, errors };

@@ -8,7 +8,7 @@ use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Region, Scratch};
 
 /// What is called, and how.
-pub(super) struct Shape {
+pub(super) struct MemoryShape {
     /// What the program promises; `None` where it promises nothing that can be compared.
     pub(super) collective: Option<Collective>,
     pub(super) nranks: u32,
@@ -36,8 +36,8 @@ pub(super) struct Memories {
 }
 
 impl Memories {
-    pub(super) fn new(shape: &Shape) -> Self {
-        let Shape { nranks, mode, .. } = *shape;
+    pub(super) fn new(shape: &MemoryShape) -> Self {
+        let MemoryShape { nranks, mode, .. } = *shape;
         // A program that promises nothing is laid out over blocks of input and output, as many as there are ranks.
         let collective = shape.collective.unwrap_or(Collective::AllToAll);
         let promised = shape.collective.is_some();

@@ -13,7 +13,7 @@ const ERRORS: usize = 16;
 
 /// The places of a text, and what is said at them.
 #[derive(Default)]
-pub(super) struct Report {
+pub(super) struct TextReport {
     places: Vec<Range<u32>>,
     errors: Vec<Diagnostic>,
     /// Of the errors, those in spite of which the rest makes sense.
@@ -22,7 +22,7 @@ pub(super) struct Report {
     warnings: BTreeMap<String, (Diagnostic, usize)>,
 }
 
-impl Report {
+impl TextReport {
     /// A place that messages can point at.
     pub(super) fn place(&mut self, at: Range<usize>) -> SpanId {
         self.places.push(at.start as u32..at.end as u32);

@@ -67,7 +67,7 @@ pub fn mpi(export: &Export<'_>) -> Result<File, Vec<Finding>> {
     let spare = statements.spare;
     let longest = statements.longest;
     let shapes = statements::shapes(statements.of);
-    let writer = text::Writer::new(schedule.nranks, &parts.scratch, export.source);
+    let writer = text::MpiWriter::new(schedule.nranks, &parts.scratch, export.source);
     let exchange = writer.functions(&shapes);
     let program = entry::Program {
         schedule,

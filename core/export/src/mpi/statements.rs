@@ -1,6 +1,6 @@
 //! What a rank does, as statements that the finder of loops takes: a key each, and numbers that may differ.
 
-use crate::repeats::Node;
+use crate::repeats::RepeatNode;
 use roundelay_core::ids::RankId;
 use roundelay_core::messages::{Action, Message, MessageId, TwoSided};
 use roundelay_core::rational::Rat;
@@ -8,23 +8,23 @@ use roundelay_core::schedule::{Buffer, Operand, Schedule};
 
 /// What a statement does, beside its numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct MpiKey {
     /// The line of the source, 0 if unknown.
     pub(super) line: u32,
-    pub(super) what: What,
+    pub(super) what: MpiAction,
 }
 
 /// Regions by their buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum MpiAction {
     /// Begins to send a region. Request, peer and tag come before the region's numbers.
     Send(Buffer),
     /// Begins to receive into a region: the same.
     Receive(Buffer),
     /// Waits for a request of a send or a receive.
-    Finish(Way),
+    Finish(MessageWay),
     /// Waits for several: their number, and the first.
-    FinishAll(Way),
+    FinishAll(MessageWay),
     /// To, from.
     Copy([Buffer; 2]),
     /// `to = from op to`.
@@ -34,14 +34,14 @@ pub(super) enum What {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum MessageWay {
     Out,
     In,
 }
 
 /// A statement of one rank.
 pub(super) struct Statement {
-    pub(super) key: Key,
+    pub(super) key: MpiKey,
     pub(super) numbers: Vec<u64>,
 }
 
@@ -111,23 +111,23 @@ impl Statements {
                 Action::Send(id) | Action::Receive(id) => {
                     let m = message(id);
                     let (here, peer, requests, way) = match action {
-                        Action::Send(_) => (m.source, m.to, &mut sends, Way::Out),
-                        _ => (m.target, m.from, &mut receives, Way::In),
+                        Action::Send(_) => (m.source, m.to, &mut sends, MessageWay::Out),
+                        _ => (m.target, m.from, &mut receives, MessageWay::In),
                     };
                     let buffer = schedule.regions[here.index()].buffer;
                     let mut numbers = vec![requests.take(*id), peer.0.into(), m.lane.0.into()];
                     let operand = Operand { rank: peer, region: here };
                     numbers.extend(region(schedule, operand, pieces));
                     let what = match way {
-                        Way::Out => What::Send(buffer),
-                        Way::In => What::Receive(buffer),
+                        MessageWay::Out => MpiAction::Send(buffer),
+                        MessageWay::In => MpiAction::Receive(buffer),
                     };
                     own.push(Statement { key: key(schedule, m.at, what), numbers });
                 }
                 Action::Sent(id) | Action::Received(id) => {
                     let (request, way) = match action {
-                        Action::Sent(_) => (sends.free(*id), Way::Out),
-                        _ => (receives.free(*id), Way::In),
+                        Action::Sent(_) => (sends.free(*id), MessageWay::Out),
+                        _ => (receives.free(*id), MessageWay::In),
                     };
                     finish(&mut own, way, request);
                 }
@@ -161,49 +161,49 @@ impl Statements {
         match (srcs, place) {
             ([src], _) => {
                 for dst in dsts.iter().filter(|dst| *dst != src) {
-                    put(What::Copy([buffer(dst), buffer(src)]), &[*dst, *src]);
+                    put(MpiAction::Copy([buffer(dst), buffer(src)]), &[*dst, *src]);
                 }
                 return;
             }
             ([_, others @ ..], Some(place)) => {
                 for src in others {
-                    put(What::Reduce([buffer(place), buffer(src)]), &[*place, *src]);
+                    put(MpiAction::Reduce([buffer(place), buffer(src)]), &[*place, *src]);
                 }
             }
             _ => {
                 self.spare =
                     self.spare.max(region(schedule, first, pieces).last().copied().unwrap_or(0));
-                let what = What::Fold(buffer(&first), srcs.iter().map(buffer).collect());
+                let what = MpiAction::Fold(buffer(&first), srcs.iter().map(buffer).collect());
                 let all: Vec<_> = std::iter::once(first).chain(srcs.iter().copied()).collect();
                 put(what, &all);
             }
         }
         for dst in dsts.iter().filter(|dst| **dst != first) {
-            put(What::Copy([buffer(dst), buffer(&first)]), &[*dst, first]);
+            put(MpiAction::Copy([buffer(dst), buffer(&first)]), &[*dst, first]);
         }
     }
 }
 
-fn key(schedule: &Schedule, at: roundelay_core::ids::SpanId, what: What) -> Key {
-    Key { line: schedule.location(at).line, what }
+fn key(schedule: &Schedule, at: roundelay_core::ids::SpanId, what: MpiAction) -> MpiKey {
+    MpiKey { line: schedule.location(at).line, what }
 }
 
 /// Waits for a request; together with the one before, if that is its neighbor.
-fn finish(own: &mut Vec<Statement>, way: Way, request: u64) {
+fn finish(own: &mut Vec<Statement>, way: MessageWay, request: u64) {
     if let Some(Statement { key: last, numbers }) = own.last_mut() {
         let (many, first) = match (&last.what, &numbers[..]) {
-            (What::Finish(of), [first]) if *of == way => (1, *first),
-            (What::FinishAll(of), [many, first]) if *of == way => (*many, *first),
+            (MpiAction::Finish(of), [first]) if *of == way => (1, *first),
+            (MpiAction::FinishAll(of), [many, first]) if *of == way => (*many, *first),
             _ => (0, 0),
         };
         if many > 0 && first + many == request {
-            last.what = What::FinishAll(way);
+            last.what = MpiAction::FinishAll(way);
             *numbers = vec![many + 1, first];
             return;
         }
     }
     // Waits are of no line: they say nothing that the author wrote.
-    let key = Key { line: 0, what: What::Finish(way) };
+    let key = MpiKey { line: 0, what: MpiAction::Finish(way) };
     own.push(Statement { key, numbers: vec![request] });
 }
 
@@ -222,13 +222,13 @@ pub(super) fn piece(end: Rat, pieces: u64) -> u64 {
 }
 
 /// Ranks whose statements have the same keys, with the loops that are found in them.
-pub(super) struct Shape {
+pub(super) struct MpiShape {
     pub(super) ranks: Vec<u32>,
-    pub(super) nodes: Vec<Node<Key, u64>>,
+    pub(super) nodes: Vec<RepeatNode<MpiKey, u64>>,
 }
 
 /// All ranks in shapes, in the order of their first ranks.
-pub(super) fn shapes(of: Vec<Vec<Statement>>) -> Vec<Shape> {
+pub(super) fn shapes(of: Vec<Vec<Statement>>) -> Vec<MpiShape> {
     let mut shapes: Vec<(Vec<u32>, Vec<Vec<Statement>>)> = Vec::new();
     for (rank, own) in (0..).zip(of) {
         let same = |(_, all): &&mut (Vec<u32>, Vec<Vec<Statement>>)| {
@@ -247,10 +247,10 @@ pub(super) fn shapes(of: Vec<Vec<Statement>>) -> Vec<Shape> {
             // By iteration and rank.
             let column = |nth: usize| vec![all.iter().map(|own| own[at].numbers[nth]).collect()];
             let columns = (0..statement.numbers.len()).map(column).collect();
-            Node::Once { key: statement.key.clone(), columns }
+            RepeatNode::Once { key: statement.key.clone(), columns }
         };
         let nodes = all[0].iter().enumerate().map(node).collect();
-        Shape { ranks, nodes: crate::repeats::found(nodes) }
+        MpiShape { ranks, nodes: crate::repeats::found(nodes) }
     };
     shapes.into_iter().map(shape).collect()
 }

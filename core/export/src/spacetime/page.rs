@@ -57,7 +57,7 @@ pub fn html(schedule: &Schedule, timeline: &Timeline, drawing: &Drawing<'_>) -> 
 }
 
 /// A row of a round's table.
-struct Row {
+struct PageRow {
     start: f64,
     end: f64,
     who: String,
@@ -66,11 +66,11 @@ struct Row {
 }
 
 /// What every round lists: its messages, and what ranks did at home while it was the latest.
-fn rows(diagram: &Diagram<'_>) -> Vec<Vec<Row>> {
+fn rows(diagram: &Diagram<'_>) -> Vec<Vec<PageRow>> {
     let (shown, rounds) = (&diagram.shown, &diagram.rounds);
-    let mut all: Vec<Vec<Row>> = Vec::new();
+    let mut all: Vec<Vec<PageRow>> = Vec::new();
     all.resize_with(shown.rounds.len().max(1), Vec::new);
-    let mut place = |round: usize, row: Row| {
+    let mut place = |round: usize, row: PageRow| {
         let at = round.checked_sub(shown.rounds.start as usize);
         if let Some(rows) = at.and_then(|at| all.get_mut(at)) {
             rows.push(row);
@@ -78,7 +78,7 @@ fn rows(diagram: &Diagram<'_>) -> Vec<Vec<Row>> {
     };
     for (message, round) in diagram.timeline.messages.iter().zip(&rounds.of) {
         let Some(round) = round.filter(|_| shown.ends(message) == 2) else { continue };
-        let row = Row {
+        let row = PageRow {
             start: message.start,
             end: message.end,
             who: format!("{} to {}", message.from, message.to),
@@ -92,7 +92,7 @@ fn rows(diagram: &Diagram<'_>) -> Vec<Vec<Row>> {
         if shown.row(rank).is_none() {
             continue;
         }
-        let row = Row {
+        let row = PageRow {
             start: span.start,
             end: span.end,
             who: format!("{rank}"),
@@ -107,7 +107,7 @@ fn rows(diagram: &Diagram<'_>) -> Vec<Vec<Row>> {
     all
 }
 
-fn section(out: &mut String, diagram: &Diagram<'_>, number: usize, rows: &[Row]) {
+fn section(out: &mut String, diagram: &Diagram<'_>, number: usize, rows: &[PageRow]) {
     let round = diagram.shown.rounds.start as usize + number;
     let units = diagram.drawing.units;
     let (name, says, from, to) = match diagram.rounds.all.get(round) {
@@ -161,7 +161,7 @@ fn section(out: &mut String, diagram: &Diagram<'_>, number: usize, rows: &[Row])
 }
 
 /// The statements of a round, each once, in the order of the source.
-fn statements(out: &mut String, diagram: &Diagram<'_>, rows: &[Row]) {
+fn statements(out: &mut String, diagram: &Diagram<'_>, rows: &[PageRow]) {
     let mut times: BTreeMap<SpanId, usize> = BTreeMap::new();
     for row in rows {
         *times.entry(diagram.schedule.op(row.op).at).or_default() += 1;

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::layout::Layout;
+use super::layout::DrawnLayout;
 use super::meshes::{self, Mesh};
 use super::pairs::{Pair, Pairs, quality};
 use super::router::Router;
-use super::ways::{Bend, Way};
+use super::ways::{Bend, CableWay};
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::{Link, LinkKind, NodeId, Topology};
 
@@ -19,7 +19,7 @@ pub(super) const LIMIT: usize = 4096;
 pub(super) struct Cable {
     pub(super) kind: LinkKind,
     pub(super) capacity: Rat,
-    pub(super) way: Way,
+    pub(super) way: CableWay,
     pub(super) title: String,
     /// Whether it works in one direction only, from the first end to the second.
     pub(super) one_way: bool,
@@ -38,7 +38,7 @@ pub(super) struct Cables {
 }
 
 impl Cables {
-    pub(super) fn new(topology: &Topology, layout: &Layout) -> Self {
+    pub(super) fn new(topology: &Topology, layout: &DrawnLayout) -> Self {
         let mut pairs = Pairs::new();
         for link in topology.links() {
             let forward = link.from < link.to;
@@ -66,7 +66,7 @@ impl Cables {
         Self { drawn: pairs.into_iter().map(draw).collect(), count, meshes, remark: None }
     }
 
-    fn bundled(layout: &Layout, pairs: &Pairs<'_>, count: usize, mut meshes: Vec<Mesh>) -> Self {
+    fn bundled(layout: &DrawnLayout, pairs: &Pairs<'_>, count: usize, mut meshes: Vec<Mesh>) -> Self {
         let mut bundles: BTreeMap<(usize, usize, LinkKind), (usize, Rat)> = BTreeMap::new();
         let mut inside = vec![0; layout.blocks.len()];
         for ((a, b, kind), pair) in pairs {
@@ -83,7 +83,7 @@ impl Cables {
         let lost = bundles.len().saturating_sub(LIMIT);
         let draw = |((a, b, kind), (count, capacity)): ((usize, usize, LinkKind), (usize, Rat))| {
             let [from, to] = [a, b].map(|block| layout.blocks[block].area.middle());
-            let way = Way { from, bend: Bend::Straight, to };
+            let way = CableWay { from, bend: Bend::Straight, to };
             Cable { kind, capacity, way, title: format!("{count} cables"), one_way: false }
         };
         let hidden: usize = inside.iter().sum();

@@ -1,6 +1,6 @@
 //! Tori, known by their links: a grid in which each rank is joined to the ranks beside it and to no other.
 
-use super::plane::{PITCH, Point};
+use super::plane::{PITCH, PlanePoint};
 use roundelay_core::topology::{NodeId, Topology};
 
 /// From a rank of a grid to the next.
@@ -43,16 +43,16 @@ fn place(dims: &[u32], mut rank: u32) -> Vec<u32> {
 }
 
 /// Planes one behind the other, the first in front.
-pub(super) fn places(dims: &[u32]) -> Vec<(NodeId, Point)> {
+pub(super) fn places(dims: &[u32]) -> Vec<(NodeId, PlanePoint)> {
     let count: u32 = dims.iter().product();
     let depth = if dims.len() > 2 { dims[0] } else { 1 };
     let step = STEP * (1.0 + 0.75 * f64::from(depth - 1));
     let at = |rank: u32| {
         let place = place(dims, rank);
-        let [.., row, column] = place[..] else { return Point::default() };
+        let [.., row, column] = place[..] else { return PlanePoint::default() };
         let back = if dims.len() > 2 { f64::from(place[0]) } else { 0.0 };
         let aside = step / f64::from(depth) * back;
-        Point::new(f64::from(column) * step + aside * 0.9, f64::from(row) * step - aside * 0.6)
+        PlanePoint::new(f64::from(column) * step + aside * 0.9, f64::from(row) * step - aside * 0.6)
     };
     (0..count).map(|rank| (NodeId(rank), at(rank))).collect()
 }

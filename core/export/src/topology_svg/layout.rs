@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 
 use super::grid;
-use super::plane::{Area, PITCH, Point, half};
-use super::tree::Tree;
+use super::plane::{Area, PITCH, PlanePoint, half};
+use super::tree::DrawnTree;
 use roundelay_core::topology::{NodeId, NodeKind, Topology};
 
 /// Around what stands in a box, and half the way between boxes.
@@ -21,7 +21,7 @@ const WIDE: f64 = 1300.0;
 
 /// A part of the picture: a box, the row of switches, or all of it.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct DrawnBlock {
     pub(super) area: Area,
     /// Whether a box is drawn around it, and what it says.
     pub(super) frame: Option<String>,
@@ -31,18 +31,18 @@ pub(super) struct Block {
 
 /// The places of all nodes.
 #[derive(Debug)]
-pub(super) struct Layout {
-    pub(super) places: Vec<Point>,
-    pub(super) blocks: Vec<Block>,
+pub(super) struct DrawnLayout {
+    pub(super) places: Vec<PlanePoint>,
+    pub(super) blocks: Vec<DrawnBlock>,
     /// The block of each node.
     pub(super) block: Vec<usize>,
 }
 
-impl Layout {
+impl DrawnLayout {
     pub(super) fn new(topology: &Topology) -> Self {
         let count = topology.nodes().len();
         let mut layout = Self {
-            places: vec![Point::default(); count],
+            places: vec![PlanePoint::default(); count],
             blocks: Vec::new(),
             block: vec![0; count],
         };
@@ -56,9 +56,9 @@ impl Layout {
             None => Cluster::circle(topology.ranks().map(NodeId::from).collect()),
         };
         let top = (middle.len() as f64 - 1.0) * -HUB / 2.0;
-        let at = |i: usize| Point::new(0.0, top + HUB * i as f64);
+        let at = |i: usize| PlanePoint::new(0.0, top + HUB * i as f64);
         cluster.nodes.extend(middle.iter().enumerate().map(|(i, s)| (*s, at(i))));
-        layout.put(&cluster, cluster.area(topology), Point::default(), false);
+        layout.put(&cluster, cluster.area(topology), PlanePoint::default(), false);
         layout
     }
 
@@ -90,7 +90,7 @@ impl Layout {
                 }
                 let frame = cluster.frame(topology);
                 let y = if side > 0.0 { gap - frame.low.y } else { -gap - frame.high.y };
-                self.put(cluster, frame, Point::new(x + PADDING - frame.low.x, y), true);
+                self.put(cluster, frame, PlanePoint::new(x + PADDING - frame.low.x, y), true);
                 x += frame.size().x + 2.0 * PADDING;
             }
         }
@@ -102,22 +102,22 @@ impl Layout {
         let mut x = -(total + free * gaps) / 2.0;
         for (switch, half) in middle.iter().zip(sizes) {
             let at = if middle.len() == 1 { 0.0 } else { x + half };
-            row.nodes.push((*switch, Point::new(at, 0.0)));
+            row.nodes.push((*switch, PlanePoint::new(at, 0.0)));
             x += 2.0 * half + free;
         }
         if !middle.is_empty() {
-            self.put(&row, row.area(topology), Point::default(), false);
+            self.put(&row, row.area(topology), PlanePoint::default(), false);
         }
     }
 
-    fn put(&mut self, cluster: &Cluster, area: Area, by: Point, framed: bool) {
+    fn put(&mut self, cluster: &Cluster, area: Area, by: PlanePoint, framed: bool) {
         for (node, at) in &cluster.nodes {
             self.places[node.index()] = at.plus(by);
             self.block[node.index()] = self.blocks.len();
         }
         let area = Area { low: area.low.plus(by), high: area.high.plus(by) };
         let frame = framed.then(|| cluster.title.clone());
-        self.blocks.push(Block { area, frame, round: cluster.round });
+        self.blocks.push(DrawnBlock { area, frame, round: cluster.round });
     }
 }
 
@@ -127,7 +127,7 @@ struct Cluster {
     title: String,
     /// What stands on top, the others being below it.
     root: Option<NodeId>,
-    nodes: Vec<(NodeId, Point)>,
+    nodes: Vec<(NodeId, PlanePoint)>,
     round: bool,
 }
 
@@ -143,7 +143,7 @@ impl Cluster {
         };
         let at = |i: usize| {
             let (sin, cos) = (TAU * i as f64 / count).sin_cos();
-            Point::new(radius * sin, -radius * cos)
+            PlanePoint::new(radius * sin, -radius * cos)
         };
         let nodes = nodes.into_iter().enumerate().map(|(i, node)| (node, at(i))).collect();
         Self { nodes, round: true, ..Self::default() }
@@ -169,8 +169,8 @@ impl Cluster {
         let area = self.area(topology);
         let heading = if self.title.is_empty() { PADDING } else { HEADING };
         Area {
-            low: area.low.plus(Point::new(-PADDING, -heading)),
-            high: area.high.plus(Point::new(PADDING, PADDING)),
+            low: area.low.plus(PlanePoint::new(-PADDING, -heading)),
+            high: area.high.plus(PlanePoint::new(PADDING, PADDING)),
         }
     }
 }
@@ -194,7 +194,7 @@ fn clusters(topology: &Topology) -> (Vec<Cluster>, Vec<NodeId>) {
     if groups.keys().all(Option::is_none) {
         return (Vec::new(), middle);
     }
-    let made = groups.into_iter().map(|(group, nodes)| match Tree::new(topology, &nodes) {
+    let made = groups.into_iter().map(|(group, nodes)| match DrawnTree::new(topology, &nodes) {
         Some(tree) => {
             Cluster { root: Some(tree.root), nodes: tree.places(topology), ..Cluster::default() }
         }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::cables::Cables;
 use super::pairs::{rate, value};
-use super::plane::Point;
+use super::plane::PlanePoint;
 use super::{Body, MARGIN, Marks, STYLE, ring_class, shown, width};
 use crate::picture::{LETTER, escaped, px, wrapped};
 use roundelay_core::rational::Rat;
@@ -77,11 +77,11 @@ pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: 
         px(top - body.area.low.y),
         body.text
     );
-    let mut at = Point::new(MARGIN, top + drawn.y + MARGIN + 8.0);
+    let mut at = PlanePoint::new(MARGIN, top + drawn.y + MARGIN + 8.0);
     for (sample, words) in entries(topology, marks, cables) {
         let room = SAMPLE + 8.0 + words.chars().count() as f64 * LETTER + 16.0;
         if at.x > MARGIN && at.x + room > MARGIN + wide {
-            at = Point::new(MARGIN, at.y + LINE);
+            at = PlanePoint::new(MARGIN, at.y + LINE);
         }
         let (x, y) = (px(at.x), px(at.y));
         let _ = writeln!(

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::layout::Layout;
+use super::layout::DrawnLayout;
 use super::pairs::{Pair, Pairs, quality};
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
@@ -35,7 +35,7 @@ fn sort(kind: LinkKind, pair: &Pair<'_>) -> Sort {
 }
 
 /// Takes the cables of meshes out of `pairs`.
-pub(super) fn take(topology: &Topology, layout: &Layout, pairs: &mut Pairs<'_>) -> Vec<Mesh> {
+pub(super) fn take(topology: &Topology, layout: &DrawnLayout, pairs: &mut Pairs<'_>) -> Vec<Mesh> {
     let mut meshes = Vec::new();
     for block in (0..layout.blocks.len()).filter(|b| layout.blocks[*b].round) {
         let inside = |node: NodeId| layout.block[node.index()] == block;

@@ -18,13 +18,13 @@ use std::fmt::Write as _;
 
 use super::picture::{escaped, px};
 use cables::{Cable, Cables};
-use layout::Layout;
+use layout::DrawnLayout;
 use pairs::value;
-use plane::{Area, NAME, Point, RADIUS, half};
+use plane::{Area, NAME, PlanePoint, RADIUS, half};
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::{NodeId, NodeKind, Topology};
 use router::Router;
-use ways::{Bend, Way, controls};
+use ways::{Bend, CableWay, controls};
 
 /// Rings that are drawn; as many have a color.
 const RINGS: usize = 3;
@@ -70,7 +70,7 @@ impl Marks {
 
 /// The picture.
 pub fn svg(topology: &Topology, marks: &Marks) -> String {
-    let layout = Layout::new(topology);
+    let layout = DrawnLayout::new(topology);
     let cables = Cables::new(topology, &layout);
     let router = Router::new(topology, &layout, cables.count);
     let marks = &marks.within(topology);
@@ -116,11 +116,11 @@ struct Body {
 }
 
 impl Body {
-    fn include(&mut self, at: Point, size: f64) {
-        self.area.include(Area::around(at, Point::new(size, size)));
+    fn include(&mut self, at: PlanePoint, size: f64) {
+        self.area.include(Area::around(at, PlanePoint::new(size, size)));
     }
 
-    fn frame(&mut self, block: &layout::Block) {
+    fn frame(&mut self, block: &layout::DrawnBlock) {
         let Some(title) = &block.frame else { return };
         let (low, size) = (block.area.low, block.area.size());
         self.area.include(block.area);
@@ -133,27 +133,27 @@ impl Body {
             px(size.y)
         );
         if !title.is_empty() {
-            self.label("small", Point::new(low.x + 8.0, low.y + 14.0), title);
+            self.label("small", PlanePoint::new(low.x + 8.0, low.y + 14.0), title);
         }
     }
 
     /// What the disc stands for, in the middle of it.
-    fn said(&mut self, block: &layout::Block, words: &[String]) {
+    fn said(&mut self, block: &layout::DrawnBlock, words: &[String]) {
         let middle = block.area.middle();
         let top = middle.y - (words.len() as f64 - 1.0) * SAID / 2.0;
         for (i, line) in words.iter().enumerate() {
-            self.label("said", Point::new(middle.x, top + SAID * i as f64), line);
+            self.label("said", PlanePoint::new(middle.x, top + SAID * i as f64), line);
         }
     }
 
     /// In place of cables that are too many.
-    fn disc(&mut self, block: &layout::Block) {
+    fn disc(&mut self, block: &layout::DrawnBlock) {
         let at = block.area.middle();
         let (x, y, r) = (px(at.x), px(at.y), px(block.area.size().x / 2.0 - 2.0 * RADIUS));
         let _ = writeln!(self.text, r#"<circle class="disc" cx="{x}" cy="{y}" r="{r}"/>"#);
     }
 
-    fn label(&mut self, class: &str, at: Point, text: &str) {
+    fn label(&mut self, class: &str, at: PlanePoint, text: &str) {
         let (x, y) = (px(at.x), px(at.y));
         let _ = writeln!(
             self.text,
@@ -181,10 +181,10 @@ impl Body {
         self.text.push_str("</g>\n");
     }
 
-    fn path(&mut self, class: &str, ways: &[Way], title: Option<&str>) {
+    fn path(&mut self, class: &str, ways: &[CableWay], title: Option<&str>) {
         let mut line = String::new();
         for (i, way) in ways.iter().enumerate() {
-            let point = |p: Point| format!("{} {}", px(p.x), px(p.y));
+            let point = |p: PlanePoint| format!("{} {}", px(p.x), px(p.y));
             if i == 0 {
                 let _ = write!(line, "M{}", point(way.from));
                 self.include(way.from, RADIUS);
@@ -193,7 +193,7 @@ impl Body {
                 Bend::Straight => write!(line, "L{}", point(way.to)),
                 Bend::Over(over) => write!(line, "Q{} {}", point(over), point(way.to)),
                 Bend::Rows(first, second) => {
-                    let (a, d) = (Point::new(way.from.x, first), Point::new(way.to.x, second));
+                    let (a, d) = (PlanePoint::new(way.from.x, first), PlanePoint::new(way.to.x, second));
                     let [b, c] = controls(a, d).map(point);
                     let (a, d, to) = (point(a), point(d), point(way.to));
                     write!(line, "L{a}C{b} {c} {d}L{to}")
@@ -225,7 +225,7 @@ impl Body {
         );
     }
 
-    fn parts(&mut self, layout: &Layout, binding: &[Vec<RankId>]) {
+    fn parts(&mut self, layout: &DrawnLayout, binding: &[Vec<RankId>]) {
         if !shown(binding) {
             return;
         }
@@ -240,7 +240,7 @@ impl Body {
         }
     }
 
-    fn nodes(&mut self, topology: &Topology, layout: &Layout) {
+    fn nodes(&mut self, topology: &Topology, layout: &DrawnLayout) {
         for (i, (node, at)) in topology.nodes().iter().zip(&layout.places).enumerate() {
             let size = half(topology, NodeId(i as u32));
             self.area.include(Area::around(*at, size));

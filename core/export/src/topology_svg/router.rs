@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::layout::Layout;
-use super::plane::{Area, Point, half};
-use super::ways::{Bend, Way};
+use super::layout::DrawnLayout;
+use super::plane::{Area, PlanePoint, half};
+use super::ways::{Bend, CableWay};
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::{NodeId, Topology};
 
@@ -25,14 +25,14 @@ const STEMS: [f64; 5] = [0.0, 20.0, 44.0, 64.0, 84.0];
 /// Finds lines that pass through no node but their ends.
 pub(super) struct Router<'a> {
     topology: &'a Topology,
-    layout: &'a Layout,
+    layout: &'a DrawnLayout,
     /// By node; none where no care is taken.
-    bodies: Vec<Point>,
-    middle: Point,
+    bodies: Vec<PlanePoint>,
+    middle: PlanePoint,
 }
 
 impl<'a> Router<'a> {
-    pub(super) fn new(topology: &'a Topology, layout: &'a Layout, count: usize) -> Self {
+    pub(super) fn new(topology: &'a Topology, layout: &'a DrawnLayout, count: usize) -> Self {
         let nodes = topology.nodes().len();
         let careful = nodes.saturating_mul(count) <= CARE;
         let body = |i: usize| half(topology, NodeId(i as u32));
@@ -43,9 +43,9 @@ impl<'a> Router<'a> {
     }
 
     /// The line from `a` to `b`, the same for both directions; the `nth` of those between them.
-    pub(super) fn way(&self, a: NodeId, b: NodeId, nth: usize) -> Way {
+    pub(super) fn way(&self, a: NodeId, b: NodeId, nth: usize) -> CableWay {
         let (low, high) = (a.min(b), a.max(b));
-        let mut best: Option<(usize, Way)> = None;
+        let mut best: Option<(usize, CableWay)> = None;
         for way in self.choices(low, high).skip(nth) {
             let hits = self.hits(low, high, &way);
             if best.is_none_or(|(least, _)| hits < least) {
@@ -60,10 +60,10 @@ impl<'a> Router<'a> {
     }
 
     /// How many nodes it passes through that are not its ends.
-    fn hits(&self, low: NodeId, high: NodeId, way: &Way) -> usize {
-        let near = Point::new(CLEAR, CLEAR);
+    fn hits(&self, low: NodeId, high: NodeId, way: &CableWay) -> usize {
+        let near = PlanePoint::new(CLEAR, CLEAR);
         let area = way.area();
-        let blocked = |(i, size): &(usize, &Point)| {
+        let blocked = |(i, size): &(usize, &PlanePoint)| {
             let (at, size) = (self.layout.places[*i], size.plus(near));
             *i != low.index()
                 && *i != high.index()
@@ -74,7 +74,7 @@ impl<'a> Router<'a> {
     }
 
     /// The lines between two nodes, the best first: straight, bowed, and as an S.
-    fn choices(&self, a: NodeId, b: NodeId) -> impl Iterator<Item = Way> + '_ {
+    fn choices(&self, a: NodeId, b: NodeId) -> impl Iterator<Item = CableWay> + '_ {
         let [(a_block, from), (b_block, to)] =
             [a, b].map(|n| (self.layout.block[n.index()], self.layout.places[n.index()]));
         let round = a_block == b_block && self.layout.blocks[a_block].round;
@@ -91,7 +91,7 @@ impl<'a> Router<'a> {
         // There must be room for an S between the ends.
         let rows = rows.filter(move |(first, second)| (second - first) * down >= 30.0);
         let rows =
-            rows.map(move |(first, second)| Way { from, bend: Bend::Rows(first, second), to });
+            rows.map(move |(first, second)| CableWay { from, bend: Bend::Rows(first, second), to });
         // Between parts an S stays in the room between them, where a wide bow may lead around both.
         let apart = a_block != b_block;
         let (first, last) = (apart.then_some(rows.clone()), (!apart).then_some(rows));
@@ -100,13 +100,13 @@ impl<'a> Router<'a> {
 
     /// The line of a ring: between parts of the picture, and where no line leads past the nodes between, it follows
     /// the cables, through switches.
-    pub(super) fn ring(&self, ring: &[RankId]) -> Vec<Way> {
+    pub(super) fn ring(&self, ring: &[RankId]) -> Vec<CableWay> {
         let next = ring.iter().cycle().skip(1);
         ring.iter().zip(next).flat_map(|(a, b)| self.step((*a).into(), (*b).into())).collect()
     }
 
     /// The lines from a rank of a ring to the next.
-    fn step(&self, a: NodeId, b: NodeId) -> Vec<Way> {
+    fn step(&self, a: NodeId, b: NodeId) -> Vec<CableWay> {
         let block = |node: NodeId| self.layout.block[node.index()];
         let joined = self.topology.out(a).iter().any(|link| link.to == b);
         let direct = self.way(a, b, 0);
@@ -140,18 +140,18 @@ impl<'a> Router<'a> {
         vec![a, b]
     }
 
-    fn bowed(&self, a: NodeId, b: NodeId, bow: f64) -> Way {
+    fn bowed(&self, a: NodeId, b: NodeId, bow: f64) -> CableWay {
         let (from, to) = (self.layout.places[a.index()], self.layout.places[b.index()]);
         let (x, y) = (to.x - from.x, to.y - from.y);
         let long = x.hypot(y).max(1.0);
-        let middle = Point::new(f64::midpoint(from.x, to.x), f64::midpoint(from.y, to.y));
-        let aside = Point::new(y / long, -x / long);
+        let middle = PlanePoint::new(f64::midpoint(from.x, to.x), f64::midpoint(from.y, to.y));
+        let aside = PlanePoint::new(y / long, -x / long);
         let block = &self.layout.blocks[self.layout.block[a.index()]];
         let center = if block.round { block.area.middle() } else { self.middle };
         let outward = (middle.x - center.x) * aside.x + (middle.y - center.y) * aside.y;
         let bow = if outward < -0.5 { -bow } else { bow };
-        let over = middle.plus(Point::new(aside.x * bow, aside.y * bow));
+        let over = middle.plus(PlanePoint::new(aside.x * bow, aside.y * bow));
         let bend = if bow == 0.0 { Bend::Straight } else { Bend::Over(over) };
-        Way { from, bend, to }
+        CableWay { from, bend, to }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::plane::{PITCH, Point, ROW, half};
+use super::plane::{PITCH, PlanePoint, ROW, half};
 use roundelay_core::topology::{Link, NodeId, NodeKind, Topology};
 
 /// Leaves below one node that stand side by side.
@@ -16,7 +16,7 @@ const WIDE_GAP: f64 = 34.0;
 const SLOPE: f64 = 0.26;
 
 /// The nodes of a box by the way from its root.
-pub(super) struct Tree {
+pub(super) struct DrawnTree {
     pub(super) root: NodeId,
     /// By position, in the order in which they were reached; the root first.
     found: Vec<Member>,
@@ -28,7 +28,7 @@ struct Member {
     children: Vec<usize>,
 }
 
-impl Tree {
+impl DrawnTree {
     /// `None` if there is no switch among `nodes` that reaches all of them.
     pub(super) fn new(topology: &Topology, nodes: &[NodeId]) -> Option<Self> {
         let kind = |n: &&NodeId| topology.nodes()[n.index()].kind;
@@ -67,7 +67,7 @@ impl Tree {
     }
 
     /// The root at the top.
-    pub(super) fn places(&self, topology: &Topology) -> Vec<(NodeId, Point)> {
+    pub(super) fn places(&self, topology: &Topology) -> Vec<(NodeId, PlanePoint)> {
         let deepest = self.found.iter().map(|m| m.depth).max().unwrap_or(0);
         let half = |at: usize| half(topology, self.found[at].node);
         let cable = |l: &Link| topology.is_rank(l.from) && topology.is_rank(l.to);
@@ -101,7 +101,7 @@ impl Tree {
                 x[*child] = left + by;
             }
         }
-        let at = |i: usize| (self.found[i].node, Point::new(x[i], extents[i].y));
+        let at = |i: usize| (self.found[i].node, PlanePoint::new(x[i], extents[i].y));
         (0..self.found.len()).map(at).collect()
     }
 }

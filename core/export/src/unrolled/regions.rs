@@ -44,7 +44,7 @@ impl Stretch {
 
 /// A scratch buffer: so many slots of so many chunks, which the page declares.
 #[derive(Clone, Debug)]
-struct Slots {
+struct NamedSlots {
     name: String,
     /// Slots that one of the schedule is declared as: more than one where it is wider than input and output.
     each: u64,
@@ -68,7 +68,7 @@ pub(super) struct Regions<'a> {
     cut: [Cell<bool>; 2],
     /// That of the two like which scratch is declared.
     like: usize,
-    scratch: Vec<Slots>,
+    scratch: Vec<NamedSlots>,
 }
 
 /// The names of input and output, and of their chunks.
@@ -104,7 +104,7 @@ impl<'a> Regions<'a> {
             let shape = if each == 1 { width } else { sizes[like] };
             let count = u64::from(scratch.slots) * each;
             let name = all.free(&scratch.name);
-            all.scratch.push(Slots {
+            all.scratch.push(NamedSlots {
                 name,
                 each,
                 shape,
@@ -149,7 +149,7 @@ impl<'a> Regions<'a> {
         Stretch { rank: operand.rank, buffer, first: slot + lo - base, len: hi - lo }
     }
 
-    fn slots(&self, id: ScratchId) -> &Slots {
+    fn slots(&self, id: ScratchId) -> &NamedSlots {
         &self.scratch[id.index()]
     }
 
@@ -202,7 +202,7 @@ impl<'a> Regions<'a> {
             } else {
                 chunks.to_owned() + &index(0, slots.shape)
             };
-            let Slots { name, shape, count, .. } = slots;
+            let NamedSlots { name, shape, count, .. } = slots;
             if *count == 1 {
                 let _ = writeln!(text, "scratch {name}: like {like};");
                 if slots.cut.get() {
@@ -243,7 +243,7 @@ impl<'a> Regions<'a> {
             Buffer::Output => return user(1),
             Buffer::Scratch(id) => id,
         };
-        let Slots { name, shape, count, .. } = self.slots(id);
+        let NamedSlots { name, shape, count, .. } = self.slots(id);
         let (slot, within) = (first / shape.max(&1), first % shape.max(&1));
         match (*count == 1, len == *shape) {
             (true, true) => name.clone(),

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::regions::{Cut, Part};
-use super::scopes::Scope;
-use super::{Answer, Around, Frame, Lift, Unfit};
-use crate::contest::tree::{Node, Number};
+use super::regions::{Cut, BufferPart};
+use super::scopes::LiftScope;
+use super::{LiftResult, Around, Frame, Lift, Unfit};
+use crate::contest::tree::{LoopNode, Number};
 use roundelay_core::program::ir::{Call, Kind, Program, Stmt, VarId};
 
 impl<'p> Lift<'p> {
@@ -15,8 +15,8 @@ impl<'p> Lift<'p> {
         &mut self,
         stmt: &Stmt,
         call: &'p Call,
-        nodes: &mut Vec<Node>,
-    ) -> Answer<()> {
+        nodes: &mut Vec<LoopNode>,
+    ) -> LiftResult<()> {
         let seen: Vec<_> = self.traces.iter().map(|trace| trace.bounds(stmt)).collect();
         let seen = self.here(&seen);
         let mut all = seen.iter().flatten().map(|(_, blocks)| *blocks);
@@ -44,7 +44,7 @@ impl<'p> Lift<'p> {
         let body = self.called(program, given);
         self.around.pop();
         self.frame = caller;
-        nodes.push(Node::Block { line: self.line(stmt), body: body? });
+        nodes.push(LoopNode::Block { line: self.line(stmt), body: body? });
         Ok(())
     }
 
@@ -53,7 +53,7 @@ impl<'p> Lift<'p> {
         &mut self,
         program: &'p Program,
         mut given: HashMap<usize, Number>,
-    ) -> Answer<Vec<Node>> {
+    ) -> LiftResult<Vec<LoopNode>> {
         let mut nodes = Vec::new();
         for (index, param) in program.params.iter().enumerate() {
             if Kind::of_param(param.ty) != Kind::Number {
@@ -74,7 +74,7 @@ impl<'p> Lift<'p> {
     pub(super) fn program_frame(
         &mut self,
         program: &'p Program,
-        scope: Scope,
+        scope: LiftScope,
         buffers: [Cut; 2],
     ) -> Frame<'p> {
         let begin = self.vars.len();
@@ -94,6 +94,6 @@ impl<'p> Lift<'p> {
         let Some(many) = many.filter(|many| width % many == 0) else { return Cut::Other };
         let mut large = large.clone();
         large.blocks.push((self.frame.scope.clone(), width / many));
-        Cut::Region(Part { width: Number::Const(width / many), ..large })
+        Cut::Region(BufferPart { width: Number::Const(width / many), ..large })
     }
 }

@@ -10,20 +10,20 @@ mod tables;
 
 use std::collections::HashMap;
 
-use super::tree::{Node, Number, Place, Table};
-use regions::{Cut, Part};
+use super::tree::{LoopNode, Number, LoopPlace, LoopTable};
+use regions::{Cut, BufferPart};
 use roundelay_core::ids::ScratchId;
 use roundelay_core::layout::trace::{Operands, Trace, Way};
 use roundelay_core::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind, VarId};
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
-use scopes::Scope;
+use scopes::LiftScope;
 use tables::each;
 
 /// What a program's text would not hold, such as a fifo: it is then written from its schedule.
 pub(super) struct Unfit;
 
-type Answer<T> = Result<T, Unfit>;
+type LiftResult<T> = Result<T, Unfit>;
 
 /// The most statements of a text: steps are written out where they are called.
 const MOST: usize = 2_000;
@@ -42,7 +42,7 @@ pub(super) struct Lift<'p> {
     pieces: u64,
     /// The loops and calls around.
     around: Vec<Around>,
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<LoopTable>,
     stmts: usize,
     /// The names of the variables of the text.
     pub(super) vars: Vec<String>,
@@ -54,7 +54,7 @@ pub(super) struct Lift<'p> {
 struct Frame<'p> {
     program: &'p Program,
     /// The ranks that it sees.
-    scope: Scope,
+    scope: LiftScope,
     /// What it has for its input and its output.
     buffers: [Cut; 2],
     /// What regions and pieces stand for.
@@ -81,13 +81,13 @@ impl<'p> Lift<'p> {
         units: [u32; 2],
     ) -> Self {
         let buffers = [
-            Cut::Region(Part::whole(Buffer::Input, units[0], pieces)),
-            Cut::Region(Part::whole(Buffer::Output, units[1], pieces)),
+            Cut::Region(BufferPart::whole(Buffer::Input, units[0], pieces)),
+            Cut::Region(BufferPart::whole(Buffer::Output, units[1], pieces)),
         ];
         Self {
             frame: Frame {
                 program,
-                scope: Scope::all(),
+                scope: LiftScope::all(),
                 buffers,
                 regions: HashMap::new(),
                 numbers: (0..program.vars.len()).map(|at| (VarId(at as u32), at)).collect(),
@@ -105,7 +105,7 @@ impl<'p> Lift<'p> {
         }
     }
 
-    pub(super) fn body(&mut self) -> Answer<Vec<Node>> {
+    pub(super) fn body(&mut self) -> LiftResult<Vec<LoopNode>> {
         // A parameter is what the run gave it: a table of one number.
         let mut nodes = Vec::new();
         let program = self.frame.program;
@@ -123,7 +123,7 @@ impl<'p> Lift<'p> {
         Ok(nodes)
     }
 
-    fn block(&mut self, body: &'p [Stmt]) -> Answer<Vec<Node>> {
+    fn block(&mut self, body: &'p [Stmt]) -> LiftResult<Vec<LoopNode>> {
         let mut nodes = Vec::new();
         for stmt in body {
             self.stmts += 1;
@@ -154,7 +154,7 @@ impl<'p> Lift<'p> {
         self.traces.iter().any(|trace| trace.reached(stmt, arm, &calls))
     }
 
-    fn stmt(&mut self, stmt: &'p Stmt, nodes: &mut Vec<Node>) -> Answer<()> {
+    fn stmt(&mut self, stmt: &'p Stmt, nodes: &mut Vec<LoopNode>) -> LiftResult<()> {
         let line = self.line(stmt);
         match &stmt.kind {
             StmtKind::Let(var, value) => self.assign(*var, value, nodes)?,
@@ -166,13 +166,13 @@ impl<'p> Lift<'p> {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
                 let var = self.frame.numbers[var];
                 let body = self.inside(iteration(var, &lo), body)?;
-                nodes.push(Node::Loop { var, lo, hi, body });
+                nodes.push(LoopNode::Loop { var, lo, hi, body });
             }
             StmtKind::Parallel(var, lo, hi, body) => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
                 let var = self.frame.numbers[var];
                 let body = self.inside(iteration(var, &lo), body)?;
-                nodes.push(Node::Streams { line, var, lo, hi, body });
+                nodes.push(LoopNode::Streams { line, var, lo, hi, body });
             }
             StmtKind::Each(var, list, body) => {
                 let counter = self.vars.len();
@@ -189,8 +189,8 @@ impl<'p> Lift<'p> {
                 let item = self.entry(&items);
                 let inner = self.block(body);
                 self.around.pop();
-                let body = [vec![Node::Let(self.frame.numbers[var], item?)], inner?].concat();
-                nodes.push(Node::Loop { var: counter, lo: Number::Const(0), hi, body });
+                let body = [vec![LoopNode::Let(self.frame.numbers[var], item?)], inner?].concat();
+                nodes.push(LoopNode::Loop { var: counter, lo: Number::Const(0), hi, body });
             }
             StmtKind::If(arms, otherwise) => self.choice(stmt, arms, otherwise, nodes)?,
             StmtKind::Scratch(var, count, like) => {
@@ -204,7 +204,7 @@ impl<'p> Lift<'p> {
                     self.assign(*param, arg, &mut body)?;
                 }
                 body.extend(self.inside(Around::Step(stmt.at.0.into()), &step.body)?);
-                nodes.push(Node::Block { line: 0, body });
+                nodes.push(LoopNode::Block { line: 0, body });
             }
             StmtKind::Post(kind, peer) | StmtKind::Wait(kind, peer) => {
                 let method = match (kind, matches!(stmt.kind, StmtKind::Post(..))) {
@@ -214,7 +214,7 @@ impl<'p> Lift<'p> {
                     (SignalKind::Data, false) => "RxDataSignal",
                     _ => return Err(Unfit),
                 };
-                nodes.push(Node::Signal { line, method, peer: self.number(peer)? });
+                nodes.push(LoopNode::Signal { line, method, peer: self.number(peer)? });
             }
             StmtKind::Copy(src, dsts) => {
                 let ops: Vec<_> = self.traces.iter().map(|trace| trace.moves(stmt)).collect();
@@ -249,8 +249,8 @@ impl<'p> Lift<'p> {
                 self.frame.scope = around;
                 inner.extend(block?);
                 nodes.push(match condition {
-                    None => Node::Block { line, body: inner },
-                    Some(condition) => Node::If(vec![(condition, inner)], Vec::new()),
+                    None => LoopNode::Block { line, body: inner },
+                    Some(condition) => LoopNode::If(vec![(condition, inner)], Vec::new()),
                 });
             }
             StmtKind::Call(call) => self.call(stmt, call, nodes)?,
@@ -264,8 +264,8 @@ impl<'p> Lift<'p> {
         stmt: &Stmt,
         arms: &'p [(Expr, Vec<Stmt>)],
         otherwise: &'p [Stmt],
-        nodes: &mut Vec<Node>,
-    ) -> Answer<()> {
+        nodes: &mut Vec<LoopNode>,
+    ) -> LiftResult<()> {
         let mut chosen: Vec<_> = (0..arms.len()).filter(|arm| self.reached(stmt, *arm)).collect();
         // Where no rank gets by all conditions, the last one need not be asked.
         let otherwise = if self.reached(stmt, arms.len()) {
@@ -277,18 +277,18 @@ impl<'p> Lift<'p> {
             let (condition, body) = &arms[arm];
             Ok((self.number(condition)?, self.block(body)?))
         });
-        let asked = asked.collect::<Answer<Vec<_>>>()?;
+        let asked = asked.collect::<LiftResult<Vec<_>>>()?;
         let otherwise = self.block(otherwise.unwrap_or_default())?;
         if asked.is_empty() {
             nodes.extend(otherwise);
         } else {
-            nodes.push(Node::If(asked, otherwise));
+            nodes.push(LoopNode::If(asked, otherwise));
         }
         Ok(())
     }
 
     /// A buffer of scratch, or slots of one, of the shape of a region.
-    fn scratch(&mut self, stmt: &Stmt, slots: bool, like: &'p Expr) -> Answer<Cut> {
+    fn scratch(&mut self, stmt: &Stmt, slots: bool, like: &'p Expr) -> LiftResult<Cut> {
         let ids: Vec<_> = self.traces.iter().map(|trace| trace.scratch(stmt)).collect();
         let ids = self.here(&ids);
         let mut ids = ids.iter().flatten().map(|(_, id)| *id);
@@ -301,7 +301,7 @@ impl<'p> Lift<'p> {
         Ok(match self.cut(like)? {
             Cut::Region(part) => {
                 let part = self.placed(part, None)?;
-                let part = Part { buffer, slot: Number::Const(0), base: part.lo.clone(), ..part };
+                let part = BufferPart { buffer, slot: Number::Const(0), base: part.lo.clone(), ..part };
                 if slots { Cut::Slots(part) } else { Cut::Region(part) }
             }
             _ if self.is_pieces(like) => Cut::Shapeless(buffer, None),
@@ -309,14 +309,14 @@ impl<'p> Lift<'p> {
         })
     }
 
-    fn inside(&mut self, around: Around, body: &'p [Stmt]) -> Answer<Vec<Node>> {
+    fn inside(&mut self, around: Around, body: &'p [Stmt]) -> LiftResult<Vec<LoopNode>> {
         self.around.push(around);
         let nodes = self.block(body);
         self.around.pop();
         nodes
     }
 
-    fn assign(&mut self, var: VarId, value: &'p Expr, nodes: &mut Vec<Node>) -> Answer<()> {
+    fn assign(&mut self, var: VarId, value: &'p Expr, nodes: &mut Vec<LoopNode>) -> LiftResult<()> {
         match self.frame.program.vars[var.0 as usize].kind {
             Kind::Number => {
                 let value = self.number(value)?;
@@ -333,7 +333,7 @@ impl<'p> Lift<'p> {
         Ok(())
     }
 
-    fn assign_number(&mut self, var: VarId, value: Number, nodes: &mut Vec<Node>) {
+    fn assign_number(&mut self, var: VarId, value: Number, nodes: &mut Vec<LoopNode>) {
         if let Number::Me | Number::Nranks | Number::Var(_) = value {
             self.frame.aliases.insert(var, value);
             return;
@@ -344,7 +344,7 @@ impl<'p> Lift<'p> {
             Some(constant) => self.known.insert(at, constant),
             None => self.known.remove(&at),
         };
-        nodes.push(Node::Let(at, value));
+        nodes.push(LoopNode::Let(at, value));
     }
 }
 
@@ -356,6 +356,6 @@ fn iteration(var: usize, lo: &Number) -> Around {
     })
 }
 
-fn moved(line: u32, method: &'static str, src: &Place, dst: &Place) -> Node {
-    Node::Move { line, method, places: Box::new([src.clone(), dst.clone()]) }
+fn moved(line: u32, method: &'static str, src: &LoopPlace, dst: &LoopPlace) -> LoopNode {
+    LoopNode::Move { line, method, places: Box::new([src.clone(), dst.clone()]) }
 }

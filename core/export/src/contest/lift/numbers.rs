@@ -1,12 +1,12 @@
 //! Numbers: what is arithmetic stays arithmetic, of what is known it is computed, and the rest was looked up.
 
-use super::{Answer, Lift};
+use super::{LiftResult, Lift};
 use crate::contest::tree::{Machine, Number};
 use roundelay_core::program::ir::{Expr, Kind, Op};
 use roundelay_core::syntax::ast::BinOp;
 
 impl<'p> Lift<'p> {
-    pub(super) fn number(&mut self, expr: &'p Expr) -> Answer<Number> {
+    pub(super) fn number(&mut self, expr: &'p Expr) -> LiftResult<Number> {
         let args = &expr.args;
         let boxed = |number: Number| Box::new(number);
         let number = match expr.op {
@@ -37,7 +37,7 @@ impl<'p> Lift<'p> {
                 self.number(&args[2])?,
             ])),
             Op::Function(function) => {
-                let args = args.iter().map(|arg| self.number(arg)).collect::<Answer<_>>()?;
+                let args = args.iter().map(|arg| self.number(arg)).collect::<LiftResult<_>>()?;
                 Number::Call(function, args)
             }
             Op::IsPowerOfTwo => Number::IsPowerOfTwo(boxed(self.number(&args[0])?)),

@@ -1,9 +1,9 @@
 //! Regions as arithmetic: where a part of a buffer begins, how wide it is, and in which slot it lies.
 
 use super::numbers::{binary, product, sum, times};
-use super::scopes::Scope;
-use super::{Answer, Lift, Unfit};
-use crate::contest::tree::{Node, Number, Piece, Place};
+use super::scopes::LiftScope;
+use super::{LiftResult, Lift, Unfit};
+use crate::contest::tree::{LoopNode, Number, Piece, LoopPlace};
 use roundelay_core::program::ir::{Expr, Kind, Op, Stmt, VarId};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::BinOp;
@@ -11,13 +11,13 @@ use roundelay_core::syntax::ast::BinOp;
 /// A region, or a region cut in pieces, as far as it is arithmetic.
 #[derive(Clone)]
 pub(super) enum Cut {
-    Region(Part),
+    Region(BufferPart),
     /// So many equal pieces of a region.
-    Even(Part, i64),
+    Even(BufferPart, i64),
     /// Pieces of a region, and the table of where each begins, and the last one ends.
-    Weighted(Part, usize),
+    Weighted(BufferPart, usize),
     /// Slots that have the shape of a region.
-    Slots(Part),
+    Slots(BufferPart),
     /// Slots, or one of them, that take the shape of what is moved there.
     Shapeless(Buffer, Option<Number>),
     /// Anything else: every move has a table of it.
@@ -26,7 +26,7 @@ pub(super) enum Cut {
 
 /// A part of a buffer, in pieces of a unit.
 #[derive(Clone)]
-pub(super) struct Part {
+pub(super) struct BufferPart {
     pub(super) buffer: Buffer,
     pub(super) lo: Number,
     pub(super) width: Number,
@@ -36,10 +36,10 @@ pub(super) struct Part {
     pub(super) units: u32,
     /// Where it lies in a block that each of some ranks has for its own: by their numbers, blocks are so wide. Each
     /// begins that much later.
-    pub(super) blocks: Vec<(Scope, i64)>,
+    pub(super) blocks: Vec<(LiftScope, i64)>,
 }
 
-impl Part {
+impl BufferPart {
     /// A whole buffer of a user, of units that are cut in so many pieces.
     pub(super) fn whole(buffer: Buffer, units: u32, pieces: u64) -> Self {
         let zero = || Number::Const(0);
@@ -71,7 +71,7 @@ impl Part {
 
 impl<'p> Lift<'p> {
     /// What a region or pieces are, as arithmetic.
-    pub(super) fn cut(&mut self, expr: &'p Expr) -> Answer<Cut> {
+    pub(super) fn cut(&mut self, expr: &'p Expr) -> LiftResult<Cut> {
         let args = &expr.args;
         Ok(match expr.op {
             Op::Var(var) => self.frame.regions.get(&var).cloned().unwrap_or(Cut::Other),
@@ -91,9 +91,9 @@ impl<'p> Lift<'p> {
                         at(sum(index.clone(), Number::Const(1))),
                         at(index.clone()),
                     );
-                    Cut::Region(Part { lo: sum(part.lo, at(index)), width, ..part })
+                    Cut::Region(BufferPart { lo: sum(part.lo, at(index)), width, ..part })
                 }
-                Cut::Slots(part) => Cut::Region(Part { slot: self.number(&args[1])?, ..part }),
+                Cut::Slots(part) => Cut::Region(BufferPart { slot: self.number(&args[1])?, ..part }),
                 Cut::Shapeless(buffer, None) => {
                     Cut::Shapeless(buffer, Some(self.number(&args[1])?))
                 }
@@ -103,7 +103,7 @@ impl<'p> Lift<'p> {
                 (Cut::Even(part, many), Op::Int(lo), Op::Int(hi)) if 0 <= lo && lo <= hi => {
                     let first = part.even(Number::Const(lo), many);
                     let width = product(Number::Const(hi - lo), first.width.clone());
-                    Cut::Region(Part { width, ..first })
+                    Cut::Region(BufferPart { width, ..first })
                 }
                 _ => Cut::Other,
             },
@@ -112,7 +112,7 @@ impl<'p> Lift<'p> {
     }
 
     /// A region cut in pieces: equal ones, or such as a list of weights tells that is the same at every rank and time.
-    fn split(&mut self, part: Part, by: &'p Expr) -> Cut {
+    fn split(&mut self, part: BufferPart, by: &'p Expr) -> Cut {
         let whole = match part.width {
             Number::Const(width) => Some(width),
             _ => None,
@@ -146,15 +146,15 @@ impl<'p> Lift<'p> {
 
     /// What a view is, with variables of its own for where it begins and how wide it is, where its width is computed: else
     /// every move would compute it again.
-    pub(super) fn told(&mut self, var: VarId, cut: Cut, nodes: &mut Vec<Node>) -> Cut {
+    pub(super) fn told(&mut self, var: VarId, cut: Cut, nodes: &mut Vec<LoopNode>) -> Cut {
         let name = self.frame.program.vars[var.0 as usize].name.clone();
-        let mut told = |part: Part| {
+        let mut told = |part: BufferPart| {
             if let Number::Const(_) = part.width {
                 return part;
             }
             let lo = self.named(&name, part.lo.clone(), nodes);
             let width = self.named(&format!("{name}_width"), part.width.clone(), nodes);
-            Part { lo, width, ..part }
+            BufferPart { lo, width, ..part }
         };
         match cut {
             Cut::Region(part) => Cut::Region(told(part)),
@@ -177,7 +177,7 @@ impl<'p> Lift<'p> {
         &mut self,
         stmt: &'p Stmt,
         exprs: impl Iterator<Item = &'p Expr>,
-    ) -> Answer<Vec<Place>> {
+    ) -> LiftResult<Vec<LoopPlace>> {
         let exprs: Vec<_> = exprs.collect();
         let mut cuts = Vec::new();
         for expr in &exprs {
@@ -203,27 +203,27 @@ impl<'p> Lift<'p> {
             let (buffer, piece) = match (cut, &shape) {
                 (Cut::Region(part), _) => part.piece(),
                 (Cut::Shapeless(buffer, Some(slot)), Some(shape)) => {
-                    Part { buffer, slot, ..shape.clone() }.piece()
+                    BufferPart { buffer, slot, ..shape.clone() }.piece()
                 }
                 _ => self.listed(stmt, at, exprs.len())?,
             };
-            places.push(Place { of, buffer, piece });
+            places.push(LoopPlace { of, buffer, piece });
         }
         Ok(places)
     }
 
     /// A part as it lies at a rank, this one unless another is named: in that one's blocks.
-    pub(super) fn placed(&mut self, part: Part, of: Option<&Number>) -> Answer<Part> {
-        let Part { mut lo, blocks, .. } = part.clone();
+    pub(super) fn placed(&mut self, part: BufferPart, of: Option<&Number>) -> LiftResult<BufferPart> {
+        let BufferPart { mut lo, blocks, .. } = part.clone();
         for (scope, width) in &blocks {
             let number = self.number_of(scope, of.cloned().unwrap_or(Number::Me))?;
             lo = sum(lo, times(number, *width));
         }
-        Ok(Part { lo, blocks: Vec::new(), ..part })
+        Ok(BufferPart { lo, blocks: Vec::new(), ..part })
     }
 
     /// A part as it lies in a slot that took its shape: whole units before it do not count.
-    fn in_slot(&self, part: &Part) -> Part {
+    fn in_slot(&self, part: &BufferPart) -> BufferPart {
         let unit = i64::try_from(self.pieces).unwrap_or(i64::MAX);
         let lo = match &part.lo {
             Number::Const(lo) => Number::Const(lo.rem_euclid(unit)),
@@ -231,6 +231,6 @@ impl<'p> Lift<'p> {
             lo if part.units == 1 => lo.clone(),
             lo => binary(BinOp::Rem, lo.clone(), Number::Const(unit)),
         };
-        Part { lo: lo.clone(), base: lo, ..part.clone() }
+        BufferPart { lo: lo.clone(), base: lo, ..part.clone() }
     }
 }

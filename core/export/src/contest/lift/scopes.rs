@@ -4,14 +4,14 @@
 use super::grids::Grid;
 use super::numbers::{binary, sum, times};
 use super::tables::each;
-use super::{Answer, Around, Lift, Rows};
-use crate::contest::tree::{Node, Number};
+use super::{LiftResult, Around, Lift, Rows};
+use crate::contest::tree::{LoopNode, Number};
 use roundelay_core::program::ir::Stmt;
 use roundelay_core::syntax::ast::BinOp;
 
 /// The ranks that statements see.
 #[derive(Clone)]
-pub(super) struct Scope {
+pub(super) struct LiftScope {
     /// This rank's number among them.
     pub(super) rank: Number,
     /// How many they are.
@@ -28,7 +28,7 @@ enum Ranks {
     Listed(Rows<Vec<i64>>, usize),
 }
 
-impl Scope {
+impl LiftScope {
     pub(super) fn all() -> Self {
         Self { rank: Number::Me, size: Number::Nranks, ranks: Ranks::All }
     }
@@ -52,8 +52,8 @@ impl Lift<'_> {
     pub(super) fn scope(
         &mut self,
         stmt: &Stmt,
-        nodes: &mut Vec<Node>,
-    ) -> Answer<Option<(Option<Number>, Scope)>> {
+        nodes: &mut Vec<LoopNode>,
+    ) -> LiftResult<Option<(Option<Number>, LiftScope)>> {
         let seen: Vec<_> = self.traces.iter().map(|trace| trace.groups(stmt)).collect();
         let seen = self.here(&seen);
         let joined = each(&seen, |way, list| vec![(way.clone(), (!list.is_empty()).into())]);
@@ -87,11 +87,11 @@ impl Lift<'_> {
             let rank = self.named("index", rank, nodes);
             return Ok(Some((
                 condition,
-                Scope { rank, size, ranks: Ranks::Listed(lists, self.around.len()) },
+                LiftScope { rank, size, ranks: Ranks::Listed(lists, self.around.len()) },
             )));
         };
         if grid.size == i64::from(self.nranks) {
-            return Ok(Some((condition, Scope::all())));
+            return Ok(Some((condition, LiftScope::all())));
         }
         let rank = self.named("index", grid.text(Number::Me, self.nranks), nodes);
         let first = if grid.stride * grid.size == i64::from(self.nranks) {
@@ -101,19 +101,19 @@ impl Lift<'_> {
         };
         let first = self.named("first", first, nodes);
         let size = Number::Const(grid.size);
-        Ok(Some((condition, Scope { rank, size, ranks: Ranks::Grid(grid, first) })))
+        Ok(Some((condition, LiftScope { rank, size, ranks: Ranks::Grid(grid, first) })))
     }
 
     /// A variable of the text that is in no program.
-    pub(super) fn named(&mut self, name: &str, value: Number, nodes: &mut Vec<Node>) -> Number {
+    pub(super) fn named(&mut self, name: &str, value: Number, nodes: &mut Vec<LoopNode>) -> Number {
         let var = self.vars.len();
         self.vars.push(name.to_owned());
-        nodes.push(Node::Let(var, value));
+        nodes.push(LoopNode::Let(var, value));
         Number::Var(var)
     }
 
     /// The rank in the whole run that has a number among the ranks of a scope.
-    pub(super) fn peer(&mut self, scope: &Scope, number: Number) -> Answer<Number> {
+    pub(super) fn peer(&mut self, scope: &LiftScope, number: Number) -> LiftResult<Number> {
         if number == scope.rank {
             return Ok(Number::Me);
         }
@@ -131,7 +131,7 @@ impl Lift<'_> {
     }
 
     /// The number among the ranks of a scope that a rank in the whole run has.
-    pub(super) fn number_of(&mut self, scope: &Scope, peer: Number) -> Answer<Number> {
+    pub(super) fn number_of(&mut self, scope: &LiftScope, peer: Number) -> LiftResult<Number> {
         if peer == Number::Me {
             return Ok(scope.rank.clone());
         }
@@ -149,7 +149,7 @@ impl Lift<'_> {
     }
 
     /// An entry of what was looked up outside of the loops and calls behind the first `depth`.
-    fn listed_at(&mut self, depth: usize, index: Number, items: &Rows<i64>) -> Answer<Number> {
+    fn listed_at(&mut self, depth: usize, index: Number, items: &Rows<i64>) -> LiftResult<Number> {
         let inner = self.around.split_off(depth);
         self.around.push(Around::Loop(index));
         let entry = self.entry(items);

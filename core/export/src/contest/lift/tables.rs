@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::grids::Grid;
 use super::numbers::binary;
-use super::{Answer, Around, Lift, Rows, Unfit};
-use crate::contest::tree::{Number, Piece, Table};
+use super::{LiftResult, Around, Lift, Rows, Unfit};
+use crate::contest::tree::{Number, Piece, LoopTable};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::trace::Way;
 use roundelay_core::program::ir::Stmt;
@@ -36,7 +36,7 @@ impl Lift<'_> {
         stmt: &Stmt,
         at: usize,
         many: usize,
-    ) -> Answer<(Buffer, Piece)> {
+    ) -> LiftResult<(Buffer, Piece)> {
         let mut seen: Vec<Vec<(Way, Vec<i64>)>> = Vec::new();
         let mut buffer = None;
         let all: Vec<_> = self.traces.iter().map(|trace| trace.moves(stmt)).collect();
@@ -62,7 +62,7 @@ impl Lift<'_> {
     }
 
     /// A number that every rank looked up: arithmetic on the rank, if it is that, or else an entry of a table.
-    pub(in crate::contest) fn entry(&mut self, seen: &[Vec<(Way, i64)>]) -> Answer<Number> {
+    pub(in crate::contest) fn entry(&mut self, seen: &[Vec<(Way, i64)>]) -> LiftResult<Number> {
         let all = || seen.iter().flatten().map(|(_, value)| *value);
         let Some(first) = all().next() else { return Ok(Number::Const(0)) };
         if all().all(|value| value == first) {
@@ -114,7 +114,7 @@ impl Lift<'_> {
 
     /// A number that tells how many or whether, which only by chance is arithmetic on the rank: the same always, or an
     /// entry of a table.
-    pub(super) fn count(&mut self, seen: &[Vec<(Way, i64)>]) -> Answer<Number> {
+    pub(super) fn count(&mut self, seen: &[Vec<(Way, i64)>]) -> LiftResult<Number> {
         let mut all = seen.iter().flatten().map(|(_, value)| *value);
         let Some(first) = all.next() else { return Ok(Number::Const(0)) };
         if all.all(|value| value == first) {
@@ -130,7 +130,7 @@ impl Lift<'_> {
         &mut self,
         seen: &[Vec<(Way, Vec<i64>)>],
         nothing: &[i64],
-    ) -> Answer<(usize, Vec<Number>)> {
+    ) -> LiftResult<(usize, Vec<Number>)> {
         let rows: Vec<(usize, &Way, &Vec<i64>)> = seen
             .iter()
             .enumerate()
@@ -160,7 +160,7 @@ impl Lift<'_> {
         }
         let size = |at: &usize| rows.iter().map(|(_, way, _)| way[*at] + 1).max().unwrap_or(0);
         let sizes = kept.iter().map(|at| usize::try_from(size(at)).map_err(|_| Unfit));
-        let sizes = sizes.collect::<Answer<Vec<_>>>()?;
+        let sizes = sizes.collect::<LiftResult<Vec<_>>>()?;
         let ranks = if by_rank { self.nranks as usize } else { 1 };
         let mut entries = vec![nothing.to_vec(); sizes.iter().product::<usize>() * ranks];
         for (rank, way, value) in rows {
@@ -184,7 +184,7 @@ impl Lift<'_> {
         by_rank: bool,
         entries: Vec<Vec<i64>>,
     ) -> usize {
-        let table = Table { sizes, by_rank, entries };
+        let table = LoopTable { sizes, by_rank, entries };
         let known = self.tables.iter().position(|known| *known == table);
         known.unwrap_or_else(|| {
             self.tables.push(table);

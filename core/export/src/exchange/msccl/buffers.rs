@@ -2,9 +2,9 @@
 //! into `nchunksperloop` chunks.
 
 use super::Program;
-use super::program::{Gpu, Kind, Operation};
+use super::program::{Gpu, OperationKind, Operation};
 use super::report::span;
-use crate::exchange::memory::{Memories, Shape};
+use crate::exchange::memory::{Memories, MemoryShape};
 use crate::exchange::terms::{Memory, Mode, Place};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::{RankId, SpanId};
@@ -18,7 +18,7 @@ pub(super) fn memories(program: &Program, mode: Mode) -> Memories {
         Some(_) => header.chunks,
         None => program.gpus.iter().map(named).fold(header.chunks, u32::max),
     };
-    Memories::new(&Shape {
+    Memories::new(&MemoryShape {
         collective: header.collective,
         nranks: header.nranks,
         chunks,
@@ -104,7 +104,7 @@ fn wrong_operation(
         })
     };
     // What is received and not reduced comes from the connection.
-    sources.filter(|_| kind != Kind::ReceiveCopySend).find_map(overlapping)
+    sources.filter(|_| kind != OperationKind::ReceiveCopySend).find_map(overlapping)
 }
 
 /// Errors that are told.

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::links::{Link, Links};
-use super::program::{Block, Gpu, Kind, Operation};
+use super::links::{Connection, Links};
+use super::program::{Block, Gpu, OperationKind, Operation};
 use super::report::span;
-use super::words::Words;
+use super::words::BlockWaits;
 use super::{Program, buffers};
 use crate::exchange::draft::{Draft, Whole};
 use crate::exchange::memory::Memories;
@@ -65,11 +65,11 @@ impl Program {
         }
         let mut wrong = buffers::wrong(&buffers, self);
         let links = Links::new(self).map_err(|more| wrong.extend(more));
-        let words = Words::new(self).map_err(|more| wrong.extend(more));
+        let words = BlockWaits::new(self).map_err(|more| wrong.extend(more));
         let (Ok(links), Ok(words), true) = (links, words, wrong.is_empty()) else {
             return Err(wrong);
         };
-        let mut layout = Layout::new(self, &buffers, &links, chunks);
+        let mut layout = MscclLayout::new(self, &buffers, &links, chunks);
         for (rank, gpu) in self.gpus.iter().enumerate() {
             layout.rank(RankId(rank as u32), gpu, &words);
         }
@@ -77,7 +77,7 @@ impl Program {
     }
 }
 
-struct Layout<'p> {
+struct MscclLayout<'p> {
     program: &'p Program,
     buffers: &'p Memories,
     links: &'p Links,
@@ -86,11 +86,11 @@ struct Layout<'p> {
     draft: Draft,
     fifo: Option<ScratchId>,
     /// Messages that each link has carried, as its sender and as its receiver counts.
-    sent: HashMap<Link, u32>,
-    received: HashMap<Link, u32>,
+    sent: HashMap<Connection, u32>,
+    received: HashMap<Connection, u32>,
 }
 
-impl<'p> Layout<'p> {
+impl<'p> MscclLayout<'p> {
     fn new(program: &'p Program, buffers: &'p Memories, links: &'p Links, chunks: u32) -> Self {
         let mut draft = Draft::new(buffers.scratch());
         let width = links.widest().min(chunks);
@@ -114,7 +114,7 @@ impl<'p> Layout<'p> {
     }
 
     /// The main stream, which brings the data home and lets the blocks run; then the blocks.
-    fn rank(&mut self, rank: RankId, gpu: &'p Gpu, words: &Words) {
+    fn rank(&mut self, rank: RankId, gpu: &'p Gpu, words: &BlockWaits) {
         let streams: Vec<&Block> =
             gpu.blocks.iter().filter(|block| !block.operations.is_empty()).collect();
         let ends = [self.buffers.entry(rank), self.buffers.exit(rank)];
@@ -138,7 +138,7 @@ impl<'p> Layout<'p> {
         rank: RankId,
         (id, block): (usize, &'p Block),
         streams: &[u32],
-        words: &Words,
+        words: &BlockWaits,
     ) {
         let own = streams[id];
         self.draft.begin(rank, own);
@@ -160,7 +160,7 @@ impl<'p> Layout<'p> {
 
     /// What is sent and not yet taken when a block ends is taken later: the next run begins with empty slots.
     fn drain(&mut self, rank: RankId, block: &Block) {
-        let Some(link) = Link::out(rank, block) else { return };
+        let Some(link) = Connection::out(rank, block) else { return };
         let sent = self.sent.get(&link).copied().unwrap_or(0);
         let last = block.operations.iter().rfind(|operation| operation.kind.sends());
         for _ in 0..sent.min(self.program.header.protocol.slots()) {
@@ -171,11 +171,11 @@ impl<'p> Layout<'p> {
 
     fn operation(&mut self, rank: RankId, block: &Block, operation: &Operation) {
         let (kind, at) = (operation.kind, operation.at);
-        if kind == Kind::Reduce {
+        if kind == OperationKind::Reduce {
             return self.reduce(rank, operation);
         }
-        let from = Link::into(rank, block).filter(|_| kind.receives());
-        let to = Link::out(rank, block).filter(|_| kind.sends());
+        let from = Connection::into(rank, block).filter(|_| kind.receives());
+        let to = Connection::out(rank, block).filter(|_| kind.sends());
         let whole = from.is_none() && to.is_none();
         let step = if whole { operation.count } else { self.chunks };
         let mut first = 0;
@@ -217,7 +217,7 @@ impl<'p> Layout<'p> {
     }
 
     /// The next message of a link: waits for it, and says where it lies.
-    fn take(&mut self, at: SpanId, link: Link, count: u32) -> (RankId, Region) {
+    fn take(&mut self, at: SpanId, link: Connection, count: u32) -> (RankId, Region) {
         let messages = self.received.entry(link).or_insert(0);
         let message = *messages;
         *messages += 1;
@@ -226,7 +226,7 @@ impl<'p> Layout<'p> {
     }
 
     /// Room for the next message of a link: waits for it where all slots hold messages.
-    fn fill(&mut self, at: SpanId, link: Link, count: u32) -> (RankId, Region) {
+    fn fill(&mut self, at: SpanId, link: Connection, count: u32) -> (RankId, Region) {
         let messages = self.sent.entry(link).or_insert(0);
         let message = *messages;
         *messages += 1;
@@ -236,14 +236,14 @@ impl<'p> Layout<'p> {
         self.slot(link, message, count)
     }
 
-    fn slot(&self, link: Link, message: u32, count: u32) -> (RankId, Region) {
+    fn slot(&self, link: Connection, message: u32, count: u32) -> (RankId, Region) {
         let slot = self.links.first(link) + message % self.program.header.protocol.slots();
         let buffer = self.fifo.map_or(Buffer::Input, Buffer::Scratch);
         let hi = self.buffers.chunks(count);
         (RankId(link.to), Region { buffer, slot, base: Rat::ZERO, lo: Rat::ZERO, hi })
     }
 
-    fn link(&mut self, at: SpanId, kind: OpKind, link: Link, signal: SignalKind) {
+    fn link(&mut self, at: SpanId, kind: OpKind, link: Connection, signal: SignalKind) {
         let (from, to) = (RankId(link.from), RankId(link.to));
         let ends = if signal == SignalKind::Tail { (from, to) } else { (to, from) };
         self.draft.word(at, kind, ends, (signal, vec![link.channel.into()]));

@@ -10,13 +10,13 @@ use roundelay_core::ids::{RankId, SpanId};
 
 /// A connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Link {
+pub(super) struct Connection {
     pub(super) to: u32,
     pub(super) from: u32,
     pub(super) channel: u32,
 }
 
-impl Link {
+impl Connection {
     /// That into which a block sends.
     pub(super) fn out(rank: RankId, block: &Block) -> Option<Self> {
         Some(Self { from: rank.0, to: block.send?, channel: block.channel })
@@ -38,7 +38,7 @@ impl Link {
 }
 
 /// One end of a connection: its block, and how much each step passes through it.
-struct End {
+struct ConnectionEnd {
     block: u32,
     at: SpanId,
     steps: Vec<(u32, SpanId)>,
@@ -46,7 +46,7 @@ struct End {
 
 /// A block that has the peer of a connection, and passes nothing through that.
 struct Idle {
-    link: Link,
+    link: Connection,
     sends: bool,
     block: u32,
     at: SpanId,
@@ -54,7 +54,7 @@ struct Idle {
 
 /// The connections of a program, with the slots of each at its receiver.
 pub(super) struct Links {
-    first: BTreeMap<Link, u32>,
+    first: BTreeMap<Connection, u32>,
     slots: u32,
     widest: u32,
 }
@@ -66,15 +66,15 @@ impl Links {
     /// E0310 where two blocks use one end, or one uses it and another has its peer; E0208 where a send and its receive
     /// are of other lengths.
     pub(super) fn new(program: &Program) -> Result<Self, Vec<Diagnostic>> {
-        let mut ends: [BTreeMap<Link, End>; 2] = Default::default();
+        let mut ends: [BTreeMap<Connection, ConnectionEnd>; 2] = Default::default();
         let (mut wrong, mut idle) = (Vec::new(), Vec::new());
         for (rank, gpu) in (0..).map(RankId).zip(&program.gpus) {
             for (id, block) in (0..).zip(&gpu.blocks) {
                 for (side, ends) in ends.iter_mut().enumerate() {
                     let sends = side == 0;
-                    let link = if sends { Link::out(rank, block) } else { Link::into(rank, block) };
+                    let link = if sends { Connection::out(rank, block) } else { Connection::into(rank, block) };
                     let Some(link) = link else { continue };
-                    let Some(end) = End::new(id, block, sends) else {
+                    let Some(end) = ConnectionEnd::new(id, block, sends) else {
                         idle.push(Idle { link, sends, block: id, at: block.at });
                         continue;
                     };
@@ -116,7 +116,7 @@ impl Links {
     }
 
     /// The first slot of a connection at its receiver.
-    pub(super) fn first(&self, link: Link) -> u32 {
+    pub(super) fn first(&self, link: Connection) -> u32 {
         self.first.get(&link).copied().unwrap_or(0)
     }
 
@@ -131,7 +131,7 @@ impl Links {
     }
 }
 
-impl End {
+impl ConnectionEnd {
     /// The end of a block that uses it.
     fn new(id: u32, block: &Block, sends: bool) -> Option<Self> {
         let operations = block.operations.iter().filter(|operation| {
@@ -147,7 +147,7 @@ impl End {
 impl Idle {
     /// Every runtime saves how far a connection has come for each block that has its peer, also where the block has
     /// not moved it.
-    fn beside(&self, busy: &End) -> Diagnostic {
+    fn beside(&self, busy: &ConnectionEnd) -> Diagnostic {
         let (rank, verb, preposition, peer) = self.link.end(self.sends);
         let name = if self.sends { "send" } else { "recv" };
         let title = format!(
@@ -165,7 +165,7 @@ impl Idle {
     }
 }
 
-fn shared(link: Link, first: &End, second: &End, sends: bool) -> Diagnostic {
+fn shared(link: Connection, first: &ConnectionEnd, second: &ConnectionEnd, sends: bool) -> Diagnostic {
     let (rank, verb, preposition, peer) = link.end(sends);
     let title = format!(
         "tb {} and tb {} of gpu {rank} both {verb} {preposition} gpu {peer} on channel {}",
@@ -181,7 +181,7 @@ fn shared(link: Link, first: &End, second: &End, sends: bool) -> Diagnostic {
 /// The first receive that is of another length than its send.
 fn unequal(
     program: &Program,
-    link: Link,
+    link: Connection,
     sends: &[(u32, SpanId)],
     receives: &[(u32, SpanId)],
 ) -> Option<Diagnostic> {

@@ -25,13 +25,13 @@ use super::report;
 pub use super::terms::{Memory, Mode, Place};
 pub use bytes::{Connections, Safe};
 pub use export::{Exported, Options, export, fits};
-pub use program::{Await, Block, Gpu, Header, Kind, Operation, StepName};
+pub use program::{Await, Block, Gpu, Header, OperationKind, Operation, StepName};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 pub use runtime::{Protocol, Runtime};
-pub use verdict::Verdict;
+pub use verdict::MscclVerdict;
 
 /// A program: what it says of itself, and what each rank does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,12 +65,12 @@ pub fn read(name: &str, bytes: &[u8], runtime: Option<Runtime>) -> Text {
 }
 
 fn read_text(name: &str, bytes: &[u8], runtime: Option<Runtime>) -> Text {
-    let mut report = report::Report::default();
+    let mut report = report::TextReport::default();
     let text = String::from_utf8_lossy(bytes);
     let program = match std::str::from_utf8(bytes) {
         Ok(_) => xml::parse(&text, &mut report).and_then(|algo| {
             let names = Vec::new();
-            reader::Reader { text: &text, report: &mut report, runtime, names }.program(&algo)
+            reader::MscclReader { text: &text, report: &mut report, runtime, names }.program(&algo)
         }),
         Err(error) => {
             let at = error.valid_up_to();

@@ -3,7 +3,7 @@
 
 use super::Program;
 use super::program::{Block, Gpu, Header};
-use super::reader::Reader;
+use super::reader::MscclReader;
 use super::report::shown;
 use super::runtime::{CHANNELS, Protocol, Runtime};
 use super::steps::Steps;
@@ -16,7 +16,7 @@ use roundelay_core::schedule::RANK_LIMIT;
 /// The number that stands for none.
 const NONE: i64 = -1;
 
-impl<'t> Reader<'t, '_> {
+impl<'t> MscclReader<'t, '_> {
     /// The whole program, as far as it makes sense.
     pub(super) fn program(&mut self, algo: &Algo<'t>) -> Option<Program> {
         // The first place: that of findings about all of it.
@@ -157,7 +157,7 @@ impl<'t> Reader<'t, '_> {
         meant.map(|_| Collective::ReduceScatter)
     }
 
-    fn gpu(&mut self, header: &Header, rank: u32, raw: &xml::Gpu<'t>) -> Option<Gpu> {
+    fn gpu(&mut self, header: &Header, rank: u32, raw: &xml::GpuElement<'t>) -> Option<Gpu> {
         let at = self.report.place(raw.element.at.clone());
         let mut chunks = [0; 3];
         let names = ["i_chunks", "o_chunks", "s_chunks"];
@@ -199,7 +199,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     /// Elements of the file that the reader of one rank keeps.
-    fn nodes(&mut self, rank: u32, raw: &xml::Gpu<'t>) {
+    fn nodes(&mut self, rank: u32, raw: &xml::GpuElement<'t>) {
         let nodes: usize = raw.tbs.iter().map(|tb| 1 + tb.steps.len()).sum();
         let over = |runtime: &Runtime| runtime.nodes().is_some_and(|most| nodes > most as usize);
         let these: Vec<_> = Runtime::ALL.into_iter().filter(over).collect();

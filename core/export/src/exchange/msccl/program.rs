@@ -36,7 +36,7 @@ pub struct Header {
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OperationKind {
     /// `s`
     Send,
     /// `r`
@@ -55,7 +55,7 @@ pub enum Kind {
     Reduce,
 }
 
-impl Kind {
+impl OperationKind {
     /// All of them with the words for them.
     const WORDS: [(Self, &str); 8] = [
         (Self::Send, "s"),
@@ -111,7 +111,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// What it does.
-    pub kind: Kind,
+    pub kind: OperationKind,
     /// What it reads of its rank.
     pub src: Place,
     /// What it writes of its rank.

@@ -3,23 +3,23 @@
 use std::ops::RangeInclusive;
 
 use super::program::StepName;
-use super::report::{Report, shown};
+use super::report::{TextReport, shown};
 use super::runtime::Runtime;
 use super::xml::{self, Element};
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::ids::SpanId;
 
 /// What is read, and where what is said goes.
-pub(super) struct Reader<'t, 'r> {
+pub(super) struct MscclReader<'t, 'r> {
     pub(super) text: &'t str,
-    pub(super) report: &'r mut Report,
+    pub(super) report: &'r mut TextReport,
     /// The runtime that the program is for; `None` where it is refused only if all would refuse it.
     pub(super) runtime: Option<Runtime>,
     /// The name of each step, by its place.
     pub(super) names: Vec<(SpanId, StepName)>,
 }
 
-impl<'t> Reader<'t, '_> {
+impl<'t> MscclReader<'t, '_> {
     /// A value that must be there.
     pub(super) fn value(&mut self, element: &Element<'t>, name: &str) -> Option<&'t str> {
         let value = element.get(name);

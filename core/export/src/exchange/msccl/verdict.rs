@@ -4,7 +4,7 @@
 use super::Program;
 use super::bytes::{Connections, Safe};
 use super::runtime::COUNT;
-use crate::exchange::findings::{Checked, Teller, orders};
+use crate::exchange::findings::{Checked, FindingPlacer, orders};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
@@ -13,7 +13,7 @@ use roundelay_core::verify;
 
 /// What is to be said of a program.
 #[derive(Clone, Debug)]
-pub struct Verdict {
+pub struct MscclVerdict {
     /// In each mode that it says it has.
     pub modes: Vec<Checked>,
     /// Up to which size calls end; `None` where no call does.
@@ -24,7 +24,7 @@ pub struct Verdict {
     pub orders: Option<usize>,
 }
 
-impl Verdict {
+impl MscclVerdict {
     /// Whether nothing is wrong.
     pub fn is_right(&self) -> bool {
         self.errors().next().is_none()
@@ -38,17 +38,17 @@ impl Verdict {
 
 impl Program {
     /// Whether the program is right with such `connections`. `source` is the text that it was read from.
-    pub fn verdict(&self, source: &Source, connections: &Connections) -> Verdict {
+    pub fn verdict(&self, source: &Source, connections: &Connections) -> MscclVerdict {
         let step = |at| self.step(at).map(|step| step.to_string());
         let promised = self.header.collective.is_some();
-        let teller = Teller { source, step: &step, whole: self.whole, promised };
+        let teller = FindingPlacer { source, step: &step, whole: self.whole, promised };
         let check = |mode| {
             let schedule = stage("schedule", || self.schedule(source, mode, COUNT));
             teller.prove(mode, schedule)
         };
         let modes: Vec<_> = self.modes().into_iter().map(check).collect();
         let orders = orders(&modes);
-        let mut verdict = Verdict { modes, safe: None, errors: Vec::new(), orders };
+        let mut verdict = MscclVerdict { modes, safe: None, errors: Vec::new(), orders };
         let hangs = |code| {
             matches!(
                 code,
@@ -66,7 +66,7 @@ impl Program {
     }
 
     /// Up to which size calls end, and whether that is enough for those that the program says it is for.
-    fn sizes(&self, teller: &Teller<'_>, connections: &Connections, verdict: &mut Verdict) {
+    fn sizes(&self, teller: &FindingPlacer<'_>, connections: &Connections, verdict: &mut MscclVerdict) {
         let source = teller.source;
         let Some(mode) = verdict.modes.first().map(|checked| checked.mode) else { return };
         let operations = self.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);

@@ -11,16 +11,16 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 
 /// An operation: rank, block and its number in the block.
-type At = (u32, u32, u32);
+type OperationAt = (u32, u32, u32);
 
 /// The blocks that an operation waits for before it begins, and those that it tells when it is done.
 #[derive(Default)]
-pub(super) struct Words {
-    waits: HashMap<At, Vec<u32>>,
-    posts: HashMap<At, Vec<u32>>,
+pub(super) struct BlockWaits {
+    waits: HashMap<OperationAt, Vec<u32>>,
+    posts: HashMap<OperationAt, Vec<u32>>,
 }
 
-impl Words {
+impl BlockWaits {
     /// The words of all ranks.
     ///
     /// # Errors

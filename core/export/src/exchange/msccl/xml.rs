@@ -9,7 +9,7 @@ use std::ops::Range;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::report::{Report, shown};
+use super::report::{TextReport, shown};
 use super::runtime::{ATTRIBUTES, WORD};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 
@@ -97,7 +97,7 @@ pub(super) struct Tb<'t> {
 }
 
 /// A rank with its blocks.
-pub(super) struct Gpu<'t> {
+pub(super) struct GpuElement<'t> {
     pub(super) element: Element<'t>,
     pub(super) tbs: Vec<Tb<'t>>,
 }
@@ -105,7 +105,7 @@ pub(super) struct Gpu<'t> {
 /// A whole program.
 pub(super) struct Algo<'t> {
     pub(super) element: Element<'t>,
-    pub(super) gpus: Vec<Gpu<'t>>,
+    pub(super) gpus: Vec<GpuElement<'t>>,
 }
 
 /// Where in `text` a part of it lies.
@@ -115,7 +115,7 @@ pub(super) fn range(text: &str, part: &str) -> Range<usize> {
 }
 
 /// The elements of a text, or nothing where it cannot be read: then the report says why.
-pub(super) fn parse<'t>(text: &'t str, report: &mut Report) -> Option<Algo<'t>> {
+pub(super) fn parse<'t>(text: &'t str, report: &mut TextReport) -> Option<Algo<'t>> {
     if text.len() > BYTES {
         let title = format!("the file has more than {} MiB", BYTES >> 20);
         report.error(Code::UnreadableXml, 0..0, title, |all| all);
@@ -149,7 +149,7 @@ fn stopped<T>(code: Code, at: Range<usize>, title: impl Into<String>) -> Result<
 
 struct Parser<'t, 'r> {
     text: &'t str,
-    report: &'r mut Report,
+    report: &'r mut TextReport,
     /// The open elements; those without a tag mean nothing, and neither does what is in them.
     open: Vec<Option<Tag>>,
     algo: Option<Algo<'t>>,
@@ -292,7 +292,7 @@ impl<'t> Parser<'t, '_> {
         match tag {
             Tag::Algo => self.algo = Some(Algo { element, gpus: Vec::new() }),
             Tag::Gpu => algo.into_iter().for_each(|algo| {
-                algo.gpus.push(Gpu { element: element.clone(), tbs: Vec::new() });
+                algo.gpus.push(GpuElement { element: element.clone(), tbs: Vec::new() });
             }),
             Tag::Tb => algo.and_then(|algo| algo.gpus.last_mut()).into_iter().for_each(|gpu| {
                 gpu.tbs.push(Tb { element: element.clone(), steps: Vec::new() });

@@ -2,10 +2,10 @@
 //! is a region of it.
 
 use super::program::Program;
-use super::steps::{All, Grid, Part, Step, What, Word, streams};
+use super::steps::{All, Grid, ChunkPart, MscclppStep, StepAction, Word, streams};
 use super::{local, packets, threads, wires};
 use crate::exchange::draft::{Draft, Whole};
-use crate::exchange::memory::{Memories, Shape};
+use crate::exchange::memory::{Memories, MemoryShape};
 use crate::exchange::report::span;
 use crate::exchange::terms::{Memory, Mode, Place};
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -62,9 +62,9 @@ impl Program {
             wrong.truncate(MOST);
             return Err(wrong);
         }
-        let packets = all.iter().flatten().flatten().flat_map(Step::parts).flatten();
+        let packets = all.iter().flatten().flatten().flat_map(MscclppStep::parts).flatten();
         let packets = packets.into_iter().any(|part| part.packets);
-        let layout = Layout::new(self, &memories, (scratch > 0, packets));
+        let layout = MscclppLayout::new(self, &memories, (scratch > 0, packets));
         let schedule = layout.lay_out(source, all)?;
         Ok(Laid { schedule, warnings })
     }
@@ -96,7 +96,7 @@ impl Program {
         let named = |chunks: u32| chunks.saturating_mul(grid.cells);
         let most =
             |buffer: usize| self.gpus.iter().map(|gpu| gpu.chunks[buffer]).max().unwrap_or(0);
-        Ok(Memories::new(&Shape {
+        Ok(Memories::new(&MemoryShape {
             collective: self.header.collective,
             nranks,
             chunks: named(most(0).max(most(1))),
@@ -124,7 +124,7 @@ impl Program {
         memories: &Memories,
         grid: Grid,
         own: u32,
-        step: &Step,
+        step: &MscclppStep,
     ) -> Option<Diagnostic> {
         let [srcs, dsts] = step.parts();
         let error = |code, title: String| Some(Diagnostic::new(code, span(step.at), title));
@@ -157,8 +157,8 @@ impl Program {
             return error(Code::InputWritten, "out of place, the input is written".into())
                 .map(|error| error.help("write `o`, or say that the plan is called in place"));
         }
-        let overlaps = |one: &Part, other: &Part| {
-            let place = |part: &Part| Place { memory: part.memory, offset: part.first.into() };
+        let overlaps = |one: &ChunkPart, other: &ChunkPart| {
+            let place = |part: &ChunkPart| Place { memory: part.memory, offset: part.first.into() };
             let rank = RankId(one.rank);
             one.rank == other.rank
                 && one.packets == other.packets
@@ -175,7 +175,7 @@ impl Program {
     }
 }
 
-struct Layout<'p> {
+struct MscclppLayout<'p> {
     program: &'p Program,
     memories: &'p Memories,
     /// Calls that are laid out.
@@ -185,7 +185,7 @@ struct Layout<'p> {
     scratch: Option<[ScratchId; 2]>,
 }
 
-impl<'p> Layout<'p> {
+impl<'p> MscclppLayout<'p> {
     fn new(program: &'p Program, memories: &'p Memories, (scratch, packets): (bool, bool)) -> Self {
         let rounds = if program.header.doubled { 2 } else { 1 };
         let mut all = memories.scratch();
@@ -212,7 +212,7 @@ impl<'p> Layout<'p> {
             self.draft.main(rank, gpu.at, (count, self.rounds), ends);
             let mut arranged = Vec::new();
             for (block, steps) in gpu.blocks.iter().zip(blocks) {
-                let lies = |part: &Part| self.region(part, 0);
+                let lies = |part: &ChunkPart| self.region(part, 0);
                 match threads::arrange(steps, &lies) {
                     Ok(steps) => arranged.push((block.at, steps)),
                     Err(error) => wrong.push(*error),
@@ -250,12 +250,12 @@ impl<'p> Layout<'p> {
         ))
     }
 
-    fn step(&mut self, step: &Step, round: u32) {
+    fn step(&mut self, step: &MscclppStep, round: u32) {
         for word in &step.before {
             self.word(step, word, round);
         }
-        if let What::Data { srcs, dsts } = &step.what {
-            let place = |parts: &[Part]| -> Vec<_> {
+        if let StepAction::Data { srcs, dsts } = &step.what {
+            let place = |parts: &[ChunkPart]| -> Vec<_> {
                 parts.iter().map(|part| self.region(part, round)).collect()
             };
             let (srcs, dsts) = (place(srcs), place(dsts));
@@ -266,7 +266,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    fn word(&mut self, step: &Step, word: &Word, round: u32) {
+    fn word(&mut self, step: &MscclppStep, word: &Word, round: u32) {
         let mut lane = word.lane.clone();
         if word.anew && self.rounds > 1 {
             lane.push(round.into());
@@ -276,7 +276,7 @@ impl<'p> Layout<'p> {
     }
 
     /// Where a part lies in a call.
-    fn region(&self, part: &Part, round: u32) -> (RankId, Region) {
+    fn region(&self, part: &ChunkPart, round: u32) -> (RankId, Region) {
         let rank = RankId(part.rank);
         let place = Place { memory: part.memory, offset: part.first.into() };
         let mut region = self.memories.region(rank, place, (0, part.count));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::program::Program;
-use super::steps::{All, Step, What, Word, streams};
+use super::steps::{All, MscclppStep, StepAction, Word, streams};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
@@ -20,7 +20,7 @@ type Uses = BTreeMap<usize, Vec<usize>>;
 pub(super) fn connect(program: &Program, all: &mut All) -> Vec<Diagnostic> {
     let mut wrong = Vec::new();
     for (rank, blocks) in all.iter_mut().enumerate() {
-        let mut rank = Rank { number: rank, streams: streams(blocks), blocks };
+        let mut rank = LocalRank { number: rank, streams: streams(blocks), blocks };
         rank.barriers(&mut wrong);
         let semaphores = &program.gpus[rank.number].semaphores;
         for (id, init) in (0..).zip(semaphores) {
@@ -30,14 +30,14 @@ pub(super) fn connect(program: &Program, all: &mut All) -> Vec<Diagnostic> {
     wrong
 }
 
-struct Rank<'a> {
+struct LocalRank<'a> {
     number: usize,
     streams: Vec<u32>,
-    blocks: &'a mut Vec<Vec<Step>>,
+    blocks: &'a mut Vec<Vec<MscclppStep>>,
 }
 
-impl Rank<'_> {
-    fn uses(&self, used: impl Fn(&What) -> bool) -> Uses {
+impl LocalRank<'_> {
+    fn uses(&self, used: impl Fn(&StepAction) -> bool) -> Uses {
         let mut uses = Uses::new();
         for (block, steps) in self.blocks.iter().enumerate() {
             for (index, step) in steps.iter().enumerate() {
@@ -69,7 +69,7 @@ impl Rank<'_> {
     fn barriers(&mut self, wrong: &mut Vec<Diagnostic>) {
         let mut ids: BTreeMap<u32, u32> = BTreeMap::new();
         for step in self.blocks.iter().flatten() {
-            if let What::Barrier { id, blocks } = step.what {
+            if let StepAction::Barrier { id, blocks } = step.what {
                 let known = ids.entry(id).or_insert(blocks);
                 if *known != blocks {
                     let title = format!(
@@ -87,7 +87,7 @@ impl Rank<'_> {
 
     /// All come to the first block that takes part, and go on when it has seen all.
     fn barrier(&mut self, id: u32, blocks: usize) -> Option<Diagnostic> {
-        let uses = self.uses(|what| matches!(what, What::Barrier { id: used, .. } if *used == id));
+        let uses = self.uses(|what| matches!(what, StepAction::Barrier { id: used, .. } if *used == id));
         let (&leader, first) = uses.first_key_value()?;
         let at = span(self.at(leader, first[0]));
         if uses.len() != blocks {
@@ -129,8 +129,8 @@ impl Rank<'_> {
     }
 
     fn semaphore(&mut self, id: u32, init: usize) -> Option<Diagnostic> {
-        let releases = self.uses(|what| matches!(what, What::Release(used) if *used == id));
-        let acquires = self.uses(|what| matches!(what, What::Acquire(used) if *used == id));
+        let releases = self.uses(|what| matches!(what, StepAction::Release(used) if *used == id));
+        let acquires = self.uses(|what| matches!(what, StepAction::Acquire(used) if *used == id));
         let count = |uses: &Uses| uses.values().map(Vec::len).sum::<usize>();
         let (given, taken) = (count(&releases), count(&acquires));
         let told = |uses: &Uses, code, title: String| {
@@ -227,7 +227,7 @@ impl Rank<'_> {
         if let Some(at) = self.blocks[to].last().map(|step| step.at).filter(|_| passing > 0) {
             // Behind all that the block does, in whatever order.
             let before = vec![wait; passing];
-            self.blocks[to].push(Step { at, what: What::Sync, before, after: Vec::new() });
+            self.blocks[to].push(MscclppStep { at, what: StepAction::Sync, before, after: Vec::new() });
         }
         None
     }
@@ -237,7 +237,7 @@ impl Rank<'_> {
         let Some((&block, used)) = uses.first_key_value() else { return true };
         let (Some(first), Some(last)) = (used.first(), used.last()) else { return true };
         let between = self.blocks[block].iter().enumerate().skip(*first).take(last - first);
-        between.into_iter().all(|(at, step)| used.contains(&at) || matches!(step.what, What::Sync))
+        between.into_iter().all(|(at, step)| used.contains(&at) || matches!(step.what, StepAction::Sync))
     }
 }
 

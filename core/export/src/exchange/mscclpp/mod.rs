@@ -20,13 +20,13 @@ use std::sync::Arc;
 
 use super::report;
 pub use export::{export, fits};
-pub use program::{Act, Block, Chunk, Gpu, Header, OpName, Operation, Program, Wire};
+pub use program::{Act, MscclppBlock, Chunk, MscclppGpu, Header, OpName, Operation, Program, Wire};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 pub use table::Name;
-pub use verdict::Verdict;
+pub use verdict::MscclppVerdict;
 
 /// A text that was read.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Text {
 }
 
 fn read_text(name: &str, bytes: &[u8]) -> Text {
-    let mut report = report::Report::default();
+    let mut report = report::TextReport::default();
     let text = String::from_utf8_lossy(bytes);
     let broken = match std::str::from_utf8(bytes) {
         Ok(_) => json::parse(&text).map_err(|broken| (broken.at, broken.why)),
@@ -57,7 +57,7 @@ fn read_text(name: &str, bytes: &[u8]) -> Text {
         }
     };
     let program = match broken {
-        Ok(value) => reader::Reader { report: &mut report, names: Vec::new() }.program(&value),
+        Ok(value) => reader::MscclppReader { report: &mut report, names: Vec::new() }.program(&value),
         Err((at, why)) => {
             report.error(Code::RefusedByRuntime, at, why, |all| all);
             None

@@ -2,8 +2,8 @@
 //! semaphores.
 
 use super::json::{Data, Value};
-use super::program::{Block, Gpu, Header, Program, Wire};
-use super::reader::{Fields, Reader, head};
+use super::program::{MscclppBlock, MscclppGpu, Header, Program, Wire};
+use super::reader::{Fields, MscclppReader, head};
 use super::table::{CHANNELS, OPERATIONS};
 use crate::exchange::report::shown;
 use crate::exchange::terms::Memory;
@@ -70,7 +70,7 @@ pub(super) struct Refs {
     pub(super) remotes: [Vec<Remote>; 2],
 }
 
-impl Reader<'_> {
+impl MscclppReader<'_> {
     /// The whole plan, as far as it makes sense.
     pub(super) fn program(&mut self, value: &Value<'_>) -> Option<Program> {
         // The first place: that of findings about all of it.
@@ -174,7 +174,7 @@ impl Reader<'_> {
         Some(known)
     }
 
-    fn gpu(&mut self, header: &Header, rank: u32, value: &Value<'_>) -> Option<Gpu> {
+    fn gpu(&mut self, header: &Header, rank: u32, value: &Value<'_>) -> Option<MscclppGpu> {
         let at = self.report.place(head(&value.at));
         let fields = self.fields(value, "a gpu", GPU)?;
         let id = self.number(fields, "id", 0..=u64::from(u32::MAX))?;
@@ -201,7 +201,7 @@ impl Reader<'_> {
         for (id, raw) in (0..).zip(self.list_of(fields, "threadblocks")?) {
             blocks.extend(self.block(&resources, id, raw));
         }
-        Some(Gpu { chunks, blocks, semaphores, at })
+        Some(MscclppGpu { chunks, blocks, semaphores, at })
     }
 
     /// Refuses an input or output of no chunks.
@@ -289,7 +289,7 @@ impl Reader<'_> {
         Some(semaphores)
     }
 
-    fn block(&mut self, resources: &Resources, id: u32, value: &Value<'_>) -> Option<Block> {
+    fn block(&mut self, resources: &Resources, id: u32, value: &Value<'_>) -> Option<MscclppBlock> {
         let at = self.report.place(head(&value.at));
         let fields = self.fields(value, "a threadblock", BLOCK)?;
         let said = self.number(fields, "id", 0..=u64::from(u32::MAX))?;
@@ -310,7 +310,7 @@ impl Reader<'_> {
             );
             self.report.refuse(head(&fields.at()), title);
         }
-        Some(Block { operations, at })
+        Some(MscclppBlock { operations, at })
     }
 
     /// What a block calls by numbers of its own.

@@ -44,7 +44,7 @@ pub struct Program {
     /// What it says of itself.
     pub header: Header,
     /// What each rank does.
-    pub gpus: Vec<Gpu>,
+    pub gpus: Vec<MscclppGpu>,
     /// The place of its head.
     pub(super) whole: SpanId,
     /// The name of each op, by its place.
@@ -53,18 +53,18 @@ pub struct Program {
 
 /// What one rank does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gpu {
+pub struct MscclppGpu {
     /// Chunks of input, output and scratch.
     pub chunks: [u32; 3],
     /// Its blocks.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<MscclppBlock>,
     /// What each of its semaphores begins with.
     pub semaphores: Vec<u32>,
     /// Its place.
     pub at: SpanId,
 }
 
-impl Gpu {
+impl MscclppGpu {
     /// Chunks of a buffer.
     pub fn chunks_of(&self, memory: Memory) -> u32 {
         self.chunks[memory as usize]
@@ -73,7 +73,7 @@ impl Gpu {
 
 /// A thread block of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct MscclppBlock {
     /// What it does, one after the other.
     pub operations: Vec<Operation>,
     /// Its place.

@@ -4,14 +4,14 @@ use std::ops::{Range, RangeInclusive};
 
 use super::json::{Data, Value};
 use super::program::OpName;
-use crate::exchange::report::{Report, shown};
+use crate::exchange::report::{TextReport, shown};
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 
 /// What is read, and where what is said goes.
-pub(super) struct Reader<'r> {
-    pub(super) report: &'r mut Report,
+pub(super) struct MscclppReader<'r> {
+    pub(super) report: &'r mut TextReport,
     /// The name of each op, by its place.
     pub(super) names: Vec<(SpanId, OpName)>,
 }
@@ -36,7 +36,7 @@ impl<'v, 't> Fields<'v, 't> {
     }
 }
 
-impl Reader<'_> {
+impl MscclppReader<'_> {
     /// An error: `what` should stand in the place of a value.
     pub(super) fn expected(&mut self, what: &str, value: &Value<'_>) {
         let title = format!("{what}, and this is {}", value.data.kind());

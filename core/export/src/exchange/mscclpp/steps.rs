@@ -15,7 +15,7 @@ pub(super) struct Grid {
 
 /// Cells of a buffer of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct ChunkPart {
     pub(super) rank: u32,
     pub(super) memory: Memory,
     pub(super) packets: bool,
@@ -25,21 +25,21 @@ pub(super) struct Part {
 
 /// What a step does.
 #[derive(Clone, Debug)]
-pub(super) enum What {
+pub(super) enum StepAction {
     Sync,
     Barrier { id: u32, blocks: u32 },
     Signal(Wire),
     Wait(Wire),
     Release(u32),
     Acquire(u32),
-    Data { srcs: Vec<Part>, dsts: Vec<Part> },
+    Data { srcs: Vec<ChunkPart>, dsts: Vec<ChunkPart> },
 }
 
 /// One thing that a block does.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct MscclppStep {
     pub(super) at: SpanId,
-    pub(super) what: What,
+    pub(super) what: StepAction,
     /// Posts and waits that come before it and after it.
     pub(super) before: Vec<Word>,
     pub(super) after: Vec<Word>,
@@ -58,10 +58,10 @@ pub(super) struct Word {
 }
 
 /// The steps of each block of each rank.
-pub(super) type All = Vec<Vec<Vec<Step>>>;
+pub(super) type All = Vec<Vec<Vec<MscclppStep>>>;
 
 /// A step: its rank, its block and its number there.
-pub(super) type At = (usize, usize, usize);
+pub(super) type StepAt = (usize, usize, usize);
 
 impl Program {
     /// Whether it has loops.
@@ -94,7 +94,7 @@ impl Program {
 
     /// The steps of all blocks.
     pub(super) fn steps(&self, grid: Grid) -> All {
-        let rank = |blocks: &[super::Block]| {
+        let rank = |blocks: &[super::MscclppBlock]| {
             blocks.iter().map(|block| steps(&block.operations, grid)).collect()
         };
         self.gpus.iter().map(|gpu| rank(&gpu.blocks)).collect()
@@ -114,7 +114,7 @@ impl Program {
     }
 }
 
-fn steps(operations: &[Operation], grid: Grid) -> Vec<Step> {
+fn steps(operations: &[Operation], grid: Grid) -> Vec<MscclppStep> {
     let mut steps = Vec::new();
     for operation in operations {
         match operation.acts.first() {
@@ -130,28 +130,28 @@ fn steps(operations: &[Operation], grid: Grid) -> Vec<Step> {
     steps
 }
 
-fn operation_steps(operation: &Operation, grid: Grid, stretch: Option<u32>) -> Vec<Step> {
+fn operation_steps(operation: &Operation, grid: Grid, stretch: Option<u32>) -> Vec<MscclppStep> {
     let parts = |chunks: &[Chunk]| chunks.iter().map(|chunk| part(chunk, grid, stretch)).collect();
     let what = |act: &Act| {
         Some(match act {
-            Act::Sync => What::Sync,
-            Act::Barrier { id, blocks } => What::Barrier { id: *id, blocks: *blocks },
-            Act::Signal(wire) => What::Signal(*wire),
-            Act::Wait(wire) => What::Wait(*wire),
-            Act::Release(id) => What::Release(*id),
-            Act::Acquire(id) => What::Acquire(*id),
+            Act::Sync => StepAction::Sync,
+            Act::Barrier { id, blocks } => StepAction::Barrier { id: *id, blocks: *blocks },
+            Act::Signal(wire) => StepAction::Signal(*wire),
+            Act::Wait(wire) => StepAction::Wait(*wire),
+            Act::Release(id) => StepAction::Release(*id),
+            Act::Acquire(id) => StepAction::Acquire(*id),
             // Of no chunks there is nothing to be done.
             Act::Data { srcs, .. } if srcs.iter().any(|src| src.size == 0) => return None,
-            Act::Data { srcs, dsts } => What::Data { srcs: parts(srcs), dsts: parts(dsts) },
+            Act::Data { srcs, dsts } => StepAction::Data { srcs: parts(srcs), dsts: parts(dsts) },
             Act::Pipeline { .. } => return None,
         })
     };
     let at = operation.at;
-    let step = |what| Step { at, what, before: Vec::new(), after: Vec::new() };
+    let step = |what| MscclppStep { at, what, before: Vec::new(), after: Vec::new() };
     operation.acts.iter().filter_map(what).map(step).collect()
 }
 
-fn part(chunk: &Chunk, grid: Grid, stretch: Option<u32>) -> Part {
+fn part(chunk: &Chunk, grid: Grid, stretch: Option<u32>) -> ChunkPart {
     let Chunk { rank, memory, packets, index, size, part: (part, parts) } = *chunk;
     let mut count = size.saturating_mul(grid.cells) / parts;
     let mut first = index.saturating_mul(grid.cells).saturating_add(count.saturating_mul(part));
@@ -159,30 +159,30 @@ fn part(chunk: &Chunk, grid: Grid, stretch: Option<u32>) -> Part {
         count /= grid.stretches;
         first = first.saturating_add(count.saturating_mul(stretch));
     }
-    Part { rank, memory, packets, first, count }
+    ChunkPart { rank, memory, packets, first, count }
 }
 
-impl Part {
+impl ChunkPart {
     /// The cell after the last.
     pub(super) fn end(self) -> u32 {
         self.first.saturating_add(self.count)
     }
 }
 
-impl Step {
+impl MscclppStep {
     /// What it reads and writes.
-    pub(super) fn parts(&self) -> [&[Part]; 2] {
+    pub(super) fn parts(&self) -> [&[ChunkPart]; 2] {
         match &self.what {
-            What::Data { srcs, dsts } => [srcs, dsts],
+            StepAction::Data { srcs, dsts } => [srcs, dsts],
             _ => [&[], &[]],
         }
     }
 }
 
 /// Streams of a rank's blocks, counted from 1; a block that does nothing is none.
-pub(super) fn streams(blocks: &[Vec<Step>]) -> Vec<u32> {
+pub(super) fn streams(blocks: &[Vec<MscclppStep>]) -> Vec<u32> {
     let mut next = 0;
-    let number = |steps: &Vec<Step>| {
+    let number = |steps: &Vec<MscclppStep>| {
         next += u32::from(!steps.is_empty());
         next
     };

@@ -3,23 +3,23 @@
 //! stands behind a wait come after it, without a `nop` between them. In a stream everything has an order: what has none
 //! here is laid out in the order in which it helps nobody, the signal first and the wait last.
 
-use super::steps::{Part, Step, What};
+use super::steps::{ChunkPart, MscclppStep, StepAction};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Region;
 
 /// Where a part lies.
-pub(super) type Lies<'l> = &'l dyn Fn(&Part) -> (RankId, Region);
+pub(super) type Lies<'l> = &'l dyn Fn(&ChunkPart) -> (RankId, Region);
 
 /// A stretch of a block between two synchronizations, in the making.
 #[derive(Default)]
 struct Stretch {
-    out: Vec<Step>,
+    out: Vec<MscclppStep>,
     /// Waits that not all threads have done.
-    waits: Vec<Step>,
+    waits: Vec<MscclppStep>,
     /// What was moved, and not by threads that have waited for each other since.
-    moved: Vec<Step>,
+    moved: Vec<MscclppStep>,
     /// Whether a wait stands before a signal.
     waited: bool,
 }
@@ -29,11 +29,11 @@ struct Stretch {
 /// # Errors
 /// E0305 where data meets data of which other threads are not yet done, or where a wait, data and a signal follow each
 /// other without a `nop`.
-pub(super) fn arrange(steps: Vec<Step>, lies: Lies<'_>) -> Result<Vec<Step>, Box<Diagnostic>> {
+pub(super) fn arrange(steps: Vec<MscclppStep>, lies: Lies<'_>) -> Result<Vec<MscclppStep>, Box<Diagnostic>> {
     let (mut all, mut stretch) = (Vec::new(), Stretch::default());
     for step in steps {
         match step.what {
-            What::Sync | What::Barrier { .. } => {
+            StepAction::Sync | StepAction::Barrier { .. } => {
                 all.extend(stretch.finish());
                 stretch = Stretch::default();
                 all.push(step);
@@ -46,15 +46,15 @@ pub(super) fn arrange(steps: Vec<Step>, lies: Lies<'_>) -> Result<Vec<Step>, Box
 }
 
 impl Stretch {
-    fn finish(mut self) -> Vec<Step> {
+    fn finish(mut self) -> Vec<MscclppStep> {
         self.out.append(&mut self.waits);
         self.out
     }
 
-    fn take(&mut self, step: Step, lies: Lies<'_>) -> Result<(), Box<Diagnostic>> {
+    fn take(&mut self, step: MscclppStep, lies: Lies<'_>) -> Result<(), Box<Diagnostic>> {
         match &step.what {
-            What::Wait(_) | What::Acquire(_) => self.waits.push(step),
-            What::Signal(_) | What::Release(_) => {
+            StepAction::Wait(_) | StepAction::Acquire(_) => self.waits.push(step),
+            StepAction::Signal(_) | StepAction::Release(_) => {
                 if !self.waits.is_empty() || self.waited {
                     if !self.moved.is_empty() {
                         return Err(Box::new(unsynchronized(&step, "a wait, data and a signal")));
@@ -62,7 +62,7 @@ impl Stretch {
                     self.waited = true;
                     self.out.append(&mut self.waits);
                 }
-                let plain = |step: &Step| matches!(step.what, What::Data { .. }) && !blocks(step);
+                let plain = |step: &MscclppStep| matches!(step.what, StepAction::Data { .. }) && !blocks(step);
                 let behind = self.out.iter().rev().take_while(|step| plain(step)).count();
                 self.out.insert(self.out.len() - behind, step);
             }
@@ -90,11 +90,11 @@ impl Stretch {
 }
 
 /// Whether a step waits for packets.
-fn blocks(step: &Step) -> bool {
+fn blocks(step: &MscclppStep) -> bool {
     step.parts()[0].iter().any(|part| part.packets)
 }
 
-fn unsynchronized(step: &Step, what: &str) -> Diagnostic {
+fn unsynchronized(step: &MscclppStep, what: &str) -> Diagnostic {
     let title = format!("{what} without a `nop` between them");
     let error = Diagnostic::new(Code::Race, span(step.at), title);
     error.note("threads of a block wait for each other at a `nop` or a barrier alone")
@@ -102,10 +102,10 @@ fn unsynchronized(step: &Step, what: &str) -> Diagnostic {
 
 /// Whether two steps touch the same memory, one of them to write, and not each thread what it touched itself: that is so
 /// where both go through the same elements.
-fn collide(early: &Step, late: &Step, lies: Lies<'_>) -> bool {
+fn collide(early: &MscclppStep, late: &MscclppStep, lies: Lies<'_>) -> bool {
     let [reads, writes] = late.parts();
     let [were_read, were_written] = early.parts();
-    let meet = |left: &[Part], right: &[Part]| {
+    let meet = |left: &[ChunkPart], right: &[ChunkPart]| {
         left.iter().filter(|part| !part.packets).any(|left| {
             let (rank, own) = lies(left);
             right.iter().filter(|part| !part.packets).any(|right| {

@@ -1,14 +1,14 @@
 //! Whether a plan is right: its schedule is proved like any other, with one stretch of each loop and with several.
 
 use super::program::Program;
-use crate::exchange::findings::{Checked, Teller, orders};
+use crate::exchange::findings::{Checked, FindingPlacer, orders};
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 
 /// What is to be said of a plan.
 #[derive(Clone, Debug)]
-pub struct Verdict {
+pub struct MscclppVerdict {
     /// In the mode that it is called in.
     pub checked: Checked,
     /// What is odd, and does no harm.
@@ -19,7 +19,7 @@ pub struct Verdict {
     pub stretches: Vec<u32>,
 }
 
-impl Verdict {
+impl MscclppVerdict {
     /// Whether nothing is wrong.
     pub fn is_right(&self) -> bool {
         self.checked.errors.is_empty()
@@ -31,10 +31,10 @@ const STRETCHES: [u32; 2] = [1, 3];
 
 impl Program {
     /// Whether the plan is right. `source` is the text that it was read from.
-    pub fn verdict(&self, source: &Source) -> Verdict {
+    pub fn verdict(&self, source: &Source) -> MscclppVerdict {
         let step = |at| self.op(at).map(|op| op.to_string());
         let promised = self.header.collective.is_some();
-        let teller = Teller { source, step: &step, whole: self.whole, promised };
+        let teller = FindingPlacer { source, step: &step, whole: self.whole, promised };
         let mut warnings = Vec::new();
         let mut check = |stretches| {
             let laid = stage("schedule", || self.lay_out(source, stretches));
@@ -51,6 +51,6 @@ impl Program {
         }
         let orders = orders(std::slice::from_ref(&checked));
         let stretches = if self.loops() { STRETCHES.to_vec() } else { Vec::new() };
-        Verdict { checked, warnings, orders, stretches }
+        MscclppVerdict { checked, warnings, orders, stretches }
     }
 }

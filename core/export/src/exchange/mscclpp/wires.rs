@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::program::Wire;
-use super::steps::{All, At, What, Word};
+use super::steps::{All, StepAt, StepAction, Word};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::schedule::{OpKind, SignalKind};
@@ -14,7 +14,7 @@ type Direction = (u32, u32, bool, u32);
 
 /// Gives signals and waits their words; and warns of signals that nobody waits for, which get none.
 pub(super) fn connect(all: &mut All) -> Vec<Diagnostic> {
-    let mut found: BTreeMap<Direction, (Vec<At>, Vec<At>)> = BTreeMap::new();
+    let mut found: BTreeMap<Direction, (Vec<StepAt>, Vec<StepAt>)> = BTreeMap::new();
     for (rank, blocks) in all.iter().enumerate() {
         for (block, steps) in blocks.iter().enumerate() {
             for (index, step) in steps.iter().enumerate() {
@@ -22,10 +22,10 @@ pub(super) fn connect(all: &mut All) -> Vec<Diagnostic> {
                 let own = rank as u32;
                 let key = |(from, to), wire: &Wire| (from, to, wire.port, wire.ordinal);
                 match &step.what {
-                    What::Signal(wire) => {
+                    StepAction::Signal(wire) => {
                         found.entry(key((own, wire.peer), wire)).or_default().0.push(at);
                     }
-                    What::Wait(wire) => {
+                    StepAction::Wait(wire) => {
                         found.entry(key((wire.peer, own), wire)).or_default().1.push(at);
                     }
                     _ => {}

@@ -4,18 +4,18 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::super::program::Kind;
+use super::super::program::OperationKind;
 use super::super::runtime::FUSED;
 use super::chunks::{Grid, Span};
-use super::deeds::{Cells, Deed, Deeds, Link};
-use super::fusion::{Node, Ordered};
+use super::global_ops::{CellSets, GlobalOp, GlobalOps, PlannedLink};
+use super::fusion::{FusionNode, Ordered};
 use crate::exchange::terms::Memory;
 
 /// A step.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct BlockStep {
     /// What it does; `None` for one that only waits.
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<OperationKind>,
     pub(super) src: Span,
     pub(super) dst: Span,
     /// The block and the step that it waits for.
@@ -26,17 +26,17 @@ pub(super) struct Step {
 
 /// A block.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Block {
+pub(super) struct ThreadBlock {
     pub(super) send: Option<u32>,
     pub(super) receive: Option<u32>,
     pub(super) channel: u32,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<BlockStep>,
 }
 
 /// The blocks of each rank, and the chunks of its scratch.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    pub(super) blocks: Vec<Vec<Block>>,
+    pub(super) blocks: Vec<Vec<ThreadBlock>>,
     pub(super) scratch: Vec<u32>,
 }
 
@@ -44,9 +44,9 @@ pub(super) struct Plan {
 const CLOCKS: usize = 1 << 24;
 
 /// The blocks of all ranks, with the steps in such an order.
-pub(super) fn plan(deeds: &Deeds, order: &Ordered, grid: &Grid) -> Plan {
-    let mut ends = Ends::new(deeds, order, grid.nranks as usize);
-    let of = ends.places(deeds, order, grid);
+pub(super) fn plan(ops: &GlobalOps, order: &Ordered, grid: &Grid) -> Plan {
+    let mut ends = Ends::new(ops, order, grid.nranks as usize);
+    let of = ends.places(ops, order, grid);
     let total: usize = ends.blocks.iter().map(Vec::len).sum();
     let wide = total.saturating_mul(order.nodes.len()) <= CLOCKS;
     let mut first = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn plan(deeds: &Deeds, order: &Ordered, grid: &Grid) -> Plan {
         count += blocks.len();
     }
     let most = ends.blocks.iter().map(Vec::len).max().unwrap_or(0);
-    let mut writer = Writer {
+    let mut writer = BlockWriter {
         grid,
         plan: Plan { blocks: ends.blocks, scratch: Vec::new() },
         first,
@@ -81,13 +81,13 @@ pub(super) fn plan(deeds: &Deeds, order: &Ordered, grid: &Grid) -> Plan {
 
 /// Which block each end of a connection has.
 struct Ends {
-    blocks: Vec<Vec<Block>>,
-    sends: BTreeMap<Link, usize>,
-    receives: BTreeMap<Link, usize>,
+    blocks: Vec<Vec<ThreadBlock>>,
+    sends: BTreeMap<PlannedLink, usize>,
+    receives: BTreeMap<PlannedLink, usize>,
 }
 
 impl Ends {
-    fn new(deeds: &Deeds, order: &Ordered, nranks: usize) -> Self {
+    fn new(ops: &GlobalOps, order: &Ordered, nranks: usize) -> Self {
         let mut all = Self {
             blocks: vec![Vec::new(); nranks],
             sends: BTreeMap::new(),
@@ -98,22 +98,22 @@ impl Ends {
             all.receives.insert(*from, blocks.len());
             all.sends.insert(*to, blocks.len());
             let (send, receive) = (Some(to.to), Some(from.from));
-            blocks.push(Block { send, receive, channel: from.channel, steps: Vec::new() });
+            blocks.push(ThreadBlock { send, receive, channel: from.channel, steps: Vec::new() });
         }
-        let mut links = deeds.links.clone();
+        let mut links = ops.links.clone();
         links.sort_unstable();
         links.dedup();
         for link in links {
-            let Link { from, to, channel } = link;
-            let none = Block { channel, ..Block::default() };
+            let PlannedLink { from, to, channel } = link;
+            let none = ThreadBlock { channel, ..ThreadBlock::default() };
             let blocks = &mut all.blocks[from as usize];
             all.sends.entry(link).or_insert_with(|| {
-                blocks.push(Block { send: Some(to), ..none.clone() });
+                blocks.push(ThreadBlock { send: Some(to), ..none.clone() });
                 blocks.len() - 1
             });
             let blocks = &mut all.blocks[to as usize];
             all.receives.entry(link).or_insert_with(|| {
-                blocks.push(Block { receive: Some(from), ..none });
+                blocks.push(ThreadBlock { receive: Some(from), ..none });
                 blocks.len() - 1
             });
         }
@@ -122,11 +122,11 @@ impl Ends {
 
     /// The block of each node. What is local stands where the last is done that it needs, or else where the first is
     /// that needs it.
-    fn places(&mut self, deeds: &Deeds, order: &Ordered, grid: &Grid) -> Vec<usize> {
-        let own = |node: &Node| {
-            let link = deeds.links[node.deed.message()? as usize];
+    fn places(&mut self, ops: &GlobalOps, order: &Ordered, grid: &Grid) -> Vec<usize> {
+        let own = |node: &FusionNode| {
+            let link = ops.links[node.op.message()? as usize];
             let ends =
-                if matches!(node.deed, Deed::Send { .. }) { &self.sends } else { &self.receives };
+                if matches!(node.op, GlobalOp::Send { .. }) { &self.sends } else { &self.receives };
             ends.get(&link).copied()
         };
         let mut of: Vec<Option<usize>> = order.nodes.iter().map(own).collect();
@@ -135,8 +135,8 @@ impl Ends {
             ranks[node.rank].push(at);
         }
         for (rank, list) in ranks.iter().enumerate() {
-            let cells: Vec<Cells> =
-                list.iter().map(|at| order.nodes[*at].deed.cells(grid, rank)).collect();
+            let cells: Vec<CellSets> =
+                list.iter().map(|at| order.nodes[*at].op.cells(grid, rank)).collect();
             let mut wanted: Vec<Option<usize>> = list.iter().map(|at| of[*at]).collect();
             let known = wanted.clone();
             for at in (0..list.len()).filter(|at| known[*at].is_none()).rev() {
@@ -147,7 +147,7 @@ impl Ends {
                 let before = (0..at).rfind(|before| cells[*before].conflicts(&cells[at]));
                 let block = before.and_then(|before| of[list[before]]).or(wanted[at]);
                 if block.is_none() && self.blocks[rank].is_empty() {
-                    self.blocks[rank].push(Block::default());
+                    self.blocks[rank].push(ThreadBlock::default());
                 }
                 of[list[at]] = block.or(Some(0));
             }
@@ -157,16 +157,16 @@ impl Ends {
 }
 
 /// A step that touched memory: block and number.
-type At = (usize, usize);
+type BlockStepAt = (usize, usize);
 
 /// Who touched the cells of a rank.
 #[derive(Default)]
 struct Memories {
-    wrote: BTreeMap<usize, At>,
-    read: BTreeMap<usize, Vec<At>>,
+    wrote: BTreeMap<usize, BlockStepAt>,
+    read: BTreeMap<usize, Vec<BlockStepAt>>,
 }
 
-struct Writer<'g> {
+struct BlockWriter<'g> {
     grid: &'g Grid,
     plan: Plan,
     /// The number of the first block of each rank among all clocks.
@@ -181,23 +181,23 @@ struct Writer<'g> {
     wide: bool,
 }
 
-impl Writer<'_> {
+impl BlockWriter<'_> {
     /// The steps of a node.
-    fn node(&mut self, node: &Node, block: usize) {
+    fn node(&mut self, node: &FusionNode, block: usize) {
         let at = (node.rank, block);
-        match node.deed {
-            Deed::Send { src, .. } => self.step(node, at, Kind::Send, (src, src)),
-            Deed::Receive { dst, .. } => {
-                let kind = if node.sends.is_some() { Kind::ReceiveCopySend } else { Kind::Receive };
+        match node.op {
+            GlobalOp::Send { src, .. } => self.step(node, at, OperationKind::Send, (src, src)),
+            GlobalOp::Receive { dst, .. } => {
+                let kind = if node.sends.is_some() { OperationKind::ReceiveCopySend } else { OperationKind::Receive };
                 self.step(node, at, kind, (dst, dst));
             }
-            Deed::ReceiveFold { own, dst, .. } => match (node.sends.is_some(), node.stores) {
-                (false, _) => self.step(node, at, Kind::ReceiveReduceCopy, (own, dst)),
-                (true, true) => self.step(node, at, Kind::ReceiveReduceCopySend, (own, dst)),
-                (true, false) => self.step(node, at, Kind::ReceiveReduceSend, (own, own)),
+            GlobalOp::ReceiveFold { own, dst, .. } => match (node.sends.is_some(), node.stores) {
+                (false, _) => self.step(node, at, OperationKind::ReceiveReduceCopy, (own, dst)),
+                (true, true) => self.step(node, at, OperationKind::ReceiveReduceCopySend, (own, dst)),
+                (true, false) => self.step(node, at, OperationKind::ReceiveReduceSend, (own, own)),
             },
-            Deed::Copy { src, dst } => self.step(node, at, Kind::Copy, (src, dst)),
-            Deed::Fold { left, right, dst } => {
+            GlobalOp::Copy { src, dst } => self.step(node, at, OperationKind::Copy, (src, dst)),
+            GlobalOp::Fold { left, right, dst } => {
                 let cells = |span| self.grid.cells(node.rank, span, true);
                 let over = |a: Span| {
                     let both = cells(a).into_iter().zip(cells(dst));
@@ -205,30 +205,30 @@ impl Writer<'_> {
                 };
                 let (kept, other) = if over(right) { (right, left) } else { (left, right) };
                 if kept != dst {
-                    self.step(node, at, Kind::Copy, (kept, dst));
+                    self.step(node, at, OperationKind::Copy, (kept, dst));
                 }
-                self.step(node, at, Kind::Reduce, (other, dst));
+                self.step(node, at, OperationKind::Reduce, (other, dst));
             }
         }
     }
 
     fn step(
         &mut self,
-        node: &Node,
+        node: &FusionNode,
         (rank, block): (usize, usize),
-        kind: Kind,
+        kind: OperationKind,
         (src, dst): (Span, Span),
     ) {
-        // What a step does to memory, as a deed: a reduction reads its destination, too.
-        let deed = match kind {
-            Kind::Reduce => Deed::Fold { left: dst, right: src, dst },
-            Kind::Copy => Deed::Copy { src, dst },
-            Kind::ReceiveReduceSend => Deed::Send { message: 0, src },
-            _ => node.deed,
+        // What a step does to memory, as a global op: a reduction reads its destination, too.
+        let op = match kind {
+            OperationKind::Reduce => GlobalOp::Fold { left: dst, right: src, dst },
+            OperationKind::Copy => GlobalOp::Copy { src, dst },
+            OperationKind::ReceiveReduceSend => GlobalOp::Send { message: 0, src },
+            _ => node.op,
         };
-        let cells = deed.cells(self.grid, rank);
+        let cells = op.cells(self.grid, rank);
         if let (true, Some(known)) =
-            (kind.receives() && self.wide, node.deed.message().and_then(|m| self.sent.get(&m)))
+            (kind.receives() && self.wide, node.op.message().and_then(|m| self.sent.get(&m)))
         {
             join(&mut self.clocks[rank][block], known);
         }
@@ -237,7 +237,7 @@ impl Writer<'_> {
             return self.push(node, (rank, block), (kind, src, dst, None), cells);
         };
         for wait in before {
-            let step = Step { kind: None, src, dst, wait: Some(*wait), posts: false };
+            let step = BlockStep { kind: None, src, dst, wait: Some(*wait), posts: false };
             self.done(rank, block);
             self.plan.blocks[rank][block].steps.push(step);
         }
@@ -245,10 +245,10 @@ impl Writer<'_> {
     }
 
     /// The steps of other blocks that must be waited for, the latest of each.
-    fn waits(&mut self, (rank, block): (usize, usize), cells: &Cells) -> Vec<At> {
+    fn waits(&mut self, (rank, block): (usize, usize), cells: &CellSets) -> Vec<BlockStepAt> {
         let memory = &self.memory[rank];
         let mut needs: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut need = |at: &At| {
+        let mut need = |at: &BlockStepAt| {
             let step = needs.entry(at.0).or_insert(at.1);
             *step = (*step).max(at.1);
         };
@@ -260,9 +260,9 @@ impl Writer<'_> {
         }
         needs.remove(&block);
         // Those that say most first: what they imply needs no wait.
-        let mut needs: Vec<At> = needs.into_iter().collect();
+        let mut needs: Vec<BlockStepAt> = needs.into_iter().collect();
         let known =
-            |at: &At| -> u64 { self.done[rank][at.0][at.1].iter().map(|n| u64::from(*n)).sum() };
+            |at: &BlockStepAt| -> u64 { self.done[rank][at.0][at.1].iter().map(|n| u64::from(*n)).sum() };
         needs.sort_by_key(|at| std::cmp::Reverse((known(at), *at)));
         let mut waits = Vec::new();
         for at in needs {
@@ -280,19 +280,19 @@ impl Writer<'_> {
 
     fn push(
         &mut self,
-        node: &Node,
+        node: &FusionNode,
         (rank, block): (usize, usize),
-        (kind, src, dst, wait): (Kind, Span, Span, Option<At>),
-        cells: Cells,
+        (kind, src, dst, wait): (OperationKind, Span, Span, Option<BlockStepAt>),
+        cells: CellSets,
     ) {
         let steps = &mut self.plan.blocks[rank][block].steps;
-        if kind == Kind::Reduce && wait.is_none() {
+        if kind == OperationKind::Reduce && wait.is_none() {
             part(steps, src, dst);
         }
         let at = (block, steps.len());
-        steps.push(Step { kind: Some(kind), src, dst, wait, posts: false });
+        steps.push(BlockStep { kind: Some(kind), src, dst, wait, posts: false });
         let after = self.done(rank, block);
-        let message = if kind == Kind::Send { node.deed.message() } else { node.sends };
+        let message = if kind == OperationKind::Send { node.op.message() } else { node.sends };
         if let Some(message) = message.filter(|_| kind.sends()) {
             self.sent.insert(message, after);
         }
@@ -322,9 +322,9 @@ fn join(clock: &mut [u32], other: &[u32]) {
 
 /// The runtime makes one step of reductions into one place, with the length of the last and room for few sources: a
 /// post between them keeps them apart.
-fn part(steps: &mut [Step], src: Span, dst: Span) {
-    let same = |step: &&Step| {
-        step.kind == Some(Kind::Reduce)
+fn part(steps: &mut [BlockStep], src: Span, dst: Span) {
+    let same = |step: &&BlockStep| {
+        step.kind == Some(OperationKind::Reduce)
             && (step.dst.memory, step.dst.first) == (dst.memory, dst.first)
             && step.src.memory == src.memory
             && !step.posts

@@ -167,12 +167,12 @@ impl Grid {
 
 /// The scratch of a rank: where each slot that it uses begins.
 #[derive(Default)]
-pub(super) struct Slots {
+pub(super) struct ScratchSlots {
     first: HashMap<(Buffer, u32), u32>,
     taken: u32,
 }
 
-impl Slots {
+impl ScratchSlots {
     /// The chunks of a region.
     pub(super) fn span(&mut self, schedule: &Schedule, grid: &Grid, region: RegionId) -> Span {
         let Region { buffer, slot, base, lo, hi } = schedule.regions[region.index()];

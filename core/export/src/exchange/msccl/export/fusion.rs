@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::Options;
 use super::chunks::{Grid, Span};
-use super::deeds::{Cells, Deed, Deeds, Link, before};
+use super::global_ops::{CellSets, GlobalOp, GlobalOps, PlannedLink, before};
 use crate::exchange::terms::Memory;
 use roundelay_core::diagnostics::Finding;
 
 /// How blocks are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum FusionShape {
     /// What comes in and goes on passes through one block, in one step.
     Through,
     /// Each end of a connection has a block of its own.
@@ -21,9 +21,9 @@ pub(super) enum Shape {
 
 /// A step, or two for a reduction into a third place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct FusionNode {
     pub(super) rank: usize,
-    pub(super) deed: Deed,
+    pub(super) op: GlobalOp,
     /// The message that it also sends, of what it stores.
     pub(super) sends: Option<u32>,
     /// Whether what it makes is stored at all: not where it is sent, and never read again.
@@ -32,8 +32,8 @@ pub(super) struct Node {
 
 /// The steps of all ranks in order, and which connections of a rank pass through one block.
 pub(super) struct Ordered {
-    pub(super) nodes: Vec<Node>,
-    pub(super) pairs: BTreeSet<(Link, Link)>,
+    pub(super) nodes: Vec<FusionNode>,
+    pub(super) pairs: BTreeSet<(PlannedLink, PlannedLink)>,
 }
 
 /// A receive and a later send of the same rank, by their positions there.
@@ -44,32 +44,32 @@ const TRIES: usize = 32;
 
 /// The order for a shape.
 pub(super) fn order(
-    deeds: &Deeds,
+    ops: &GlobalOps,
     grid: &Grid,
     options: Options,
-    shape: Shape,
+    shape: FusionShape,
 ) -> Result<Ordered, Box<Finding>> {
-    let lists: Vec<Vec<Deed>> =
-        deeds.of.iter().enumerate().map(|(rank, list)| shorter(list, grid, rank)).collect();
+    let lists: Vec<Vec<GlobalOp>> =
+        ops.of.iter().enumerate().map(|(rank, list)| shorter(list, grid, rank)).collect();
     let before: Vec<_> =
         lists.iter().enumerate().map(|(rank, list)| before(list, grid, rank)).collect();
     let slots = options.protocol.slots() as usize;
-    let all = Lists { of: &lists, before: &before, links: &deeds.links, slots };
+    let all = Lists { of: &lists, before: &before, links: &ops.links, slots };
     let (mut fused, pairs) = match shape {
-        Shape::Through => all.fused(grid),
-        Shape::Apart => Default::default(),
+        FusionShape::Through => all.fused(grid),
+        FusionShape::Apart => Default::default(),
     };
     for tried in 0.. {
         match all.sorted(&fused) {
             Ok(order) => {
                 let nodes = order.into_iter().map(|(rank, at)| {
                     let send = fused.get(&(rank, at)).map(|send| lists[rank][*send]);
-                    let (deed, sends) = (lists[rank][at], send.and_then(|send| send.message()));
-                    let kept = !matches!(deed, Deed::ReceiveFold { .. });
+                    let (op, sends) = (lists[rank][at], send.and_then(|send| send.message()));
+                    let kept = !matches!(op, GlobalOp::ReceiveFold { .. });
                     let stores = kept
                         || send.is_none()
                         || !dead(&lists[rank], at, fused.get(&(rank, at)).copied());
-                    Node { rank, deed, sends, stores }
+                    FusionNode { rank, op, sends, stores }
                 });
                 return Ok(Ordered { nodes: nodes.collect(), pairs });
             }
@@ -82,20 +82,20 @@ pub(super) fn order(
 }
 
 /// The same with fewer steps: what comes is received where it is copied to, and reduced as it comes.
-fn shorter(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
-    let mut list: Vec<Option<Deed>> = list.iter().copied().map(Some).collect();
+fn shorter(list: &[GlobalOp], grid: &Grid, rank: usize) -> Vec<GlobalOp> {
+    let mut list: Vec<Option<GlobalOp>> = list.iter().copied().map(Some).collect();
     for at in 0..list.len() {
-        let Some(Deed::Receive { message, dst }) = list[at] else { continue };
+        let Some(GlobalOp::Receive { message, dst }) = list[at] else { continue };
         if dst.memory != Memory::Scratch {
             continue;
         }
         let next =
-            list[at + 1..].iter().position(|deed| deed.is_some_and(|deed| touches(&deed, dst)));
+            list[at + 1..].iter().position(|op| op.is_some_and(|op| touches(&op, dst)));
         match next.map(|next| at + 1 + next).map(|next| (next, list[next])) {
-            Some((next, Some(Deed::Copy { src, dst: into }))) if src == dst => {
-                landed(&mut list, (grid, rank), (at, next), Deed::Receive { message, dst: into });
+            Some((next, Some(GlobalOp::Copy { src, dst: into }))) if src == dst => {
+                landed(&mut list, (grid, rank), (at, next), GlobalOp::Receive { message, dst: into });
             }
-            Some((next, Some(fold @ Deed::Fold { .. }))) => {
+            Some((next, Some(fold @ GlobalOp::Fold { .. }))) => {
                 folded(&mut list, (grid, rank), (at, next), fold);
             }
             _ => {}
@@ -104,29 +104,29 @@ fn shorter(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
     list.into_iter().flatten().collect()
 }
 
-fn touches(deed: &Deed, span: Span) -> bool {
-    deed.reads().into_iter().chain(deed.writes()).any(|other| other.meets(span))
+fn touches(op: &GlobalOp, span: Span) -> bool {
+    op.reads().into_iter().chain(op.writes()).any(|other| other.meets(span))
 }
 
-/// Whether a deed can be done already at the first of two places, as far as those between them go.
+/// Whether an op can be done already at the first of two places, as far as those between them go.
 fn moves(
-    list: &[Option<Deed>],
+    list: &[Option<GlobalOp>],
     (grid, rank): (&Grid, usize),
     (at, next): (usize, usize),
-    deed: &Deed,
+    op: &GlobalOp,
 ) -> bool {
-    let cells = deed.cells(grid, rank);
-    !list[at + 1..next].iter().flatten().any(|deed| deed.cells(grid, rank).conflicts(&cells))
+    let cells = op.cells(grid, rank);
+    !list[at + 1..next].iter().flatten().any(|op| op.cells(grid, rank).conflicts(&cells))
 }
 
 /// Receives into the place that a copy goes to, which is then read in place of the scratch.
 fn landed(
-    list: &mut [Option<Deed>],
+    list: &mut [Option<GlobalOp>],
     (grid, rank): (&Grid, usize),
     (at, next): (usize, usize),
-    receive: Deed,
+    receive: GlobalOp,
 ) {
-    let (Some(from), Some(into)) = (list[at].and_then(|deed| deed.writes()), receive.writes())
+    let (Some(from), Some(into)) = (list[at].and_then(|op| op.writes()), receive.writes())
     else {
         return;
     };
@@ -135,18 +135,18 @@ fn landed(
     }
     let cells = receive.cells(grid, rank);
     let (mut readers, mut lost) = (Vec::new(), false);
-    for (later, deed) in (next + 1..).zip(&list[next + 1..]) {
-        let Some(deed) = deed else { continue };
-        let reads: Vec<Span> = deed.reads().into_iter().filter(|read| read.meets(from)).collect();
+    for (later, op) in (next + 1..).zip(&list[next + 1..]) {
+        let Some(op) = op else { continue };
+        let reads: Vec<Span> = op.reads().into_iter().filter(|read| read.meets(from)).collect();
         if reads.iter().any(|read| *read != from || lost) {
             return;
         }
         if !reads.is_empty() {
             readers.push(later);
         }
-        let written = Cells { reads: Vec::new(), writes: deed.cells(grid, rank).writes };
+        let written = CellSets { reads: Vec::new(), writes: op.cells(grid, rank).writes };
         lost |= written.conflicts(&cells);
-        match deed.writes().filter(|write| write.meets(from)) {
+        match op.writes().filter(|write| write.meets(from)) {
             None => {}
             Some(write) if write == from => break,
             Some(_) => return,
@@ -155,18 +155,18 @@ fn landed(
     list[at] = Some(receive);
     list[next] = None;
     for later in readers {
-        list[later] = list[later].map(|deed| deed.reading(from, into));
+        list[later] = list[later].map(|op| op.reading(from, into));
     }
 }
 
 /// Receives with the reduction of what comes, where that can be done at once.
 fn folded(
-    list: &mut [Option<Deed>],
+    list: &mut [Option<GlobalOp>],
     (grid, rank): (&Grid, usize),
     (at, next): (usize, usize),
-    fold: Deed,
+    fold: GlobalOp,
 ) {
-    let (Some(Deed::Receive { message, dst }), Deed::Fold { left, right, dst: into }) =
+    let (Some(GlobalOp::Receive { message, dst }), GlobalOp::Fold { left, right, dst: into }) =
         (list[at], fold)
     else {
         return;
@@ -177,7 +177,7 @@ fn folded(
         _ => return,
     };
     let gone = into == dst || !into.meets(dst) && unread(&list[next + 1..], dst);
-    let both = Deed::ReceiveFold { message, own, dst: into };
+    let both = GlobalOp::ReceiveFold { message, own, dst: into };
     if !own.meets(dst) && gone && moves(list, (grid, rank), (at, next), &both) {
         list[at] = Some(both);
         list[next] = None;
@@ -185,16 +185,16 @@ fn folded(
 }
 
 /// Whether nobody reads scratch before all of it is written again.
-fn unread(after: &[Option<Deed>], span: Span) -> bool {
+fn unread(after: &[Option<GlobalOp>], span: Span) -> bool {
     let mut left: BTreeSet<u32> = (span.first..span.first + span.count).collect();
-    for deed in after.iter().flatten() {
-        let reads = deed.reads().into_iter().filter(|read| read.memory == span.memory);
+    for op in after.iter().flatten() {
+        let reads = op.reads().into_iter().filter(|read| read.memory == span.memory);
         for read in reads {
             if left.range(read.first..read.first + read.count).next().is_some() {
                 return false;
             }
         }
-        if let Some(write) = deed.writes().filter(|write| write.memory == span.memory) {
+        if let Some(write) = op.writes().filter(|write| write.memory == span.memory) {
             left.retain(|chunk| !(write.first..write.first + write.count).contains(chunk));
         }
         if left.is_empty() {
@@ -205,7 +205,7 @@ fn unread(after: &[Option<Deed>], span: Span) -> bool {
 }
 
 /// Whether what a receive stores is scratch that only the send reads.
-fn dead(list: &[Deed], at: usize, send: Option<usize>) -> bool {
+fn dead(list: &[GlobalOp], at: usize, send: Option<usize>) -> bool {
     let Some(dst) = list[at].writes().filter(|dst| dst.memory == Memory::Scratch) else {
         return false;
     };
@@ -215,25 +215,25 @@ fn dead(list: &[Deed], at: usize, send: Option<usize>) -> bool {
 
 struct Lists<'a> {
     /// What each rank does.
-    of: &'a [Vec<Deed>],
-    /// Of each deed those before it that it must follow in memory.
+    of: &'a [Vec<GlobalOp>],
+    /// Of each op those before it that it must follow in memory.
     before: &'a [Vec<Vec<usize>>],
-    links: &'a [Link],
+    links: &'a [PlannedLink],
     slots: usize,
 }
 
 impl Lists<'_> {
     /// The sends that can be done with a receive, and the connections that pass through one block for them.
-    fn fused(&self, grid: &Grid) -> (Fused, BTreeSet<(Link, Link)>) {
+    fn fused(&self, grid: &Grid) -> (Fused, BTreeSet<(PlannedLink, PlannedLink)>) {
         let (mut fused, mut pairs) = (Fused::new(), BTreeSet::new());
         for (rank, list) in self.of.iter().enumerate() {
-            let mut of: BTreeMap<(Link, Link), Vec<(usize, usize)>> = BTreeMap::new();
-            let cells: Vec<Cells> = list.iter().map(|deed| deed.cells(grid, rank)).collect();
-            for (at, deed) in list.iter().enumerate() {
-                let (Some(message), Some(dst)) = (deed.message(), deed.writes()) else { continue };
+            let mut of: BTreeMap<(PlannedLink, PlannedLink), Vec<(usize, usize)>> = BTreeMap::new();
+            let cells: Vec<CellSets> = list.iter().map(|op| op.cells(grid, rank)).collect();
+            for (at, op) in list.iter().enumerate() {
+                let (Some(message), Some(dst)) = (op.message(), op.writes()) else { continue };
                 let from = self.links[message as usize];
                 for next in at + 1..list.len() {
-                    if let Deed::Send { message, src } = list[next]
+                    if let GlobalOp::Send { message, src } = list[next]
                         && src == dst
                         && self.links[message as usize].channel == from.channel
                     {
@@ -241,7 +241,7 @@ impl Lists<'_> {
                         of.entry((from, to)).or_default().push((at, next));
                     }
                     let writes =
-                        |cells: &Cells| Cells { reads: Vec::new(), writes: cells.writes.clone() };
+                        |cells: &CellSets| CellSets { reads: Vec::new(), writes: cells.writes.clone() };
                     if writes(&cells[next]).conflicts(&writes(&cells[at])) {
                         break;
                     }
@@ -286,20 +286,20 @@ impl Lists<'_> {
         let mut ends = [vec![0; self.links.len()], vec![0; self.links.len()]];
         for (rank, list) in self.of.iter().enumerate() {
             let mut last = 0;
-            for (at, deed) in list.iter().enumerate() {
+            for (at, op) in list.iter().enumerate() {
                 let me = first[rank] + at;
                 for before in &self.before[rank][at] {
                     graph.edge(node[first[rank] + before], node[me]);
                 }
-                if let Some(message) = deed.message() {
+                if let Some(message) = op.message() {
                     last = message;
-                    ends[usize::from(!matches!(deed, Deed::Send { .. }))][message as usize] =
+                    ends[usize::from(!matches!(op, GlobalOp::Send { .. }))][message as usize] =
                         node[me];
                 }
                 keys[me] = (last, me);
             }
         }
-        let mut on: BTreeMap<Link, Vec<usize>> = BTreeMap::new();
+        let mut on: BTreeMap<PlannedLink, Vec<usize>> = BTreeMap::new();
         for (message, link) in self.links.iter().enumerate() {
             graph.edge(ends[0][message], ends[1][message]);
             let earlier = on.entry(*link).or_default();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::runtime::{CHANNELS, LAST_AWAITED};
-use super::blocks::{Block, Plan};
+use super::blocks::{ThreadBlock, Plan};
 use super::{Options, unfit};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::RankId;
@@ -76,8 +76,8 @@ pub(super) fn check(plan: &Plan, channels: u32, options: Options) -> Result<(), 
     let Options { runtime, instances, .. } = options;
     let times = instances as usize;
     let most =
-        |of: &dyn Fn(&Block) -> usize| plan.blocks.iter().flatten().map(of).max().unwrap_or(0);
-    let per_rank = |of: &dyn Fn(&[Block]) -> usize| {
+        |of: &dyn Fn(&ThreadBlock) -> usize| plan.blocks.iter().flatten().map(of).max().unwrap_or(0);
+    let per_rank = |of: &dyn Fn(&[ThreadBlock]) -> usize| {
         plan.blocks.iter().map(|blocks| of(blocks)).max().unwrap_or(0)
     };
     let blocks = per_rank(&|blocks| blocks.len() * times);

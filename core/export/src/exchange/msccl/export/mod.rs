@@ -7,18 +7,18 @@
 
 mod blocks;
 mod chunks;
-mod deeds;
+mod global_ops;
 mod fusion;
 mod limits;
 mod write;
 
 use std::sync::Arc;
 
-use super::{Connections, Protocol, Runtime, Verdict, read};
+use super::{Connections, Protocol, Runtime, MscclVerdict, read};
 use crate::exchange::first_of_many;
 use blocks::Plan;
 use chunks::Grid;
-use fusion::Shape;
+use fusion::FusionShape;
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::ids::{RankId, SpanId};
@@ -49,12 +49,12 @@ pub struct Exported {
     /// What the runtime passes over.
     pub warnings: Vec<Diagnostic>,
     /// What was found when it was read again.
-    pub verdict: Verdict,
+    pub verdict: MscclVerdict,
 }
 
 /// The least and most bytes of calls that a program says it is for.
 ///
-/// The least is a byte for each chunk: with less, not all chunks have an element. The most is what [`Verdict::safe`]
+/// The least is a byte for each chunk: with less, not all chunks have an element. The most is what [`MscclVerdict::safe`]
 /// says, and 0 where calls of all sizes end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sizes {
@@ -89,18 +89,18 @@ pub fn fits<A: Algorithm + ?Sized>(
 
 fn made(form: &TwoSided, options: Options) -> Result<Exported, Box<Finding>> {
     let grid = Grid::new(form, options)?;
-    let (deeds, channels) = deeds::all(form, &grid, options)?;
+    let (ops, channels) = global_ops::all(form, &grid, options)?;
     let mut best: Result<Exported, Box<Finding>> = Err(unfit("it has no shape"));
-    for shape in [Shape::Through, Shape::Apart] {
-        let order = fusion::order(&deeds, &grid, options, shape)?;
-        let plan = blocks::plan(&deeds, &order, &grid);
+    for shape in [FusionShape::Through, FusionShape::Apart] {
+        let order = fusion::order(&ops, &grid, options, shape)?;
+        let plan = blocks::plan(&ops, &order, &grid);
         let one = limits::check(&plan, channels, options)
             .and_then(|()| proved(form, &grid, &plan, channels, options));
         match (one, &best) {
             (Ok(one), _) if ends(&one) => return Ok(one),
             // The first shape that holds at some size, and the first reason where none does.
             (Ok(one), Err(_)) => best = Ok(one),
-            (Err(why), Err(_)) if shape == Shape::Through => best = Err(why),
+            (Err(why), Err(_)) if shape == FusionShape::Through => best = Err(why),
             _ => {}
         }
     }

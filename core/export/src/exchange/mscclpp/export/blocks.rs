@@ -2,7 +2,7 @@
 //! and its signal, between a wait and what relies on it, and between ops on the same chunks. A stream that is too long
 //! for one block goes on in another, which waits for the first.
 
-use super::plan::{Block, Chunk, Data, Op, Side};
+use super::plan::{PlanBlock, Chunk, Data, PlanOp, Side};
 use crate::exchange::mscclpp::table::{CHANNELS, CHANNELS_OF_OP, OPERATIONS};
 use crate::exchange::terms::Memory;
 
@@ -42,13 +42,13 @@ impl Numbers {
 }
 
 /// A stream on its way to blocks.
-pub(super) struct Writer<'a> {
+pub(super) struct StreamSplitter<'a> {
     own: u32,
     numbers: &'a mut Numbers,
     /// Whether two places share memory.
     meet: &'a dyn Fn(&Chunk, &Chunk) -> bool,
-    done: Vec<Block>,
-    block: Block,
+    done: Vec<PlanBlock>,
+    block: PlanBlock,
     /// What was moved since the last `nop`, and whether there was a wait.
     moved: Vec<Data>,
     waited: bool,
@@ -59,18 +59,18 @@ const ITEM: usize = 2;
 /// Ops that the end of a block may take: a `nop` and the release of the next.
 const END: usize = 2;
 
-impl<'a> Writer<'a> {
+impl<'a> StreamSplitter<'a> {
     pub(super) fn new(
         own: u32,
         numbers: &'a mut Numbers,
         meet: &'a dyn Fn(&Chunk, &Chunk) -> bool,
     ) -> Self {
-        let (done, block, moved) = (Vec::new(), Block::default(), Vec::new());
+        let (done, block, moved) = (Vec::new(), PlanBlock::default(), Vec::new());
         Self { own, numbers, meet, done, block, moved, waited: false }
     }
 
     /// The blocks of a stream.
-    pub(super) fn blocks(mut self, items: Vec<Item>) -> Vec<Block> {
+    pub(super) fn blocks(mut self, items: Vec<Item>) -> Vec<PlanBlock> {
         for item in items {
             if !self.fits(&item) {
                 self.go_on();
@@ -107,7 +107,7 @@ impl<'a> Writer<'a> {
     }
 
     fn nop(&mut self) {
-        self.block.ops.push(Op::Nop);
+        self.block.ops.push(PlanOp::Nop);
         (self.moved, self.waited) = (Vec::new(), false);
     }
 
@@ -125,29 +125,29 @@ impl<'a> Writer<'a> {
                 self.settle();
                 let id = number(&mut self.block.channels, id);
                 match self.block.ops.last_mut() {
-                    Some(Op::Signal(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(Op::Signal(vec![id])),
+                    Some(PlanOp::Signal(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(PlanOp::Signal(vec![id])),
                 }
             }
             Item::Release(id) => {
                 self.settle();
                 match self.block.ops.last_mut() {
-                    Some(Op::Release(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(Op::Release(vec![id])),
+                    Some(PlanOp::Release(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(PlanOp::Release(vec![id])),
                 }
             }
             Item::Wait(id) => {
                 let id = number(&mut self.block.channels, id);
                 match self.block.ops.last_mut() {
-                    Some(Op::Wait(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(Op::Wait(vec![id])),
+                    Some(PlanOp::Wait(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(PlanOp::Wait(vec![id])),
                 }
                 self.waited = true;
             }
             Item::Acquire(id) => {
                 match self.block.ops.last_mut() {
-                    Some(Op::Acquire(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(Op::Acquire(vec![id])),
+                    Some(PlanOp::Acquire(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(PlanOp::Acquire(vec![id])),
                 }
                 self.waited = true;
             }
@@ -168,7 +168,7 @@ impl<'a> Writer<'a> {
         any(&early.srcs, &late.dsts) || any(&early.dsts, &late.srcs) || any(&early.dsts, &late.dsts)
     }
 
-    fn data(&mut self, data: &Data) -> Op {
+    fn data(&mut self, data: &Data) -> PlanOp {
         let mut sides = |chunks: &[Chunk]| -> Vec<(Side, Chunk)> {
             let side = |chunk: &Chunk| {
                 if chunk.rank == self.own {
@@ -180,7 +180,7 @@ impl<'a> Writer<'a> {
             chunks.iter().map(side).collect()
         };
         let (srcs, dsts) = (sides(&data.srcs), sides(&data.dsts));
-        Op::Data { name: data.name, srcs, dsts }
+        PlanOp::Data { name: data.name, srcs, dsts }
     }
 }
 

@@ -8,7 +8,7 @@ mod pulls;
 mod streams;
 
 use self::blocks::Numbers;
-use self::plan::{Block, Gpu, Plan};
+use self::plan::{PlanBlock, PlanGpu, Plan};
 use self::streams::{Grid, Streams};
 use super::Text;
 use crate::exchange::first_of_many;
@@ -84,7 +84,7 @@ fn grid(schedule: &Schedule) -> Result<Grid, Box<Finding>> {
 }
 
 /// Refuses more blocks of a rank than run at once.
-fn few(blocks: &[Block]) -> Result<(), Box<Finding>> {
+fn few(blocks: &[PlanBlock]) -> Result<(), Box<Finding>> {
     if blocks.len() <= BLOCKS {
         return Ok(());
     }
@@ -102,7 +102,7 @@ fn plan(schedule: &Schedule, in_place: bool) -> Result<Plan, Box<Finding>> {
         let (blocks, spare) = streams.blocks(rank, &mut numbers);
         few(&blocks)?;
         let chunks = |buffer| grid.chunks(schedule.units(buffer, rank));
-        gpus.push(Gpu {
+        gpus.push(PlanGpu {
             chunks: [chunks(Buffer::Input), chunks(Buffer::Output), grid.scratch() + spare],
             blocks,
             channels: streams.channels(rank),

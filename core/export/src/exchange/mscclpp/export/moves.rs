@@ -4,7 +4,7 @@
 use super::plan::{Chunk, Data};
 
 /// A move that the executor has no ops for, in words.
-pub(super) type Refused = &'static str;
+pub(super) type UnsupportedMove = &'static str;
 
 /// The ops of a move of rank `own`; `spare` is room for what is not yet complete.
 ///
@@ -17,7 +17,7 @@ pub(super) fn ops(
     srcs: &[Chunk],
     dsts: &[Chunk],
     spare: &mut dyn FnMut(u32) -> Chunk,
-) -> Result<Vec<Data>, Refused> {
+) -> Result<Vec<Data>, UnsupportedMove> {
     let (near, far): (Vec<Chunk>, Vec<Chunk>) = dsts.iter().partition(|dst| dst.rank == own);
     let mut all = Vec::new();
     if let [src] = srcs {

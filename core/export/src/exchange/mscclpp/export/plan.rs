@@ -11,13 +11,13 @@ pub(super) struct Plan {
     pub(super) in_place: bool,
     /// The most bytes of a call.
     pub(super) max_bytes: u64,
-    pub(super) gpus: Vec<Gpu>,
+    pub(super) gpus: Vec<PlanGpu>,
 }
 
 /// What one rank does.
-pub(super) struct Gpu {
+pub(super) struct PlanGpu {
     pub(super) chunks: [u32; 3],
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<PlanBlock>,
     /// The peer of each channel.
     pub(super) channels: Vec<u32>,
     pub(super) remotes: Vec<(u32, Memory)>,
@@ -26,8 +26,8 @@ pub(super) struct Gpu {
 
 /// A thread block, with its own numbers for channels and buffers of peers.
 #[derive(Default)]
-pub(super) struct Block {
-    pub(super) ops: Vec<Op>,
+pub(super) struct PlanBlock {
+    pub(super) ops: Vec<PlanOp>,
     pub(super) channels: Vec<u32>,
     pub(super) remotes: Vec<u32>,
 }
@@ -57,7 +57,7 @@ pub(super) enum Side {
 }
 
 /// One op. What goes over channels has the block's own numbers.
-pub(super) enum Op {
+pub(super) enum PlanOp {
     Nop,
     Data { name: &'static str, srcs: Vec<(Side, Chunk)>, dsts: Vec<(Side, Chunk)> },
     Signal(Vec<usize>),
@@ -89,7 +89,7 @@ impl Plan {
     }
 }
 
-impl Gpu {
+impl PlanGpu {
     fn write(&self, id: usize, text: &mut String) {
         let [input, output, scratch] = self.chunks;
         let _ = writeln!(
@@ -123,7 +123,7 @@ impl Gpu {
     }
 }
 
-impl Block {
+impl PlanBlock {
     fn write(&self, id: usize, text: &mut String) {
         let _ = writeln!(text, "    {{\"id\": {id}, \"ops\": [");
         for (at, op) in self.ops.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Block {
     }
 }
 
-impl Op {
+impl PlanOp {
     fn text(&self) -> String {
         let channels = |name, ids: &[usize]| {
             format!(

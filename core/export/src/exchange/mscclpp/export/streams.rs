@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::blocks::{Item, Numbers, Writer};
+use super::blocks::{Item, Numbers, StreamSplitter};
 use super::moves::{self, meet};
-use super::plan::{Block, Chunk, Data};
+use super::plan::{PlanBlock, Chunk, Data};
 use super::pulls::{Pulls, mixed_up};
 use super::refused;
 use crate::exchange::terms::Memory;
@@ -203,7 +203,7 @@ impl<'s> Streams<'s> {
     }
 
     /// The blocks of a rank, and the chunks of scratch that they need for themselves.
-    pub(super) fn blocks(&self, rank: RankId, numbers: &mut Numbers) -> (Vec<Block>, u32) {
+    pub(super) fn blocks(&self, rank: RankId, numbers: &mut Numbers) -> (Vec<PlanBlock>, u32) {
         let meet = |one: &Chunk, other: &Chunk| meet(&self.home(one), &self.home(other));
         let mut semaphores = Semaphores::default();
         // The first channel to each peer.
@@ -234,7 +234,7 @@ impl<'s> Streams<'s> {
                 }
             }
             if !items.is_empty() {
-                blocks.extend(Writer::new(rank.0, numbers, &meet).blocks(items));
+                blocks.extend(StreamSplitter::new(rank.0, numbers, &meet).blocks(items));
             }
         }
         for pull in self.pulls.served_by(rank.0) {
@@ -242,7 +242,7 @@ impl<'s> Streams<'s> {
             let one =
                 |put: &Data| [Item::Wait(channel), Item::Data(put.clone()), Item::Signal(channel)];
             let items = pull.puts.iter().flat_map(one).collect();
-            blocks.extend(Writer::new(rank.0, numbers, &meet).blocks(items));
+            blocks.extend(StreamSplitter::new(rank.0, numbers, &meet).blocks(items));
         }
         (blocks, self.spare[rank.index()])
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::super::runtime::CHANNELS;
-use super::chunks::{Grid, Slots, Span};
+use super::chunks::{Grid, ScratchSlots, Span};
 use super::{Options, unfit};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::{LaneId, OpId, RankId};
@@ -12,7 +12,7 @@ use roundelay_core::messages::{Action, MessageId, TwoSided};
 
 /// One thing that a rank does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum GlobalOp {
     /// It sends a message.
     Send { message: u32, src: Span },
     /// It receives one.
@@ -25,7 +25,7 @@ pub(super) enum Deed {
     Fold { left: Span, right: Span, dst: Span },
 }
 
-impl Deed {
+impl GlobalOp {
     /// What it reads.
     pub(super) fn reads(&self) -> Vec<Span> {
         match *self {
@@ -72,22 +72,22 @@ impl Deed {
     }
 
     /// Its cells: those that it reads, and those that it writes. A copy onto itself does nothing in place.
-    pub(super) fn cells(&self, grid: &Grid, rank: usize) -> Cells {
+    pub(super) fn cells(&self, grid: &Grid, rank: usize) -> CellSets {
         let in_place = |span| grid.cells(rank, span, true)[1].clone();
         let both = !matches!(*self, Self::Copy { src, dst } if in_place(src) == in_place(dst));
         let all = |span| grid.cells(rank, span, both).into_iter().filter(|cells| !cells.is_empty());
         let reads = self.reads().into_iter().flat_map(all).collect();
-        Cells { reads, writes: self.writes().into_iter().flat_map(all).collect() }
+        CellSets { reads, writes: self.writes().into_iter().flat_map(all).collect() }
     }
 }
 
 /// Cells that are read and written.
-pub(super) struct Cells {
+pub(super) struct CellSets {
     pub(super) reads: Vec<std::ops::Range<usize>>,
     pub(super) writes: Vec<std::ops::Range<usize>>,
 }
 
-impl Cells {
+impl CellSets {
     /// Whether the order of the two matters.
     pub(super) fn conflicts(&self, other: &Self) -> bool {
         let meets = |some: &[std::ops::Range<usize>], others: &[std::ops::Range<usize>]| {
@@ -101,18 +101,18 @@ impl Cells {
 
 /// A connection: sender, receiver and channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Link {
+pub(super) struct PlannedLink {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) channel: u32,
 }
 
 /// What all ranks do.
-pub(super) struct Deeds {
+pub(super) struct GlobalOps {
     /// Of each rank.
-    pub(super) of: Vec<Vec<Deed>>,
+    pub(super) of: Vec<Vec<GlobalOp>>,
     /// The connection of each message.
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<PlannedLink>,
 }
 
 /// What all ranks do, and the channels of one instance.
@@ -120,11 +120,11 @@ pub(super) fn all(
     form: &TwoSided,
     grid: &Grid,
     options: Options,
-) -> Result<(Deeds, u32), Box<Finding>> {
+) -> Result<(GlobalOps, u32), Box<Finding>> {
     let lanes: Vec<LaneId> = form.messages().iter().map(|message| message.lane).collect();
     let (channel_of, channels) = channels(&lanes, options)?;
-    let mut deeds = Deeds { of: Vec::new(), links: Vec::new() };
-    let mut slots: Vec<Slots> = (0..grid.nranks).map(|_| Slots::default()).collect();
+    let mut ops = GlobalOps { of: Vec::new(), links: Vec::new() };
+    let mut slots: Vec<ScratchSlots> = (0..grid.nranks).map(|_| ScratchSlots::default()).collect();
     // The parts of each message, as numbers of messages, and its ends.
     let mut messages = Vec::new();
     for message in form.messages() {
@@ -132,10 +132,10 @@ pub(super) fn all(
         let source = slots[message.from.index()].span(schedule, grid, message.source);
         let target = slots[message.to.index()].span(schedule, grid, message.target);
         let parts = grid.parts(&[source, target]);
-        let first = deeds.links.len() as u32;
+        let first = ops.links.len() as u32;
         let link =
-            Link { from: message.from.0, to: message.to.0, channel: channel_of[&message.lane] };
-        deeds.links.extend(parts.iter().map(|_| link));
+            PlannedLink { from: message.from.0, to: message.to.0, channel: channel_of[&message.lane] };
+        ops.links.extend(parts.iter().map(|_| link));
         messages.push((first, parts, source, target));
     }
     for (rank, slots) in (0..).map(RankId).zip(&mut slots) {
@@ -144,7 +144,7 @@ pub(super) fn all(
             match *action {
                 Action::Send(MessageId(id)) => {
                     let (first, parts, source, _) = &messages[id as usize];
-                    let send = |(message, part): (u32, &(u32, u32))| Deed::Send {
+                    let send = |(message, part): (u32, &(u32, u32))| GlobalOp::Send {
                         message,
                         src: source.part(*part),
                     };
@@ -152,7 +152,7 @@ pub(super) fn all(
                 }
                 Action::Received(MessageId(id)) => {
                     let (first, parts, _, target) = &messages[id as usize];
-                    let receive = |(message, part): (u32, &(u32, u32))| Deed::Receive {
+                    let receive = |(message, part): (u32, &(u32, u32))| GlobalOp::Receive {
                         message,
                         dst: target.part(*part),
                     };
@@ -162,9 +162,9 @@ pub(super) fn all(
                 Action::Move(op) => moves(form, grid, (rank, slots), op, &mut list),
             }
         }
-        deeds.of.push(in_order(&list, grid, rank.index()));
+        ops.of.push(in_order(&list, grid, rank.index()));
     }
-    Ok((deeds, channels))
+    Ok((ops, channels))
 }
 
 /// The channel of each lane. Where there are more lanes than channels, several share one.
@@ -191,9 +191,9 @@ fn channels(
 fn moves(
     form: &TwoSided,
     grid: &Grid,
-    (rank, slots): (RankId, &mut Slots),
+    (rank, slots): (RankId, &mut ScratchSlots),
     op: OpId,
-    list: &mut Vec<Deed>,
+    list: &mut Vec<GlobalOp>,
 ) {
     let schedule = form.schedule();
     let op = schedule.op(op);
@@ -217,28 +217,28 @@ fn moves(
                 let sum = if early { slots.more(first.count) } else { dsts[0] };
                 let mut left = first;
                 for right in &rest[..rest.len() - 1] {
-                    list.push(Deed::Fold { left, right: *right, dst: sum });
+                    list.push(GlobalOp::Fold { left, right: *right, dst: sum });
                     left = sum;
                 }
-                list.push(Deed::Fold { left, right: *last, dst: dsts[0] });
+                list.push(GlobalOp::Fold { left, right: *last, dst: dsts[0] });
                 dsts[0]
             }
         };
         let copies = dsts.iter().filter(|dst| **dst != from);
-        list.extend(copies.map(|dst| Deed::Copy { src: from, dst: *dst }));
+        list.extend(copies.map(|dst| GlobalOp::Copy { src: from, dst: *dst }));
     }
 }
 
 /// Messages by their numbers, and each move as soon as what comes before it in memory is done.
-fn in_order(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
+fn in_order(list: &[GlobalOp], grid: &Grid, rank: usize) -> Vec<GlobalOp> {
     let before = before(list, grid, rank);
     let mut messages: Vec<(u32, usize)> =
-        list.iter().enumerate().filter_map(|(at, deed)| Some((deed.message()?, at))).collect();
+        list.iter().enumerate().filter_map(|(at, op)| Some((op.message()?, at))).collect();
     messages.sort_unstable();
     let mut moves: Vec<usize> =
         (0..list.len()).filter(|at| list[*at].message().is_none()).collect();
     let (mut done, mut order) = (vec![false; list.len()], Vec::with_capacity(list.len()));
-    let mut take = |done: &mut Vec<bool>, order: &mut Vec<Deed>| {
+    let mut take = |done: &mut Vec<bool>, order: &mut Vec<GlobalOp>| {
         moves.retain(|at| {
             let ready = before[*at].iter().all(|before| done[*before]);
             if ready {
@@ -257,14 +257,14 @@ fn in_order(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
     order
 }
 
-/// Of each deed of a rank those before it that touch the same memory, and one of the two writes it: the last
+/// Of each op of a rank those before it that touch the same memory, and one of the two writes it: the last
 /// writer, and its readers since.
-pub(super) fn before(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Vec<usize>> {
+pub(super) fn before(list: &[GlobalOp], grid: &Grid, rank: usize) -> Vec<Vec<usize>> {
     let mut wrote: Vec<Option<usize>> = Vec::new();
     let mut read: Vec<Vec<usize>> = Vec::new();
     let mut all = Vec::with_capacity(list.len());
-    for (at, deed) in list.iter().enumerate() {
-        let Cells { reads, writes } = deed.cells(grid, rank);
+    for (at, op) in list.iter().enumerate() {
+        let CellSets { reads, writes } = op.cells(grid, rank);
         let end = reads.iter().chain(&writes).map(|cells| cells.end).max().unwrap_or(0);
         if end > wrote.len() {
             wrote.resize(end, None);
