@@ -1,5 +1,5 @@
-//! The steps of a block, lowered as the runtime's parser lowers them: a `nop` hands its wait on, reductions into one
-//! place become one operation, and what a block says of its progress counts operations, waits and reductions.
+//! Lowers the steps of a block as the runtime's parser does: a `nop` passes its wait to the next step, reductions into
+//! one place become one operation, and a block's level counts operations, waits and reductions.
 
 use super::program::{Await, Block, Gpu, OperationKind, Operation, StepName};
 use super::reader::MscclReader;
@@ -13,32 +13,32 @@ use roundelay_core::ids::SpanId;
 /// Any number that the runtime can read.
 const ANY: std::ops::RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
 
-/// The steps of one block, on their way to operations.
+/// The lowering of one block's steps to operations.
 pub(super) struct Steps<'a, 't, 'r> {
     reader: &'a mut MscclReader<'t, 'r>,
     gpu: &'a Gpu,
     protocol: Protocol,
     block: Block,
     name: (u32, u32),
-    /// Waits of `nop`s that no operation has taken yet.
+    /// Waits of `nop`s that no operation has taken so far.
     pending: Vec<Await>,
-    /// Waits in all, and reductions in all.
+    /// The block's numbers of waits and of reductions.
     waits: usize,
     reductions: usize,
     /// Whether the last operation is a reduction that another may join.
     open: bool,
-    /// What the kernel has counted to before the next operation.
+    /// The kernel's level before the next operation.
     level: u64,
 }
 
-/// A step as it is written.
+/// A step as the program writes it.
 struct WrittenStep {
     kind: Option<OperationKind>,
     src: Place,
     dst: Place,
     count: u32,
     wait: Option<(i64, i64)>,
-    /// Whether `depid` is -1, and not another number that stands for none.
+    /// Whether `depid` is -1, and not another negative number.
     plain: bool,
     posts: i64,
     number: i64,
@@ -66,7 +66,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         }
     }
 
-    /// The block with its operations.
+    /// Returns the block with its operations.
     pub(super) fn read(mut self, tb: &Tb<'t>) -> Option<Block> {
         let mut good = true;
         for (position, element) in tb.steps.iter().enumerate() {
@@ -123,7 +123,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
             *place = Some(Place { memory, offset });
         }
         let [src, dst] = places;
-        // The runtime reads the count of a `nop`, and does not look at it.
+        // The runtime reads the count of a `nop` and ignores it.
         let range = if kind.is_some() { 0..=i64::from(COUNT) } else { ANY };
         let count = reader.number(element, "cnt", range)?;
         let block = reader.number(element, "depid", ANY.start().to_owned()..=LAST_AWAITED)?;
@@ -143,7 +143,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         })
     }
 
-    /// One step; whether it makes sense.
+    /// Lowers one step, and returns whether the runtime takes it.
     fn lower(&mut self, element: &Element<'t>, step: &WrittenStep, at: SpanId) -> bool {
         if let Some((block, level)) = step.wait {
             let level = u64::try_from(level).unwrap_or_else(|_| {
@@ -175,7 +175,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
             self.reader.report.error(Code::RefusedByRuntime, element.at.clone(), title, |all| {
                 all.note("the last wait of a chain must be that of the step itself")
             });
-            // What was meant is plain.
+            // The meaning is clear nevertheless.
             self.reader.report.was_mild();
         }
         let waits = std::mem::take(&mut self.pending);
@@ -213,7 +213,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         good
     }
 
-    /// Whether a reduction joins the last operation: one into the same place, from the same buffer.
+    /// Whether a reduction joins the last operation: it reduces into the same place, from the same buffer.
     fn joins(&self, step: &WrittenStep) -> bool {
         let same = |last: &Operation| last.dst == step.dst && last.src.memory == step.src.memory;
         self.open && self.block.operations.last().is_some_and(same)
@@ -249,7 +249,8 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         self.reduced(posts);
     }
 
-    /// Counts a reduction. The chain ends where somebody waits, and where the block, not the chain, has so many.
+    /// Counts a reduction. A chain ends at a reduction that posts, and at the block's reduction number [`FUSED`], which
+    /// the runtime counts in the block and not in the chain.
     fn reduced(&mut self, posts: bool) {
         self.reductions += 1;
         self.open = !posts && self.reductions != FUSED;
@@ -270,7 +271,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         good
     }
 
-    /// The first chunks of both places are compared with the sizes that the rank says.
+    /// Checks the first chunks of both places against the rank's declared sizes.
     fn places(&mut self, element: &Element<'t>, kind: OperationKind, step: &WrittenStep) -> bool {
         let mut good = true;
         let all = [(step.src, "srcoff"), (step.dst, "dstoff")];
@@ -305,5 +306,5 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
     }
 }
 
-/// The least number of a chunk that the runtime's parser lets pass.
+/// The least number of a chunk that the runtime's parser takes.
 const NEGATIVE: i64 = -1;
