@@ -1,5 +1,5 @@
-//! A plan as a schedule: a block is a stream of its rank, a channel a signal each way, and what a peer is written or read
-//! is a region of it.
+//! A plan as a schedule: a block becomes a stream of its rank, a channel becomes a signal each way, and the peer's
+//! memory that an op accesses becomes a region of the peer.
 
 use super::program::Program;
 use super::steps::{All, Grid, ChunkPart, MscclppStep, StepAction, Word, streams};
@@ -13,27 +13,27 @@ use roundelay_core::ids::{RankId, ScratchId};
 use roundelay_core::schedule::{Buffer, OpKind, Region, Schedule, Scratch, SignalKind};
 use roundelay_core::syntax::Source;
 
-/// Ops of a schedule.
+/// The most ops of a schedule.
 const OPS: u64 = 1 << 24;
-/// Cells of all buffers of all ranks.
+/// The most cells in the buffers of all ranks.
 const PLACES: u64 = 1 << 24;
-/// Errors that are told.
+/// The most errors that are reported.
 const MOST: usize = 16;
 
-/// A plan as a schedule, with what is to be said of it all the same.
+/// A plan as a schedule, with warnings.
 pub(super) struct Laid {
     pub(super) schedule: Schedule,
     pub(super) warnings: Vec<Diagnostic>,
 }
 
 impl Program {
-    /// The schedule of a plan whose loops go through so many stretches. `source` is the text that it was read from.
-    /// Where calls take the halves of scratch in turn, it is that of two calls, one after the other.
+    /// Returns the schedule of a plan, with `stretches` stretches in each loop. `source` is the text that the plan was
+    /// read from. If calls take the halves of scratch in turn, the schedule is that of two calls, one after the other.
     ///
     /// # Errors
-    /// What no schedule can say: chunks beyond a buffer (E0312), operands that overlap (E0213), an input that is
-    /// written (E0110), chunks of unequal size (E0801), barriers, semaphores and packets that make no sense (E03xx),
-    /// data without a `nop` (E0305), and plans that are too large (E0206).
+    /// Errors that a schedule cannot express: chunks beyond a buffer (E0312), operands that overlap (E0213), an input
+    /// that is written (E0110), chunks of unequal size (E0801), invalid barriers, semaphores and packets (E03xx), data
+    /// without a `nop` (E0305), and plans that are too large (E0206).
     pub(super) fn lay_out(&self, source: &Source, stretches: u32) -> Result<Laid, Vec<Diagnostic>> {
         let whole = |code, title: String| vec![Diagnostic::new(code, span(self.whole), title)];
         let large = |what: String| {
@@ -69,7 +69,8 @@ impl Program {
         Ok(Laid { schedule, warnings })
     }
 
-    /// Where chunks lie. All ranks cut their data alike, or an offset would mean another place at a peer.
+    /// Returns the places of chunks. All ranks must cut their data alike: otherwise an offset would mean another place
+    /// at a peer.
     fn memories(&self, grid: Grid) -> Result<Memories, Vec<Diagnostic>> {
         let nranks = self.header.nranks;
         let first = &self.gpus[0];
@@ -105,7 +106,7 @@ impl Program {
         }))
     }
 
-    /// What steps do that no schedule can say.
+    /// Returns the errors of steps that a schedule cannot express.
     fn wrong(&self, memories: &Memories, grid: Grid, all: &All) -> Vec<Diagnostic> {
         let mut wrong = Vec::new();
         for (rank, blocks) in all.iter().enumerate() {
@@ -178,10 +179,10 @@ impl Program {
 struct MscclppLayout<'p> {
     program: &'p Program,
     memories: &'p Memories,
-    /// Calls that are laid out.
+    /// The number of calls in the schedule.
     rounds: u32,
     draft: Draft,
-    /// The scratch of a rank, for chunks and for packets.
+    /// The scratch buffers of a rank, for chunks and for packets.
     scratch: Option<[ScratchId; 2]>,
 }
 
@@ -243,7 +244,8 @@ impl<'p> MscclppLayout<'p> {
                 name: &header.name,
                 collective: self.memories.collective(),
                 nranks: header.nranks,
-                // A second call begins with the caller's data again, which it would not find in place.
+                // A second call begins with the caller's data again; in place, the first call would have overwritten
+                // it.
                 mode: if self.rounds > 1 { Mode::OutOfPlace } else { header.mode() },
                 multiple: self.memories.multiple(),
             },
@@ -275,7 +277,7 @@ impl<'p> MscclppLayout<'p> {
         self.draft.word(step.at, word.kind, (RankId(from), RankId(to)), (word.signal, lane));
     }
 
-    /// Where a part lies in a call.
+    /// Returns the region of a part in a call.
     fn region(&self, part: &ChunkPart, round: u32) -> (RankId, Region) {
         let rank = RankId(part.rank);
         let place = Place { memory: part.memory, offset: part.first.into() };

@@ -1,5 +1,4 @@
-//! Execution plans for MSCCL++'s executor, in JSON: read as that executor reads them, and proved as what it makes of
-//! them.
+//! Execution plans for MSCCL++'s executor in JSON, read as that executor reads them, and proved.
 
 mod export;
 mod json;
@@ -28,16 +27,16 @@ use roundelay_core::syntax::Source;
 pub use table::Name;
 pub use verdict::MscclppVerdict;
 
-/// A text that was read.
+/// A text after reading.
 #[derive(Clone, Debug)]
 pub struct Text {
     /// The text, with the places that messages point at.
     pub source: Arc<Source>,
-    /// The plan, where it makes sense.
+    /// The plan, if it can be read.
     pub program: Option<Program>,
-    /// Why the executor does not take it, each at its place.
+    /// The errors for which the executor refuses the plan, each at its place.
     pub errors: Vec<Diagnostic>,
-    /// What the executor passes over.
+    /// Warnings of text that the executor passes over.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -68,13 +67,13 @@ fn read_text(name: &str, bytes: &[u8]) -> Text {
 }
 
 impl Program {
-    /// The op that stands at a place.
+    /// Returns the op at a place.
     pub fn op(&self, at: SpanId) -> Option<OpName> {
         let index = self.names.binary_search_by_key(&at, |(at, _)| *at).ok()?;
         Some(self.names[index].1)
     }
 
-    /// The number of ops of all ranks, and the most blocks of one.
+    /// Returns the number of ops of all ranks, and the most blocks of a rank.
     pub fn size(&self) -> (usize, usize) {
         let blocks = self.gpus.iter().map(|gpu| gpu.blocks.len()).max().unwrap_or(0);
         (self.names.len(), blocks)

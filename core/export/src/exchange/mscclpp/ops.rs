@@ -1,4 +1,4 @@
-//! The ops of a block, each as what the executor does for it.
+//! Reads the ops of a block, as the acts that the executor performs for each.
 
 use super::json::Value;
 use super::parse::{BUFFERS, Refs, Resources, WAYS};
@@ -11,21 +11,21 @@ use crate::exchange::report::shown;
 use crate::exchange::terms::Memory;
 use roundelay_core::diagnostics::Code;
 
-/// Numbers of chunks.
+/// The range of numbers of chunks.
 const CHUNK: std::ops::RangeInclusive<u64> = 0..=u32::MAX as u64 >> 1;
 
-/// The op that is read, and what it refers to.
+/// An op under reading, and the resources that it refers to.
 struct RawOp<'a, 'v, 't> {
     name: Name,
     fields: Fields<'v, 't>,
     resources: &'a Resources,
     refs: &'a Refs,
-    /// The part of each chunk that this block moves.
+    /// The block's part of each chunk.
     part: (u32, u32),
 }
 
 impl MscclppReader<'_> {
-    /// The ops of a block, and how many there are with those within pipelines.
+    /// Returns the ops of a block, and their number with the ops within pipelines.
     pub(super) fn operations(
         &mut self,
         resources: &Resources,
@@ -117,7 +117,7 @@ impl MscclppReader<'_> {
         })
     }
 
-    /// What an op with buffers does.
+    /// Returns the acts of an op with buffers.
     fn moved(&mut self, op: &RawOp<'_, '_, '_>) -> Option<Vec<Act>> {
         let fields = op.fields;
         let reads_peer = matches!(op.name, Name::Get | Name::ReadReduce | Name::ReadReduceSend);
@@ -154,7 +154,7 @@ impl MscclppReader<'_> {
         }
     }
 
-    /// One copy within a rank.
+    /// Returns the act of one copy within a rank.
     fn local(&mut self, op: &RawOp<'_, '_, '_>, srcs: &[Chunk], dsts: &[Chunk]) -> Option<Vec<Act>> {
         let ([src], [dst]) = (srcs, dsts) else {
             return self.count(op, "one source and one destination");
@@ -184,7 +184,7 @@ impl MscclppReader<'_> {
         Some(srcs.iter().zip(dsts).map(swapped).collect())
     }
 
-    /// Packets that came are sent on to several peers.
+    /// Returns the act of forwarding received packets to several peers.
     fn forward(&mut self, op: &RawOp<'_, '_, '_>, srcs: &[Chunk], dsts: &[Chunk]) -> Option<Vec<Act>> {
         let [src] = srcs else { return self.count(op, "one source") };
         let src = Chunk { packets: true, ..*src };
@@ -253,7 +253,7 @@ impl MscclppReader<'_> {
         Some(acts)
     }
 
-    /// The forms of reduction: the first source and destination are the rank's own.
+    /// Returns the act of a reduction: the first source and destination are the rank's own.
     fn reduce(
         &mut self,
         op: &RawOp<'_, '_, '_>,
@@ -300,14 +300,14 @@ impl MscclppReader<'_> {
         Some(vec![Act::Data { srcs, dsts }])
     }
 
-    /// An op with more or fewer buffers than it works with.
+    /// Refuses an op with a wrong number of buffers.
     fn count(&mut self, op: &RawOp<'_, '_, '_>, wants: &str) -> Option<Vec<Act>> {
         let title = format!("a `{}` has {wants}", op.name.word());
         self.report.refuse(head(&op.fields.at()), title);
         None
     }
 
-    /// Packets lie in scratch alone.
+    /// Refuses packets outside of scratch.
     fn packets(&mut self, op: &RawOp<'_, '_, '_>, chunks: &[Chunk]) -> Option<()> {
         if chunks.iter().any(|chunk| chunk.packets && chunk.memory != Memory::Scratch) {
             let title = "packets outside of scratch";
@@ -390,7 +390,7 @@ impl MscclppReader<'_> {
         Some(Chunk { rank, memory, packets: false, index, size, part: op.part })
     }
 
-    /// The part of each chunk that a block moves of which several share an op.
+    /// Returns the block's part of each chunk, if several blocks share the op.
     fn part(&mut self, fields: Fields<'_, '_>) -> Option<(u32, u32)> {
         let Some(value) = fields.get("tbg_info") else { return Some((0, 1)) };
         let fields = self.fields(value, "a group of blocks", &["tb_id", "tbg_size"])?;
@@ -450,7 +450,7 @@ impl MscclppReader<'_> {
         Some(vec![Act::Pipeline { chunks, inner }])
     }
 
-    /// Refuses ops that a loop does not carry from stretch to stretch.
+    /// Refuses ops that a loop cannot repeat for each stretch.
     fn in_pipeline(&mut self, operation: &Operation, chunks: u32, value: &Value<'_>) -> Option<()> {
         let title = operation.acts.iter().find_map(|act| match act {
             Act::Pipeline { .. } => Some("a loop within a loop".to_owned()),

@@ -1,7 +1,7 @@
-//! The threads of a block. Signals and waits are done by a few of them, data is moved by all, and they wait for each
-//! other at a `nop` or a barrier alone. So a signal does not say that what stands before it is done, nor does what
-//! stands behind a wait come after it, without a `nop` between them. In a stream everything has an order: what has none
-//! here is laid out in the order in which it helps nobody, the signal first and the wait last.
+//! The threads of a block. A few threads post signals and wait, all threads move data, and threads wait for each other
+//! only at a `nop` or a barrier. So without a `nop` a signal does not imply that earlier data is moved, and later data
+//! need not come after a wait. A stream has a total order, so unordered steps are laid out in the least helpful order:
+//! the signal first and the wait last.
 
 use super::steps::{ChunkPart, MscclppStep, StepAction};
 use crate::exchange::report::span;
@@ -9,26 +9,26 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Region;
 
-/// Where a part lies.
+/// Returns the rank and region of a part.
 pub(super) type Lies<'l> = &'l dyn Fn(&ChunkPart) -> (RankId, Region);
 
-/// A stretch of a block between two synchronizations, in the making.
+/// The steps of a block between two synchronizations.
 #[derive(Default)]
 struct Stretch {
     out: Vec<MscclppStep>,
-    /// Waits that not all threads have done.
+    /// Waits that only some threads have finished.
     waits: Vec<MscclppStep>,
-    /// What was moved, and not by threads that have waited for each other since.
+    /// Moves since the last synchronization of the threads.
     moved: Vec<MscclppStep>,
-    /// Whether a wait stands before a signal.
+    /// Whether a wait came before a signal.
     waited: bool,
 }
 
-/// The steps of a block in the order in which they are laid out.
+/// Returns the steps of a block in the order in which they are laid out.
 ///
 /// # Errors
-/// E0305 where data meets data of which other threads are not yet done, or where a wait, data and a signal follow each
-/// other without a `nop`.
+/// E0305 if data overlaps data that other threads may still move, or if a wait, data and a signal follow each other
+/// without a `nop`.
 pub(super) fn arrange(steps: Vec<MscclppStep>, lies: Lies<'_>) -> Result<Vec<MscclppStep>, Box<Diagnostic>> {
     let (mut all, mut stretch) = (Vec::new(), Stretch::default());
     for step in steps {
@@ -100,8 +100,8 @@ fn unsynchronized(step: &MscclppStep, what: &str) -> Diagnostic {
     error.note("threads of a block wait for each other at a `nop` or a barrier alone")
 }
 
-/// Whether two steps touch the same memory, one of them to write, and not each thread what it touched itself: that is so
-/// where both go through the same elements.
+/// Whether two steps conflict in memory: one of them writes, and the ranges differ. Equal ranges do not conflict, since
+/// each thread accesses the same elements in both.
 fn collide(early: &MscclppStep, late: &MscclppStep, lies: Lies<'_>) -> bool {
     let [reads, writes] = late.parts();
     let [were_read, were_written] = early.parts();

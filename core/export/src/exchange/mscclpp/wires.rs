@@ -1,5 +1,5 @@
-//! Signals on channels. Each end of a channel counts the signals that came, from call to call; so what is never waited
-//! for does no harm where nobody waits on that end at all.
+//! Signals on channels. Each end of a channel counts the signals that arrived, over all calls; so signals are harmless
+//! at an end where no step ever waits.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::schedule::{OpKind, SignalKind};
 
-/// A direction of a channel: from, to, and which.
+/// A direction of a channel: sender, receiver, whether by port, and its number.
 type Direction = (u32, u32, bool, u32);
 
-/// Gives signals and waits their words; and warns of signals that nobody waits for, which get none.
+/// Adds the posts and waits of signals. Signals at an end without waits get no post, and a warning.
 pub(super) fn connect(all: &mut All) -> Vec<Diagnostic> {
     let mut found: BTreeMap<Direction, (Vec<StepAt>, Vec<StepAt>)> = BTreeMap::new();
     for (rank, blocks) in all.iter().enumerate() {

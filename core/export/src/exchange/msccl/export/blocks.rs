@@ -1,5 +1,5 @@
-//! Steps in blocks. A connection has one block at either end; steps of other blocks that must come before a step are
-//! waited for, unless what the block has waited for or received says already that they are done.
+//! Places steps in blocks. Each end of a connection has one block. A step waits for earlier steps of other blocks,
+//! unless an earlier wait or receive of its block already implies that these are done.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,20 +11,20 @@ use super::global_ops::{CellSets, GlobalOp, GlobalOps, PlannedLink};
 use super::fusion::{FusionNode, Ordered};
 use crate::exchange::terms::Memory;
 
-/// A step.
+/// A step of a block.
 #[derive(Clone, Debug)]
 pub(super) struct BlockStep {
-    /// What it does; `None` for one that only waits.
+    /// The kind; `None` for a step that only waits.
     pub(super) kind: Option<OperationKind>,
     pub(super) src: Span,
     pub(super) dst: Span,
     /// The block and the step that it waits for.
     pub(super) wait: Option<(usize, usize)>,
-    /// Whether others wait for it.
+    /// Whether other steps wait for it.
     pub(super) posts: bool,
 }
 
-/// A block.
+/// A thread block of a rank.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ThreadBlock {
     pub(super) send: Option<u32>,
@@ -40,10 +40,11 @@ pub(super) struct Plan {
     pub(super) scratch: Vec<u32>,
 }
 
-/// Numbers of all clocks beyond which a block knows of its own rank alone. A wait more does no harm.
+/// The most numbers in the clocks of all ranks together; for a larger program a block's clock counts only its own
+/// rank's blocks, and steps may have needless waits.
 const CLOCKS: usize = 1 << 24;
 
-/// The blocks of all ranks, with the steps in such an order.
+/// Places the steps of `order` in blocks.
 pub(super) fn plan(ops: &GlobalOps, order: &Ordered, grid: &Grid) -> Plan {
     let mut ends = Ends::new(ops, order, grid.nranks as usize);
     let of = ends.places(ops, order, grid);
@@ -79,7 +80,7 @@ pub(super) fn plan(ops: &GlobalOps, order: &Ordered, grid: &Grid) -> Plan {
     plan
 }
 
-/// Which block each end of a connection has.
+/// The block of each end of a connection.
 struct Ends {
     blocks: Vec<Vec<ThreadBlock>>,
     sends: BTreeMap<PlannedLink, usize>,
@@ -120,8 +121,8 @@ impl Ends {
         all
     }
 
-    /// The block of each node. What is local stands where the last is done that it needs, or else where the first is
-    /// that needs it.
+    /// Returns the block of each node. A local node is placed in the block of the last node that it depends on, or else
+    /// of the first node that depends on it.
     fn places(&mut self, ops: &GlobalOps, order: &Ordered, grid: &Grid) -> Vec<usize> {
         let own = |node: &FusionNode| {
             let link = ops.links[node.op.message()? as usize];
@@ -159,7 +160,7 @@ impl Ends {
 /// A step that touched memory: block and number.
 type BlockStepAt = (usize, usize);
 
-/// Who touched the cells of a rank.
+/// The last steps that touched each cell of a rank.
 #[derive(Default)]
 struct Memories {
     wrote: BTreeMap<usize, BlockStepAt>,
@@ -171,18 +172,18 @@ struct BlockWriter<'g> {
     plan: Plan,
     /// The number of the first block of each rank among all clocks.
     first: Vec<usize>,
-    /// Of each block the steps of all blocks that it knows to be done.
+    /// For each block the number of steps of every block that it knows to be done.
     clocks: Vec<Vec<Vec<u32>>>,
     /// The clocks after each step.
     done: Vec<Vec<Vec<Rc<Vec<u32>>>>>,
     memory: Vec<Memories>,
-    /// What the sender of a message knew.
+    /// The clock of each message's sender.
     sent: BTreeMap<u32, Rc<Vec<u32>>>,
     wide: bool,
 }
 
 impl BlockWriter<'_> {
-    /// The steps of a node.
+    /// Adds the steps of a node.
     fn node(&mut self, node: &FusionNode, block: usize) {
         let at = (node.rank, block);
         match node.op {
@@ -219,7 +220,7 @@ impl BlockWriter<'_> {
         kind: OperationKind,
         (src, dst): (Span, Span),
     ) {
-        // What a step does to memory, as a global op: a reduction reads its destination, too.
+        // The accesses of a step to memory, as a global op: a reduction reads its destination, too.
         let op = match kind {
             OperationKind::Reduce => GlobalOp::Fold { left: dst, right: src, dst },
             OperationKind::Copy => GlobalOp::Copy { src, dst },
@@ -244,7 +245,7 @@ impl BlockWriter<'_> {
         self.push(node, (rank, block), (kind, src, dst, Some(*last)), cells);
     }
 
-    /// The steps of other blocks that must be waited for, the latest of each.
+    /// Returns the steps of other blocks that a step must wait for, the latest of each block.
     fn waits(&mut self, (rank, block): (usize, usize), cells: &CellSets) -> Vec<BlockStepAt> {
         let memory = &self.memory[rank];
         let mut needs: BTreeMap<usize, usize> = BTreeMap::new();
@@ -259,7 +260,7 @@ impl BlockWriter<'_> {
             memory.read.get(&cell).into_iter().flatten().for_each(&mut need);
         }
         needs.remove(&block);
-        // Those that say most first: what they imply needs no wait.
+        // The steps with the largest clocks first: they imply others, which then need no wait.
         let mut needs: Vec<BlockStepAt> = needs.into_iter().collect();
         let known =
             |at: &BlockStepAt| -> u64 { self.done[rank][at.0][at.1].iter().map(|n| u64::from(*n)).sum() };
@@ -306,7 +307,7 @@ impl BlockWriter<'_> {
         }
     }
 
-    /// Counts a step, and says what is known after it.
+    /// Counts a step, and returns the clock after it.
     fn done(&mut self, rank: usize, block: usize) -> Rc<Vec<u32>> {
         let clock = &mut self.clocks[rank][block];
         clock[self.first[rank] + block] += 1;
@@ -320,8 +321,8 @@ fn join(clock: &mut [u32], other: &[u32]) {
     clock.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
 }
 
-/// The runtime makes one step of reductions into one place, with the length of the last and room for few sources: a
-/// post between them keeps them apart.
+/// Separates reductions by a post. The runtime joins reductions into one place to one step, with the length of the last
+/// reduction and room for few sources.
 fn part(steps: &mut [BlockStep], src: Span, dst: Span) {
     let same = |step: &&BlockStep| {
         step.kind == Some(OperationKind::Reduce)
@@ -337,13 +338,13 @@ fn part(steps: &mut [BlockStep], src: Span, dst: Span) {
     }
 }
 
-/// Numbers the chunks of scratch that are used, without gaps.
+/// Numbers the used chunks of scratch without gaps.
 fn pack(plan: &mut Plan) {
     for blocks in &mut plan.blocks {
         let mut used = Vec::new();
         for step in blocks.iter_mut().flat_map(|block| &mut block.steps) {
             let kind = step.kind;
-            // A place that a step does not use is that which it does use.
+            // A step that does not use one of its places writes the other place for it.
             match kind {
                 Some(kind) if !kind.reads() => step.src = step.dst,
                 Some(kind) if !kind.writes() => step.dst = step.src,

@@ -1,5 +1,5 @@
-//! Steps that receive, reduce and send at once, and an order of all steps of all ranks in which none waits for a later
-//! one, the slots of connections included.
+//! Steps that receive, reduce and send at once, and an order of the steps of all ranks in which no step waits for a
+//! later step, also with the limited slots of connections.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -10,39 +10,39 @@ use super::global_ops::{CellSets, GlobalOp, GlobalOps, PlannedLink, before};
 use crate::exchange::terms::Memory;
 use roundelay_core::diagnostics::Finding;
 
-/// How blocks are made.
+/// The shape of a program: which steps share a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FusionShape {
-    /// What comes in and goes on passes through one block, in one step.
+    /// A rank forwards data in one step of one block.
     Through,
     /// Each end of a connection has a block of its own.
     Apart,
 }
 
-/// A step, or two for a reduction into a third place.
+/// A node of the order: one step, or two steps for a reduction into a third place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FusionNode {
     pub(super) rank: usize,
     pub(super) op: GlobalOp,
-    /// The message that it also sends, of what it stores.
+    /// The message in which the step also sends its result.
     pub(super) sends: Option<u32>,
-    /// Whether what it makes is stored at all: not where it is sent, and never read again.
+    /// Whether the step stores its result. It does not if it sends the result and no later step reads it.
     pub(super) stores: bool,
 }
 
-/// The steps of all ranks in order, and which connections of a rank pass through one block.
+/// The nodes of all ranks in order, and the pairs of connections that pass through one block.
 pub(super) struct Ordered {
     pub(super) nodes: Vec<FusionNode>,
     pub(super) pairs: BTreeSet<(PlannedLink, PlannedLink)>,
 }
 
-/// A receive and a later send of the same rank, by their positions there.
+/// The receives that also send: rank and position of the receive, and position of the send.
 type Fused = BTreeMap<(usize, usize), usize>;
 
-/// Orders that are looked for before no step sends what it receives.
+/// The most orders that are tried before all fused sends are given up.
 const TRIES: usize = 32;
 
-/// The order for a shape.
+/// Returns the order for a shape.
 pub(super) fn order(
     ops: &GlobalOps,
     grid: &Grid,
@@ -81,7 +81,8 @@ pub(super) fn order(
     Err(super::unfit("its steps wait for each other"))
 }
 
-/// The same with fewer steps: what comes is received where it is copied to, and reduced as it comes.
+/// Returns the ops with fewer steps: a message is received at the place to which it would be copied, and reduced as it
+/// arrives.
 fn shorter(list: &[GlobalOp], grid: &Grid, rank: usize) -> Vec<GlobalOp> {
     let mut list: Vec<Option<GlobalOp>> = list.iter().copied().map(Some).collect();
     for at in 0..list.len() {
@@ -108,7 +109,7 @@ fn touches(op: &GlobalOp, span: Span) -> bool {
     op.reads().into_iter().chain(op.writes()).any(|other| other.meets(span))
 }
 
-/// Whether an op can be done already at the first of two places, as far as those between them go.
+/// Whether an op can move from position `next` to `at`, past the ops between them.
 fn moves(
     list: &[Option<GlobalOp>],
     (grid, rank): (&Grid, usize),
@@ -119,7 +120,7 @@ fn moves(
     !list[at + 1..next].iter().flatten().any(|op| op.cells(grid, rank).conflicts(&cells))
 }
 
-/// Receives into the place that a copy goes to, which is then read in place of the scratch.
+/// Receives into the destination of a later copy, and lets later reads of the scratch read that destination.
 fn landed(
     list: &mut [Option<GlobalOp>],
     (grid, rank): (&Grid, usize),
@@ -159,7 +160,7 @@ fn landed(
     }
 }
 
-/// Receives with the reduction of what comes, where that can be done at once.
+/// Joins a receive and the reduction of its data, if possible.
 fn folded(
     list: &mut [Option<GlobalOp>],
     (grid, rank): (&Grid, usize),
@@ -184,7 +185,7 @@ fn folded(
     }
 }
 
-/// Whether nobody reads scratch before all of it is written again.
+/// Whether no op reads the scratch before all of it is written again.
 fn unread(after: &[Option<GlobalOp>], span: Span) -> bool {
     let mut left: BTreeSet<u32> = (span.first..span.first + span.count).collect();
     for op in after.iter().flatten() {
@@ -204,7 +205,7 @@ fn unread(after: &[Option<GlobalOp>], span: Span) -> bool {
     true
 }
 
-/// Whether what a receive stores is scratch that only the send reads.
+/// Whether a receive stores into scratch that only the send reads.
 fn dead(list: &[GlobalOp], at: usize, send: Option<usize>) -> bool {
     let Some(dst) = list[at].writes().filter(|dst| dst.memory == Memory::Scratch) else {
         return false;
@@ -214,16 +215,16 @@ fn dead(list: &[GlobalOp], at: usize, send: Option<usize>) -> bool {
 }
 
 struct Lists<'a> {
-    /// What each rank does.
+    /// The ops of each rank.
     of: &'a [Vec<GlobalOp>],
-    /// Of each op those before it that it must follow in memory.
+    /// For each op the earlier ops that it must follow in memory.
     before: &'a [Vec<Vec<usize>>],
     links: &'a [PlannedLink],
     slots: usize,
 }
 
 impl Lists<'_> {
-    /// The sends that can be done with a receive, and the connections that pass through one block for them.
+    /// Returns the sends that can join a receive, and the pairs of connections that share a block for them.
     fn fused(&self, grid: &Grid) -> (Fused, BTreeSet<(PlannedLink, PlannedLink)>) {
         let (mut fused, mut pairs) = (Fused::new(), BTreeSet::new());
         for (rank, list) in self.of.iter().enumerate() {
@@ -267,10 +268,10 @@ impl Lists<'_> {
         (fused, pairs)
     }
 
-    /// All that is done, in order, without the sends that are done with a receive. Where steps wait for each other,
-    /// the first that does two things at once.
+    /// Returns all ops in order, without the sends that joined a receive. If ops wait for each other, returns the first
+    /// receive with a joined send among them.
     fn sorted(&self, fused: &Fused) -> Result<Vec<(usize, usize)>, (usize, usize)> {
-        // Numbers of nodes: a send that is done with a receive has that one's.
+        // The node of each op: a joined send has the node of its receive.
         let mut first = Vec::new();
         let mut count = 0;
         for list in self.of {
@@ -327,7 +328,7 @@ impl Lists<'_> {
                     heap.push(Reverse(keys[next]));
                 }
             }
-            // What is done is open no more.
+            // An op that is done must not count as waiting.
             graph.open[me] = usize::MAX;
         }
         if order.len() + fused.len() == count {
@@ -338,7 +339,7 @@ impl Lists<'_> {
     }
 }
 
-/// Nodes, those that come after each, and how many come before.
+/// The graph of the order: for each node its successors, and the number of its open predecessors.
 struct Graph {
     after: Vec<Vec<usize>>,
     open: Vec<usize>,

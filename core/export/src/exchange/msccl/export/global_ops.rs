@@ -1,5 +1,5 @@
-//! What each rank does, chunk by chunk, in one order of all ranks: messages by their numbers, and each move as soon as
-//! all is there that it needs. Whatever a rank waits for in this order comes before.
+//! The ops of all ranks, chunk by chunk, in one order: messages by their numbers, and each move as soon as the ops that
+//! it depends on are done. Any op that a rank waits for comes earlier in this order.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::{LaneId, OpId, RankId};
 use roundelay_core::messages::{Action, MessageId, TwoSided};
 
-/// One thing that a rank does.
+/// An op of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GlobalOp {
-    /// It sends a message.
+    /// Sends a message.
     Send { message: u32, src: Span },
-    /// It receives one.
+    /// Receives a message.
     Receive { message: u32, dst: Span },
-    /// It receives one and stores it reduced with what it has.
+    /// Receives a message, reduces it with data of the rank and stores the result.
     ReceiveFold { message: u32, own: Span, dst: Span },
-    /// It copies.
+    /// Copies.
     Copy { src: Span, dst: Span },
-    /// It reduces two into a third place, which may be one of them.
+    /// Reduces two places into a third place, which may be one of the two.
     Fold { left: Span, right: Span, dst: Span },
 }
 
 impl GlobalOp {
-    /// What it reads.
+    /// Returns the places that the op reads.
     pub(super) fn reads(&self) -> Vec<Span> {
         match *self {
             Self::Send { src, .. } | Self::Copy { src, .. } => vec![src],
@@ -36,7 +36,7 @@ impl GlobalOp {
         }
     }
 
-    /// The same, with one place to read in place of another.
+    /// Returns the op with reads of `old` replaced by reads of `new`.
     pub(super) fn reading(self, old: Span, new: Span) -> Self {
         let at = |span: Span| if span == old { new } else { span };
         match self {
@@ -50,7 +50,7 @@ impl GlobalOp {
         }
     }
 
-    /// What it writes.
+    /// Returns the place that the op writes.
     pub(super) fn writes(&self) -> Option<Span> {
         match *self {
             Self::Send { .. } => None,
@@ -61,7 +61,7 @@ impl GlobalOp {
         }
     }
 
-    /// The message that it passes.
+    /// Returns the message that the op sends or receives.
     pub(super) fn message(&self) -> Option<u32> {
         match *self {
             Self::Send { message, .. }
@@ -71,7 +71,7 @@ impl GlobalOp {
         }
     }
 
-    /// Its cells: those that it reads, and those that it writes. A copy onto itself does nothing in place.
+    /// Returns the cells that the op reads and writes. A copy of a place onto itself has no cells in place.
     pub(super) fn cells(&self, grid: &Grid, rank: usize) -> CellSets {
         let in_place = |span| grid.cells(rank, span, true)[1].clone();
         let both = !matches!(*self, Self::Copy { src, dst } if in_place(src) == in_place(dst));
@@ -88,7 +88,7 @@ pub(super) struct CellSets {
 }
 
 impl CellSets {
-    /// Whether the order of the two matters.
+    /// Whether the order of the two ops matters.
     pub(super) fn conflicts(&self, other: &Self) -> bool {
         let meets = |some: &[std::ops::Range<usize>], others: &[std::ops::Range<usize>]| {
             some.iter().any(|a| others.iter().any(|b| a.start < b.end && b.start < a.end))
@@ -107,15 +107,15 @@ pub(super) struct PlannedLink {
     pub(super) channel: u32,
 }
 
-/// What all ranks do.
+/// The ops of all ranks.
 pub(super) struct GlobalOps {
-    /// Of each rank.
+    /// The ops of each rank.
     pub(super) of: Vec<Vec<GlobalOp>>,
     /// The connection of each message.
     pub(super) links: Vec<PlannedLink>,
 }
 
-/// What all ranks do, and the channels of one instance.
+/// Returns the ops of all ranks, and the number of channels of one instance.
 pub(super) fn all(
     form: &TwoSided,
     grid: &Grid,
@@ -125,7 +125,7 @@ pub(super) fn all(
     let (channel_of, channels) = channels(&lanes, options)?;
     let mut ops = GlobalOps { of: Vec::new(), links: Vec::new() };
     let mut slots: Vec<ScratchSlots> = (0..grid.nranks).map(|_| ScratchSlots::default()).collect();
-    // The parts of each message, as numbers of messages, and its ends.
+    // For each message its first part's number, its parts, its source and its target.
     let mut messages = Vec::new();
     for message in form.messages() {
         let schedule = form.schedule();
@@ -167,7 +167,7 @@ pub(super) fn all(
     Ok((ops, channels))
 }
 
-/// The channel of each lane. Where there are more lanes than channels, several share one.
+/// Returns the channel of each lane. If there are more lanes than channels, several lanes share a channel.
 fn channels(
     lanes: &[LaneId],
     options: Options,
@@ -187,7 +187,7 @@ fn channels(
     Ok((of, channels))
 }
 
-/// A move of one rank: reductions of two at a time, in the author's order, and copies of the result.
+/// Adds the ops of a move: reductions of two places at a time, in the author's order, and copies of the result.
 fn moves(
     form: &TwoSided,
     grid: &Grid,
@@ -229,7 +229,7 @@ fn moves(
     }
 }
 
-/// Messages by their numbers, and each move as soon as what comes before it in memory is done.
+/// Orders messages by their numbers, and each move as soon as the earlier ops on its memory are done.
 fn in_order(list: &[GlobalOp], grid: &Grid, rank: usize) -> Vec<GlobalOp> {
     let before = before(list, grid, rank);
     let mut messages: Vec<(u32, usize)> =
@@ -257,8 +257,8 @@ fn in_order(list: &[GlobalOp], grid: &Grid, rank: usize) -> Vec<GlobalOp> {
     order
 }
 
-/// Of each op of a rank those before it that touch the same memory, and one of the two writes it: the last
-/// writer, and its readers since.
+/// Returns for each op of a rank the earlier ops that it must follow in memory: the last writer of its cells, and for
+/// cells that it writes also the readers since.
 pub(super) fn before(list: &[GlobalOp], grid: &Grid, rank: usize) -> Vec<Vec<usize>> {
     let mut wrote: Vec<Option<usize>> = Vec::new();
     let mut read: Vec<Vec<usize>> = Vec::new();

@@ -1,4 +1,4 @@
-//! The XML, with all attributes that any of the runtimes reads.
+//! Writes the XML, with all attributes that any of the runtimes reads.
 
 use std::fmt::Write as _;
 
@@ -49,13 +49,13 @@ pub(super) fn write(
     text + "</algo>\n"
 }
 
-/// One instance of what a rank does.
+/// Writes one instance of a rank's blocks.
 struct XmlWriter<'g> {
     grid: &'g Grid,
     instance: u32,
-    /// Chunks of its scratch.
+    /// Chunks of the instance's scratch.
     scratch: u32,
-    /// The number of its first block.
+    /// The number of the instance's first block.
     first: usize,
 }
 

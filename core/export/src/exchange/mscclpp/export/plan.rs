@@ -1,10 +1,10 @@
-//! A plan in the making, and its text: an op a line.
+//! A plan to be written, and its text: one op in each line.
 
 use std::fmt::Write as _;
 
 use crate::exchange::terms::Memory;
 
-/// A plan.
+/// A plan to be written.
 pub(super) struct Plan {
     pub(super) name: String,
     pub(super) collective: &'static str,
@@ -14,7 +14,7 @@ pub(super) struct Plan {
     pub(super) gpus: Vec<PlanGpu>,
 }
 
-/// What one rank does.
+/// The blocks and resources of one rank.
 pub(super) struct PlanGpu {
     pub(super) chunks: [u32; 3],
     pub(super) blocks: Vec<PlanBlock>,
@@ -41,7 +41,7 @@ pub(super) struct Chunk {
     pub(super) size: u32,
 }
 
-/// What moves data: its name, sources and destinations.
+/// An op that moves data: its name, sources and destinations.
 #[derive(Clone, Debug)]
 pub(super) struct Data {
     pub(super) name: &'static str,
@@ -49,14 +49,14 @@ pub(super) struct Data {
     pub(super) dsts: Vec<Chunk>,
 }
 
-/// Chunks of a block's own rank, or of the buffer of a peer that it numbers so.
+/// The owner of chunks: the block's own rank, or a remote buffer by the block's number.
 #[derive(Clone, Copy)]
 pub(super) enum Side {
     Own(Memory),
     Peer(usize),
 }
 
-/// One op. What goes over channels has the block's own numbers.
+/// An op. Channels and remote buffers have the block's own numbers.
 pub(super) enum PlanOp {
     Nop,
     Data { name: &'static str, srcs: Vec<(Side, Chunk)>, dsts: Vec<(Side, Chunk)> },
@@ -67,7 +67,7 @@ pub(super) enum PlanOp {
 }
 
 impl Plan {
-    /// The text.
+    /// Returns the text.
     pub(super) fn text(&self) -> String {
         let Self { name, collective, in_place, max_bytes, gpus } = self;
         let name: String =
