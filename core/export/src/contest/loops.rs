@@ -1,6 +1,6 @@
-//! A class of sizes as C++ with the loops of its program. Before it is printed it is run at every rank, and what it does
-//! is held against the schedule that was proved, stream by stream: where the two differ, or where the program has what
-//! this form does not hold, the text is written from the schedule.
+//! A class of sizes as C++ with the loops of its program. Before the text is printed, its statements are run at every
+//! rank and compared with the proved schedule, stream by stream. If the two differ, or if this form cannot express the
+//! program, the text is written from the schedule.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,8 +13,8 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::schedule::Schedule;
 
-/// The functions of a class that runs `algorithm`: its schedule, and that with what its links need, of `pieces` of a
-/// unit. Nothing where they are better written from the schedule.
+/// Returns the functions of a class that runs `algorithm`. `schedule` is its schedule, and `closed` the same with the
+/// signals that its links need. `None` if the functions must be written from the schedule.
 pub(super) fn functions(
     algorithm: &Configured,
     schedule: &Schedule,
@@ -53,7 +53,7 @@ pub(super) fn functions(
             let parts = |(key, values): &Statement| (key.what.clone(), values.clone());
             own.iter().map(parts).eq(wanted.iter().map(parts))
         };
-        // A stream that does nothing at this rank may be missing on either side.
+        // A stream without statements at this rank may be missing on either side.
         let many = machine.streams.len().max(wanted.len());
         let none = Vec::new();
         let of = |streams: &[Vec<Statement>], at: usize| streams.get(at).unwrap_or(&none).clone();
@@ -99,7 +99,7 @@ pub(super) fn functions(
     Some(text)
 }
 
-/// The signals that close a run, by rank: before its program and behind it.
+/// The signals that close a run, for each rank: those before its program, or those after it.
 type Signals = Vec<Vec<(&'static str, u32)>>;
 
 fn ends(schedule: &Schedule, closed: &Schedule, all: &[Vec<Vec<Statement>>]) -> (Signals, Signals) {
@@ -131,7 +131,8 @@ fn ends(schedule: &Schedule, closed: &Schedule, all: &[Vec<Vec<Statement>>]) -> 
     (begun, ended)
 }
 
-/// Such signals: one to a peer that is arithmetic on the rank, where all ranks have as many.
+/// Returns the statements of such signals: with computed peers if all ranks have equally many signals, or else with
+/// lists of peers.
 fn signals(lift: &mut Lift<'_>, method: &'static str, all: &Signals) -> Option<Vec<LoopNode>> {
     let peers = |own: &Vec<(&'static str, u32)>| {
         own.iter().filter(|signal| signal.0 == method).map(|signal| signal.1).collect::<Vec<_>>()

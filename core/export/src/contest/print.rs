@@ -1,4 +1,4 @@
-//! The text of C++ with loops: scopes and names, numbers, statements under the line of the source that they come from.
+//! Prints C++ with loops: scopes and names, numbers, and statements below the source line that they come from.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -9,22 +9,22 @@ use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::{BinOp, UnOp};
 use roundelay_core::syntax::expr_text::{Target, Text};
 
-/// Names that the text has for itself.
+/// Names that the generated text uses itself.
 const TAKEN: [&str; 8] = ["lane", "run", "me", "nranks", "peer", "slave", "At", "Piece"];
 
 /// Prints nodes.
 pub(super) struct Printer<'t> {
-    /// The variables, by their names in the source.
+    /// The names of the variables in the source.
     pub(super) vars: &'t [String],
-    /// The least left side of quotients and remainders at any rank.
+    /// The least left side of each quotient and remainder at any rank.
     pub(super) least: &'t HashMap<*const Number, i64>,
     pub(super) tables: &'t [LoopTable],
     pub(super) nranks: u32,
-    /// A line of the source with its number, for a comment.
+    /// Returns a line of the source with its number, for a comment.
     pub(super) said: &'t dyn Fn(u32) -> Option<String>,
     /// The names in use, by scope.
     pub(super) scopes: Vec<Vec<String>>,
-    /// What each variable is called at the moment.
+    /// The current name of each variable.
     pub(super) names: HashMap<usize, String>,
     pub(super) line: Option<u32>,
     pub(super) text: String,
@@ -35,7 +35,7 @@ impl Printer<'_> {
         "    ".repeat(self.scopes.len())
     }
 
-    /// A new name for a variable, that of the source if that is free.
+    /// Returns a new name for a variable: its name in the source if that is free.
     fn declare(&mut self, var: usize) -> String {
         let wanted = identifier(&self.vars[var]);
         let open = |name: &str| self.scopes.iter().flatten().any(|known| known == name);
@@ -47,12 +47,12 @@ impl Printer<'_> {
         name
     }
 
-    /// A statement on a line of its own.
+    /// Prints a statement on a line of its own.
     fn put(&mut self, statement: &str) {
         let _ = writeln!(self.text, "{}{statement}", self.indent());
     }
 
-    /// The comment of a line of the source, once for what comes of it.
+    /// Prints a source line as a comment, once for all statements of the line.
     fn at(&mut self, line: u32) {
         if self.line != Some(line) {
             self.line = Some(line);
@@ -62,7 +62,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The statements of a block, behind the line that opens it.
+    /// Prints the statements of a block, after its opening line.
     fn body(&mut self, nodes: &[LoopNode]) {
         self.scopes.push(Vec::new());
         self.line = None;
@@ -71,7 +71,8 @@ impl Printer<'_> {
         self.line = None;
     }
 
-    /// The statements of a scope that ends behind them: so does a block that is the last of them.
+    /// Prints the statements of a scope that ends after them. A block that comes last needs no braces: it ends with the
+    /// scope.
     pub(super) fn nodes(&mut self, nodes: &[LoopNode]) {
         for (at, node) in nodes.iter().enumerate() {
             match node {
@@ -217,7 +218,7 @@ impl Printer<'_> {
         format!("{name}{}{rank}", indices.collect::<String>())
     }
 
-    /// A number as an operand on the right side of an operator.
+    /// Returns a number as the right operand of an operator.
     fn operand(&self, op: BinOp, number: &Number) -> String {
         let left = Text::atom(String::new());
         let whole = Target::Cpp.infix(op, left, self.number(number)).code;
@@ -236,7 +237,8 @@ impl Printer<'_> {
             Number::Flip(of) => Target::Cpp.complement(self.number(of)),
             Number::Binary(op @ (BinOp::Rem | BinOp::Div), sides) => {
                 let (left, right) = (self.number(&sides[0]), self.number(&sides[1]));
-                // What no rank ever takes below zero is what C++ computes, and so is what one more turn lifts up.
+                // C++ computes the same for left sides that are never negative; for others a remainder may add the
+                // divisor once.
                 let least = self.least.get(&std::ptr::from_ref(number)).copied().unwrap_or(0);
                 let positive = matches!(sides[1], Number::Nranks)
                     || matches!(sides[1], Number::Const(value) if value > 0);
@@ -268,13 +270,13 @@ impl Printer<'_> {
     }
 }
 
-/// What a table is called.
+/// Returns the name of a table.
 pub(super) fn name_of(table: &LoopTable, number: usize) -> String {
     let pieces = table.entries.first().is_some_and(|entry| entry.len() > 1);
     format!("{}_{number}", if pieces { "PIECE" } else { "TABLE" })
 }
 
-/// The definition of a table.
+/// Returns the definition of a table.
 pub(super) fn table(table: &LoopTable, number: usize, nranks: u32) -> String {
     let pieces = table.entries.first().is_some_and(|entry| entry.len() > 1);
     let ty = if pieces { "Piece" } else { "i64" };
@@ -288,7 +290,7 @@ pub(super) fn table(table: &LoopTable, number: usize, nranks: u32) -> String {
         .entries
         .iter()
         .map(|entry| {
-            // A piece of input or output, and of a slot that begins where its data does.
+            // Pieces of input or output have slot and base 0; for these two numbers the text relies on the default.
             let plain = pieces && entry[2..] == [0, 0];
             let shown = if plain { &entry[..2] } else { &entry[..] };
             let shown: Vec<_> = shown.iter().map(ToString::to_string).collect();
@@ -310,8 +312,7 @@ fn nested(entries: &[String], sizes: &[usize]) -> String {
     }
 }
 
-/// Leaves out variables that nothing asks for, as compilers complain of them, and blocks that hold nothing, such as what
-/// the layout required of the ranks.
+/// Removes unused variables, since compilers warn of them, and empty blocks, for example from `require`s.
 pub(super) fn prune(nodes: &mut Vec<LoopNode>) {
     loop {
         let mut used = HashSet::new();

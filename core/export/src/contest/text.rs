@@ -1,4 +1,4 @@
-//! A class of sizes as C++: tables of peers and pieces, a function for each stream.
+//! A class of sizes as C++: tables of peers and pieces, and a function for each stream.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use roundelay_core::schedule::{
 };
 use roundelay_core::syntax::Source;
 
-/// What a statement does; its peers and pieces are values beside it.
+/// A statement without its values, which are peers and pieces.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ContestKey {
     pub(super) line: u32,
@@ -26,13 +26,13 @@ pub(super) enum MethodCall {
     Signal(&'static str),
     /// A signal: a method of a stream that takes no number.
     Bare(&'static str),
-    /// A method, and for source and destination the buffer and whether it is another rank's.
+    /// A method of a stream that moves data; for source and destination the buffer, and whether another rank owns it.
     Move(&'static str, [(Buffer, bool); 2]),
 }
 
 pub(super) type Statement = (ContestKey, Vec<Vec<u64>>);
 
-/// Ranks whose streams have the same statements, and with which values each.
+/// Ranks whose streams have the same statements, and each rank's values.
 type RankShape = (Vec<ContestKey>, Vec<RankId>, Vec<Vec<Statement>>);
 
 /// The most pieces of a unit: with as many units, no product of the generated code leaves 64 bits.
@@ -42,10 +42,10 @@ const MOST_PIECES: u64 = 1 << 24;
 pub(super) struct ContestWriter<'a> {
     schedule: &'a Schedule,
     source: Option<&'a Source>,
-    /// Equal pieces of a unit at whose ends every boundary lies.
+    /// The number of equal pieces of a unit for which all boundaries are whole.
     pub(super) pieces: u64,
     tables: Vec<String>,
-    /// Their names by content.
+    /// The tables' names by content.
     named: BTreeMap<String, String>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> ContestWriter<'a> {
         Ok(Self { schedule, source, pieces, tables: Vec::new(), named: BTreeMap::new() })
     }
 
-    /// Tables, the streams' functions, and the function that enqueues them all.
+    /// Returns the text of the tables, the streams' functions, and the function that enqueues them all.
     pub(super) fn class(mut self) -> Result<String, Vec<Finding>> {
         let schedule = self.schedule;
         let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(1);
@@ -156,7 +156,7 @@ impl<'a> ContestWriter<'a> {
         );
     }
 
-    /// `loops` are the times of the loops around.
+    /// Prints nodes; `loops` are the repetitions of the enclosing loops.
     fn nodes(
         &mut self,
         nodes: &[RepeatNode<ContestKey, Vec<u64>>],
@@ -192,13 +192,13 @@ impl<'a> ContestWriter<'a> {
         }
     }
 
-    /// A line of the source, with its number.
+    /// Returns a line of the source, with its number.
     pub(super) fn said(&self, line: u32) -> Option<String> {
         if line == 0 {
             return None;
         }
         let text = self.source.and_then(|source| source.line(line)).unwrap_or_default();
-        // A line that ends in one would go on in the next.
+        // A comment that ends in a backslash would continue in the next line.
         let text = text.trim().trim_end_matches('\\');
         Some(format!("{line}: {text}").trim_end_matches([':', ' ']).to_owned())
     }
@@ -240,7 +240,8 @@ impl<'a> ContestWriter<'a> {
         }
     }
 
-    /// An expression for the values of one place: what does not depend on the rank or the round has no index for it.
+    /// Returns an expression for one value of a statement; it has an index for the round and for the rank only if the
+    /// value depends on them.
     fn value(&mut self, column: &Column<Vec<u64>>, ranks: &[RankId], loops: &[usize]) -> String {
         let by_round = column.iter().any(|members| *members != column[0]);
         let by_rank = column.iter().any(|members| members.iter().any(|v| *v != members[0]));
@@ -289,7 +290,7 @@ impl<'a> ContestWriter<'a> {
         format!("{name}{round}{rank}")
     }
 
-    /// What a stream does, a copy engine's step each.
+    /// Returns the statements of a stream, one for each step of the copy engine.
     pub(super) fn statements(&self, stream: &Stream) -> Result<Vec<Statement>, Vec<Finding>> {
         let mut statements = Vec::new();
         for op in &self.schedule.ops[stream.first.index()..][..stream.len as usize] {
@@ -316,7 +317,7 @@ impl<'a> ContestWriter<'a> {
         Ok(statements)
     }
 
-    /// Low end, high end, slot, base.
+    /// Returns low end, high end, slot and base.
     fn piece(&self, operand: Operand) -> Vec<u64> {
         let region = self.schedule.region(operand);
         let [lo, hi, base] =
@@ -347,7 +348,7 @@ fn signal(stream: &Stream, op: &Op, channel: &Channel) -> (MethodCall, Vec<Vec<u
 }
 
 fn list(values: &[u64]) -> String {
-    // A piece of input or output, and of a slot that begins where its data does.
+    // Pieces of input or output have slot and base 0; for these two numbers the text relies on the default.
     let shown = if values[2..].iter().all(|value| *value == 0) { &values[..2] } else { values };
     shown.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

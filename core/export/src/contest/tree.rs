@@ -1,5 +1,5 @@
-//! The C++ of a class with the loops of its program: numbers, statements, and what they do at a rank. What is printed is
-//! run here first, and held against the schedule that was proved.
+//! The C++ of a class with the loops of its program: numbers, statements, and a machine that runs them at a rank, to
+//! compare them with the proved schedule before printing.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -13,7 +13,7 @@ use roundelay_core::values::arith::{self, IntFn};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Const(i64),
-    /// The rank that runs it.
+    /// The executing rank.
     Me,
     Nranks,
     Var(usize),
@@ -24,28 +24,28 @@ pub(super) enum Number {
     Choice(Box<[Self; 3]>),
     Call(IntFn, Vec<Self>),
     IsPowerOfTwo(Box<Self>),
-    /// An entry of a table, by the iterations of loops, and by the rank if the table has a row for each.
+    /// An entry of a table; the indices are iterations of loops, and also the rank if the table has a row for each.
     Entry(usize, Vec<Self>),
 }
 
-/// A table: by the iterations of loops, the outermost first, and last by the rank if `by_rank`.
+/// A table. Its dimensions are iterations of loops, the outermost first, and last the rank if `by_rank`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LoopTable {
     pub(super) sizes: Vec<usize>,
     pub(super) by_rank: bool,
-    /// The entries; each of one number, or of the four of a piece.
+    /// The entries: each is one number, or the four numbers of a piece.
     pub(super) entries: Vec<Vec<i64>>,
 }
 
-/// A part of a buffer, in equal pieces of a unit: where it begins and how many pieces it has, its slot, and where the
-/// data of that slot began.
+/// A part of a buffer, in equal pieces of a unit: its first piece, its number of pieces, its slot, and the first piece
+/// of the data in that slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Computed { lo: Number, width: Number, slot: Number, base: Number },
     Entry(usize, Vec<Number>),
 }
 
-/// A source or a destination: whose it is if not this rank's own, the buffer, the piece.
+/// A source or a destination: its rank if that is not the executing rank, its buffer and its piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LoopPlace {
     pub(super) of: Option<Number>,
@@ -63,7 +63,7 @@ pub(super) enum LoopNode {
         hi: Number,
         body: Vec<Self>,
     },
-    /// Every number between the bounds on a stream of its own; the first goes on where the statement stands.
+    /// Every number between the bounds on a stream of its own; the first number on the current stream.
     Streams {
         line: u32,
         var: usize,
@@ -72,7 +72,7 @@ pub(super) enum LoopNode {
         body: Vec<Self>,
     },
     If(Vec<(Number, Vec<Self>)>, Vec<Self>),
-    /// Statements with variables of their own: those of a line of the source, where it is told.
+    /// Statements with variables of their own; `line` is their source line, or 0.
     Block {
         line: u32,
         body: Vec<Self>,
@@ -83,7 +83,7 @@ pub(super) enum LoopNode {
         method: &'static str,
         peer: Number,
     },
-    /// A signal to or from each of some peers, by rank.
+    /// A signal to or from each of some peers, listed for each rank.
     Peers {
         method: &'static str,
         peers: Vec<Vec<u32>>,
@@ -97,7 +97,7 @@ pub(super) enum LoopNode {
 }
 
 impl Number {
-    /// The variables in it.
+    /// Adds the variables of the number to `used`.
     fn asks(&self, used: &mut HashSet<usize>) {
         if let Self::Var(var) = self {
             used.insert(*var);
@@ -107,7 +107,7 @@ impl Number {
         }
     }
 
-    /// A condition that holds where this one does not.
+    /// Returns the negated condition.
     pub(super) fn opposite(&self) -> Self {
         let op = match self {
             Self::Not(of) => return (**of).clone(),
@@ -125,7 +125,7 @@ impl Number {
         }
     }
 
-    /// The numbers that it is made of.
+    /// Returns the numbers that this number is computed from.
     pub(super) fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Var(_) | Self::Const(_) | Self::Me | Self::Nranks => Vec::new(),
@@ -149,7 +149,7 @@ impl LoopPlace {
 }
 
 impl LoopNode {
-    /// The variables that it asks for, and those in it.
+    /// Adds the variables that the statement uses, and those that its body uses.
     pub(super) fn asks(&self, used: &mut HashSet<usize>) {
         let numbers: Vec<&Number> = match self {
             Self::Let(_, value) => vec![value],
@@ -192,7 +192,7 @@ impl LoopNode {
     }
 }
 
-/// What a rank does, stream by stream; and what is seen on the way.
+/// Runs the statements of a rank, and records the statements of each stream and the least left sides.
 pub(super) struct Machine<'t> {
     pub(super) tables: &'t [LoopTable],
     pub(super) nranks: u32,
@@ -200,11 +200,11 @@ pub(super) struct Machine<'t> {
     pub(super) vars: Vec<i64>,
     pub(super) streams: Vec<Vec<Statement>>,
     stream: usize,
-    /// The least left side of each quotient and remainder, by where it stands.
+    /// The least left side of each quotient and remainder, by its address.
     pub(super) least: RefCell<HashMap<*const Number, i64>>,
 }
 
-/// Why a text is not what was proved: it is then written in another way.
+/// The text differs from the proved schedule, and is then written in another way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Differs;
 
@@ -285,7 +285,7 @@ impl<'t> Machine<'t> {
         entries.get(at).map(Vec::as_slice).ok_or(Differs)
     }
 
-    /// Low end, high end, slot, base.
+    /// Returns low end, high end, slot and base.
     fn piece(&self, piece: &Piece) -> RunResult<Vec<u64>> {
         let values = match piece {
             Piece::Computed { lo, width, slot, base } => {
@@ -312,7 +312,7 @@ impl<'t> Machine<'t> {
             }
             LoopNode::Streams { line, var, lo, hi, body } => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
-                // Streams in streams are numbered on the way, and are written otherwise.
+                // Nested streams would be numbered at run time; the schedule's form is used for them.
                 if self.stream != 0 {
                     return Err(Differs);
                 }

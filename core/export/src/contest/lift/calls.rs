@@ -1,5 +1,4 @@
-//! Calls of other programs: their statements stand where the call does, and see regions of the caller as their input and
-//! output.
+//! Calls of other programs: the callee's statements replace the call, with regions of the caller as input and output.
 
 use std::collections::HashMap;
 
@@ -10,7 +9,7 @@ use crate::contest::tree::{LoopNode, Number};
 use roundelay_core::program::ir::{Call, Kind, Program, Stmt, VarId};
 
 impl<'p> Lift<'p> {
-    /// The statements of a called program, in a block.
+    /// Adds the statements of a called program, in a block.
     pub(super) fn call(
         &mut self,
         stmt: &Stmt,
@@ -48,7 +47,7 @@ impl<'p> Lift<'p> {
         Ok(())
     }
 
-    /// What the callee does, behind its parameters that are numbers.
+    /// Returns the callee's number parameters and then its statements.
     fn called(
         &mut self,
         program: &'p Program,
@@ -70,7 +69,7 @@ impl<'p> Lift<'p> {
         Ok(nodes)
     }
 
-    /// What a program has for itself, with new variables of the text.
+    /// Returns the frame of a program, with new variables of the text.
     pub(super) fn program_frame(
         &mut self,
         program: &'p Program,
@@ -83,7 +82,8 @@ impl<'p> Lift<'p> {
         Frame { program, scope, buffers, numbers, regions: HashMap::new(), aliases: HashMap::new() }
     }
 
-    /// Each rank's own block of a region, or of the other one that the call names, which holds the blocks of all.
+    /// Returns each rank's own block, in the larger one of two regions of a call: that region holds the blocks of all
+    /// ranks.
     fn block_of(&self, own: Cut, other: &Cut) -> Cut {
         let (Cut::Region(own), Cut::Region(other)) = (own, other) else { return Cut::Other };
         let (Number::Const(width), Number::Const(beside)) = (&own.width, &other.width) else {

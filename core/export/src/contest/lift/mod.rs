@@ -1,5 +1,5 @@
-//! From a program to C++ with its loops: arithmetic stays arithmetic, and what only a table or a searched object can
-//! tell becomes a table, of what every rank looked up on its walk.
+//! Lifts a program to C++ with its loops. Arithmetic stays arithmetic; a value that only a table or a searched object
+//! provides becomes a table of the values that every rank looked up in its trace.
 
 mod calls;
 mod grids;
@@ -20,55 +20,55 @@ use roundelay_core::syntax::ast::BinOp;
 use scopes::LiftScope;
 use tables::each;
 
-/// What a program's text would not hold, such as a fifo: it is then written from its schedule.
+/// This form cannot express the program, for example because of a fifo; the text is then written from the schedule.
 pub(super) struct Unfit;
 
 type LiftResult<T> = Result<T, Unfit>;
 
-/// The most statements of a text: steps are written out where they are called.
+/// The most statements of a text: a step's statements are repeated at each call.
 const MOST: usize = 2_000;
 
-/// What every rank looked up, by the ways that led there.
+/// The values that each rank looked up, each with the way that led there.
 type Rows<T> = Vec<Vec<(Way, T)>>;
 
-/// A program's text in the making.
+/// The lifting of one program.
 pub(super) struct Lift<'p> {
     frame: Frame<'p>,
-    /// The file whose lines are said.
+    /// The file whose lines appear as comments.
     file: &'p str,
     traces: &'p [Trace],
     nranks: u32,
     /// Equal pieces of a unit.
     pieces: u64,
-    /// The loops and calls around.
+    /// The enclosing loops and calls.
     around: Vec<Around>,
     pub(super) tables: Vec<LoopTable>,
     stmts: usize,
     /// The names of the variables of the text.
     pub(super) vars: Vec<String>,
-    /// Those of them that hold one number at every rank and time.
+    /// The values of variables that hold one number at every rank and time.
     known: HashMap<usize, i64>,
 }
 
-/// What a program has for itself: the one that is exported, or one that it calls.
+/// The variables of a program: the exported one, or a called one.
 struct Frame<'p> {
     program: &'p Program,
-    /// The ranks that it sees.
+    /// The ranks that the program sees.
     scope: LiftScope,
-    /// What it has for its input and its output.
+    /// The program's input and output.
     buffers: [Cut; 2],
-    /// What regions and pieces stand for.
+    /// The parts that region and piece variables stand for.
     regions: HashMap<VarId, Cut>,
     numbers: HashMap<VarId, usize>,
-    /// Variables that are another name for the rank, for how many there are, or for another variable.
+    /// Variables that are other names for the rank, for the number of ranks, or for another variable.
     aliases: HashMap<VarId, Number>,
 }
 
-/// What a statement stands in.
+/// A loop or a call around a statement.
 enum Around {
     /// A loop: the number of its iteration.
     Loop(Number),
-    /// A step, or another program, that is called by that statement.
+    /// The call of a step, or of another program: the statement of the call.
     Step(i64),
 }
 
@@ -106,7 +106,7 @@ impl<'p> Lift<'p> {
     }
 
     pub(super) fn body(&mut self) -> LiftResult<Vec<LoopNode>> {
-        // A parameter is what the run gave it: a table of one number.
+        // A parameter has the value that the run gave it, the same at every rank.
         let mut nodes = Vec::new();
         let program = self.frame.program;
         for param in &program.params {
@@ -137,14 +137,14 @@ impl<'p> Lift<'p> {
 
     fn line(&self, stmt: &Stmt) -> u32 {
         let program = self.frame.program;
-        // Those of other files would be taken for lines of this one.
+        // Lines of other files must not be taken for lines of this file.
         if program.file != self.file {
             return 0;
         }
         program.locations.get(stmt.at.index()).map_or(0, |place| place.line)
     }
 
-    /// Whether any rank went into that arm of a statement, on the calls that lead here.
+    /// Whether any rank took an arm of a statement, on the current calls.
     fn reached(&self, stmt: &Stmt, arm: usize) -> bool {
         let calls = self.around.iter().filter_map(|around| match around {
             Around::Step(call) => Some(*call),
@@ -159,7 +159,7 @@ impl<'p> Lift<'p> {
         match &stmt.kind {
             StmtKind::Let(var, value) => self.assign(*var, value, nodes)?,
             StmtKind::Limit(_) | StmtKind::Require(..) | StmtKind::Demand(_) => {}
-            // What no rank ever does is no part of the text.
+            // Statements that no rank reaches are left out.
             StmtKind::For(..) | StmtKind::Each(..) | StmtKind::Parallel(..)
                 if !self.reached(stmt, 0) => {}
             StmtKind::For(var, lo, hi, body) => {
@@ -223,7 +223,7 @@ impl<'p> Lift<'p> {
                 if ops.iter().flatten().all(|(_, op)| none(op)) {
                     return Ok(());
                 }
-                // What has arrived here goes on from here.
+                // Further destinations are copied from the first destination that is local.
                 let near = dsts.iter().position(|dst| dst.args[0].op == Op::Local).unwrap_or(0);
                 let places = self.places(stmt, std::iter::once(src).chain(dsts))?;
                 let into = places[1 + near].clone();
@@ -235,7 +235,7 @@ impl<'p> Lift<'p> {
                 }
             }
             StmtKind::Reduce(srcs, dst) => {
-                // In the op, the destination is its first source too.
+                // The destination is also the first source of the op.
                 let places = self.places(stmt, std::iter::once(dst).chain(srcs).chain([dst]))?;
                 for src in &places[1..=srcs.len()] {
                     nodes.push(moved(line, "Reduce", src, &places[0]));
@@ -267,7 +267,7 @@ impl<'p> Lift<'p> {
         nodes: &mut Vec<LoopNode>,
     ) -> LiftResult<()> {
         let mut chosen: Vec<_> = (0..arms.len()).filter(|arm| self.reached(stmt, *arm)).collect();
-        // Where no rank gets by all conditions, the last one need not be asked.
+        // If no rank fails all conditions, the last condition needs no test.
         let otherwise = if self.reached(stmt, arms.len()) {
             Some(otherwise)
         } else {
@@ -287,13 +287,13 @@ impl<'p> Lift<'p> {
         Ok(())
     }
 
-    /// A buffer of scratch, or slots of one, of the shape of a region.
+    /// Returns a scratch buffer, or its slots, with the shape of a region.
     fn scratch(&mut self, stmt: &Stmt, slots: bool, like: &'p Expr) -> LiftResult<Cut> {
         let ids: Vec<_> = self.traces.iter().map(|trace| trace.scratch(stmt)).collect();
         let ids = self.here(&ids);
         let mut ids = ids.iter().flatten().map(|(_, id)| *id);
         let Some(id) = ids.next() else { return Ok(Cut::Other) };
-        // In a loop it may be another buffer each time.
+        // In a loop, each iteration may have another buffer.
         if ids.any(|other| other != id) {
             return Err(Unfit);
         }
@@ -327,7 +327,7 @@ impl<'p> Lift<'p> {
                 let cut = self.told(var, cut, nodes);
                 self.frame.regions.insert(var, cut);
             }
-            // Objects and lists are asked by tables.
+            // Values of objects and lists become tables.
             _ => {}
         }
         Ok(())
@@ -348,7 +348,7 @@ impl<'p> Lift<'p> {
     }
 }
 
-/// The number of a loop's iteration.
+/// Returns a loop with the number of its iteration.
 fn iteration(var: usize, lo: &Number) -> Around {
     Around::Loop(match lo {
         Number::Const(0) => Number::Var(var),

@@ -1,4 +1,5 @@
-//! What no arithmetic tells: tables of what every rank looked up, with as few indices as tell their entries apart.
+//! Tables of values that each rank looked up, with as few indices as possible, for values that arithmetic cannot
+//! express.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use roundelay_core::schedule::{Buffer, Region};
 use roundelay_core::syntax::ast::BinOp;
 
 impl Lift<'_> {
-    /// Whether a way leads through the loops and calls around.
+    /// Whether a way leads through the enclosing loops and calls.
     fn leads_here(&self, way: &Way) -> bool {
         way.len() == self.around.len()
             && way.iter().zip(&self.around).all(|(at, around)| match around {
@@ -22,7 +23,7 @@ impl Lift<'_> {
             })
     }
 
-    /// What was seen here, and not where another call led.
+    /// Returns the values that were seen at this place, without those of other calls.
     pub(super) fn here<T: Clone>(&self, seen: &[&[(Way, T)]]) -> Rows<T> {
         let own = |own: &&[(Way, T)]| {
             own.iter().filter(|(way, _)| self.leads_here(way)).cloned().collect::<Vec<_>>()
@@ -30,7 +31,7 @@ impl Lift<'_> {
         seen.iter().map(own).collect()
     }
 
-    /// An operand as a table of what every rank's op has there.
+    /// Returns an operand as a table of the operands in every rank's ops.
     pub(super) fn listed(
         &mut self,
         stmt: &Stmt,
@@ -61,7 +62,7 @@ impl Lift<'_> {
         Ok((buffer.ok_or(Unfit)?, Piece::Entry(table, indices)))
     }
 
-    /// A number that every rank looked up: arithmetic on the rank, if it is that, or else an entry of a table.
+    /// Returns a number that each rank looked up: arithmetic on the rank if possible, or else an entry of a table.
     pub(in crate::contest) fn entry(&mut self, seen: &[Vec<(Way, i64)>]) -> LiftResult<Number> {
         let all = || seen.iter().flatten().map(|(_, value)| *value);
         let Some(first) = all().next() else { return Ok(Number::Const(0)) };
@@ -75,7 +76,7 @@ impl Lift<'_> {
         if at_ranks(&|rank, value| rank == value) {
             return Ok(Number::Me);
         }
-        // Around a ring of the ranks in their order, the nearer way: of all, and of those that are seen here.
+        // Neighbors in the ring of ranks, in the nearer direction: of all ranks, and of the ranks in scope.
         let turned = |rank: &Number, by: i64, many: &Number| {
             let op = if by > 0 { BinOp::Add } else { BinOp::Sub };
             binary(BinOp::Rem, binary(op, rank.clone(), Number::Const(by.abs())), many.clone())
@@ -112,8 +113,8 @@ impl Lift<'_> {
         self.count(seen)
     }
 
-    /// A number that tells how many or whether, which only by chance is arithmetic on the rank: the same always, or an
-    /// entry of a table.
+    /// Returns a count or a condition, which could be arithmetic on the rank only by chance: a constant, or an entry of
+    /// a table.
     pub(super) fn count(&mut self, seen: &[Vec<(Way, i64)>]) -> LiftResult<Number> {
         let mut all = seen.iter().flatten().map(|(_, value)| *value);
         let Some(first) = all.next() else { return Ok(Number::Const(0)) };
@@ -125,7 +126,7 @@ impl Lift<'_> {
         Ok(Number::Entry(table, indices))
     }
 
-    /// A table of what was seen, with as few indices as tell its entries apart; and how it is asked here.
+    /// Adds a table of the values with as few indices as possible, and returns it with its indices here.
     fn table(
         &mut self,
         seen: &[Vec<(Way, Vec<i64>)>],
@@ -177,7 +178,7 @@ impl Lift<'_> {
         Ok((id, indices))
     }
 
-    /// A table with these entries, one for all that are alike.
+    /// Adds a table with these entries, unless there is an equal one.
     pub(super) fn table_of(
         &mut self,
         sizes: Vec<usize>,
@@ -193,7 +194,7 @@ impl Lift<'_> {
     }
 }
 
-/// Every entry of every rank, made to others.
+/// Maps every entry of every rank to other entries.
 pub(super) fn each<T, U>(
     seen: &[Vec<(Way, T)>],
     made: impl Fn(&Way, &T) -> Vec<(Way, U)>,
