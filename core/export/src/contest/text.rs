@@ -340,7 +340,7 @@ fn signal(stream: &Stream, op: &Op, channel: &Channel) -> (MethodCall, Vec<Vec<u
         (SignalKind::Join, false) => with("Join", channel.lane.0),
         (SignalKind::Fork, false) => (MethodCall::Bare("Begin"), Vec::new()),
         (SignalKind::Join, true) => {
-            debug_assert!(stream.index > 0, "the main stream is nobody's child");
+            debug_assert!(stream.index > 0, "the main stream has no parent");
             (MethodCall::Bare("End"), Vec::new())
         }
         (SignalKind::Local, _) => unreachable!("no program has such a signal"),

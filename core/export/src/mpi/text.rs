@@ -1,4 +1,4 @@
-//! The statements of a rank, or of ranks that do the same with other numbers, as C.
+//! Writes the statements of a rank, or of ranks with the same statements and different numbers, as C.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ use crate::repeats::{Column, RepeatNode, index, variable};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
 
-/// Characters of a line.
+/// The width of a line, in characters.
 pub(super) const WIDTH: usize = 100;
 
-/// Writes the functions in which messages are exchanged, and the tables that they read.
+/// Writes the functions that exchange messages, and the tables that they read.
 pub(super) struct MpiWriter<'a> {
     pub(super) nranks: u32,
     /// Names of the scratch buffers.
@@ -24,7 +24,7 @@ pub(super) struct MpiWriter<'a> {
     peers: Vec<(String, &'static str)>,
 }
 
-/// What a number stands for: the name of its table.
+/// The meaning of a number, which names its table.
 #[derive(Clone, Copy)]
 enum Role {
     Request,
@@ -48,7 +48,7 @@ impl Role {
     }
 }
 
-/// Where a statement stands.
+/// The place of a statement: its ranks, and the enclosing loops.
 struct StatementPlace<'a> {
     ranks: &'a [u32],
     loops: Vec<usize>,
@@ -66,7 +66,7 @@ impl<'a> MpiWriter<'a> {
         }
     }
 
-    /// Tables and functions; the last function is `exchange`.
+    /// Returns the tables and functions; the last function is `exchange`.
     pub(super) fn functions(mut self, shapes: &[MpiShape]) -> String {
         let mut functions = String::new();
         let mut cases = String::new();
@@ -81,7 +81,7 @@ impl<'a> MpiWriter<'a> {
             self.nodes(&shape.nodes, &mut place, &mut body);
             let alone = shapes.len() == 1;
             if body.is_empty() && !alone {
-                // They have nothing to do.
+                // These ranks have no statements.
                 continue;
             }
             let ranks: Vec<_> = shape.ranks.iter().map(ToString::to_string).collect();
@@ -125,7 +125,8 @@ impl<'a> MpiWriter<'a> {
         tables + &functions
     }
 
-    /// The one peer that is sent to, and the one that is received from, if there is one and it is not a number.
+    /// Returns names for the peer of all sends and the peer of all receives, if it is one expression and not a plain
+    /// number.
     fn peers(&self, nodes: &[RepeatNode<MpiKey, u64>], place: &StatementPlace<'_>) -> Vec<(String, &'static str)> {
         let mut found = [Vec::new(), Vec::new()];
         let mut open: Vec<(&RepeatNode<MpiKey, u64>, Vec<usize>)> =
@@ -142,7 +143,7 @@ impl<'a> MpiWriter<'a> {
                         MpiAction::Receive(_) => 1,
                         _ => continue,
                     };
-                    // One that is another in each iteration has no name.
+                    // A peer that changes with the iteration has no name.
                     let place = StatementPlace { ranks: place.ranks, loops };
                     let numbers = self.numbers(&columns[1], &place);
                     let by_round = numbers.values.iter().any(|row| *row != numbers.values[0]);
@@ -196,7 +197,7 @@ impl<'a> MpiWriter<'a> {
         }
     }
 
-    /// A line of the source, with its number.
+    /// Returns a line of the source, with its number.
     fn said(&self, line: u32) -> Option<String> {
         let text = self.source.filter(|_| line > 0)?.line(line)?;
         Some(format!("{line}: {}", harmless(text.trim()).trim_end_matches('\\')))
@@ -273,7 +274,7 @@ impl<'a> MpiWriter<'a> {
             let _ = writeln!(text, "{whole}");
             return;
         }
-        // The last argument, and where it is a copy the one before, have lines of their own.
+        // Arguments that do not fit the line go on lines of their own.
         let aligned = " ".repeat(head.len());
         let mut line = head;
         for (at, arg) in args.iter().enumerate() {
@@ -314,7 +315,7 @@ impl<'a> MpiWriter<'a> {
         }
     }
 
-    /// An expression for a number, or the name of a table that has it.
+    /// Returns an expression for a number, or an entry of a table.
     fn value(&mut self, role: Role, column: &Column<u64>, place: &StatementPlace<'_>) -> String {
         let numbers = self.numbers(column, place);
         if let Some(text) = numbers.expression() {
@@ -366,7 +367,7 @@ impl<'a> MpiWriter<'a> {
     }
 }
 
-/// Whether a word stands in a text.
+/// Whether a text contains a word.
 pub(super) fn mentions(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '>';
     text.lines()
@@ -374,19 +375,20 @@ pub(super) fn mentions(text: &str, word: &str) -> bool {
         .any(|line| line.split(|c| !part(c)).any(|found| found == word))
 }
 
-/// Whether a function is called in a text.
+/// Whether a text calls a function.
 pub(super) fn calls(text: &str, function: &str) -> bool {
     let call = format!("{function}(");
     text.match_indices(&call)
         .any(|(at, _)| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
 }
 
-/// A text that ends no comment and begins none.
+/// Returns a text that neither ends nor begins a comment.
 pub(super) fn harmless(text: &str) -> String {
     text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 }
 
-/// Lines of so many characters, where words allow it; what follows the first has its indentation and four more.
+/// Splits a text into lines of at most `width` characters, if its words are not longer; further lines are indented by
+/// four more characters.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let indent = text.len() - text.trim_start().len();
     let more = if text.trim_start().starts_with("/*") { " * " } else { "    " };
@@ -423,7 +425,7 @@ mod tests {
         assert_eq!(harmless("a */ b /* c ??/"), "a * / b / * c ? ?/");
     }
 
-    /// A peer that is another in each iteration has no name outside its loop.
+    /// A peer that changes with the iteration has no name outside its loop.
     #[test]
     fn only_what_is_one_peer_throughout_has_a_name() {
         let send = |peer: u64| RepeatNode::Once {
