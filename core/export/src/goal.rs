@@ -1,9 +1,10 @@
-//! A collective as GOAL, the text that `LogGOPSim` and its kin simulate: what each rank sends, receives and computes,
-//! and which of that needs which before it.
+//! A collective as GOAL, the text that `LogGOPSim` and similar programs simulate: the sends, receives and computations
+//! of each rank, and the dependences between them.
 //!
-//! A send or receive needs what last wrote, or still reads, the memory that it reads or writes; so do copies and folds,
-//! which become times. What is empty at the given count is left out at both ends. Messages of two ranks and a tag start in their order. What ranks do besides waiting for data,
-//! such as the order in which one thread would start it, is left out: simulators have their own threads.
+//! A send or receive depends on the tasks that last wrote, or still read, the memory that it reads or writes; so do
+//! copies and folds, which become times. Messages that are empty at the given count are left out at both ends. Messages
+//! with the same two ranks and tag start in their order. Other orders than those of data, for example that in which one
+//! thread would start the tasks, are left out: simulators have their own threads.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +15,7 @@ use roundelay_core::ids::{LaneId, RankId, SpanId};
 use roundelay_core::messages::{Action, MessageId, TwoSided};
 use roundelay_core::schedule::{Buffer, Operand, Schedule};
 
-/// What is simulated of an algorithm.
+/// An algorithm for simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
     /// The form with sends and receives.
@@ -23,16 +24,16 @@ pub struct Export<'a> {
     pub count: u64,
     /// Bytes of an element.
     pub element: u64,
-    /// How fast a rank reduces and copies.
+    /// The speeds at which a rank reduces and copies.
     pub costs: &'a Costs,
     /// The command that writes this text, for its first line.
     pub command: &'a str,
 }
 
-/// The text.
+/// Returns the text.
 ///
 /// # Errors
-/// E0704 where a message has more bytes than 64 bits count.
+/// E0704 if the bytes of a message do not fit 64 bits.
 pub fn goal(export: &Export<'_>) -> Result<String, Vec<Finding>> {
     let schedule = export.form.schedule();
     let mut text = format!(
@@ -52,7 +53,7 @@ pub fn goal(export: &Export<'_>) -> Result<String, Vec<Finding>> {
     Ok(text)
 }
 
-/// A stretch of a rank's memory and who touched it last.
+/// The last accesses to a stretch of a rank's memory.
 #[derive(Clone, Debug, Default)]
 struct Touched {
     /// The task that wrote it.
@@ -64,13 +65,13 @@ struct Touched {
 /// Stretches of a buffer, each from its key to the next.
 type TouchedMemory = BTreeMap<u64, Touched>;
 
-/// The program of a rank in the making.
+/// The program of a rank under construction.
 struct GoalRank<'a> {
     export: &'a Export<'a>,
     at: RankId,
     memory: BTreeMap<Buffer, TouchedMemory>,
     tasks: u32,
-    /// The last message of each way, peer and tag.
+    /// The last message for each way (whether it is sent), peer and tag.
     last: BTreeMap<(bool, RankId, LaneId), u32>,
     text: String,
 }
@@ -83,7 +84,7 @@ impl<'a> GoalRank<'a> {
             match action {
                 Action::Send(id) => all.message(*id, true)?,
                 Action::Receive(id) => all.message(*id, false)?,
-                // Both are in what needs the message.
+                // Dependences on memory express both waits.
                 Action::Sent(_) | Action::Received(_) => {}
                 Action::Move(id) => {
                     let schedule = all.schedule();
@@ -95,7 +96,7 @@ impl<'a> GoalRank<'a> {
                     }
                     let bytes = bytes as f64;
                     let costs = export.costs;
-                    // Each source but the first is reduced into what there is; the rest is copied.
+                    // Each source but the first is reduced; the result is copied to the other destinations.
                     let reduces = (srcs.len() - 1) as f64;
                     let place = dsts.contains(&srcs[0]);
                     let copies = (dsts.len() - usize::from(place)) as f64;
@@ -143,12 +144,13 @@ impl<'a> GoalRank<'a> {
         Ok(())
     }
 
-    /// A line for a task, and one for each that it needs; `after` has started before it.
+    /// Adds a line for a task, and one for each task that it depends on; `after` must start before it.
     fn task(&mut self, what: &str, reads: &[Operand], writes: &[Operand], after: Option<u32>) {
         self.tasks += 1;
         let task = self.tasks;
         let mut needs = Vec::new();
-        // In place, input and output are one: what is read of the input is written as output after it in either case.
+        // In place, input and output are one buffer. No dependence is lost: reads of the input precede writes of the
+        // output in either mode.
         for (operands, write) in [(reads, false), (writes, true)] {
             for operand in operands {
                 let schedule = self.schedule();
@@ -173,7 +175,7 @@ impl<'a> GoalRank<'a> {
     }
 }
 
-/// Adds the tasks that must come before one that touches a stretch of memory, and notes that it does.
+/// Adds the tasks that must precede an access to a stretch of memory to `needs`, and records the access.
 fn touch(
     memory: &mut TouchedMemory,
     stretch: std::ops::Range<u64>,

@@ -1,5 +1,5 @@
-//! What is drawn between nodes: the two links of a cable as one line, led round the nodes in its way; and,
-//! where there are too many, one line for all cables between two parts of the picture.
+//! The lines between nodes: the two links of a cable are one line that avoids other nodes; if there are too many
+//! cables, one line represents all cables between two parts of the picture.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,9 +12,9 @@ use super::ways::{Bend, CableWay};
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::{Link, LinkKind, NodeId, Topology};
 
-/// Cables, and bundles of them, that are drawn.
+/// The most cables, or bundles of cables, that are drawn.
 pub(super) const LIMIT: usize = 4096;
-/// The links between two nodes that are of one kind; or several such, as a bundle.
+/// The links of one kind between two nodes; or a bundle of them.
 #[derive(Debug)]
 pub(super) struct Cable {
     pub(super) kind: LinkKind,
@@ -25,15 +25,15 @@ pub(super) struct Cable {
     pub(super) one_way: bool,
 }
 
-/// All that joins the nodes.
+/// All lines between nodes.
 #[derive(Debug)]
 pub(super) struct Cables {
     pub(super) drawn: Vec<Cable>,
-    /// Number of cables, drawn or not.
+    /// The number of cables, drawn or not.
     pub(super) count: usize,
-    /// Those that a disc stands for.
+    /// The cables that are drawn as discs.
     pub(super) meshes: Vec<Mesh>,
-    /// What a reader must know who counts lines.
+    /// A note for a reader who counts lines.
     pub(super) remark: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl Cables {
     }
 }
 
-/// `0 - 1: 25 GB/s, 2us each way`
+/// Returns the text for a cable: `0 - 1: 25 GB/s, 2us each way`
 fn title(topology: &Topology, pair: &Pair) -> String {
     let name = |node: NodeId| &topology.nodes()[node.index()].name;
     let like = |l: &Link| quality(topology, l.capacity, l.latency);

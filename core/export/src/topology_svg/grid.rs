@@ -1,12 +1,12 @@
-//! Tori, known by their links: a grid in which each rank is joined to the ranks beside it and to no other.
+//! Tori, recognized by their links: a grid in which each rank is joined only to adjacent ranks.
 
 use super::plane::{PITCH, PlanePoint};
 use roundelay_core::topology::{NodeId, Topology};
 
-/// From a rank of a grid to the next.
+/// The distance from a rank of a grid to the next.
 const STEP: f64 = 2.2 * PITCH;
 
-/// Rows and columns, behind the number of planes if there are planes.
+/// Returns the numbers of rows and columns, preceded by the number of planes if there are planes.
 pub(super) fn dimensions(topology: &Topology) -> Option<Vec<u32>> {
     let n = topology.nranks();
     if topology.nodes().len() > n as usize || topology.links().is_empty() {
@@ -20,7 +20,7 @@ pub(super) fn dimensions(topology: &Topology) -> Option<Vec<u32>> {
     planes.chain(spaces).find(|dims| fits(topology, dims))
 }
 
-/// Whether every link joins neighbors, and in every dimension some do.
+/// Whether every link joins neighbors, and every dimension has a link.
 fn fits(topology: &Topology, dims: &[u32]) -> bool {
     let mut used = vec![false; dims.len()];
     let all = topology.links().iter().all(|link| {
@@ -42,7 +42,7 @@ fn place(dims: &[u32], mut rank: u32) -> Vec<u32> {
     at
 }
 
-/// Planes one behind the other, the first in front.
+/// Returns the places of ranks; planes are behind each other, the first in front.
 pub(super) fn places(dims: &[u32]) -> Vec<(NodeId, PlanePoint)> {
     let count: u32 = dims.iter().product();
     let depth = if dims.len() > 2 { dims[0] } else { 1 };

@@ -1,6 +1,6 @@
-//! Where the nodes of a topology stand: on a circle, on a grid, or in boxes beside a row of switches.
+//! The places of a topology's nodes: on a circle, on a grid, or in boxes beside a row of switches.
 //!
-//! Apart from the drawing, which asks for nothing but places. Places are in pixels, anywhere on the plane.
+//! This is apart from the drawing, which needs only the places. Places are in pixels, anywhere on the plane.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -10,22 +10,22 @@ use super::plane::{Area, PITCH, PlanePoint, half};
 use super::tree::DrawnTree;
 use roundelay_core::topology::{NodeId, NodeKind, Topology};
 
-/// Around what stands in a box, and half the way between boxes.
+/// The room around the content of a box, and half the distance between boxes.
 const PADDING: f64 = 8.0;
-/// Room for what a box says.
+/// The room for the title of a box.
 const HEADING: f64 = 18.0;
-/// From a switch in the middle of a circle to the next.
+/// The distance between switches in the middle of a circle.
 const HUB: f64 = 36.0;
-/// Wider than this, boxes stand on both sides of the switches that join them.
+/// The width above which boxes are on both sides of the switches that join them.
 const WIDE: f64 = 1300.0;
 
-/// A part of the picture: a box, the row of switches, or all of it.
+/// A part of the picture: a box, the row of switches, or everything.
 #[derive(Debug)]
 pub(super) struct DrawnBlock {
     pub(super) area: Area,
-    /// Whether a box is drawn around it, and what it says.
+    /// The title of the box around it; `None` without a box.
     pub(super) frame: Option<String>,
-    /// Whether its ranks stand on a circle, so that straight lines between them are the best.
+    /// Whether its ranks are on a circle, so that straight lines between them are best.
     pub(super) round: bool,
 }
 
@@ -62,7 +62,7 @@ impl DrawnLayout {
         layout
     }
 
-    /// Parts in a row, or in two with the switches between them.
+    /// Places parts in one row, or in two rows with the switches between them.
     fn rows(&mut self, topology: &Topology, mut clusters: Vec<Cluster>, middle: &[NodeId]) {
         let mut outside = vec![false; topology.nodes().len()];
         for switch in middle {
@@ -121,18 +121,19 @@ impl DrawnLayout {
     }
 }
 
-/// Nodes that stand together.
+/// Nodes that are placed together.
 #[derive(Default)]
 struct Cluster {
     title: String,
-    /// What stands on top, the others being below it.
+    /// The node at the top, above the others.
     root: Option<NodeId>,
     nodes: Vec<(NodeId, PlanePoint)>,
     round: bool,
 }
 
 impl Cluster {
-    /// Clockwise from the top. Of few ranks, a line between two passes by the one between them.
+    /// Places nodes clockwise from the top. With few ranks, the radius is such that a line between two ranks avoids the
+    /// rank between them.
     fn circle(nodes: Vec<NodeId>) -> Self {
         let count = nodes.len() as f64;
         let radius = match nodes.len() {
@@ -149,7 +150,7 @@ impl Cluster {
         Self { nodes, round: true, ..Self::default() }
     }
 
-    /// Upside down.
+    /// Turns the cluster upside down, except a circle.
     fn turn(&mut self) {
         if !self.round {
             self.nodes.iter_mut().for_each(|(_, at)| at.y = -at.y);
@@ -164,7 +165,7 @@ impl Cluster {
         all
     }
 
-    /// The box around it, with room for its title.
+    /// Returns the box around the cluster, with room for its title.
     fn frame(&self, topology: &Topology) -> Area {
         let area = self.area(topology);
         let heading = if self.title.is_empty() { PADDING } else { HEADING };
@@ -175,13 +176,13 @@ impl Cluster {
     }
 }
 
-/// The groups, and the switches outside of them.
+/// Returns the groups, and the switches outside of them.
 fn clusters(topology: &Topology) -> (Vec<Cluster>, Vec<NodeId>) {
     let group = |node: NodeId| topology.nodes()[node.index()].group;
     let mut groups: BTreeMap<Option<u32>, Vec<NodeId>> = BTreeMap::new();
     let mut middle = Vec::new();
     for node in (0..topology.nodes().len() as u32).map(NodeId) {
-        // A port of one card stands beside the card.
+        // A port with neighbors in only one group belongs to that group.
         let mut near = topology.out(node).iter().map(|l| group(l.to));
         let first = near.next().flatten();
         let own = group(node).or_else(|| first.filter(|_| near.all(|g| g == first)));

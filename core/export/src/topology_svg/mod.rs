@@ -1,6 +1,6 @@
-//! A topology as a picture: one SVG that needs nothing from outside, for light and for dark pages.
+//! A topology as a picture: one self-contained SVG, for light and for dark pages.
 //!
-//! First every node gets its place (`layout`), then every cable its way (`cables`); the rest is drawing.
+//! First every node gets its place (`layout`), then every cable its line (`cables`); the rest is drawing.
 
 mod cables;
 mod grid;
@@ -26,34 +26,34 @@ use roundelay_core::topology::{NodeId, NodeKind, Topology};
 use router::Router;
 use ways::{Bend, CableWay, controls};
 
-/// Rings that are drawn; as many have a color.
+/// The most rings that are drawn; the style has this number of colors for them.
 const RINGS: usize = 3;
-/// Groups of a partition that are told apart; as many have a color.
+/// The most groups of a partition that are drawn; the style has this number of colors for them.
 const PARTS: usize = 4;
-/// Ranks beyond which rings are drawn thin.
+/// The most ranks for which rings are drawn thick.
 const CROWD: u32 = 24;
-/// From a line of what is said in a disc to the next.
+/// The distance between lines of text in a disc.
 const SAID: f64 = 20.0;
-/// Around the picture.
+/// The margin around the picture.
 const MARGIN: f64 = 20.0;
 /// Colors and widths. The hues are those of Okabe and Ito, which color-blind people tell apart.
 const STYLE: &str = concat!(include_str!("../picture.css"), include_str!("style.css"));
 
-/// What a picture shows besides the topology.
+/// The elements of a picture besides the topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Rings, of which the first few are drawn.
+    /// Rings; the first few are drawn.
     pub rings: Vec<Vec<RankId>>,
     /// Pairs whose cable is missing.
     pub cut: Vec<(RankId, RankId)>,
-    /// The groups between which a bound's data must pass.
+    /// The groups between which the data of a lower bound must pass.
     pub binding: Vec<Vec<RankId>>,
     /// Lines below the name.
     pub caption: Vec<String>,
 }
 
 impl Marks {
-    /// What can be drawn of them.
+    /// Returns the marks that can be drawn in a topology.
     fn within(&self, topology: &Topology) -> Self {
         let known = |r: &RankId| r.0 < topology.nranks();
         let rings = self.rings.iter().filter(|r| r.len() > 1 && r.iter().all(known));
@@ -68,7 +68,7 @@ impl Marks {
     }
 }
 
-/// The picture.
+/// Returns the picture.
 pub fn svg(topology: &Topology, marks: &Marks) -> String {
     let layout = DrawnLayout::new(topology);
     let cables = Cables::new(topology, &layout);
@@ -98,18 +98,18 @@ pub fn svg(topology: &Topology, marks: &Marks) -> String {
     legend::finish(topology, marks, &cables, &body)
 }
 
-/// How the ring of that number is named in the style.
+/// Returns the class of a ring in the style.
 fn ring_class(topology: &Topology, number: usize) -> String {
     let thin = if topology.nranks() > CROWD { " thin" } else { "" };
     format!("ring ring{number}{thin}")
 }
 
-/// Whether a partition says more than that every rank is alone, and in few enough parts to show.
+/// Whether a partition has a group of several ranks, and few enough groups to show.
 fn shown(binding: &[Vec<RankId>]) -> bool {
     (1..=PARTS).contains(&binding.len()) && binding.iter().any(|part| part.len() > 1)
 }
 
-/// What has been drawn, and how far it reaches.
+/// The drawing so far, and its area.
 struct Body {
     area: Area,
     text: String,
@@ -137,7 +137,7 @@ impl Body {
         }
     }
 
-    /// What the disc stands for, in the middle of it.
+    /// Writes the text of a disc in its middle.
     fn said(&mut self, block: &layout::DrawnBlock, words: &[String]) {
         let middle = block.area.middle();
         let top = middle.y - (words.len() as f64 - 1.0) * SAID / 2.0;
@@ -146,7 +146,7 @@ impl Body {
         }
     }
 
-    /// In place of cables that are too many.
+    /// Draws a disc in place of too many cables.
     fn disc(&mut self, block: &layout::DrawnBlock) {
         let at = block.area.middle();
         let (x, y, r) = (px(at.x), px(at.y), px(block.area.size().x / 2.0 - 2.0 * RADIUS));
@@ -210,7 +210,7 @@ impl Body {
         };
     }
 
-    /// In the middle of a line that works in one direction only.
+    /// Draws an arrow head in the middle of a one-way line.
     fn arrow(&mut self, cable: &Cable) {
         let (from, to) = (cable.way.at(0.49), cable.way.at(0.51));
         let turn = (to.y - from.y).atan2(to.x - from.x).to_degrees();
@@ -266,7 +266,7 @@ impl Body {
     }
 }
 
-/// Its class, by its share of the widest line's bandwidth.
+/// Returns the class of a line, by its share of the largest bandwidth.
 fn width(share: f64) -> &'static str {
     match share {
         s if s > 0.7 => "w3",

@@ -1,17 +1,17 @@
-//! The plane that a topology is drawn on: points and areas, in pixels, and how much of it a node takes.
+//! The plane of a topology's drawing: points and areas in pixels, and the sizes of nodes.
 
 use roundelay_core::topology::{NodeId, Topology};
 
-/// From the middle of a rank to its edge.
+/// The radius of a rank.
 pub(super) const RADIUS: f64 = 15.0;
-/// From a rank to the next.
+/// The distance from a rank to the next.
 pub(super) const PITCH: f64 = 40.0;
-/// From a row to the next.
+/// The distance from a row to the next.
 pub(super) const ROW: f64 = 68.0;
-/// Characters of a name that are shown.
+/// The most characters of a name that are shown.
 pub(super) const NAME: usize = 24;
 
-/// A point, or the way to one.
+/// A point, or the difference of two points.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct PlanePoint {
     pub(super) x: f64,
@@ -67,7 +67,7 @@ impl Area {
     }
 }
 
-/// Half the width and half the height of a node.
+/// Returns half the width and half the height of a node.
 pub(super) fn half(topology: &Topology, node: NodeId) -> PlanePoint {
     if topology.is_rank(node) {
         return PlanePoint::new(RADIUS, RADIUS);

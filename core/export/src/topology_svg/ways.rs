@@ -1,8 +1,8 @@
-//! Lines from node to node: straight where that passes no other node, else bowed, or as an S between two rows.
+//! Lines from node to node: straight if they pass no other node, else bowed, or as an S-curve between two rows.
 
-/// From one point of a curve that is looked at to the next.
+/// The distance between the points of a curve that are checked.
 const STEP: f64 = 4.0;
-/// Points of a curve that are looked at, at least.
+/// The least number of points of a curve that are checked.
 const LEAST: f64 = 24.0;
 
 use super::plane::{Area, PlanePoint};
@@ -15,18 +15,18 @@ pub(super) struct CableWay {
     pub(super) to: PlanePoint,
 }
 
-/// How a line gets where it ends.
+/// The form of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Bend {
     Straight,
     /// The control point of a quadratic curve.
     Over(PlanePoint),
-    /// Up or down to the first height, as an S to the second, and up or down again.
+    /// Vertical to the first height, then an S-curve to the second height, then vertical again.
     Rows(f64, f64),
 }
 
 impl CableWay {
-    /// The point after that share of the line.
+    /// Returns the point at a share `t` of the line.
     pub(super) fn at(&self, t: f64) -> PlanePoint {
         let (from, to) = (self.from, self.to);
         match self.bend {
@@ -50,12 +50,12 @@ impl CableWay {
         }
     }
 
-    /// The middle of the line.
+    /// Returns the middle of the line.
     pub(super) fn middle(&self) -> PlanePoint {
         self.at(0.5)
     }
 
-    /// The other way round.
+    /// Returns the line in the other direction.
     pub(super) fn back(self) -> Self {
         let bend = match self.bend {
             Bend::Rows(first, second) => Bend::Rows(second, first),
@@ -64,7 +64,7 @@ impl CableWay {
         Self { from: self.to, bend, to: self.from }
     }
 
-    /// What it may touch.
+    /// Returns an area that contains the line.
     pub(super) fn area(&self) -> Area {
         let mut area = Area::NONE;
         let none = PlanePoint::new(0.0, 0.0);
@@ -81,11 +81,11 @@ impl CableWay {
         area
     }
 
-    /// Whether it touches what stands there and is that far from its middle to its edge; what is as wide as high is
-    /// round.
+    /// Whether the line touches a node with its middle at `node` and half its width and height in `size`; a node of
+    /// equal width and height is round.
     pub(super) fn touches(&self, node: PlanePoint, size: PlanePoint) -> bool {
         let steps = match self.bend {
-            // An S spends as much of itself on each of its pieces, however long they are.
+            // An S-curve has the same share of `t` for each of its pieces, however long they are.
             Bend::Rows(..) => 3.0,
             _ => 1.0,
         } * self.length()
@@ -94,7 +94,7 @@ impl CableWay {
         (0..=steps as u32).any(|step| meets(node, size, self.at(f64::from(step) / steps)))
     }
 
-    /// How long it is, at most.
+    /// Returns an upper bound on the length.
     fn length(&self) -> f64 {
         let far = |a: PlanePoint, b: PlanePoint| (b.x - a.x).hypot(b.y - a.y);
         match self.bend {
@@ -109,7 +109,7 @@ impl CableWay {
     }
 }
 
-/// The control points of an S that begins and ends upright.
+/// Returns the control points of an S-curve with vertical ends.
 pub(super) fn controls(from: PlanePoint, to: PlanePoint) -> [PlanePoint; 2] {
     let middle = f64::midpoint(from.y, to.y);
     [PlanePoint::new(from.x, middle), PlanePoint::new(to.x, middle)]

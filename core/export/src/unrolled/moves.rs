@@ -22,7 +22,8 @@ impl Move {
         Self { all: all.collect(), srcs: srcs.len() }
     }
 
-    /// Both moves as one, where the next one goes on behind this one and reads nothing that this one writes.
+    /// Returns both moves as one, if `next` continues all stretches of this move and reads no data that this move
+    /// writes.
     pub(super) fn and(&self, next: &Self) -> Option<Self> {
         if (self.srcs, self.all.len()) != (next.srcs, next.all.len()) {
             return None;
@@ -34,7 +35,7 @@ impl Move {
         dsts.iter().all(apart).then_some(Self { all, srcs: self.srcs })
     }
 
-    /// The lines that `rank` does it in.
+    /// Returns the lines in which `rank` performs the move.
     pub(super) fn lines(
         &self,
         regions: &Regions<'_>,
@@ -62,10 +63,10 @@ impl Move {
         Ok(text)
     }
 
-    /// What it is done in.
+    /// Returns the steps of the move.
     ///
-    /// The language reduces into what the destination holds. Where the first source is no destination, it is copied to
-    /// one that no other source lies in; or, of two sources, the first is reduced into the second.
+    /// The language reduces into the destination's data. If the first source is not a destination, it is copied to a
+    /// destination that overlaps no other source; or, of two sources, the first is reduced into the second.
     fn steps(&self) -> Result<Vec<MoveStep>, Box<Finding>> {
         let Self { all, srcs } = self;
         let dsts = *srcs..all.len();
@@ -95,11 +96,11 @@ impl Move {
     }
 }
 
-/// A line, with the numbers of its operands.
+/// A step of a move, with the numbers of its operands.
 enum MoveStep {
-    /// From one to others.
+    /// Copies a source to some destinations.
     Copy(usize, Vec<usize>),
-    /// Of some into one.
+    /// Reduces some sources into one place.
     Reduce(Vec<usize>, usize),
 }
 
