@@ -104,7 +104,7 @@ fn once<K: PartialEq, V>(nodes: Vec<RepeatNode<K, V>>) -> Vec<RepeatNode<K, V>> 
         let mut body: Vec<_> = rest.drain(..len).collect();
         for _ in 1..times {
             for node in &mut body {
-                node.absorb(rest.pop_front().expect("it was counted"));
+                node.absorb(rest.pop_front().expect("the iterations were counted"));
             }
         }
         result.push(RepeatNode::Loop { times, body });

@@ -131,8 +131,8 @@ fn ends(schedule: &Schedule, closed: &Schedule, all: &[Vec<Vec<Statement>>]) -> 
     (begun, ended)
 }
 
-/// Returns the statements of such signals: with computed peers if all ranks have equally many signals, or else with
-/// lists of peers.
+/// Returns the statements of the signals of `method`: with computed peers if all ranks have equally many signals, or
+/// else with lists of peers.
 fn signals(lift: &mut Lift<'_>, method: &'static str, all: &Signals) -> Option<Vec<LoopNode>> {
     let peers = |own: &Vec<(&'static str, u32)>| {
         own.iter().filter(|signal| signal.0 == method).map(|signal| signal.1).collect::<Vec<_>>()

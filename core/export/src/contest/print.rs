@@ -97,7 +97,7 @@ impl Printer<'_> {
                 let (lo, hi) = (self.number(lo).code, self.operand(BinOp::Lt, hi));
                 self.scopes.push(Vec::new());
                 let name = self.declare(*var);
-                let open = self.scopes.pop().expect("it was opened");
+                let open = self.scopes.pop().expect("the scope is open");
                 self.put(&format!("for (i64 {name} = {lo}; {name} < {hi}; ++{name}) {{"));
                 self.scopes.push(open);
                 self.line = None;
@@ -118,7 +118,7 @@ impl Printer<'_> {
                 self.put("}");
                 self.scopes.push(Vec::new());
                 let name = self.declare(*var);
-                let open = self.scopes.pop().expect("it was opened");
+                let open = self.scopes.pop().expect("the scope is open");
                 self.put(&format!("for (i64 {name} = {lo_text}; {name} < {hi}; ++{name}) {{"));
                 self.scopes.push(open);
                 let index = match lo {

@@ -135,7 +135,7 @@ impl<'a> ContestWriter<'a> {
             let mut columns: Vec<Column<Vec<u64>>> =
                 values.into_iter().map(|value| vec![vec![value]]).collect();
             for other in &mut by_rank[1..] {
-                let (_, values) = other.next().expect("it has the same statements");
+                let (_, values) = other.next().expect("ranks of a shape have equal statements");
                 for (column, value) in columns.iter_mut().zip(values) {
                     column[0].push(value);
                 }
@@ -212,7 +212,7 @@ impl<'a> ContestWriter<'a> {
     ) -> String {
         let mut values = columns.iter();
         let mut next = |writer: &mut Self| {
-            let column = values.next().expect("as many as the statement has places");
+            let column = values.next().expect("a statement has a column for each value");
             writer.value(column, ranks, loops)
         };
         match &key.what {
@@ -343,7 +343,7 @@ fn signal(stream: &Stream, op: &Op, channel: &Channel) -> (MethodCall, Vec<Vec<u
             debug_assert!(stream.index > 0, "the main stream has no parent");
             (MethodCall::Bare("End"), Vec::new())
         }
-        (SignalKind::Local, _) => unreachable!("no program has such a signal"),
+        (SignalKind::Local, _) => unreachable!("no program has a local signal"),
     }
 }
 

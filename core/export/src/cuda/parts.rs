@@ -38,7 +38,7 @@ pub(super) fn statements(
             let moves = moves.filter(|at| schedule.op(*at).kind == OpKind::Move);
             // The statement that runs least often.
             let at = moves.min_by_key(|at| times[&schedule.op(*at).at]);
-            let at = at.expect("the first of the two is a move");
+            let at = at.expect("the first op of a conflict is a move");
             meets.insert(schedule.op(at).at);
             Some(at)
         }

@@ -181,7 +181,7 @@ const FIELDS: [&str; 14] = [
     "receives",
 ];
 
-/// The keywords of C99, and names that the text and its headers define: a function must not have such a name.
+/// The keywords of C99, and names that the text and its headers define: a function must not have one of these names.
 const TAKEN: [&str; 76] = [
     "auto",
     "break",

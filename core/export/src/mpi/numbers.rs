@@ -155,7 +155,7 @@ impl Numbers<'_> {
         })
     }
 
-    /// Returns a power of two that a loop shifts, or the rank with such bits flipped.
+    /// Returns a power of two that a loop shifts, or the rank with bits flipped by a power of two.
     fn shifted(&self) -> Option<String> {
         let [times] = *self.loops else { return self.flipped() };
         let first = self.values[0][0];

@@ -63,7 +63,7 @@ pub(super) fn numbers(buffer: Buffer) -> usize {
     if matches!(buffer, Buffer::Scratch(_)) { 4 } else { 2 }
 }
 
-/// The requests in use. The first free request is taken, so that iterations of a loop take the same.
+/// The requests in use. The first free request is taken, so that all iterations of a loop take the same requests.
 #[derive(Default)]
 struct Requests {
     held: Vec<Option<MessageId>>,

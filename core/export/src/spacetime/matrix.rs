@@ -225,7 +225,7 @@ impl Matrix {
         runs
     }
 
-    /// Whether the matrix has such a moment.
+    /// Whether the matrix has a moment equal to `moment`.
     pub(super) fn any(&self, moment: Moment) -> bool {
         self.moments.contains(&moment)
     }

@@ -1,4 +1,4 @@
-//! Circles of many ranks that are joined all to all. A disc represents their cables, since so many lines could not be
+//! Circles of many ranks that are joined all to all. A disc represents their cables, since their lines could not be
 //! told apart. Cables that differ from the most common kind are drawn as lines, and missing cables are marked.
 
 use std::collections::BTreeMap;

@@ -24,7 +24,7 @@ impl BlockWaits {
     /// Returns the waits of all ranks.
     ///
     /// # Errors
-    /// E0302 for a wait that no operation ends, E0301 for a wait that the same block would end later.
+    /// E0302 for a wait that no operation ends, E0301 for a wait that its own block would end later.
     pub(super) fn new(program: &Program) -> Result<Self, Vec<Diagnostic>> {
         let (mut words, mut wrong) = (Self::default(), Vec::new());
         for (rank, gpu) in (0..).zip(&program.gpus) {

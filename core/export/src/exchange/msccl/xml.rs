@@ -1,4 +1,4 @@
-//! Reads XML into the elements of such a program, each with the values that the runtime reads.
+//! Reads XML into the elements of a program for MSCCL, each with the values that the runtime reads.
 //!
 //! This is apart from the meaning of the elements, so that one module handles hostile files: unknown elements are not
 //! kept, kept elements are counted, and no entity is ever expanded. The runtime's reader takes less than XML; a text at
