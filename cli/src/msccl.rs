@@ -12,7 +12,7 @@ use roundelay_core::source::Span;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify;
-use roundelay_export::exchange::msccl::{self, Connections, Header, Program, Safe, Verdict};
+use roundelay_export::exchange::msccl::{self, Connections, Header, Program, Safe, MscclVerdict};
 use roundelay_export::exchange::{Checked, Mode};
 use serde::Serialize;
 
@@ -258,7 +258,7 @@ fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Found {
         }
     });
     let mut errors = text.errors;
-    errors.extend(verdict.iter().flat_map(Verdict::errors).cloned());
+    errors.extend(verdict.iter().flat_map(MscclVerdict::errors).cloned());
     let orders = verdict.as_ref().and_then(|verdict| verdict.orders);
     let modes = verdict.map(|verdict| verdict.modes).unwrap_or_default();
     Found { source: text.source, warnings: text.warnings, errors, modes, orders, shown }
@@ -377,7 +377,7 @@ pub(crate) fn proved(
     }
 }
 
-fn describe(program: &Program, verdict: &Verdict, connections: Connections) -> Described {
+fn describe(program: &Program, verdict: &MscclVerdict, connections: Connections) -> Described {
     let Header { name, coll, collective, protocol, nranks, channels, chunks, .. } =
         program.header.clone();
     let (operations, blocks) = program.size();
@@ -427,7 +427,7 @@ fn print_human(shown: &Shown, (errors, seconds): (usize, f64)) {
 }
 
 /// What holds of a program that is right.
-fn lines(program: &Program, verdict: &Verdict, connections: Connections) -> Vec<String> {
+fn lines(program: &Program, verdict: &MscclVerdict, connections: Connections) -> Vec<String> {
     let header = &program.header;
     let modes: Vec<_> = verdict.modes.iter().map(|checked| checked.mode).collect();
     let mut lines = claims(header.collective, &modes, verdict.orders);

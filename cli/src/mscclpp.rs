@@ -5,7 +5,7 @@ use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 pub(crate) use roundelay_export::exchange::mscclpp::read;
-use roundelay_export::exchange::mscclpp::{Program, Verdict};
+use roundelay_export::exchange::mscclpp::{Program, MscclppVerdict};
 use roundelay_export::exchange::mscclpp::{export, fits};
 use roundelay_export::exchange::{Checked, Mode};
 use serde::Serialize;
@@ -92,7 +92,7 @@ pub(crate) fn title(program: &Program) -> String {
 }
 
 /// What holds of a plan that is right.
-pub(crate) fn lines(program: &Program, verdict: &Verdict) -> Vec<String> {
+pub(crate) fn lines(program: &Program, verdict: &MscclppVerdict) -> Vec<String> {
     let header = &program.header;
     let mut lines = claims(header.collective, &[header.mode()], verdict.orders);
     let [input, output, _] = program.gpus.first().map_or([0; 3], |gpu| gpu.chunks);
@@ -115,7 +115,7 @@ pub(crate) fn lines(program: &Program, verdict: &Verdict) -> Vec<String> {
     lines
 }
 
-pub(crate) fn describe(program: &Program, verdict: &Verdict) -> Described {
+pub(crate) fn describe(program: &Program, verdict: &MscclppVerdict) -> Described {
     let header = &program.header;
     let (operations, blocks) = program.size();
     Described {

@@ -1,9 +1,10 @@
-//! A collective as GOAL, the text that `LogGOPSim` and its kin simulate: what each rank sends, receives and computes,
-//! and which of that needs which before it.
+//! A collective as GOAL, the text that `LogGOPSim` and similar programs simulate: the sends, receives and computations
+//! of each rank, and the dependences between them.
 //!
-//! A send or receive needs what last wrote, or still reads, the memory that it reads or writes; so do copies and folds,
-//! which become times. What is empty at the given count is left out at both ends. Messages of two ranks and a tag start in their order. What ranks do besides waiting for data,
-//! such as the order in which one thread would start it, is left out: simulators have their own threads.
+//! A send or receive depends on the tasks that last wrote, or still read, the memory that it reads or writes; so do
+//! copies and folds, which become times. Messages that are empty at the given count are left out at both ends. Messages
+//! with the same two ranks and tag start in their order. Other orders than those of data, for example that in which one
+//! thread would start the tasks, are left out: simulators have their own threads.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +15,7 @@ use roundelay_core::ids::{LaneId, RankId, SpanId};
 use roundelay_core::messages::{Action, MessageId, TwoSided};
 use roundelay_core::schedule::{Buffer, Operand, Schedule};
 
-/// What is simulated of an algorithm.
+/// An algorithm for simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
     /// The form with sends and receives.
@@ -23,16 +24,16 @@ pub struct Export<'a> {
     pub count: u64,
     /// Bytes of an element.
     pub element: u64,
-    /// How fast a rank reduces and copies.
+    /// The speeds at which a rank reduces and copies.
     pub costs: &'a Costs,
     /// The command that writes this text, for its first line.
     pub command: &'a str,
 }
 
-/// The text.
+/// Returns the text.
 ///
 /// # Errors
-/// E0704 where a message has more bytes than 64 bits count.
+/// E0704 if the bytes of a message do not fit 64 bits.
 pub fn goal(export: &Export<'_>) -> Result<String, Vec<Finding>> {
     let schedule = export.form.schedule();
     let mut text = format!(
@@ -47,12 +48,12 @@ pub fn goal(export: &Export<'_>) -> Result<String, Vec<Finding>> {
         schedule.nranks,
     );
     for rank in (0..schedule.nranks).map(RankId) {
-        let _ = write!(text, "\nrank {rank} {{\n{}}}\n", Rank::new(export, rank)?.text);
+        let _ = write!(text, "\nrank {rank} {{\n{}}}\n", GoalRank::new(export, rank)?.text);
     }
     Ok(text)
 }
 
-/// A stretch of a rank's memory and who touched it last.
+/// The last accesses to a stretch of a rank's memory.
 #[derive(Clone, Debug, Default)]
 struct Touched {
     /// The task that wrote it.
@@ -62,20 +63,20 @@ struct Touched {
 }
 
 /// Stretches of a buffer, each from its key to the next.
-type Memory = BTreeMap<u64, Touched>;
+type TouchedMemory = BTreeMap<u64, Touched>;
 
-/// The program of a rank in the making.
-struct Rank<'a> {
+/// The program of a rank under construction.
+struct GoalRank<'a> {
     export: &'a Export<'a>,
     at: RankId,
-    memory: BTreeMap<Buffer, Memory>,
+    memory: BTreeMap<Buffer, TouchedMemory>,
     tasks: u32,
-    /// The last message of each way, peer and tag.
+    /// The last message for each way (whether it is sent), peer and tag.
     last: BTreeMap<(bool, RankId, LaneId), u32>,
     text: String,
 }
 
-impl<'a> Rank<'a> {
+impl<'a> GoalRank<'a> {
     fn new(export: &'a Export<'a>, rank: RankId) -> Result<Self, Vec<Finding>> {
         let (memory, last) = (BTreeMap::new(), BTreeMap::new());
         let mut all = Self { export, at: rank, memory, tasks: 0, last, text: String::new() };
@@ -83,7 +84,7 @@ impl<'a> Rank<'a> {
             match action {
                 Action::Send(id) => all.message(*id, true)?,
                 Action::Receive(id) => all.message(*id, false)?,
-                // Both are in what needs the message.
+                // Dependences on memory express both waits.
                 Action::Sent(_) | Action::Received(_) => {}
                 Action::Move(id) => {
                     let schedule = all.schedule();
@@ -95,7 +96,7 @@ impl<'a> Rank<'a> {
                     }
                     let bytes = bytes as f64;
                     let costs = export.costs;
-                    // Each source but the first is reduced into what there is; the rest is copied.
+                    // Each source but the first is reduced; the result is copied to the other destinations.
                     let reduces = (srcs.len() - 1) as f64;
                     let place = dsts.contains(&srcs[0]);
                     let copies = (dsts.len() - usize::from(place)) as f64;
@@ -143,12 +144,13 @@ impl<'a> Rank<'a> {
         Ok(())
     }
 
-    /// A line for a task, and one for each that it needs; `after` has started before it.
+    /// Adds a line for a task, and one for each task that it depends on; `after` must start before it.
     fn task(&mut self, what: &str, reads: &[Operand], writes: &[Operand], after: Option<u32>) {
         self.tasks += 1;
         let task = self.tasks;
         let mut needs = Vec::new();
-        // In place, input and output are one: what is read of the input is written as output after it in either case.
+        // In place, input and output are one buffer. No dependence is lost: reads of the input precede writes of the
+        // output in either mode.
         for (operands, write) in [(reads, false), (writes, true)] {
             for operand in operands {
                 let schedule = self.schedule();
@@ -173,9 +175,9 @@ impl<'a> Rank<'a> {
     }
 }
 
-/// Adds the tasks that must come before one that touches a stretch of memory, and notes that it does.
+/// Adds the tasks that must precede an access to a stretch of memory to `needs`, and records the access.
 fn touch(
-    memory: &mut Memory,
+    memory: &mut TouchedMemory,
     stretch: std::ops::Range<u64>,
     task: u32,
     write: bool,

@@ -1,5 +1,5 @@
-//! Forms that a program or a schedule of Roundelay takes elsewhere: texts for other compilers and runtimes, files of
-//! other languages of collectives, and pictures.
+//! Exports of a program or a schedule of Roundelay: texts for other compilers and runtimes, files of other languages
+//! of collectives, and pictures.
 //!
 //! | module | from | makes |
 //! |---|---|---|
@@ -9,10 +9,10 @@
 //! | [`goal`] | a proved schedule | a GOAL file, for simulators of networks |
 //! | [`unrolled`] | a proved schedule | a page of statements without loops |
 //! | [`steps`] | a proved schedule | each rank's statements, as a table |
-//! | [`exchange`] | files of MSCCL and MSCCL++ | the schedule that those runtimes make of them; and back |
+//! | [`exchange`] | files of MSCCL and MSCCL++ | the schedule that those runtimes run; and back |
 //! | [`spacetime`], [`topology_svg`] | a simulated run, a topology | pictures |
 //!
-//! The compiler, `roundelay-core`, stands below this crate and knows nothing of it.
+//! This crate depends on the compiler, `roundelay-core`, and not the reverse.
 
 pub mod contest;
 pub mod cuda;

@@ -1,31 +1,31 @@
-//! What all pictures share: the look of the page and of its text (`picture.css`), numbers, counted words, escaped and broken
-//! text.
+//! The common parts of all pictures: the look of the page and its text (`picture.css`), numbers, counted words, and
+//! escaped and wrapped text.
 
-/// Pixels of a letter, on average and a little more.
+/// Pixels of a letter, somewhat more than the average.
 pub(super) const LETTER: f64 = 6.7;
 
-/// A number with one digit behind the point, where it has one.
+/// Returns a number with at most one decimal.
 pub(super) fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// `1 rank`, `2 ranks`
+/// Returns a counted word: `1 rank`, `2 ranks`.
 pub(super) fn plural(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Text inside of an element.
+/// Returns text for the inside of an element.
 pub(super) fn escaped(text: &str) -> String {
-    // XML takes neither control characters nor the two that are no characters at all.
+    // XML forbids control characters and these two noncharacters.
     let odd = |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
     let plain = |c: char| if odd(c) { ' ' } else { c };
     let text: String = text.chars().map(plain).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Broken between words, and inside of words that are longer than a line.
+/// Wraps text between words, and within words that are longer than a line.
 pub(super) fn wrapped(text: &str, letters: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

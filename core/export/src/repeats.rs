@@ -1,38 +1,41 @@
 //! The finder of loops in a flat list of statements, such as a stream of a schedule.
 //!
-//! It takes the statements in their order. A statement has a key, which says what it does, and values, such as peers and
-//! pieces, in which its iterations may differ. Some members, such as the ranks whose streams have the same keys, may share
-//! a list: then a statement has the values of each of them.
+//! Its input is the statements in their order. A statement has a key, which is equal in all its iterations, and values,
+//! such as peers and pieces, which may differ. Several members, such as ranks whose streams have the same keys, may
+//! share a list: then a statement has the values of each member.
 //!
-//! What it finds is a list of statements and loops that runs the same keys with the same values in the same order. A loop
-//! has a constant number of iterations; a statement in loops has one key, and the values of all its iterations in the order
-//! in which they run. The innermost loops are found first, and loops of loops in later passes, until a pass finds nothing.
-//! A pass goes from the front to the back: at each statement it takes the shortest body that follows at least twice, with as
-//! many iterations as there are, if that has fewer nodes than what it stands for. So it is greedy, and what it finds is
-//! not always the shortest form: a repetition that only another choice further to the front would show is not found.
+//! Its output is a list of statements and loops that runs the same keys with the same values in the same order. A loop
+//! has a constant number of iterations; a statement in loops has one key, and the values of all its iterations in the
+//! order in which they run. The innermost loops are found first, and outer loops in later passes, until a pass finds no
+//! loop. A pass goes from the front to the back: at each statement it takes the shortest body that follows at least
+//! twice, with the largest number of iterations, if the loop has fewer nodes than its iterations. This is greedy, and
+//! the output is not always the shortest form: the finder misses a repetition that only another choice earlier in the
+//! list would expose.
 //!
-//! A pass over n nodes compares each body length with what comes behind it up to the first difference: no more than
-//! n * LONGEST comparisons where bodies differ at once, as they mostly do, and n * LONGEST² / 2 at most. To compare or
-//! join two loops takes as long as their bodies have statements. A pass that finds a loop leaves fewer nodes, so there are
-//! fewer than n passes; in schedules of algorithms there is one more than loops lie in one another.
+//! A pass over n nodes compares each body length with the following nodes up to the first difference: at most n *
+//! LONGEST comparisons if bodies differ at once, as they mostly do, and n * LONGEST² / 2 in the worst case. To compare
+//! or join two loops takes time proportional to their statements. A pass that finds a loop leaves fewer nodes, so there
+//! are fewer than n passes; schedules of algorithms take one more pass than their loops are nested deep.
 //!
-//! Its limit is [`LONGEST`]: a body of more nodes, an inner loop counted as one, is not found, and stays written out.
+//! Its limit is [`LONGEST`]: a body of more nodes, an inner loop counted as one, is not found, and its statements stay
+//! written out.
 
-/// The most nodes of a loop's body that is looked for.
+/// The most nodes of a loop's body that the finder tries.
 const LONGEST: usize = 256;
 
-/// The values at one place of a statement, by iteration and member: of loops in one another the outermost runs slowest.
+/// The values at one place of a statement, by iteration and member; of nested loops the outermost runs slowest.
 pub(super) type Column<V> = Vec<Vec<V>>;
 
-/// A statement, or a loop of them.
+/// A statement, or a loop of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node<K, V> {
+pub(super) enum RepeatNode<K, V> {
     Once { key: K, columns: Vec<Column<V>> },
-    Loop { times: usize, body: Vec<Node<K, V>> },
+    Loop { times: usize, body: Vec<RepeatNode<K, V>> },
 }
 
-impl<K: PartialEq, V> Node<K, V> {
-    /// Whether the two can be iterations of one node: keys and numbers of iterations are equal, and values may differ.
+impl<K: PartialEq, V> RepeatNode<K, V> {
+    /// Whether two nodes can be iterations of one node: keys and numbers of iterations are equal, and values may
+    /// differ.
     fn alike(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Once { key: a, .. }, Self::Once { key: b, .. }) => a == b,
@@ -43,7 +46,7 @@ impl<K: PartialEq, V> Node<K, V> {
         }
     }
 
-    /// Takes the values of a later iteration.
+    /// Appends the values of a later iteration.
     fn absorb(&mut self, later: Self) {
         match (self, later) {
             (Self::Once { columns, .. }, Self::Once { columns: later, .. }) => {
@@ -56,18 +59,18 @@ impl<K: PartialEq, V> Node<K, V> {
                     node.absorb(later);
                 }
             }
-            _ => unreachable!("only what is alike is one statement"),
+            _ => unreachable!("only alike nodes are joined"),
         }
     }
 }
 
-/// The name of the variable of a loop that stands in so many others.
+/// Returns the name of a loop's variable, by the number of loops around it.
 pub(super) fn variable(depth: usize) -> String {
     ["i", "j", "k"].get(depth).map_or_else(|| format!("i{depth}"), |name| (*name).to_owned())
 }
 
-/// The number of an iteration of loops in one another, by the iterations of each, in those variables: where a column
-/// has it, the innermost runs fastest.
+/// Returns the number of an iteration of nested loops in their variables, from the iterations of each; in a column the
+/// innermost loop runs fastest.
 pub(super) fn index(loops: &[usize]) -> String {
     let mut text = variable(0);
     for (depth, times) in loops.iter().enumerate().skip(1) {
@@ -77,8 +80,8 @@ pub(super) fn index(loops: &[usize]) -> String {
     text
 }
 
-/// Puts what repeats among the nodes into loops, the innermost first.
-pub(super) fn found<K: PartialEq, V>(mut nodes: Vec<Node<K, V>>) -> Vec<Node<K, V>> {
+/// Puts repeated nodes into loops, the innermost first.
+pub(super) fn found<K: PartialEq, V>(mut nodes: Vec<RepeatNode<K, V>>) -> Vec<RepeatNode<K, V>> {
     loop {
         let before = nodes.len();
         nodes = once(nodes);
@@ -88,8 +91,8 @@ pub(super) fn found<K: PartialEq, V>(mut nodes: Vec<Node<K, V>>) -> Vec<Node<K, 
     }
 }
 
-/// One pass from the front to the back.
-fn once<K: PartialEq, V>(nodes: Vec<Node<K, V>>) -> Vec<Node<K, V>> {
+/// Makes one pass from the front to the back.
+fn once<K: PartialEq, V>(nodes: Vec<RepeatNode<K, V>>) -> Vec<RepeatNode<K, V>> {
     let mut result = Vec::new();
     let mut rest = std::collections::VecDeque::from(nodes);
     while !rest.is_empty() {
@@ -101,16 +104,17 @@ fn once<K: PartialEq, V>(nodes: Vec<Node<K, V>>) -> Vec<Node<K, V>> {
         let mut body: Vec<_> = rest.drain(..len).collect();
         for _ in 1..times {
             for node in &mut body {
-                node.absorb(rest.pop_front().expect("it was counted"));
+                node.absorb(rest.pop_front().expect("the iterations were counted"));
             }
         }
-        result.push(Node::Loop { times, body });
+        result.push(RepeatNode::Loop { times, body });
     }
     result
 }
 
-/// The shortest body that the nodes begin with at least twice, where a loop is shorter than its iterations.
-fn repeated<K: PartialEq, V>(nodes: &[Node<K, V>]) -> Option<(usize, usize)> {
+/// Returns the length and the number of iterations of the shortest body that the nodes repeat from their begin, if the
+/// loop has fewer nodes than its iterations.
+fn repeated<K: PartialEq, V>(nodes: &[RepeatNode<K, V>]) -> Option<(usize, usize)> {
     (1..=LONGEST.min(nodes.len() / 2)).find_map(|len| {
         let same = |times: &usize| {
             let (first, later) = (&nodes[..len], &nodes[times * len..(times + 1) * len]);
@@ -125,18 +129,18 @@ fn repeated<K: PartialEq, V>(nodes: &[Node<K, V>]) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    fn nodes(text: &str) -> Vec<Node<char, usize>> {
-        let node = |(at, key)| Node::Once { key, columns: vec![vec![vec![at]]] };
+    fn nodes(text: &str) -> Vec<RepeatNode<char, usize>> {
+        let node = |(at, key)| RepeatNode::Once { key, columns: vec![vec![vec![at]]] };
         text.chars().enumerate().map(node).collect()
     }
 
-    fn show(nodes: &[Node<char, usize>]) -> String {
-        let one = |node: &Node<char, usize>| match node {
-            Node::Once { key, columns } => {
+    fn show(nodes: &[RepeatNode<char, usize>]) -> String {
+        let one = |node: &RepeatNode<char, usize>| match node {
+            RepeatNode::Once { key, columns } => {
                 let values: Vec<_> = columns[0].iter().map(|by| by[0].to_string()).collect();
                 format!("{key}{}", values.join("."))
             }
-            Node::Loop { times, body } => format!("{times}({})", show(body)),
+            RepeatNode::Loop { times, body } => format!("{times}({})", show(body)),
         };
         nodes.iter().map(one).collect::<Vec<_>>().join(" ")
     }

@@ -1,9 +1,9 @@
-//! A schedule as a worked table: one line a step, one word a transfer.
+//! A schedule as a worked table: one line for each step, one word for each transfer.
 //!
-//! `a->b[x,y]` is the data of rank a that goes to rank b: pieces x and y of as many equal pieces as there are
-//! ranks, or as the heading says. `a->b+[x]` is added to what is there; no bracket is the whole buffer, and
-//! `[1/3..1/2]` a piece of a buffer that no few equal pieces make up. In an `AllToAll` `a->b[x,c:y]` carries
-//! piece y of rank c's input besides a's own piece x.
+//! `a->b[x,y]` is data of rank a that goes to rank b: pieces x and y, if the buffer is cut into as many equal pieces as
+//! there are ranks, or as the heading says. `a->b+[x]` is added to the data at rank b; no bracket means the whole
+//! buffer, and `[1/3..1/2]` is a part of a buffer that does not divide into few equal pieces. In an `AllToAll`
+//! `a->b[x,c:y]` carries piece y of rank c's input besides a's own piece x.
 
 use std::fmt::Write as _;
 
@@ -13,23 +13,26 @@ use roundelay_core::rational::Rat;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::verify::{Stretch, Transfer, transfers};
 
-/// Pieces of a buffer that are worth a number each.
+/// The most pieces of a buffer that are numbered.
 const MOST_PIECES: u64 = 64;
 
-/// Pieces of which runs are not shortened.
+/// With at most this number of pieces, runs of pieces are written out.
 const FEW_PIECES: u64 = 4;
 
-/// Transfers in words, step by step.
+/// The transfers of each step, as words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps {
     nranks: u32,
-    /// Equal pieces that are numbered; `None` where parts are written as fractions.
+    /// The number of equal pieces; `None` if parts are written as fractions.
     pieces: Option<u64>,
     /// The words of each step.
     pub steps: Vec<Vec<String>>,
 }
 
-/// The table of a schedule; or why that is wrong.
+/// Returns the table of a schedule.
+///
+/// # Errors
+/// The findings of a wrong schedule.
 pub fn steps(schedule: &Schedule) -> Result<Steps, Vec<Finding>> {
     let transfers = transfers(schedule)?;
     let nranks = schedule.nranks;
@@ -45,7 +48,7 @@ pub fn steps(schedule: &Schedule) -> Result<Steps, Vec<Finding>> {
 }
 
 impl Steps {
-    /// The line above the table: for how many ranks it is, for which values of parameters, in which pieces.
+    /// Returns the line above the table: the number of ranks, the values of parameters, and the size of pieces.
     pub fn heading(&self, settings: &[(String, String)]) -> String {
         let Self { nranks, pieces, steps } = self;
         let mut text = format!("{nranks} rank{}", if *nranks == 1 { "" } else { "s" });
@@ -61,7 +64,7 @@ impl Steps {
         text + if steps.is_empty() { ": nothing travels" } else { ":" }
     }
 
-    /// A line a step, or more where it is longer than `width` characters.
+    /// Returns a line for each step, or several lines if it is longer than `width` characters.
     pub fn lines(&self, width: usize) -> Vec<String> {
         let digits = self.steps.len().saturating_sub(1).to_string().len();
         let mut lines = Vec::new();
@@ -81,7 +84,7 @@ impl Steps {
     }
 }
 
-/// How many equal pieces have all these ends, at least; where nothing is cut, that is as good as `nranks`.
+/// Returns the least number of equal pieces for which all these ends are whole; without cuts, `nranks`.
 fn pieces(ends: impl Iterator<Item = Rat>, nranks: u64) -> Option<u64> {
     let mut all = 1_u64;
     for end in ends {
@@ -98,14 +101,14 @@ fn word(transfer: &Transfer, pieces: Option<u64>) -> String {
     if data.iter().any(|p| p.of.is_none() && (p.lo, p.hi) == (Rat::ZERO, Rat::ONE)) {
         return arrow;
     }
-    // Its own pieces first.
+    // The sender's own pieces first.
     let mut data = data.clone();
     data.sort_by_key(|part| part.of.is_some_and(|of| of != *from));
     let parts: Vec<String> = data.iter().flat_map(|part| texts(*part, *from, pieces)).collect();
     format!("{arrow}[{}]", parts.join(","))
 }
 
-/// A part as the brackets hold it.
+/// Returns a part as text for the brackets.
 fn texts(part: Stretch, from: RankId, pieces: Option<u64>) -> Vec<String> {
     let Stretch { of, lo, hi } = part;
     let owner = match of {
@@ -143,7 +146,7 @@ mod tests {
         [vec![steps.heading(&[])], steps.lines(usize::MAX)].concat()
     }
 
-    /// Rank 1 has the root's input when `pulls` are done.
+    /// Rank 1 has the root's input after `pulls`.
     fn broadcast(pulls: &str) -> Vec<String> {
         let body = format!(
             "scratch aside: like output;
@@ -170,7 +173,7 @@ mod tests {
         assert_eq!(none, one, "an empty region does not travel");
     }
 
-    /// Rank 1 pulls one part, says so, and pulls the other.
+    /// Rank 1 pulls one part, signals, and pulls the other part.
     fn in_two_steps(first: &str, then: &str) -> Vec<String> {
         let body = format!(
             "if rank == root {{
@@ -247,7 +250,7 @@ mod tests {
         );
     }
 
-    /// The language cannot say so, but NCCL's primitives become such folds.
+    /// The language cannot express this, but NCCL's primitives become such folds.
     #[test]
     fn a_sum_that_is_written_elsewhere_is_not_added_there() {
         let schedule = "

@@ -1,10 +1,11 @@
-//! A schedule as the links of an executor need it: their four signals alone, and no access to a rank's scratch
-//! outside its run.
+//! Adapts a schedule to the links of an executor: only their four signals, and no access to a rank's scratch outside
+//! its run.
 //!
-//! Elsewhere scratch belongs to a plan of one count, and only the next run of the same plan follows. An executor runs
-//! with another count next, or another element type, and scratch is then cut elsewhere. So it is held to what holds
-//! for the callers' buffers: a peer touches it after its rank began, or after all that anybody did to it in the run
-//! before, and before its rank ends. Where the algorithm's own signals do not say so, one is added at the run's begin or end.
+//! Elsewhere scratch belongs to a plan of one count, and only the next run of this plan follows. An executor may run
+//! with another count or element type next, and then divides scratch differently. So scratch follows the rule of the
+//! callers' buffers: a peer accesses it after its rank has begun, or after all accesses of the run before; and before
+//! its rank ends. Where the algorithm's own signals do not imply this, a signal is added at the begin or the end of the
+//! run.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,10 +15,10 @@ use roundelay_core::ids::{ChannelId, LaneId, OpId, RankId, SpanId, StreamId};
 use roundelay_core::schedule::{Buffer, Channel, Op, OpKind, Schedule, SignalKind};
 use roundelay_core::verify::in_order;
 
-/// A rank that touches another's scratch, and whose.
+/// A rank that accesses another rank's scratch, and that other rank.
 type Pair = (RankId, RankId);
 
-/// The schedule with a link's signals and closed runs.
+/// Returns the schedule with a link's signals, and with no access to scratch outside of a run.
 pub(super) fn closed(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
     let mut closed = schedule.clone();
     for channel in &mut closed.channels {
@@ -27,7 +28,7 @@ pub(super) fn closed(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
             kind => kind,
         };
     }
-    // What a rank knows is what the flags say, and those of a link are the same in every lane.
+    // A rank's knowledge follows from the flags, and all lanes of a link share its flags.
     let Open { early, late } = open(&SIGNALS.seen(&closed))?;
     if !(early.is_empty() && late.is_empty()) {
         add(&mut closed, &early, &late);
@@ -35,7 +36,7 @@ pub(super) fn closed(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
     Ok(closed)
 }
 
-/// Accesses to scratch that may meet another run of its rank, the one before or the next.
+/// Accesses to scratch that may overlap the previous run of its rank (`early`) or the next one (`late`).
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Open {
     early: BTreeSet<Pair>,
@@ -46,10 +47,10 @@ fn open(schedule: &Schedule) -> Result<Open, Vec<Finding>> {
     let order = in_order(schedule)?;
     let streams = schedule.streams.len();
     let main = schedule.main_streams();
-    // How many ops of each other stream a stream knows to be over, now and when it posted.
+    // The number of ops of each stream that a stream knows to be done: now, and at each post.
     let mut known = vec![vec![0_u32; streams]; streams];
     let mut posted: HashMap<OpId, Vec<u32>> = HashMap::new();
-    // When a stream touched a rank's scratch last.
+    // The last access of each stream to each rank's scratch.
     let mut last: HashMap<(StreamId, RankId), u32> = HashMap::new();
     let mut open = Open::default();
     for &at in &order.sequence {
@@ -86,7 +87,7 @@ fn open(schedule: &Schedule) -> Result<Open, Vec<Finding>> {
     let over = |who: RankId, stream: StreamId, time| {
         known[main[who.index()].index()][stream.index()] >= time
     };
-    // Who ends after all that was done to the owner's scratch is not too early in the next run.
+    // An accessor whose run ends after all accesses to the owner's scratch is not too early in the next run.
     open.early.retain(|&(who, owner)| {
         last.iter().any(|(&(stream, of), &time)| of == owner && !over(who, stream, time))
     });
@@ -99,7 +100,8 @@ fn open(schedule: &Schedule) -> Result<Open, Vec<Finding>> {
     Ok(open)
 }
 
-/// Each owner tells those that come too early that it has begun; those that end too late tell the owner.
+/// Adds signals: from each owner to its early accessors when it has begun, and from late accessors to the owner when
+/// they are done.
 fn add(schedule: &mut Schedule, early: &BTreeSet<Pair>, late: &BTreeSet<Pair>) {
     let mut channel = |from, to, kind| {
         let wanted = Channel { from, to, kind, lane: LaneId(0) };
@@ -119,7 +121,7 @@ fn add(schedule: &mut Schedule, early: &BTreeSet<Pair>, late: &BTreeSet<Pair>) {
         .map(|&(who, owner)| (who, owner, channel(who, owner, SignalKind::Data)))
         .collect();
 
-    // Posts first: nobody waits for one that stands behind a wait.
+    // All posts before all waits, so that no post is behind a wait.
     let signals = |all: &[(RankId, RankId, ChannelId)], rank: RankId, at: SpanId| {
         let op = |kind, channel: ChannelId| Op {
             kind,
@@ -155,7 +157,7 @@ mod tests {
     use roundelay_core::schedule::text;
     use roundelay_core::verify::{Signals, verify_with};
 
-    /// Rank 1 pulls from rank 0's scratch; rank 0 hears of it in the next run only.
+    /// Rank 1 reads rank 0's scratch; rank 0 learns of it only in the next run.
     const LATE: &str = "
 schedule Late Broadcast nranks 2 root 0
 scratch slot slots 1 width 1
@@ -185,7 +187,7 @@ rank 1 stream 0
         verify_with(&closed, signals).expect("it is right");
     }
 
-    /// Rank 0 pushes without a question, and hears that its data has been used.
+    /// Rank 0 writes without asking, and learns that rank 1 has used the data.
     const PUSHED: &str = "
 schedule Early Broadcast nranks 2 root 0
 scratch slot slots 2 width 1
@@ -209,7 +211,7 @@ rank 1 stream 0
 
     #[test]
     fn an_early_writer_waits_for_the_owner() {
-        // The owner uses another slot later: cut otherwise, that is where the next run writes.
+        // The owner accesses another slot later: with another count the next run could write there.
         let later = format!("{PUSHED}  copy 1.output[0..1] -> 1.slot[1..2] @0\n");
         let schedule = text::parse(&later).expect("a schedule");
         let early = Open { early: BTreeSet::from([(RankId(0), RankId(1))]), late: BTreeSet::new() };

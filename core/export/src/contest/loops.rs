@@ -1,25 +1,25 @@
-//! A class of sizes as C++ with the loops of its program. Before it is printed it is run at every rank, and what it does
-//! is held against the schedule that was proved, stream by stream: where the two differ, or where the program has what
-//! this form does not hold, the text is written from the schedule.
+//! A class of sizes as C++ with the loops of its program. Before the text is printed, its statements are run at every
+//! rank and compared with the proved schedule, stream by stream. If the two differ, or if this form cannot express the
+//! program, the text is written from the schedule.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::lift::Lift;
 use super::print::{self, Printer};
-use super::text::{Statement, What, Writer};
-use super::tree::{Machine, Node, Number};
+use super::text::{Statement, MethodCall, ContestWriter};
+use super::tree::{Machine, LoopNode, Number};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::schedule::Schedule;
 
-/// The functions of a class that runs `algorithm`: its schedule, and that with what its links need, of `pieces` of a
-/// unit. Nothing where they are better written from the schedule.
+/// Returns the functions of a class that runs `algorithm`. `schedule` is its schedule, and `closed` the same with the
+/// signals that its links need. `None` if the functions must be written from the schedule.
 pub(super) fn functions(
     algorithm: &Configured,
     schedule: &Schedule,
     closed: &Schedule,
-    writer: &Writer<'_>,
+    writer: &ContestWriter<'_>,
 ) -> Option<String> {
     let nranks = schedule.nranks;
     let ranks = (0..nranks).map(RankId);
@@ -53,7 +53,7 @@ pub(super) fn functions(
             let parts = |(key, values): &Statement| (key.what.clone(), values.clone());
             own.iter().map(parts).eq(wanted.iter().map(parts))
         };
-        // A stream that does nothing at this rank may be missing on either side.
+        // A stream without statements at this rank may be missing on either side.
         let many = machine.streams.len().max(wanted.len());
         let none = Vec::new();
         let of = |streams: &[Vec<Statement>], at: usize| streams.get(at).unwrap_or(&none).clone();
@@ -99,7 +99,7 @@ pub(super) fn functions(
     Some(text)
 }
 
-/// The signals that close a run, by rank: before its program and behind it.
+/// The signals that close a run, for each rank: those before its program, or those after it.
 type Signals = Vec<Vec<(&'static str, u32)>>;
 
 fn ends(schedule: &Schedule, closed: &Schedule, all: &[Vec<Vec<Statement>>]) -> (Signals, Signals) {
@@ -119,7 +119,7 @@ fn ends(schedule: &Schedule, closed: &Schedule, all: &[Vec<Vec<Statement>>]) -> 
         };
         let signals = |statements: &[Statement]| {
             let signal = |(key, values): &Statement| match key.what {
-                What::Signal(method) => Some((method, values[0][0] as u32)),
+                MethodCall::Signal(method) => Some((method, values[0][0] as u32)),
                 _ => None,
             };
             statements.iter().filter_map(signal).collect::<Vec<_>>()
@@ -131,19 +131,20 @@ fn ends(schedule: &Schedule, closed: &Schedule, all: &[Vec<Vec<Statement>>]) -> 
     (begun, ended)
 }
 
-/// Such signals: one to a peer that is arithmetic on the rank, where all ranks have as many.
-fn signals(lift: &mut Lift<'_>, method: &'static str, all: &Signals) -> Option<Vec<Node>> {
+/// Returns the statements of the signals of `method`: with computed peers if all ranks have equally many signals, or
+/// else with lists of peers.
+fn signals(lift: &mut Lift<'_>, method: &'static str, all: &Signals) -> Option<Vec<LoopNode>> {
     let peers = |own: &Vec<(&'static str, u32)>| {
         own.iter().filter(|signal| signal.0 == method).map(|signal| signal.1).collect::<Vec<_>>()
     };
     let peers: Vec<Vec<u32>> = all.iter().map(peers).collect();
     let many = peers.iter().map(Vec::len).max().unwrap_or(0);
     if peers.iter().any(|own| own.len() != many) {
-        return Some(vec![Node::Peers { method, peers }]);
+        return Some(vec![LoopNode::Peers { method, peers }]);
     }
     let signal = |at: usize| {
         let seen: Vec<_> = peers.iter().map(|own| vec![(Vec::new(), i64::from(own[at]))]).collect();
-        Some(Node::Signal { line: 0, method, peer: lift.entry(&seen).ok()? })
+        Some(LoopNode::Signal { line: 0, method, peer: lift.entry(&seen).ok()? })
     };
     (0..many).map(signal).collect()
 }

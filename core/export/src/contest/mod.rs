@@ -1,9 +1,9 @@
 //! Executors as C++14 in the form of the contest: a class with the `Calc*` methods, `KernelRun` and `REGISTER_EXEC`.
 //!
-//! The text is written from the schedules as their authors wrote them: no signal is left out, and what repeats is a
-//! loop again. Each class of sizes has a level of links of its own and scratch of its own, so a signal that one
-//! algorithm leaves under way is never taken by another; within a class, a proof under one-shot flags that all
-//! streams of a rank share comes first, and what would lose a signal there is refused.
+//! The text is written from the schedules as their authors wrote them: no signal is left out, and repeated statements
+//! become loops. Each class of sizes has its own level of links and its own scratch, so no other algorithm takes a
+//! signal that one algorithm leaves behind. Within a class, the schedule is first proved for one-shot flags that all
+//! streams of a rank share, and refused if it could lose a signal.
 
 mod handshakes;
 mod lift;
@@ -25,32 +25,32 @@ use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::schedule::{Buffer, OpKind, Schedule};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Signals, verify_with};
-use text::Writer;
+use text::ContestWriter;
 
-/// How the flags of a link behave.
+/// The behavior of a link's flags.
 pub const SIGNALS: Signals = Signals { one_shot: true, link_shared: true };
 
-/// What every export holds: stream, piece and memory of a run.
+/// The part that every export contains: stream, piece and memory of a run.
 const HELPERS: &str = include_str!("helpers.h");
 
-/// Nearest multiple of it is where a slot begins.
+/// The alignment of slots, in bytes.
 const ALIGNMENT: u64 = 512;
 
-/// What is exported as the contest's C++.
+/// An executor for export.
 #[derive(Clone, Debug)]
 pub struct Export<'a> {
-    /// Name of the class, and in the registry.
+    /// The name of the class, and its name in the registry.
     pub name: &'a str,
-    /// Lines of its doc comment.
+    /// The lines of the class's doc comment.
     pub docs: &'a [String],
-    /// Whether it moves the caller's memory itself; else the framework copies it in and out.
+    /// Whether the class moves the caller's memory itself; otherwise the framework copies it in and out.
     pub dma_reduce: bool,
-    /// By size, the smallest first; the last has no limit.
+    /// The classes of sizes, the smallest first; the last has no limit.
     pub classes: Vec<SizeClass<'a>>,
 }
 
 impl<'a> Export<'a> {
-    /// A compiled executor; `source` finds the text that an algorithm's lines stand in, by the name of its file.
+    /// Returns a compiled executor for export; `source` finds the text of an algorithm by the name of its file.
     pub fn of(executor: &'a Executor, source: impl Fn(&str) -> Option<&'a Source>) -> Self {
         let classes = executor.classes.iter().map(|class| SizeClass {
             below: class.below,
@@ -70,22 +70,25 @@ impl<'a> Export<'a> {
 /// The schedule for a range of sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct SizeClass<'a> {
-    /// Fewer bytes than this, by nccl-tests' size; `None` for what is left.
+    /// The limit in bytes by nccl-tests' size, exclusive; `None` for all remaining sizes.
     pub below: Option<u64>,
-    /// What runs: its program has the loops.
+    /// The algorithm: its program has the loops.
     pub algorithm: &'a Configured,
     /// The schedule as its author wrote it.
     pub schedule: &'a Schedule,
-    /// Where the lines stand that its ops come from.
+    /// The text that the lines of the ops refer to.
     pub source: Option<&'a Source>,
 }
 
-/// The C++ text; or what keeps a class from being exported, with the class.
+/// Returns the C++ text.
+///
+/// # Errors
+/// Findings that prevent the export, each with the index of its class.
 pub fn contest(export: &Export<'_>) -> Result<String, Vec<(usize, Finding)>> {
     let mut parts = Vec::new();
     let mut wrong = Vec::new();
     for (at, class) in export.classes.iter().enumerate() {
-        match Part::new(class) {
+        match SizeClassPart::new(class) {
             Ok(part) => parts.push(part),
             Err(findings) => wrong.extend(findings.into_iter().map(|finding| (at, finding))),
         }
@@ -101,23 +104,23 @@ pub fn contest(export: &Export<'_>) -> Result<String, Vec<(usize, Finding)>> {
     if wrong.is_empty() { Ok(print(export, &parts)) } else { Err(wrong) }
 }
 
-/// A class of sizes in its parts.
-struct Part {
+/// The parts of a size class's text.
+struct SizeClassPart {
     algorithm: String,
     pieces: u64,
     functions: String,
     /// Slots and width of each scratch buffer.
     scratch: Vec<(u32, (u64, u64))>,
     slaves: u32,
-    /// Peers that each rank has a link to.
+    /// The peers to which each rank has a link.
     peers: Vec<BTreeSet<RankId>>,
-    /// Peers read the input, the output, scratch.
+    /// Whether peers read the input, the output, and scratch.
     shows: [bool; 3],
-    /// Some move needs room for what the copy engine cannot do at once.
+    /// Whether some move needs room for intermediate data, since the copy engine cannot do it at once.
     tiles: bool,
 }
 
-impl Part {
+impl SizeClassPart {
     fn new(class: &SizeClass<'_>) -> Result<Self, Vec<Finding>> {
         let noted = |findings: Vec<Finding>| -> Vec<Finding> {
             let note = |f: Finding| f.note(format!("with {SIGNALS} signals, as its links have"));
@@ -134,7 +137,7 @@ impl Part {
         }
         let schedule = handshakes::closed(class.schedule).map_err(noted)?;
         verify_with(&schedule, SIGNALS).map_err(noted)?;
-        let writer = Writer::new(&schedule, class.source)?;
+        let writer = ContestWriter::new(&schedule, class.source)?;
         let pieces = writer.pieces;
         let loops = loops::functions(class.algorithm, class.schedule, &schedule, &writer);
         let functions = match loops {
@@ -159,7 +162,7 @@ impl Part {
         Ok(part)
     }
 
-    /// Which links and which memory the ops use.
+    /// Records the links and the memory that the ops use.
     fn touch(&mut self, schedule: &Schedule) -> Result<(), Vec<Finding>> {
         for stream in &schedule.streams {
             for op in &schedule.ops[stream.first.index()..][..stream.len as usize] {
@@ -193,7 +196,7 @@ impl Part {
     }
 }
 
-fn print(export: &Export<'_>, parts: &[Part]) -> String {
+fn print(export: &Export<'_>, parts: &[SizeClassPart]) -> String {
     let first = export.classes[0].schedule;
     let mut text = String::from("// Written by `roundelay emit hccl-cpp`.\n");
     for line in export.docs {
@@ -223,8 +226,8 @@ fn sizes(below: Option<u64>) -> String {
     below.map_or_else(|| "what is left".to_owned(), |below| format!("below {below} bytes"))
 }
 
-/// The executor's class: its life cycle.
-fn class_text(export: &Export<'_>, parts: &[Part]) -> String {
+/// Returns the text of the executor's class.
+fn class_text(export: &Export<'_>, parts: &[SizeClassPart]) -> String {
     let schedule = export.classes[0].schedule;
     let (nranks, collective) = (schedule.nranks, schedule.collective);
     let name = export.name;
@@ -235,7 +238,7 @@ fn class_text(export: &Export<'_>, parts: &[Part]) -> String {
     };
     let inputs = per_rank(&|rank| collective.input_units(rank, nranks, schedule.root));
     let outputs = per_rank(&|rank| collective.output_units(rank, nranks, schedule.root));
-    let lines = |line: &dyn Fn(usize, &Part) -> String| {
+    let lines = |line: &dyn Fn(usize, &SizeClassPart) -> String| {
         parts.iter().enumerate().map(|(at, part)| line(at, part)).collect::<String>()
     };
     let limits: Vec<_> = export

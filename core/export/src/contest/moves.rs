@@ -1,10 +1,10 @@
-//! Moves as a copy engine knows them: one source, one destination, copied or reduced.
+//! Moves of a copy engine: one source and one destination, copied or reduced.
 
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Op, Operand, Schedule};
 
-/// What a copy engine does to its destination.
+/// The operation of a copy engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Act {
     Copy,
@@ -14,7 +14,8 @@ pub(super) enum Act {
 /// A move of one source to one destination.
 pub(super) type Single = (Act, Operand, Operand);
 
-/// What `op` of `rank` becomes: the sources folded in a destination, in their order, and that copied to the others.
+/// Splits `op` of `rank` into single moves: reductions of the sources in one destination, in their order, and copies of
+/// the result to the other destinations.
 pub(super) fn singles(
     schedule: &Schedule,
     rank: RankId,
@@ -23,7 +24,7 @@ pub(super) fn singles(
     let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
     let is =
         |a: &Operand, b: &Operand| a.rank == b.rank && schedule.region(*a) == schedule.region(*b);
-    // A destination that is a source already holds it.
+    // A destination that is also a source needs no copy of it.
     let held = dsts.iter().find_map(|dst| Some((srcs.iter().position(|src| is(src, dst))?, *dst)));
     let mut singles = Vec::new();
     let into = match held {
@@ -31,7 +32,7 @@ pub(super) fn singles(
             singles.extend(srcs[1..].iter().map(|src| (Act::Reduce, *src, into)));
             into
         }
-        // The ops of an executor commute.
+        // An executor's reductions commute.
         Some((1, into)) => {
             let others = srcs[..1].iter().chain(&srcs[2..]);
             singles.extend(others.map(|src| (Act::Reduce, *src, into)));
@@ -45,7 +46,7 @@ pub(super) fn singles(
             return Err(vec![finding]);
         }
         None => {
-            // Its own, if there is one: the others are folded on their way here.
+            // The rank's own destination if there is one; the other operands are reduced on their way to it.
             let near = dsts.iter().find(|dst| dst.rank == rank);
             let into = *near.unwrap_or(&dsts[0]);
             singles.push((Act::Copy, srcs[0], into));

@@ -1,30 +1,30 @@
-//! The text of C++ with loops: scopes and names, numbers, statements under the line of the source that they come from.
+//! Prints C++ with loops: scopes and names, numbers, and statements below the source line that they come from.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use super::tree::{Node, Number, Piece, Place, Table};
+use super::tree::{LoopNode, Number, Piece, LoopPlace, LoopTable};
 use crate::cuda::names::identifier;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::{BinOp, UnOp};
 use roundelay_core::syntax::expr_text::{Target, Text};
 
-/// Names that the text has for itself.
+/// Names that the generated text uses itself.
 const TAKEN: [&str; 8] = ["lane", "run", "me", "nranks", "peer", "slave", "At", "Piece"];
 
 /// Prints nodes.
 pub(super) struct Printer<'t> {
-    /// The variables, by their names in the source.
+    /// The names of the variables in the source.
     pub(super) vars: &'t [String],
-    /// The least left side of quotients and remainders at any rank.
+    /// The least left side of each quotient and remainder at any rank.
     pub(super) least: &'t HashMap<*const Number, i64>,
-    pub(super) tables: &'t [Table],
+    pub(super) tables: &'t [LoopTable],
     pub(super) nranks: u32,
-    /// A line of the source with its number, for a comment.
+    /// Returns a line of the source with its number, for a comment.
     pub(super) said: &'t dyn Fn(u32) -> Option<String>,
     /// The names in use, by scope.
     pub(super) scopes: Vec<Vec<String>>,
-    /// What each variable is called at the moment.
+    /// The current name of each variable.
     pub(super) names: HashMap<usize, String>,
     pub(super) line: Option<u32>,
     pub(super) text: String,
@@ -35,7 +35,7 @@ impl Printer<'_> {
         "    ".repeat(self.scopes.len())
     }
 
-    /// A new name for a variable, that of the source if that is free.
+    /// Returns a new name for a variable: its name in the source if that is free.
     fn declare(&mut self, var: usize) -> String {
         let wanted = identifier(&self.vars[var]);
         let open = |name: &str| self.scopes.iter().flatten().any(|known| known == name);
@@ -47,12 +47,12 @@ impl Printer<'_> {
         name
     }
 
-    /// A statement on a line of its own.
+    /// Prints a statement on a line of its own.
     fn put(&mut self, statement: &str) {
         let _ = writeln!(self.text, "{}{statement}", self.indent());
     }
 
-    /// The comment of a line of the source, once for what comes of it.
+    /// Prints a source line as a comment, once for all statements of the line.
     fn at(&mut self, line: u32) {
         if self.line != Some(line) {
             self.line = Some(line);
@@ -62,8 +62,8 @@ impl Printer<'_> {
         }
     }
 
-    /// The statements of a block, behind the line that opens it.
-    fn body(&mut self, nodes: &[Node]) {
+    /// Prints the statements of a block, after its opening line.
+    fn body(&mut self, nodes: &[LoopNode]) {
         self.scopes.push(Vec::new());
         self.line = None;
         self.nodes(nodes);
@@ -71,11 +71,12 @@ impl Printer<'_> {
         self.line = None;
     }
 
-    /// The statements of a scope that ends behind them: so does a block that is the last of them.
-    pub(super) fn nodes(&mut self, nodes: &[Node]) {
+    /// Prints the statements of a scope that ends after them. A block that comes last needs no braces: it ends with the
+    /// scope.
+    pub(super) fn nodes(&mut self, nodes: &[LoopNode]) {
         for (at, node) in nodes.iter().enumerate() {
             match node {
-                Node::Block { line, body } if at + 1 == nodes.len() => {
+                LoopNode::Block { line, body } if at + 1 == nodes.len() => {
                     self.at(*line);
                     self.line = None;
                     self.nodes(body);
@@ -85,18 +86,18 @@ impl Printer<'_> {
         }
     }
 
-    fn node(&mut self, node: &Node) {
+    fn node(&mut self, node: &LoopNode) {
         match node {
-            Node::Let(var, value) => {
+            LoopNode::Let(var, value) => {
                 let value = self.number(value).code;
                 let name = self.declare(*var);
                 self.put(&format!("const i64 {name} = {value};"));
             }
-            Node::Loop { var, lo, hi, body } => {
+            LoopNode::Loop { var, lo, hi, body } => {
                 let (lo, hi) = (self.number(lo).code, self.operand(BinOp::Lt, hi));
                 self.scopes.push(Vec::new());
                 let name = self.declare(*var);
-                let open = self.scopes.pop().expect("it was opened");
+                let open = self.scopes.pop().expect("the scope is open");
                 self.put(&format!("for (i64 {name} = {lo}; {name} < {hi}; ++{name}) {{"));
                 self.scopes.push(open);
                 self.line = None;
@@ -105,7 +106,7 @@ impl Printer<'_> {
                 self.line = None;
                 self.put("}");
             }
-            Node::Streams { line, var, lo, hi, body } => {
+            LoopNode::Streams { line, var, lo, hi, body } => {
                 self.at(*line);
                 let many = Number::Binary(BinOp::Sub, Box::new([hi.clone(), lo.clone()]));
                 let many = if *lo == Number::Const(0) { hi.clone() } else { many };
@@ -117,7 +118,7 @@ impl Printer<'_> {
                 self.put("}");
                 self.scopes.push(Vec::new());
                 let name = self.declare(*var);
-                let open = self.scopes.pop().expect("it was opened");
+                let open = self.scopes.pop().expect("the scope is open");
                 self.put(&format!("for (i64 {name} = {lo_text}; {name} < {hi}; ++{name}) {{"));
                 self.scopes.push(open);
                 let index = match lo {
@@ -141,7 +142,7 @@ impl Printer<'_> {
                 self.put("    CHK_RET(lane.Join(slave));");
                 self.put("}");
             }
-            Node::If(arms, otherwise) => {
+            LoopNode::If(arms, otherwise) => {
                 for (at, (condition, body)) in arms.iter().enumerate() {
                     let condition = self.number(condition).code;
                     let word = if at == 0 { "if" } else { "} else if" };
@@ -154,18 +155,18 @@ impl Printer<'_> {
                 }
                 self.put("}");
             }
-            Node::Block { line, body } => {
+            LoopNode::Block { line, body } => {
                 self.at(*line);
                 self.put("{");
                 self.body(body);
                 self.put("}");
             }
-            Node::Signal { line, method, peer } => {
+            LoopNode::Signal { line, method, peer } => {
                 self.at(*line);
                 let peer = self.number(peer).code;
                 self.put(&format!("CHK_RET(lane.{method}({peer}));"));
             }
-            Node::Peers { method, peers } => {
+            LoopNode::Peers { method, peers } => {
                 let peers: Vec<_> = peers
                     .iter()
                     .map(|own| {
@@ -180,7 +181,7 @@ impl Printer<'_> {
                 self.put(&format!("    CHK_RET(lane.{method}(peer));"));
                 self.put("}");
             }
-            Node::Move { line, method, places } => {
+            LoopNode::Move { line, method, places } => {
                 self.at(*line);
                 let [src, dst] = places.each_ref().map(|place| self.place(place));
                 self.put(&format!("CHK_RET(lane.{method}({src}, {dst}));"));
@@ -188,7 +189,7 @@ impl Printer<'_> {
         }
     }
 
-    fn place(&self, place: &Place) -> String {
+    fn place(&self, place: &LoopPlace) -> String {
         let buffer = match place.buffer {
             Buffer::Input => "INPUT".to_owned(),
             Buffer::Output => "OUTPUT".to_owned(),
@@ -217,7 +218,7 @@ impl Printer<'_> {
         format!("{name}{}{rank}", indices.collect::<String>())
     }
 
-    /// A number as an operand on the right side of an operator.
+    /// Returns a number as the right operand of an operator.
     fn operand(&self, op: BinOp, number: &Number) -> String {
         let left = Text::atom(String::new());
         let whole = Target::Cpp.infix(op, left, self.number(number)).code;
@@ -236,7 +237,8 @@ impl Printer<'_> {
             Number::Flip(of) => Target::Cpp.complement(self.number(of)),
             Number::Binary(op @ (BinOp::Rem | BinOp::Div), sides) => {
                 let (left, right) = (self.number(&sides[0]), self.number(&sides[1]));
-                // What no rank ever takes below zero is what C++ computes, and so is what one more turn lifts up.
+                // C++ computes the same for left sides that are never negative; for others a remainder may add the
+                // divisor once.
                 let least = self.least.get(&std::ptr::from_ref(number)).copied().unwrap_or(0);
                 let positive = matches!(sides[1], Number::Nranks)
                     || matches!(sides[1], Number::Const(value) if value > 0);
@@ -268,14 +270,14 @@ impl Printer<'_> {
     }
 }
 
-/// What a table is called.
-pub(super) fn name_of(table: &Table, number: usize) -> String {
+/// Returns the name of a table.
+pub(super) fn name_of(table: &LoopTable, number: usize) -> String {
     let pieces = table.entries.first().is_some_and(|entry| entry.len() > 1);
     format!("{}_{number}", if pieces { "PIECE" } else { "TABLE" })
 }
 
-/// The definition of a table.
-pub(super) fn table(table: &Table, number: usize, nranks: u32) -> String {
+/// Returns the definition of a table.
+pub(super) fn table(table: &LoopTable, number: usize, nranks: u32) -> String {
     let pieces = table.entries.first().is_some_and(|entry| entry.len() > 1);
     let ty = if pieces { "Piece" } else { "i64" };
     let mut sizes = table.sizes.clone();
@@ -288,7 +290,7 @@ pub(super) fn table(table: &Table, number: usize, nranks: u32) -> String {
         .entries
         .iter()
         .map(|entry| {
-            // A piece of input or output, and of a slot that begins where its data does.
+            // Pieces of input or output have slot and base 0; for these two numbers the text relies on the default.
             let plain = pieces && entry[2..] == [0, 0];
             let shown = if plain { &entry[..2] } else { &entry[..] };
             let shown: Vec<_> = shown.iter().map(ToString::to_string).collect();
@@ -310,9 +312,8 @@ fn nested(entries: &[String], sizes: &[usize]) -> String {
     }
 }
 
-/// Leaves out variables that nothing asks for, as compilers complain of them, and blocks that hold nothing, such as what
-/// the layout required of the ranks.
-pub(super) fn prune(nodes: &mut Vec<Node>) {
+/// Removes unused variables, since compilers warn of them, and empty blocks, for example from `require`s.
+pub(super) fn prune(nodes: &mut Vec<LoopNode>) {
     loop {
         let mut used = HashSet::new();
         for node in nodes.iter() {
@@ -324,14 +325,14 @@ pub(super) fn prune(nodes: &mut Vec<Node>) {
     }
 }
 
-fn drop_unused(nodes: &mut Vec<Node>, used: &HashSet<usize>) -> bool {
+fn drop_unused(nodes: &mut Vec<LoopNode>, used: &HashSet<usize>) -> bool {
     let before = nodes.len();
     let mut dropped = false;
     for node in &mut *nodes {
         for block in node.blocks_mut() {
             dropped |= drop_unused(block, used);
         }
-        if let Node::If(arms, otherwise) = node
+        if let LoopNode::If(arms, otherwise) = node
             && let [(condition, body)] = &mut arms[..]
             && body.is_empty()
         {
@@ -340,9 +341,9 @@ fn drop_unused(nodes: &mut Vec<Node>, used: &HashSet<usize>) -> bool {
         }
     }
     nodes.retain(|node| match node {
-        Node::Let(var, _) => used.contains(var),
-        Node::Loop { body, .. } | Node::Block { body, .. } => !body.is_empty(),
-        Node::If(arms, otherwise) => {
+        LoopNode::Let(var, _) => used.contains(var),
+        LoopNode::Loop { body, .. } | LoopNode::Block { body, .. } => !body.is_empty(),
+        LoopNode::If(arms, otherwise) => {
             !(otherwise.is_empty() && arms.iter().all(|(_, body)| body.is_empty()))
         }
         _ => true,

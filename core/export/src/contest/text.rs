@@ -1,10 +1,10 @@
-//! A class of sizes as C++: tables of peers and pieces, a function for each stream.
+//! A class of sizes as C++: tables of peers and pieces, and a function for each stream.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::moves::{Act, singles};
-use crate::repeats::{self, Column, Node, index, variable};
+use crate::repeats::{self, Column, RepeatNode, index, variable};
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::{RankId, SpanId};
 use roundelay_core::rational::Rat;
@@ -13,43 +13,43 @@ use roundelay_core::schedule::{
 };
 use roundelay_core::syntax::Source;
 
-/// What a statement does; its peers and pieces are values beside it.
+/// A statement without its values, which are peers and pieces.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct ContestKey {
     pub(super) line: u32,
-    pub(super) what: What,
+    pub(super) what: MethodCall,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum MethodCall {
     /// A signal: a method of a stream that takes a number.
     Signal(&'static str),
     /// A signal: a method of a stream that takes no number.
     Bare(&'static str),
-    /// A method, and for source and destination the buffer and whether it is another rank's.
+    /// A method of a stream that moves data; for source and destination the buffer, and whether another rank owns it.
     Move(&'static str, [(Buffer, bool); 2]),
 }
 
-pub(super) type Statement = (Key, Vec<Vec<u64>>);
+pub(super) type Statement = (ContestKey, Vec<Vec<u64>>);
 
-/// Ranks whose streams have the same statements, and with which values each.
-type Shape = (Vec<Key>, Vec<RankId>, Vec<Vec<Statement>>);
+/// Ranks whose streams have the same statements, and each rank's values.
+type RankShape = (Vec<ContestKey>, Vec<RankId>, Vec<Vec<Statement>>);
 
 /// The most pieces of a unit: with as many units, no product of the generated code leaves 64 bits.
 const MOST_PIECES: u64 = 1 << 24;
 
 /// Writes the functions of one class.
-pub(super) struct Writer<'a> {
+pub(super) struct ContestWriter<'a> {
     schedule: &'a Schedule,
     source: Option<&'a Source>,
-    /// Equal pieces of a unit at whose ends every boundary lies.
+    /// The number of equal pieces of a unit for which all boundaries are whole.
     pub(super) pieces: u64,
     tables: Vec<String>,
-    /// Their names by content.
+    /// The tables' names by content.
     named: BTreeMap<String, String>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ContestWriter<'a> {
     pub(super) fn new(
         schedule: &'a Schedule,
         source: Option<&'a Source>,
@@ -70,7 +70,7 @@ impl<'a> Writer<'a> {
         Ok(Self { schedule, source, pieces, tables: Vec::new(), named: BTreeMap::new() })
     }
 
-    /// Tables, the streams' functions, and the function that enqueues them all.
+    /// Returns the text of the tables, the streams' functions, and the function that enqueues them all.
     pub(super) fn class(mut self) -> Result<String, Vec<Finding>> {
         let schedule = self.schedule;
         let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(1);
@@ -78,7 +78,7 @@ impl<'a> Writer<'a> {
         let mut calls = String::new();
         for index in 0..streams {
             let of_index = schedule.streams.iter().filter(|s| s.index == index && s.len > 0);
-            let mut shapes: Vec<Shape> = Vec::new();
+            let mut shapes: Vec<RankShape> = Vec::new();
             for stream in of_index {
                 let statements = self.statements(stream)?;
                 let keys: Vec<_> = statements.iter().map(|(key, _)| key.clone()).collect();
@@ -135,12 +135,12 @@ impl<'a> Writer<'a> {
             let mut columns: Vec<Column<Vec<u64>>> =
                 values.into_iter().map(|value| vec![vec![value]]).collect();
             for other in &mut by_rank[1..] {
-                let (_, values) = other.next().expect("it has the same statements");
+                let (_, values) = other.next().expect("ranks of a shape have equal statements");
                 for (column, value) in columns.iter_mut().zip(values) {
                     column[0].push(value);
                 }
             }
-            nodes.push(Node::Once { key, columns });
+            nodes.push(RepeatNode::Once { key, columns });
         }
         let mut body = String::new();
         self.nodes(&repeats::found(nodes), ranks, &mut Vec::new(), &mut body);
@@ -156,10 +156,10 @@ impl<'a> Writer<'a> {
         );
     }
 
-    /// `loops` are the times of the loops around.
+    /// Prints nodes; `loops` are the repetitions of the enclosing loops.
     fn nodes(
         &mut self,
-        nodes: &[Node<Key, Vec<u64>>],
+        nodes: &[RepeatNode<ContestKey, Vec<u64>>],
         ranks: &[RankId],
         loops: &mut Vec<usize>,
         text: &mut String,
@@ -168,7 +168,7 @@ impl<'a> Writer<'a> {
         let mut line = None;
         for node in nodes {
             match node {
-                Node::Loop { times, body } => {
+                RepeatNode::Loop { times, body } => {
                     let var = variable(loops.len());
                     let _ =
                         writeln!(text, "{indent}for (u32 {var} = 0; {var} < {times}; ++{var}) {{");
@@ -178,7 +178,7 @@ impl<'a> Writer<'a> {
                     let _ = writeln!(text, "{indent}}}");
                     line = None;
                 }
-                Node::Once { key, columns } => {
+                RepeatNode::Once { key, columns } => {
                     if line != Some(key.line) {
                         line = Some(key.line);
                         if let Some(said) = self.said(key.line) {
@@ -192,33 +192,33 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A line of the source, with its number.
+    /// Returns a line of the source, with its number.
     pub(super) fn said(&self, line: u32) -> Option<String> {
         if line == 0 {
             return None;
         }
         let text = self.source.and_then(|source| source.line(line)).unwrap_or_default();
-        // A line that ends in one would go on in the next.
+        // A comment that ends in a backslash would continue in the next line.
         let text = text.trim().trim_end_matches('\\');
         Some(format!("{line}: {text}").trim_end_matches([':', ' ']).to_owned())
     }
 
     fn statement(
         &mut self,
-        key: &Key,
+        key: &ContestKey,
         columns: &[Column<Vec<u64>>],
         ranks: &[RankId],
         loops: &[usize],
     ) -> String {
         let mut values = columns.iter();
         let mut next = |writer: &mut Self| {
-            let column = values.next().expect("as many as the statement has places");
+            let column = values.next().expect("a statement has a column for each value");
             writer.value(column, ranks, loops)
         };
         match &key.what {
-            What::Bare(method) => format!("{method}()"),
-            What::Signal(method) => format!("{method}({})", next(self)),
-            What::Move(method, places) => {
+            MethodCall::Bare(method) => format!("{method}()"),
+            MethodCall::Signal(method) => format!("{method}({})", next(self)),
+            MethodCall::Move(method, places) => {
                 let places: Vec<_> = places
                     .iter()
                     .map(|(buffer, remote)| {
@@ -240,7 +240,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// An expression for the values of one place: what does not depend on the rank or the round has no index for it.
+    /// Returns an expression for one value of a statement; it has an index for the round and for the rank only if the
+    /// value depends on them.
     fn value(&mut self, column: &Column<Vec<u64>>, ranks: &[RankId], loops: &[usize]) -> String {
         let by_round = column.iter().any(|members| *members != column[0]);
         let by_rank = column.iter().any(|members| members.iter().any(|v| *v != members[0]));
@@ -289,14 +290,14 @@ impl<'a> Writer<'a> {
         format!("{name}{round}{rank}")
     }
 
-    /// What a stream does, a copy engine's step each.
+    /// Returns the statements of a stream, one for each step of the copy engine.
     pub(super) fn statements(&self, stream: &Stream) -> Result<Vec<Statement>, Vec<Finding>> {
         let mut statements = Vec::new();
         for op in &self.schedule.ops[stream.first.index()..][..stream.len as usize] {
             let line = self.schedule.location(op.at).line;
             if op.kind != OpKind::Move {
                 let (what, values) = signal(stream, op, self.schedule.channel(op));
-                statements.push((Key { line, what }, values));
+                statements.push((ContestKey { line, what }, values));
                 continue;
             }
             for (act, src, dst) in singles(self.schedule, stream.rank, op)? {
@@ -310,13 +311,13 @@ impl<'a> Writer<'a> {
                     (self.schedule.region(operand).buffer, remote)
                 });
                 let method = if act == Act::Copy { "Copy" } else { "Reduce" };
-                statements.push((Key { line, what: What::Move(method, places) }, values));
+                statements.push((ContestKey { line, what: MethodCall::Move(method, places) }, values));
             }
         }
         Ok(statements)
     }
 
-    /// Low end, high end, slot, base.
+    /// Returns low end, high end, slot and base.
     fn piece(&self, operand: Operand) -> Vec<u64> {
         let region = self.schedule.region(operand);
         let [lo, hi, base] =
@@ -325,10 +326,10 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn signal(stream: &Stream, op: &Op, channel: &Channel) -> (What, Vec<Vec<u64>>) {
+fn signal(stream: &Stream, op: &Op, channel: &Channel) -> (MethodCall, Vec<Vec<u64>>) {
     let post = op.kind == OpKind::Post;
     // The lane of a fork or join is the index of the slave stream.
-    let with = |method, number: u32| (What::Signal(method), vec![vec![number.into()]]);
+    let with = |method, number: u32| (MethodCall::Signal(method), vec![vec![number.into()]]);
     let peer = if post { channel.to.0 } else { channel.from.0 };
     match (channel.kind, post) {
         (SignalKind::Ack | SignalKind::Head, true) => with("TxAck", peer),
@@ -337,17 +338,17 @@ fn signal(stream: &Stream, op: &Op, channel: &Channel) -> (What, Vec<Vec<u64>>) 
         (SignalKind::Data | SignalKind::Tail, false) => with("RxDataSignal", peer),
         (SignalKind::Fork, true) => with("Fork", channel.lane.0),
         (SignalKind::Join, false) => with("Join", channel.lane.0),
-        (SignalKind::Fork, false) => (What::Bare("Begin"), Vec::new()),
+        (SignalKind::Fork, false) => (MethodCall::Bare("Begin"), Vec::new()),
         (SignalKind::Join, true) => {
-            debug_assert!(stream.index > 0, "the main stream is nobody's child");
-            (What::Bare("End"), Vec::new())
+            debug_assert!(stream.index > 0, "the main stream has no parent");
+            (MethodCall::Bare("End"), Vec::new())
         }
-        (SignalKind::Local, _) => unreachable!("no program has such a signal"),
+        (SignalKind::Local, _) => unreachable!("no program has a local signal"),
     }
 }
 
 fn list(values: &[u64]) -> String {
-    // A piece of input or output, and of a slot that begins where its data does.
+    // Pieces of input or output have slot and base 0; for these two numbers the text relies on the default.
     let shown = if values[2..].iter().all(|value| *value == 0) { &values[..2] } else { values };
     shown.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -1,10 +1,10 @@
-//! The C++ of a class with the loops of its program: numbers, statements, and what they do at a rank. What is printed is
-//! run here first, and held against the schedule that was proved.
+//! The C++ of a class with the loops of its program: numbers, statements, and a machine that runs them at a rank, to
+//! compare them with the proved schedule before printing.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use super::text::{Key, Statement, What};
+use super::text::{ContestKey, Statement, MethodCall};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::values::arith::{self, IntFn};
@@ -13,7 +13,7 @@ use roundelay_core::values::arith::{self, IntFn};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Const(i64),
-    /// The rank that runs it.
+    /// The executing rank.
     Me,
     Nranks,
     Var(usize),
@@ -24,30 +24,30 @@ pub(super) enum Number {
     Choice(Box<[Self; 3]>),
     Call(IntFn, Vec<Self>),
     IsPowerOfTwo(Box<Self>),
-    /// An entry of a table, by the iterations of loops, and by the rank if the table has a row for each.
+    /// An entry of a table; the indices are iterations of loops, and also the rank if the table has a row for each.
     Entry(usize, Vec<Self>),
 }
 
-/// A table: by the iterations of loops, the outermost first, and last by the rank if `by_rank`.
+/// A table. Its dimensions are iterations of loops, the outermost first, and last the rank if `by_rank`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Table {
+pub(super) struct LoopTable {
     pub(super) sizes: Vec<usize>,
     pub(super) by_rank: bool,
-    /// The entries; each of one number, or of the four of a piece.
+    /// The entries: each is one number, or the four numbers of a piece.
     pub(super) entries: Vec<Vec<i64>>,
 }
 
-/// A part of a buffer, in equal pieces of a unit: where it begins and how many pieces it has, its slot, and where the
-/// data of that slot began.
+/// A part of a buffer, in equal pieces of a unit: its first piece, its number of pieces, its slot, and the first piece
+/// of the data in that slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Computed { lo: Number, width: Number, slot: Number, base: Number },
     Entry(usize, Vec<Number>),
 }
 
-/// A source or a destination: whose it is if not this rank's own, the buffer, the piece.
+/// A source or a destination: its rank if that is not the executing rank, its buffer and its piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct LoopPlace {
     pub(super) of: Option<Number>,
     pub(super) buffer: Buffer,
     pub(super) piece: Piece,
@@ -55,7 +55,7 @@ pub(super) struct Place {
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum LoopNode {
     Let(usize, Number),
     Loop {
         var: usize,
@@ -63,7 +63,7 @@ pub(super) enum Node {
         hi: Number,
         body: Vec<Self>,
     },
-    /// Every number between the bounds on a stream of its own; the first goes on where the statement stands.
+    /// Every number between the bounds on a stream of its own; the first number on the current stream.
     Streams {
         line: u32,
         var: usize,
@@ -72,7 +72,7 @@ pub(super) enum Node {
         body: Vec<Self>,
     },
     If(Vec<(Number, Vec<Self>)>, Vec<Self>),
-    /// Statements with variables of their own: those of a line of the source, where it is told.
+    /// Statements with variables of their own; `line` is their source line, or 0.
     Block {
         line: u32,
         body: Vec<Self>,
@@ -83,7 +83,7 @@ pub(super) enum Node {
         method: &'static str,
         peer: Number,
     },
-    /// A signal to or from each of some peers, by rank.
+    /// A signal to or from each of some peers, listed for each rank.
     Peers {
         method: &'static str,
         peers: Vec<Vec<u32>>,
@@ -92,12 +92,12 @@ pub(super) enum Node {
     Move {
         line: u32,
         method: &'static str,
-        places: Box<[Place; 2]>,
+        places: Box<[LoopPlace; 2]>,
     },
 }
 
 impl Number {
-    /// The variables in it.
+    /// Adds the variables of the number to `used`.
     fn asks(&self, used: &mut HashSet<usize>) {
         if let Self::Var(var) = self {
             used.insert(*var);
@@ -107,7 +107,7 @@ impl Number {
         }
     }
 
-    /// A condition that holds where this one does not.
+    /// Returns the negated condition.
     pub(super) fn opposite(&self) -> Self {
         let op = match self {
             Self::Not(of) => return (**of).clone(),
@@ -125,7 +125,7 @@ impl Number {
         }
     }
 
-    /// The numbers that it is made of.
+    /// Returns the numbers that this number is computed from.
     pub(super) fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Var(_) | Self::Const(_) | Self::Me | Self::Nranks => Vec::new(),
@@ -137,7 +137,7 @@ impl Number {
     }
 }
 
-impl Place {
+impl LoopPlace {
     fn numbers(&self) -> Vec<&Number> {
         let mut numbers: Vec<_> = self.of.iter().collect();
         match &self.piece {
@@ -148,15 +148,15 @@ impl Place {
     }
 }
 
-impl Node {
-    /// The variables that it asks for, and those in it.
+impl LoopNode {
+    /// Adds the variables that the statement uses, and those that its body uses.
     pub(super) fn asks(&self, used: &mut HashSet<usize>) {
         let numbers: Vec<&Number> = match self {
             Self::Let(_, value) => vec![value],
             Self::Loop { lo, hi, .. } | Self::Streams { lo, hi, .. } => vec![lo, hi],
             Self::If(arms, _) => arms.iter().map(|(condition, _)| condition).collect(),
             Self::Signal { peer, .. } => vec![peer],
-            Self::Move { places, .. } => places.iter().flat_map(Place::numbers).collect(),
+            Self::Move { places, .. } => places.iter().flat_map(LoopPlace::numbers).collect(),
             Self::Block { .. } | Self::Peers { .. } => Vec::new(),
         };
         for number in numbers {
@@ -192,26 +192,26 @@ impl Node {
     }
 }
 
-/// What a rank does, stream by stream; and what is seen on the way.
+/// Runs the statements of a rank, and records the statements of each stream and the least left sides.
 pub(super) struct Machine<'t> {
-    pub(super) tables: &'t [Table],
+    pub(super) tables: &'t [LoopTable],
     pub(super) nranks: u32,
     pub(super) me: u32,
     pub(super) vars: Vec<i64>,
     pub(super) streams: Vec<Vec<Statement>>,
     stream: usize,
-    /// The least left side of each quotient and remainder, by where it stands.
+    /// The least left side of each quotient and remainder, by its address.
     pub(super) least: RefCell<HashMap<*const Number, i64>>,
 }
 
-/// Why a text is not what was proved: it is then written in another way.
+/// The text differs from the proved schedule, and is then written in another way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Differs;
 
-type Answer<T> = Result<T, Differs>;
+type RunResult<T> = Result<T, Differs>;
 
 impl<'t> Machine<'t> {
-    pub(super) fn new(tables: &'t [Table], nranks: u32, me: u32, vars: usize) -> Self {
+    pub(super) fn new(tables: &'t [LoopTable], nranks: u32, me: u32, vars: usize) -> Self {
         Self {
             tables,
             nranks,
@@ -223,7 +223,7 @@ impl<'t> Machine<'t> {
         }
     }
 
-    pub(super) fn number(&self, number: &Number) -> Answer<i64> {
+    pub(super) fn number(&self, number: &Number) -> RunResult<i64> {
         let fits = |value: Result<i64, arith::Fault>| value.map_err(|_| Differs);
         Ok(match number {
             Number::Const(value) => *value,
@@ -269,8 +269,8 @@ impl<'t> Machine<'t> {
         })
     }
 
-    fn entry(&self, table: usize, indices: &[Number]) -> Answer<&'t [i64]> {
-        let Table { sizes, by_rank, entries } = &self.tables[table];
+    fn entry(&self, table: usize, indices: &[Number]) -> RunResult<&'t [i64]> {
+        let LoopTable { sizes, by_rank, entries } = &self.tables[table];
         let mut at = 0;
         for (size, index) in sizes.iter().zip(indices) {
             let index = usize::try_from(self.number(index)?).map_err(|_| Differs)?;
@@ -285,8 +285,8 @@ impl<'t> Machine<'t> {
         entries.get(at).map(Vec::as_slice).ok_or(Differs)
     }
 
-    /// Low end, high end, slot, base.
-    fn piece(&self, piece: &Piece) -> Answer<Vec<u64>> {
+    /// Returns low end, high end, slot and base.
+    fn piece(&self, piece: &Piece) -> RunResult<Vec<u64>> {
         let values = match piece {
             Piece::Computed { lo, width, slot, base } => {
                 let lo = self.number(lo)?;
@@ -297,47 +297,47 @@ impl<'t> Machine<'t> {
         values.into_iter().map(|value| u64::try_from(value).map_err(|_| Differs)).collect()
     }
 
-    pub(super) fn run(&mut self, nodes: &[Node]) -> Answer<()> {
+    pub(super) fn run(&mut self, nodes: &[LoopNode]) -> RunResult<()> {
         nodes.iter().try_for_each(|node| self.node(node))
     }
 
-    fn node(&mut self, node: &Node) -> Answer<()> {
+    fn node(&mut self, node: &LoopNode) -> RunResult<()> {
         match node {
-            Node::Let(var, value) => self.vars[*var] = self.number(value)?,
-            Node::Loop { var, lo, hi, body } => {
+            LoopNode::Let(var, value) => self.vars[*var] = self.number(value)?,
+            LoopNode::Loop { var, lo, hi, body } => {
                 for value in self.number(lo)?..self.number(hi)? {
                     self.vars[*var] = value;
                     self.run(body)?;
                 }
             }
-            Node::Streams { line, var, lo, hi, body } => {
+            LoopNode::Streams { line, var, lo, hi, body } => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
-                // Streams in streams are numbered on the way, and are written otherwise.
+                // Nested streams would be numbered at run time; the schedule's form is used for them.
                 if self.stream != 0 {
                     return Err(Differs);
                 }
                 let slaves = 1..u64::try_from(hi - lo).unwrap_or(0).max(1);
                 for slave in slaves.clone() {
-                    self.push(*line, What::Signal("Fork"), vec![vec![slave]]);
+                    self.push(*line, MethodCall::Signal("Fork"), vec![vec![slave]]);
                 }
                 for (stream, value) in (0..).zip(lo..hi) {
                     self.streams.resize(self.streams.len().max(stream + 1), Vec::new());
                     self.stream = stream;
                     self.vars[*var] = value;
                     if stream > 0 {
-                        self.push(*line, What::Bare("Begin"), Vec::new());
+                        self.push(*line, MethodCall::Bare("Begin"), Vec::new());
                     }
                     self.run(body)?;
                     if stream > 0 {
-                        self.push(*line, What::Bare("End"), Vec::new());
+                        self.push(*line, MethodCall::Bare("End"), Vec::new());
                     }
                 }
                 self.stream = 0;
                 for slave in slaves {
-                    self.push(*line, What::Signal("Join"), vec![vec![slave]]);
+                    self.push(*line, MethodCall::Signal("Join"), vec![vec![slave]]);
                 }
             }
-            Node::If(arms, otherwise) => {
+            LoopNode::If(arms, otherwise) => {
                 for (condition, body) in arms {
                     if self.number(condition)? != 0 {
                         return self.run(body);
@@ -345,20 +345,20 @@ impl<'t> Machine<'t> {
                 }
                 self.run(otherwise)?;
             }
-            Node::Block { body, .. } => self.run(body)?,
-            Node::Signal { line, method, peer } => {
+            LoopNode::Block { body, .. } => self.run(body)?,
+            LoopNode::Signal { line, method, peer } => {
                 let peer = u64::try_from(self.number(peer)?).map_err(|_| Differs)?;
-                self.push(*line, What::Signal(method), vec![vec![peer]]);
+                self.push(*line, MethodCall::Signal(method), vec![vec![peer]]);
             }
-            Node::Peers { method, peers } => {
+            LoopNode::Peers { method, peers } => {
                 for peer in &peers[self.me as usize] {
-                    self.push(0, What::Signal(method), vec![vec![u64::from(*peer)]]);
+                    self.push(0, MethodCall::Signal(method), vec![vec![u64::from(*peer)]]);
                 }
             }
-            Node::Move { line, method, places: operands } => {
+            LoopNode::Move { line, method, places: operands } => {
                 let mut values = Vec::new();
                 let mut places = Vec::new();
-                for Place { of, buffer, piece } in &**operands {
+                for LoopPlace { of, buffer, piece } in &**operands {
                     let peer = of.as_ref().map_or(Ok(self.me.into()), |of| self.number(of))?;
                     let remote = peer != i64::from(self.me);
                     if remote {
@@ -367,13 +367,13 @@ impl<'t> Machine<'t> {
                     values.push(self.piece(piece)?);
                     places.push((*buffer, remote));
                 }
-                self.push(*line, What::Move(method, [places[0], places[1]]), values);
+                self.push(*line, MethodCall::Move(method, [places[0], places[1]]), values);
             }
         }
         Ok(())
     }
 
-    fn push(&mut self, line: u32, what: What, values: Vec<Vec<u64>>) {
-        self.streams[self.stream].push((Key { line, what }, values));
+    fn push(&mut self, line: u32, what: MethodCall, values: Vec<Vec<u64>>) {
+        self.streams[self.stream].push((ContestKey { line, what }, values));
     }
 }

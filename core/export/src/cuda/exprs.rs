@@ -1,4 +1,5 @@
-//! Expressions in CUDA text: the author's arithmetic as arithmetic, questions as calls of the device library.
+//! Expressions in CUDA text: the author's arithmetic stays arithmetic, and questions to objects become calls of the
+//! device library.
 
 use super::stmts::Body;
 use roundelay_core::check::hir::{Expr, ExprKind, GroupsField, TreeField, Ty};
@@ -6,12 +7,12 @@ use roundelay_core::syntax::ast::{BinOp, UnOp};
 use roundelay_core::syntax::expr_text::{ATOM, Target, Text};
 
 impl Body<'_, '_> {
-    /// The expression, as an argument or behind `=`.
+    /// Returns the expression as an argument, or as the right side of `=`.
     pub(super) fn expr(&mut self, expr: &Expr) -> String {
         self.text(expr).code
     }
 
-    /// The expression where `.` or `[` follows.
+    /// Returns the expression for use before `.` or `[`.
     pub(super) fn atom(&mut self, expr: &Expr) -> String {
         self.text(expr).at_least(ATOM)
     }
@@ -32,7 +33,7 @@ impl Body<'_, '_> {
             }
             ExprKind::Unary(op, of) => Target::Cpp.unary(*op, self.text(of)),
             ExprKind::Binary(op, left, right) => {
-                // A literal alone is 32 bits wide.
+                // A literal operand has 32 bits.
                 let left = match (op, &*left.kind) {
                     (BinOp::Shl, ExprKind::Int(value)) => atom(format!("i64({value})")),
                     _ => self.text(left),
@@ -117,12 +118,12 @@ impl Body<'_, '_> {
         }
     }
 
-    /// A question to an object without arguments.
+    /// Returns a question to an object, without arguments.
     fn asked(&mut self, object: &Expr, question: &str) -> Text {
         Text::atom(format!("{}.{question}()", self.atom(object)))
     }
 
-    /// An object that the host made: looked up by where it was made and from what.
+    /// Returns the lookup of an object that the host made, by its place in the source and its arguments.
     fn object(&mut self, expr: &Expr) -> Text {
         let site = self.site(expr);
         let made = match expr.ty {

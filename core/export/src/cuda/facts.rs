@@ -1,11 +1,11 @@
-//! The facts of a launch: the author's loops are in the text, and here is what they run on: lanes, streams, slots,
+//! The facts of a launch. The author's loops are in the text; the facts are the data for them: lanes, streams, slots,
 //! parameters, and the rings, trees, groups and topologies that the host searched for.
 
 use std::collections::BTreeMap;
 
 use super::words::{
     CHILD_SIGNALS, CREDIT_WORDS, GROUP_WORDS, HELD_WORDS, Header, INPUT, Key, Kind, LINK_WORDS,
-    OP_WORDS, OPERAND_WORDS, OUTPUT, PAIR_SIGNALS, SCRATCH, SCRATCH_WORDS, Words, name,
+    OP_WORDS, OPERAND_WORDS, OUTPUT, PAIR_SIGNALS, SCRATCH, SCRATCH_WORDS, WordTable, name,
 };
 use super::{Facts, Group, Kernel, Protocol, Site, parts};
 use roundelay_core::ids::{LaneId, OpId, RankId, ScratchId};
@@ -13,7 +13,7 @@ use roundelay_core::layout::record::{Answer, Argument, Record};
 use roundelay_core::schedule::{Buffer, Channel, OpKind, Schedule, SignalKind, Stream};
 use roundelay_core::values::groups::firsts;
 
-/// Where the counters of a schedule lie at the rank that waits.
+/// The layout of a schedule's counters at the waiting rank.
 struct Counters {
     nranks: u64,
     lanes: u64,
@@ -21,7 +21,8 @@ struct Counters {
 }
 
 impl Counters {
-    /// Counters of pairs, of children, and one where the parts of a stream meet.
+    /// Returns the number of counters: those of pairs, those of children, and for each stream one at which its parts
+    /// meet.
     fn words(&self) -> u64 {
         self.of_pairs() + (CHILD_SIGNALS as u64 + 1) * self.streams
     }
@@ -35,25 +36,26 @@ impl Counters {
         if channel.kind.has_lane() {
             (lane * self.nranks + u64::from(channel.from.0)) * PAIR_SIGNALS as u64 + kind
         } else {
-            // There a lane is the child.
+            // In these channels the lane is the child stream.
             self.of_pairs() + lane * CHILD_SIGNALS as u64 + kind - PAIR_SIGNALS as u64
         }
     }
 }
 
-/// Where each scratch buffer of a rank lies.
-struct Slots {
-    /// First element, elements of a slot, slots before it.
+/// The layout of a rank's scratch buffers.
+struct SlotLengths {
+    /// For each buffer its first element, the elements of a slot, and the number of slots before it.
     of: Vec<[u64; SCRATCH_WORDS]>,
     elements: u64,
     held: u64,
 }
 
 impl Kernel {
-    /// What a launch for `count` elements a unit reads. For scratch beyond 2^63 elements the lengths saturate.
+    /// Returns the facts of a launch for `count` elements in a unit. For scratch beyond 2^63 elements the lengths
+    /// saturate.
     pub fn facts(&self, count: u64) -> Facts {
         let schedule = &*self.schedule;
-        let mut words = Words::new();
+        let mut words = WordTable::new();
         let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(1);
         let lanes = self.lanes();
         let counters = Counters {
@@ -116,7 +118,7 @@ impl Kernel {
         }
     }
 
-    /// Lanes by their numbers in the kernel.
+    /// Returns the lanes by their numbers in the kernel.
     fn lanes(&self) -> Vec<Vec<i64>> {
         match &self.record {
             Some((record, _)) => record.lanes.clone(),
@@ -124,8 +126,9 @@ impl Kernel {
         }
     }
 
-    /// Slots begin at multiples of 16 bytes; lines of LL take twice the bytes of their data.
-    fn slots(&self, count: u64) -> Slots {
+    /// Returns the layout of scratch. Slots begin at multiples of 16 bytes; lines of LL take twice the bytes of their
+    /// data.
+    fn slots(&self, count: u64) -> SlotLengths {
         let size = self.spec.element.size() as u64;
         let line = 16 / size;
         let (mut of, mut elements, mut slots) = (Vec::new(), 0_u64, 0);
@@ -140,19 +143,20 @@ impl Kernel {
             elements = elements.saturating_add(len.saturating_mul(scratch.slots.into()));
             slots += u64::from(scratch.slots);
         }
-        Slots { of, elements, held: slots }
+        SlotLengths { of, elements, held: slots }
     }
 
-    /// Whether the slots of a scratch buffer hold lines that carry data and flag, which take twice the bytes of their data:
-    /// those of a fifo, with the protocol [`Protocol::Ll`].
+    /// Whether the slots of a scratch buffer hold lines of data and flag, which take twice the bytes of their data.
+    /// These are the slots of fifos with the protocol [`Protocol::Ll`].
     pub fn is_lined(&self, id: ScratchId) -> bool {
         let is_fifo = |record: &Record| record.fifos().any(|fifo| fifo == id);
         self.spec.protocol == Protocol::Ll
             && self.record.as_ref().is_some_and(|(record, _)| is_fifo(record))
     }
 
-    /// A bit for each move, set where `avg` divides: the first bit of each stream, and the end of all.
-    fn finish(&self, words: &mut Words) -> Vec<i64> {
+    /// Writes a bit for each move, set if `avg` divides its result. Returns the first bit of each stream, and the end
+    /// of the last.
+    fn finish(&self, words: &mut WordTable) -> Vec<i64> {
         let (mut bits, mut firsts, mut moves) = (Vec::new(), Vec::new(), 0_usize);
         for stream in &self.schedule.streams {
             firsts.push(moves as i64);
@@ -175,12 +179,12 @@ impl Kernel {
         firsts
     }
 
-    /// Whether `avg` divides where this move writes.
+    /// Whether `avg` divides the result of a move.
     pub fn finishes(&self, at: OpId) -> bool {
         self.finish.contains(&at)
     }
 
-    fn answers(&self, words: &mut Words, record: &Record, sites: &[Site]) {
+    fn answers(&self, words: &mut WordTable, record: &Record, sites: &[Site]) {
         for (lane, values) in record.lanes.iter().enumerate() {
             let Some((value, around)) = values.split_last() else { continue };
             let parent = record.lanes.iter().position(|lane| lane == around);
@@ -239,8 +243,8 @@ impl Kernel {
         }
     }
 
-    /// The ops of the table form: the first of each stream, and the end of all.
-    fn ops(&self, words: &mut Words, counters: &Counters, slots: &Slots, count: u64) -> Vec<i64> {
+    /// Writes the ops of the table form. Returns the first op of each stream, and the end of the last.
+    fn ops(&self, words: &mut WordTable, counters: &Counters, slots: &SlotLengths, count: u64) -> Vec<i64> {
         let schedule = &*self.schedule;
         let meets = parts::ops(schedule);
         let mut ops: Vec<[i64; OP_WORDS]> = Vec::new();
@@ -292,7 +296,7 @@ impl Kernel {
     }
 }
 
-/// The children that each stream forks, in the order in which they come to be.
+/// Returns the children that each stream forks, in the order of their first forks.
 fn children(schedule: &Schedule) -> BTreeMap<(RankId, u32), Vec<i64>> {
     let mut children: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     for stream in &schedule.streams {
@@ -311,7 +315,7 @@ fn children(schedule: &Schedule) -> BTreeMap<(RankId, u32), Vec<i64>> {
     children
 }
 
-/// The most links that one rank has an end of.
+/// Returns the most links with an end at one rank.
 fn links_of_a_rank(record: &Record) -> u64 {
     let mut ends: BTreeMap<RankId, u64> = BTreeMap::new();
     for (_, _, from, to) in record.links.keys() {
@@ -322,8 +326,8 @@ fn links_of_a_rank(record: &Record) -> u64 {
     ends.into_values().max().unwrap_or(0)
 }
 
-/// A value as a word: itself, or where it was put.
-fn object(words: &mut Words, record: &Record, answer: &Answer) -> i64 {
+/// Returns a value as a word: the number itself, or the place of its words.
+fn object(words: &mut WordTable, record: &Record, answer: &Answer) -> i64 {
     match answer {
         Answer::Int(value) => *value,
         Answer::List(list) | Answer::Ring(list) => words.list(list),

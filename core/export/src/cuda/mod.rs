@@ -1,7 +1,7 @@
 //! CUDA: a kernel's text from a checked algorithm or from a flat schedule, and the facts that it reads.
 //!
-//! One text serves every rank count, count and parameter of an algorithm: the author's loops stay loops, and what
-//! they run on comes as [`Facts`]. The text calls the device library, which `roundelay-kernels` holds.
+//! One text serves every rank count, count and parameter of an algorithm: the author's loops stay loops, and their data
+//! comes as [`Facts`]. The text calls the device library in `roundelay-kernels`.
 
 mod exprs;
 mod facts;
@@ -31,7 +31,7 @@ use roundelay_core::verify::{Proof, Proved};
 use source::Notes;
 pub use words::Header;
 
-/// The type of a kernel's elements: those of the host, and what only GPUs compute with.
+/// The type of a kernel's elements: a type of the host, or a type that only GPUs compute with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// An element type of the host.
@@ -52,13 +52,13 @@ impl Element {
         }
     }
 
-    /// The element type of that name, as [`Self::name`] writes it.
+    /// Returns the element type of a name, as [`Self::name`] writes it.
     pub fn from_name(name: &str) -> Option<Self> {
         let fp8 = [Self::F8E4m3, Self::F8E5m2].into_iter().find(|element| element.name() == name);
         fp8.or_else(|| DType::from_name(name).map(Self::Host))
     }
 
-    /// The size of one element in bytes.
+    /// Returns the size of one element in bytes.
     pub const fn size(self) -> usize {
         match self {
             Self::Host(dtype) => dtype.size(),
@@ -69,7 +69,7 @@ impl Element {
     /// Refuses an op that these elements do not have.
     ///
     /// # Errors
-    /// E0431 for an op of integers alone, where these are floats.
+    /// E0431 for an op that only integers have, if the elements are floats.
     pub fn check_op(self, op: ReduceOp) -> Result<(), NoSuchOp> {
         match self {
             Self::Host(dtype) => op.check(dtype),
@@ -85,10 +85,10 @@ impl From<DType> for Element {
     }
 }
 
-/// How data and signals travel between ranks in a kernel.
+/// The protocol by which data and signals travel between ranks in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// Peers' memory is read and written where it is, as the handshake is written.
+    /// Peers' memory is read and written in place, in the order of the program's own signals.
     Direct,
     /// Slots at the receiver with credits: NCCL's Simple.
     Simple,
@@ -109,12 +109,12 @@ impl Protocol {
         }
     }
 
-    /// The protocol of that name.
+    /// Returns the protocol of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 
-    /// The protocol that a program asks for: [`Self::Simple`] where it sends and receives through a fifo, else
+    /// Returns the protocol that a program needs: [`Self::Simple`] if it sends and receives through a fifo, else
     /// [`Self::Direct`].
     pub fn of(algorithm: &Configured) -> Self {
         if passes(&algorithm.checked().body) { Self::Simple } else { Self::Direct }
@@ -134,7 +134,7 @@ fn passes(body: &[Stmt]) -> bool {
     found
 }
 
-/// How a kernel holds the algorithm.
+/// The form of the algorithm in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// The author's loops, as code of the kernel.
@@ -152,66 +152,66 @@ impl fmt::Display for Form {
     }
 }
 
-/// What a kernel is made for: element type, reduce op, protocol, and the way in which it is launched.
+/// The specification of a kernel: element type, reduce op, protocol, and the way of launching it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
     /// The type of the elements.
     pub element: Element,
     /// The reduce op.
     pub op: ReduceOp,
-    /// How data and signals travel.
+    /// The protocol of data and signals.
     pub protocol: Protocol,
     /// The width in bytes of the widest load: 16 for today's GPUs.
     pub vector: u32,
-    /// Who brings the ranks in: one launch for all, or one for each device.
+    /// The launching of ranks: one launch for all, or one for each device.
     pub callers: Callers,
 }
 
-/// The text of a kernel, with the schedule that it performs and the proof of that.
+/// The text of a kernel, with the schedule that it performs and the schedule's proof.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// The name of the kernel's entry.
     pub name: String,
     /// The text in CUDA C++, for NVRTC.
     pub text: String,
-    /// How the kernel holds the algorithm.
+    /// The form of the algorithm in the kernel.
     pub form: Form,
-    /// What the kernel was made for.
+    /// The specification.
     pub spec: Spec,
     /// The schedule that the kernel performs, op by op.
     pub schedule: Arc<Schedule>,
     /// The proof of that schedule.
     pub proof: Arc<Proof>,
-    /// Moves after which `avg` divides.
+    /// The moves after which `avg` divides.
     finish: BTreeSet<OpId>,
-    /// For loops: what the program asked, and where.
+    /// For loops: the program's questions and their answers, and the places of its objects.
     record: Option<(Record, Vec<Site>)>,
 }
 
-/// Where an object is made: the algorithm, and the place of the expression.
+/// The place at which an object is made: the algorithm, and the span of the expression.
 type Site = (String, (u32, u32));
 
 /// A group of CTAs: one stream of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The rank whose stream it is.
+    /// The rank of the stream.
     pub rank: RankId,
     /// The number of the stream at that rank.
     pub stream: u32,
 }
 
-/// What a launch of a kernel needs besides its text and its buffers.
+/// The data that a launch of a kernel needs besides its text and its buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The words of the table that the kernel reads.
     pub words: Vec<i64>,
-    /// Streams, in the order of the grid.
+    /// The streams, in the order of the grid.
     pub groups: Vec<Group>,
-    /// Lanes by their numbers in the kernel; those of the schedule may have others.
+    /// The lanes by their numbers in the kernel; their numbers in the schedule may differ.
     pub lanes: Vec<Vec<i64>>,
     /// The number of 8-byte counters at each rank.
     pub posted_words: u64,
-    /// The number of 8-byte words that each CTA has for itself.
+    /// The number of 8-byte words of each CTA's own memory.
     pub work_words: u64,
     /// The number of links of the fifos; each part of each side of a link has a step number.
     pub links: u64,
@@ -222,11 +222,11 @@ pub struct Facts {
 }
 
 impl Kernel {
-    /// The author's loops as a kernel. Its schedule is the proved one without the signals that others imply.
+    /// Returns the author's loops as a kernel. Its schedule is the proved one without signals that others imply.
     ///
     /// # Errors
-    /// E0423 where the loops do not fit a kernel, or not the protocol, each at its place; E0431 where the elements do
-    /// not have the op.
+    /// E0423 if the loops do not fit a kernel or the protocol, each at its place; E0431 if the elements do not have the
+    /// op.
     pub fn of_loops(
         algorithm: &Configured,
         proved: &Proved,
@@ -282,7 +282,7 @@ impl Kernel {
         }
         let dropped = prune::needless(checked, &schedule, spec.callers);
         let pruned = prune::without(&schedule, &dropped, spec.callers);
-        debug_assert!(pruned.is_some(), "what elision leaves out is not needed");
+        debug_assert!(pruned.is_some(), "elision leaves out only needless signals");
         let (dropped, schedule, proof) = match pruned {
             Some((schedule, proof)) => (dropped, schedule, Arc::new(proof)),
             None => (BTreeSet::new(), schedule, proved.proof().clone()),
@@ -311,11 +311,11 @@ impl Kernel {
         Ok(Self { name, text, form: Form::Loops, spec, schedule, proof, finish, record })
     }
 
-    /// A kernel that walks a table of the ops of a schedule: of what the optimizer made, or of a program with
+    /// Returns a kernel that walks a table of a schedule's ops: for a schedule of the optimizer, or a program with
     /// escapes, which only Rust can run.
     ///
     /// # Errors
-    /// E0431 where the elements do not have the op.
+    /// E0431 if the elements do not have the op.
     pub fn of_table(optimized: &Optimized, spec: Spec) -> Result<Self, NoSuchOp> {
         spec.element.check_op(spec.op)?;
         let (schedule, proof) = (optimized.schedule.clone(), optimized.proof.clone());
@@ -333,14 +333,14 @@ impl Kernel {
     }
 }
 
-/// Whether a move has to do with one of these slots.
+/// Whether a move accesses one of these slots.
 fn has_slot(schedule: &Schedule, slots: &BTreeSet<ScratchId>, op: &Op) -> bool {
     schedule.operands_of(op).iter().any(
         |operand| matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if slots.contains(&id)),
     )
 }
 
-/// Whether data passes between ranks otherwise than through a fifo.
+/// Whether a move passes data between ranks without a fifo.
 fn reaches_out(schedule: &Schedule, record: &Record) -> bool {
     let slots: BTreeSet<_> = record.fifos().collect();
     schedule.streams.iter().any(|stream| {
@@ -353,7 +353,7 @@ fn reaches_out(schedule: &Schedule, record: &Record) -> bool {
     })
 }
 
-/// Whether every link of a fifo is used by one stream at each of its ends: a stream counts for itself.
+/// Whether each end of each link of a fifo is used by one stream: each stream counts only its own steps.
 fn links_have_one_stream(schedule: &Schedule) -> bool {
     let mut users = BTreeMap::new();
     schedule.streams.iter().all(|stream| {

@@ -1,8 +1,8 @@
-//! Names in CUDA text: those of types, and the author's where C++ keeps them for itself.
+//! Names in CUDA text: those of types, and the author's names, changed where C++ reserves them.
 
 use roundelay_core::check::hir::{ParamTy, Ty};
 
-/// The name of a type in the device library.
+/// Returns the name of a type in the device library.
 pub(super) const fn type_name(ty: Ty) -> &'static str {
     match ty {
         Ty::Bool => "bool",
@@ -21,7 +21,7 @@ pub(super) const fn type_name(ty: Ty) -> &'static str {
     }
 }
 
-/// The type of a parameter's value in the kernel's text.
+/// Returns the type of a parameter's value in the kernel's text.
 pub(super) const fn param_type(ty: ParamTy) -> &'static str {
     match ty {
         ParamTy::Int | ParamTy::Rank => "i64",
@@ -35,7 +35,7 @@ pub(super) const fn param_type(ty: ParamTy) -> &'static str {
     }
 }
 
-/// Words that C++ or the device library keeps for itself, in order.
+/// Words that C++ or the device library reserves, in order.
 const TAKEN: &[&str] = &[
     "abs",
     "alignas",
@@ -139,7 +139,7 @@ const TAKEN: &[&str] = &[
     "xor",
 ];
 
-/// The author's name, or one like it where that is taken.
+/// Returns the author's name, or a similar name if that is reserved.
 pub(crate) fn identifier(name: &str) -> String {
     let lists = name.strip_prefix("list_").is_some_and(|rest| rest.parse::<u32>().is_ok());
     if lists || name.ends_with('_') || TAKEN.binary_search(&name).is_ok() {

@@ -1,9 +1,9 @@
-//! Streams of several CTAs: where their parts must meet.
+//! Streams of several CTAs: the places at which their parts must meet.
 //!
-//! Each part moves its portion of every move. Two moves of a stream whose regions are the same are cut alike, so a
-//! part finds what it wrote itself; where regions only overlap, it finds what another part wrote, or has yet to
-//! read. Signals between ranks are posted and awaited by all parts, and order what lies on both sides of them;
-//! that a chain of them orders the parts of one stream too is not relied on.
+//! Each part moves its portion of every move. Two moves of a stream with equal regions are cut alike, so a part finds
+//! its own data. If regions only overlap, a part reads the data of another part, or overwrites data that another part
+//! has yet to read. All parts post and await signals between ranks, so these order the statements on both sides of
+//! them. A chain of signals may also order the parts of one stream, but this is not relied on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +12,15 @@ use roundelay_core::ids::{OpId, RankId, ScratchId, SpanId};
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
 
-/// Moves of a stream between which its parts must meet.
+/// Two moves of a stream between which its parts must meet.
 struct Conflict {
-    /// The first of the two, or one before it that is nearer.
+    /// The latest earlier move with an access that conflicts.
     first: OpId,
-    /// The second.
+    /// The later move.
     second: OpId,
 }
 
-/// The data statements after which parts must meet. Statements that call algorithms do after every move.
+/// Returns the data statements after which parts must meet. After statements that call algorithms, parts always meet.
 pub(super) fn statements(
     schedule: &Schedule,
     calls: &BTreeSet<SpanId>,
@@ -36,9 +36,9 @@ pub(super) fn statements(
         Scanned::Conflict(Conflict { first, second }) => {
             let moves = (first.0..second.0).map(OpId);
             let moves = moves.filter(|at| schedule.op(*at).kind == OpKind::Move);
-            // The least often that will do.
+            // The statement that runs least often.
             let at = moves.min_by_key(|at| times[&schedule.op(*at).at]);
-            let at = at.expect("the first of the two is a move");
+            let at = at.expect("the first op of a conflict is a move");
             meets.insert(schedule.op(at).at);
             Some(at)
         }
@@ -47,7 +47,7 @@ pub(super) fn statements(
     meets
 }
 
-/// The ops before which parts must meet, stream by stream.
+/// Returns the ops before which parts must meet, stream by stream.
 pub(super) fn ops(schedule: &Schedule) -> BTreeSet<OpId> {
     let mut meets = BTreeSet::new();
     scan(schedule, &BTreeSet::new(), |conflict| match conflict {
@@ -61,13 +61,13 @@ pub(super) fn ops(schedule: &Schedule) -> BTreeSet<OpId> {
 }
 
 enum Scanned {
-    /// A move has been made.
+    /// The scan has passed a move.
     Move(OpId),
-    /// A move is about to be made that needs a meeting before.
+    /// The next move conflicts with an earlier one, so a meeting is needed before it.
     Conflict(Conflict),
 }
 
-/// Goes through every stream; `meet` says after which op parts have met, if they have.
+/// Scans every stream; `meet` returns the op after which parts have met, if they have.
 fn scan(
     schedule: &Schedule,
     fifos: &BTreeSet<ScratchId>,
@@ -93,7 +93,7 @@ fn scan(
                     .iter()
                     .map(access(false))
                     .chain(schedule.dsts(op).iter().map(access(true)))
-                    // Its slots are handed over by all parts, to all parts.
+                    // All parts together release a fifo's slots to all parts.
                     .filter(|access| !matches!(access.buffer, Buffer::Scratch(id) if fifos.contains(&id)))
                     .collect();
                 while let Some((first, _)) =
@@ -149,7 +149,7 @@ impl Access {
         access
     }
 
-    /// Whether one writes what the other touches, cut at other elements.
+    /// Whether one access writes elements of the other, with different bounds.
     fn disturbs(&self, other: &Self) -> bool {
         (self.write || other.write)
             && (self.rank, self.buffer, self.slot) == (other.rank, other.buffer, other.slot)

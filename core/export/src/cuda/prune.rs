@@ -1,5 +1,5 @@
-//! Signal elision by statements: a signal that the author wrote is left out of a kernel where no rank needs it at
-//! any time. A loop stays a loop, so what is needed once stays.
+//! Signal elision by statements: a signal of the author is left out of a kernel if no rank needs it at any time. A loop
+//! stays a loop, so a signal that is needed in one iteration stays.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use roundelay_core::schedule::{Op, OpKind, Schedule};
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Proof, Signals, verify_called};
 
-/// Signal statements that can go, all that they do at all ranks.
+/// Returns the signal statements of which no execution at any rank is needed.
 pub(super) fn needless(
     algorithm: &Algorithm,
     schedule: &Schedule,
@@ -29,7 +29,7 @@ pub(super) fn needless(
     for op in elided.schedule.ops.iter().filter(|op| op.kind != OpKind::Move) {
         dropped.remove(&op.at);
     }
-    // A post and the wait that it meets go together: the k-th of a counter with the k-th.
+    // A post and its wait stay or go together: the k-th post of a counter belongs to its k-th wait.
     let pairs = pairs(schedule);
     loop {
         let torn = pairs.iter().find(|(a, b)| dropped.contains(a) != dropped.contains(b));
@@ -39,7 +39,7 @@ pub(super) fn needless(
     }
 }
 
-/// The statements of each post and its wait.
+/// Returns the statements of each post and its wait.
 fn pairs(schedule: &Schedule) -> BTreeSet<(SpanId, SpanId)> {
     let mut ends = vec![(Vec::new(), Vec::new()); schedule.channels.len()];
     for op in &schedule.ops {
@@ -52,7 +52,7 @@ fn pairs(schedule: &Schedule) -> BTreeSet<(SpanId, SpanId)> {
     ends.into_iter().flat_map(|(posts, waits)| posts.into_iter().zip(waits)).collect()
 }
 
-/// The schedule without them, and a proof of its own; `None` if that is not proved.
+/// Returns the schedule without the dropped statements, and its proof; `None` if it cannot be proved.
 pub(super) fn without(
     schedule: &Schedule,
     dropped: &BTreeSet<SpanId>,

@@ -1,4 +1,4 @@
-//! An algorithm as its statements are written: where it stands, and what its schedule tells of them.
+//! The source of an algorithm whose statements are written: its file, and notes from its schedule.
 
 use std::collections::BTreeSet;
 
@@ -6,27 +6,27 @@ use roundelay_core::check::hir::{self, Algorithm, ExprKind, Stmt, StmtKind, Ty, 
 use roundelay_core::ids::SpanId;
 use roundelay_core::source::Location;
 
-/// An algorithm whose statements are written, and what is known of them.
+/// An algorithm whose statements are written, with its source.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct KernelSource<'a> {
     pub(super) algorithm: &'a Algorithm,
-    /// The file it stands in, and where its statements stand there.
+    /// The algorithm's file, and the places of its statements there.
     pub(super) file: &'a str,
     pub(super) locations: &'a [Location],
-    /// `None` for an algorithm that another calls: its statements are the caller's one.
+    /// `None` for an algorithm that another algorithm calls: there the caller's statement carries the notes.
     pub(super) notes: Option<&'a Notes>,
 }
 
-/// What the schedule tells of statements.
+/// Notes on statements, from the schedule.
 #[derive(Default)]
 pub(super) struct Notes {
-    /// Signals that others imply at every rank and every time: left out.
+    /// Signals that are left out, since other signals imply them at every rank and every time.
     pub(super) dropped: BTreeSet<SpanId>,
     /// Data statements after which the parts of a stream must meet.
     pub(super) meets: BTreeSet<SpanId>,
 }
 
-impl Source<'_> {
+impl KernelSource<'_> {
     pub(super) fn dropped(&self, at: SpanId) -> bool {
         self.notes.is_some_and(|notes| notes.dropped.contains(&at))
     }
@@ -35,13 +35,13 @@ impl Source<'_> {
         self.notes.is_none_or(|notes| notes.meets.contains(&at))
     }
 
-    /// Whether all CTAs of a rank must walk what one iteration of a `parallel` does: it forks streams, which are
-    /// numbered on the way, or writes slots whose length the others need to know.
+    /// Whether all CTAs of a rank must walk the whole body of a `parallel`: it forks streams, which are numbered at run
+    /// time, or it writes slots whose lengths other CTAs need.
     pub(super) fn all_walk(&self, body: &[Stmt]) -> bool {
         forks(self.algorithm, body) || self.shares_slots(body)
     }
 
-    /// Whether slots that take the length of what is written to them are used in `body` and elsewhere too.
+    /// Whether slots whose length is that of the data written to them are used both in `body` and elsewhere.
     fn shares_slots(&self, body: &[Stmt]) -> bool {
         let mut slots = Vec::new();
         hir::walk(&self.algorithm.body, &mut |stmt| match &stmt.kind {

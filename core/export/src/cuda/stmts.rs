@@ -1,12 +1,12 @@
-//! Functions in CUDA text, one for each algorithm, and their statements: one for each of the author's, under the line
-//! that it stands in.
+//! Writes functions in CUDA text, one for each algorithm, with one statement for each statement of the author, below a
+//! line number of its source.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::Site;
 use super::names::{identifier, param_type, type_name};
-use super::source::Source;
+use super::source::KernelSource;
 use roundelay_core::check::hir::{
     Algorithm, AlgorithmCall, Callee, Expr, Iter, Param, ParamTy, Primitive, Step, Stmt, StmtKind,
     Ty, VarId,
@@ -17,12 +17,12 @@ use roundelay_core::source::Span;
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::syntax::expr_text::{Target, Text};
 
-/// What the functions of one text share.
+/// The state that all functions of one text share.
 #[derive(Default)]
-pub(super) struct Writer<'a> {
-    /// Where objects are made: the algorithm and the place of the expression.
+pub(super) struct KernelWriter<'a> {
+    /// The places at which objects are made: the algorithm and the span of the expression.
     pub(super) sites: Vec<Site>,
-    /// The passes through slots that the program has, by the primitive that first had each.
+    /// The kinds of passes through slots in the program, by the name of the first primitive of each kind.
     pub(super) passes: BTreeSet<&'static str>,
     functions: Vec<Function<'a>>,
     pub(super) text: String,
@@ -31,11 +31,11 @@ pub(super) struct Writer<'a> {
 struct Function<'a> {
     name: String,
     of: &'a str,
-    /// Parameters that it is called with; the others have their defaults.
+    /// The parameters that the caller passes; the others have their defaults.
     given: Vec<usize>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> KernelWriter<'a> {
     pub(super) fn site(&mut self, algorithm: &Algorithm, span: Span) -> usize {
         let place = (span.lo, span.hi);
         let known = |(name, at): &Site| *name == algorithm.name && *at == place;
@@ -45,13 +45,13 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// The function of a called algorithm, written when it is first called.
+    /// Writes the function of a called algorithm at its first call, and returns its name.
     pub(super) fn callee(&mut self, callee: &'a Callee, given: &[usize]) -> String {
         let Callee { algorithm, file, locations, .. } = callee;
-        self.function(Source { algorithm, file, locations, notes: None }, given)
+        self.function(KernelSource { algorithm, file, locations, notes: None }, given)
     }
 
-    pub(super) fn function(&mut self, source: Source<'a>, given: &[usize]) -> String {
+    pub(super) fn function(&mut self, source: KernelSource<'a>, given: &[usize]) -> String {
         let algorithm = source.algorithm;
         let known = |f: &&Function<'_>| f.of == algorithm.name && f.given == given;
         if let Some(function) = self.functions.iter().find(known) {
@@ -82,7 +82,7 @@ impl<'a> Writer<'a> {
         let text = &mut self.text;
         let params = params.join(", ");
         let one_line = format!("ROUNDELAY_DEVICE void {name}({params}) {{");
-        // As wide as a page of the book.
+        // The width of the book's page.
         if one_line.len() <= 100 {
             let _ = writeln!(text, "\n{one_line}");
         } else {
@@ -108,35 +108,35 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether the word occurs in the text.
+/// Whether a word occurs in the text.
 fn mentions(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word)
         .any(|(at, _)| !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part))
 }
 
-/// The statements of one algorithm in the making.
+/// The statements of one algorithm under construction.
 pub(super) struct Body<'a, 'w> {
-    source: Source<'a>,
-    /// What the text of all algorithms shares.
-    writer: &'w mut Writer<'a>,
+    source: KernelSource<'a>,
+    /// The state that all algorithms share.
+    writer: &'w mut KernelWriter<'a>,
     out: String,
     depth: usize,
-    /// Lines that go before the statement in the making.
+    /// The lines to write before the next statement.
     before: Vec<String>,
-    /// Lists written out so far.
+    /// The number of lists so far.
     lists: u32,
-    /// Declarations of scratch and fifos so far.
+    /// The number of declarations of scratch and fifos so far.
     declared: u32,
 }
 
 impl<'a, 'w> Body<'a, 'w> {
-    pub(super) fn new(source: Source<'a>, writer: &'w mut Writer<'a>) -> Self {
+    pub(super) fn new(source: KernelSource<'a>, writer: &'w mut KernelWriter<'a>) -> Self {
         let (out, before) = (String::new(), Vec::new());
         Self { source, writer, out, depth: 1, before, lists: 0, declared: 0 }
     }
 
-    /// The parameters that are not `given`, and the statements.
+    /// Returns the text of parameters that are not `given`, and of the statements.
     pub(super) fn emit(mut self, given: &[usize]) -> String {
         let algorithm = self.source.algorithm;
         for (index, param) in algorithm.params.iter().enumerate() {
@@ -172,7 +172,7 @@ impl<'a, 'w> Body<'a, 'w> {
         let _ = writeln!(self.out, "{:1$}{text}", "", 4 * self.depth);
     }
 
-    /// A line under the author's, and what has to stand before it.
+    /// Writes a line with the author's line number, and the pending lines before it.
     fn statement(&mut self, at: SpanId, text: &str) {
         if let Some(place) = self.source.locations.get(at.index()).filter(|place| place.line > 0) {
             let file = self.source.file.replace('\\', "\\\\").replace('"', "\\\"");
@@ -184,7 +184,7 @@ impl<'a, 'w> Body<'a, 'w> {
         self.line(text);
     }
 
-    /// A statement with a body: its head, which ends in `{`, and its last line.
+    /// Writes a statement with a body: its head, which ends in `{`, its body, and its last line.
     fn nested(&mut self, at: SpanId, head: &str, body: &'a [Stmt], end: &str) {
         self.statement(at, head);
         self.depth += 1;
@@ -199,12 +199,12 @@ impl<'a, 'w> Body<'a, 'w> {
         identifier(&self.source.algorithm.vars[id.0 as usize].name)
     }
 
-    /// The number of the place where an object is made.
+    /// Returns the number of the place at which an object is made.
     pub(super) fn site(&mut self, expr: &Expr) -> usize {
         self.writer.site(self.source.algorithm, expr.span)
     }
 
-    /// A list of these items, which are written out before the statement.
+    /// Returns a list of these items; its definition is written before the statement.
     pub(super) fn list(&mut self, items: &[String]) -> String {
         if items.is_empty() {
             return "List()".into();
@@ -268,7 +268,7 @@ impl<'a, 'w> Body<'a, 'w> {
                 }
                 self.line("}");
             }
-            // Held when the schedule was laid out.
+            // Checked when the schedule was laid out.
             StmtKind::Require(..) | StmtKind::Demand(_) => {}
             StmtKind::Scratch(var, count, like) => self.scratch(at, *var, count.as_ref(), like),
             StmtKind::Fifo { like, credits, slices } => {
@@ -316,7 +316,7 @@ impl<'a, 'w> Body<'a, 'w> {
         }
     }
 
-    /// One place, or several in braces.
+    /// Returns one place, or several in braces.
     fn places(&mut self, places: &[Expr]) -> String {
         let texts: Vec<_> = places.iter().map(|place| self.expr(place)).collect();
         match &texts[..] {
@@ -374,7 +374,7 @@ impl<'a, 'w> Body<'a, 'w> {
         onward: Option<&Expr>,
     ) {
         self.writer.passes.insert(match primitive {
-            // One place is both.
+            // The second place is equal to the first.
             Primitive::RecvReduce => Primitive::RecvReduceCopy.name(),
             other => other.name(),
         });
@@ -392,7 +392,7 @@ impl<'a, 'w> Body<'a, 'w> {
         passed.extend(args.iter().map(|(_, value)| self.expr(value)));
         let (input, output) = (self.expr(&run.input), self.expr(&run.output));
         let collective = run.callee.algorithm.collective;
-        // Whether a buffer grows with the ranks: two rank counts tell.
+        // Whether a buffer grows with the ranks: its units for two ranks show it.
         let many = |units: fn(&roundelay_core::collective::Collective, u32) -> u32| {
             u32::from(units(&collective, 2) == 2)
         };

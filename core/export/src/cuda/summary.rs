@@ -1,11 +1,11 @@
-//! What stands above a kernel: what it does and what was proved of it.
+//! The comment above a kernel: a description, and the facts that were proved.
 
 use super::source::Notes;
 use super::{Form, Spec};
 use roundelay_core::schedule::{OpKind, Schedule};
 use roundelay_core::verify::Proof;
 
-/// The lines of the comment above a kernel.
+/// Returns the lines of the comment above a kernel.
 pub(super) fn about(
     name: &str,
     docs: &[String],
@@ -54,7 +54,7 @@ pub(super) fn about(
     about
 }
 
-/// Which signals are left out, by their lines.
+/// Returns a line that lists the left out signals by their lines.
 pub(super) fn left_out(notes: &Notes, schedule: &Schedule) -> Vec<String> {
     if notes.dropped.is_empty() {
         return Vec::new();

@@ -1,17 +1,17 @@
-//! The whole text of a kernel: what it is, what it is made for, a function for each algorithm, and the entry.
+//! The whole text of a kernel: its comment, its definitions, a function for each algorithm, and the entry.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::source::{Notes, Source};
-use super::stmts::Writer;
+use super::source::{Notes, KernelSource};
+use super::stmts::KernelWriter;
 use super::{Protocol, Site, Spec};
 use roundelay_core::check::hir::ParamTy;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::schedule::{Op, OpKind, Schedule};
 
-/// A kernel that holds the author's loops, and where it asks for objects. `is_move` says which moves of the schedule are moves
-/// there; the others pass through lines.
+/// Returns a kernel with the author's loops, and the places at which objects are made. `is_move` tells the moves that
+/// the kernel performs as moves; the others pass through lines.
 pub(super) fn loops(
     algorithm: &Configured,
     (schedule, is_move): (&Schedule, impl Fn(&Op) -> bool),
@@ -21,8 +21,8 @@ pub(super) fn loops(
     scale: bool,
 ) -> (String, Vec<Site>) {
     let checked = algorithm.checked();
-    let mut writer = Writer::default();
-    let source = Source {
+    let mut writer = KernelWriter::default();
+    let source = KernelSource {
         algorithm: checked,
         file: algorithm.file(),
         locations: algorithm.locations(),
@@ -53,7 +53,7 @@ pub(super) fn loops(
     (text, writer.sites)
 }
 
-/// The numbers of sources and destinations that moves have: the loops that a kernel needs.
+/// Returns the combinations of numbers of sources and destinations that moves have: the kernel needs a loop for each.
 fn mix(schedule: &Schedule, is_move: impl Fn(&Op) -> bool) -> String {
     let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move && is_move(op));
     let mix: BTreeSet<_> = moves.map(|op| (op.srcs, op.dsts)).collect();
@@ -61,7 +61,7 @@ fn mix(schedule: &Schedule, is_move: impl Fn(&Op) -> bool) -> String {
     format!("#define ROUNDELAY_MOVES(MOVE){}\n", mix.collect::<String>())
 }
 
-/// A kernel that walks a table.
+/// Returns a kernel that walks a table.
 pub(super) fn table(schedule: &Schedule, spec: Spec, about: &[String], scale: bool) -> String {
     whole(
         &schedule.algorithm,
@@ -102,7 +102,7 @@ fn whole(
     if !functions.is_empty() {
         let _ = write!(text, "\nnamespace roundelay {{\n{functions}\n}} // namespace roundelay\n");
     }
-    // What follows stands in no source: it has the lines of this text.
+    // The entry has no source, so it has the line numbers of this text.
     let line = text.lines().count() + 3;
     let _ = write!(text, "\n#line {line} \"{name}.cu\"\n");
     let _ = write!(

@@ -1,11 +1,11 @@
-//! The words that a kernel reads: a header, tables, and a hash table from what is asked to what is answered.
+//! The words that a kernel reads: a header, tables, and a hash table from keys to answers.
 //!
-//! What host and device agree on by number is listed here and nowhere else: `kernels/device/words.cuh` is written from
-//! this page, and a test holds that it is fresh.
+//! The numbers that host and device agree on are defined only here: `kernels/device/words.cuh` is written from this
+//! file, and a test checks that it is up to date.
 
 use roundelay_core::schedule::SignalKind;
 
-/// Defines an enumeration whose numbers the device has too.
+/// Defines an enumeration whose numbers the device knows too.
 macro_rules! shared {
     ($(#[doc = $about:literal])+ $visibility:vis enum $name:ident { $($(#[doc = $doc:literal])+ $word:ident,)+ }) => {
         $(#[doc = $about])+
@@ -13,7 +13,7 @@ macro_rules! shared {
         $visibility enum $name { $($(#[doc = $doc])+ $word,)+ }
 
         impl $name {
-            /// How many there are.
+            /// The number of its words.
             #[allow(dead_code)]
             const COUNT: usize = [$(Self::$word),+].len();
 
@@ -27,7 +27,7 @@ macro_rules! shared {
     };
 }
 
-/// Defines numbers that the device has too.
+/// Defines numbers that the device knows too.
 macro_rules! numbers {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ident = $value:expr;)+) => {
         $($(#[doc = $doc])+ pub(super) const $name: $type = $value;)+
@@ -149,13 +149,13 @@ numbers! {
     HASH_SHIFT: u64 = 29;
 }
 
-/// Words in the making.
-pub(super) struct Words {
+/// A table of words under construction.
+pub(super) struct WordTable {
     pub(super) words: Vec<i64>,
     entries: Vec<(Vec<i64>, i64)>,
 }
 
-/// The hash of a key, as the device computes it.
+/// Returns the hash of a key, as the device computes it.
 pub(super) fn hash(words: &[i64]) -> u64 {
     words.iter().fold(HASH_START, |hash, word| {
         let hash = (hash ^ *word as u64).wrapping_mul(HASH_FACTOR);
@@ -163,12 +163,12 @@ pub(super) fn hash(words: &[i64]) -> u64 {
     })
 }
 
-/// A hash that is kept as a word: never negative.
+/// Returns a hash as a word that is never negative.
 pub(super) fn name(words: &[i64]) -> i64 {
     (hash(words) & (u64::MAX >> 1)) as i64
 }
 
-impl Words {
+impl WordTable {
     pub(super) fn new() -> Self {
         Self { words: vec![0; Header::COUNT], entries: Vec::new() }
     }
@@ -177,14 +177,14 @@ impl Words {
         self.words[word as usize] = value;
     }
 
-    /// Appends words, and says where they begin.
+    /// Appends words, and returns their start.
     pub(super) fn put(&mut self, words: impl IntoIterator<Item = i64>) -> i64 {
         let at = self.words.len() as i64;
         self.words.extend(words);
         at
     }
 
-    /// A length and that many words.
+    /// Appends a length and this number of words, and returns their start.
     pub(super) fn list(&mut self, list: &[i64]) -> i64 {
         let at = self.put([list.len() as i64]);
         self.put(list.iter().copied());
@@ -238,12 +238,12 @@ mod fresh {
     pub(super) struct Number {
         pub(super) name: &'static str,
         pub(super) about: &'static str,
-        /// Whether it takes 64 bits.
+        /// Whether the number has 64 bits.
         pub(super) wide: bool,
         pub(super) value: u64,
     }
 
-    /// Kernels are made of programs, and no program has a signal of another kind.
+    /// Returns the kinds of signals of programs; kernels have no others.
     fn on_devices() -> impl Iterator<Item = SignalKind> {
         SignalKind::ALL.into_iter().take(SignalKind::OF_PAIRS + SignalKind::OF_CHILDREN)
     }
@@ -286,7 +286,7 @@ mod fresh {
         expect_file!["../../../../kernels/device/words.cuh"].assert_eq(&header());
     }
 
-    /// A counter's place is the number of its kind.
+    /// The place of a counter is the number of its kind.
     #[test]
     fn signals_of_pairs_come_first() {
         for (number, kind) in on_devices().enumerate() {

@@ -1,4 +1,4 @@
-//! A schedule in the making: streams, their ops, and the tables that these share.
+//! A schedule under construction: streams, their ops, and the tables that the ops share.
 
 use super::terms::Mode;
 use roundelay_core::collective::Collective;
@@ -10,7 +10,7 @@ use roundelay_core::schedule::{
 };
 use roundelay_core::syntax::Source;
 
-/// A schedule in the making.
+/// A schedule under construction.
 pub(super) struct Draft {
     streams: Vec<Stream>,
     ops: Vec<Op>,
@@ -21,14 +21,14 @@ pub(super) struct Draft {
     scratch: Vec<Scratch>,
 }
 
-/// What a schedule is of.
+/// The properties of a whole schedule.
 pub(super) struct Whole<'w> {
     /// The name of the program.
     pub(super) name: &'w str,
     pub(super) collective: Collective,
     pub(super) nranks: u32,
     pub(super) mode: Mode,
-    /// Every count is a multiple of this.
+    /// The number that every count is a multiple of.
     pub(super) multiple: u64,
 }
 
@@ -47,7 +47,7 @@ impl Draft {
         }
     }
 
-    /// Declares one more scratch.
+    /// Declares a scratch buffer.
     pub(super) fn declare(&mut self, scratch: Scratch) -> ScratchId {
         self.scratch.push(scratch);
         ScratchId(self.scratch.len() as u32 - 1)
@@ -66,7 +66,7 @@ impl Draft {
         }
     }
 
-    /// A move.
+    /// Adds a move.
     pub(super) fn data(
         &mut self,
         at: SpanId,
@@ -82,13 +82,13 @@ impl Draft {
         self.push(Op { kind: OpKind::Move, srcs, dsts, finish: false, at, arg });
     }
 
-    /// A post or a wait on a channel.
+    /// Adds a post or a wait on a channel.
     pub(super) fn signal(&mut self, at: SpanId, kind: OpKind, channel: Channel) {
         let arg = self.channels.intern(channel);
         self.push(Op { kind, srcs: 0, dsts: 0, finish: false, at, arg });
     }
 
-    /// A post or a wait of a signal from rank to rank, or between streams of one, in a lane.
+    /// Adds a post or a wait of a signal in a lane, from rank to rank or between two streams of a rank.
     pub(super) fn word(
         &mut self,
         at: SpanId,
@@ -100,7 +100,7 @@ impl Draft {
         self.signal(at, kind, Channel { from, to, kind: signal, lane });
     }
 
-    /// The fork or the join of a stream.
+    /// Adds the signal of a stream's fork or join.
     pub(super) fn child(
         &mut self,
         at: SpanId,
@@ -113,8 +113,8 @@ impl Draft {
         self.signal(at, kind, Channel { from: rank, to: rank, kind: signal, lane });
     }
 
-    /// The main stream of a rank, which in each of its rounds brings the data home and lets the streams run that are its
-    /// blocks.
+    /// Adds the main stream of a rank. In each round it copies the input to its place, forks the streams of the blocks,
+    /// joins them, and copies the output.
     pub(super) fn main(
         &mut self,
         rank: RankId,
@@ -140,7 +140,7 @@ impl Draft {
         }
     }
 
-    /// The schedule, of a program that was read from `source`.
+    /// Returns the schedule of a program that was read from `source`.
     pub(super) fn finish(self, source: &Source, whole: &Whole<'_>) -> Schedule {
         let name = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         Schedule {

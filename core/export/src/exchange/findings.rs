@@ -1,4 +1,4 @@
-//! What the proof of a program found, told at the steps of its text that it is about.
+//! Findings of a program's proof, placed at the steps of the program's text.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use roundelay_core::schedule::{Schedule, SignalKind};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{self, Proved};
 
-/// What was found in one mode.
+/// The findings in one mode.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// How it is called.
+    /// The mode in which the program is called.
     pub mode: Mode,
-    /// The proof, where the program is right and says what it is to do.
+    /// The proof, if the program is right and promises a collective.
     pub proved: Option<Proved>,
-    /// What is wrong, the worst first.
+    /// The errors, the worst first.
     pub errors: Vec<Diagnostic>,
 }
 
-/// Who tells what was found in a program.
-pub(super) struct Teller<'t> {
+/// Turns the findings of a program's proof into diagnostics at its text.
+pub(super) struct FindingPlacer<'t> {
     pub(super) source: &'t Source,
-    /// The name of the step that stands at a place.
+    /// Returns the name of the step at a place.
     pub(super) step: &'t dyn Fn(SpanId) -> Option<String>,
     /// The place of the whole program.
     pub(super) whole: SpanId,
-    /// Whether it says what it is to do.
+    /// Whether the program promises a collective.
     pub(super) promised: bool,
 }
 
-impl Teller<'_> {
+impl FindingPlacer<'_> {
     /// Proves the schedule of a program that is called in a mode.
     pub(super) fn prove(&self, mode: Mode, schedule: Result<Schedule, Vec<Diagnostic>>) -> Checked {
         let wrong = |errors| Checked { mode, proved: None, errors };
@@ -49,7 +49,7 @@ impl Teller<'_> {
                 Checked { mode, proved: self.promised.then_some(proved), errors: Vec::new() }
             }
             Err(findings) => {
-                // Without a promise there is no wrong result, and memory that was never written may be copied.
+                // Without a promise no result is wrong, and copies of memory that was never written are allowed.
                 let counts = |finding: &Finding| {
                     self.promised
                         || !matches!(finding.code, Code::WrongResult | Code::UninitializedRead)
@@ -61,7 +61,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Steps that wait for each other.
+    /// Returns the error for steps that wait for each other.
     pub(super) fn cycle(&self, schedule: &Schedule, cycle: &[(OpId, OpId)]) -> Diagnostic {
         let at = |op: OpId| schedule.op(op).at;
         let head = |op: OpId| {
@@ -109,7 +109,7 @@ impl Teller<'_> {
         }
     }
 
-    /// A step with its line.
+    /// Returns the name of a step with its line.
     pub(super) fn name(&self, at: SpanId) -> String {
         let line = self.source.location(span(at)).line;
         match (self.step)(at) {
@@ -118,12 +118,12 @@ impl Teller<'_> {
         }
     }
 
-    /// What the proof found, at the steps that it is about.
+    /// Returns the diagnostic of a finding, at the steps that the finding is about.
     fn diagnostic(&self, finding: Finding) -> Diagnostic {
         let Finding { code, title, at, label, others, notes, .. } = finding;
         let mut diagnostic = Diagnostic::new(code, span(at), title).label(label);
         let places: Vec<_> = std::iter::once(at).chain(others.iter().map(|(at, _)| *at)).collect();
-        // Lines that are far apart are not shown together, and then none would be.
+        // A diagnostic whose lines are far apart would show none of them.
         let start = |at: SpanId| self.source.range(span(at)).start;
         let near = |(other, _): &(SpanId, String)| start(*other).abs_diff(start(at)) < NEAR;
         let others = others.into_iter().filter(near).map(|(at, label)| (span(at), label));
@@ -144,7 +144,7 @@ impl Teller<'_> {
     }
 }
 
-/// The first few errors of each code; the last of them says how many more there are.
+/// Keeps the first few errors of each code; the last of these says how many were dropped.
 fn first_of_each(errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut kept: Vec<Diagnostic> = Vec::new();
     let mut more: BTreeMap<Code, usize> = BTreeMap::new();
@@ -163,15 +163,16 @@ fn first_of_each(errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     kept
 }
 
-/// Errors of one code that are told.
+/// The most errors of one code that are reported.
 const OF_EACH: usize = 4;
-/// Bytes between lines that are shown together.
+/// The most bytes between lines that are shown together.
 const NEAR: usize = 1 << 13;
 
-/// Lines of a table, and steps that a note names.
+/// The most lines of a table, and the most steps that a note names.
 const SHOWN: usize = 8;
 
-/// The most orders in which ranks reduce one and the same piece; `None` where nothing is reduced, or not rightly.
+/// Returns the largest number of orders in which ranks reduce one piece; `None` if no rank reduces, or if a result is
+/// wrong.
 pub(super) fn orders(modes: &[Checked]) -> Option<usize> {
     let reduction = |checked: &Checked| {
         let proved = checked.proved.as_ref()?;

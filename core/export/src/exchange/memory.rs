@@ -1,5 +1,5 @@
-//! Where chunks lie. The data of a call is cut into equal chunks, whatever buffer they are of; in place, input and
-//! output are parts of one buffer, which a program may write everywhere.
+//! The places of chunks. The data of a call is cut into equal chunks, in every buffer; in place, input and output are
+//! parts of one buffer, all of which a program may write.
 
 use super::terms::{Memory, Mode, Place};
 use roundelay_core::collective::{Alias, Collective};
@@ -7,14 +7,14 @@ use roundelay_core::ids::{RankId, ScratchId};
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Region, Scratch};
 
-/// What is called, and how.
-pub(super) struct Shape {
-    /// What the program promises; `None` where it promises nothing that can be compared.
+/// The sizes of a program's memory, and the mode in which the program is called.
+pub(super) struct MemoryShape {
+    /// The collective that the program promises; `None` if its result cannot be compared.
     pub(super) collective: Option<Collective>,
     pub(super) nranks: u32,
     /// Chunks of the data of a call.
     pub(super) chunks: u32,
-    /// Chunks of scratch of the rank that has most.
+    /// The most chunks of scratch of a rank.
     pub(super) scratch: u32,
     pub(super) mode: Mode,
 }
@@ -22,7 +22,7 @@ pub(super) struct Shape {
 /// The buffers of a program that is called in one mode.
 pub(super) struct Memories {
     collective: Collective,
-    /// Whether the collective is that of the program, and not one that stands in for it.
+    /// Whether the collective is the program's own, and not `AllToAll` as a substitute.
     pub(super) promised: bool,
     nranks: u32,
     /// The width of a chunk, in units of the count.
@@ -30,15 +30,15 @@ pub(super) struct Memories {
     in_place: bool,
     both: bool,
     scratch: Vec<Scratch>,
-    /// The program's scratch, and the buffer that stands for one that the program may write.
+    /// The program's scratch, and a scratch that replaces a buffer which the program may write.
     own: Option<ScratchId>,
     home: Option<ScratchId>,
 }
 
 impl Memories {
-    pub(super) fn new(shape: &Shape) -> Self {
-        let Shape { nranks, mode, .. } = *shape;
-        // A program that promises nothing is laid out over blocks of input and output, as many as there are ranks.
+    pub(super) fn new(shape: &MemoryShape) -> Self {
+        let MemoryShape { nranks, mode, .. } = *shape;
+        // A program without a promise gets input and output of one block for each rank.
         let collective = shape.collective.unwrap_or(Collective::AllToAll);
         let promised = shape.collective.is_some();
         let whole = match collective {
@@ -48,7 +48,7 @@ impl Memories {
         let chunks = if promised {
             shape.chunks
         } else {
-            // As many a block as will do: then a chunk is a whole part of a unit.
+            // Each block has the same number of chunks: then a unit is a whole number of chunks.
             shape.chunks.div_ceil(nranks).saturating_mul(nranks)
         };
         let width = Rat::new(whole, u64::from(chunks.max(1))).unwrap_or(Rat::ONE);
@@ -74,7 +74,7 @@ impl Memories {
         memories
     }
 
-    /// Declares one more scratch.
+    /// Declares a scratch buffer.
     pub(super) fn declare(&mut self, name: &str, width: Rat) -> ScratchId {
         self.scratch.push(Scratch { name: name.to_owned(), slots: 1, width });
         ScratchId(self.scratch.len() as u32 - 1)
@@ -88,17 +88,17 @@ impl Memories {
         self.collective
     }
 
-    /// Every count is a multiple of this: then all chunks are equally long.
+    /// Returns the number that every count is a multiple of, so that all chunks are equally long.
     pub(super) fn multiple(&self) -> u64 {
         self.width.den()
     }
 
-    /// The width of so many chunks.
+    /// Returns the width of `count` chunks.
     pub(super) fn chunks(&self, count: u32) -> Rat {
         self.width.times(count.into()).unwrap_or(Rat::ZERO)
     }
 
-    /// Chunks `first..first + count` of a place, as a region of the schedule; the place must lie within its buffer.
+    /// Returns the region of chunks `first..first + count` of a place, which must lie within its buffer.
     pub(super) fn region(&self, rank: RankId, place: Place, (first, count): (u32, u32)) -> Region {
         let offset = u32::try_from(place.offset).unwrap_or(0).saturating_add(first);
         let (buffer, begins) = self.lies(rank, place.memory);
@@ -107,7 +107,7 @@ impl Memories {
         Region { buffer, slot: 0, base: Rat::ZERO, lo, hi }
     }
 
-    /// The buffer that a memory of the program is part of, and where it begins there.
+    /// Returns the buffer that holds a memory of the program, and the memory's start in it.
     fn lies(&self, rank: RankId, memory: Memory) -> (Buffer, Rat) {
         let shared = self.in_place && self.promised;
         let alias = if shared { self.collective_alias(rank) } else { Alias::Apart };
@@ -123,7 +123,7 @@ impl Memories {
         }
     }
 
-    /// How input and output lie in place. The runtime calls programs for `AllToAll` in place, too.
+    /// Returns how input and output overlap in place. The runtime calls programs for `AllToAll` in place, too.
     fn collective_alias(&self, rank: RankId) -> Alias {
         match self.collective {
             Collective::AllToAll => Alias::InputInOutput(0),
@@ -131,7 +131,7 @@ impl Memories {
         }
     }
 
-    /// Units of the count that a buffer of a rank has.
+    /// Returns the units of the count that a rank's buffer has.
     pub(super) fn units(&self, rank: RankId, buffer: Buffer) -> u32 {
         match buffer {
             Buffer::Input => self.collective.input_units(rank, self.nranks, RankId(0)),
@@ -139,7 +139,7 @@ impl Memories {
         }
     }
 
-    /// Where the input is brought before all else, so that the program may write there.
+    /// Returns the regions of the copy that puts the input where the program may write it, before the first step.
     pub(super) fn entry(&self, rank: RankId) -> Option<[Region; 2]> {
         if !self.in_place && self.home.is_none() {
             return None;
@@ -150,7 +150,7 @@ impl Memories {
         Some([from, region(buffer, begins, whole)])
     }
 
-    /// Where the output is taken from at the end.
+    /// Returns the regions of the copy that fills the output after the last step.
     pub(super) fn exit(&self, rank: RankId) -> Option<[Region; 2]> {
         let whole = Rat::whole(self.units(rank, Buffer::Output).into());
         let (buffer, begins) = self.lies(rank, Memory::Output);
@@ -158,12 +158,12 @@ impl Memories {
         (buffer != Buffer::Output).then(|| [region(buffer, begins, whole), to])
     }
 
-    /// Chunks of the input or the output of a rank.
+    /// Returns the chunks of a rank's input or output.
     pub(super) fn room(&self, rank: RankId, buffer: Buffer) -> u64 {
         u64::from(self.units(rank, buffer)) * self.width.den() / self.width.num().max(1)
     }
 
-    /// Chunks of the buffers of all ranks, where each uses so many of scratch.
+    /// Returns the chunks of all buffers of all ranks, if each rank uses `scratch` chunks of scratch.
     pub(super) fn places(&self, scratch: u64) -> u64 {
         let of_unit = self.width.den() / self.width.num().max(1) + 1;
         let units = self.collective.max_units(self.nranks) * 2;
@@ -176,7 +176,7 @@ impl Memories {
         !self.in_place && self.promised
     }
 
-    /// Whether two places have chunks in common, and are not the same.
+    /// Whether two different places have chunks in common.
     pub(super) fn overlap(&self, rank: RankId, (src, dst): (Place, Place), count: u32) -> bool {
         let part = |memories: &Self| {
             let [src, dst] = [src, dst].map(|place| memories.region(rank, place, (0, count)));
@@ -187,7 +187,7 @@ impl Memories {
     }
 }
 
-/// A stretch of a buffer that has no slots.
+/// Returns a region of a buffer without slots.
 fn region(buffer: Buffer, lo: Rat, width: Rat) -> Region {
     let hi = lo.plus(width).unwrap_or(lo);
     Region { buffer, slot: 0, base: Rat::ZERO, lo, hi }

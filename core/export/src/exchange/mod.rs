@@ -1,4 +1,4 @@
-//! Programs of other runtimes: read, and proved as what those runtimes make of them.
+//! Programs of other runtimes, read as those runtimes read them, and proved.
 
 mod draft;
 mod findings;
@@ -14,11 +14,11 @@ use roundelay_core::layout::{Algorithm, one_rank};
 use roundelay_core::schedule::Schedule;
 pub use terms::Mode;
 
-/// Ranks of which all is laid out and proved at once: then what a program needs is known exactly.
+/// The most ranks whose schedule is laid out and proved as a whole: with these a program's needs are known exactly.
 const FEW: u32 = 64;
 
-/// What rank 0 of many does, which takes no time to lay out. Where it cannot be laid out there is nothing, and all that
-/// is wrong is told later.
+/// Returns the schedule of rank 0 alone if there are more than [`FEW`] ranks. `None` for fewer ranks, and for a
+/// schedule that cannot be laid out: its errors are reported later.
 fn first_of_many<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Option<Schedule> {
     if nranks > FEW { one_rank(algorithm, nranks, RankId(0)).ok() } else { None }
 }

@@ -1,4 +1,4 @@
-//! What is said of a program, each at its place in the text. Of many like errors only the first are kept.
+//! Errors and warnings about a program, each at its place in the text. Of many similar errors only the first are kept.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,28 +8,28 @@ use roundelay_core::ids::SpanId;
 use roundelay_core::source::{Location, Span};
 use roundelay_core::syntax::Source;
 
-/// Errors that are kept.
+/// The most errors that are kept.
 const ERRORS: usize = 16;
 
-/// The places of a text, and what is said at them.
+/// The places of a text, and the errors and warnings at them.
 #[derive(Default)]
-pub(super) struct Report {
+pub(super) struct TextReport {
     places: Vec<Range<u32>>,
     errors: Vec<Diagnostic>,
-    /// Of the errors, those in spite of which the rest makes sense.
+    /// The number of errors that do not prevent reading the rest.
     mild: usize,
-    /// By what they are about: the first, and how many more there are.
+    /// The warnings by their subject: the first warning, and the number of further ones.
     warnings: BTreeMap<String, (Diagnostic, usize)>,
 }
 
-impl Report {
-    /// A place that messages can point at.
+impl TextReport {
+    /// Registers a place for messages to point at.
     pub(super) fn place(&mut self, at: Range<usize>) -> SpanId {
         self.places.push(at.start as u32..at.end as u32);
         SpanId(self.places.len() as u32 - 1)
     }
 
-    /// Says that something is wrong; `more` adds to it.
+    /// Adds an error; `more` adds notes to it.
     pub(super) fn error(
         &mut self,
         code: Code,
@@ -43,17 +43,18 @@ impl Report {
         }
     }
 
-    /// The last error leaves the rest with a sense.
+    /// Marks the last error as one that does not prevent reading the rest.
     pub(super) fn was_mild(&mut self) {
         self.mild += 1;
     }
 
-    /// Says that the runtime refuses something.
+    /// Adds an error for a text that the runtime refuses.
     pub(super) fn refuse(&mut self, at: Range<usize>, title: impl Into<String>) {
         self.error(Code::RefusedByRuntime, at, title, |all| all);
     }
 
-    /// Warns of something that the runtime passes over, once for all that is `about` the same.
+    /// Warns of a text that the runtime passes over; the first warning of each subject `about` is kept, the others are
+    /// counted.
     pub(super) fn warn(
         &mut self,
         about: &str,
@@ -70,19 +71,19 @@ impl Report {
         self.warnings.insert(about.to_owned(), (warning, 0));
     }
 
-    /// Whether anything is wrong.
+    /// Whether an error prevents the use of the program.
     pub(super) fn failed(&self) -> bool {
         self.errors.len() > self.mild
     }
 
-    /// The text with its places, what is wrong, and warnings.
+    /// Returns the text with its places, the errors, and the warnings.
     pub(super) fn finish(
         mut self,
         name: &str,
         text: &str,
     ) -> (Source, Vec<Diagnostic>, Vec<Diagnostic>) {
         for place in &mut self.places {
-            // A reader may have stopped in the middle of a character.
+            // A reader may have stopped within a character.
             let [start, end] = [place.start, place.end].map(|at| floor(text, at as usize) as u32);
             *place = start..end;
         }
@@ -102,12 +103,12 @@ impl Report {
     }
 }
 
-/// A place as diagnostics name it.
+/// Returns a place as a span of a diagnostic.
 pub(super) fn span(at: SpanId) -> Span {
     Span { lo: at.0, hi: at.0 + 1 }
 }
 
-/// Lines and columns of ranges of a text, in one walk through it.
+/// Returns the lines and columns of ranges of a text, in one walk through it.
 fn locations(text: &str, ranges: &[Range<u32>]) -> Vec<Location> {
     let mut ends: Vec<u32> = ranges.iter().flat_map(|range| [range.start, range.end]).collect();
     ends.sort_unstable();
@@ -135,7 +136,7 @@ fn locations(text: &str, ranges: &[Range<u32>]) -> Vec<Location> {
     ranges.iter().map(location).collect()
 }
 
-/// The last boundary of a character that is not behind `at`.
+/// Returns the last character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -144,7 +145,7 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
-/// A text for a message: no longer than a line, without what a terminal would obey.
+/// Returns a text for a message: at most 40 characters, control characters replaced.
 pub(super) fn shown(text: &str) -> String {
     let clean = |c: char| if c.is_control() { '?' } else { c };
     text.chars().take(40).map(clean).collect()

@@ -1,4 +1,4 @@
-//! What programs of all runtimes have: buffers, chunks of them, and ways to be called.
+//! The terms that programs of all runtimes share: buffers, chunks, and the modes of a call.
 
 /// A buffer of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,7 +12,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// The buffer of that letter.
+    /// Returns the buffer of a letter.
     pub fn parse(letter: &str) -> Option<Self> {
         match letter {
             "i" => Some(Self::Input),
@@ -22,7 +22,7 @@ impl Memory {
         }
     }
 
-    /// As a program writes it.
+    /// Returns the letter that a program writes for the buffer.
     pub const fn letter(self) -> char {
         match self {
             Self::Input => 'i',
@@ -32,28 +32,28 @@ impl Memory {
     }
 }
 
-/// Chunks of a buffer: the first of them. How many there are is said by the operation.
+/// The first of some chunks of a buffer. The operation holds their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The buffer.
     pub memory: Memory,
-    /// The first chunk. A program may write a number that no chunk has.
+    /// The number of the first chunk. A program may write a number that no chunk has.
     pub offset: i64,
 }
 
-/// How input and output lie when a program is called.
+/// The mode of a call: where input and output lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Apart: nothing writes the input.
+    /// Input and output apart: no step writes the input.
     OutOfPlace,
-    /// In one buffer, which the program may write everywhere.
+    /// Input and output in one buffer, all of which the program may write.
     InPlace,
-    /// As the caller likes.
+    /// Either, at the caller's choice.
     Both,
 }
 
 impl Mode {
-    /// In words.
+    /// Returns the name for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OutOfPlace => "out of place",

@@ -1,4 +1,4 @@
-//! What stands above the text: what it does, what was proved of it, and how it is called.
+//! The comment above the text: the collective, the proof, and the rules of a call.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use roundelay_core::verify::{Proof, Sameness};
 
 const WIDTH: usize = 97;
 
-/// The comment at the head of the file.
+/// Returns the comment at the head of the file.
 pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
     let schedule = export.form.schedule();
     let proof = export.form.proof();
@@ -33,7 +33,7 @@ pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
             text.push('\n');
         }
         if at == 0 {
-            // On a line of its own, to be copied.
+            // On a line of its own, for copying.
             let _ = writeln!(text, " * Written by `{}`.", harmless(export.command));
         }
         if at + 1 < paragraphs.len() {
@@ -56,7 +56,7 @@ fn head(schedule: &Schedule) -> String {
     format!("{algorithm}, {collective} of {of}{root}")
 }
 
-/// What holds, in every order of events.
+/// Returns the proved facts, which hold in every order of events.
 fn proved(proof: &Proof) -> String {
     let mut text = "Proved for every count, and for every order in which sends and receives may end, even if each send \
                     waits for its receive: no deadlock, no data race, every contribution exactly once and in its place, \
@@ -100,7 +100,7 @@ fn costs(schedule: &Schedule, proof: &Proof) -> Option<String> {
     ))
 }
 
-/// What callers must know.
+/// Returns the rules for callers.
 fn call(schedule: &Schedule, proof: &Proof, name: &str) -> String {
     let Schedule { collective, nranks, root, .. } = *schedule;
     let input = sizes(schedule, true);
@@ -149,7 +149,7 @@ fn call(schedule: &Schedule, proof: &Proof, name: &str) -> String {
     text
 }
 
-/// What the function returns, a line each.
+/// Returns the results of the function, one in each line.
 fn results(schedule: &Schedule, proof: &Proof) -> String {
     let in_order = proof.reduction.as_ref().is_none_or(|r| r.in_rank_order);
     let op = if in_order { "there is none" } else { "there is none, or it does not commute" };

@@ -1,4 +1,4 @@
-//! The function that callers call: what it refuses, what it sets up, and what it leaves.
+//! The function for callers: its checks, its setup, and its cleanup.
 
 use std::fmt::Write as _;
 
@@ -10,20 +10,20 @@ use roundelay_core::rational::Rat;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::verify::Proof;
 
-/// What the text around the exchange is made of.
+/// The data for the text around the exchange.
 pub(super) struct Program<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) proof: &'a Proof,
     pub(super) parts: &'a Parts,
     pub(super) sends: usize,
     pub(super) receives: usize,
-    /// Pieces of the longest fold that may need a place of its own; 0 for none.
+    /// Pieces of the longest reduction that may need scratch of its own; 0 for none.
     pub(super) spare: u64,
     /// Pieces of the longest region.
     pub(super) longest: u64,
 }
 
-/// A length or a place of a buffer in units, by rank.
+/// Returns a length or a place of a buffer in units, by rank.
 fn by_rank(schedule: &Schedule, of: impl Fn(RankId) -> u32) -> String {
     let all: Vec<u32> = (0..schedule.nranks).map(|rank| of(RankId(rank))).collect();
     if all.iter().all(|units| *units == all[0]) {
@@ -43,7 +43,7 @@ impl Program<'_> {
         !self.schedule.scratch.is_empty() || self.spare > 0
     }
 
-    /// Headers, but for those that only helpers need.
+    /// Returns the `#include`s, without those that only unused helpers need.
     pub(super) fn includes(&self, helpers: &str) -> String {
         let long = self.longest > self.parts.pieces;
         let mut headers = String::new();
@@ -60,7 +60,7 @@ impl Program<'_> {
         format!("{headers}\n#include <mpi.h>\n\n")
     }
 
-    /// Constants, and what a call is.
+    /// Returns the constants, and the types of a call.
     pub(super) fn declarations(&self) -> String {
         let Self { schedule, parts, .. } = self;
         let mut constants = vec![
@@ -116,7 +116,7 @@ impl Program<'_> {
         text
     }
 
-    /// All that stands behind the exchange.
+    /// Returns the functions after the exchange.
     pub(super) fn entry(&self) -> String {
         let mut text = self.begin();
         if self.has_scratch() {
@@ -194,7 +194,7 @@ impl Program<'_> {
         text
     }
 
-    /// Where input and output are, in place too.
+    /// Returns the text that finds input and output, also in place.
     fn buffers(&self) -> String {
         let schedule = self.schedule;
         let Schedule { collective, nranks, root, .. } = *schedule;
@@ -216,14 +216,14 @@ impl Program<'_> {
             0 => String::new(),
             _ => format!(" + {} * unit", if only_root { "ROOT" } else { "r->rank" }),
         };
-        // Any rank but the first tells a place that depends on the rank from one that does not.
+        // A rank other than the first distinguishes a place that depends on the rank from a constant one.
         let sample = aliased.last().copied();
         let place = sample.filter(|_| in_place).map(|rank| match collective.alias(rank, root) {
             Alias::InputInOutput(start) => ("r->in", format!("r->out{}", at(start)), "in"),
             Alias::OutputInInput(start) => ("r->out", format!("r->in{}", at(start)), "out"),
             Alias::Apart => unreachable!("it has a place"),
         });
-        // MPI's own place of a reduce-scatter's output is another one, of which nothing is proved.
+        // For a reduce-scatter, MPI has another place for the output in place; nothing is proved for it.
         let keyword = collective != Collective::ReduceScatter;
         let root_only = if only_root { "r->rank == ROOT && " } else { "" };
         if let Some((set, to, given)) = place.as_ref().filter(|_| keyword) {
@@ -312,7 +312,7 @@ impl Program<'_> {
     }
 }
 
-/// The elements of a slot: a part of `count`, rounded up.
+/// Returns the elements of a slot: a part of `count`, rounded up.
 fn slot_elements(width: Rat, pieces: u64) -> String {
     match (width.num(), width.den()) {
         (1, 1) => "r->count".to_owned(),

@@ -1,9 +1,9 @@
 //! A collective as one C99 file that calls MPI: non-blocking sends and receives between ranks, copies and
-//! `MPI_Reduce_local` within one.
+//! `MPI_Reduce_local` within a rank.
 //!
-//! The text is written from the two-sided form of a proved schedule. Ranks that do the same with other numbers share a
-//! function; what repeats in it is a loop again, and numbers that differ between ranks or iterations are expressions,
-//! or tables where no simple expression gives them.
+//! The text is written from the two-sided form of a proved schedule. Ranks with the same statements and different
+//! numbers share a function; repeated statements become loops; numbers that differ between ranks or iterations are
+//! expressions, or tables if no simple expression gives them.
 
 mod about;
 mod entry;
@@ -23,13 +23,13 @@ use roundelay_core::verify::Proof;
 use statements::Statements;
 use text::calls;
 
-/// What the text calls, each after a line with its name. It comes in this order, as far as it is called.
+/// The functions that the text may call, each after a line with its name. The called functions come in this order.
 const HELPERS: &str = include_str!("helpers.h");
 
-/// The most pieces that the buffers of a rank have: with any count, no product of the text leaves 64 bits.
+/// The most pieces of a rank's buffers: with any count, no product in the text exceeds 64 bits.
 const MOST_PIECES: u64 = 1 << 30;
 
-/// What is exported.
+/// An algorithm for export.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
     /// The form with sends and receives, and its proof.
@@ -40,7 +40,7 @@ pub struct Export<'a> {
     pub command: &'a str,
     /// Lines of the algorithm's doc comment.
     pub docs: &'a [String],
-    /// Where the lines stand that the statements come from.
+    /// The text that the statements' lines refer to.
     pub source: Option<&'a Source>,
 }
 
@@ -49,16 +49,16 @@ pub struct Export<'a> {
 pub struct File {
     /// The name of its function.
     pub function: String,
-    /// The file.
+    /// The text of the file.
     pub text: String,
-    /// How many times the count the longest message may be.
+    /// The most elements of a message, as a multiple of the count.
     pub longest: u64,
 }
 
-/// The file of an algorithm.
+/// Returns the file of an algorithm.
 ///
 /// # Errors
-/// E0704 where buffers are cut too finely for a program that computes with 64 bits.
+/// E0704 if buffers are cut too finely for a program that computes with 64 bits.
 pub fn mpi(export: &Export<'_>) -> Result<File, Vec<Finding>> {
     let schedule = export.form.schedule();
     let parts = Parts::new(export.form)?;
@@ -67,7 +67,7 @@ pub fn mpi(export: &Export<'_>) -> Result<File, Vec<Finding>> {
     let spare = statements.spare;
     let longest = statements.longest;
     let shapes = statements::shapes(statements.of);
-    let writer = text::Writer::new(schedule.nranks, &parts.scratch, export.source);
+    let writer = text::MpiWriter::new(schedule.nranks, &parts.scratch, export.source);
     let exchange = writer.functions(&shapes);
     let program = entry::Program {
         schedule,
@@ -91,13 +91,13 @@ pub fn mpi(export: &Export<'_>) -> Result<File, Vec<Finding>> {
     Ok(File { function: parts.name, text: file, longest })
 }
 
-/// Names and sizes.
+/// The names and sizes of a file.
 struct Parts {
-    /// The function.
+    /// The name of the function.
     name: String,
-    /// Pieces of a unit at whose ends all boundaries lie.
+    /// The number of equal pieces of a unit for which all boundaries are whole.
     pieces: u64,
-    /// Names of the scratch buffers in C.
+    /// The names of the scratch buffers in C.
     scratch: Vec<String>,
 }
 
@@ -146,7 +146,7 @@ fn too_fine() -> Vec<Finding> {
     vec![finding]
 }
 
-/// The helpers that a text calls, and those that they call.
+/// Returns the helpers that a text calls, and the helpers that those call.
 fn helpers(text: &str) -> String {
     let mut blocks: Vec<(&str, &str)> = vec![];
     let mut parts = HELPERS.split("@@ ");
@@ -163,7 +163,7 @@ fn helpers(text: &str) -> String {
     format!("{first}\n{used}")
 }
 
-/// The fields of a call, which scratch stands among.
+/// The fields of a call, beside the fields for scratch.
 const FIELDS: [&str; 14] = [
     "rank",
     "count",
@@ -181,7 +181,7 @@ const FIELDS: [&str; 14] = [
     "receives",
 ];
 
-/// The keywords of C99, and what the text and its headers define, which a function must not be called.
+/// The keywords of C99, and names that the text and its headers define: a function must not have one of these names.
 const TAKEN: [&str; 76] = [
     "auto",
     "break",
@@ -261,7 +261,7 @@ const TAKEN: [&str; 76] = [
     "strlen",
 ];
 
-/// A name in C that nothing else has.
+/// Returns a name in C that is not taken.
 fn free(name: &str, taken: impl Fn(&str) -> bool) -> String {
     let mut name: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -274,7 +274,7 @@ fn free(name: &str, taken: impl Fn(&str) -> bool) -> String {
     name
 }
 
-/// The function's name: the algorithm's, in small letters, with an underscore before each word.
+/// Returns the function's name: the algorithm's in lower case, with an underscore before each word.
 fn function(algorithm: &str) -> String {
     let mut name = String::new();
     for c in algorithm.chars() {

@@ -1,11 +1,11 @@
-//! C expressions for numbers that differ between ranks and iterations, where a simple one gives them all.
+//! Finds simple C expressions for numbers that differ between ranks and iterations.
 
 use crate::repeats::variable;
 use std::fmt::Write as _;
 
-/// The values of one place in a program: of every iteration of the loops around it, for every rank that runs it.
+/// The values of one number in a program, for every iteration of the loops around it and every rank that runs it.
 pub(super) struct Numbers<'a> {
-    /// By iteration, the innermost loop fastest, and rank.
+    /// By iteration (the innermost loop fastest), and then by rank.
     pub(super) values: Vec<Vec<i64>>,
     /// The ranks, in ascending order.
     pub(super) ranks: &'a [u32],
@@ -15,16 +15,16 @@ pub(super) struct Numbers<'a> {
     pub(super) nranks: u32,
 }
 
-/// The most ranks' values of a period that is looked for besides the number of ranks.
+/// The periods that are tried besides the number of ranks.
 const PERIODS: std::ops::RangeInclusive<i64> = 2..=8;
 
 impl Numbers<'_> {
-    /// The expression, if a simple one is found.
+    /// Returns a simple expression for all values, if one is found.
     pub(super) fn expression(&self) -> Option<String> {
         if let Some(sum) = self.sum() {
             return Some(sum);
         }
-        // What all values are multiples of, above the least.
+        // The common divisor of all values' differences from the least.
         let least = self.all().min()?;
         let step = self.all().fold(0, |step, value| gcd(step, value - least));
         let offset = if step > 1 { least % step } else { 0 };
@@ -45,7 +45,7 @@ impl Numbers<'_> {
         self.values.iter().flatten().copied()
     }
 
-    /// Other values, from iteration, rank and value.
+    /// Maps the values, from iteration, rank and value.
     fn map(&self, to: impl Fn(usize, i64, i64) -> i64) -> Vec<Vec<i64>> {
         let row = |(at, row): (usize, &Vec<i64>)| {
             let ranks = self.ranks.iter().map(|rank| i64::from(*rank));
@@ -54,18 +54,18 @@ impl Numbers<'_> {
         self.values.iter().enumerate().map(row).collect()
     }
 
-    /// How many iterations a step of each loop is.
+    /// Returns the number of iterations in a step of each loop.
     fn strides(&self) -> Vec<usize> {
         (0..self.loops.len()).map(|depth| self.loops[depth + 1..].iter().product()).collect()
     }
 
-    /// The number of the iteration of each loop.
+    /// Returns the number of the iteration of each loop.
     fn counters(&self, at: usize) -> impl Iterator<Item = i64> {
         let of = move |(stride, times): (usize, &usize)| (at / stride % times) as i64;
         self.strides().into_iter().zip(self.loops).map(of)
     }
 
-    /// a + b * rank + c * i + ...
+    /// Returns a sum of the form a + b * rank + c * i + ...
     fn sum(&self) -> Option<String> {
         let first = self.values[0][0];
         let by_rank = match self.ranks {
@@ -82,7 +82,7 @@ impl Numbers<'_> {
         fits.then(|| terms(start, by_rank, &by_loop))
     }
 
-    /// What a step of each loop adds at the first rank.
+    /// Returns the difference that a step of each loop makes at the first rank.
     fn by_loop(&self) -> Vec<i64> {
         let step = |(stride, times): (usize, &usize)| {
             if *times > 1 { self.values[stride][0] - self.values[0][0] } else { 0 }
@@ -98,7 +98,7 @@ impl Numbers<'_> {
         })
     }
 
-    /// Whether a rule holds for all values, from what the iterations of the loops add, rank and value.
+    /// Whether a rule holds for all values, from the sum of the loops' differences, rank and value.
     fn holds_beside(&self, by_loop: &[i64], rule: impl Fn(i64, i64, i64) -> bool) -> bool {
         self.values.iter().enumerate().all(|(at, row)| {
             let loops = dot(by_loop, self.counters(at));
@@ -107,7 +107,7 @@ impl Numbers<'_> {
         })
     }
 
-    /// A sum modulo the number of ranks or another period.
+    /// Returns a sum modulo the number of ranks or another period.
     fn remainder(&self) -> Option<String> {
         let periods = [i64::from(self.nranks)].into_iter().chain(PERIODS);
         let (least, most) = (self.all().min()?, self.all().max()?);
@@ -119,7 +119,7 @@ impl Numbers<'_> {
                 self.by_loop().iter().map(|step| nearest_zero(*step, period)).collect();
             let by_ranks = match *self.ranks {
                 [_] => 0..1,
-                // The first two tell it.
+                // The first two ranks determine the step.
                 [a, b, ..] if b == a + 1 => {
                     let step = (self.values[0][1] - self.values[0][0]).rem_euclid(period);
                     step..step + 1
@@ -132,7 +132,7 @@ impl Numbers<'_> {
                     value == (start + by_rank * rank + loops).rem_euclid(period)
                 });
                 fits.then(|| {
-                    // In C the remainder of what is negative is negative.
+                    // In C the remainder of a negative number is negative.
                     let ends = |step: i64, most: i64| (step * most).min(0);
                     let last = i64::from(*self.ranks.last().expect("there is a rank"));
                     let loops = by_loop.iter().zip(self.loops);
@@ -155,7 +155,7 @@ impl Numbers<'_> {
         })
     }
 
-    /// A power of two that a loop shifts, or that with the rank's bits.
+    /// Returns a power of two that a loop shifts, or the rank with bits flipped by a power of two.
     fn shifted(&self) -> Option<String> {
         let [times] = *self.loops else { return self.flipped() };
         let first = self.values[0][0];
@@ -170,7 +170,7 @@ impl Numbers<'_> {
         self.flipped()
     }
 
-    /// The rank with some bits the other way.
+    /// Returns the rank with some bits flipped.
     fn flipped(&self) -> Option<String> {
         if self.ranks.len() < 2 {
             return None;
@@ -187,7 +187,7 @@ impl Numbers<'_> {
         Some(if bits.contains(' ') { format!("rank ^ ({bits})") } else { format!("rank ^ {bits}") })
     }
 
-    /// The rank without its lowest bits, of which some may be the other way.
+    /// Returns the rank without its lowest bits, with some of the others flipped.
     fn masked(&self) -> Option<String> {
         if self.ranks.len() < 2 || self.values.len() > 1 {
             return None;
@@ -204,7 +204,7 @@ impl Numbers<'_> {
     }
 }
 
-/// The number that leaves the same remainder and is nearest to zero.
+/// Returns the number with the same remainder that is nearest to zero.
 fn nearest_zero(value: i64, period: i64) -> i64 {
     let value = value.rem_euclid(period);
     if 2 * value > period { value - period } else { value }
@@ -218,7 +218,8 @@ fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a.abs() } else { gcd(b, a % b) }
 }
 
-/// The text of a sum: what adds comes before what subtracts, and numbers come last unless they alone add.
+/// Returns the text of a sum: added terms before subtracted ones, and numbers last, except a number that is the only
+/// added term.
 fn terms(start: i64, by_rank: i64, by_loop: &[i64]) -> String {
     let mut all = vec![(by_rank, "rank".to_owned())];
     all.extend(by_loop.iter().enumerate().map(|(depth, step)| (*step, variable(depth))));
@@ -256,7 +257,7 @@ fn terms(start: i64, by_rank: i64, by_loop: &[i64]) -> String {
 mod tests {
     use super::*;
 
-    /// The expression for what a function of iteration and rank gives.
+    /// Returns the expression for the values of a function of iteration and rank.
     fn found(nranks: u32, loops: &[usize], of: impl Fn(i64, i64) -> i64) -> Option<String> {
         let ranks: Vec<u32> = (0..nranks).collect();
         let times = loops.iter().product::<usize>() as i64;
@@ -289,13 +290,13 @@ mod tests {
         is(found(8, &[], |_, r| r ^ 2), "rank ^ 2");
         is(found(8, &[], |_, r| r / 4 * 4), "4 * (rank / 4)");
         is(found(4, &[6], |i, _| i % 2), "i % 2");
-        // A loop of more iterations than a number has bits.
+        // A loop with more iterations than a number has bits.
         let last = |i, _| i64::from(i == 0) + i64::from(i == 79);
         assert_eq!(found(4, &[80], last), None);
         assert_eq!(found(5, &[], |_, r| [3, 1, 4, 1, 5][r as usize]), None);
     }
 
-    /// Of many ranks and rounds too: as many steps from rank to rank, each tried on all values, would take hours.
+    /// The search is fast for many ranks and rounds; to try every step between ranks on all values would take hours.
     #[test]
     fn what_is_no_expression_is_soon_known() {
         let n = 20_000;
@@ -306,7 +307,7 @@ mod tests {
         assert_eq!(found(n, &[20], |i, r| if r == last { 0 } else { (r + i) % last }), None);
     }
 
-    /// What C makes of a text is what it stands for: `%` of what is not negative.
+    /// C computes the intended value, since the left side of `%` is never negative.
     #[test]
     fn no_remainder_is_of_a_negative_number() {
         for n in 2..9_i64 {

@@ -1,69 +1,69 @@
-//! What a rank does, as statements that the finder of loops takes: a key each, and numbers that may differ.
+//! The statements of a rank, in the form for the loop finder: each has a key, and numbers that may differ.
 
-use crate::repeats::Node;
+use crate::repeats::RepeatNode;
 use roundelay_core::ids::RankId;
 use roundelay_core::messages::{Action, Message, MessageId, TwoSided};
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Operand, Schedule};
 
-/// What a statement does, beside its numbers.
+/// A statement without its numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct MpiKey {
     /// The line of the source, 0 if unknown.
     pub(super) line: u32,
-    pub(super) what: What,
+    pub(super) what: MpiAction,
 }
 
-/// Regions by their buffers.
+/// An action; its regions are given by their buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum MpiAction {
     /// Begins to send a region. Request, peer and tag come before the region's numbers.
     Send(Buffer),
-    /// Begins to receive into a region: the same.
+    /// Begins to receive into a region, with the same numbers.
     Receive(Buffer),
     /// Waits for a request of a send or a receive.
-    Finish(Way),
-    /// Waits for several: their number, and the first.
-    FinishAll(Way),
-    /// To, from.
+    Finish(MessageWay),
+    /// Waits for several requests: their number, and the first.
+    FinishAll(MessageWay),
+    /// Copies: destination, source.
     Copy([Buffer; 2]),
     /// `to = from op to`.
     Reduce([Buffer; 2]),
-    /// To, and what is folded.
+    /// Reduces to a destination: the destination, and the sources.
     Fold(Buffer, Vec<Buffer>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum MessageWay {
     Out,
     In,
 }
 
 /// A statement of one rank.
 pub(super) struct Statement {
-    pub(super) key: Key,
+    pub(super) key: MpiKey,
     pub(super) numbers: Vec<u64>,
 }
 
-/// Statements of all ranks, and what they take in all.
+/// The statements of all ranks, and the resources that they need.
 pub(super) struct Statements {
     pub(super) of: Vec<Vec<Statement>>,
-    /// Requests of each way that a rank has at once.
+    /// The most requests of each way that a rank has at once.
     pub(super) sends: usize,
     pub(super) receives: usize,
-    /// The pieces of the longest region that is folded elsewhere than in its place.
+    /// The pieces of the longest region that needs scratch of its own for a reduction.
     pub(super) spare: u64,
     /// The pieces of the longest region.
     pub(super) longest: u64,
 }
 
-/// Numbers of a region: input and output have the first piece and the number of pieces; scratch has the slot, and the
-/// piece at which it begins, before them.
+/// Returns the number of numbers of a region: input and output have the first piece and the number of pieces; before
+/// these, scratch has the slot and the slot's first piece.
 pub(super) fn numbers(buffer: Buffer) -> usize {
     if matches!(buffer, Buffer::Scratch(_)) { 4 } else { 2 }
 }
 
-/// Requests that are in use: the first free one is taken, so that iterations of a loop take the same.
+/// The requests in use. The first free request is taken, so that all iterations of a loop take the same requests.
 #[derive(Default)]
 struct Requests {
     held: Vec<Option<MessageId>>,
@@ -81,14 +81,14 @@ impl Requests {
 
     fn free(&mut self, message: MessageId) -> u64 {
         let at = self.held.iter().position(|held| *held == Some(message));
-        let at = at.expect("what is waited for was begun");
+        let at = at.expect("a message is started before a wait for it");
         self.held[at] = None;
         at as u64
     }
 }
 
 impl Statements {
-    /// Of what is cut into `pieces` of a unit.
+    /// Returns the statements of a form whose units are cut into `pieces` pieces.
     pub(super) fn new(two: &TwoSided, pieces: u64) -> Self {
         let schedule = two.schedule();
         let mut all = Self { of: Vec::new(), sends: 0, receives: 0, spare: 0, longest: 0 };
@@ -111,23 +111,23 @@ impl Statements {
                 Action::Send(id) | Action::Receive(id) => {
                     let m = message(id);
                     let (here, peer, requests, way) = match action {
-                        Action::Send(_) => (m.source, m.to, &mut sends, Way::Out),
-                        _ => (m.target, m.from, &mut receives, Way::In),
+                        Action::Send(_) => (m.source, m.to, &mut sends, MessageWay::Out),
+                        _ => (m.target, m.from, &mut receives, MessageWay::In),
                     };
                     let buffer = schedule.regions[here.index()].buffer;
                     let mut numbers = vec![requests.take(*id), peer.0.into(), m.lane.0.into()];
                     let operand = Operand { rank: peer, region: here };
                     numbers.extend(region(schedule, operand, pieces));
                     let what = match way {
-                        Way::Out => What::Send(buffer),
-                        Way::In => What::Receive(buffer),
+                        MessageWay::Out => MpiAction::Send(buffer),
+                        MessageWay::In => MpiAction::Receive(buffer),
                     };
                     own.push(Statement { key: key(schedule, m.at, what), numbers });
                 }
                 Action::Sent(id) | Action::Received(id) => {
                     let (request, way) = match action {
-                        Action::Sent(_) => (sends.free(*id), Way::Out),
-                        _ => (receives.free(*id), Way::In),
+                        Action::Sent(_) => (sends.free(*id), MessageWay::Out),
+                        _ => (receives.free(*id), MessageWay::In),
                     };
                     finish(&mut own, way, request);
                 }
@@ -139,7 +139,7 @@ impl Statements {
         own
     }
 
-    /// A move within the rank, as copies and reduces of two regions where that does.
+    /// Adds a move within the rank, as copies and reductions of two regions if possible.
     fn work(
         &mut self,
         schedule: &Schedule,
@@ -155,55 +155,55 @@ impl Statements {
                 operands.iter().flat_map(|operand| region(schedule, *operand, pieces)).collect();
             own.push(Statement { key: key(schedule, op.at, what), numbers });
         };
-        // What is folded in the place of the first source is folded there.
+        // If a destination is the first source, the sources are reduced in it.
         let place = dsts.iter().find(|dst| **dst == srcs[0]);
         let first = *place.unwrap_or(&dsts[0]);
         match (srcs, place) {
             ([src], _) => {
                 for dst in dsts.iter().filter(|dst| *dst != src) {
-                    put(What::Copy([buffer(dst), buffer(src)]), &[*dst, *src]);
+                    put(MpiAction::Copy([buffer(dst), buffer(src)]), &[*dst, *src]);
                 }
                 return;
             }
             ([_, others @ ..], Some(place)) => {
                 for src in others {
-                    put(What::Reduce([buffer(place), buffer(src)]), &[*place, *src]);
+                    put(MpiAction::Reduce([buffer(place), buffer(src)]), &[*place, *src]);
                 }
             }
             _ => {
                 self.spare =
                     self.spare.max(region(schedule, first, pieces).last().copied().unwrap_or(0));
-                let what = What::Fold(buffer(&first), srcs.iter().map(buffer).collect());
+                let what = MpiAction::Fold(buffer(&first), srcs.iter().map(buffer).collect());
                 let all: Vec<_> = std::iter::once(first).chain(srcs.iter().copied()).collect();
                 put(what, &all);
             }
         }
         for dst in dsts.iter().filter(|dst| **dst != first) {
-            put(What::Copy([buffer(dst), buffer(&first)]), &[*dst, first]);
+            put(MpiAction::Copy([buffer(dst), buffer(&first)]), &[*dst, first]);
         }
     }
 }
 
-fn key(schedule: &Schedule, at: roundelay_core::ids::SpanId, what: What) -> Key {
-    Key { line: schedule.location(at).line, what }
+fn key(schedule: &Schedule, at: roundelay_core::ids::SpanId, what: MpiAction) -> MpiKey {
+    MpiKey { line: schedule.location(at).line, what }
 }
 
-/// Waits for a request; together with the one before, if that is its neighbor.
-fn finish(own: &mut Vec<Statement>, way: Way, request: u64) {
+/// Adds a wait for a request; joined with the previous wait if that is for the neighboring request.
+fn finish(own: &mut Vec<Statement>, way: MessageWay, request: u64) {
     if let Some(Statement { key: last, numbers }) = own.last_mut() {
         let (many, first) = match (&last.what, &numbers[..]) {
-            (What::Finish(of), [first]) if *of == way => (1, *first),
-            (What::FinishAll(of), [many, first]) if *of == way => (*many, *first),
+            (MpiAction::Finish(of), [first]) if *of == way => (1, *first),
+            (MpiAction::FinishAll(of), [many, first]) if *of == way => (*many, *first),
             _ => (0, 0),
         };
         if many > 0 && first + many == request {
-            last.what = What::FinishAll(way);
+            last.what = MpiAction::FinishAll(way);
             *numbers = vec![many + 1, first];
             return;
         }
     }
-    // Waits are of no line: they say nothing that the author wrote.
-    let key = Key { line: 0, what: What::Finish(way) };
+    // Waits have no line, since the author did not write them.
+    let key = MpiKey { line: 0, what: MpiAction::Finish(way) };
     own.push(Statement { key, numbers: vec![request] });
 }
 
@@ -216,19 +216,19 @@ fn region(schedule: &Schedule, operand: Operand, pieces: u64) -> Vec<u64> {
     }
 }
 
-/// A boundary in pieces, of which it is a whole number.
+/// Returns a boundary as a whole number of pieces.
 pub(super) fn piece(end: Rat, pieces: u64) -> u64 {
     end.num() * (pieces / end.den())
 }
 
-/// Ranks whose statements have the same keys, with the loops that are found in them.
-pub(super) struct Shape {
+/// Ranks whose statements have the same keys, with the loops that were found in them.
+pub(super) struct MpiShape {
     pub(super) ranks: Vec<u32>,
-    pub(super) nodes: Vec<Node<Key, u64>>,
+    pub(super) nodes: Vec<RepeatNode<MpiKey, u64>>,
 }
 
-/// All ranks in shapes, in the order of their first ranks.
-pub(super) fn shapes(of: Vec<Vec<Statement>>) -> Vec<Shape> {
+/// Returns all ranks in shapes, in the order of their first ranks.
+pub(super) fn shapes(of: Vec<Vec<Statement>>) -> Vec<MpiShape> {
     let mut shapes: Vec<(Vec<u32>, Vec<Vec<Statement>>)> = Vec::new();
     for (rank, own) in (0..).zip(of) {
         let same = |(_, all): &&mut (Vec<u32>, Vec<Vec<Statement>>)| {
@@ -244,13 +244,13 @@ pub(super) fn shapes(of: Vec<Vec<Statement>>) -> Vec<Shape> {
     }
     let shape = |(ranks, all): (Vec<u32>, Vec<Vec<Statement>>)| {
         let node = |(at, statement): (usize, &Statement)| {
-            // By iteration and rank.
+            // The outer index is the iteration, the inner one the rank.
             let column = |nth: usize| vec![all.iter().map(|own| own[at].numbers[nth]).collect()];
             let columns = (0..statement.numbers.len()).map(column).collect();
-            Node::Once { key: statement.key.clone(), columns }
+            RepeatNode::Once { key: statement.key.clone(), columns }
         };
         let nodes = all[0].iter().enumerate().map(node).collect();
-        Shape { ranks, nodes: crate::repeats::found(nodes) }
+        MpiShape { ranks, nodes: crate::repeats::found(nodes) }
     };
     shapes.into_iter().map(shape).collect()
 }

@@ -1,19 +1,19 @@
-//! The statements of a rank, or of ranks that do the same with other numbers, as C.
+//! Writes the statements of a rank, or of ranks with the same statements and different numbers, as C.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::numbers::Numbers;
-use super::statements::{Key, Shape, Way, What, numbers};
-use crate::repeats::{Column, Node, index, variable};
+use super::statements::{MpiKey, MpiShape, MessageWay, MpiAction, numbers};
+use crate::repeats::{Column, RepeatNode, index, variable};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
 
-/// Characters of a line.
+/// The width of a line, in characters.
 pub(super) const WIDTH: usize = 100;
 
-/// Writes the functions in which messages are exchanged, and the tables that they read.
-pub(super) struct Writer<'a> {
+/// Writes the functions that exchange messages, and the tables that they read.
+pub(super) struct MpiWriter<'a> {
     pub(super) nranks: u32,
     /// Names of the scratch buffers.
     pub(super) scratch: &'a [String],
@@ -24,7 +24,7 @@ pub(super) struct Writer<'a> {
     peers: Vec<(String, &'static str)>,
 }
 
-/// What a number stands for: the name of its table.
+/// The meaning of a number, which names its table.
 #[derive(Clone, Copy)]
 enum Role {
     Request,
@@ -48,13 +48,13 @@ impl Role {
     }
 }
 
-/// Where a statement stands.
-struct Place<'a> {
+/// The place of a statement: its ranks, and the enclosing loops.
+struct StatementPlace<'a> {
     ranks: &'a [u32],
     loops: Vec<usize>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> MpiWriter<'a> {
     pub(super) fn new(nranks: u32, scratch: &'a [String], source: Option<&'a Source>) -> Self {
         Self {
             nranks,
@@ -66,12 +66,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Tables and functions; the last function is `exchange`.
-    pub(super) fn functions(mut self, shapes: &[Shape]) -> String {
+    /// Returns the tables and functions; the last function is `exchange`.
+    pub(super) fn functions(mut self, shapes: &[MpiShape]) -> String {
         let mut functions = String::new();
         let mut cases = String::new();
         for (nth, shape) in shapes.iter().enumerate() {
-            let mut place = Place { ranks: &shape.ranks, loops: Vec::new() };
+            let mut place = StatementPlace { ranks: &shape.ranks, loops: Vec::new() };
             let mut body = String::new();
             self.peers = self.peers(&shape.nodes, &place);
             let mut peers = String::new();
@@ -81,7 +81,7 @@ impl<'a> Writer<'a> {
             self.nodes(&shape.nodes, &mut place, &mut body);
             let alone = shapes.len() == 1;
             if body.is_empty() && !alone {
-                // They have nothing to do.
+                // These ranks have no statements.
                 continue;
             }
             let ranks: Vec<_> = shape.ranks.iter().map(ToString::to_string).collect();
@@ -125,25 +125,26 @@ impl<'a> Writer<'a> {
         tables + &functions
     }
 
-    /// The one peer that is sent to, and the one that is received from, if there is one and it is not a number.
-    fn peers(&self, nodes: &[Node<Key, u64>], place: &Place<'_>) -> Vec<(String, &'static str)> {
+    /// Returns names for the peer of all sends and the peer of all receives, if it is one expression and not a plain
+    /// number.
+    fn peers(&self, nodes: &[RepeatNode<MpiKey, u64>], place: &StatementPlace<'_>) -> Vec<(String, &'static str)> {
         let mut found = [Vec::new(), Vec::new()];
-        let mut open: Vec<(&Node<Key, u64>, Vec<usize>)> =
+        let mut open: Vec<(&RepeatNode<MpiKey, u64>, Vec<usize>)> =
             nodes.iter().map(|node| (node, Vec::new())).collect();
         while let Some((node, loops)) = open.pop() {
             match node {
-                Node::Loop { times, body } => {
+                RepeatNode::Loop { times, body } => {
                     let loops = [&loops[..], &[*times]].concat();
                     open.extend(body.iter().map(|node| (node, loops.clone())));
                 }
-                Node::Once { key, columns } => {
+                RepeatNode::Once { key, columns } => {
                     let way = match key.what {
-                        What::Send(_) => 0,
-                        What::Receive(_) => 1,
+                        MpiAction::Send(_) => 0,
+                        MpiAction::Receive(_) => 1,
                         _ => continue,
                     };
-                    // One that is another in each iteration has no name.
-                    let place = Place { ranks: place.ranks, loops };
+                    // A peer that changes with the iteration has no name.
+                    let place = StatementPlace { ranks: place.ranks, loops };
                     let numbers = self.numbers(&columns[1], &place);
                     let by_round = numbers.values.iter().any(|row| *row != numbers.values[0]);
                     found[way].push(numbers.expression().filter(|_| !by_round));
@@ -158,7 +159,7 @@ impl<'a> Writer<'a> {
         [same(&found[0], "to"), same(&found[1], "from")].into_iter().flatten().collect()
     }
 
-    fn numbers<'b>(&self, column: &Column<u64>, place: &'b Place<'_>) -> Numbers<'b> {
+    fn numbers<'b>(&self, column: &Column<u64>, place: &'b StatementPlace<'_>) -> Numbers<'b> {
         let row = |members: &Vec<u64>| members.iter().map(|value| *value as i64).collect();
         Numbers {
             values: column.iter().map(row).collect(),
@@ -168,12 +169,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn nodes(&mut self, nodes: &[Node<Key, u64>], place: &mut Place<'_>, text: &mut String) {
+    fn nodes(&mut self, nodes: &[RepeatNode<MpiKey, u64>], place: &mut StatementPlace<'_>, text: &mut String) {
         let indent = "    ".repeat(place.loops.len() + 1);
         let mut line = None;
         for node in nodes {
             match node {
-                Node::Loop { times, body } => {
+                RepeatNode::Loop { times, body } => {
                     let var = variable(place.loops.len());
                     let _ =
                         writeln!(text, "{indent}for (int {var} = 0; {var} < {times}; {var}++) {{");
@@ -183,7 +184,7 @@ impl<'a> Writer<'a> {
                     let _ = writeln!(text, "{indent}}}");
                     line = None;
                 }
-                Node::Once { key, columns } => {
+                RepeatNode::Once { key, columns } => {
                     if key.line > 0 && line != Some(key.line) {
                         line = Some(key.line);
                         if let Some(said) = self.said(key.line) {
@@ -196,7 +197,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A line of the source, with its number.
+    /// Returns a line of the source, with its number.
     fn said(&self, line: u32) -> Option<String> {
         let text = self.source.filter(|_| line > 0)?.line(line)?;
         Some(format!("{line}: {}", harmless(text.trim()).trim_end_matches('\\')))
@@ -204,9 +205,9 @@ impl<'a> Writer<'a> {
 
     fn statement(
         &mut self,
-        key: &Key,
+        key: &MpiKey,
         columns: &[Column<u64>],
-        place: &Place<'_>,
+        place: &StatementPlace<'_>,
         indent: &str,
         text: &mut String,
     ) {
@@ -216,34 +217,34 @@ impl<'a> Writer<'a> {
             rest = others;
             these
         };
-        let requests = |way: &Way| match way {
-            Way::Out => "r->sends",
-            Way::In => "r->receives",
+        let requests = |way: &MessageWay| match way {
+            MessageWay::Out => "r->sends",
+            MessageWay::In => "r->receives",
         };
         let (function, mut args) = match &key.what {
-            What::Send(_) => ("start_send", vec!["r".to_owned()]),
-            What::Receive(_) => ("start_receive", vec!["r".to_owned()]),
-            What::Finish(way) => {
+            MpiAction::Send(_) => ("start_send", vec!["r".to_owned()]),
+            MpiAction::Receive(_) => ("start_receive", vec!["r".to_owned()]),
+            MpiAction::Finish(way) => {
                 let request = self.value(Role::Request, &take(1)[0], place);
                 ("finish", vec![format!("&{}[{request}]", requests(way))])
             }
-            What::FinishAll(way) => {
+            MpiAction::FinishAll(way) => {
                 let numbers = take(2);
                 let many = self.value(Role::Request, &numbers[0], place);
                 let first = self.value(Role::Request, &numbers[1], place);
                 ("finish_all", vec![many, format!("&{}[{first}]", requests(way))])
             }
-            What::Copy(_) => ("copy", vec!["r".to_owned()]),
-            What::Reduce(_) => ("reduce", vec!["r".to_owned()]),
-            What::Fold(..) => ("fold", vec!["r".to_owned()]),
+            MpiAction::Copy(_) => ("copy", vec!["r".to_owned()]),
+            MpiAction::Reduce(_) => ("reduce", vec!["r".to_owned()]),
+            MpiAction::Fold(..) => ("fold", vec!["r".to_owned()]),
         };
         match &key.what {
-            What::Send(buffer) | What::Receive(buffer) => {
+            MpiAction::Send(buffer) | MpiAction::Receive(buffer) => {
                 for (role, column) in
                     [Role::Request, Role::Peer, Role::Tag].into_iter().zip(take(3))
                 {
                     let value = self.value(role, column, place);
-                    let way = if matches!(key.what, What::Send(_)) { "to" } else { "from" };
+                    let way = if matches!(key.what, MpiAction::Send(_)) { "to" } else { "from" };
                     let named =
                         self.peers.iter().any(|(peer, name)| *peer == value && *name == way);
                     let named = named && matches!(role, Role::Peer);
@@ -251,13 +252,13 @@ impl<'a> Writer<'a> {
                 }
                 args.push(self.region(*buffer, take(numbers(*buffer)), place));
             }
-            What::Finish(_) | What::FinishAll(_) => {}
-            What::Copy(buffers) | What::Reduce(buffers) => {
+            MpiAction::Finish(_) | MpiAction::FinishAll(_) => {}
+            MpiAction::Copy(buffers) | MpiAction::Reduce(buffers) => {
                 for buffer in buffers {
                     args.push(self.region(*buffer, take(numbers(*buffer)), place));
                 }
             }
-            What::Fold(to, from) => {
+            MpiAction::Fold(to, from) => {
                 args.push(self.region(*to, take(numbers(*to)), place));
                 args.push(from.len().to_string());
                 let from: Vec<_> = from
@@ -273,7 +274,7 @@ impl<'a> Writer<'a> {
             let _ = writeln!(text, "{whole}");
             return;
         }
-        // The last argument, and where it is a copy the one before, have lines of their own.
+        // Arguments that do not fit the line go on lines of their own.
         let aligned = " ".repeat(head.len());
         let mut line = head;
         for (at, arg) in args.iter().enumerate() {
@@ -292,7 +293,7 @@ impl<'a> Writer<'a> {
         let _ = writeln!(text, "{line}");
     }
 
-    fn region(&mut self, buffer: Buffer, columns: &[Column<u64>], place: &Place<'_>) -> String {
+    fn region(&mut self, buffer: Buffer, columns: &[Column<u64>], place: &StatementPlace<'_>) -> String {
         match (buffer, columns) {
             (Buffer::Scratch(id), [slot, base, lo, len]) => {
                 let name = format!("r->{}", self.scratch[id.index()]);
@@ -314,8 +315,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// An expression for a number, or the name of a table that has it.
-    fn value(&mut self, role: Role, column: &Column<u64>, place: &Place<'_>) -> String {
+    /// Returns an expression for a number, or an entry of a table.
+    fn value(&mut self, role: Role, column: &Column<u64>, place: &StatementPlace<'_>) -> String {
         let numbers = self.numbers(column, place);
         if let Some(text) = numbers.expression() {
             return text;
@@ -366,7 +367,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether a word stands in a text.
+/// Whether a text contains a word.
 pub(super) fn mentions(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '>';
     text.lines()
@@ -374,19 +375,20 @@ pub(super) fn mentions(text: &str, word: &str) -> bool {
         .any(|line| line.split(|c| !part(c)).any(|found| found == word))
 }
 
-/// Whether a function is called in a text.
+/// Whether a text calls a function.
 pub(super) fn calls(text: &str, function: &str) -> bool {
     let call = format!("{function}(");
     text.match_indices(&call)
         .any(|(at, _)| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
 }
 
-/// A text that ends no comment and begins none.
+/// Returns a text that neither ends nor begins a comment.
 pub(super) fn harmless(text: &str) -> String {
     text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 }
 
-/// Lines of so many characters, where words allow it; what follows the first has its indentation and four more.
+/// Splits a text into lines of at most `width` characters, if its words are not longer; further lines are indented by
+/// four more characters.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let indent = text.len() - text.trim_start().len();
     let more = if text.trim_start().starts_with("/*") { " * " } else { "    " };
@@ -423,24 +425,24 @@ mod tests {
         assert_eq!(harmless("a */ b /* c ??/"), "a * / b / * c ? ?/");
     }
 
-    /// A peer that is another in each iteration has no name outside its loop.
+    /// A peer that changes with the iteration has no name outside its loop.
     #[test]
     fn only_what_is_one_peer_throughout_has_a_name() {
-        let send = |peer: u64| Node::Once {
-            key: Key { line: 0, what: What::Send(Buffer::Input) },
+        let send = |peer: u64| RepeatNode::Once {
+            key: MpiKey { line: 0, what: MpiAction::Send(Buffer::Input) },
             columns: [0, peer, 0, 0, 1].map(|v| vec![vec![v; 4]; 1]).to_vec(),
         };
         let peers = |values: [u64; 4], rounds: [u64; 2]| {
             let mut node = send(0);
-            if let Node::Once { columns, .. } = &mut node {
+            if let RepeatNode::Once { columns, .. } = &mut node {
                 let row = |round: u64| values.map(|value| (value + round) % 4).to_vec();
                 columns[1] = rounds.map(row).to_vec();
             }
             let body = vec![node.clone()];
             let nodes =
-                vec![Node::Loop { times: 2, body: body.clone() }, Node::Loop { times: 2, body }];
-            let writer = Writer::new(4, &[], None);
-            writer.peers(&nodes, &Place { ranks: &[0, 1, 2, 3], loops: Vec::new() })
+                vec![RepeatNode::Loop { times: 2, body: body.clone() }, RepeatNode::Loop { times: 2, body }];
+            let writer = MpiWriter::new(4, &[], None);
+            writer.peers(&nodes, &StatementPlace { ranks: &[0, 1, 2, 3], loops: Vec::new() })
         };
         assert_eq!(peers([1, 2, 3, 0], [0, 0]), [("(rank + 1) % RANKS".to_owned(), "to")]);
         assert_eq!(peers([1, 2, 3, 0], [0, 1]), []);

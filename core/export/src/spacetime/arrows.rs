@@ -8,42 +8,42 @@ use crate::picture::px;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Message, Timeline};
 
-/// Arrows of data; beyond, the bars must do.
+/// The most arrows of data; with more messages only bars are drawn.
 const MOST: usize = 12_000;
-/// Arrows of signals; beyond, they hide the data.
+/// The most arrows of signals; more would hide the data.
 const SIGNALS: usize = 600;
 
-/// Data that travels.
+/// A transfer of data.
 pub(super) struct Arrow {
     pub(super) ends: Ends,
     /// The number of its round.
     pub(super) round: u32,
-    /// What becomes of it.
+    /// The receiver's use of the data.
     pub(super) work: Work,
-    /// Towards a rank of a higher number.
+    /// Whether it goes to a rank of a higher number.
     pub(super) down: bool,
     pub(super) message: Message,
-    /// Messages of the same round between the same ranks that lie on one another.
+    /// The number of messages with the same round and ranks at the same place.
     pub(super) times: u32,
 }
 
-/// Where it begins and where it ends.
+/// The two ends of an arrow, in pixels.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Ends {
     pub(super) from: (f64, f64),
     pub(super) to: (f64, f64),
 }
 
-/// All arrows of a picture, and how many there would be.
+/// All arrows of a picture, and the numbers of those left out.
 pub(super) struct Arrows {
     /// By round.
     pub(super) data: Vec<Arrow>,
     pub(super) signals: Vec<(Ends, Message)>,
-    /// Pixels: the length of all those of data together.
+    /// The total length of the data's arrows, in pixels.
     pub(super) length: f64,
-    /// Messages from rank to rank that are not drawn, for they are too many.
+    /// Messages from rank to rank that are not drawn because there are too many.
     pub(super) data_missing: usize,
-    /// Signals from rank to rank that are not drawn.
+    /// Signals from rank to rank that are not drawn because there are too many.
     pub(super) signals_missing: usize,
 }
 
@@ -101,7 +101,7 @@ impl Arrows {
 }
 
 impl Ends {
-    /// As a path says it.
+    /// Returns the line in a path's syntax.
     pub(super) fn line(self) -> String {
         let (from, to) = (self.from, self.to);
         format!("M{} {}L{} {}", px(from.0), px(from.1), px(to.0), px(to.1))
@@ -111,7 +111,7 @@ impl Ends {
         (self.to.0 - self.from.0).hypot(self.to.1 - self.from.1)
     }
 
-    /// Nobody sees a difference.
+    /// Whether the two look the same.
     fn near(self, other: Self) -> bool {
         let near =
             |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).abs() < 0.5 && (a.1 - b.1).abs() < 0.5;
@@ -119,8 +119,8 @@ impl Ends {
     }
 }
 
-/// From the side of one band that faces the other band to the side of that; where a band has rows, from or to the row
-/// of the stream that moves.
+/// Returns the ends of a message: on the sides of the two bands that face each other, or in the row of the moving
+/// stream if bands have rows.
 fn ends(
     schedule: &Schedule,
     message: &Message,

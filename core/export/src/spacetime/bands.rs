@@ -1,4 +1,4 @@
-//! The band of each rank, its rows, and what its streams did when.
+//! The band of each rank, its rows, and the ops of its streams over time.
 
 use super::drawing::Shown;
 use super::scale::Scale;
@@ -6,32 +6,32 @@ use roundelay_core::ids::{OpId, RankId};
 use roundelay_core::schedule::{Op, Schedule};
 use roundelay_core::simulate::{State, Timeline};
 
-/// Height of all bands together that is aimed at.
+/// The intended height of all bands together.
 const TALL: f64 = 960.0;
-/// From a band to the next, at least and at most.
+/// The least and largest distance from a band to the next.
 const PITCH: (f64, f64) = (1.0, 120.0);
-/// The largest gap between bands: arrows stand there.
+/// The largest gap between bands, for arrows.
 const GAP: f64 = 32.0;
-/// Height of a row of a band with one, two, or more rows.
+/// The height of a row in a band of one, two, or more rows.
 const ROW: [f64; 3] = [18.0, 11.0, 7.0];
-/// The least height of a row; streams share one where there are more.
+/// The least height of a row; with more streams, several share a row.
 const THIN: f64 = 2.0;
-/// From one rank's name to the next, at least.
+/// The least distance from one rank's name to the next.
 pub(super) const NAME: f64 = 13.0;
-/// Bars of a picture; beyond, more of them are merged.
+/// The most bars of a picture; with more ops, more of them are merged.
 const MOST: usize = 10_000;
-/// Pixels: what is closer than that looks like one.
+/// The distance in pixels below which two bars look like one.
 const CLOSE: f64 = 0.5;
 
-/// Where the bands are.
+/// The places of the bands.
 pub(super) struct Bands {
-    /// How many there are.
+    /// The number of bands.
     pub(super) count: u32,
-    /// Streams of the rank that has most.
+    /// The most streams of a rank.
     pub(super) streams: u32,
     /// Rows of a band.
     pub(super) rows: u32,
-    /// From a band to the next.
+    /// The distance from a band to the next.
     pub(super) pitch: f64,
     /// Height of a band.
     pub(super) tall: f64,
@@ -50,37 +50,37 @@ impl Bands {
         Self { count, streams, rows, pitch: tall + gap, tall }
     }
 
-    /// The upper end of a band.
+    /// Returns the upper end of a band.
     pub(super) fn y(&self, band: u32) -> f64 {
         f64::from(band) * self.pitch
     }
 
-    /// The row of a stream within its band.
+    /// Returns the row of a stream within its band.
     pub(super) fn row(&self, stream: u32) -> u32 {
         if self.streams <= self.rows { stream } else { stream * self.rows / self.streams }
     }
 
-    /// The upper end and the height of a row.
+    /// Returns the upper end and the height of a row.
     pub(super) fn row_y(&self, band: u32, row: u32) -> (f64, f64) {
         let height = self.tall / f64::from(self.rows);
-        // Rows stand apart where there is room.
+        // Rows are separated if there is room.
         let apart = if height >= 5.0 { 1.0 } else { 0.0 };
         (self.y(band) + height * f64::from(row) + apart / 2.0, height - apart)
     }
 
-    /// Height of all of them.
+    /// Returns the height of all bands.
     pub(super) fn height(&self) -> f64 {
         f64::from(self.count) * self.pitch - (self.pitch - self.tall)
     }
 }
 
-/// From one row that is named to the next, where names need so much room.
+/// Returns the distance in rows between rows with names, if a name needs `room` pixels.
 pub(super) fn named(pitch: f64, room: f64) -> usize {
     let every = (room / pitch).ceil() as usize;
     [1, 2, 4, 8, 16, 32, 64, 128].into_iter().find(|n| *n >= every).unwrap_or(256)
 }
 
-/// What a move does with what it moves.
+/// The effect of a move on its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
     Copies,
@@ -92,7 +92,7 @@ impl Work {
         if op.srcs > 1 { Self::Reduces } else { Self::Copies }
     }
 
-    /// How it is named in the style.
+    /// Returns the class in the style.
     pub(super) fn class(self) -> &'static str {
         match self {
             Self::Copies => "copies",
@@ -101,7 +101,7 @@ impl Work {
     }
 }
 
-/// What a row shows: an op, or several too short to tell apart.
+/// An op in a row, or several ops that are too short to tell apart.
 #[derive(Clone, Copy)]
 pub(super) struct Bar {
     pub(super) rank: RankId,
@@ -110,17 +110,17 @@ pub(super) struct Bar {
     pub(super) row: u32,
     pub(super) state: State,
     pub(super) work: Work,
-    /// Seconds.
+    /// The start in seconds.
     pub(super) start: f64,
-    /// Seconds.
+    /// The end in seconds.
     pub(super) end: f64,
     /// The first op.
     pub(super) op: OpId,
-    /// How many.
+    /// The number of ops.
     pub(super) ops: u32,
 }
 
-/// The bars of a run, waiting first, for it may be covered.
+/// Returns the bars of a run; waits first, since other bars may cover them.
 pub(super) fn bars(
     schedule: &Schedule,
     timeline: &Timeline,
@@ -160,7 +160,7 @@ pub(super) fn bars(
     }
 }
 
-/// What covers what.
+/// Returns the layer of a state: higher layers cover lower ones.
 fn layer(state: State) -> u32 {
     match state {
         State::Idle => 0,
@@ -169,7 +169,7 @@ fn layer(state: State) -> u32 {
     }
 }
 
-/// Neighbors in one, where one of them is narrower than that many pixels. Waits that nobody sees are left out.
+/// Merges neighboring bars if one of them is narrower than `grain` pixels, and drops waits that are too narrow to see.
 fn merged(bars: &[Bar], scale: &Scale, grain: f64) -> Vec<Bar> {
     let wide = |bar: &Bar| scale.x(bar.end) - scale.x(bar.start);
     let mut all: Vec<Bar> = Vec::new();
@@ -190,9 +190,9 @@ fn merged(bars: &[Bar], scale: &Scale, grain: f64) -> Vec<Bar> {
     all
 }
 
-/// Whether a row shows nothing for as long as one can see, at some time.
+/// Whether some row is empty for a time that is long enough to see.
 pub(super) fn gaps(bars: &[Bar], bands: &Bands, scale: &Scale) -> bool {
-    /// Pixels.
+    /// The width in pixels of a gap that is visible.
     const SEEN: f64 = 1.5;
     let mut ends = vec![scale.x(f64::MIN); (bands.count * bands.rows) as usize];
     let mut all: Vec<_> = bars.iter().collect();

@@ -8,14 +8,14 @@ use super::scale::{LEFT, Scale, time_text};
 use super::{Diagram, MARGIN};
 use crate::picture::{plural, px};
 
-/// From the last moment to the square.
+/// The distance from the last moment to the square.
 pub(super) const GAP: f64 = 84.0;
-/// From the number of one column to the next.
+/// The least distance between the numbers of columns.
 const NUMBER: f64 = 22.0;
-/// Cells up to which each says its size.
+/// The most cells that each show their size.
 const TITLED: usize = 20_000;
 
-/// How a moment is named in the style.
+/// Returns the class of a moment in the style.
 pub(super) fn class(moment: Moment) -> String {
     match moment {
         Moment::Travels(level) => format!("l{level}"),
@@ -25,7 +25,7 @@ pub(super) fn class(moment: Moment) -> String {
     }
 }
 
-/// Moments, and what goes from whom to whom; for each round too, if the picture steps through them.
+/// Draws the moments and the flow between ranks; also the flow of each round, if the picture steps through rounds.
 pub(super) fn draw(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix, stepping: bool) {
     moments(body, matrix, &diagram.scale);
     sums(body, diagram, matrix);
@@ -59,7 +59,7 @@ pub(super) fn draw(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix, st
     );
 }
 
-/// A path for each color; what looks alike for a while is one piece.
+/// Draws one path for each color; equal moments in sequence are one piece.
 fn moments(body: &mut String, matrix: &Matrix, scale: &Scale) {
     let wide = matrix.moment(scale);
     let mut paths = std::collections::BTreeMap::<String, String>::new();
@@ -79,7 +79,7 @@ fn moments(body: &mut String, matrix: &Matrix, scale: &Scale) {
     }
 }
 
-/// Height of a cell: rows stand apart where there is room.
+/// Returns the height of a cell: rows are separated if there is room.
 fn tall(matrix: &Matrix) -> f64 {
     if matrix.pitch >= 6.0 { matrix.pitch - 1.0 } else { matrix.pitch }
 }
@@ -88,7 +88,7 @@ fn square(line: &mut String, (x, y): (f64, f64), (wide, tall): (f64, f64)) {
     let _ = write!(line, "M{} {}h{}v{}h{}z", px(x), px(y), px(wide), px(tall), px(-wide));
 }
 
-/// What a pointer shows of a row.
+/// Draws the text that a pointer shows for a row.
 fn sums(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix) {
     let units = diagram.drawing.units;
     for (row, sum) in (0..).zip(&matrix.sums) {
@@ -115,7 +115,7 @@ fn sums(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix) {
     }
 }
 
-/// `rank 3`, or `ranks 6 to 7` where a row stands for several.
+/// Returns the name of a row: `rank 3`, or `ranks 6 to 7` for several ranks.
 fn name(diagram: &Diagram<'_>, matrix: &Matrix, row: u32) -> String {
     let ranks = &diagram.shown.ranks;
     let first = row * matrix.each;
@@ -124,7 +124,7 @@ fn name(diagram: &Diagram<'_>, matrix: &Matrix, row: u32) -> String {
     if first == last { format!("rank {first}") } else { format!("ranks {first} to {last}") }
 }
 
-/// The numbers of the ranks beside the square and above it.
+/// Draws the numbers of the ranks beside the square and above it.
 fn ends(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix) {
     let rank = |row: usize| diagram.shown.ranks[row * matrix.each as usize];
     let rows = matrix.rows as usize;
@@ -146,7 +146,8 @@ fn ends(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix) {
     );
 }
 
-/// Bytes by sender and receiver; the most has the strongest color. Each says its size if there are few.
+/// Draws the bytes by sender and receiver; the largest cell has the strongest color. If there are few cells, each shows
+/// its size.
 fn flow(
     body: &mut String,
     diagram: &Diagram<'_>,

@@ -1,4 +1,4 @@
-//! What is drawn of a run, and how: which ranks and rounds, how wide, as arrows or as a matrix, sizes in which units.
+//! The options of a picture of a run: ranks and rounds, width, arrows or matrix, and units of sizes.
 
 use std::ops::RangeInclusive;
 
@@ -9,35 +9,35 @@ use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Message, Span, Timeline};
 use roundelay_core::syntax::Source;
 
-/// What is wanted of a picture.
+/// The options of a picture.
 #[derive(Clone, Debug, Default)]
 pub struct Drawing<'a> {
-    /// What it is called.
+    /// The title.
     pub title: &'a str,
-    /// Where the statements are written; without it, their lines alone are named.
+    /// The text of the statements; without it, only their lines are named.
     pub source: Option<&'a Source>,
-    /// Only these ranks; all of them if it is empty.
+    /// The ranks to draw; empty for all ranks.
     pub ranks: Vec<RankId>,
-    /// Only these rounds, counted from 1; all of them if there is no range.
+    /// The rounds to draw, counted from 1; `None` for all rounds.
     pub rounds: Option<RangeInclusive<u32>>,
-    /// Pixels from edge to edge; as many as the rounds need if there is no number.
+    /// The width of the picture in pixels; `None` for the width that the rounds need.
     pub width: Option<u32>,
-    /// How messages are drawn; by how many there are if nothing is said.
+    /// The form of messages; `None` to choose it by their number.
     pub view: Option<View>,
-    /// How sizes are written.
+    /// The units of sizes.
     pub units: Units,
 }
 
-/// How messages are drawn.
+/// The form of messages in a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// Each as an arrow from rank to rank.
+    /// Each message is an arrow from rank to rank.
     Arrows,
-    /// What each rank sends over time, and what goes from each rank to each, as colors.
+    /// The data of each rank over time, and of each pair of ranks, as colors.
     Matrix,
 }
 
-/// Which powers sizes are multiples of.
+/// The base of the units of sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Units {
     /// 1024: `64 MiB`.
@@ -48,7 +48,7 @@ pub enum Units {
 }
 
 impl Units {
-    /// A size in the largest unit that it reaches, with four digits.
+    /// Returns a size in the largest unit that is not larger, with four digits.
     pub fn text(self, bytes: u64) -> String {
         let (base, names) = match self {
             Self::Binary => (1024.0, ["B", "KiB", "MiB", "GiB", "TiB"]),
@@ -64,20 +64,20 @@ impl Units {
     }
 }
 
-/// What of a run is in the picture.
+/// The part of a run that is drawn.
 pub(super) struct Shown {
-    /// From top to bottom.
+    /// The ranks, from top to bottom.
     pub(super) ranks: Vec<RankId>,
-    /// The row of each rank that is drawn, by rank.
+    /// The row of each rank, if it is drawn.
     rows: Vec<Option<u32>>,
-    /// Counted from 0.
+    /// The rounds, counted from 0.
     pub(super) rounds: std::ops::Range<u32>,
-    /// Seconds: what stands at the left end of the time axis, and at its right end.
+    /// The ends of the time axis, in seconds.
     pub(super) window: (f64, f64),
 }
 
 impl Shown {
-    /// Ranks and rounds that are not there are left out.
+    /// Chooses the ranks and rounds of a picture; unknown ones are left out.
     pub(super) fn new(
         schedule: &Schedule,
         timeline: &Timeline,
@@ -101,7 +101,7 @@ impl Shown {
         });
         let chosen = if chosen.is_empty() { 0..count } else { chosen };
         let of = &rounds.all[chosen.start as usize..chosen.end as usize];
-        // What is before the first round belongs to it, and what is behind the last to that.
+        // Time before the first round is shown with the first round, and time after the last round with the last.
         let from = of.iter().map(|round| round.start).fold(f64::MAX, f64::min);
         let to = of.iter().map(|round| round.end).fold(0.0, f64::max);
         let from = if chosen.start == 0 { 0.0 } else { from };
@@ -109,17 +109,17 @@ impl Shown {
         Self { ranks, rows, rounds: chosen, window: (from, to) }
     }
 
-    /// Where the rank is drawn.
+    /// Returns the row of a rank, if it is drawn.
     pub(super) fn row(&self, rank: RankId) -> Option<u32> {
         self.rows[rank.index()]
     }
 
-    /// How many ends of the message are drawn.
+    /// Returns the number of the message's ends that are drawn.
     pub(super) fn ends(&self, message: &Message) -> usize {
         [message.from, message.to].into_iter().filter(|rank| self.row(*rank).is_some()).count()
     }
 
-    /// Counts the messages between ranks that are drawn, round by round.
+    /// Counts the messages of each round whose two ranks are drawn.
     pub(super) fn count(&self, timeline: &Timeline, rounds: &mut Rounds) {
         for (message, round) in timeline.messages.iter().zip(&rounds.of) {
             let Some(round) = round.filter(|_| self.ends(message) == 2) else { continue };
@@ -129,12 +129,12 @@ impl Shown {
         }
     }
 
-    /// Whether any of it lies between the ends of the time axis.
+    /// Whether a part of the span lies within the time axis.
     pub(super) fn during(&self, span: &Span) -> bool {
         span.start < self.window.1 && span.end > self.window.0
     }
 
-    /// Whether the rounds of the run are all drawn.
+    /// Whether all rounds of the run are drawn.
     pub(super) fn whole(&self, rounds: &Rounds) -> bool {
         self.rounds.len() == rounds.all.len()
     }

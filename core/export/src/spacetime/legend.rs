@@ -1,4 +1,5 @@
-//! What stands above and below the bands: the title, the meaning of colors, what is left out. It also closes the file.
+//! The text above and below the bands: the title, the meaning of colors, and notes on omitted parts. It also completes
+//! the file.
 
 use std::fmt::Write as _;
 
@@ -10,22 +11,22 @@ use super::{AXIS, Diagram, MARGIN, STYLE, bar_class, gaps};
 use crate::picture::{LETTER, escaped, plural, px, wrapped};
 use roundelay_core::simulate::State;
 
-/// From a line of text to the next.
+/// The distance from a line of text to the next.
 const LINE: f64 = 19.0;
-/// The sample in front of an entry.
+/// The width of a sample before an entry.
 const SAMPLE: f64 = 38.0;
-/// Ranks whose arrows can be told apart.
+/// The most ranks whose arrows can be told apart.
 const FEW: u32 = 8;
-/// Above the matrix of who sends to whom: what its columns are.
+/// The room above the matrix, for the heading of its columns.
 const HEADING: f64 = 14.0;
-/// Heads of arrows: by shape too, not by color alone.
+/// The heads of arrows: they differ in shape too, not only in color.
 const MARKS: [(&str, &str); 3] = [
     ("reduces", "M0 .5L8 4L0 7.5Z"),
     ("copies", "M.8 .8L7 4L.8 7.2"),
     ("signal", "M0 .5L8 4L0 7.5Z"),
 ];
 
-/// The whole file around what was drawn.
+/// Returns the whole file with the drawing `body`.
 pub(super) fn finish(diagram: &Diagram<'_>, body: &str) -> String {
     let (title, wide) = (diagram.drawing.title, diagram.width());
     let letters = (wide / LETTER) as usize;
@@ -94,7 +95,7 @@ pub(super) fn finish(diagram: &Diagram<'_>, body: &str) -> String {
     )
 }
 
-/// `8 ranks, 14 rounds, 112 messages, 101.4 us`, or what is drawn of them.
+/// Returns the counts of the drawn part, for example `8 ranks, 14 rounds, 112 messages, 101.4 us`.
 pub(super) fn counted(diagram: &Diagram<'_>) -> String {
     let shown = &diagram.shown;
     let (ranks, all) = (shown.ranks.len() as u64, u64::from(diagram.schedule.nranks));
@@ -116,14 +117,14 @@ pub(super) fn counted(diagram: &Diagram<'_>) -> String {
     parts.join(", ")
 }
 
-/// Data from rank to rank in what is drawn.
+/// Returns the number of messages with data that are drawn from rank to rank.
 pub(super) fn messages(diagram: &Diagram<'_>) -> u64 {
     let rounds = &diagram.shown.rounds;
     let of = &diagram.rounds.all[rounds.start as usize..rounds.end as usize];
     of.iter().map(|round| round.messages).sum()
 }
 
-/// Why there are no arrows, and how to get them.
+/// Returns a note that explains the missing arrows, and the flags to get them.
 fn instead(diagram: &Diagram<'_>) -> Option<String> {
     let by_itself = diagram.matrix.is_some() && diagram.drawing.view.is_none();
     by_itself.then(|| {
@@ -136,14 +137,14 @@ fn instead(diagram: &Diagram<'_>) -> Option<String> {
     })
 }
 
-/// A piece of a bar or of the ground behind it.
+/// Returns a sample of a bar, or of the ground behind it.
 fn swatch(class: &str) -> String {
     format!(
         r#"<rect class="band" x="0" y="-6" width="30" height="12"/><rect class="{class}" x="0" y="-6" width="30" height="12"/><rect class="frame" x="0" y="-6" width="30" height="12"/>"#
     )
 }
 
-/// Samples of what there is, with what they mean.
+/// Returns samples of the elements in the picture, with their meaning.
 fn entries_of(diagram: &Diagram<'_>) -> Vec<(String, String)> {
     if let Some(matrix) = &diagram.matrix {
         return colors(matrix);
@@ -179,7 +180,7 @@ fn entries_of(diagram: &Diagram<'_>) -> Vec<(String, String)> {
     all
 }
 
-/// What colors mean where they stand for messages.
+/// Returns the colors of a matrix, with their meaning.
 fn colors(matrix: &Matrix) -> Vec<(String, String)> {
     let mut all = Vec::new();
     if matrix.fastest > 0.0 {
@@ -209,14 +210,14 @@ fn colors(matrix: &Matrix) -> Vec<(String, String)> {
     all
 }
 
-/// `25 GB/s`
+/// Returns a rate as text, for example `25 GB/s`.
 fn rate_text(rate: f64) -> String {
     let units = [(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")];
     let (size, name) = units.into_iter().find(|(size, _)| rate >= *size).unwrap_or((1.0, "B/s"));
     format!("{} {name}", short(rate / size))
 }
 
-/// What is left out, and what stands for more than itself.
+/// Returns notes on omitted and merged elements.
 pub(super) fn missing(diagram: &Diagram<'_>) -> Vec<String> {
     let (arrows, bands) = (&diagram.arrows, &diagram.bands);
     let mut all = Vec::new();

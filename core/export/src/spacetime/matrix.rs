@@ -1,5 +1,5 @@
-//! A run of many messages, as colors: what each rank sends and receives over time, and what goes from which rank to
-//! which. Where there are very many ranks, a row stands for several.
+//! A run of many messages, as colors: the data that each rank sends and receives over time, and the data between each
+//! two ranks. With very many ranks, a row represents several.
 
 use std::collections::BTreeMap;
 
@@ -9,68 +9,68 @@ use super::scale::Scale;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{State, Timeline};
 
-/// Height of all rows together that is aimed at.
+/// The intended height of all rows together.
 const TALL: f64 = 640.0;
-/// Height of a row, at least and at most.
+/// The least and largest height of a row.
 const PITCH: (f64, f64) = (4.0, 36.0);
-/// Rows at most.
+/// The most rows.
 const ROWS: u32 = 128;
-/// Pixels of a moment: what is shorter is averaged.
+/// The width of a moment in pixels; shorter events are averaged.
 const MOMENT: f64 = 2.0;
-/// Colors for more than nothing.
+/// The number of colors for a rate above 0.
 pub(super) const LEVELS: u8 = 5;
-/// Of the most, what counts as nothing.
+/// The share of the largest rate below which a rate is drawn as none.
 const NOTHING: f64 = 0.01;
-/// Cells of all rounds together that are kept apart.
+/// The most cells of all rounds together that are kept separately.
 const CELLS: usize = 200_000;
 
-/// Bytes by sender and receiver, both as rows.
+/// The bytes by sender and receiver, both as rows.
 pub(super) type Flow = BTreeMap<(u32, u32), u64>;
 
-/// What is drawn instead of arrows.
+/// The drawing in place of arrows.
 pub(super) struct Matrix {
-    /// Ranks of a row; the last may have fewer.
+    /// The ranks of a row; the last row may have fewer.
     pub(super) each: u32,
     pub(super) rows: u32,
-    /// Height of a row, and width of a column of the flow.
+    /// The height of a row, and the width of a column of the flow.
     pub(super) pitch: f64,
-    /// By row, and then by time.
+    /// The moments, by row and then by time.
     pub(super) moments: Vec<Moment>,
-    /// Moments of a row.
+    /// The number of moments in a row.
     pub(super) columns: usize,
-    /// Bytes a second: the most that a rank sends, or receives, at any moment.
+    /// The largest rate at which a rank sends, or receives, in any moment, in bytes per second.
     pub(super) fastest: f64,
-    /// By row.
+    /// The sums of each row.
     pub(super) sums: Vec<Sum>,
-    /// What goes from whom to whom in all the rounds that are drawn.
+    /// The data between ranks in all rounds that are drawn.
     pub(super) flow: Flow,
-    /// What goes from whom to whom in each round; empty if that would be too much.
+    /// The data between ranks in each round; empty if there are too many cells.
     pub(super) flows: Vec<Flow>,
 }
 
-/// What the ranks of a row do for as long as two pixels are wide.
+/// The activity of a row's ranks in a moment, which is two pixels wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// They send or receive: from 1, a little, to [`LEVELS`], as fast as any ever does.
+    /// They send or receive, at a rate from 1 (low) to [`LEVELS`], the largest in the run.
     Travels(u8),
-    /// They copy or reduce at home.
+    /// They copy or reduce within a rank.
     Works,
     /// They wait for signals.
     Waits,
     Nothing,
 }
 
-/// What the ranks of a row do in all.
+/// The total activity of a row's ranks.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sum {
     pub(super) sent: u64,
     pub(super) received: u64,
-    /// Seconds of its streams.
+    /// The seconds in which its streams wait.
     pub(super) waits: f64,
     pub(super) works: f64,
 }
 
-/// How much of what there is at one moment.
+/// The amount of each activity in one moment.
 #[derive(Clone, Copy, Default)]
 struct Amount {
     sent: f64,
@@ -125,7 +125,7 @@ impl Matrix {
         matrix
     }
 
-    /// Data is spread evenly over the time that it is on its way.
+    /// Adds the messages; data is spread evenly over the time of its transfer.
     fn messages(
         &mut self,
         timeline: &Timeline,
@@ -196,23 +196,23 @@ impl Matrix {
         }
     }
 
-    /// How many ranks a row stands for, of so many in all.
+    /// Returns the number of ranks of a row, of `all` ranks.
     pub(super) fn ranks(&self, row: u32, all: u32) -> u32 {
         self.each.min(all - row * self.each)
     }
 
-    /// The [`Matrix::side`] of one of so many ranks.
+    /// Returns the [`Matrix::side`] of a matrix for `ranks` ranks.
     pub(super) fn side_of(ranks: u32) -> f64 {
         let (_, rows, pitch) = shape(ranks);
         f64::from(rows) * pitch
     }
 
-    /// Height of all rows, and width of the flow.
+    /// Returns the height of all rows, which is also the width of the flow.
     pub(super) fn side(&self) -> f64 {
         f64::from(self.rows) * self.pitch
     }
 
-    /// Stretches of a row that look alike: from which moment to which.
+    /// Returns stretches of equal moments in a row: the moment, the first column, and the column after the last.
     pub(super) fn runs(&self, row: u32) -> Vec<(Moment, usize, usize)> {
         let first = row as usize * self.columns;
         let mut runs: Vec<(Moment, usize, usize)> = Vec::new();
@@ -225,30 +225,31 @@ impl Matrix {
         runs
     }
 
-    /// Whether there is such a moment.
+    /// Whether the matrix has a moment equal to `moment`.
     pub(super) fn any(&self, moment: Moment) -> bool {
         self.moments.contains(&moment)
     }
 
-    /// The width of a moment.
+    /// Returns the width of a moment.
     pub(super) fn moment(&self, scale: &Scale) -> f64 {
         scale.wide / self.columns as f64
     }
 }
 
-/// Ranks of a row, rows, and the height of a row.
+/// Returns the ranks of a row, the number of rows, and the height of a row.
 fn shape(ranks: u32) -> (u32, u32, f64) {
     let each = ranks.div_ceil(ROWS).max(1);
     let rows = ranks.div_ceil(each);
     (each, rows, (TALL / f64::from(rows)).clamp(PITCH.0, PITCH.1))
 }
 
-/// From 1 to [`LEVELS`], for a share of the most.
+/// Returns the level from 1 to [`LEVELS`] of a share of the largest.
 pub(super) fn level(share: f64) -> u8 {
     ((share * f64::from(LEVELS)).ceil() as u8).clamp(1, LEVELS)
 }
 
-/// The columns that a stretch of time touches, each with its share of the stretch. What takes no time is in one.
+/// Returns the columns that a stretch of time touches, each with its share of the stretch. A stretch without duration
+/// has one column.
 fn shares(
     (from, to): (f64, f64),
     columns: usize,
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!(of(1.0, 5.0), [(0, 0.25), (1, 0.5), (2, 0.25)]);
         assert_eq!(of(3.0, 3.0), [(1, 1.0)]);
         assert_eq!(of(9.0, 10.0), [(4, 1.0)]);
-        // What lies outside of the window is nobody's.
+        // Time outside of the window is in no column.
         assert_eq!(of(-4.0, 4.0), [(0, 0.25), (1, 0.25), (2, 0.0)]);
     }
 

@@ -1,7 +1,7 @@
 //! A run as a picture: ranks below each other, time to the right, messages as arrows between them.
 //!
-//! [`svg`] is the picture alone; [`html`] a page that steps through its rounds. Both are files that need nothing
-//! from outside, for light and for dark pages.
+//! [`svg`] returns the picture alone; [`html`] a page that steps through its rounds. Both are self-contained files, for
+//! light and for dark pages.
 
 mod arrows;
 mod bands;
@@ -31,47 +31,48 @@ use statements::Statements;
 pub use drawing::{Drawing, Units, View};
 pub use page::html;
 
-/// Bars and arrows beyond which each says its line and not its operands.
+/// The most bars and arrows that show their operands; with more, each shows only its line.
 const TERSE: usize = 4_000;
-/// Around the picture.
+/// The margin around the picture.
 const MARGIN: f64 = 20.0;
-/// Width of the time axis: for each round, at least and at most.
+/// The width of the time axis: for each round, at least, and at most.
 const WIDE: (f64, f64, f64) = (64.0, 680.0, 1600.0);
-/// Width of the time axis where messages are colors: for each round, at least and at most.
+/// The width of the time axis of a matrix: for each round, at least, and at most.
 const NARROW: (f64, f64, f64) = (8.0, 480.0, 960.0);
-/// The least width of the time axis, whatever was asked for.
+/// The least width of the time axis, whatever width the caller asks for.
 const LEAST: f64 = 160.0;
-/// From one end of the bands to the numbers of the time axis.
+/// The distance from the bands to the numbers of the time axis.
 const AXIS: f64 = 18.0;
-/// Pixels of arrows for each pixel of the picture: with more of them nobody can follow one.
+/// Pixels of arrows for each pixel of the picture above which arrows can no longer be followed.
 const CROWDED: f64 = 0.12;
-/// Pixels of arrows for each pixel of the picture: with more of them they are thin.
+/// Pixels of arrows for each pixel of the picture above which arrows are thin.
 const DENSE: f64 = 0.05;
-/// Colors and widths. The hues are near those of Okabe and Ito, which color-blind people tell apart; and what
-/// copies and what reduces differ in their dashes and hatches too.
+/// Colors and widths. The hues are near those of Okabe and Ito, which color-blind people tell apart; copies and
+/// reductions differ in their dashes and hatches too.
 const STYLE: &str = concat!(include_str!("../picture.css"), include_str!("style.css"));
 
-/// The picture of a run of `schedule`, from its first second to its last.
+/// Returns the picture of a run of `schedule`, from its first second to its last.
 ///
-/// What is narrower than a pixel is merged, and what would be too much to read is drawn as colors or left out; the
-/// picture says so.
+/// Elements narrower than a pixel are merged, and too many elements are drawn as colors or left out; the picture has a
+/// note for each.
 pub fn svg(schedule: &Schedule, timeline: &Timeline, drawing: &Drawing<'_>) -> String {
     Diagram::new(schedule, timeline, drawing).svg(false)
 }
 
-/// How many rounds the run has that [`Drawing::rounds`] may name.
+/// Returns the number of rounds of the run, to which [`Drawing::rounds`] refers.
 pub fn rounds(schedule: &Schedule, timeline: &Timeline) -> u32 {
     Rounds::new(schedule, timeline).all.len() as u32
 }
 
-/// How messages would be drawn, and how many there are between the ranks and in the rounds of the drawing.
+/// Returns the form in which messages would be drawn, and their number between the ranks and in the rounds of the
+/// drawing.
 pub fn view(schedule: &Schedule, timeline: &Timeline, drawing: &Drawing<'_>) -> (View, u64) {
     let diagram = Diagram::new(schedule, timeline, drawing);
     let view = if diagram.matrix.is_some() { View::Matrix } else { View::Arrows };
     (view, legend::messages(&diagram))
 }
 
-/// All that is drawn.
+/// All elements of a picture.
 struct Diagram<'a> {
     schedule: &'a Schedule,
     timeline: &'a Timeline,
@@ -83,9 +84,9 @@ struct Diagram<'a> {
     bands: Bands,
     bars: Vec<Bar>,
     arrows: Arrows,
-    /// Pixels of arrows for each pixel of the bands and of what is between them.
+    /// Pixels of arrows for each pixel of the bands and the gaps between them.
     ink: f64,
-    /// Instead of bars and arrows.
+    /// The matrix that replaces bars and arrows, if any.
     matrix: Option<Matrix>,
 }
 
@@ -95,7 +96,7 @@ impl<'a> Diagram<'a> {
         let shown = Shown::new(schedule, timeline, &rounds, drawing);
         shown.count(timeline, &mut rounds);
         let count = shown.rounds.len() as f64;
-        // What is left of the width that was asked for.
+        // The requested width without the parts beside the axis.
         let axis = |(each, least, most): (f64, f64, f64), beside: f64| match drawing.width {
             Some(width) => (f64::from(width) - 2.0 * MARGIN - LEFT - beside).max(LEAST),
             None => (each * count).clamp(least, most),
@@ -132,7 +133,7 @@ impl<'a> Diagram<'a> {
         }
     }
 
-    /// With what a page needs to step through the rounds, if it is to be `stepping`.
+    /// Returns the picture; with `stepping`, also the parts by which a page steps through the rounds.
     fn svg(&self, stepping: bool) -> String {
         let mut body = String::new();
         if let Some(matrix) = &self.matrix {
@@ -148,7 +149,7 @@ impl<'a> Diagram<'a> {
         legend::finish(self, &body)
     }
 
-    /// Messages that have one end at a rank that is drawn.
+    /// Returns the number of messages with only one end at a rank that is drawn.
     fn outside(&self) -> u64 {
         let messages = self.timeline.messages.iter().zip(&self.rounds.of);
         let outside = |(message, round): &(&Message, &Option<u32>)| {
@@ -158,7 +159,7 @@ impl<'a> Diagram<'a> {
         messages.filter(outside).count() as u64
     }
 
-    /// What streams that are drawn do in the time that is drawn.
+    /// Returns the number of spans of drawn streams in the drawn time.
     fn spans(&self) -> usize {
         let rank = |stream: StreamId| self.schedule.streams[stream.index()].rank;
         let drawn =
@@ -166,18 +167,18 @@ impl<'a> Diagram<'a> {
         self.timeline.spans.iter().filter(drawn).count()
     }
 
-    /// Height of what is beside the time axis.
+    /// Returns the height of the part beside the time axis.
     fn height(&self) -> f64 {
         self.matrix.as_ref().map_or_else(|| self.bands.height(), Matrix::side)
     }
 
-    /// Width of all of it.
+    /// Returns the width of all parts.
     fn width(&self) -> f64 {
         let beside = self.matrix.as_ref().map_or(0.0, |matrix| cells::GAP + matrix.side());
         LEFT + self.scale.wide + beside
     }
 
-    /// The bands and the time axis, above and below them.
+    /// Draws the bands, and the time axis above and below them.
     fn grid(&self, body: &mut String) {
         let (bands, scale) = (&self.bands, &self.scale);
         for band in 0..bands.count {
@@ -193,12 +194,12 @@ impl<'a> Diagram<'a> {
         self.ticks(body);
     }
 
-    /// The time axis, above and below what it is for.
+    /// Draws the time axis, above and below its content.
     fn ticks(&self, body: &mut String) {
         let (scale, bottom) = (&self.scale, self.height());
         for (seconds, label) in scale.ticks() {
             let at = scale.x(seconds);
-            // The last number must not stick out.
+            // The last number must stay within the picture.
             let class = if at > LEFT + scale.wide - MARGIN { "tick last" } else { "tick" };
             let x = px(at);
             let _ = writeln!(
@@ -210,7 +211,7 @@ impl<'a> Diagram<'a> {
         }
     }
 
-    /// On a ground of their own: a page keeps them in sight when the rest is moved to the left.
+    /// Draws the names of ranks on their own ground: a page keeps them visible when it scrolls to the right.
     fn names(&self, body: &mut String) {
         let _ = writeln!(
             body,
@@ -266,7 +267,8 @@ impl<'a> Diagram<'a> {
         format!("rank {}{stream}, {when}: {what}", bar.rank)
     }
 
-    /// `ring.coll:27: reduce(left.block[b], local.block[b]); fold 0.input[0..1], 1.output[0..1] -> 1.output[0..1]`
+    /// Returns the text of an op: `ring.coll:27: reduce(left.block[b], local.block[b]); fold 0.input[0..1],
+    /// 1.output[0..1] -> 1.output[0..1]`
     fn op_text(&self, op: OpId) -> String {
         let op = self.schedule.op(op);
         let mut text = text::op(self.schedule, op);
@@ -280,7 +282,7 @@ impl<'a> Diagram<'a> {
         }
     }
 
-    /// How arrows are drawn, by the room between the bands and by how many they are.
+    /// Returns the class of arrows, by the room between the bands and the number of arrows.
     fn density(&self) -> &'static str {
         match self.bands.pitch - self.bands.tall {
             gap if gap >= 20.0 && self.ink <= DENSE => "",
@@ -289,8 +291,8 @@ impl<'a> Diagram<'a> {
         }
     }
 
-    /// Above the bars, so that one can follow each from end to end. The halos of all of them are below all of them, for
-    /// a halo that covers another arrow would cut it in pieces.
+    /// Draws the arrows above the bars, so that each can be followed from end to end. All halos are below all arrows,
+    /// since a halo over another arrow would interrupt it.
     fn arrows(&self, body: &mut String) {
         let _ = writeln!(body, r#"<g class="{}">"#, self.density());
         let rounds = || self.arrows.data.chunk_by(|a, b| a.round == b.round);
@@ -334,7 +336,7 @@ impl<'a> Diagram<'a> {
     }
 }
 
-/// How the bar of an op is named in the style.
+/// Returns the class of an op's bar in the style.
 fn bar_class(state: State, work: Work) -> String {
     match state {
         State::Transfer => format!("transfer {}", work.class()),
@@ -343,7 +345,7 @@ fn bar_class(state: State, work: Work) -> String {
     }
 }
 
-/// A line with a head and what a pointer shows.
+/// Draws a line with a head, and the text that a pointer shows.
 fn line(body: &mut String, class: &str, head: &str, ends: Ends, words: &str) {
     let _ = writeln!(
         body,

@@ -1,4 +1,4 @@
-//! The page: the picture, and the messages of each round.
+//! The page: the picture, and tables of the messages in each round.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,17 +11,17 @@ use roundelay_core::ids::{OpId, SpanId};
 use roundelay_core::schedule::{Schedule, text};
 use roundelay_core::simulate::{State, Timeline};
 
-/// Rows of all tables together; beyond, each says how many it leaves out.
+/// The most rows of all tables together; a shortened table says the number of its missing rows.
 const ROWS: usize = 10_000;
-/// What it looks like.
+/// The style of the page.
 const STYLE: &str = include_str!("page.css");
-/// What it does.
+/// The script of the page.
 const SCRIPT: &str = include_str!("page.js");
 
-/// A page with the picture of a run of `schedule`, one that steps through its rounds and lists what each does: the
-/// author's statements, and every message with the statement that sends it.
+/// Returns a page with the picture of a run of `schedule`. It steps through the rounds and lists the content of each:
+/// the author's statements, and every message with the statement that sends it.
 ///
-/// A round holds the messages before which as many others must have passed, one after another.
+/// The round of a message is the number of messages that must precede it, one after another.
 pub fn html(schedule: &Schedule, timeline: &Timeline, drawing: &Drawing<'_>) -> String {
     let diagram = Diagram::new(schedule, timeline, drawing);
     let name = escaped(drawing.title);
@@ -57,7 +57,7 @@ pub fn html(schedule: &Schedule, timeline: &Timeline, drawing: &Drawing<'_>) -> 
 }
 
 /// A row of a round's table.
-struct Row {
+struct PageRow {
     start: f64,
     end: f64,
     who: String,
@@ -65,12 +65,12 @@ struct Row {
     op: OpId,
 }
 
-/// What every round lists: its messages, and what ranks did at home while it was the latest.
-fn rows(diagram: &Diagram<'_>) -> Vec<Vec<Row>> {
+/// Returns the rows of each round: its messages, and the local work of ranks that began while it was the latest round.
+fn rows(diagram: &Diagram<'_>) -> Vec<Vec<PageRow>> {
     let (shown, rounds) = (&diagram.shown, &diagram.rounds);
-    let mut all: Vec<Vec<Row>> = Vec::new();
+    let mut all: Vec<Vec<PageRow>> = Vec::new();
     all.resize_with(shown.rounds.len().max(1), Vec::new);
-    let mut place = |round: usize, row: Row| {
+    let mut place = |round: usize, row: PageRow| {
         let at = round.checked_sub(shown.rounds.start as usize);
         if let Some(rows) = at.and_then(|at| all.get_mut(at)) {
             rows.push(row);
@@ -78,7 +78,7 @@ fn rows(diagram: &Diagram<'_>) -> Vec<Vec<Row>> {
     };
     for (message, round) in diagram.timeline.messages.iter().zip(&rounds.of) {
         let Some(round) = round.filter(|_| shown.ends(message) == 2) else { continue };
-        let row = Row {
+        let row = PageRow {
             start: message.start,
             end: message.end,
             who: format!("{} to {}", message.from, message.to),
@@ -92,7 +92,7 @@ fn rows(diagram: &Diagram<'_>) -> Vec<Vec<Row>> {
         if shown.row(rank).is_none() {
             continue;
         }
-        let row = Row {
+        let row = PageRow {
             start: span.start,
             end: span.end,
             who: format!("{rank}"),
@@ -107,7 +107,7 @@ fn rows(diagram: &Diagram<'_>) -> Vec<Vec<Row>> {
     all
 }
 
-fn section(out: &mut String, diagram: &Diagram<'_>, number: usize, rows: &[Row]) {
+fn section(out: &mut String, diagram: &Diagram<'_>, number: usize, rows: &[PageRow]) {
     let round = diagram.shown.rounds.start as usize + number;
     let units = diagram.drawing.units;
     let (name, says, from, to) = match diagram.rounds.all.get(round) {
@@ -160,8 +160,8 @@ fn section(out: &mut String, diagram: &Diagram<'_>, number: usize, rows: &[Row])
     out.push_str("</section>\n");
 }
 
-/// The statements of a round, each once, in the order of the source.
-fn statements(out: &mut String, diagram: &Diagram<'_>, rows: &[Row]) {
+/// Writes the statements of a round, each once, in the order of the source.
+fn statements(out: &mut String, diagram: &Diagram<'_>, rows: &[PageRow]) {
     let mut times: BTreeMap<SpanId, usize> = BTreeMap::new();
     for row in rows {
         *times.entry(diagram.schedule.op(row.op).at).or_default() += 1;
@@ -180,7 +180,7 @@ fn statements(out: &mut String, diagram: &Diagram<'_>, rows: &[Row]) {
     }
 }
 
-/// `reduce(left.block[b], local.block[b]); ring.coll:27`
+/// Returns a statement with its place: `reduce(left.block[b], local.block[b]); ring.coll:27`
 fn statement(diagram: &Diagram<'_>, at: SpanId) -> String {
     let Some(statement) = diagram.statements.get(at) else { return String::new() };
     let place = format!("<span class=\"place\">{}</span>", escaped(&statement.place));

@@ -1,41 +1,42 @@
-//! The rounds of a run: a message's is the step of the move that sends it, as programs and signals order moves.
+//! The rounds of a run. The round of a message is the step of the move that sends it, in the order of programs and
+//! signals.
 //!
-//! So a rank that lags behind is still in the same round, and `show --steps` counts alike.
+//! So a rank that is late is still in the same round, and `show --steps` has the same numbers.
 
 use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{OpKind, Schedule};
 use roundelay_core::simulate::{Message, Timeline};
 use roundelay_core::verify::steps;
 
-/// What rounding may take from a time, as a share of it.
+/// The share of a time that rounding may remove.
 const ROUNDING: f64 = 1e-9;
 
 /// All rounds of a run.
 pub(super) struct Rounds {
-    /// By message; none for signals and for what stays within a rank.
+    /// The round of each message; none for signals, and for data within a rank.
     pub(super) of: Vec<Option<u32>>,
-    /// By number.
+    /// The rounds, by number.
     pub(super) all: Vec<Round>,
-    /// Seconds, by number: when it and all before it had begun.
+    /// The time in seconds, by number, at which this round and all earlier ones have begun.
     begun: Vec<f64>,
 }
 
-/// What belongs to one round.
+/// The time and the amount of data of one round.
 #[derive(Clone, Copy)]
 pub(super) struct Round {
-    /// Seconds: when its first message sets out.
+    /// The departure of its first message, in seconds.
     pub(super) start: f64,
-    /// Seconds: when its last message has arrived.
+    /// The arrival of its last message, in seconds.
     pub(super) end: f64,
-    /// Of those between ranks that are drawn.
+    /// The number of messages whose two ranks are drawn.
     pub(super) messages: u64,
     pub(super) bytes: u64,
 }
 
 impl Rounds {
-    /// When they were; what is in each is for `Shown::count` to say.
+    /// Returns the rounds with their times; `Shown::count` counts their messages.
     pub(super) fn new(schedule: &Schedule, timeline: &Timeline) -> Self {
-        let steps = steps(schedule).expect("what ran to its end has an order");
+        let steps = steps(schedule).expect("a finished run has an order");
         let messages = timeline.messages.iter();
         let round = |m: &Message| is_data(schedule, m).then(|| steps[m.op.index()] - 1);
         let of: Vec<_> = messages.clone().map(round).collect();
@@ -56,13 +57,13 @@ impl Rounds {
         Self { of, all, begun }
     }
 
-    /// The latest round that had begun then, or the first.
+    /// Returns the latest round that had begun at a time, or the first.
     pub(super) fn at(&self, seconds: f64) -> usize {
         self.begun.partition_point(|begun| *begun <= seconds * (1.0 + ROUNDING)).max(1) - 1
     }
 }
 
-/// Whether it is data from rank to rank, even if there is none of it.
+/// Whether the message carries data from rank to rank, even if that is empty.
 fn is_data(schedule: &Schedule, message: &Message) -> bool {
     message.from != message.to && sends(schedule, message.op)
 }
@@ -71,7 +72,7 @@ fn sends(schedule: &Schedule, op: OpId) -> bool {
     schedule.op(op).kind == OpKind::Move
 }
 
-/// Whether it is a signal from rank to rank.
+/// Whether the message is a signal from rank to rank.
 pub(super) fn is_signal(schedule: &Schedule, message: &Message) -> bool {
     message.from != message.to && !sends(schedule, message.op)
 }

@@ -1,34 +1,34 @@
-//! Seconds as places along the picture, as numbers below it and as text.
+//! Times in seconds as positions in the picture, as numbers of the axis, and as text.
 
-/// Left of the time axis: the names of the ranks.
+/// The room left of the time axis, for the names of the ranks.
 pub(super) const LEFT: f64 = 76.0;
-/// From a number of the axis to the next, at least.
+/// The least distance from a number of the axis to the next.
 const APART: f64 = 72.0;
-/// Digits that a time is written with.
+/// The digits of a time.
 const DIGITS: i32 = 4;
 
 /// The time axis.
 pub(super) struct Scale {
-    /// Seconds: what stands at its left end.
+    /// The time at its left end, in seconds.
     from: f64,
-    /// Seconds from end to end.
+    /// The time from end to end, in seconds.
     seconds: f64,
-    /// Pixels.
+    /// The width in pixels.
     pub(super) wide: f64,
 }
 
 impl Scale {
-    /// A run that takes no time has all of it at the beginning.
+    /// Returns the axis of a stretch of time. A run without duration is all at its left end.
     pub(super) fn new((from, to): (f64, f64), wide: f64) -> Self {
         Self { from, seconds: if to > from { to - from } else { 1.0 }, wide }
     }
 
-    /// Where that time is.
+    /// Returns the position of a time.
     pub(super) fn x(&self, seconds: f64) -> f64 {
         LEFT + (self.wide * (seconds - self.from) / self.seconds).clamp(0.0, self.wide)
     }
 
-    /// 1, 2 or 5 of a power of ten apart: the time, and how it is written.
+    /// Returns the times of the axis with their texts, 1, 2 or 5 times a power of ten apart.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let least = self.seconds * APART / self.wide;
         let power = 10_f64.powf(least.log10().floor());
@@ -46,19 +46,19 @@ impl Scale {
     }
 }
 
-/// `12.35 us`
+/// Returns a time as text: `12.35 us`
 pub(super) fn time_text(seconds: f64) -> String {
     let (unit, size) = unit(seconds);
     format!("{} {unit}", short(seconds / size))
 }
 
-/// `12.3 us to 14.5 us`, in the same unit.
+/// Returns a stretch of time as text, in one unit: `12.3 us to 14.5 us`
 pub(super) fn stretch_text(start: f64, end: f64) -> String {
     let (unit, size) = unit(end);
     format!("{} to {} {unit}", short(start / size), short(end / size))
 }
 
-/// The largest that the time reaches.
+/// Returns the largest unit that is not larger than the time.
 fn unit(seconds: f64) -> (&'static str, f64) {
     match seconds {
         s if s >= 1.0 => ("s", 1.0),
@@ -68,7 +68,7 @@ fn unit(seconds: f64) -> (&'static str, f64) {
     }
 }
 
-/// Rounded to a few digits, without zeros behind.
+/// Rounds to a few digits, without zeros at the end.
 pub(super) fn short(value: f64) -> String {
     let before = value.abs().max(1e-3).log10().floor() as i32 + 1;
     let text = format!("{value:.*}", (DIGITS - before).clamp(0, 6) as usize);

@@ -1,25 +1,25 @@
-//! What the author wrote: the statement of an op, and where it stands.
+//! The author's statements: the text of an op's statement, and its place.
 
 use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::source::Location;
 use roundelay_core::syntax::Source;
 
-/// Letters of a statement that are shown.
+/// The most letters of a statement that are shown.
 const SHOWN: usize = 96;
 
 /// The statements of a schedule.
 pub(super) struct Statements {
-    /// By location.
+    /// The statements, by location.
     all: Vec<Statement>,
 }
 
-/// One of them.
+/// A statement.
 #[derive(Default)]
 pub(super) struct Statement {
-    /// `ring.coll:27`, or nothing where that is not known.
+    /// Its place, for example `ring.coll:27`; empty if unknown.
     pub(super) place: String,
-    /// `reduce(left.block[b], local.block[b]);`, or nothing where the text is not at hand.
+    /// Its text, for example `reduce(left.block[b], local.block[b]);`; empty without the source.
     pub(super) text: String,
 }
 
@@ -32,7 +32,7 @@ impl Statements {
             place: place(&schedule.file, at.line),
             text: written(&lines, at),
         };
-        // Where an op stands for several, their places say enough.
+        // An op that represents several statements shows only their places.
         let several =
             |at| Statement { place: schedule.place(SpanId(at as u32)), ..Statement::default() };
         let known = schedule.locations.len();
@@ -40,14 +40,14 @@ impl Statements {
         Self { all: schedule.locations.iter().map(statement).chain(several).collect() }
     }
 
-    /// None where the place in the source is not known.
+    /// Returns the statement at a place; `None` if its place in the source is unknown.
     pub(super) fn get(&self, at: SpanId) -> Option<&Statement> {
         self.all.get(at.index()).filter(|statement| !statement.place.is_empty())
     }
 }
 
 impl Statement {
-    /// `ring.coll:27: reduce(left.block[b], local.block[b]);`
+    /// Returns the place and the text: `ring.coll:27: reduce(left.block[b], local.block[b]);`
     pub(super) fn words(&self) -> String {
         let mut words = self.place.clone();
         if !self.text.is_empty() {
@@ -66,7 +66,7 @@ fn place(file: &str, line: u32) -> String {
     }
 }
 
-/// On one line, without comments, and not longer than can be read at a glance.
+/// Returns a statement on one line, without comments, and shortened.
 fn written(lines: &[&str], at: &Location) -> String {
     let mut words: Vec<String> = Vec::new();
     for number in at.line.max(1)..=at.end_line {

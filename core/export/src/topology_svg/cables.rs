@@ -1,44 +1,44 @@
-//! What is drawn between nodes: the two links of a cable as one line, led round the nodes in its way; and,
-//! where there are too many, one line for all cables between two parts of the picture.
+//! The lines between nodes: the two links of a cable are one line that avoids other nodes; if there are too many
+//! cables, one line represents all cables between two parts of the picture.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::layout::Layout;
+use super::layout::DrawnLayout;
 use super::meshes::{self, Mesh};
 use super::pairs::{Pair, Pairs, quality};
 use super::router::Router;
-use super::ways::{Bend, Way};
+use super::ways::{Bend, CableWay};
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::{Link, LinkKind, NodeId, Topology};
 
-/// Cables, and bundles of them, that are drawn.
+/// The most cables, or bundles of cables, that are drawn.
 pub(super) const LIMIT: usize = 4096;
-/// The links between two nodes that are of one kind; or several such, as a bundle.
+/// The links of one kind between two nodes; or a bundle of them.
 #[derive(Debug)]
 pub(super) struct Cable {
     pub(super) kind: LinkKind,
     pub(super) capacity: Rat,
-    pub(super) way: Way,
+    pub(super) way: CableWay,
     pub(super) title: String,
     /// Whether it works in one direction only, from the first end to the second.
     pub(super) one_way: bool,
 }
 
-/// All that joins the nodes.
+/// All lines between nodes.
 #[derive(Debug)]
 pub(super) struct Cables {
     pub(super) drawn: Vec<Cable>,
-    /// Number of cables, drawn or not.
+    /// The number of cables, drawn or not.
     pub(super) count: usize,
-    /// Those that a disc stands for.
+    /// The cables that are drawn as discs.
     pub(super) meshes: Vec<Mesh>,
-    /// What a reader must know who counts lines.
+    /// A note for a reader who counts lines.
     pub(super) remark: Option<String>,
 }
 
 impl Cables {
-    pub(super) fn new(topology: &Topology, layout: &Layout) -> Self {
+    pub(super) fn new(topology: &Topology, layout: &DrawnLayout) -> Self {
         let mut pairs = Pairs::new();
         for link in topology.links() {
             let forward = link.from < link.to;
@@ -66,7 +66,7 @@ impl Cables {
         Self { drawn: pairs.into_iter().map(draw).collect(), count, meshes, remark: None }
     }
 
-    fn bundled(layout: &Layout, pairs: &Pairs<'_>, count: usize, mut meshes: Vec<Mesh>) -> Self {
+    fn bundled(layout: &DrawnLayout, pairs: &Pairs<'_>, count: usize, mut meshes: Vec<Mesh>) -> Self {
         let mut bundles: BTreeMap<(usize, usize, LinkKind), (usize, Rat)> = BTreeMap::new();
         let mut inside = vec![0; layout.blocks.len()];
         for ((a, b, kind), pair) in pairs {
@@ -83,7 +83,7 @@ impl Cables {
         let lost = bundles.len().saturating_sub(LIMIT);
         let draw = |((a, b, kind), (count, capacity)): ((usize, usize, LinkKind), (usize, Rat))| {
             let [from, to] = [a, b].map(|block| layout.blocks[block].area.middle());
-            let way = Way { from, bend: Bend::Straight, to };
+            let way = CableWay { from, bend: Bend::Straight, to };
             Cable { kind, capacity, way, title: format!("{count} cables"), one_way: false }
         };
         let hidden: usize = inside.iter().sum();
@@ -105,7 +105,7 @@ impl Cables {
     }
 }
 
-/// `0 - 1: 25 GB/s, 2us each way`
+/// Returns the text for a cable: `0 - 1: 25 GB/s, 2us each way`
 fn title(topology: &Topology, pair: &Pair) -> String {
     let name = |node: NodeId| &topology.nodes()[node.index()].name;
     let like = |l: &Link| quality(topology, l.capacity, l.latency);

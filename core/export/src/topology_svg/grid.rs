@@ -1,12 +1,12 @@
-//! Tori, known by their links: a grid in which each rank is joined to the ranks beside it and to no other.
+//! Tori, recognized by their links: a grid in which each rank is joined only to adjacent ranks.
 
-use super::plane::{PITCH, Point};
+use super::plane::{PITCH, PlanePoint};
 use roundelay_core::topology::{NodeId, Topology};
 
-/// From a rank of a grid to the next.
+/// The distance from a rank of a grid to the next.
 const STEP: f64 = 2.2 * PITCH;
 
-/// Rows and columns, behind the number of planes if there are planes.
+/// Returns the numbers of rows and columns, preceded by the number of planes if there are planes.
 pub(super) fn dimensions(topology: &Topology) -> Option<Vec<u32>> {
     let n = topology.nranks();
     if topology.nodes().len() > n as usize || topology.links().is_empty() {
@@ -20,7 +20,7 @@ pub(super) fn dimensions(topology: &Topology) -> Option<Vec<u32>> {
     planes.chain(spaces).find(|dims| fits(topology, dims))
 }
 
-/// Whether every link joins neighbors, and in every dimension some do.
+/// Whether every link joins neighbors, and every dimension has a link.
 fn fits(topology: &Topology, dims: &[u32]) -> bool {
     let mut used = vec![false; dims.len()];
     let all = topology.links().iter().all(|link| {
@@ -42,17 +42,17 @@ fn place(dims: &[u32], mut rank: u32) -> Vec<u32> {
     at
 }
 
-/// Planes one behind the other, the first in front.
-pub(super) fn places(dims: &[u32]) -> Vec<(NodeId, Point)> {
+/// Returns the places of ranks; planes are behind each other, the first in front.
+pub(super) fn places(dims: &[u32]) -> Vec<(NodeId, PlanePoint)> {
     let count: u32 = dims.iter().product();
     let depth = if dims.len() > 2 { dims[0] } else { 1 };
     let step = STEP * (1.0 + 0.75 * f64::from(depth - 1));
     let at = |rank: u32| {
         let place = place(dims, rank);
-        let [.., row, column] = place[..] else { return Point::default() };
+        let [.., row, column] = place[..] else { return PlanePoint::default() };
         let back = if dims.len() > 2 { f64::from(place[0]) } else { 0.0 };
         let aside = step / f64::from(depth) * back;
-        Point::new(f64::from(column) * step + aside * 0.9, f64::from(row) * step - aside * 0.6)
+        PlanePoint::new(f64::from(column) * step + aside * 0.9, f64::from(row) * step - aside * 0.6)
     };
     (0..count).map(|rank| (NodeId(rank), at(rank))).collect()
 }

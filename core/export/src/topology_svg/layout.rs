@@ -1,48 +1,48 @@
-//! Where the nodes of a topology stand: on a circle, on a grid, or in boxes beside a row of switches.
+//! The places of a topology's nodes: on a circle, on a grid, or in boxes beside a row of switches.
 //!
-//! Apart from the drawing, which asks for nothing but places. Places are in pixels, anywhere on the plane.
+//! This is apart from the drawing, which needs only the places. Places are in pixels, anywhere on the plane.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 
 use super::grid;
-use super::plane::{Area, PITCH, Point, half};
-use super::tree::Tree;
+use super::plane::{Area, PITCH, PlanePoint, half};
+use super::tree::DrawnTree;
 use roundelay_core::topology::{NodeId, NodeKind, Topology};
 
-/// Around what stands in a box, and half the way between boxes.
+/// The room around the content of a box, and half the distance between boxes.
 const PADDING: f64 = 8.0;
-/// Room for what a box says.
+/// The room for the title of a box.
 const HEADING: f64 = 18.0;
-/// From a switch in the middle of a circle to the next.
+/// The distance between switches in the middle of a circle.
 const HUB: f64 = 36.0;
-/// Wider than this, boxes stand on both sides of the switches that join them.
+/// The width above which boxes are on both sides of the switches that join them.
 const WIDE: f64 = 1300.0;
 
-/// A part of the picture: a box, the row of switches, or all of it.
+/// A part of the picture: a box, the row of switches, or everything.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct DrawnBlock {
     pub(super) area: Area,
-    /// Whether a box is drawn around it, and what it says.
+    /// The title of the box around it; `None` without a box.
     pub(super) frame: Option<String>,
-    /// Whether its ranks stand on a circle, so that straight lines between them are the best.
+    /// Whether its ranks are on a circle, so that straight lines between them are best.
     pub(super) round: bool,
 }
 
 /// The places of all nodes.
 #[derive(Debug)]
-pub(super) struct Layout {
-    pub(super) places: Vec<Point>,
-    pub(super) blocks: Vec<Block>,
+pub(super) struct DrawnLayout {
+    pub(super) places: Vec<PlanePoint>,
+    pub(super) blocks: Vec<DrawnBlock>,
     /// The block of each node.
     pub(super) block: Vec<usize>,
 }
 
-impl Layout {
+impl DrawnLayout {
     pub(super) fn new(topology: &Topology) -> Self {
         let count = topology.nodes().len();
         let mut layout = Self {
-            places: vec![Point::default(); count],
+            places: vec![PlanePoint::default(); count],
             blocks: Vec::new(),
             block: vec![0; count],
         };
@@ -56,13 +56,13 @@ impl Layout {
             None => Cluster::circle(topology.ranks().map(NodeId::from).collect()),
         };
         let top = (middle.len() as f64 - 1.0) * -HUB / 2.0;
-        let at = |i: usize| Point::new(0.0, top + HUB * i as f64);
+        let at = |i: usize| PlanePoint::new(0.0, top + HUB * i as f64);
         cluster.nodes.extend(middle.iter().enumerate().map(|(i, s)| (*s, at(i))));
-        layout.put(&cluster, cluster.area(topology), Point::default(), false);
+        layout.put(&cluster, cluster.area(topology), PlanePoint::default(), false);
         layout
     }
 
-    /// Parts in a row, or in two with the switches between them.
+    /// Places parts in one row, or in two rows with the switches between them.
     fn rows(&mut self, topology: &Topology, mut clusters: Vec<Cluster>, middle: &[NodeId]) {
         let mut outside = vec![false; topology.nodes().len()];
         for switch in middle {
@@ -90,7 +90,7 @@ impl Layout {
                 }
                 let frame = cluster.frame(topology);
                 let y = if side > 0.0 { gap - frame.low.y } else { -gap - frame.high.y };
-                self.put(cluster, frame, Point::new(x + PADDING - frame.low.x, y), true);
+                self.put(cluster, frame, PlanePoint::new(x + PADDING - frame.low.x, y), true);
                 x += frame.size().x + 2.0 * PADDING;
             }
         }
@@ -102,37 +102,38 @@ impl Layout {
         let mut x = -(total + free * gaps) / 2.0;
         for (switch, half) in middle.iter().zip(sizes) {
             let at = if middle.len() == 1 { 0.0 } else { x + half };
-            row.nodes.push((*switch, Point::new(at, 0.0)));
+            row.nodes.push((*switch, PlanePoint::new(at, 0.0)));
             x += 2.0 * half + free;
         }
         if !middle.is_empty() {
-            self.put(&row, row.area(topology), Point::default(), false);
+            self.put(&row, row.area(topology), PlanePoint::default(), false);
         }
     }
 
-    fn put(&mut self, cluster: &Cluster, area: Area, by: Point, framed: bool) {
+    fn put(&mut self, cluster: &Cluster, area: Area, by: PlanePoint, framed: bool) {
         for (node, at) in &cluster.nodes {
             self.places[node.index()] = at.plus(by);
             self.block[node.index()] = self.blocks.len();
         }
         let area = Area { low: area.low.plus(by), high: area.high.plus(by) };
         let frame = framed.then(|| cluster.title.clone());
-        self.blocks.push(Block { area, frame, round: cluster.round });
+        self.blocks.push(DrawnBlock { area, frame, round: cluster.round });
     }
 }
 
-/// Nodes that stand together.
+/// Nodes that are placed together.
 #[derive(Default)]
 struct Cluster {
     title: String,
-    /// What stands on top, the others being below it.
+    /// The node at the top, above the others.
     root: Option<NodeId>,
-    nodes: Vec<(NodeId, Point)>,
+    nodes: Vec<(NodeId, PlanePoint)>,
     round: bool,
 }
 
 impl Cluster {
-    /// Clockwise from the top. Of few ranks, a line between two passes by the one between them.
+    /// Places nodes clockwise from the top. With few ranks, the radius is such that a line between two ranks avoids the
+    /// rank between them.
     fn circle(nodes: Vec<NodeId>) -> Self {
         let count = nodes.len() as f64;
         let radius = match nodes.len() {
@@ -143,13 +144,13 @@ impl Cluster {
         };
         let at = |i: usize| {
             let (sin, cos) = (TAU * i as f64 / count).sin_cos();
-            Point::new(radius * sin, -radius * cos)
+            PlanePoint::new(radius * sin, -radius * cos)
         };
         let nodes = nodes.into_iter().enumerate().map(|(i, node)| (node, at(i))).collect();
         Self { nodes, round: true, ..Self::default() }
     }
 
-    /// Upside down.
+    /// Turns the cluster upside down, except a circle.
     fn turn(&mut self) {
         if !self.round {
             self.nodes.iter_mut().for_each(|(_, at)| at.y = -at.y);
@@ -164,24 +165,24 @@ impl Cluster {
         all
     }
 
-    /// The box around it, with room for its title.
+    /// Returns the box around the cluster, with room for its title.
     fn frame(&self, topology: &Topology) -> Area {
         let area = self.area(topology);
         let heading = if self.title.is_empty() { PADDING } else { HEADING };
         Area {
-            low: area.low.plus(Point::new(-PADDING, -heading)),
-            high: area.high.plus(Point::new(PADDING, PADDING)),
+            low: area.low.plus(PlanePoint::new(-PADDING, -heading)),
+            high: area.high.plus(PlanePoint::new(PADDING, PADDING)),
         }
     }
 }
 
-/// The groups, and the switches outside of them.
+/// Returns the groups, and the switches outside of them.
 fn clusters(topology: &Topology) -> (Vec<Cluster>, Vec<NodeId>) {
     let group = |node: NodeId| topology.nodes()[node.index()].group;
     let mut groups: BTreeMap<Option<u32>, Vec<NodeId>> = BTreeMap::new();
     let mut middle = Vec::new();
     for node in (0..topology.nodes().len() as u32).map(NodeId) {
-        // A port of one card stands beside the card.
+        // A port with neighbors in only one group belongs to that group.
         let mut near = topology.out(node).iter().map(|l| group(l.to));
         let first = near.next().flatten();
         let own = group(node).or_else(|| first.filter(|_| near.all(|g| g == first)));
@@ -194,7 +195,7 @@ fn clusters(topology: &Topology) -> (Vec<Cluster>, Vec<NodeId>) {
     if groups.keys().all(Option::is_none) {
         return (Vec::new(), middle);
     }
-    let made = groups.into_iter().map(|(group, nodes)| match Tree::new(topology, &nodes) {
+    let made = groups.into_iter().map(|(group, nodes)| match DrawnTree::new(topology, &nodes) {
         Some(tree) => {
             Cluster { root: Some(tree.root), nodes: tree.places(topology), ..Cluster::default() }
         }

@@ -1,28 +1,28 @@
-//! What stands above and below the picture: its name and the meaning of its lines. It also closes the file.
+//! The text above and below the picture: its name and the meaning of its lines. It also completes the file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::cables::Cables;
 use super::pairs::{rate, value};
-use super::plane::Point;
+use super::plane::PlanePoint;
 use super::{Body, MARGIN, Marks, STYLE, ring_class, shown, width};
 use crate::picture::{LETTER, escaped, px, wrapped};
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::{LinkKind, Node, NodeKind, Topology};
 
-/// From a line of text to the next.
+/// The distance from a line of text to the next.
 const LINE: f64 = 19.0;
-/// The sample in front of an entry.
+/// The width of a sample before an entry.
 const SAMPLE: f64 = 30.0;
-/// The least width of a picture, so that its caption is not all line breaks.
+/// The least width of a picture, for captions without too many line breaks.
 const NARROWEST: f64 = 460.0;
-/// Entries for links, by kind and bandwidth.
+/// The most entries for links, by kind and bandwidth.
 const ENTRIES: usize = 12;
-/// Lines of a caption, however much there is to say.
+/// The most lines of a caption.
 const LINES: usize = 12;
 
-/// How a kind of link is named in the style.
+/// Returns the class of a kind of link in the style.
 pub(super) fn class(kind: LinkKind) -> &'static str {
     match kind {
         LinkKind::NvLink => "nvl",
@@ -33,7 +33,8 @@ pub(super) fn class(kind: LinkKind) -> &'static str {
     }
 }
 
-/// What one is called, and what several are; `machine` says that the parts of a machine are drawn, not cables alone.
+/// Returns the singular and plural of a kind of link; `machine` tells whether parts of a machine are drawn, and not
+/// only cables.
 fn named(kind: LinkKind, machine: bool) -> [&'static str; 2] {
     match kind {
         LinkKind::NvLink if machine => ["NVLink or xGMI link", "NVLink or xGMI links"],
@@ -45,7 +46,7 @@ fn named(kind: LinkKind, machine: bool) -> [&'static str; 2] {
     }
 }
 
-/// The whole file: caption, what was drawn, legend.
+/// Returns the whole file: caption, drawing, legend.
 pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: &Body) -> String {
     let drawn = body.area.size();
     let wide = drawn.x.max(NARROWEST);
@@ -77,11 +78,11 @@ pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: 
         px(top - body.area.low.y),
         body.text
     );
-    let mut at = Point::new(MARGIN, top + drawn.y + MARGIN + 8.0);
+    let mut at = PlanePoint::new(MARGIN, top + drawn.y + MARGIN + 8.0);
     for (sample, words) in entries(topology, marks, cables) {
         let room = SAMPLE + 8.0 + words.chars().count() as f64 * LETTER + 16.0;
         if at.x > MARGIN && at.x + room > MARGIN + wide {
-            at = Point::new(MARGIN, at.y + LINE);
+            at = PlanePoint::new(MARGIN, at.y + LINE);
         }
         let (x, y) = (px(at.x), px(at.y));
         let _ = writeln!(
@@ -100,7 +101,7 @@ pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: 
     )
 }
 
-/// `8 ranks, 1 CPU, 2 switches, 27 cables`
+/// Returns the counts of a topology, for example `8 ranks, 1 CPU, 2 switches, 27 cables`.
 fn counted(topology: &Topology, cables: &Cables) -> String {
     let plural =
         |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
@@ -123,7 +124,7 @@ fn counted(topology: &Topology, cables: &Cables) -> String {
     parts.join(", ")
 }
 
-/// Samples with what they mean.
+/// Returns samples with their meaning.
 fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, String)> {
     let stroke = |class: &str| format!(r#"<path class="{class}" d="M0 0L30 0"/>"#);
     let mut kinds: BTreeMap<(LinkKind, std::cmp::Reverse<Rat>), usize> = BTreeMap::new();
@@ -137,7 +138,7 @@ fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, 
         let class = format!("{} {}", class(kind), width(value(capacity) / widest));
         let ([one, more], rate) = (named(kind, machine), rate(topology, capacity));
         let words = match count {
-            // A line stands for several.
+            // One line represents several cables.
             _ if cables.remark.is_some() => format!("{more}, up to {rate} each"),
             1 => format!("1 {one}, {rate}"),
             _ => format!("{count} {more}, {rate} each"),

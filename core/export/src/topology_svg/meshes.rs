@@ -1,32 +1,32 @@
-//! Circles of many ranks that are joined all to all: a disc stands for their cables, for as lines they would be a ball
-//! of wool. What is not like the others is drawn as ever, and what is missing is marked.
+//! Circles of many ranks that are joined all to all. A disc represents their cables, since their lines could not be
+//! told apart. Cables that differ from the most common kind are drawn as lines, and missing cables are marked.
 
 use std::collections::BTreeMap;
 
-use super::layout::Layout;
+use super::layout::DrawnLayout;
 use super::pairs::{Pair, Pairs, quality};
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::{LinkKind, NodeId, Topology};
 
-/// Ranks up to which every cable is a line.
+/// The most ranks for which every cable is a line.
 const FEW: usize = 16;
-/// Missing cables that are drawn.
+/// The most missing cables that are drawn.
 const MISSING: usize = 400;
 
 /// The cables of a part of the picture that are drawn as a disc.
 #[derive(Debug)]
 pub(super) struct Mesh {
     pub(super) block: usize,
-    /// What is said in the middle.
+    /// The text in the middle.
     pub(super) words: Vec<String>,
-    /// How many cables it stands for.
+    /// The number of cables that the disc represents.
     pub(super) cables: usize,
     /// Pairs of ranks that are not joined.
     pub(super) missing: Vec<(RankId, RankId)>,
 }
 
-/// Kind, and bandwidth and latency in both directions.
+/// The kind of a cable, and its bandwidth and latency in each direction.
 type Sort = (LinkKind, Option<(Rat, u64)>, Option<(Rat, u64)>);
 
 fn sort(kind: LinkKind, pair: &Pair<'_>) -> Sort {
@@ -34,8 +34,8 @@ fn sort(kind: LinkKind, pair: &Pair<'_>) -> Sort {
     (kind, of(pair.there), of(pair.back))
 }
 
-/// Takes the cables of meshes out of `pairs`.
-pub(super) fn take(topology: &Topology, layout: &Layout, pairs: &mut Pairs<'_>) -> Vec<Mesh> {
+/// Removes the cables of meshes from `pairs`, and returns the meshes.
+pub(super) fn take(topology: &Topology, layout: &DrawnLayout, pairs: &mut Pairs<'_>) -> Vec<Mesh> {
     let mut meshes = Vec::new();
     for block in (0..layout.blocks.len()).filter(|b| layout.blocks[*b].round) {
         let inside = |node: NodeId| layout.block[node.index()] == block;
@@ -79,13 +79,13 @@ pub(super) fn take(topology: &Topology, layout: &Layout, pairs: &mut Pairs<'_>) 
     meshes
 }
 
-/// What all the cables are like, where both directions are.
+/// Returns the quality of all cables, if it is equal in both directions.
 fn each_way(topology: &Topology, (_, there, back): &Sort) -> Option<String> {
     let (capacity, latency) = there.filter(|_| there == back)?;
     Some(format!("{} each way", quality(topology, capacity, latency)))
 }
 
-/// The cables inside of a part that are too many for lines, whatever they join.
+/// Returns a disc for the cables within a part, if these are too many for lines.
 pub(super) fn crowd(block: usize, cables: usize) -> Mesh {
     let words = vec![format!("{cables} cables"), "that are not drawn".to_owned()];
     Mesh { block, words, cables, missing: Vec::new() }

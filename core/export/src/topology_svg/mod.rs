@@ -1,6 +1,6 @@
-//! A topology as a picture: one SVG that needs nothing from outside, for light and for dark pages.
+//! A topology as a picture: one self-contained SVG, for light and for dark pages.
 //!
-//! First every node gets its place (`layout`), then every cable its way (`cables`); the rest is drawing.
+//! First every node gets its place (`layout`), then every cable its line (`cables`); the rest is drawing.
 
 mod cables;
 mod grid;
@@ -18,42 +18,42 @@ use std::fmt::Write as _;
 
 use super::picture::{escaped, px};
 use cables::{Cable, Cables};
-use layout::Layout;
+use layout::DrawnLayout;
 use pairs::value;
-use plane::{Area, NAME, Point, RADIUS, half};
+use plane::{Area, NAME, PlanePoint, RADIUS, half};
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::{NodeId, NodeKind, Topology};
 use router::Router;
-use ways::{Bend, Way, controls};
+use ways::{Bend, CableWay, controls};
 
-/// Rings that are drawn; as many have a color.
+/// The most rings that are drawn; the style has this number of colors for them.
 const RINGS: usize = 3;
-/// Groups of a partition that are told apart; as many have a color.
+/// The most groups of a partition that are drawn; the style has this number of colors for them.
 const PARTS: usize = 4;
-/// Ranks beyond which rings are drawn thin.
+/// The most ranks for which rings are drawn thick.
 const CROWD: u32 = 24;
-/// From a line of what is said in a disc to the next.
+/// The distance between lines of text in a disc.
 const SAID: f64 = 20.0;
-/// Around the picture.
+/// The margin around the picture.
 const MARGIN: f64 = 20.0;
 /// Colors and widths. The hues are those of Okabe and Ito, which color-blind people tell apart.
 const STYLE: &str = concat!(include_str!("../picture.css"), include_str!("style.css"));
 
-/// What a picture shows besides the topology.
+/// The elements of a picture besides the topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Rings, of which the first few are drawn.
+    /// Rings; the first few are drawn.
     pub rings: Vec<Vec<RankId>>,
     /// Pairs whose cable is missing.
     pub cut: Vec<(RankId, RankId)>,
-    /// The groups between which a bound's data must pass.
+    /// The groups between which the data of a lower bound must pass.
     pub binding: Vec<Vec<RankId>>,
     /// Lines below the name.
     pub caption: Vec<String>,
 }
 
 impl Marks {
-    /// What can be drawn of them.
+    /// Returns the marks that can be drawn in a topology.
     fn within(&self, topology: &Topology) -> Self {
         let known = |r: &RankId| r.0 < topology.nranks();
         let rings = self.rings.iter().filter(|r| r.len() > 1 && r.iter().all(known));
@@ -68,9 +68,9 @@ impl Marks {
     }
 }
 
-/// The picture.
+/// Returns the picture.
 pub fn svg(topology: &Topology, marks: &Marks) -> String {
-    let layout = Layout::new(topology);
+    let layout = DrawnLayout::new(topology);
     let cables = Cables::new(topology, &layout);
     let router = Router::new(topology, &layout, cables.count);
     let marks = &marks.within(topology);
@@ -98,29 +98,29 @@ pub fn svg(topology: &Topology, marks: &Marks) -> String {
     legend::finish(topology, marks, &cables, &body)
 }
 
-/// How the ring of that number is named in the style.
+/// Returns the class of a ring in the style.
 fn ring_class(topology: &Topology, number: usize) -> String {
     let thin = if topology.nranks() > CROWD { " thin" } else { "" };
     format!("ring ring{number}{thin}")
 }
 
-/// Whether a partition says more than that every rank is alone, and in few enough parts to show.
+/// Whether a partition has a group of several ranks, and few enough groups to show.
 fn shown(binding: &[Vec<RankId>]) -> bool {
     (1..=PARTS).contains(&binding.len()) && binding.iter().any(|part| part.len() > 1)
 }
 
-/// What has been drawn, and how far it reaches.
+/// The drawing so far, and its area.
 struct Body {
     area: Area,
     text: String,
 }
 
 impl Body {
-    fn include(&mut self, at: Point, size: f64) {
-        self.area.include(Area::around(at, Point::new(size, size)));
+    fn include(&mut self, at: PlanePoint, size: f64) {
+        self.area.include(Area::around(at, PlanePoint::new(size, size)));
     }
 
-    fn frame(&mut self, block: &layout::Block) {
+    fn frame(&mut self, block: &layout::DrawnBlock) {
         let Some(title) = &block.frame else { return };
         let (low, size) = (block.area.low, block.area.size());
         self.area.include(block.area);
@@ -133,27 +133,27 @@ impl Body {
             px(size.y)
         );
         if !title.is_empty() {
-            self.label("small", Point::new(low.x + 8.0, low.y + 14.0), title);
+            self.label("small", PlanePoint::new(low.x + 8.0, low.y + 14.0), title);
         }
     }
 
-    /// What the disc stands for, in the middle of it.
-    fn said(&mut self, block: &layout::Block, words: &[String]) {
+    /// Writes the text of a disc in its middle.
+    fn said(&mut self, block: &layout::DrawnBlock, words: &[String]) {
         let middle = block.area.middle();
         let top = middle.y - (words.len() as f64 - 1.0) * SAID / 2.0;
         for (i, line) in words.iter().enumerate() {
-            self.label("said", Point::new(middle.x, top + SAID * i as f64), line);
+            self.label("said", PlanePoint::new(middle.x, top + SAID * i as f64), line);
         }
     }
 
-    /// In place of cables that are too many.
-    fn disc(&mut self, block: &layout::Block) {
+    /// Draws a disc in place of too many cables.
+    fn disc(&mut self, block: &layout::DrawnBlock) {
         let at = block.area.middle();
         let (x, y, r) = (px(at.x), px(at.y), px(block.area.size().x / 2.0 - 2.0 * RADIUS));
         let _ = writeln!(self.text, r#"<circle class="disc" cx="{x}" cy="{y}" r="{r}"/>"#);
     }
 
-    fn label(&mut self, class: &str, at: Point, text: &str) {
+    fn label(&mut self, class: &str, at: PlanePoint, text: &str) {
         let (x, y) = (px(at.x), px(at.y));
         let _ = writeln!(
             self.text,
@@ -181,10 +181,10 @@ impl Body {
         self.text.push_str("</g>\n");
     }
 
-    fn path(&mut self, class: &str, ways: &[Way], title: Option<&str>) {
+    fn path(&mut self, class: &str, ways: &[CableWay], title: Option<&str>) {
         let mut line = String::new();
         for (i, way) in ways.iter().enumerate() {
-            let point = |p: Point| format!("{} {}", px(p.x), px(p.y));
+            let point = |p: PlanePoint| format!("{} {}", px(p.x), px(p.y));
             if i == 0 {
                 let _ = write!(line, "M{}", point(way.from));
                 self.include(way.from, RADIUS);
@@ -193,7 +193,7 @@ impl Body {
                 Bend::Straight => write!(line, "L{}", point(way.to)),
                 Bend::Over(over) => write!(line, "Q{} {}", point(over), point(way.to)),
                 Bend::Rows(first, second) => {
-                    let (a, d) = (Point::new(way.from.x, first), Point::new(way.to.x, second));
+                    let (a, d) = (PlanePoint::new(way.from.x, first), PlanePoint::new(way.to.x, second));
                     let [b, c] = controls(a, d).map(point);
                     let (a, d, to) = (point(a), point(d), point(way.to));
                     write!(line, "L{a}C{b} {c} {d}L{to}")
@@ -210,7 +210,7 @@ impl Body {
         };
     }
 
-    /// In the middle of a line that works in one direction only.
+    /// Draws an arrow head in the middle of a one-way line.
     fn arrow(&mut self, cable: &Cable) {
         let (from, to) = (cable.way.at(0.49), cable.way.at(0.51));
         let turn = (to.y - from.y).atan2(to.x - from.x).to_degrees();
@@ -225,7 +225,7 @@ impl Body {
         );
     }
 
-    fn parts(&mut self, layout: &Layout, binding: &[Vec<RankId>]) {
+    fn parts(&mut self, layout: &DrawnLayout, binding: &[Vec<RankId>]) {
         if !shown(binding) {
             return;
         }
@@ -240,7 +240,7 @@ impl Body {
         }
     }
 
-    fn nodes(&mut self, topology: &Topology, layout: &Layout) {
+    fn nodes(&mut self, topology: &Topology, layout: &DrawnLayout) {
         for (i, (node, at)) in topology.nodes().iter().zip(&layout.places).enumerate() {
             let size = half(topology, NodeId(i as u32));
             self.area.include(Area::around(*at, size));
@@ -266,7 +266,7 @@ impl Body {
     }
 }
 
-/// Its class, by its share of the widest line's bandwidth.
+/// Returns the class of a line, by its share of the largest bandwidth.
 fn width(share: f64) -> &'static str {
     match share {
         s if s > 0.7 => "w3",

@@ -1,4 +1,4 @@
-//! Two nodes that are joined: the links between them, in both directions, and what is said of these.
+//! Two joined nodes: the links between them in both directions, and their texts.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use roundelay_core::rational::Rat;
 use roundelay_core::topology::{Link, LinkKind, NodeId, Topology};
 use roundelay_core::units::{rate_text, time_text};
 
-/// Bandwidths of which three decimals of a GB/s show nothing.
+/// The bandwidth below which three decimals of a GB/s show only zeros.
 const SLOW: Rat = Rat::whole(1_000_000);
 
 /// Both directions between two nodes.
@@ -16,16 +16,16 @@ pub(super) struct Pair<'a> {
     pub(super) back: Option<&'a Link>,
 }
 
-/// By the two nodes, of which the first has the lower number, and by kind.
+/// Pairs by their two nodes, of which the first has the lower number, and by kind.
 pub(super) type Pairs<'a> = BTreeMap<(NodeId, NodeId, LinkKind), Pair<'a>>;
 
-/// `25 GB/s, 2us`
+/// Returns the text of a link: `25 GB/s, 2us`
 pub(super) fn quality(topology: &Topology, capacity: Rat, latency: u64) -> String {
     let rate = rate(topology, capacity);
     if latency == 0 { rate } else { format!("{rate}, {}", time_text(latency)) }
 }
 
-/// `25 GB/s`, or `2 B` where only proportions are known.
+/// Returns the text of a rate: `25 GB/s`, or `2 B` if only proportions are known.
 pub(super) fn rate(topology: &Topology, capacity: Rat) -> String {
     if topology.is_relative() {
         return format!("{capacity} B");

@@ -1,24 +1,24 @@
-//! The plane that a topology is drawn on: points and areas, in pixels, and how much of it a node takes.
+//! The plane of a topology's drawing: points and areas in pixels, and the sizes of nodes.
 
 use roundelay_core::topology::{NodeId, Topology};
 
-/// From the middle of a rank to its edge.
+/// The radius of a rank.
 pub(super) const RADIUS: f64 = 15.0;
-/// From a rank to the next.
+/// The distance from a rank to the next.
 pub(super) const PITCH: f64 = 40.0;
-/// From a row to the next.
+/// The distance from a row to the next.
 pub(super) const ROW: f64 = 68.0;
-/// Characters of a name that are shown.
+/// The most characters of a name that are shown.
 pub(super) const NAME: usize = 24;
 
-/// A point, or the way to one.
+/// A point, or the difference of two points.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Point {
+pub(super) struct PlanePoint {
     pub(super) x: f64,
     pub(super) y: f64,
 }
 
-impl Point {
+impl PlanePoint {
     pub(super) fn new(x: f64, y: f64) -> Self {
         Self { x, y }
     }
@@ -31,26 +31,26 @@ impl Point {
 /// A rectangle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
-    pub(super) low: Point,
-    pub(super) high: Point,
+    pub(super) low: PlanePoint,
+    pub(super) high: PlanePoint,
 }
 
 impl Area {
     pub(super) const NONE: Self = Self {
-        low: Point { x: f64::INFINITY, y: f64::INFINITY },
-        high: Point { x: f64::NEG_INFINITY, y: f64::NEG_INFINITY },
+        low: PlanePoint { x: f64::INFINITY, y: f64::INFINITY },
+        high: PlanePoint { x: f64::NEG_INFINITY, y: f64::NEG_INFINITY },
     };
 
-    pub(super) fn around(at: Point, size: Point) -> Self {
+    pub(super) fn around(at: PlanePoint, size: PlanePoint) -> Self {
         Self {
-            low: Point::new(at.x - size.x, at.y - size.y),
-            high: Point::new(at.x + size.x, at.y + size.y),
+            low: PlanePoint::new(at.x - size.x, at.y - size.y),
+            high: PlanePoint::new(at.x + size.x, at.y + size.y),
         }
     }
 
     pub(super) fn include(&mut self, other: Self) {
-        self.low = Point::new(self.low.x.min(other.low.x), self.low.y.min(other.low.y));
-        self.high = Point::new(self.high.x.max(other.high.x), self.high.y.max(other.high.y));
+        self.low = PlanePoint::new(self.low.x.min(other.low.x), self.low.y.min(other.low.y));
+        self.high = PlanePoint::new(self.high.x.max(other.high.x), self.high.y.max(other.high.y));
     }
 
     pub(super) fn meets(&self, other: Self) -> bool {
@@ -58,20 +58,20 @@ impl Area {
         a.low.x <= b.high.x && b.low.x <= a.high.x && a.low.y <= b.high.y && b.low.y <= a.high.y
     }
 
-    pub(super) fn size(&self) -> Point {
-        Point::new(self.high.x - self.low.x, self.high.y - self.low.y)
+    pub(super) fn size(&self) -> PlanePoint {
+        PlanePoint::new(self.high.x - self.low.x, self.high.y - self.low.y)
     }
 
-    pub(super) fn middle(&self) -> Point {
-        Point::new(f64::midpoint(self.low.x, self.high.x), f64::midpoint(self.low.y, self.high.y))
+    pub(super) fn middle(&self) -> PlanePoint {
+        PlanePoint::new(f64::midpoint(self.low.x, self.high.x), f64::midpoint(self.low.y, self.high.y))
     }
 }
 
-/// Half the width and half the height of a node.
-pub(super) fn half(topology: &Topology, node: NodeId) -> Point {
+/// Returns half the width and half the height of a node.
+pub(super) fn half(topology: &Topology, node: NodeId) -> PlanePoint {
     if topology.is_rank(node) {
-        return Point::new(RADIUS, RADIUS);
+        return PlanePoint::new(RADIUS, RADIUS);
     }
     let letters = topology.nodes()[node.index()].name.chars().count().min(NAME + 1);
-    Point::new((letters as f64 * 3.7 + 9.0).max(RADIUS), 12.0)
+    PlanePoint::new((letters as f64 * 3.7 + 9.0).max(RADIUS), 12.0)
 }

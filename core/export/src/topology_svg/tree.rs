@@ -1,24 +1,24 @@
-//! A box with a root: a leaf switch above its ranks, a CPU above its PCI switches, cards and ports.
+//! A box with a root: a leaf switch above its ranks, or a CPU above its PCI switches, cards and ports.
 
 use std::collections::VecDeque;
 
-use super::plane::{PITCH, Point, ROW, half};
+use super::plane::{PITCH, PlanePoint, ROW, half};
 use roundelay_core::topology::{Link, NodeId, NodeKind, Topology};
 
-/// Leaves below one node that stand side by side.
+/// The most leaves of a node in one row.
 const ABREAST: usize = 16;
-/// The gap between nodes side by side.
+/// The gap between adjacent nodes.
 const GAP: f64 = 10.0;
-/// The gap between nodes side by side where cables between ranks lead round others.
+/// The gap between adjacent nodes if cables between ranks must avoid other nodes.
 const WIDE_GAP: f64 = 34.0;
 
-/// How high a node stands above a row of ranks, so that its links pass by the others: a share of the row.
+/// The height of a node above a row of ranks as a share of the row's width, such that its links avoid other ranks.
 const SLOPE: f64 = 0.26;
 
-/// The nodes of a box by the way from its root.
-pub(super) struct Tree {
+/// The nodes of a box, as a tree from its root.
+pub(super) struct DrawnTree {
     pub(super) root: NodeId,
-    /// By position, in the order in which they were reached; the root first.
+    /// The nodes in the order in which they were reached, the root first.
     found: Vec<Member>,
 }
 
@@ -28,8 +28,8 @@ struct Member {
     children: Vec<usize>,
 }
 
-impl Tree {
-    /// `None` if there is no switch among `nodes` that reaches all of them.
+impl DrawnTree {
+    /// Returns the tree of a box; `None` if no CPU or switch among `nodes` reaches all nodes.
     pub(super) fn new(topology: &Topology, nodes: &[NodeId]) -> Option<Self> {
         let kind = |n: &&NodeId| topology.nodes()[n.index()].kind;
         let cpu = nodes.iter().find(|n| kind(n) == NodeKind::Cpu);
@@ -43,7 +43,7 @@ impl Tree {
         let mut queue = VecDeque::from([0]);
         while let Some(at) = queue.pop_front() {
             let (node, depth) = (found[at].node, found[at].depth + 1);
-            // Cards hang below what carries them, not below the cards that they are joined to.
+            // Links of ranks are not followed: a card is a child of its switch, not of a card that it is joined to.
             let from_rank = topology.is_rank(node);
             for link in topology.out(node).iter().filter(|_| !from_rank) {
                 if std::mem::replace(&mut open[link.to.index()], false) {
@@ -57,7 +57,7 @@ impl Tree {
         (found.len() == nodes.len()).then_some(Self { root, found })
     }
 
-    /// The width of the longest row of ranks below one node.
+    /// Returns the width of the longest row of ranks below one node.
     fn widest(&self, topology: &Topology) -> f64 {
         let ranks = |m: &Member| {
             let rank = |c: &&usize| topology.is_rank(self.found[**c].node);
@@ -66,15 +66,15 @@ impl Tree {
         PITCH * self.found.iter().map(ranks).max().unwrap_or(0) as f64
     }
 
-    /// The root at the top.
-    pub(super) fn places(&self, topology: &Topology) -> Vec<(NodeId, Point)> {
+    /// Returns the places of the nodes, with the root at the top.
+    pub(super) fn places(&self, topology: &Topology) -> Vec<(NodeId, PlanePoint)> {
         let deepest = self.found.iter().map(|m| m.depth).max().unwrap_or(0);
         let half = |at: usize| half(topology, self.found[at].node);
         let cable = |l: &Link| topology.is_rank(l.from) && topology.is_rank(l.to);
         let gap = if topology.links().iter().any(cable) { WIDE_GAP } else { GAP };
         let step = ROW.max(SLOPE * self.widest(topology));
         let mut extents: Vec<Extent> = (0..self.found.len()).map(|_| Extent::default()).collect();
-        // Children come behind their parents.
+        // Children have higher positions than their parents.
         for at in (0..self.found.len()).rev() {
             let Member { depth, children, .. } = &self.found[at];
             let row = if children.is_empty() { deepest } else { *depth };
@@ -101,18 +101,18 @@ impl Tree {
                 x[*child] = left + by;
             }
         }
-        let at = |i: usize| (self.found[i].node, Point::new(x[i], extents[i].y));
+        let at = |i: usize| (self.found[i].node, PlanePoint::new(x[i], extents[i].y));
         (0..self.found.len()).map(at).collect()
     }
 }
 
-/// How much room a node takes with all that hangs below it.
+/// The room that a node takes with all its descendants.
 #[derive(Default)]
 struct Extent {
     width: f64,
-    /// The width of the children together.
+    /// The width of all children together.
     below: f64,
     y: f64,
-    /// How far from the left of them each has its middle.
+    /// The children, each with the distance of its middle from the left end of their row.
     children: Vec<(usize, f64)>,
 }

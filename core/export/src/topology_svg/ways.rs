@@ -1,39 +1,39 @@
-//! Lines from node to node: straight where that passes no other node, else bowed, or as an S between two rows.
+//! Lines from node to node: straight if they pass no other node, else bowed, or as an S-curve between two rows.
 
-/// From one point of a curve that is looked at to the next.
+/// The distance between the points of a curve that are checked.
 const STEP: f64 = 4.0;
-/// Points of a curve that are looked at, at least.
+/// The least number of points of a curve that are checked.
 const LEAST: f64 = 24.0;
 
-use super::plane::{Area, Point};
+use super::plane::{Area, PlanePoint};
 
 /// A line from a place to another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
-    pub(super) from: Point,
+pub(super) struct CableWay {
+    pub(super) from: PlanePoint,
     pub(super) bend: Bend,
-    pub(super) to: Point,
+    pub(super) to: PlanePoint,
 }
 
-/// How a line gets where it ends.
+/// The form of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Bend {
     Straight,
     /// The control point of a quadratic curve.
-    Over(Point),
-    /// Up or down to the first height, as an S to the second, and up or down again.
+    Over(PlanePoint),
+    /// Vertical to the first height, then an S-curve to the second height, then vertical again.
     Rows(f64, f64),
 }
 
-impl Way {
-    /// The point after that share of the line.
-    pub(super) fn at(&self, t: f64) -> Point {
+impl CableWay {
+    /// Returns the point at a share `t` of the line.
+    pub(super) fn at(&self, t: f64) -> PlanePoint {
         let (from, to) = (self.from, self.to);
         match self.bend {
             Bend::Straight => mix(from, to, t),
             Bend::Over(over) => mix(mix(from, over, t), mix(over, to, t), t),
             Bend::Rows(first, second) => {
-                let (a, d) = (Point::new(from.x, first), Point::new(to.x, second));
+                let (a, d) = (PlanePoint::new(from.x, first), PlanePoint::new(to.x, second));
                 match t {
                     t if t < 0.2 => mix(from, a, t / 0.2),
                     t if t > 0.8 => mix(d, to, (t - 0.8) / 0.2),
@@ -50,12 +50,12 @@ impl Way {
         }
     }
 
-    /// The middle of the line.
-    pub(super) fn middle(&self) -> Point {
+    /// Returns the middle of the line.
+    pub(super) fn middle(&self) -> PlanePoint {
         self.at(0.5)
     }
 
-    /// The other way round.
+    /// Returns the line in the other direction.
     pub(super) fn back(self) -> Self {
         let bend = match self.bend {
             Bend::Rows(first, second) => Bend::Rows(second, first),
@@ -64,28 +64,28 @@ impl Way {
         Self { from: self.to, bend, to: self.from }
     }
 
-    /// What it may touch.
+    /// Returns an area that contains the line.
     pub(super) fn area(&self) -> Area {
         let mut area = Area::NONE;
-        let none = Point::new(0.0, 0.0);
+        let none = PlanePoint::new(0.0, 0.0);
         area.include(Area::around(self.from, none));
         area.include(Area::around(self.to, none));
         match self.bend {
             Bend::Straight => {}
             Bend::Over(over) => area.include(Area::around(over, none)),
             Bend::Rows(first, second) => {
-                area.include(Area::around(Point::new(self.from.x, first), none));
-                area.include(Area::around(Point::new(self.to.x, second), none));
+                area.include(Area::around(PlanePoint::new(self.from.x, first), none));
+                area.include(Area::around(PlanePoint::new(self.to.x, second), none));
             }
         }
         area
     }
 
-    /// Whether it touches what stands there and is that far from its middle to its edge; what is as wide as high is
-    /// round.
-    pub(super) fn touches(&self, node: Point, size: Point) -> bool {
+    /// Whether the line touches a node with its middle at `node` and half its width and height in `size`; a node of
+    /// equal width and height is round.
+    pub(super) fn touches(&self, node: PlanePoint, size: PlanePoint) -> bool {
         let steps = match self.bend {
-            // An S spends as much of itself on each of its pieces, however long they are.
+            // An S-curve has the same share of `t` for each of its pieces, however long they are.
             Bend::Rows(..) => 3.0,
             _ => 1.0,
         } * self.length()
@@ -94,14 +94,14 @@ impl Way {
         (0..=steps as u32).any(|step| meets(node, size, self.at(f64::from(step) / steps)))
     }
 
-    /// How long it is, at most.
+    /// Returns an upper bound on the length.
     fn length(&self) -> f64 {
-        let far = |a: Point, b: Point| (b.x - a.x).hypot(b.y - a.y);
+        let far = |a: PlanePoint, b: PlanePoint| (b.x - a.x).hypot(b.y - a.y);
         match self.bend {
             Bend::Straight => far(self.from, self.to),
             Bend::Over(over) => far(self.from, over) + far(over, self.to),
             Bend::Rows(first, second) => {
-                let (a, d) = (Point::new(self.from.x, first), Point::new(self.to.x, second));
+                let (a, d) = (PlanePoint::new(self.from.x, first), PlanePoint::new(self.to.x, second));
                 let [b, c] = controls(a, d);
                 far(self.from, a) + far(a, b) + far(b, c) + far(c, d) + far(d, self.to)
             }
@@ -109,17 +109,17 @@ impl Way {
     }
 }
 
-/// The control points of an S that begins and ends upright.
-pub(super) fn controls(from: Point, to: Point) -> [Point; 2] {
+/// Returns the control points of an S-curve with vertical ends.
+pub(super) fn controls(from: PlanePoint, to: PlanePoint) -> [PlanePoint; 2] {
     let middle = f64::midpoint(from.y, to.y);
-    [Point::new(from.x, middle), Point::new(to.x, middle)]
+    [PlanePoint::new(from.x, middle), PlanePoint::new(to.x, middle)]
 }
 
-fn mix(a: Point, b: Point, t: f64) -> Point {
-    Point::new(a.x + (b.x - a.x) * t, a.y + (b.y - a.y) * t)
+fn mix(a: PlanePoint, b: PlanePoint, t: f64) -> PlanePoint {
+    PlanePoint::new(a.x + (b.x - a.x) * t, a.y + (b.y - a.y) * t)
 }
 
-fn meets(node: Point, size: Point, point: Point) -> bool {
+fn meets(node: PlanePoint, size: PlanePoint, point: PlanePoint) -> bool {
     let (x, y) = ((point.x - node.x).abs(), (point.y - node.y).abs());
     if size.x > size.y { x < size.x && y < size.y } else { x.hypot(y) < size.x }
 }

@@ -1,10 +1,9 @@
-//! A proved schedule as an algorithm of the language without loops: for each rank the lines that it runs.
+//! A proved schedule as an algorithm of the language without loops: the lines that each rank runs.
 //!
-//! It is made of the two-sided form. A sender says that its data is there, the receiver pulls it and says that it has
-//! taken it. Between two ranks both speak of messages in the order in which these begin, whatever their lanes: so one
-//! counter for each word is enough. To wait for a message before a later one from the same rank costs nothing and
-//! cannot block, as its sender speaks of it before the later one, too. What is written is read again and proved before
-//! anybody sees it.
+//! It is written from the two-sided form. A sender signals that its data is there; the receiver pulls it and signals
+//! that it has taken it. Two ranks signal messages in the order in which these begin, in any lane: so one counter for
+//! each signal is enough. To wait for a message before a later one from the same rank costs no time and cannot block,
+//! since its sender also signals it before the later one. The text is read again and proved before it is returned.
 
 mod moves;
 mod regions;
@@ -25,20 +24,20 @@ use roundelay_core::stages::stage;
 use roundelay_core::syntax::{Source, parse, printer};
 use roundelay_core::{compile, prove_source};
 
-/// What is written as an algorithm.
+/// A schedule for export.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
     /// The form with sends and receives.
     pub form: &'a TwoSided,
-    /// The name of the file that it was read from.
+    /// The name of the file that the algorithm was read from.
     pub file: &'a str,
 }
 
-/// The algorithm, in canonical form.
+/// Returns the algorithm, in canonical form.
 ///
 /// # Errors
-/// E0704 for a move that the language has no line for, for cuts that are too fine, and where what is written does not
-/// prove.
+/// E0704 for a move that the language has no line for, for cuts that are too fine, and for a text that cannot be
+/// proved.
 pub fn unrolled(export: &Export<'_>) -> Result<String, Vec<Finding>> {
     stage("export", || made(export)).map_err(|why| vec![*why])
 }
@@ -57,12 +56,12 @@ fn made(export: &Export<'_>) -> Result<String, Box<Finding>> {
     read_back(export, &text)
 }
 
-/// Why it is no such algorithm.
+/// Returns an error for a schedule that cannot be written as an algorithm.
 fn unfit(title: impl Into<String>) -> Box<Finding> {
     Box::new(Finding::new(Code::NotExportable, SpanId(0), title))
 }
 
-/// Everything before the buffers.
+/// Returns the text before the buffers' declarations.
 fn head(export: &Export<'_>) -> String {
     let schedule = export.form.schedule();
     let (name, collective, nranks) = (&schedule.algorithm, schedule.collective, schedule.nranks);
@@ -104,12 +103,12 @@ fn head(export: &Export<'_>) -> String {
     text
 }
 
-/// A name as it can stand in a comment, on one line.
+/// Returns a name on one line, for a comment.
 fn one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A name that the program has, as an algorithm's: `allreduce_ring` becomes `AllreduceRing`.
+/// Returns a name as an algorithm's: `allreduce_ring` becomes `AllreduceRing`.
 fn identifier(name: &str) -> String {
     let mut all = String::new();
     for word in name.split(|c: char| !c.is_ascii_alphanumeric()) {
@@ -120,7 +119,7 @@ fn identifier(name: &str) -> String {
     if all.starts_with(|c: char| c.is_ascii_alphabetic()) { all } else { format!("Program{all}") }
 }
 
-/// The text in canonical form, if it compiles and proves what the schedule proves.
+/// Returns the text in canonical form, if it compiles and its proof is not weaker than the schedule's.
 fn read_back(export: &Export<'_>, text: &str) -> Result<String, Box<Finding>> {
     let schedule = export.form.schedule();
     let refused = |errors: &[Diagnostic]| {
@@ -149,7 +148,7 @@ fn read_back(export: &Export<'_>, text: &str) -> Result<String, Box<Finding>> {
     Ok(text)
 }
 
-/// The lines of a rank in the making.
+/// The lines of a rank under construction.
 struct Lines<'a> {
     form: &'a TwoSided,
     regions: &'a Regions<'a>,
@@ -157,7 +156,7 @@ struct Lines<'a> {
     peers: BTreeSet<RankId>,
     /// Messages on their way, by whether this rank sends them and by peer, in the order in which they began.
     open: BTreeMap<(bool, RankId), VecDeque<MessageId>>,
-    /// What is moved next, as long as it may grow.
+    /// The move to write next, which a later one may extend.
     next: Option<Move>,
     text: String,
 }
@@ -205,7 +204,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Moves next, together with what was to be moved before where that is one move.
+    /// Adds a move; joined with the previous move if both are one move.
     fn then(&mut self, next: Move) -> Result<(), Box<Finding>> {
         let both = self.next.as_ref().and_then(|before| before.and(&next));
         if both.is_none() {
@@ -215,7 +214,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Writes what was to be moved.
+    /// Writes the pending move.
     fn done(&mut self) -> Result<(), Box<Finding>> {
         if let Some(next) = self.next.take() {
             self.text.push_str(&next.lines(self.regions, self.rank)?);
@@ -223,10 +222,10 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Ends a message, and those of the same way that began before it.
+    /// Ends a message, and earlier messages of the same way and peer.
     fn ends(&mut self, way: (bool, RankId), id: MessageId) -> Result<(), Box<Finding>> {
         let Some(open) = self.open.get_mut(&way).filter(|open| open.contains(&id)) else {
-            // It ended together with a later one.
+            // It ended together with a later message.
             return Ok(());
         };
         let behind = open.iter().position(|other| *other == id).map_or(0, |at| at + 1);

@@ -22,7 +22,8 @@ impl Move {
         Self { all: all.collect(), srcs: srcs.len() }
     }
 
-    /// Both moves as one, where the next one goes on behind this one and reads nothing that this one writes.
+    /// Returns both moves as one, if `next` continues all stretches of this move and reads no data that this move
+    /// writes.
     pub(super) fn and(&self, next: &Self) -> Option<Self> {
         if (self.srcs, self.all.len()) != (next.srcs, next.all.len()) {
             return None;
@@ -34,7 +35,7 @@ impl Move {
         dsts.iter().all(apart).then_some(Self { all, srcs: self.srcs })
     }
 
-    /// The lines that `rank` does it in.
+    /// Returns the lines in which `rank` performs the move.
     pub(super) fn lines(
         &self,
         regions: &Regions<'_>,
@@ -53,8 +54,8 @@ impl Move {
             };
             for step in &steps {
                 let (word, from, to) = match step {
-                    Step::Copy(src, dsts) => ("copy", name(src), list(dsts, name)),
-                    Step::Reduce(srcs, dst) => ("reduce", list(srcs, name), name(dst)),
+                    MoveStep::Copy(src, dsts) => ("copy", name(src), list(dsts, name)),
+                    MoveStep::Reduce(srcs, dst) => ("reduce", list(srcs, name), name(dst)),
                 };
                 let _ = writeln!(text, "{word}({from}, {to});");
             }
@@ -62,11 +63,11 @@ impl Move {
         Ok(text)
     }
 
-    /// What it is done in.
+    /// Returns the steps of the move.
     ///
-    /// The language reduces into what the destination holds. Where the first source is no destination, it is copied to
-    /// one that no other source lies in; or, of two sources, the first is reduced into the second.
-    fn steps(&self) -> Result<Vec<Step>, Box<Finding>> {
+    /// The language reduces into the destination's data. If the first source is not a destination, it is copied to a
+    /// destination that overlaps no other source; or, of two sources, the first is reduced into the second.
+    fn steps(&self) -> Result<Vec<MoveStep>, Box<Finding>> {
         let Self { all, srcs } = self;
         let dsts = *srcs..all.len();
         let others = || (1..*srcs).collect::<Vec<_>>();
@@ -75,31 +76,31 @@ impl Move {
         let from = if *srcs == 1 {
             0
         } else if all[dsts.clone()].contains(&all[0]) {
-            steps.push(Step::Reduce(others(), 0));
+            steps.push(MoveStep::Reduce(others(), 0));
             0
         } else if let Some(dst) = dsts.clone().find(free) {
-            steps.push(Step::Copy(0, vec![dst]));
-            steps.push(Step::Reduce(others(), dst));
+            steps.push(MoveStep::Copy(0, vec![dst]));
+            steps.push(MoveStep::Reduce(others(), dst));
             dst
         } else if *srcs == 2 && all[dsts.clone()].contains(&all[1]) {
-            steps.push(Step::Reduce(vec![0], 1));
+            steps.push(MoveStep::Reduce(vec![0], 1));
             1
         } else {
             return Err(unfit("a sum of several regions is written over a part of one of them"));
         };
         let rest: Vec<usize> = dsts.filter(|dst| all[*dst] != all[from]).collect();
         if !rest.is_empty() {
-            steps.push(Step::Copy(from, rest));
+            steps.push(MoveStep::Copy(from, rest));
         }
         Ok(steps)
     }
 }
 
-/// A line, with the numbers of its operands.
-enum Step {
-    /// From one to others.
+/// A step of a move, with the numbers of its operands.
+enum MoveStep {
+    /// Copies a source to some destinations.
     Copy(usize, Vec<usize>),
-    /// Of some into one.
+    /// Reduces some sources into one place.
     Reduce(Vec<usize>, usize),
 }
 

@@ -1,4 +1,4 @@
-//! Buffers in chunks, and the names of their regions: the views and scratch that a page declares.
+//! Buffers in chunks, and the names of their regions: the views and scratch that the text declares.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use roundelay_core::schedule::{Buffer, Operand, Region, Schedule};
 /// The most chunks of a buffer.
 const CHUNKS: u64 = 1 << 20;
 
-/// A stretch of chunks of a rank's buffer; of scratch, of its slots one behind the other.
+/// A stretch of chunks of a rank's buffer; slots of scratch are one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) rank: RankId,
@@ -23,52 +23,52 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// Whether two have chunks in common.
+    /// Whether two stretches have chunks in common.
     pub(super) fn meets(self, other: Self) -> bool {
         (self.rank, self.buffer) == (other.rank, other.buffer)
             && self.first < other.first + other.len
             && other.first < self.first + self.len
     }
 
-    /// Both as one, if `next` begins where this one ends.
+    /// Returns both stretches as one, if `next` begins at the end of this one.
     pub(super) fn and(self, next: Self) -> Option<Self> {
         let behind = Self { first: self.first + self.len, len: next.len, ..self };
         (behind == next).then_some(Self { len: self.len + next.len, ..self })
     }
 
-    /// So many chunks of it from one on.
+    /// Returns `len` chunks of the stretch from `at` on.
     pub(super) fn part(self, (at, len): (u64, u64)) -> Self {
         Self { first: self.first + at, len, ..self }
     }
 }
 
-/// A scratch buffer: so many slots of so many chunks, which the page declares.
+/// A declared scratch buffer: the number and the size of its slots.
 #[derive(Clone, Debug)]
-struct Slots {
+struct NamedSlots {
     name: String,
-    /// Slots that one of the schedule is declared as: more than one where it is wider than input and output.
+    /// The declared slots for each slot of the schedule: more than one if it is wider than input and output.
     each: u64,
     /// Chunks of a declared slot.
     shape: u64,
     /// Declared slots.
     count: u64,
-    /// Whether it is named, and whether parts of it are.
+    /// Whether the text names the buffer, and (`cut`) parts of it.
     used: Cell<bool>,
     cut: Cell<bool>,
 }
 
-/// How the buffers of a schedule are cut and called.
+/// The division and the names of a schedule's buffers.
 pub(super) struct Regions<'a> {
     schedule: &'a Schedule,
     /// Chunks of a unit.
     unit: u64,
     /// Chunks of input and output.
     sizes: [u64; 2],
-    /// Whether parts of them are named.
+    /// Whether the text names parts of them.
     cut: [Cell<bool>; 2],
-    /// That of the two like which scratch is declared.
+    /// Which of the two is the `like` of scratch: 0 for input, 1 for output.
     like: usize,
-    scratch: Vec<Slots>,
+    scratch: Vec<NamedSlots>,
 }
 
 /// The names of input and output, and of their chunks.
@@ -90,7 +90,7 @@ impl<'a> Regions<'a> {
         let unit = all.filter(|unit| *unit <= most).ok_or_else(|| {
             unfit(format!("its buffers are cut into more than {CHUNKS} equal chunks"))
         })?;
-        // The larger one of those that all ranks have.
+        // The larger buffer of those that all ranks have.
         let ranks = || (0..nranks).map(RankId);
         let least = [Buffer::Input, Buffer::Output]
             .map(|buffer| ranks().map(|rank| schedule.units(buffer, rank)).min());
@@ -104,7 +104,7 @@ impl<'a> Regions<'a> {
             let shape = if each == 1 { width } else { sizes[like] };
             let count = u64::from(scratch.slots) * each;
             let name = all.free(&scratch.name);
-            all.scratch.push(Slots {
+            all.scratch.push(NamedSlots {
                 name,
                 each,
                 shape,
@@ -116,7 +116,7 @@ impl<'a> Regions<'a> {
         Ok(all)
     }
 
-    /// A name like this that no buffer has and that is no word of the language.
+    /// Returns a similar name that is neither another buffer's nor a word of the language.
     fn free(&self, name: &str) -> String {
         let word: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -130,12 +130,12 @@ impl<'a> Regions<'a> {
         names.into_iter().find(|name| !taken(name)).unwrap_or(word)
     }
 
-    /// So many units in chunks; [`Self::new`] has seen that they are whole.
+    /// Returns the chunks in `units` units; [`Self::new`] has checked that they are whole.
     fn chunks(&self, units: Rat) -> u64 {
         units.times(self.unit).map_or(0, Rat::floor)
     }
 
-    /// Where an operand lies.
+    /// Returns the stretch of an operand.
     pub(super) fn stretch(&self, operand: Operand) -> Stretch {
         let Region { buffer, slot, base, lo, hi } = *self.schedule.region(operand);
         let [base, lo, hi] = [base, lo, hi].map(|at| self.chunks(at));
@@ -149,11 +149,12 @@ impl<'a> Regions<'a> {
         Stretch { rank: operand.rank, buffer, first: slot + lo - base, len: hi - lo }
     }
 
-    fn slots(&self, id: ScratchId) -> &Slots {
+    fn slots(&self, id: ScratchId) -> &NamedSlots {
         &self.scratch[id.index()]
     }
 
-    /// The parts of operands of one length that each lie in one declared slot: where each begins, and its length.
+    /// Returns the parts of operands of one length that each lie in one declared slot: the start and the length of
+    /// each.
     pub(super) fn parts(&self, stretches: &[Stretch]) -> Vec<(u64, u64)> {
         let len = stretches.first().map_or(0, |stretch| stretch.len);
         let mut cuts = vec![0, len];
@@ -169,7 +170,7 @@ impl<'a> Regions<'a> {
         cuts.windows(2).map(|ends| (ends[0], ends[1] - ends[0])).collect()
     }
 
-    /// Notes what must be declared so that a stretch within one declared slot has a name.
+    /// Records the declarations that the name of a stretch within one declared slot needs.
     fn note(&self, Stretch { buffer, len, .. }: Stretch) {
         let cuts = |cut: &Cell<bool>, whole: u64| cut.set(cut.get() || len < whole);
         match buffer {
@@ -183,7 +184,7 @@ impl<'a> Regions<'a> {
         }
     }
 
-    /// What must be declared for all names that were asked for.
+    /// Returns the declarations for all names in the text.
     pub(super) fn declared(&self) -> String {
         let mut text = String::new();
         let used = || self.scratch.iter().filter(|slots| slots.used.get());
@@ -202,7 +203,7 @@ impl<'a> Regions<'a> {
             } else {
                 chunks.to_owned() + &index(0, slots.shape)
             };
-            let Slots { name, shape, count, .. } = slots;
+            let NamedSlots { name, shape, count, .. } = slots;
             if *count == 1 {
                 let _ = writeln!(text, "scratch {name}: like {like};");
                 if slots.cut.get() {
@@ -215,14 +216,14 @@ impl<'a> Regions<'a> {
         text
     }
 
-    /// The name of an operand for a comment, without its rank.
+    /// Returns the name of an operand for a comment, without its rank.
     pub(super) fn whole(&self, operand: Operand) -> String {
         let stretch = self.stretch(operand);
         let parts = self.parts(&[stretch]).into_iter().map(|part| self.spelled(stretch.part(part)));
         parts.collect::<Vec<_>>().join(", ")
     }
 
-    /// The name of a stretch within one declared slot, without its rank.
+    /// Returns the name of a stretch within one declared slot, without its rank.
     pub(super) fn name(&self, stretch: Stretch) -> String {
         self.note(stretch);
         self.spelled(stretch)
@@ -243,7 +244,7 @@ impl<'a> Regions<'a> {
             Buffer::Output => return user(1),
             Buffer::Scratch(id) => id,
         };
-        let Slots { name, shape, count, .. } = self.slots(id);
+        let NamedSlots { name, shape, count, .. } = self.slots(id);
         let (slot, within) = (first / shape.max(&1), first % shape.max(&1));
         match (*count == 1, len == *shape) {
             (true, true) => name.clone(),
@@ -254,7 +255,7 @@ impl<'a> Regions<'a> {
     }
 }
 
-/// So many pieces from one on, behind the name of all.
+/// Returns an index for `len` pieces from `first` on, to follow the name of all pieces.
 fn index(first: u64, len: u64) -> String {
     match len {
         1 => format!("[{first}]"),
@@ -262,7 +263,7 @@ fn index(first: u64, len: u64) -> String {
     }
 }
 
-/// What messages and moves read and write.
+/// Returns the operands of all messages and moves.
 fn used(form: &TwoSided) -> Vec<Operand> {
     let schedule = form.schedule();
     let mut all = Vec::new();

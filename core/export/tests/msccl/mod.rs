@@ -12,7 +12,7 @@ mod mutants;
 mod run;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_export::exchange::msccl::{self, Connections, Program, Text, Verdict};
+use roundelay_export::exchange::msccl::{self, Connections, Program, Text, MscclVerdict};
 
 /// A published program.
 fn bytes(name: &str) -> Vec<u8> {
@@ -26,16 +26,16 @@ fn read(text: &str) -> Text {
 }
 
 /// What is said of a text that makes sense.
-fn verdict_of(text: &Text, connections: &Connections) -> (Program, Verdict) {
+fn verdict_of(text: &Text, connections: &Connections) -> (Program, MscclVerdict) {
     let program = text.program.clone().unwrap_or_else(|| panic!("{:#?}", text.errors));
     let verdict = program.verdict(&text.source, connections);
     (program, verdict)
 }
 
-fn verdict(text: &str) -> Verdict {
+fn verdict(text: &str) -> MscclVerdict {
     verdict_of(&read(text), &Connections::default()).1
 }
 
-fn codes(verdict: &Verdict) -> Vec<Code> {
+fn codes(verdict: &MscclVerdict) -> Vec<Code> {
     verdict.errors().map(|error| error.code).collect()
 }

@@ -10,7 +10,7 @@ mod rules;
 mod run;
 
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_export::exchange::mscclpp::{self, Text, Verdict};
+use roundelay_export::exchange::mscclpp::{self, Text, MscclppVerdict};
 use serde_json::Value as Json;
 
 /// The plan of two ranks that shows the form.
@@ -25,7 +25,7 @@ fn read(text: &str) -> Text {
 }
 
 /// What is said of a plan that makes sense.
-fn verdict(plan: &Json) -> Verdict {
+fn verdict(plan: &Json) -> MscclppVerdict {
     let text = read(&plan.to_string());
     let program = text.program.unwrap_or_else(|| panic!("{:#?}", text.errors));
     program.verdict(&text.source)

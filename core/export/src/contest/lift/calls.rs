@@ -1,22 +1,21 @@
-//! Calls of other programs: their statements stand where the call does, and see regions of the caller as their input and
-//! output.
+//! Calls of other programs: the callee's statements replace the call, with regions of the caller as input and output.
 
 use std::collections::HashMap;
 
-use super::regions::{Cut, Part};
-use super::scopes::Scope;
-use super::{Answer, Around, Frame, Lift, Unfit};
-use crate::contest::tree::{Node, Number};
+use super::regions::{Cut, BufferPart};
+use super::scopes::LiftScope;
+use super::{LiftResult, Around, Frame, Lift, Unfit};
+use crate::contest::tree::{LoopNode, Number};
 use roundelay_core::program::ir::{Call, Kind, Program, Stmt, VarId};
 
 impl<'p> Lift<'p> {
-    /// The statements of a called program, in a block.
+    /// Adds the statements of a called program, in a block.
     pub(super) fn call(
         &mut self,
         stmt: &Stmt,
         call: &'p Call,
-        nodes: &mut Vec<Node>,
-    ) -> Answer<()> {
+        nodes: &mut Vec<LoopNode>,
+    ) -> LiftResult<()> {
         let seen: Vec<_> = self.traces.iter().map(|trace| trace.bounds(stmt)).collect();
         let seen = self.here(&seen);
         let mut all = seen.iter().flatten().map(|(_, blocks)| *blocks);
@@ -44,16 +43,16 @@ impl<'p> Lift<'p> {
         let body = self.called(program, given);
         self.around.pop();
         self.frame = caller;
-        nodes.push(Node::Block { line: self.line(stmt), body: body? });
+        nodes.push(LoopNode::Block { line: self.line(stmt), body: body? });
         Ok(())
     }
 
-    /// What the callee does, behind its parameters that are numbers.
+    /// Returns the callee's number parameters and then its statements.
     fn called(
         &mut self,
         program: &'p Program,
         mut given: HashMap<usize, Number>,
-    ) -> Answer<Vec<Node>> {
+    ) -> LiftResult<Vec<LoopNode>> {
         let mut nodes = Vec::new();
         for (index, param) in program.params.iter().enumerate() {
             if Kind::of_param(param.ty) != Kind::Number {
@@ -70,11 +69,11 @@ impl<'p> Lift<'p> {
         Ok(nodes)
     }
 
-    /// What a program has for itself, with new variables of the text.
+    /// Returns the frame of a program, with new variables of the text.
     pub(super) fn program_frame(
         &mut self,
         program: &'p Program,
-        scope: Scope,
+        scope: LiftScope,
         buffers: [Cut; 2],
     ) -> Frame<'p> {
         let begin = self.vars.len();
@@ -83,7 +82,8 @@ impl<'p> Lift<'p> {
         Frame { program, scope, buffers, numbers, regions: HashMap::new(), aliases: HashMap::new() }
     }
 
-    /// Each rank's own block of a region, or of the other one that the call names, which holds the blocks of all.
+    /// Returns each rank's own block, in the larger one of two regions of a call: that region holds the blocks of all
+    /// ranks.
     fn block_of(&self, own: Cut, other: &Cut) -> Cut {
         let (Cut::Region(own), Cut::Region(other)) = (own, other) else { return Cut::Other };
         let (Number::Const(width), Number::Const(beside)) = (&own.width, &other.width) else {
@@ -94,6 +94,6 @@ impl<'p> Lift<'p> {
         let Some(many) = many.filter(|many| width % many == 0) else { return Cut::Other };
         let mut large = large.clone();
         large.blocks.push((self.frame.scope.clone(), width / many));
-        Cut::Region(Part { width: Number::Const(width / many), ..large })
+        Cut::Region(BufferPart { width: Number::Const(width / many), ..large })
     }
 }

@@ -1,10 +1,11 @@
-//! Groups that arithmetic on the rank tells: ranks side by side, or at equal distances.
+//! Groups of ranks that arithmetic on the rank can express: adjacent ranks, or ranks at equal distances.
 
 use super::numbers::binary;
 use crate::contest::tree::Number;
 use roundelay_core::syntax::ast::BinOp;
 
-/// The ranks cut in groups whose members lie at equal distances, and whose first members fill the gaps.
+/// A partition of the ranks into groups of `size` members at distance `stride`; groups between these members are
+/// interleaved.
 #[derive(Clone, Copy)]
 pub(super) struct Grid {
     pub(super) stride: i64,
@@ -12,7 +13,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// All grids of so many ranks.
+    /// Returns all grids of `nranks` ranks.
     pub(super) fn all(nranks: u32) -> impl Iterator<Item = Self> {
         let n = i64::from(nranks);
         let divisors = move |of: i64| (1..=of).filter(move |d| of % d == 0);
@@ -20,17 +21,17 @@ impl Grid {
             .flat_map(move |stride| divisors(n / stride).map(move |size| Self { stride, size }))
     }
 
-    /// A rank's number in its group.
+    /// Returns a rank's number in its group.
     pub(super) fn number(self, rank: i64) -> i64 {
         rank / self.stride % self.size
     }
 
-    /// A member of a rank's group.
+    /// Returns the member of a rank's group with a number.
     pub(super) fn member(self, rank: i64, number: i64) -> i64 {
         rank + (number - self.number(rank)) * self.stride
     }
 
-    /// The number in its group of a rank among so many.
+    /// Returns the expression of a rank's number in its group.
     pub(super) fn text(self, rank: Number, nranks: u32) -> Number {
         let Self { stride, size } = self;
         let row = match stride {

@@ -1,5 +1,5 @@
-//! From a program to C++ with its loops: arithmetic stays arithmetic, and what only a table or a searched object can
-//! tell becomes a table, of what every rank looked up on its walk.
+//! Lifts a program to C++ with its loops. Arithmetic stays arithmetic; a value that only a table or a searched object
+//! provides becomes a table of the values that every rank looked up in its trace.
 
 mod calls;
 mod grids;
@@ -10,65 +10,65 @@ mod tables;
 
 use std::collections::HashMap;
 
-use super::tree::{Node, Number, Place, Table};
-use regions::{Cut, Part};
+use super::tree::{LoopNode, Number, LoopPlace, LoopTable};
+use regions::{Cut, BufferPart};
 use roundelay_core::ids::ScratchId;
 use roundelay_core::layout::trace::{Operands, Trace, Way};
 use roundelay_core::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind, VarId};
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
-use scopes::Scope;
+use scopes::LiftScope;
 use tables::each;
 
-/// What a program's text would not hold, such as a fifo: it is then written from its schedule.
+/// This form cannot express the program, for example because of a fifo; the text is then written from the schedule.
 pub(super) struct Unfit;
 
-type Answer<T> = Result<T, Unfit>;
+type LiftResult<T> = Result<T, Unfit>;
 
-/// The most statements of a text: steps are written out where they are called.
+/// The most statements of a text: a step's statements are repeated at each call.
 const MOST: usize = 2_000;
 
-/// What every rank looked up, by the ways that led there.
+/// The values that each rank looked up, each with the way that led there.
 type Rows<T> = Vec<Vec<(Way, T)>>;
 
-/// A program's text in the making.
+/// The lifting of one program.
 pub(super) struct Lift<'p> {
     frame: Frame<'p>,
-    /// The file whose lines are said.
+    /// The file whose lines appear as comments.
     file: &'p str,
     traces: &'p [Trace],
     nranks: u32,
     /// Equal pieces of a unit.
     pieces: u64,
-    /// The loops and calls around.
+    /// The enclosing loops and calls.
     around: Vec<Around>,
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<LoopTable>,
     stmts: usize,
     /// The names of the variables of the text.
     pub(super) vars: Vec<String>,
-    /// Those of them that hold one number at every rank and time.
+    /// The values of variables that hold one number at every rank and time.
     known: HashMap<usize, i64>,
 }
 
-/// What a program has for itself: the one that is exported, or one that it calls.
+/// The variables of a program: the exported one, or a called one.
 struct Frame<'p> {
     program: &'p Program,
-    /// The ranks that it sees.
-    scope: Scope,
-    /// What it has for its input and its output.
+    /// The ranks that the program sees.
+    scope: LiftScope,
+    /// The program's input and output.
     buffers: [Cut; 2],
-    /// What regions and pieces stand for.
+    /// The parts that region and piece variables stand for.
     regions: HashMap<VarId, Cut>,
     numbers: HashMap<VarId, usize>,
-    /// Variables that are another name for the rank, for how many there are, or for another variable.
+    /// Variables that are other names for the rank, for the number of ranks, or for another variable.
     aliases: HashMap<VarId, Number>,
 }
 
-/// What a statement stands in.
+/// A loop or a call around a statement.
 enum Around {
     /// A loop: the number of its iteration.
     Loop(Number),
-    /// A step, or another program, that is called by that statement.
+    /// The call of a step, or of another program: the statement of the call.
     Step(i64),
 }
 
@@ -81,13 +81,13 @@ impl<'p> Lift<'p> {
         units: [u32; 2],
     ) -> Self {
         let buffers = [
-            Cut::Region(Part::whole(Buffer::Input, units[0], pieces)),
-            Cut::Region(Part::whole(Buffer::Output, units[1], pieces)),
+            Cut::Region(BufferPart::whole(Buffer::Input, units[0], pieces)),
+            Cut::Region(BufferPart::whole(Buffer::Output, units[1], pieces)),
         ];
         Self {
             frame: Frame {
                 program,
-                scope: Scope::all(),
+                scope: LiftScope::all(),
                 buffers,
                 regions: HashMap::new(),
                 numbers: (0..program.vars.len()).map(|at| (VarId(at as u32), at)).collect(),
@@ -105,8 +105,8 @@ impl<'p> Lift<'p> {
         }
     }
 
-    pub(super) fn body(&mut self) -> Answer<Vec<Node>> {
-        // A parameter is what the run gave it: a table of one number.
+    pub(super) fn body(&mut self) -> LiftResult<Vec<LoopNode>> {
+        // A parameter has the value that the run gave it, the same at every rank.
         let mut nodes = Vec::new();
         let program = self.frame.program;
         for param in &program.params {
@@ -123,7 +123,7 @@ impl<'p> Lift<'p> {
         Ok(nodes)
     }
 
-    fn block(&mut self, body: &'p [Stmt]) -> Answer<Vec<Node>> {
+    fn block(&mut self, body: &'p [Stmt]) -> LiftResult<Vec<LoopNode>> {
         let mut nodes = Vec::new();
         for stmt in body {
             self.stmts += 1;
@@ -137,14 +137,14 @@ impl<'p> Lift<'p> {
 
     fn line(&self, stmt: &Stmt) -> u32 {
         let program = self.frame.program;
-        // Those of other files would be taken for lines of this one.
+        // Lines of other files must not be taken for lines of this file.
         if program.file != self.file {
             return 0;
         }
         program.locations.get(stmt.at.index()).map_or(0, |place| place.line)
     }
 
-    /// Whether any rank went into that arm of a statement, on the calls that lead here.
+    /// Whether any rank took an arm of a statement, on the current calls.
     fn reached(&self, stmt: &Stmt, arm: usize) -> bool {
         let calls = self.around.iter().filter_map(|around| match around {
             Around::Step(call) => Some(*call),
@@ -154,25 +154,25 @@ impl<'p> Lift<'p> {
         self.traces.iter().any(|trace| trace.reached(stmt, arm, &calls))
     }
 
-    fn stmt(&mut self, stmt: &'p Stmt, nodes: &mut Vec<Node>) -> Answer<()> {
+    fn stmt(&mut self, stmt: &'p Stmt, nodes: &mut Vec<LoopNode>) -> LiftResult<()> {
         let line = self.line(stmt);
         match &stmt.kind {
             StmtKind::Let(var, value) => self.assign(*var, value, nodes)?,
             StmtKind::Limit(_) | StmtKind::Require(..) | StmtKind::Demand(_) => {}
-            // What no rank ever does is no part of the text.
+            // Statements that no rank reaches are left out.
             StmtKind::For(..) | StmtKind::Each(..) | StmtKind::Parallel(..)
                 if !self.reached(stmt, 0) => {}
             StmtKind::For(var, lo, hi, body) => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
                 let var = self.frame.numbers[var];
                 let body = self.inside(iteration(var, &lo), body)?;
-                nodes.push(Node::Loop { var, lo, hi, body });
+                nodes.push(LoopNode::Loop { var, lo, hi, body });
             }
             StmtKind::Parallel(var, lo, hi, body) => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
                 let var = self.frame.numbers[var];
                 let body = self.inside(iteration(var, &lo), body)?;
-                nodes.push(Node::Streams { line, var, lo, hi, body });
+                nodes.push(LoopNode::Streams { line, var, lo, hi, body });
             }
             StmtKind::Each(var, list, body) => {
                 let counter = self.vars.len();
@@ -189,8 +189,8 @@ impl<'p> Lift<'p> {
                 let item = self.entry(&items);
                 let inner = self.block(body);
                 self.around.pop();
-                let body = [vec![Node::Let(self.frame.numbers[var], item?)], inner?].concat();
-                nodes.push(Node::Loop { var: counter, lo: Number::Const(0), hi, body });
+                let body = [vec![LoopNode::Let(self.frame.numbers[var], item?)], inner?].concat();
+                nodes.push(LoopNode::Loop { var: counter, lo: Number::Const(0), hi, body });
             }
             StmtKind::If(arms, otherwise) => self.choice(stmt, arms, otherwise, nodes)?,
             StmtKind::Scratch(var, count, like) => {
@@ -204,7 +204,7 @@ impl<'p> Lift<'p> {
                     self.assign(*param, arg, &mut body)?;
                 }
                 body.extend(self.inside(Around::Step(stmt.at.0.into()), &step.body)?);
-                nodes.push(Node::Block { line: 0, body });
+                nodes.push(LoopNode::Block { line: 0, body });
             }
             StmtKind::Post(kind, peer) | StmtKind::Wait(kind, peer) => {
                 let method = match (kind, matches!(stmt.kind, StmtKind::Post(..))) {
@@ -214,7 +214,7 @@ impl<'p> Lift<'p> {
                     (SignalKind::Data, false) => "RxDataSignal",
                     _ => return Err(Unfit),
                 };
-                nodes.push(Node::Signal { line, method, peer: self.number(peer)? });
+                nodes.push(LoopNode::Signal { line, method, peer: self.number(peer)? });
             }
             StmtKind::Copy(src, dsts) => {
                 let ops: Vec<_> = self.traces.iter().map(|trace| trace.moves(stmt)).collect();
@@ -223,7 +223,7 @@ impl<'p> Lift<'p> {
                 if ops.iter().flatten().all(|(_, op)| none(op)) {
                     return Ok(());
                 }
-                // What has arrived here goes on from here.
+                // Further destinations are copied from the first destination that is local.
                 let near = dsts.iter().position(|dst| dst.args[0].op == Op::Local).unwrap_or(0);
                 let places = self.places(stmt, std::iter::once(src).chain(dsts))?;
                 let into = places[1 + near].clone();
@@ -235,7 +235,7 @@ impl<'p> Lift<'p> {
                 }
             }
             StmtKind::Reduce(srcs, dst) => {
-                // In the op, the destination is its first source too.
+                // The destination is also the first source of the op.
                 let places = self.places(stmt, std::iter::once(dst).chain(srcs).chain([dst]))?;
                 for src in &places[1..=srcs.len()] {
                     nodes.push(moved(line, "Reduce", src, &places[0]));
@@ -249,8 +249,8 @@ impl<'p> Lift<'p> {
                 self.frame.scope = around;
                 inner.extend(block?);
                 nodes.push(match condition {
-                    None => Node::Block { line, body: inner },
-                    Some(condition) => Node::If(vec![(condition, inner)], Vec::new()),
+                    None => LoopNode::Block { line, body: inner },
+                    Some(condition) => LoopNode::If(vec![(condition, inner)], Vec::new()),
                 });
             }
             StmtKind::Call(call) => self.call(stmt, call, nodes)?,
@@ -264,10 +264,10 @@ impl<'p> Lift<'p> {
         stmt: &Stmt,
         arms: &'p [(Expr, Vec<Stmt>)],
         otherwise: &'p [Stmt],
-        nodes: &mut Vec<Node>,
-    ) -> Answer<()> {
+        nodes: &mut Vec<LoopNode>,
+    ) -> LiftResult<()> {
         let mut chosen: Vec<_> = (0..arms.len()).filter(|arm| self.reached(stmt, *arm)).collect();
-        // Where no rank gets by all conditions, the last one need not be asked.
+        // If no rank fails all conditions, the last condition needs no test.
         let otherwise = if self.reached(stmt, arms.len()) {
             Some(otherwise)
         } else {
@@ -277,23 +277,23 @@ impl<'p> Lift<'p> {
             let (condition, body) = &arms[arm];
             Ok((self.number(condition)?, self.block(body)?))
         });
-        let asked = asked.collect::<Answer<Vec<_>>>()?;
+        let asked = asked.collect::<LiftResult<Vec<_>>>()?;
         let otherwise = self.block(otherwise.unwrap_or_default())?;
         if asked.is_empty() {
             nodes.extend(otherwise);
         } else {
-            nodes.push(Node::If(asked, otherwise));
+            nodes.push(LoopNode::If(asked, otherwise));
         }
         Ok(())
     }
 
-    /// A buffer of scratch, or slots of one, of the shape of a region.
-    fn scratch(&mut self, stmt: &Stmt, slots: bool, like: &'p Expr) -> Answer<Cut> {
+    /// Returns a scratch buffer, or its slots, with the shape of a region.
+    fn scratch(&mut self, stmt: &Stmt, slots: bool, like: &'p Expr) -> LiftResult<Cut> {
         let ids: Vec<_> = self.traces.iter().map(|trace| trace.scratch(stmt)).collect();
         let ids = self.here(&ids);
         let mut ids = ids.iter().flatten().map(|(_, id)| *id);
         let Some(id) = ids.next() else { return Ok(Cut::Other) };
-        // In a loop it may be another buffer each time.
+        // In a loop, each iteration may have another buffer.
         if ids.any(|other| other != id) {
             return Err(Unfit);
         }
@@ -301,7 +301,7 @@ impl<'p> Lift<'p> {
         Ok(match self.cut(like)? {
             Cut::Region(part) => {
                 let part = self.placed(part, None)?;
-                let part = Part { buffer, slot: Number::Const(0), base: part.lo.clone(), ..part };
+                let part = BufferPart { buffer, slot: Number::Const(0), base: part.lo.clone(), ..part };
                 if slots { Cut::Slots(part) } else { Cut::Region(part) }
             }
             _ if self.is_pieces(like) => Cut::Shapeless(buffer, None),
@@ -309,14 +309,14 @@ impl<'p> Lift<'p> {
         })
     }
 
-    fn inside(&mut self, around: Around, body: &'p [Stmt]) -> Answer<Vec<Node>> {
+    fn inside(&mut self, around: Around, body: &'p [Stmt]) -> LiftResult<Vec<LoopNode>> {
         self.around.push(around);
         let nodes = self.block(body);
         self.around.pop();
         nodes
     }
 
-    fn assign(&mut self, var: VarId, value: &'p Expr, nodes: &mut Vec<Node>) -> Answer<()> {
+    fn assign(&mut self, var: VarId, value: &'p Expr, nodes: &mut Vec<LoopNode>) -> LiftResult<()> {
         match self.frame.program.vars[var.0 as usize].kind {
             Kind::Number => {
                 let value = self.number(value)?;
@@ -327,13 +327,13 @@ impl<'p> Lift<'p> {
                 let cut = self.told(var, cut, nodes);
                 self.frame.regions.insert(var, cut);
             }
-            // Objects and lists are asked by tables.
+            // Values of objects and lists become tables.
             _ => {}
         }
         Ok(())
     }
 
-    fn assign_number(&mut self, var: VarId, value: Number, nodes: &mut Vec<Node>) {
+    fn assign_number(&mut self, var: VarId, value: Number, nodes: &mut Vec<LoopNode>) {
         if let Number::Me | Number::Nranks | Number::Var(_) = value {
             self.frame.aliases.insert(var, value);
             return;
@@ -344,11 +344,11 @@ impl<'p> Lift<'p> {
             Some(constant) => self.known.insert(at, constant),
             None => self.known.remove(&at),
         };
-        nodes.push(Node::Let(at, value));
+        nodes.push(LoopNode::Let(at, value));
     }
 }
 
-/// The number of a loop's iteration.
+/// Returns a loop with the number of its iteration.
 fn iteration(var: usize, lo: &Number) -> Around {
     Around::Loop(match lo {
         Number::Const(0) => Number::Var(var),
@@ -356,6 +356,6 @@ fn iteration(var: usize, lo: &Number) -> Around {
     })
 }
 
-fn moved(line: u32, method: &'static str, src: &Place, dst: &Place) -> Node {
-    Node::Move { line, method, places: Box::new([src.clone(), dst.clone()]) }
+fn moved(line: u32, method: &'static str, src: &LoopPlace, dst: &LoopPlace) -> LoopNode {
+    LoopNode::Move { line, method, places: Box::new([src.clone(), dst.clone()]) }
 }

@@ -1,12 +1,12 @@
-//! Numbers: what is arithmetic stays arithmetic, of what is known it is computed, and the rest was looked up.
+//! Numbers: arithmetic stays arithmetic, known numbers are computed, and all others were looked up.
 
-use super::{Answer, Lift};
+use super::{LiftResult, Lift};
 use crate::contest::tree::{Machine, Number};
 use roundelay_core::program::ir::{Expr, Kind, Op};
 use roundelay_core::syntax::ast::BinOp;
 
 impl<'p> Lift<'p> {
-    pub(super) fn number(&mut self, expr: &'p Expr) -> Answer<Number> {
+    pub(super) fn number(&mut self, expr: &'p Expr) -> LiftResult<Number> {
         let args = &expr.args;
         let boxed = |number: Number| Box::new(number);
         let number = match expr.op {
@@ -37,7 +37,7 @@ impl<'p> Lift<'p> {
                 self.number(&args[2])?,
             ])),
             Op::Function(function) => {
-                let args = args.iter().map(|arg| self.number(arg)).collect::<Answer<_>>()?;
+                let args = args.iter().map(|arg| self.number(arg)).collect::<LiftResult<_>>()?;
                 Number::Call(function, args)
             }
             Op::IsPowerOfTwo => Number::IsPowerOfTwo(boxed(self.number(&args[0])?)),
@@ -55,7 +55,7 @@ impl<'p> Lift<'p> {
         })
     }
 
-    /// The value of a number that is the same at every rank and time.
+    /// Returns the value of a number that is the same at every rank and time.
     pub(super) fn constant(&self, number: &Number) -> Option<i64> {
         match number {
             Number::Const(value) => Some(*value),
@@ -73,7 +73,7 @@ impl<'p> Lift<'p> {
         }
     }
 
-    /// A number of pieces that is the same at every rank and time.
+    /// Returns a number of pieces that is the same at every rank and time.
     pub(super) fn many(&mut self, expr: &'p Expr) -> Option<i64> {
         let is_number = match expr.op {
             Op::Var(var) => self.frame.program.vars[var.0 as usize].kind == Kind::Number,
@@ -84,7 +84,7 @@ impl<'p> Lift<'p> {
         self.constant(&number).filter(|many| *many > 0)
     }
 
-    /// Weights that are the same at every rank and time, if it is a list.
+    /// Returns a list of weights that is the same at every rank and time.
     pub(super) fn weights(&self, expr: &Expr) -> Option<Vec<i64>> {
         let seen: Vec<_> = self.traces.iter().map(|trace| trace.lists(expr)).collect();
         let seen = self.here(&seen);

@@ -1,32 +1,32 @@
-//! Regions as arithmetic: where a part of a buffer begins, how wide it is, and in which slot it lies.
+//! Regions as arithmetic: the start, the width and the slot of a part of a buffer.
 
 use super::numbers::{binary, product, sum, times};
-use super::scopes::Scope;
-use super::{Answer, Lift, Unfit};
-use crate::contest::tree::{Node, Number, Piece, Place};
+use super::scopes::LiftScope;
+use super::{LiftResult, Lift, Unfit};
+use crate::contest::tree::{LoopNode, Number, Piece, LoopPlace};
 use roundelay_core::program::ir::{Expr, Kind, Op, Stmt, VarId};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::BinOp;
 
-/// A region, or a region cut in pieces, as far as it is arithmetic.
+/// A region or its pieces, as far as arithmetic expresses them.
 #[derive(Clone)]
 pub(super) enum Cut {
-    Region(Part),
-    /// So many equal pieces of a region.
-    Even(Part, i64),
-    /// Pieces of a region, and the table of where each begins, and the last one ends.
-    Weighted(Part, usize),
+    Region(BufferPart),
+    /// Equal pieces of a region, and their number.
+    Even(BufferPart, i64),
+    /// Pieces of a region, and the table of their starts and of the last end.
+    Weighted(BufferPart, usize),
     /// Slots that have the shape of a region.
-    Slots(Part),
-    /// Slots, or one of them, that take the shape of what is moved there.
+    Slots(BufferPart),
+    /// Slots, or one slot, that take the shape of the data moved there.
     Shapeless(Buffer, Option<Number>),
-    /// Anything else: every move has a table of it.
+    /// Any other region: each move of it has a table.
     Other,
 }
 
 /// A part of a buffer, in pieces of a unit.
 #[derive(Clone)]
-pub(super) struct Part {
+pub(super) struct BufferPart {
     pub(super) buffer: Buffer,
     pub(super) lo: Number,
     pub(super) width: Number,
@@ -34,13 +34,13 @@ pub(super) struct Part {
     pub(super) base: Number,
     /// The units of the buffer that it is cut from.
     pub(super) units: u32,
-    /// Where it lies in a block that each of some ranks has for its own: by their numbers, blocks are so wide. Each
-    /// begins that much later.
-    pub(super) blocks: Vec<(Scope, i64)>,
+    /// The blocks that contain the part, each with its ranks and its width: each of these ranks has its own block,
+    /// which begins its number times the width later.
+    pub(super) blocks: Vec<(LiftScope, i64)>,
 }
 
-impl Part {
-    /// A whole buffer of a user, of units that are cut in so many pieces.
+impl BufferPart {
+    /// Returns a whole buffer of `units` units, each of `pieces` pieces.
     pub(super) fn whole(buffer: Buffer, units: u32, pieces: u64) -> Self {
         let zero = || Number::Const(0);
         let width = Number::Const(i64::from(units) * pieces as i64);
@@ -52,7 +52,7 @@ impl Part {
         (buffer, Piece::Computed { lo, width, slot, base })
     }
 
-    /// One of so many equal pieces.
+    /// Returns one of `many` equal pieces.
     fn even(self, index: Number, many: i64) -> Self {
         match self.width {
             Number::Const(width) => {
@@ -70,8 +70,8 @@ impl Part {
 }
 
 impl<'p> Lift<'p> {
-    /// What a region or pieces are, as arithmetic.
-    pub(super) fn cut(&mut self, expr: &'p Expr) -> Answer<Cut> {
+    /// Returns a region or its pieces, as arithmetic.
+    pub(super) fn cut(&mut self, expr: &'p Expr) -> LiftResult<Cut> {
         let args = &expr.args;
         Ok(match expr.op {
             Op::Var(var) => self.frame.regions.get(&var).cloned().unwrap_or(Cut::Other),
@@ -91,9 +91,9 @@ impl<'p> Lift<'p> {
                         at(sum(index.clone(), Number::Const(1))),
                         at(index.clone()),
                     );
-                    Cut::Region(Part { lo: sum(part.lo, at(index)), width, ..part })
+                    Cut::Region(BufferPart { lo: sum(part.lo, at(index)), width, ..part })
                 }
-                Cut::Slots(part) => Cut::Region(Part { slot: self.number(&args[1])?, ..part }),
+                Cut::Slots(part) => Cut::Region(BufferPart { slot: self.number(&args[1])?, ..part }),
                 Cut::Shapeless(buffer, None) => {
                     Cut::Shapeless(buffer, Some(self.number(&args[1])?))
                 }
@@ -103,7 +103,7 @@ impl<'p> Lift<'p> {
                 (Cut::Even(part, many), Op::Int(lo), Op::Int(hi)) if 0 <= lo && lo <= hi => {
                     let first = part.even(Number::Const(lo), many);
                     let width = product(Number::Const(hi - lo), first.width.clone());
-                    Cut::Region(Part { width, ..first })
+                    Cut::Region(BufferPart { width, ..first })
                 }
                 _ => Cut::Other,
             },
@@ -111,13 +111,13 @@ impl<'p> Lift<'p> {
         })
     }
 
-    /// A region cut in pieces: equal ones, or such as a list of weights tells that is the same at every rank and time.
-    fn split(&mut self, part: Part, by: &'p Expr) -> Cut {
+    /// Cuts a region in equal pieces, or by a list of weights that is the same at every rank and time.
+    fn split(&mut self, part: BufferPart, by: &'p Expr) -> Cut {
         let whole = match part.width {
             Number::Const(width) => Some(width),
             _ => None,
         };
-        // Whether the pieces of another width are whole is seen when the text is run.
+        // For a width that is not constant, the run of the text checks that pieces are whole.
         let fits = |many: i64| whole.is_none_or(|width| width % many == 0);
         match (self.weights(by), whole) {
             (Some(weights), _) if weights.iter().all(|weight| *weight == weights[0]) => {
@@ -144,17 +144,17 @@ impl<'p> Lift<'p> {
         }
     }
 
-    /// What a view is, with variables of its own for where it begins and how wide it is, where its width is computed: else
-    /// every move would compute it again.
-    pub(super) fn told(&mut self, var: VarId, cut: Cut, nodes: &mut Vec<Node>) -> Cut {
+    /// Gives a view variables for its start and width if its width is computed: otherwise every move would compute them
+    /// again.
+    pub(super) fn told(&mut self, var: VarId, cut: Cut, nodes: &mut Vec<LoopNode>) -> Cut {
         let name = self.frame.program.vars[var.0 as usize].name.clone();
-        let mut told = |part: Part| {
+        let mut told = |part: BufferPart| {
             if let Number::Const(_) = part.width {
                 return part;
             }
             let lo = self.named(&name, part.lo.clone(), nodes);
             let width = self.named(&format!("{name}_width"), part.width.clone(), nodes);
-            Part { lo, width, ..part }
+            BufferPart { lo, width, ..part }
         };
         match cut {
             Cut::Region(part) => Cut::Region(told(part)),
@@ -172,12 +172,12 @@ impl<'p> Lift<'p> {
         }
     }
 
-    /// The operands of a move, in the order of the op.
+    /// Returns the operands of a move, in the order of the op.
     pub(super) fn places(
         &mut self,
         stmt: &'p Stmt,
         exprs: impl Iterator<Item = &'p Expr>,
-    ) -> Answer<Vec<Place>> {
+    ) -> LiftResult<Vec<LoopPlace>> {
         let exprs: Vec<_> = exprs.collect();
         let mut cuts = Vec::new();
         for expr in &exprs {
@@ -192,7 +192,7 @@ impl<'p> Lift<'p> {
             };
             cuts.push((of, cut));
         }
-        // The first operand that has a shape gives it to those that have none.
+        // The first operand with a shape determines the shape of those without.
         let shape = cuts.iter().find(|(_, cut)| !matches!(cut, Cut::Shapeless(..)));
         let shape = match shape {
             Some((_, Cut::Region(part))) => Some(self.in_slot(part)),
@@ -203,27 +203,27 @@ impl<'p> Lift<'p> {
             let (buffer, piece) = match (cut, &shape) {
                 (Cut::Region(part), _) => part.piece(),
                 (Cut::Shapeless(buffer, Some(slot)), Some(shape)) => {
-                    Part { buffer, slot, ..shape.clone() }.piece()
+                    BufferPart { buffer, slot, ..shape.clone() }.piece()
                 }
                 _ => self.listed(stmt, at, exprs.len())?,
             };
-            places.push(Place { of, buffer, piece });
+            places.push(LoopPlace { of, buffer, piece });
         }
         Ok(places)
     }
 
-    /// A part as it lies at a rank, this one unless another is named: in that one's blocks.
-    pub(super) fn placed(&mut self, part: Part, of: Option<&Number>) -> Answer<Part> {
-        let Part { mut lo, blocks, .. } = part.clone();
+    /// Returns a part as it lies at a rank (the executing rank if `of` is `None`): in this rank's blocks.
+    pub(super) fn placed(&mut self, part: BufferPart, of: Option<&Number>) -> LiftResult<BufferPart> {
+        let BufferPart { mut lo, blocks, .. } = part.clone();
         for (scope, width) in &blocks {
             let number = self.number_of(scope, of.cloned().unwrap_or(Number::Me))?;
             lo = sum(lo, times(number, *width));
         }
-        Ok(Part { lo, blocks: Vec::new(), ..part })
+        Ok(BufferPart { lo, blocks: Vec::new(), ..part })
     }
 
-    /// A part as it lies in a slot that took its shape: whole units before it do not count.
-    fn in_slot(&self, part: &Part) -> Part {
+    /// Returns a part as it lies in a slot with its shape: whole units before it are not counted.
+    fn in_slot(&self, part: &BufferPart) -> BufferPart {
         let unit = i64::try_from(self.pieces).unwrap_or(i64::MAX);
         let lo = match &part.lo {
             Number::Const(lo) => Number::Const(lo.rem_euclid(unit)),
@@ -231,6 +231,6 @@ impl<'p> Lift<'p> {
             lo if part.units == 1 => lo.clone(),
             lo => binary(BinOp::Rem, lo.clone(), Number::Const(unit)),
         };
-        Part { lo: lo.clone(), base: lo, ..part.clone() }
+        BufferPart { lo: lo.clone(), base: lo, ..part.clone() }
     }
 }

@@ -1,20 +1,20 @@
-//! The ranks that a part of a program sees: all of them, or those of a `within`, which are numbered anew. Their numbers
-//! become arithmetic on the rank in the whole run, where a group is made like that, or else tables.
+//! The ranks that a part of a program sees: all ranks, or those of a `within`, which have new numbers. These numbers
+//! become arithmetic on the rank in the whole run if the group allows it, or else tables.
 
 use super::grids::Grid;
 use super::numbers::{binary, sum, times};
 use super::tables::each;
-use super::{Answer, Around, Lift, Rows};
-use crate::contest::tree::{Node, Number};
+use super::{LiftResult, Around, Lift, Rows};
+use crate::contest::tree::{LoopNode, Number};
 use roundelay_core::program::ir::Stmt;
 use roundelay_core::syntax::ast::BinOp;
 
 /// The ranks that statements see.
 #[derive(Clone)]
-pub(super) struct Scope {
-    /// This rank's number among them.
+pub(super) struct LiftScope {
+    /// The executing rank's number among these ranks.
     pub(super) rank: Number,
-    /// How many they are.
+    /// The number of these ranks.
     pub(super) size: Number,
     ranks: Ranks,
 }
@@ -22,19 +22,19 @@ pub(super) struct Scope {
 #[derive(Clone)]
 enum Ranks {
     All,
-    /// From the first on, at equal distances.
+    /// A group at equal distances, and its first rank.
     Grid(Grid, Number),
-    /// Those of a list, which every rank looked up in so many loops and calls.
+    /// Lists of ranks that each rank looked up, and the number of loops and calls around the lookup.
     Listed(Rows<Vec<i64>>, usize),
 }
 
-impl Scope {
+impl LiftScope {
     pub(super) fn all() -> Self {
         Self { rank: Number::Me, size: Number::Nranks, ranks: Ranks::All }
     }
 
-    /// What each rank has for the one that so many steps lead to around the ranks in their order: its number, and who
-    /// it is.
+    /// Returns a rank's neighbor at distance `by` in its group, in the order of ranks: its number in the group, and its
+    /// rank.
     pub(super) fn turned(&self, rank: i64, by: i64) -> Option<[i64; 2]> {
         match self.ranks {
             Ranks::Grid(grid, _) => {
@@ -47,13 +47,13 @@ impl Scope {
 }
 
 impl Lift<'_> {
-    /// The ranks of a `within`: the condition under which this rank is one of them, if it is not always, and what they
-    /// are, behind the variables that this takes. Nothing where no rank ever is.
+    /// Returns the condition under which the executing rank belongs to a `within` (`None` if always), and the ranks of
+    /// the `within`; adds the variables for them. `None` if no rank belongs to it.
     pub(super) fn scope(
         &mut self,
         stmt: &Stmt,
-        nodes: &mut Vec<Node>,
-    ) -> Answer<Option<(Option<Number>, Scope)>> {
+        nodes: &mut Vec<LoopNode>,
+    ) -> LiftResult<Option<(Option<Number>, LiftScope)>> {
         let seen: Vec<_> = self.traces.iter().map(|trace| trace.groups(stmt)).collect();
         let seen = self.here(&seen);
         let joined = each(&seen, |way, list| vec![(way.clone(), (!list.is_empty()).into())]);
@@ -87,11 +87,11 @@ impl Lift<'_> {
             let rank = self.named("index", rank, nodes);
             return Ok(Some((
                 condition,
-                Scope { rank, size, ranks: Ranks::Listed(lists, self.around.len()) },
+                LiftScope { rank, size, ranks: Ranks::Listed(lists, self.around.len()) },
             )));
         };
         if grid.size == i64::from(self.nranks) {
-            return Ok(Some((condition, Scope::all())));
+            return Ok(Some((condition, LiftScope::all())));
         }
         let rank = self.named("index", grid.text(Number::Me, self.nranks), nodes);
         let first = if grid.stride * grid.size == i64::from(self.nranks) {
@@ -101,19 +101,19 @@ impl Lift<'_> {
         };
         let first = self.named("first", first, nodes);
         let size = Number::Const(grid.size);
-        Ok(Some((condition, Scope { rank, size, ranks: Ranks::Grid(grid, first) })))
+        Ok(Some((condition, LiftScope { rank, size, ranks: Ranks::Grid(grid, first) })))
     }
 
-    /// A variable of the text that is in no program.
-    pub(super) fn named(&mut self, name: &str, value: Number, nodes: &mut Vec<Node>) -> Number {
+    /// Adds a variable that the program does not have.
+    pub(super) fn named(&mut self, name: &str, value: Number, nodes: &mut Vec<LoopNode>) -> Number {
         let var = self.vars.len();
         self.vars.push(name.to_owned());
-        nodes.push(Node::Let(var, value));
+        nodes.push(LoopNode::Let(var, value));
         Number::Var(var)
     }
 
-    /// The rank in the whole run that has a number among the ranks of a scope.
-    pub(super) fn peer(&mut self, scope: &Scope, number: Number) -> Answer<Number> {
+    /// Returns the rank in the whole run of a number in a scope.
+    pub(super) fn peer(&mut self, scope: &LiftScope, number: Number) -> LiftResult<Number> {
         if number == scope.rank {
             return Ok(Number::Me);
         }
@@ -130,8 +130,8 @@ impl Lift<'_> {
         }
     }
 
-    /// The number among the ranks of a scope that a rank in the whole run has.
-    pub(super) fn number_of(&mut self, scope: &Scope, peer: Number) -> Answer<Number> {
+    /// Returns the number in a scope of a rank in the whole run.
+    pub(super) fn number_of(&mut self, scope: &LiftScope, peer: Number) -> LiftResult<Number> {
         if peer == Number::Me {
             return Ok(scope.rank.clone());
         }
@@ -148,8 +148,8 @@ impl Lift<'_> {
         }
     }
 
-    /// An entry of what was looked up outside of the loops and calls behind the first `depth`.
-    fn listed_at(&mut self, depth: usize, index: Number, items: &Rows<i64>) -> Answer<Number> {
+    /// Returns an entry of values that were looked up within the first `depth` loops and calls.
+    fn listed_at(&mut self, depth: usize, index: Number, items: &Rows<i64>) -> LiftResult<Number> {
         let inner = self.around.split_off(depth);
         self.around.push(Around::Loop(index));
         let entry = self.entry(items);

@@ -1,11 +1,12 @@
-//! What no arithmetic tells: tables of what every rank looked up, with as few indices as tell their entries apart.
+//! Tables of values that each rank looked up, with as few indices as possible, for values that arithmetic cannot
+//! express.
 
 use std::collections::BTreeMap;
 
 use super::grids::Grid;
 use super::numbers::binary;
-use super::{Answer, Around, Lift, Rows, Unfit};
-use crate::contest::tree::{Number, Piece, Table};
+use super::{LiftResult, Around, Lift, Rows, Unfit};
+use crate::contest::tree::{Number, Piece, LoopTable};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::trace::Way;
 use roundelay_core::program::ir::Stmt;
@@ -13,7 +14,7 @@ use roundelay_core::schedule::{Buffer, Region};
 use roundelay_core::syntax::ast::BinOp;
 
 impl Lift<'_> {
-    /// Whether a way leads through the loops and calls around.
+    /// Whether a way leads through the enclosing loops and calls.
     fn leads_here(&self, way: &Way) -> bool {
         way.len() == self.around.len()
             && way.iter().zip(&self.around).all(|(at, around)| match around {
@@ -22,7 +23,7 @@ impl Lift<'_> {
             })
     }
 
-    /// What was seen here, and not where another call led.
+    /// Returns the values that were seen at this place, without those of other calls.
     pub(super) fn here<T: Clone>(&self, seen: &[&[(Way, T)]]) -> Rows<T> {
         let own = |own: &&[(Way, T)]| {
             own.iter().filter(|(way, _)| self.leads_here(way)).cloned().collect::<Vec<_>>()
@@ -30,13 +31,13 @@ impl Lift<'_> {
         seen.iter().map(own).collect()
     }
 
-    /// An operand as a table of what every rank's op has there.
+    /// Returns an operand as a table of the operands in every rank's ops.
     pub(super) fn listed(
         &mut self,
         stmt: &Stmt,
         at: usize,
         many: usize,
-    ) -> Answer<(Buffer, Piece)> {
+    ) -> LiftResult<(Buffer, Piece)> {
         let mut seen: Vec<Vec<(Way, Vec<i64>)>> = Vec::new();
         let mut buffer = None;
         let all: Vec<_> = self.traces.iter().map(|trace| trace.moves(stmt)).collect();
@@ -61,8 +62,8 @@ impl Lift<'_> {
         Ok((buffer.ok_or(Unfit)?, Piece::Entry(table, indices)))
     }
 
-    /// A number that every rank looked up: arithmetic on the rank, if it is that, or else an entry of a table.
-    pub(in crate::contest) fn entry(&mut self, seen: &[Vec<(Way, i64)>]) -> Answer<Number> {
+    /// Returns a number that each rank looked up: arithmetic on the rank if possible, or else an entry of a table.
+    pub(in crate::contest) fn entry(&mut self, seen: &[Vec<(Way, i64)>]) -> LiftResult<Number> {
         let all = || seen.iter().flatten().map(|(_, value)| *value);
         let Some(first) = all().next() else { return Ok(Number::Const(0)) };
         if all().all(|value| value == first) {
@@ -75,7 +76,7 @@ impl Lift<'_> {
         if at_ranks(&|rank, value| rank == value) {
             return Ok(Number::Me);
         }
-        // Around a ring of the ranks in their order, the nearer way: of all, and of those that are seen here.
+        // Neighbors in the ring of ranks, in the nearer direction: of all ranks, and of the ranks in scope.
         let turned = |rank: &Number, by: i64, many: &Number| {
             let op = if by > 0 { BinOp::Add } else { BinOp::Sub };
             binary(BinOp::Rem, binary(op, rank.clone(), Number::Const(by.abs())), many.clone())
@@ -112,9 +113,9 @@ impl Lift<'_> {
         self.count(seen)
     }
 
-    /// A number that tells how many or whether, which only by chance is arithmetic on the rank: the same always, or an
-    /// entry of a table.
-    pub(super) fn count(&mut self, seen: &[Vec<(Way, i64)>]) -> Answer<Number> {
+    /// Returns a count or a condition, which could be arithmetic on the rank only by chance: a constant, or an entry of
+    /// a table.
+    pub(super) fn count(&mut self, seen: &[Vec<(Way, i64)>]) -> LiftResult<Number> {
         let mut all = seen.iter().flatten().map(|(_, value)| *value);
         let Some(first) = all.next() else { return Ok(Number::Const(0)) };
         if all.all(|value| value == first) {
@@ -125,12 +126,12 @@ impl Lift<'_> {
         Ok(Number::Entry(table, indices))
     }
 
-    /// A table of what was seen, with as few indices as tell its entries apart; and how it is asked here.
+    /// Adds a table of the values with as few indices as possible, and returns it with its indices here.
     fn table(
         &mut self,
         seen: &[Vec<(Way, Vec<i64>)>],
         nothing: &[i64],
-    ) -> Answer<(usize, Vec<Number>)> {
+    ) -> LiftResult<(usize, Vec<Number>)> {
         let rows: Vec<(usize, &Way, &Vec<i64>)> = seen
             .iter()
             .enumerate()
@@ -160,7 +161,7 @@ impl Lift<'_> {
         }
         let size = |at: &usize| rows.iter().map(|(_, way, _)| way[*at] + 1).max().unwrap_or(0);
         let sizes = kept.iter().map(|at| usize::try_from(size(at)).map_err(|_| Unfit));
-        let sizes = sizes.collect::<Answer<Vec<_>>>()?;
+        let sizes = sizes.collect::<LiftResult<Vec<_>>>()?;
         let ranks = if by_rank { self.nranks as usize } else { 1 };
         let mut entries = vec![nothing.to_vec(); sizes.iter().product::<usize>() * ranks];
         for (rank, way, value) in rows {
@@ -177,14 +178,14 @@ impl Lift<'_> {
         Ok((id, indices))
     }
 
-    /// A table with these entries, one for all that are alike.
+    /// Adds a table with these entries, unless there is an equal one.
     pub(super) fn table_of(
         &mut self,
         sizes: Vec<usize>,
         by_rank: bool,
         entries: Vec<Vec<i64>>,
     ) -> usize {
-        let table = Table { sizes, by_rank, entries };
+        let table = LoopTable { sizes, by_rank, entries };
         let known = self.tables.iter().position(|known| *known == table);
         known.unwrap_or_else(|| {
             self.tables.push(table);
@@ -193,7 +194,7 @@ impl Lift<'_> {
     }
 }
 
-/// Every entry of every rank, made to others.
+/// Maps every entry of every rank to other entries.
 pub(super) fn each<T, U>(
     seen: &[Vec<(Way, T)>],
     made: impl Fn(&Way, &T) -> Vec<(Way, U)>,

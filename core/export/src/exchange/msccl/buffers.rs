@@ -1,16 +1,16 @@
-//! The buffers of a program, and what its operations do to them that no schedule can say. The data of a call is cut
+//! The buffers of a program, and the errors of its operations that a schedule cannot express. The data of a call is cut
 //! into `nchunksperloop` chunks.
 
 use super::Program;
-use super::program::{Gpu, Kind, Operation};
+use super::program::{Gpu, OperationKind, Operation};
 use super::report::span;
-use crate::exchange::memory::{Memories, Shape};
+use crate::exchange::memory::{Memories, MemoryShape};
 use crate::exchange::terms::{Memory, Mode, Place};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::{RankId, SpanId};
 use roundelay_core::schedule::Buffer;
 
-/// The buffers of a program that is called in one mode.
+/// Returns the buffers of a program that is called in one mode.
 pub(super) fn memories(program: &Program, mode: Mode) -> Memories {
     let header = &program.header;
     let named = |gpu: &Gpu| gpu.chunks[0].max(gpu.chunks[1]);
@@ -18,7 +18,7 @@ pub(super) fn memories(program: &Program, mode: Mode) -> Memories {
         Some(_) => header.chunks,
         None => program.gpus.iter().map(named).fold(header.chunks, u32::max),
     };
-    Memories::new(&Shape {
+    Memories::new(&MemoryShape {
         collective: header.collective,
         nranks: header.nranks,
         chunks,
@@ -27,7 +27,7 @@ pub(super) fn memories(program: &Program, mode: Mode) -> Memories {
     })
 }
 
-/// Chunks of the buffers of all ranks, as far as the program uses them.
+/// Returns the chunks of all buffers of all ranks that the program uses.
 pub(super) fn places(memories: &Memories, program: &Program) -> u64 {
     let end = |place: Place, count: u32| match place.memory {
         Memory::Scratch => place.offset.saturating_add(count.into()),
@@ -39,7 +39,7 @@ pub(super) fn places(memories: &Memories, program: &Program) -> u64 {
     memories.places(scratch)
 }
 
-/// Chunks of a memory that a rank has.
+/// Returns the chunks of a rank's memory.
 fn room(memories: &Memories, rank: RankId, gpu: &Gpu, memory: Memory) -> u64 {
     let buffer = match memory {
         Memory::Input => Buffer::Input,
@@ -52,7 +52,7 @@ fn room(memories: &Memories, rank: RankId, gpu: &Gpu, memory: Memory) -> u64 {
     memories.room(rank, buffer)
 }
 
-/// What operations do that no schedule can say.
+/// Returns the errors of operations that a schedule cannot express.
 pub(super) fn wrong(memories: &Memories, program: &Program) -> Vec<Diagnostic> {
     let mut wrong = Vec::new();
     for (rank, gpu) in (0..).map(RankId).zip(&program.gpus) {
@@ -103,9 +103,9 @@ fn wrong_operation(
             Diagnostic::new(Code::RepeatedDestination, span(at), title).note(name(at))
         })
     };
-    // What is received and not reduced comes from the connection.
-    sources.filter(|_| kind != Kind::ReceiveCopySend).find_map(overlapping)
+    // An operation that receives and does not reduce reads from the connection, not from its source.
+    sources.filter(|_| kind != OperationKind::ReceiveCopySend).find_map(overlapping)
 }
 
-/// Errors that are told.
+/// The most errors that are reported.
 const MOST: usize = 16;

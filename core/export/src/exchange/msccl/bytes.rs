@@ -1,5 +1,5 @@
-//! How large a call may be. A step of several chunks goes in messages of as many chunks as fit, so the larger the
-//! call, the more messages there are, and a connection holds few of them.
+//! The sizes of calls. A step of several chunks goes in messages of as many chunks as fit; a larger call makes more
+//! messages, and a connection holds few of them.
 
 use super::program::Header;
 use super::runtime::{COUNT, Runtime};
@@ -7,23 +7,23 @@ use super::runtime::{COUNT, Runtime};
 /// The connections of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connections {
-    /// Whose they are.
+    /// The runtime of the connections.
     pub runtime: Runtime,
-    /// Bytes of the buffer of a connection (`NCCL_BUFFSIZE` and the like), where it is not the runtime's own size.
+    /// Bytes of a connection's buffer (`NCCL_BUFFSIZE` and similar settings), if it differs from the runtime's default.
     pub buffer: Option<u64>,
 }
 
-/// Up to which size calls end.
+/// The largest call for which all blocks end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Safe {
-    /// The fewest chunks of a message with which all blocks come to their end; 1 where calls of any size do.
+    /// The fewest chunks in a message for which all blocks end; 1 if calls of any size end.
     pub chunks: u32,
     /// The most bytes of a call; `None` for any.
     pub bytes: Option<u64>,
 }
 
 impl Connections {
-    /// Bytes of data in one message.
+    /// Returns the bytes of data in one message.
     pub fn message(&self, header: &Header) -> u64 {
         let buffer = self.buffer.unwrap_or_else(|| self.runtime.buffer(header.protocol));
         // The runtime's parser gives these two collectives shorter chunks.
@@ -31,7 +31,7 @@ impl Connections {
         self.runtime.message(header.protocol, buffer, slow)
     }
 
-    /// Chunks of a message where a call has so many bytes; `None` for as many as there are.
+    /// Returns the chunks in a message of a call of `bytes` bytes; 1 for a call of any size.
     pub fn chunks(&self, header: &Header, bytes: Option<u64>) -> u32 {
         let Some(bytes) = bytes else { return 1 };
         let chunk = bytes.div_ceil(u64::from(header.chunks)).max(1);
@@ -39,7 +39,7 @@ impl Connections {
         most.clamp(1, u64::from(COUNT)) as u32
     }
 
-    /// Up to which size calls end, where they do with so many chunks in a message and with no fewer.
+    /// Returns the largest call that ends, if blocks end with `chunks` chunks in a message and with no fewer.
     pub(super) fn safe(&self, header: &Header, chunks: u32) -> Safe {
         let bytes = (self.message(header) / u64::from(chunks)).saturating_mul(header.chunks.into());
         Safe { chunks, bytes: (chunks > 1).then_some(bytes) }

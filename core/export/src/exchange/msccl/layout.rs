@@ -1,12 +1,12 @@
-//! A program as a schedule: a block is a stream of its rank, a connection is slots of a scratch at the receiver with
-//! a signal each way, and what blocks of a rank tell each other are signals between its streams.
+//! A program as a schedule: a block becomes a stream of its rank; a connection becomes slots of a scratch at the
+//! receiver with a signal each way; waits between blocks of a rank become signals between its streams.
 
 use std::collections::HashMap;
 
-use super::links::{Link, Links};
-use super::program::{Block, Gpu, Kind, Operation};
+use super::links::{Connection, Links};
+use super::program::{Block, Gpu, OperationKind, Operation};
 use super::report::span;
-use super::words::Words;
+use super::words::BlockWaits;
 use super::{Program, buffers};
 use crate::exchange::draft::{Draft, Whole};
 use crate::exchange::memory::Memories;
@@ -17,13 +17,13 @@ use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, OpKind, Region, Schedule, Scratch, SignalKind};
 use roundelay_core::syntax::Source;
 
-/// Ops of a schedule.
+/// The most ops of a schedule.
 const OPS: u64 = 1 << 24;
-/// Chunks of all buffers of all ranks.
+/// The most chunks in the buffers of all ranks.
 const PLACES: u64 = 1 << 24;
 
 impl Program {
-    /// The ways to call it that it says it has, each to be proved.
+    /// Returns the modes of call that the program declares, each to be proved.
     pub fn modes(&self) -> Vec<Mode> {
         let header = &self.header;
         let one =
@@ -36,13 +36,13 @@ impl Program {
         }
     }
 
-    /// The schedule of a program that is called in a `mode`, with so many chunks in a message. `source` is the text
-    /// that it was read from.
+    /// Returns the schedule of the program, called in `mode`, with `chunks` chunks in a message. `source` is the text
+    /// that the program was read from.
     ///
     /// # Errors
-    /// What no schedule can say: chunks beyond a buffer (E0312), operands that overlap (E0213), an input that is
-    /// written (E0110), connections of several blocks (E0310) or of steps of other lengths (E0208), waits that
-    /// nobody ends (E0301, E0302), and programs that are too large (E0206).
+    /// Errors that a schedule cannot express: chunks beyond a buffer (E0312), operands that overlap (E0213), an input
+    /// that is written (E0110), connections that several blocks use (E0310) or whose two ends have steps of different
+    /// lengths (E0208), waits that no step ends (E0301, E0302), and programs that are too large (E0206).
     pub fn schedule(
         &self,
         source: &Source,
@@ -65,11 +65,11 @@ impl Program {
         }
         let mut wrong = buffers::wrong(&buffers, self);
         let links = Links::new(self).map_err(|more| wrong.extend(more));
-        let words = Words::new(self).map_err(|more| wrong.extend(more));
+        let words = BlockWaits::new(self).map_err(|more| wrong.extend(more));
         let (Ok(links), Ok(words), true) = (links, words, wrong.is_empty()) else {
             return Err(wrong);
         };
-        let mut layout = Layout::new(self, &buffers, &links, chunks);
+        let mut layout = MscclLayout::new(self, &buffers, &links, chunks);
         for (rank, gpu) in self.gpus.iter().enumerate() {
             layout.rank(RankId(rank as u32), gpu, &words);
         }
@@ -77,20 +77,20 @@ impl Program {
     }
 }
 
-struct Layout<'p> {
+struct MscclLayout<'p> {
     program: &'p Program,
     buffers: &'p Memories,
     links: &'p Links,
-    /// Chunks of a message.
+    /// Chunks in a message.
     chunks: u32,
     draft: Draft,
     fifo: Option<ScratchId>,
-    /// Messages that each link has carried, as its sender and as its receiver counts.
-    sent: HashMap<Link, u32>,
-    received: HashMap<Link, u32>,
+    /// The messages of each link so far, as its sender and its receiver count them.
+    sent: HashMap<Connection, u32>,
+    received: HashMap<Connection, u32>,
 }
 
-impl<'p> Layout<'p> {
+impl<'p> MscclLayout<'p> {
     fn new(program: &'p Program, buffers: &'p Memories, links: &'p Links, chunks: u32) -> Self {
         let mut draft = Draft::new(buffers.scratch());
         let width = links.widest().min(chunks);
@@ -113,13 +113,13 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// The main stream, which brings the data home and lets the blocks run; then the blocks.
-    fn rank(&mut self, rank: RankId, gpu: &'p Gpu, words: &Words) {
+    /// Adds the main stream, which copies input and output and forks the blocks' streams, and then those streams.
+    fn rank(&mut self, rank: RankId, gpu: &'p Gpu, words: &BlockWaits) {
         let streams: Vec<&Block> =
             gpu.blocks.iter().filter(|block| !block.operations.is_empty()).collect();
         let ends = [self.buffers.entry(rank), self.buffers.exit(rank)];
         self.draft.main(rank, gpu.at, (streams.len() as u32, 1), ends);
-        // Blocks without operations are no streams, and numbers of streams follow each other.
+        // A block without operations is no stream, and numbers of streams have no gaps.
         let mut numbers = vec![0; gpu.blocks.len()];
         let mut next = 0;
         for (number, block) in numbers.iter_mut().zip(&gpu.blocks) {
@@ -138,7 +138,7 @@ impl<'p> Layout<'p> {
         rank: RankId,
         (id, block): (usize, &'p Block),
         streams: &[u32],
-        words: &Words,
+        words: &BlockWaits,
     ) {
         let own = streams[id];
         self.draft.begin(rank, own);
@@ -158,9 +158,9 @@ impl<'p> Layout<'p> {
         self.draft.child(block.at, OpKind::Post, rank, SignalKind::Join, own);
     }
 
-    /// What is sent and not yet taken when a block ends is taken later: the next run begins with empty slots.
+    /// Waits at the end of a block for the receiver to take the last messages: the next run begins with empty slots.
     fn drain(&mut self, rank: RankId, block: &Block) {
-        let Some(link) = Link::out(rank, block) else { return };
+        let Some(link) = Connection::out(rank, block) else { return };
         let sent = self.sent.get(&link).copied().unwrap_or(0);
         let last = block.operations.iter().rfind(|operation| operation.kind.sends());
         for _ in 0..sent.min(self.program.header.protocol.slots()) {
@@ -171,11 +171,11 @@ impl<'p> Layout<'p> {
 
     fn operation(&mut self, rank: RankId, block: &Block, operation: &Operation) {
         let (kind, at) = (operation.kind, operation.at);
-        if kind == Kind::Reduce {
+        if kind == OperationKind::Reduce {
             return self.reduce(rank, operation);
         }
-        let from = Link::into(rank, block).filter(|_| kind.receives());
-        let to = Link::out(rank, block).filter(|_| kind.sends());
+        let from = Connection::into(rank, block).filter(|_| kind.receives());
+        let to = Connection::out(rank, block).filter(|_| kind.sends());
         let whole = from.is_none() && to.is_none();
         let step = if whole { operation.count } else { self.chunks };
         let mut first = 0;
@@ -199,7 +199,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// Reductions into one place, one after the other.
+    /// Adds reductions into one place, one after the other.
     fn reduce(&mut self, rank: RankId, operation: &Operation) {
         let count = operation.count;
         if count == 0 {
@@ -216,8 +216,8 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// The next message of a link: waits for it, and says where it lies.
-    fn take(&mut self, at: SpanId, link: Link, count: u32) -> (RankId, Region) {
+    /// Waits for the next message of a link, and returns its place.
+    fn take(&mut self, at: SpanId, link: Connection, count: u32) -> (RankId, Region) {
         let messages = self.received.entry(link).or_insert(0);
         let message = *messages;
         *messages += 1;
@@ -225,8 +225,8 @@ impl<'p> Layout<'p> {
         self.slot(link, message, count)
     }
 
-    /// Room for the next message of a link: waits for it where all slots hold messages.
-    fn fill(&mut self, at: SpanId, link: Link, count: u32) -> (RankId, Region) {
+    /// Returns the place of the next message of a link; if all slots hold messages, first waits for a free one.
+    fn fill(&mut self, at: SpanId, link: Connection, count: u32) -> (RankId, Region) {
         let messages = self.sent.entry(link).or_insert(0);
         let message = *messages;
         *messages += 1;
@@ -236,14 +236,14 @@ impl<'p> Layout<'p> {
         self.slot(link, message, count)
     }
 
-    fn slot(&self, link: Link, message: u32, count: u32) -> (RankId, Region) {
+    fn slot(&self, link: Connection, message: u32, count: u32) -> (RankId, Region) {
         let slot = self.links.first(link) + message % self.program.header.protocol.slots();
         let buffer = self.fifo.map_or(Buffer::Input, Buffer::Scratch);
         let hi = self.buffers.chunks(count);
         (RankId(link.to), Region { buffer, slot, base: Rat::ZERO, lo: Rat::ZERO, hi })
     }
 
-    fn link(&mut self, at: SpanId, kind: OpKind, link: Link, signal: SignalKind) {
+    fn link(&mut self, at: SpanId, kind: OpKind, link: Connection, signal: SignalKind) {
         let (from, to) = (RankId(link.from), RankId(link.to));
         let ends = if signal == SignalKind::Tail { (from, to) } else { (to, from) };
         self.draft.word(at, kind, ends, (signal, vec![link.channel.into()]));

@@ -1,4 +1,4 @@
-//! Connections: one for each sender, receiver and channel. The k-th receive takes what the k-th send put in.
+//! Connections: one for each sender, receiver and channel. The k-th receive takes the data of the k-th send.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use roundelay_core::ids::{RankId, SpanId};
 
 /// A connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Link {
+pub(super) struct Connection {
     pub(super) to: u32,
     pub(super) from: u32,
     pub(super) channel: u32,
 }
 
-impl Link {
-    /// That into which a block sends.
+impl Connection {
+    /// Returns the connection into which a block sends.
     pub(super) fn out(rank: RankId, block: &Block) -> Option<Self> {
         Some(Self { from: rank.0, to: block.send?, channel: block.channel })
     }
 
-    /// That from which a block receives.
+    /// Returns the connection from which a block receives.
     pub(super) fn into(rank: RankId, block: &Block) -> Option<Self> {
         Some(Self { from: block.receive?, to: rank.0, channel: block.channel })
     }
 
-    /// One of its ends in words: the rank there, what it does, and with whom.
+    /// Returns one end of the connection for messages: its rank, the verb and preposition for its work, and its peer.
     fn end(self, sends: bool) -> (u32, &'static str, &'static str, u32) {
         if sends {
             (self.from, "send", "to", self.to)
@@ -37,16 +37,16 @@ impl Link {
     }
 }
 
-/// One end of a connection: its block, and how much each step passes through it.
-struct End {
+/// One end of a connection: its block, and the chunks that each step passes through it.
+struct ConnectionEnd {
     block: u32,
     at: SpanId,
     steps: Vec<(u32, SpanId)>,
 }
 
-/// A block that has the peer of a connection, and passes nothing through that.
+/// A block that names the peer of a connection and passes no data through it.
 struct Idle {
-    link: Link,
+    link: Connection,
     sends: bool,
     block: u32,
     at: SpanId,
@@ -54,27 +54,27 @@ struct Idle {
 
 /// The connections of a program, with the slots of each at its receiver.
 pub(super) struct Links {
-    first: BTreeMap<Link, u32>,
+    first: BTreeMap<Connection, u32>,
     slots: u32,
     widest: u32,
 }
 
 impl Links {
-    /// The connections of all ranks.
+    /// Returns the connections of all ranks.
     ///
     /// # Errors
-    /// E0310 where two blocks use one end, or one uses it and another has its peer; E0208 where a send and its receive
-    /// are of other lengths.
+    /// E0310 if two blocks use one end, or if one block uses it and another names its peer; E0208 if a send and its
+    /// receive have different lengths.
     pub(super) fn new(program: &Program) -> Result<Self, Vec<Diagnostic>> {
-        let mut ends: [BTreeMap<Link, End>; 2] = Default::default();
+        let mut ends: [BTreeMap<Connection, ConnectionEnd>; 2] = Default::default();
         let (mut wrong, mut idle) = (Vec::new(), Vec::new());
         for (rank, gpu) in (0..).map(RankId).zip(&program.gpus) {
             for (id, block) in (0..).zip(&gpu.blocks) {
                 for (side, ends) in ends.iter_mut().enumerate() {
                     let sends = side == 0;
-                    let link = if sends { Link::out(rank, block) } else { Link::into(rank, block) };
+                    let link = if sends { Connection::out(rank, block) } else { Connection::into(rank, block) };
                     let Some(link) = link else { continue };
-                    let Some(end) = End::new(id, block, sends) else {
+                    let Some(end) = ConnectionEnd::new(id, block, sends) else {
                         idle.push(Idle { link, sends, block: id, at: block.at });
                         continue;
                     };
@@ -87,7 +87,7 @@ impl Links {
                 }
             }
         }
-        // Whichever of them comes first: a busy block may stand behind an idle one.
+        // After all ends are known: a busy block may follow an idle one.
         for idle in idle {
             let busy = ends[usize::from(!idle.sends)].get(&idle.link);
             wrong.extend(busy.map(|busy| idle.beside(busy)));
@@ -104,7 +104,7 @@ impl Links {
         let widest = all.map(|(count, _)| *count).max().unwrap_or(0);
         let slots = program.header.protocol.slots();
         let (mut first, mut taken) = (BTreeMap::new(), BTreeMap::new());
-        // What is sent to no receiver, and received from no sender, has slots as well.
+        // A send without a receiver, and a receive without a sender, have slots as well.
         for link in sends.keys().chain(receives.keys()) {
             if !first.contains_key(link) {
                 let taken = taken.entry(link.to).or_insert(0);
@@ -115,29 +115,29 @@ impl Links {
         Ok(Self { first, slots: taken.into_values().max().unwrap_or(0), widest })
     }
 
-    /// The first slot of a connection at its receiver.
-    pub(super) fn first(&self, link: Link) -> u32 {
+    /// Returns the first slot of a connection at its receiver.
+    pub(super) fn first(&self, link: Connection) -> u32 {
         self.first.get(&link).copied().unwrap_or(0)
     }
 
-    /// Slots of the receiver that has most.
+    /// Returns the most slots of a receiver.
     pub(super) fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Chunks of the longest step that passes through a connection.
+    /// Returns the chunks of the longest step that passes through a connection.
     pub(super) fn widest(&self) -> u32 {
         self.widest
     }
 }
 
-impl End {
-    /// The end of a block that uses it.
+impl ConnectionEnd {
+    /// Returns the end that a block uses; `None` if no step of it passes data.
     fn new(id: u32, block: &Block, sends: bool) -> Option<Self> {
         let operations = block.operations.iter().filter(|operation| {
             if sends { operation.kind.sends() } else { operation.kind.receives() }
         });
-        // A step of no chunks passes no message.
+        // A step of 0 chunks passes no message.
         let steps = operations.filter(|operation| operation.count > 0);
         let steps: Vec<_> = steps.map(|operation| (operation.count, operation.at)).collect();
         (!steps.is_empty()).then_some(Self { block: id, at: block.at, steps })
@@ -145,9 +145,9 @@ impl End {
 }
 
 impl Idle {
-    /// Every runtime saves how far a connection has come for each block that has its peer, also where the block has
-    /// not moved it.
-    fn beside(&self, busy: &End) -> Diagnostic {
+    /// Returns the error for an idle block beside a busy one. Every runtime saves the progress of a connection for each
+    /// block that names its peer, also if the block did not advance it.
+    fn beside(&self, busy: &ConnectionEnd) -> Diagnostic {
         let (rank, verb, preposition, peer) = self.link.end(self.sends);
         let name = if self.sends { "send" } else { "recv" };
         let title = format!(
@@ -165,7 +165,7 @@ impl Idle {
     }
 }
 
-fn shared(link: Link, first: &End, second: &End, sends: bool) -> Diagnostic {
+fn shared(link: Connection, first: &ConnectionEnd, second: &ConnectionEnd, sends: bool) -> Diagnostic {
     let (rank, verb, preposition, peer) = link.end(sends);
     let title = format!(
         "tb {} and tb {} of gpu {rank} both {verb} {preposition} gpu {peer} on channel {}",
@@ -178,10 +178,10 @@ fn shared(link: Link, first: &End, second: &End, sends: bool) -> Diagnostic {
         .help("give one of the blocks a channel of its own")
 }
 
-/// The first receive that is of another length than its send.
+/// Returns the error for the first receive whose length differs from its send's.
 fn unequal(
     program: &Program,
-    link: Link,
+    link: Connection,
     sends: &[(u32, SpanId)],
     receives: &[(u32, SpanId)],
 ) -> Option<Diagnostic> {

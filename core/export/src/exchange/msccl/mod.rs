@@ -1,8 +1,8 @@
-//! Programs for MSCCL's runtime in XML: read as that runtime reads them, and proved as what it makes of them.
+//! Programs for MSCCL's runtime in XML, read as that runtime reads them, and proved.
 //!
-//! [`read`] gives a [`Program`]: of each rank its blocks, of each block its operations. [`Program::schedule`] lays it
-//! out as a schedule like any other, and [`Program::verdict`] says by the proof of it whether the program is right,
-//! and up to which size of a call its connections hold what is on its way.
+//! [`read`] returns a [`Program`]: the blocks of each rank, and the operations of each block. [`Program::schedule`]
+//! lays it out as a schedule, and [`Program::verdict`] proves that schedule: it says whether the program is right, and
+//! up to which size of a call the connections hold all messages on their way.
 
 mod buffers;
 mod bytes;
@@ -25,52 +25,52 @@ use super::report;
 pub use super::terms::{Memory, Mode, Place};
 pub use bytes::{Connections, Safe};
 pub use export::{Exported, Options, export, fits};
-pub use program::{Await, Block, Gpu, Header, Kind, Operation, StepName};
+pub use program::{Await, Block, Gpu, Header, OperationKind, Operation, StepName};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 pub use runtime::{Protocol, Runtime};
-pub use verdict::Verdict;
+pub use verdict::MscclVerdict;
 
-/// A program: what it says of itself, and what each rank does.
+/// A program: its header, and the blocks of each rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// What it says of itself.
+    /// The header.
     pub header: Header,
-    /// What each rank does.
+    /// The blocks of each rank.
     pub gpus: Vec<Gpu>,
-    /// The place of its head.
+    /// The place of its `<algo>` tag.
     whole: SpanId,
-    /// The name of each step, by its place.
+    /// The name of each step, by place.
     names: Vec<(SpanId, StepName)>,
 }
 
-/// A text that was read.
+/// A text after reading.
 #[derive(Clone, Debug)]
 pub struct Text {
     /// The text, with the places that messages point at.
     pub source: Arc<Source>,
-    /// The program, where it makes sense: also where the runtime refuses it for its collective or a chain of waits.
+    /// The program, if it can be read; also if the runtime refuses its collective or a chain of waits.
     pub program: Option<Program>,
-    /// Why the runtime does not take it, each at its place.
+    /// The errors for which the runtime refuses the program, each at its place.
     pub errors: Vec<Diagnostic>,
-    /// What the runtime passes over.
+    /// Warnings of text that the runtime passes over.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Reads the file `name`, for one runtime; or for any of them, so that it is refused only where all refuse it.
+/// Reads the file `name` for one runtime; without a runtime, a program is refused only if all runtimes refuse it.
 pub fn read(name: &str, bytes: &[u8], runtime: Option<Runtime>) -> Text {
     stage("read", || read_text(name, bytes, runtime))
 }
 
 fn read_text(name: &str, bytes: &[u8], runtime: Option<Runtime>) -> Text {
-    let mut report = report::Report::default();
+    let mut report = report::TextReport::default();
     let text = String::from_utf8_lossy(bytes);
     let program = match std::str::from_utf8(bytes) {
         Ok(_) => xml::parse(&text, &mut report).and_then(|algo| {
             let names = Vec::new();
-            reader::Reader { text: &text, report: &mut report, runtime, names }.program(&algo)
+            reader::MscclReader { text: &text, report: &mut report, runtime, names }.program(&algo)
         }),
         Err(error) => {
             let at = error.valid_up_to();
@@ -84,13 +84,13 @@ fn read_text(name: &str, bytes: &[u8], runtime: Option<Runtime>) -> Text {
 }
 
 impl Program {
-    /// The step that stands at a place.
+    /// Returns the step at a place.
     pub fn step(&self, at: SpanId) -> Option<StepName> {
         let index = self.names.binary_search_by_key(&at, |(at, _)| *at).ok()?;
         Some(self.names[index].1)
     }
 
-    /// The number of operations of all ranks, and the most blocks of one.
+    /// Returns the number of operations of all ranks, and the most blocks of a rank.
     pub fn size(&self) -> (usize, usize) {
         let blocks = self.gpus.iter().map(|gpu| gpu.blocks.len()).max().unwrap_or(0);
         let all = self.gpus.iter().flat_map(|gpu| &gpu.blocks);

@@ -1,9 +1,9 @@
-//! From elements to what the runtime makes of them: the header, and of each rank its blocks. What the runtime refuses
-//! is an error, and what it passes over is a warning.
+//! Lowers elements as the runtime does: the header, and the blocks of each rank. A text that the runtime refuses is an
+//! error; a text that it passes over is a warning.
 
 use super::Program;
 use super::program::{Block, Gpu, Header};
-use super::reader::Reader;
+use super::reader::MscclReader;
 use super::report::shown;
 use super::runtime::{CHANNELS, Protocol, Runtime};
 use super::steps::Steps;
@@ -13,13 +13,13 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::RANK_LIMIT;
 
-/// The number that stands for none.
+/// The number that a program writes for no peer.
 const NONE: i64 = -1;
 
-impl<'t> Reader<'t, '_> {
-    /// The whole program, as far as it makes sense.
+impl<'t> MscclReader<'t, '_> {
+    /// Reads the whole program, as far as possible.
     pub(super) fn program(&mut self, algo: &Algo<'t>) -> Option<Program> {
-        // The first place: that of findings about all of it.
+        // The first place, for findings about the whole program.
         let whole = self.report.place(algo.element.at.clone());
         let header = self.header(&algo.element)?;
         let mut gpus = vec![Gpu { at: whole, ..Gpu::default() }; header.nranks as usize];
@@ -65,7 +65,7 @@ impl<'t> Reader<'t, '_> {
         let [out_of_place, min, max] = self.sizes(element)?;
         let collective = self.collective(coll);
         let in_place = in_place?;
-        // A program that says nothing of it is of the first runtime, which called all of them in place.
+        // A program without `outofplace` is for the first runtime, which called every program in place.
         let out_of_place = out_of_place.map_or(!in_place, |apart| apart != 0);
         if !in_place && !out_of_place {
             let title = "neither in place nor out of place: the runtime never calls it";
@@ -109,7 +109,7 @@ impl<'t> Reader<'t, '_> {
         protocol
     }
 
-    /// `outofplace`, `minBytes` and `maxBytes`, which only later runtimes want.
+    /// Reads `outofplace`, `minBytes` and `maxBytes`, which only later runtimes require.
     fn sizes(&mut self, element: &Element<'t>) -> Option<[Option<i64>; 3]> {
         let mut values = [None; 3];
         for (value, name) in values.iter_mut().zip(["outofplace", "minBytes", "maxBytes"]) {
@@ -126,7 +126,7 @@ impl<'t> Reader<'t, '_> {
         Some(values)
     }
 
-    /// What the collective promises. The runtimes know more names than they know promises of.
+    /// Returns the collective that a name promises. The runtimes know more names than they compare results of.
     fn collective(&mut self, name: &'t str) -> Option<Collective> {
         match name {
             "allreduce" => return Some(Collective::AllReduce),
@@ -152,12 +152,12 @@ impl<'t> Reader<'t, '_> {
             Some(meant) => all.help(meant),
             None => all,
         });
-        // What its blocks do can be said all the same.
+        // The blocks can be read nevertheless.
         self.report.was_mild();
         meant.map(|_| Collective::ReduceScatter)
     }
 
-    fn gpu(&mut self, header: &Header, rank: u32, raw: &xml::Gpu<'t>) -> Option<Gpu> {
+    fn gpu(&mut self, header: &Header, rank: u32, raw: &xml::GpuElement<'t>) -> Option<Gpu> {
         let at = self.report.place(raw.element.at.clone());
         let mut chunks = [0; 3];
         let names = ["i_chunks", "o_chunks", "s_chunks"];
@@ -188,7 +188,7 @@ impl<'t> Reader<'t, '_> {
                 self.report.refuse(tb.element.at.clone(), title);
                 continue;
             }
-            // Taken, also where it makes no sense.
+            // The id is taken, also by a block that cannot be read.
             let block = self.block(header, &gpu, (rank, id as u32), tb);
             let at = SpanId(0);
             let none = Block { send: None, receive: None, channel: 0, operations: Vec::new(), at };
@@ -198,8 +198,8 @@ impl<'t> Reader<'t, '_> {
         Some(gpu)
     }
 
-    /// Elements of the file that the reader of one rank keeps.
-    fn nodes(&mut self, rank: u32, raw: &xml::Gpu<'t>) {
+    /// Checks the number of elements that the runtime keeps for one rank.
+    fn nodes(&mut self, rank: u32, raw: &xml::GpuElement<'t>) {
         let nodes: usize = raw.tbs.iter().map(|tb| 1 + tb.steps.len()).sum();
         let over = |runtime: &Runtime| runtime.nodes().is_some_and(|most| nodes > most as usize);
         let these: Vec<_> = Runtime::ALL.into_iter().filter(over).collect();

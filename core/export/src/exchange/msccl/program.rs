@@ -1,18 +1,18 @@
-//! What a rank does when the runtime has read its part: blocks that run side by side, each a list of operations.
+//! A rank's program after the runtime has read it: blocks that run side by side, each a list of operations.
 
 use super::runtime::Protocol;
 use crate::exchange::terms::{Memory, Place};
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::SpanId;
 
-/// What a program says of itself.
+/// The header of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The name, for messages.
     pub name: String,
     /// The collective as the program writes it.
     pub coll: String,
-    /// What that promises; `None` where it promises nothing that can be compared.
+    /// The collective that `coll` promises; `None` if its result cannot be compared.
     pub collective: Option<Collective>,
     /// The protocol of the connections.
     pub protocol: Protocol,
@@ -22,21 +22,21 @@ pub struct Header {
     pub channels: u32,
     /// The number of chunks that the data of a call is cut into.
     pub chunks: u32,
-    /// Whether it may be called in place.
+    /// Whether the program may be called in place.
     pub in_place: bool,
-    /// Whether it may be called with input and output apart.
+    /// Whether the program may be called with input and output apart.
     pub out_of_place: bool,
     /// The fewest bytes of a call.
     pub min_bytes: u64,
     /// The most bytes of a call; `None` for no limit.
     pub max_bytes: Option<u64>,
-    /// Whether it says `maxBytes` at all.
+    /// Whether the program has a `maxBytes`.
     pub says_bytes: bool,
 }
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OperationKind {
     /// `s`
     Send,
     /// `r`
@@ -55,8 +55,8 @@ pub enum Kind {
     Reduce,
 }
 
-impl Kind {
-    /// All of them with the words for them.
+impl OperationKind {
+    /// All kinds with their words in a program.
     const WORDS: [(Self, &str); 8] = [
         (Self::Send, "s"),
         (Self::Receive, "r"),
@@ -68,37 +68,38 @@ impl Kind {
         (Self::Reduce, "re"),
     ];
 
-    /// The kind that a program calls `word`.
+    /// Returns the kind with the word `word`.
     pub fn parse(word: &str) -> Option<Self> {
         Self::WORDS.into_iter().find(|(_, known)| *known == word).map(|(kind, _)| kind)
     }
 
-    /// As a program writes it.
+    /// Returns the word that a program writes for the kind.
     pub fn word(self) -> &'static str {
         Self::WORDS.into_iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
     }
 
-    /// Whether it sends.
+    /// Whether the operation sends.
     pub const fn sends(self) -> bool {
         !matches!(self, Self::Receive | Self::ReceiveReduceCopy | Self::Copy | Self::Reduce)
     }
 
-    /// Whether it receives.
+    /// Whether the operation receives.
     pub const fn receives(self) -> bool {
         !matches!(self, Self::Send | Self::Copy | Self::Reduce)
     }
 
-    /// Whether it reads its source.
+    /// Whether the operation reads its source.
     pub const fn reads(self) -> bool {
         !matches!(self, Self::Receive | Self::ReceiveCopySend)
     }
 
-    /// Whether it writes its destination.
+    /// Whether the operation writes its destination.
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Send | Self::ReceiveReduceSend)
     }
 
-    /// The places whose first chunk the reader compares with the sizes of the buffers: source, destination.
+    /// Whether the runtime's reader compares the first chunk of the source, and of the destination, with the buffer's
+    /// size.
     pub(super) const fn compared(self) -> [bool; 2] {
         match self {
             Self::ReceiveReduceCopy => [false, false],
@@ -107,22 +108,22 @@ impl Kind {
     }
 }
 
-/// One operation of a block. It stands for one step of the program, or for several reductions into one place.
+/// An operation of a block. It represents one step of the program, or several reductions into one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What it does.
-    pub kind: Kind,
-    /// What it reads of its rank.
+    /// The kind.
+    pub kind: OperationKind,
+    /// The place that it reads in its rank's memory.
     pub src: Place,
-    /// What it writes of its rank.
+    /// The place that it writes in its rank's memory.
     pub dst: Place,
-    /// Chunks.
+    /// The number of chunks.
     pub count: u32,
-    /// What it waits for before it begins.
+    /// The waits before it begins.
     pub waits: Vec<Await>,
-    /// Whether it says how far its block has come.
+    /// Whether it posts the progress of its block when it is done.
     pub posts: bool,
-    /// How far that is, as the kernel counts.
+    /// The level that it posts, as the kernel counts.
     pub level: u64,
     /// The step.
     pub at: SpanId,
@@ -130,51 +131,51 @@ pub struct Operation {
     pub more: Vec<(i64, SpanId)>,
 }
 
-/// A wait until a block of the same rank has come so far.
+/// A wait until a block of the same rank has posted a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Await {
     /// The block.
     pub block: u32,
-    /// The least level that will do.
+    /// The least level that ends the wait.
     pub level: u64,
-    /// The step that says so.
+    /// The step with this wait.
     pub at: SpanId,
 }
 
 /// A thread block of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where it sends to.
+    /// The rank that it sends to.
     pub send: Option<u32>,
-    /// Where it receives from.
+    /// The rank that it receives from.
     pub receive: Option<u32>,
     /// The channel of both connections.
     pub channel: u32,
-    /// What it does, one after the other.
+    /// Its operations, in order.
     pub operations: Vec<Operation>,
-    /// Its place.
+    /// The place of its tag.
     pub at: SpanId,
 }
 
-/// What one rank does.
+/// The program of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gpu {
-    /// Chunks of input, output and scratch, as it says.
+    /// The declared chunks of input, output and scratch.
     pub chunks: [u32; 3],
     /// Its blocks, by their numbers.
     pub blocks: Vec<Block>,
-    /// Its place; that of the whole program for a rank that is not in it.
+    /// The place of its tag; for a rank without a tag the place of the whole program.
     pub at: SpanId,
 }
 
 impl Gpu {
-    /// Chunks of a buffer.
+    /// Returns the declared chunks of a buffer.
     pub fn chunks_of(&self, memory: Memory) -> u32 {
         self.chunks[memory as usize]
     }
 }
 
-/// Where a step stands: its rank, its block, and its number in the block as the program writes it.
+/// The name of a step: its rank, its block, and its number in the block as the program writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepName {
     /// The rank.

@@ -1,26 +1,26 @@
-//! Values of elements, as the runtime's parser takes them, and what is said of those that it does not take.
+//! Values of attributes as the runtime's parser takes them, and errors for values that it refuses.
 
 use std::ops::RangeInclusive;
 
 use super::program::StepName;
-use super::report::{Report, shown};
+use super::report::{TextReport, shown};
 use super::runtime::Runtime;
 use super::xml::{self, Element};
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::ids::SpanId;
 
-/// What is read, and where what is said goes.
-pub(super) struct Reader<'t, 'r> {
+/// The text that is read, and the report that errors go to.
+pub(super) struct MscclReader<'t, 'r> {
     pub(super) text: &'t str,
-    pub(super) report: &'r mut Report,
-    /// The runtime that the program is for; `None` where it is refused only if all would refuse it.
+    pub(super) report: &'r mut TextReport,
+    /// The runtime that reads the program; `None` to refuse a program only if all runtimes refuse it.
     pub(super) runtime: Option<Runtime>,
     /// The name of each step, by its place.
     pub(super) names: Vec<(SpanId, StepName)>,
 }
 
-impl<'t> Reader<'t, '_> {
-    /// A value that must be there.
+impl<'t> MscclReader<'t, '_> {
+    /// Returns the value of a required attribute.
     pub(super) fn value(&mut self, element: &Element<'t>, name: &str) -> Option<&'t str> {
         let value = element.get(name);
         if value.is_none() {
@@ -30,7 +30,7 @@ impl<'t> Reader<'t, '_> {
         value
     }
 
-    /// A number in an attribute that must be there.
+    /// Returns the number in a required attribute.
     pub(super) fn number(
         &mut self,
         element: &Element<'t>,
@@ -41,7 +41,7 @@ impl<'t> Reader<'t, '_> {
         self.in_range(name, value, range)
     }
 
-    /// A plain decimal number within a range.
+    /// Reads a plain decimal number within a range.
     pub(super) fn in_range(
         &mut self,
         name: &str,
@@ -49,7 +49,7 @@ impl<'t> Reader<'t, '_> {
         range: RangeInclusive<i64>,
     ) -> Option<i64> {
         let digits = value.strip_prefix('-').unwrap_or(value);
-        // Of a number that begins with 0 the runtime makes an octal one.
+        // The runtime reads a number that begins with 0 as octal.
         let plain = digits.bytes().all(|byte| byte.is_ascii_digit())
             && (digits.len() == 1 || !digits.starts_with('0'));
         let number = value.parse::<i64>().ok().filter(|_| plain);
@@ -69,12 +69,12 @@ impl<'t> Reader<'t, '_> {
         None
     }
 
-    /// A number that is 0 or stands for yes.
+    /// Reads a truth value: 0 is false, and any other number true.
     pub(super) fn truth(&mut self, element: &Element<'t>, name: &str) -> Option<bool> {
         Some(self.number(element, name, i64::from(i32::MIN)..=i64::from(i32::MAX))? != 0)
     }
 
-    /// An error where the program is for one of `these` runtimes, or all refuse it; otherwise a warning.
+    /// Adds an error if the program is for one of `these` runtimes, or if all runtimes refuse it; otherwise a warning.
     pub(super) fn refused_by(
         &mut self,
         these: &[Runtime],

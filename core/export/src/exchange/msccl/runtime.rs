@@ -1,12 +1,12 @@
-//! What the runtimes promise that run these programs: how much passes through a connection at once, and how many
-//! steps, blocks and channels there are.
+//! The limits of the runtimes that run these programs: the messages that a connection holds, and the numbers of steps,
+//! blocks and channels.
 
 use roundelay_core::diagnostics::near::nearest;
 
 /// The protocol of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Large messages, with a flag a slice.
+    /// Large messages, with one flag for each slice.
     Simple,
     /// A flag with every 4 bytes.
     Ll,
@@ -17,7 +17,7 @@ pub enum Protocol {
 impl Protocol {
     const ALL: [Self; 3] = [Self::Simple, Self::Ll, Self::Ll128];
 
-    /// The name, as a program writes it.
+    /// Returns the name that a program writes.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Simple => "Simple",
@@ -26,17 +26,17 @@ impl Protocol {
         }
     }
 
-    /// The protocol of that name.
+    /// Returns the protocol of a name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 
-    /// The name that was probably meant.
+    /// Returns the name that was probably meant.
     pub(super) fn meant(name: &str) -> Option<&'static str> {
         nearest(name, Self::ALL.map(Self::name))
     }
 
-    /// Messages that a connection holds: of its 8 steps one takes 4 with Simple, and 1 otherwise.
+    /// Returns the messages that a connection holds: a message takes 4 of its 8 steps with Simple, and 1 otherwise.
     pub const fn slots(self) -> u32 {
         match self {
             Self::Simple => 2,
@@ -45,23 +45,23 @@ impl Protocol {
     }
 }
 
-/// A runtime that runs such programs.
+/// A runtime for MSCCL's programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Runtime {
-    /// RCCL, AMD's.
+    /// AMD's RCCL.
     #[default]
     Rccl,
     /// Azure's `msccl-executor-nccl`.
     Azure,
-    /// `microsoft/msccl`, the first.
+    /// `microsoft/msccl`, the first runtime.
     Microsoft,
 }
 
 impl Runtime {
-    /// All of them.
+    /// All runtimes.
     pub const ALL: [Self; 3] = [Self::Rccl, Self::Azure, Self::Microsoft];
 
-    /// Its name in messages.
+    /// Returns the name for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rccl => "RCCL",
@@ -70,7 +70,7 @@ impl Runtime {
         }
     }
 
-    /// The word for it on the command line.
+    /// Returns the word for the command line.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Rccl => "rccl",
@@ -79,12 +79,12 @@ impl Runtime {
         }
     }
 
-    /// The runtime of that word.
+    /// Returns the runtime of a word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|runtime| runtime.word() == word)
     }
 
-    /// Steps of a block.
+    /// Returns the most steps of a block.
     pub const fn steps(self) -> u32 {
         match self {
             Self::Rccl | Self::Azure => 64,
@@ -92,7 +92,7 @@ impl Runtime {
         }
     }
 
-    /// Blocks of a rank.
+    /// Returns the most blocks of a rank.
     pub const fn blocks(self) -> u32 {
         match self {
             Self::Rccl => 64,
@@ -101,7 +101,7 @@ impl Runtime {
         }
     }
 
-    /// Elements of the file that a rank keeps.
+    /// Returns the most elements of the file that the runtime keeps for a rank.
     pub(super) const fn nodes(self) -> Option<u32> {
         match self {
             Self::Rccl | Self::Azure => Some(4096),
@@ -109,12 +109,12 @@ impl Runtime {
         }
     }
 
-    /// Whether it wants `outofplace`, `minBytes` and `maxBytes` said.
+    /// Whether the runtime requires `outofplace`, `minBytes` and `maxBytes`.
     pub(super) const fn wants_sizes(self) -> bool {
         !matches!(self, Self::Microsoft)
     }
 
-    /// Where a program does not say how large a call may be: the most bytes.
+    /// Returns the most bytes of a call if the program has no `maxBytes`.
     pub(super) const fn default_bytes(self) -> Option<u64> {
         match self {
             Self::Microsoft => Some(1 << 27),
@@ -122,11 +122,11 @@ impl Runtime {
         }
     }
 
-    /// The size of a connection's buffer, in bytes, if its user says nothing.
+    /// Returns the default size of a connection's buffer, in bytes.
     pub const fn buffer(self, protocol: Protocol) -> u64 {
         match (protocol, self) {
             (Protocol::Simple, _) => 4 << 20,
-            // Lines of 16 bytes, 8 a thread; and lines of words, of 256 or more threads.
+            // LL: lines of 16 bytes, 8 for each thread. LL128: words of 8 bytes. Each for 256 or more threads.
             (Protocol::Ll, Self::Rccl) => 16 * 8 * 256 * 8,
             (Protocol::Ll, _) => 16 * 8 * 512 * 8,
             (Protocol::Ll128, Self::Rccl) => 8 * 28 * 256 * 8,
@@ -134,8 +134,8 @@ impl Runtime {
         }
     }
 
-    /// The bytes of data in one message, of a connection with a buffer of `buffer` bytes: 4 of its 8 steps with
-    /// Simple (1 where `slow`), and 1 otherwise, of which flags take a part.
+    /// Returns the bytes of data in one message of a connection with a buffer of `buffer` bytes. A message takes 4 of
+    /// the 8 steps of the buffer with Simple (1 if `slow`), and 1 otherwise; with LL and LL128 flags take a part of it.
     pub(super) const fn message(self, protocol: Protocol, buffer: u64, slow: bool) -> u64 {
         let step = buffer / 8;
         match (protocol, self) {
@@ -148,15 +148,15 @@ impl Runtime {
     }
 }
 
-/// Chunks that a step moves, at most.
+/// The most chunks that a step moves.
 pub(super) const COUNT: u32 = 71;
-/// Channels of a communicator.
+/// The channels of a communicator.
 pub(super) const CHANNELS: u32 = 32;
-/// Reductions into one place that are one step.
+/// The most reductions into one place that become one step.
 pub(super) const FUSED: usize = 16;
-/// The numbers of blocks that a step can wait for are bytes with a sign.
+/// The last block that a step can wait for: the number is a signed byte.
 pub(super) const LAST_AWAITED: i64 = 127;
-/// Attributes of an element that are kept.
+/// The most attributes of an element that the runtime keeps.
 pub(super) const ATTRIBUTES: usize = 16;
-/// Bytes of a name or a value.
+/// The most bytes of a name or a value.
 pub(super) const WORD: usize = 255;

@@ -1,8 +1,8 @@
-//! The steps of a block, lowered as the runtime's parser lowers them: a `nop` hands its wait on, reductions into one
-//! place become one operation, and what a block says of its progress counts operations, waits and reductions.
+//! Lowers the steps of a block as the runtime's parser does: a `nop` passes its wait to the next step, reductions into
+//! one place become one operation, and a block's level counts operations, waits and reductions.
 
-use super::program::{Await, Block, Gpu, Kind, Operation, StepName};
-use super::reader::Reader;
+use super::program::{Await, Block, Gpu, OperationKind, Operation, StepName};
+use super::reader::MscclReader;
 use super::report::shown;
 use super::runtime::{COUNT, FUSED, LAST_AWAITED, Protocol, Runtime};
 use super::xml::{self, Element, Tb};
@@ -13,32 +13,32 @@ use roundelay_core::ids::SpanId;
 /// Any number that the runtime can read.
 const ANY: std::ops::RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
 
-/// The steps of one block, on their way to operations.
+/// The lowering of one block's steps to operations.
 pub(super) struct Steps<'a, 't, 'r> {
-    reader: &'a mut Reader<'t, 'r>,
+    reader: &'a mut MscclReader<'t, 'r>,
     gpu: &'a Gpu,
     protocol: Protocol,
     block: Block,
     name: (u32, u32),
-    /// Waits of `nop`s that no operation has taken yet.
+    /// Waits of `nop`s that no operation has taken so far.
     pending: Vec<Await>,
-    /// Waits in all, and reductions in all.
+    /// The block's numbers of waits and of reductions.
     waits: usize,
     reductions: usize,
     /// Whether the last operation is a reduction that another may join.
     open: bool,
-    /// What the kernel has counted to before the next operation.
+    /// The kernel's level before the next operation.
     level: u64,
 }
 
-/// A step as it is written.
-struct Step {
-    kind: Option<Kind>,
+/// A step as the program writes it.
+struct WrittenStep {
+    kind: Option<OperationKind>,
     src: Place,
     dst: Place,
     count: u32,
     wait: Option<(i64, i64)>,
-    /// Whether `depid` is -1, and not another number that stands for none.
+    /// Whether `depid` is -1, and not another negative number.
     plain: bool,
     posts: i64,
     number: i64,
@@ -46,7 +46,7 @@ struct Step {
 
 impl<'a, 't, 'r> Steps<'a, 't, 'r> {
     pub(super) fn new(
-        reader: &'a mut Reader<'t, 'r>,
+        reader: &'a mut MscclReader<'t, 'r>,
         gpu: &'a Gpu,
         protocol: Protocol,
         name: (u32, u32),
@@ -66,7 +66,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         }
     }
 
-    /// The block with its operations.
+    /// Returns the block with its operations.
     pub(super) fn read(mut self, tb: &Tb<'t>) -> Option<Block> {
         let mut good = true;
         for (position, element) in tb.steps.iter().enumerate() {
@@ -96,11 +96,11 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         good.then_some(self.block)
     }
 
-    fn step(&mut self, element: &Element<'t>) -> Option<Step> {
+    fn step(&mut self, element: &Element<'t>) -> Option<WrittenStep> {
         let reader = &mut *self.reader;
         let number = reader.number(element, "s", 0..=i64::from(i32::MAX))?;
         let word = reader.value(element, "type")?;
-        let kind = Kind::parse(word);
+        let kind = OperationKind::parse(word);
         if kind.is_none() && word != "nop" {
             let title = format!("no step is of the type `{}`", shown(word));
             reader.report.refuse(xml::range(reader.text, word), title);
@@ -123,7 +123,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
             *place = Some(Place { memory, offset });
         }
         let [src, dst] = places;
-        // The runtime reads the count of a `nop`, and does not look at it.
+        // The runtime reads the count of a `nop` and ignores it.
         let range = if kind.is_some() { 0..=i64::from(COUNT) } else { ANY };
         let count = reader.number(element, "cnt", range)?;
         let block = reader.number(element, "depid", ANY.start().to_owned()..=LAST_AWAITED)?;
@@ -131,7 +131,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         let range = if kind.is_some() { 0..=1 } else { ANY };
         let posts = reader.number(element, "hasdep", range)?;
         let wait = (block >= 0).then_some((block, level));
-        Some(Step {
+        Some(WrittenStep {
             kind,
             src: src?,
             dst: dst?,
@@ -143,8 +143,8 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         })
     }
 
-    /// One step; whether it makes sense.
-    fn lower(&mut self, element: &Element<'t>, step: &Step, at: SpanId) -> bool {
+    /// Lowers one step, and returns whether the runtime takes it.
+    fn lower(&mut self, element: &Element<'t>, step: &WrittenStep, at: SpanId) -> bool {
         if let Some((block, level)) = step.wait {
             let level = u64::try_from(level).unwrap_or_else(|_| {
                 let title =
@@ -165,7 +165,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
             return true;
         };
         let good = self.peers(element, kind) & self.places(element, kind, step);
-        let joins = kind == Kind::Reduce && step.plain && self.joins(step);
+        let joins = kind == OperationKind::Reduce && step.plain && self.joins(step);
         if joins {
             self.join(element, step, at);
             return good;
@@ -175,14 +175,14 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
             self.reader.report.error(Code::RefusedByRuntime, element.at.clone(), title, |all| {
                 all.note("the last wait of a chain must be that of the step itself")
             });
-            // What was meant is plain.
+            // The meaning is clear nevertheless.
             self.reader.report.was_mild();
         }
         let waits = std::mem::take(&mut self.pending);
         self.level += (waits.len() as u64).saturating_sub(1);
         let posts = step.posts == 1;
         let rccl = self.reader.runtime == Some(Runtime::Rccl);
-        if posts && kind == Kind::Send && rccl && self.protocol == Protocol::Ll {
+        if posts && kind == OperationKind::Send && rccl && self.protocol == Protocol::Ll {
             let title = "a `s` with `hasdep`, by the protocol LL";
             self.reader.report.warn("fence", element.at.clone(), title, |all| {
                 all.note("with LL, RCCL may say so before all threads have read what is sent")
@@ -207,19 +207,19 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         });
         self.level += 1;
         self.open = false;
-        if kind == Kind::Reduce {
+        if kind == OperationKind::Reduce {
             self.reduced(posts);
         }
         good
     }
 
-    /// Whether a reduction joins the last operation: one into the same place, from the same buffer.
-    fn joins(&self, step: &Step) -> bool {
+    /// Whether a reduction joins the last operation: it reduces into the same place, from the same buffer.
+    fn joins(&self, step: &WrittenStep) -> bool {
         let same = |last: &Operation| last.dst == step.dst && last.src.memory == step.src.memory;
         self.open && self.block.operations.last().is_some_and(same)
     }
 
-    fn join(&mut self, element: &Element<'t>, step: &Step, at: SpanId) {
+    fn join(&mut self, element: &Element<'t>, step: &WrittenStep, at: SpanId) {
         let posts = step.posts == 1;
         if let Some(last) = self.block.operations.last_mut() {
             last.more.push((step.src.offset, at));
@@ -249,13 +249,14 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         self.reduced(posts);
     }
 
-    /// Counts a reduction. The chain ends where somebody waits, and where the block, not the chain, has so many.
+    /// Counts a reduction. A chain ends at a reduction that posts, and at the block's reduction number [`FUSED`], which
+    /// the runtime counts in the block and not in the chain.
     fn reduced(&mut self, posts: bool) {
         self.reductions += 1;
         self.open = !posts && self.reductions != FUSED;
     }
 
-    fn peers(&mut self, element: &Element<'t>, kind: Kind) -> bool {
+    fn peers(&mut self, element: &Element<'t>, kind: OperationKind) -> bool {
         let word = kind.word();
         let mut good = true;
         for (needs, has, name) in
@@ -270,8 +271,8 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         good
     }
 
-    /// The first chunks of both places are compared with the sizes that the rank says.
-    fn places(&mut self, element: &Element<'t>, kind: Kind, step: &Step) -> bool {
+    /// Checks the first chunks of both places against the rank's declared sizes.
+    fn places(&mut self, element: &Element<'t>, kind: OperationKind, step: &WrittenStep) -> bool {
         let mut good = true;
         let all = [(step.src, "srcoff"), (step.dst, "dstoff")];
         for ((place, name), compared) in all.into_iter().zip(kind.compared()) {
@@ -305,5 +306,5 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
     }
 }
 
-/// The least number of a chunk that the runtime's parser lets pass.
+/// The least number of a chunk that the runtime's parser takes.
 const NEGATIVE: i64 = -1;

@@ -1,61 +1,62 @@
-//! Whether a program is right: its schedule is proved like any other, once with each step as one message and, for
-//! what a connection holds, with as many messages as the largest call makes of it.
+//! The verdict on a program. Its schedule is proved with each step as one message, and, for the capacity of
+//! connections, laid out with the messages that the largest call makes of each step.
 
 use super::Program;
 use super::bytes::{Connections, Safe};
 use super::runtime::COUNT;
-use crate::exchange::findings::{Checked, Teller, orders};
+use crate::exchange::findings::{Checked, FindingPlacer, orders};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 use roundelay_core::units::size_text;
 use roundelay_core::verify;
 
-/// What is to be said of a program.
+/// The verdict on a program.
 #[derive(Clone, Debug)]
-pub struct Verdict {
-    /// In each mode that it says it has.
+pub struct MscclVerdict {
+    /// The findings in each mode that the program declares.
     pub modes: Vec<Checked>,
-    /// Up to which size calls end; `None` where no call does.
+    /// The largest call that ends; `None` if no call ends.
     pub safe: Option<Safe>,
-    /// What is wrong with the sizes of calls that it says it is for.
+    /// The errors of the declared sizes of calls.
     pub errors: Vec<Diagnostic>,
-    /// The most orders in which ranks reduce one and the same piece; `None` where nothing is reduced, or not rightly.
+    /// The largest number of orders in which ranks reduce one piece; `None` if no rank reduces, or if a result is
+    /// wrong.
     pub orders: Option<usize>,
 }
 
-impl Verdict {
-    /// Whether nothing is wrong.
+impl MscclVerdict {
+    /// Whether there are no errors.
     pub fn is_right(&self) -> bool {
         self.errors().next().is_none()
     }
 
-    /// Everything that is wrong.
+    /// Returns all errors.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.modes.iter().flat_map(|checked| &checked.errors).chain(&self.errors)
     }
 }
 
 impl Program {
-    /// Whether the program is right with such `connections`. `source` is the text that it was read from.
-    pub fn verdict(&self, source: &Source, connections: &Connections) -> Verdict {
+    /// Proves the program with the given `connections`. `source` is the text that the program was read from.
+    pub fn verdict(&self, source: &Source, connections: &Connections) -> MscclVerdict {
         let step = |at| self.step(at).map(|step| step.to_string());
         let promised = self.header.collective.is_some();
-        let teller = Teller { source, step: &step, whole: self.whole, promised };
+        let teller = FindingPlacer { source, step: &step, whole: self.whole, promised };
         let check = |mode| {
             let schedule = stage("schedule", || self.schedule(source, mode, COUNT));
             teller.prove(mode, schedule)
         };
         let modes: Vec<_> = self.modes().into_iter().map(check).collect();
         let orders = orders(&modes);
-        let mut verdict = Verdict { modes, safe: None, errors: Vec::new(), orders };
+        let mut verdict = MscclVerdict { modes, safe: None, errors: Vec::new(), orders };
         let hangs = |code| {
             matches!(
                 code,
                 Code::Deadlock | Code::FifoTooShallow | Code::UnmatchedWait | Code::LeftOverSignal
             )
         };
-        // Where a step cannot be laid out, or waits for ever as one message, the size of a call is no matter.
+        // If a step cannot be laid out, or waits for ever as one message, the size of a call does not matter.
         let laid_out = |error: &Diagnostic| {
             error.code >= Code::Deadlock && error.code != Code::OutOfBounds && !hangs(error.code)
         };
@@ -65,8 +66,8 @@ impl Program {
         verdict
     }
 
-    /// Up to which size calls end, and whether that is enough for those that the program says it is for.
-    fn sizes(&self, teller: &Teller<'_>, connections: &Connections, verdict: &mut Verdict) {
+    /// Finds the largest call that ends, and compares it with the sizes that the program declares.
+    fn sizes(&self, teller: &FindingPlacer<'_>, connections: &Connections, verdict: &mut MscclVerdict) {
         let source = teller.source;
         let Some(mode) = verdict.modes.first().map(|checked| checked.mode) else { return };
         let operations = self.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);
@@ -79,7 +80,7 @@ impl Program {
             if widest == 1 || ends(1)? {
                 return Ok(1);
             }
-            // Fewer messages never stop where more let pass.
+            // Blocks that end with some number of messages end with fewer messages, too.
             let (mut stops, mut passes) = (1, widest);
             while stops + 1 < passes {
                 let middle = stops.midpoint(passes);

@@ -1,6 +1,6 @@
-//! What blocks of a rank tell each other. A block says how far it has come after some of its operations, and others
-//! wait until it has come so far: a level, with any number of waiters. Here each pair of blocks has a signal of its
-//! own, posted after the first operation that would do; so the k-th post meets the k-th wait.
+//! Waits between blocks of a rank. A block posts its level after some of its operations, and other blocks wait for a
+//! level; any number of blocks may wait. Here each pair of blocks has a signal of its own, posted after the first
+//! operation that reaches the level; so the k-th post meets the k-th wait.
 
 use std::collections::HashMap;
 
@@ -11,20 +11,20 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 
 /// An operation: rank, block and its number in the block.
-type At = (u32, u32, u32);
+type OperationAt = (u32, u32, u32);
 
-/// The blocks that an operation waits for before it begins, and those that it tells when it is done.
+/// The blocks that each operation waits for before it begins, and the blocks that it signals when it is done.
 #[derive(Default)]
-pub(super) struct Words {
-    waits: HashMap<At, Vec<u32>>,
-    posts: HashMap<At, Vec<u32>>,
+pub(super) struct BlockWaits {
+    waits: HashMap<OperationAt, Vec<u32>>,
+    posts: HashMap<OperationAt, Vec<u32>>,
 }
 
-impl Words {
-    /// The words of all ranks.
+impl BlockWaits {
+    /// Returns the waits of all ranks.
     ///
     /// # Errors
-    /// E0302 for a wait that nobody ends, E0301 for one that the same block would end later.
+    /// E0302 for a wait that no operation ends, E0301 for a wait that its own block would end later.
     pub(super) fn new(program: &Program) -> Result<Self, Vec<Diagnostic>> {
         let (mut words, mut wrong) = (Self::default(), Vec::new());
         for (rank, gpu) in (0..).zip(&program.gpus) {
@@ -33,7 +33,7 @@ impl Words {
         if wrong.is_empty() { Ok(words) } else { Err(wrong) }
     }
 
-    /// The blocks whose word an operation waits for.
+    /// Returns the blocks whose signal an operation waits for.
     pub(super) fn waits(
         &self,
         rank: RankId,
@@ -44,7 +44,7 @@ impl Words {
         all.into_iter().flatten().copied()
     }
 
-    /// The blocks that wait for the word of an operation.
+    /// Returns the blocks that an operation signals.
     pub(super) fn posts(
         &self,
         rank: RankId,
@@ -64,7 +64,7 @@ impl Words {
                 all.map(|(index, operation)| (operation.level, index)).collect()
             })
             .collect();
-        // How far each block knows each other to have come.
+        // The progress of another block that each block knows: the number of operations.
         let mut known: HashMap<(u32, u32), u32> = HashMap::new();
         for (id, block) in (0..).zip(&gpu.blocks) {
             for (index, operation) in (0..).zip(&block.operations) {
@@ -82,7 +82,7 @@ impl Words {
                         continue;
                     }
                     let known = known.entry((wait.block, id)).or_insert(0);
-                    // Counted from 1: 0 is nothing.
+                    // Counted from 1; 0 means none.
                     if post < *known {
                         continue;
                     }

@@ -1,28 +1,28 @@
-//! XML to the elements that such programs have, each with the values that the runtime asks for.
+//! Reads XML into the elements of a program for MSCCL, each with the values that the runtime reads.
 //!
-//! Apart from what they mean, so that a hostile file is dealt with in one place: nothing is kept of what nobody asks
-//! for, what is kept is counted, and no entity is ever expanded. The runtime's reader takes less than XML; what it
-//! would stop at is refused here too.
+//! This is apart from the meaning of the elements, so that one module handles hostile files: unknown elements are not
+//! kept, kept elements are counted, and no entity is ever expanded. The runtime's reader takes less than XML; a text at
+//! which it would stop is refused here too.
 
 use std::ops::Range;
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::report::{Report, shown};
+use super::report::{TextReport, shown};
 use super::runtime::{ATTRIBUTES, WORD};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 
-/// Bytes of a file.
+/// The most bytes of a file.
 const BYTES: usize = 1 << 28;
-/// Elements inside elements.
+/// The deepest nesting of elements.
 const DEPTH: usize = 64;
-/// Elements that are kept.
+/// The most elements that are kept.
 const ELEMENTS: usize = 1 << 19;
-/// Different names of elements and attributes that warnings name.
+/// The most different names of elements and attributes that warnings name.
 const NAMES: usize = 32;
 
-/// An element that means something.
+/// An element that the runtime knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tag {
     Algo,
@@ -43,7 +43,7 @@ impl Tag {
         }
     }
 
-    /// The attributes that the runtime asks for.
+    /// Returns the attributes that the runtime reads.
     const fn attributes(self) -> &'static [&'static str] {
         match self {
             Self::Algo => &[
@@ -68,7 +68,7 @@ impl Tag {
     }
 }
 
-/// An element: where its tag stands, and its values.
+/// An element: the place of its tag, and its values.
 #[derive(Clone, Debug)]
 pub(super) struct Element<'t> {
     /// Its tag in the text.
@@ -78,13 +78,13 @@ pub(super) struct Element<'t> {
 }
 
 impl<'t> Element<'t> {
-    /// The value of an attribute, if it has one.
+    /// Returns the value of an attribute, if present.
     pub(super) fn get(&self, name: &str) -> Option<&'t str> {
         let index = self.tag.attributes().iter().position(|known| *known == name)?;
         self.values[index]
     }
 
-    /// `<step>`
+    /// Returns the tag for messages, for example `<step>`.
     pub(super) fn name(&self) -> String {
         format!("<{}>", self.tag.name())
     }
@@ -97,7 +97,7 @@ pub(super) struct Tb<'t> {
 }
 
 /// A rank with its blocks.
-pub(super) struct Gpu<'t> {
+pub(super) struct GpuElement<'t> {
     pub(super) element: Element<'t>,
     pub(super) tbs: Vec<Tb<'t>>,
 }
@@ -105,17 +105,17 @@ pub(super) struct Gpu<'t> {
 /// A whole program.
 pub(super) struct Algo<'t> {
     pub(super) element: Element<'t>,
-    pub(super) gpus: Vec<Gpu<'t>>,
+    pub(super) gpus: Vec<GpuElement<'t>>,
 }
 
-/// Where in `text` a part of it lies.
+/// Returns the range of `part` within `text`.
 pub(super) fn range(text: &str, part: &str) -> Range<usize> {
     let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
     if start <= text.len() { start..(start + part.len()).min(text.len()) } else { 0..0 }
 }
 
-/// The elements of a text, or nothing where it cannot be read: then the report says why.
-pub(super) fn parse<'t>(text: &'t str, report: &mut Report) -> Option<Algo<'t>> {
+/// Returns the elements of a text; `None` for a text that cannot be read: then the report says why.
+pub(super) fn parse<'t>(text: &'t str, report: &mut TextReport) -> Option<Algo<'t>> {
     if text.len() > BYTES {
         let title = format!("the file has more than {} MiB", BYTES >> 20);
         report.error(Code::UnreadableXml, 0..0, title, |all| all);
@@ -135,7 +135,7 @@ pub(super) fn parse<'t>(text: &'t str, report: &mut Report) -> Option<Algo<'t>> 
     }
 }
 
-/// Why the reader stopped.
+/// The reason for which the reader stopped.
 struct Stopped {
     code: Code,
     at: Range<usize>,
@@ -149,12 +149,12 @@ fn stopped<T>(code: Code, at: Range<usize>, title: impl Into<String>) -> Result<
 
 struct Parser<'t, 'r> {
     text: &'t str,
-    report: &'r mut Report,
-    /// The open elements; those without a tag mean nothing, and neither does what is in them.
+    report: &'r mut TextReport,
+    /// The open elements; `None` for an unknown element, whose content is skipped.
     open: Vec<Option<Tag>>,
     algo: Option<Algo<'t>>,
     kept: usize,
-    /// Names that warnings have named.
+    /// The number of names in warnings so far.
     names: usize,
 }
 
@@ -209,7 +209,7 @@ impl<'t> Parser<'t, '_> {
         Ok(())
     }
 
-    /// Text between elements: the runtime's reader passes over blanks and line ends alone.
+    /// Checks the text between elements: the runtime's reader skips only blanks and line ends.
     fn blanks(&self, at: Range<usize>) -> Result<(), Box<Stopped>> {
         let text = self.text.get(at.clone()).unwrap_or_default();
         let Some(first) = text.find(|c| !matches!(c, ' ' | '\n' | '\r')) else { return Ok(()) };
@@ -222,7 +222,7 @@ impl<'t> Parser<'t, '_> {
         stopped(Code::RefusedByRuntime, here..here + found.len_utf8(), title)
     }
 
-    /// An element begins. Those that mean nothing where they stand are passed over with a warning.
+    /// Handles the start of an element. An element that is unknown at its place is passed over with a warning.
     fn element(
         &mut self,
         start: &BytesStart<'t>,
@@ -292,7 +292,7 @@ impl<'t> Parser<'t, '_> {
         match tag {
             Tag::Algo => self.algo = Some(Algo { element, gpus: Vec::new() }),
             Tag::Gpu => algo.into_iter().for_each(|algo| {
-                algo.gpus.push(Gpu { element: element.clone(), tbs: Vec::new() });
+                algo.gpus.push(GpuElement { element: element.clone(), tbs: Vec::new() });
             }),
             Tag::Tb => algo.and_then(|algo| algo.gpus.last_mut()).into_iter().for_each(|gpu| {
                 gpu.tbs.push(Tb { element: element.clone(), steps: Vec::new() });
@@ -307,7 +307,7 @@ impl<'t> Parser<'t, '_> {
         Ok(())
     }
 
-    /// The attributes of a tag, read as the runtime does: a blank before each, and double quotes around values.
+    /// Reads the attributes of a tag as the runtime does: a blank before each, and double quotes around values.
     fn values(
         &mut self,
         tag: Tag,
@@ -368,7 +368,7 @@ impl<'t> Parser<'t, '_> {
     }
 }
 
-/// `name="value"` at the beginning of a text: name, value, and what is behind it.
+/// Splits `name="value"` from the beginning of a text: name, value, and the rest.
 fn attribute(text: &str) -> Option<(&str, &str, &str)> {
     let (name, rest) = text.split_once('=')?;
     let (value, after) = rest.strip_prefix('"')?.split_once('"')?;

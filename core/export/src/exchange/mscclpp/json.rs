@@ -1,5 +1,5 @@
-//! JSON with the place of every value, as strict as the standard: what a plan is written in. Numbers are whole, since a
-//! plan has no others, and what takes much room is refused before it does.
+//! JSON with the place of every value, as strict as the standard. Numbers are integers, since a plan has no others, and
+//! a text with too many values is refused before it takes much memory.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,21 +11,21 @@ pub(super) struct Value<'t> {
     pub(super) data: Data<'t>,
 }
 
-/// What a value is.
+/// The data of a value.
 #[derive(Debug)]
 pub(super) enum Data<'t> {
     Null,
     Truth(bool),
-    /// A whole number that fits, or any other number.
+    /// An integer that fits, or `None` for any other number.
     Number(Option<i128>),
     Text(Cow<'t, str>),
     List(Vec<Value<'t>>),
-    /// Keys with their places, in their order.
+    /// The entries in their order, each with the place of its key.
     Map(Vec<(Cow<'t, str>, Range<usize>, Value<'t>)>),
 }
 
 impl Data<'_> {
-    /// In words.
+    /// Returns the kind for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -38,19 +38,19 @@ impl Data<'_> {
     }
 }
 
-/// Why a text is no JSON, and where.
+/// The error of a text that is not JSON, and its place.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) at: Range<usize>,
     pub(super) why: String,
 }
 
-/// Brackets within brackets; a plan has fewer than ten.
+/// The deepest nesting of brackets; a plan has fewer than ten levels.
 const DEPTH: u32 = 32;
-/// Values of a text.
+/// The most values of a text.
 const VALUES: u32 = 1 << 23;
 
-/// The one value of a text.
+/// Returns the single value of a text.
 pub(super) fn parse(text: &str) -> Result<Value<'_>, Broken> {
     let mut parser = Parser { text, at: 0, depth: 0, values: 0 };
     let value = parser.value()?;
@@ -281,7 +281,7 @@ impl<'t> Parser<'t> {
         char::from_u32(code).ok_or_else(|| self.broken("half of a character"))
     }
 
-    /// Four digits behind the `u` that stands here.
+    /// Reads the four hexadecimal digits after a `u`.
     fn hex(&mut self) -> Result<u32, Broken> {
         self.at += 1;
         let digits = self.text.get(self.at..self.at + 4);

@@ -1,11 +1,11 @@
-//! A plan as a schedule: a block is a stream of its rank, a channel a signal each way, and what a peer is written or read
-//! is a region of it.
+//! A plan as a schedule: a block becomes a stream of its rank, a channel becomes a signal each way, and the peer's
+//! memory that an op accesses becomes a region of the peer.
 
 use super::program::Program;
-use super::steps::{All, Grid, Part, Step, What, Word, streams};
+use super::steps::{All, Grid, ChunkPart, MscclppStep, StepAction, Word, streams};
 use super::{local, packets, threads, wires};
 use crate::exchange::draft::{Draft, Whole};
-use crate::exchange::memory::{Memories, Shape};
+use crate::exchange::memory::{Memories, MemoryShape};
 use crate::exchange::report::span;
 use crate::exchange::terms::{Memory, Mode, Place};
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -13,27 +13,27 @@ use roundelay_core::ids::{RankId, ScratchId};
 use roundelay_core::schedule::{Buffer, OpKind, Region, Schedule, Scratch, SignalKind};
 use roundelay_core::syntax::Source;
 
-/// Ops of a schedule.
+/// The most ops of a schedule.
 const OPS: u64 = 1 << 24;
-/// Cells of all buffers of all ranks.
+/// The most cells in the buffers of all ranks.
 const PLACES: u64 = 1 << 24;
-/// Errors that are told.
+/// The most errors that are reported.
 const MOST: usize = 16;
 
-/// A plan as a schedule, with what is to be said of it all the same.
+/// A plan as a schedule, with warnings.
 pub(super) struct Laid {
     pub(super) schedule: Schedule,
     pub(super) warnings: Vec<Diagnostic>,
 }
 
 impl Program {
-    /// The schedule of a plan whose loops go through so many stretches. `source` is the text that it was read from.
-    /// Where calls take the halves of scratch in turn, it is that of two calls, one after the other.
+    /// Returns the schedule of a plan, with `stretches` stretches in each loop. `source` is the text that the plan was
+    /// read from. If calls take the halves of scratch in turn, the schedule is that of two calls, one after the other.
     ///
     /// # Errors
-    /// What no schedule can say: chunks beyond a buffer (E0312), operands that overlap (E0213), an input that is
-    /// written (E0110), chunks of unequal size (E0801), barriers, semaphores and packets that make no sense (E03xx),
-    /// data without a `nop` (E0305), and plans that are too large (E0206).
+    /// Errors that a schedule cannot express: chunks beyond a buffer (E0312), operands that overlap (E0213), an input
+    /// that is written (E0110), chunks of unequal size (E0801), invalid barriers, semaphores and packets (E03xx), data
+    /// without a `nop` (E0305), and plans that are too large (E0206).
     pub(super) fn lay_out(&self, source: &Source, stretches: u32) -> Result<Laid, Vec<Diagnostic>> {
         let whole = |code, title: String| vec![Diagnostic::new(code, span(self.whole), title)];
         let large = |what: String| {
@@ -62,14 +62,15 @@ impl Program {
             wrong.truncate(MOST);
             return Err(wrong);
         }
-        let packets = all.iter().flatten().flatten().flat_map(Step::parts).flatten();
+        let packets = all.iter().flatten().flatten().flat_map(MscclppStep::parts).flatten();
         let packets = packets.into_iter().any(|part| part.packets);
-        let layout = Layout::new(self, &memories, (scratch > 0, packets));
+        let layout = MscclppLayout::new(self, &memories, (scratch > 0, packets));
         let schedule = layout.lay_out(source, all)?;
         Ok(Laid { schedule, warnings })
     }
 
-    /// Where chunks lie. All ranks cut their data alike, or an offset would mean another place at a peer.
+    /// Returns the places of chunks. All ranks must cut their data alike: otherwise an offset would mean another place
+    /// at a peer.
     fn memories(&self, grid: Grid) -> Result<Memories, Vec<Diagnostic>> {
         let nranks = self.header.nranks;
         let first = &self.gpus[0];
@@ -96,7 +97,7 @@ impl Program {
         let named = |chunks: u32| chunks.saturating_mul(grid.cells);
         let most =
             |buffer: usize| self.gpus.iter().map(|gpu| gpu.chunks[buffer]).max().unwrap_or(0);
-        Ok(Memories::new(&Shape {
+        Ok(Memories::new(&MemoryShape {
             collective: self.header.collective,
             nranks,
             chunks: named(most(0).max(most(1))),
@@ -105,7 +106,7 @@ impl Program {
         }))
     }
 
-    /// What steps do that no schedule can say.
+    /// Returns the errors of steps that a schedule cannot express.
     fn wrong(&self, memories: &Memories, grid: Grid, all: &All) -> Vec<Diagnostic> {
         let mut wrong = Vec::new();
         for (rank, blocks) in all.iter().enumerate() {
@@ -124,7 +125,7 @@ impl Program {
         memories: &Memories,
         grid: Grid,
         own: u32,
-        step: &Step,
+        step: &MscclppStep,
     ) -> Option<Diagnostic> {
         let [srcs, dsts] = step.parts();
         let error = |code, title: String| Some(Diagnostic::new(code, span(step.at), title));
@@ -157,8 +158,8 @@ impl Program {
             return error(Code::InputWritten, "out of place, the input is written".into())
                 .map(|error| error.help("write `o`, or say that the plan is called in place"));
         }
-        let overlaps = |one: &Part, other: &Part| {
-            let place = |part: &Part| Place { memory: part.memory, offset: part.first.into() };
+        let overlaps = |one: &ChunkPart, other: &ChunkPart| {
+            let place = |part: &ChunkPart| Place { memory: part.memory, offset: part.first.into() };
             let rank = RankId(one.rank);
             one.rank == other.rank
                 && one.packets == other.packets
@@ -175,17 +176,17 @@ impl Program {
     }
 }
 
-struct Layout<'p> {
+struct MscclppLayout<'p> {
     program: &'p Program,
     memories: &'p Memories,
-    /// Calls that are laid out.
+    /// The number of calls in the schedule.
     rounds: u32,
     draft: Draft,
-    /// The scratch of a rank, for chunks and for packets.
+    /// The scratch buffers of a rank, for chunks and for packets.
     scratch: Option<[ScratchId; 2]>,
 }
 
-impl<'p> Layout<'p> {
+impl<'p> MscclppLayout<'p> {
     fn new(program: &'p Program, memories: &'p Memories, (scratch, packets): (bool, bool)) -> Self {
         let rounds = if program.header.doubled { 2 } else { 1 };
         let mut all = memories.scratch();
@@ -212,7 +213,7 @@ impl<'p> Layout<'p> {
             self.draft.main(rank, gpu.at, (count, self.rounds), ends);
             let mut arranged = Vec::new();
             for (block, steps) in gpu.blocks.iter().zip(blocks) {
-                let lies = |part: &Part| self.region(part, 0);
+                let lies = |part: &ChunkPart| self.region(part, 0);
                 match threads::arrange(steps, &lies) {
                     Ok(steps) => arranged.push((block.at, steps)),
                     Err(error) => wrong.push(*error),
@@ -243,19 +244,20 @@ impl<'p> Layout<'p> {
                 name: &header.name,
                 collective: self.memories.collective(),
                 nranks: header.nranks,
-                // A second call begins with the caller's data again, which it would not find in place.
+                // A second call begins with the caller's data again; in place, the first call would have overwritten
+                // it.
                 mode: if self.rounds > 1 { Mode::OutOfPlace } else { header.mode() },
                 multiple: self.memories.multiple(),
             },
         ))
     }
 
-    fn step(&mut self, step: &Step, round: u32) {
+    fn step(&mut self, step: &MscclppStep, round: u32) {
         for word in &step.before {
             self.word(step, word, round);
         }
-        if let What::Data { srcs, dsts } = &step.what {
-            let place = |parts: &[Part]| -> Vec<_> {
+        if let StepAction::Data { srcs, dsts } = &step.what {
+            let place = |parts: &[ChunkPart]| -> Vec<_> {
                 parts.iter().map(|part| self.region(part, round)).collect()
             };
             let (srcs, dsts) = (place(srcs), place(dsts));
@@ -266,7 +268,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    fn word(&mut self, step: &Step, word: &Word, round: u32) {
+    fn word(&mut self, step: &MscclppStep, word: &Word, round: u32) {
         let mut lane = word.lane.clone();
         if word.anew && self.rounds > 1 {
             lane.push(round.into());
@@ -275,8 +277,8 @@ impl<'p> Layout<'p> {
         self.draft.word(step.at, word.kind, (RankId(from), RankId(to)), (word.signal, lane));
     }
 
-    /// Where a part lies in a call.
-    fn region(&self, part: &Part, round: u32) -> (RankId, Region) {
+    /// Returns the region of a part in a call.
+    fn region(&self, part: &ChunkPart, round: u32) -> (RankId, Region) {
         let rank = RankId(part.rank);
         let place = Place { memory: part.memory, offset: part.first.into() };
         let mut region = self.memories.region(rank, place, (0, part.count));

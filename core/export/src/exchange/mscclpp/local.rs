@@ -1,26 +1,26 @@
-//! What blocks of a rank tell each other: barriers and semaphores, as signals between two streams each.
+//! Barriers and semaphores between blocks of a rank, as signals between two streams each.
 
 use std::collections::BTreeMap;
 
 use super::program::Program;
-use super::steps::{All, Step, What, Word, streams};
+use super::steps::{All, MscclppStep, StepAction, Word, streams};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::{OpKind, SignalKind};
 
-/// The steps of a rank that use one barrier or one semaphore, by their blocks: the block, and numbers of steps.
+/// The steps of a rank that use one barrier or one semaphore: for each block the numbers of its steps.
 type Uses = BTreeMap<usize, Vec<usize>>;
 
-/// Gives barriers and semaphores their words.
+/// Adds the posts and waits of barriers and semaphores.
 ///
 /// # Errors
-/// Barriers of other blocks than they count (E0301, E0310), semaphores that somebody waits for in vain (E0302), that
-/// are left higher than they were (E0303), or where it is open who takes what (E0310).
+/// Barriers that other numbers of blocks use than they declare (E0301, E0310), semaphores with a wait that no release
+/// ends (E0302), with a release too many (E0303), or with several possible releases for a wait (E0310).
 pub(super) fn connect(program: &Program, all: &mut All) -> Vec<Diagnostic> {
     let mut wrong = Vec::new();
     for (rank, blocks) in all.iter_mut().enumerate() {
-        let mut rank = Rank { number: rank, streams: streams(blocks), blocks };
+        let mut rank = LocalRank { number: rank, streams: streams(blocks), blocks };
         rank.barriers(&mut wrong);
         let semaphores = &program.gpus[rank.number].semaphores;
         for (id, init) in (0..).zip(semaphores) {
@@ -30,14 +30,14 @@ pub(super) fn connect(program: &Program, all: &mut All) -> Vec<Diagnostic> {
     wrong
 }
 
-struct Rank<'a> {
+struct LocalRank<'a> {
     number: usize,
     streams: Vec<u32>,
-    blocks: &'a mut Vec<Vec<Step>>,
+    blocks: &'a mut Vec<Vec<MscclppStep>>,
 }
 
-impl Rank<'_> {
-    fn uses(&self, used: impl Fn(&What) -> bool) -> Uses {
+impl LocalRank<'_> {
+    fn uses(&self, used: impl Fn(&StepAction) -> bool) -> Uses {
         let mut uses = Uses::new();
         for (block, steps) in self.blocks.iter().enumerate() {
             for (index, step) in steps.iter().enumerate() {
@@ -53,7 +53,7 @@ impl Rank<'_> {
         self.blocks[block][index].at
     }
 
-    /// A signal from block to block, for a purpose.
+    /// Returns a post or a wait between two blocks; `purpose` tells its kind and number.
     fn word(&self, kind: OpKind, [from, to]: [usize; 2], purpose: [i64; 2]) -> Word {
         let ends = [self.streams[from], self.streams[to]].map(i64::from);
         let rank = self.number as u32;
@@ -69,7 +69,7 @@ impl Rank<'_> {
     fn barriers(&mut self, wrong: &mut Vec<Diagnostic>) {
         let mut ids: BTreeMap<u32, u32> = BTreeMap::new();
         for step in self.blocks.iter().flatten() {
-            if let What::Barrier { id, blocks } = step.what {
+            if let StepAction::Barrier { id, blocks } = step.what {
                 let known = ids.entry(id).or_insert(blocks);
                 if *known != blocks {
                     let title = format!(
@@ -85,9 +85,9 @@ impl Rank<'_> {
         }
     }
 
-    /// All come to the first block that takes part, and go on when it has seen all.
+    /// Adds the signals of a barrier: every block signals the first block that takes part, and waits for its answer.
     fn barrier(&mut self, id: u32, blocks: usize) -> Option<Diagnostic> {
-        let uses = self.uses(|what| matches!(what, What::Barrier { id: used, .. } if *used == id));
+        let uses = self.uses(|what| matches!(what, StepAction::Barrier { id: used, .. } if *used == id));
         let (&leader, first) = uses.first_key_value()?;
         let at = span(self.at(leader, first[0]));
         if uses.len() != blocks {
@@ -129,8 +129,8 @@ impl Rank<'_> {
     }
 
     fn semaphore(&mut self, id: u32, init: usize) -> Option<Diagnostic> {
-        let releases = self.uses(|what| matches!(what, What::Release(used) if *used == id));
-        let acquires = self.uses(|what| matches!(what, What::Acquire(used) if *used == id));
+        let releases = self.uses(|what| matches!(what, StepAction::Release(used) if *used == id));
+        let acquires = self.uses(|what| matches!(what, StepAction::Acquire(used) if *used == id));
         let count = |uses: &Uses| uses.values().map(Vec::len).sum::<usize>();
         let (given, taken) = (count(&releases), count(&acquires));
         let told = |uses: &Uses, code, title: String| {
@@ -157,7 +157,7 @@ impl Rank<'_> {
             (0, _) | (_, 0) => None,
             (1, 1) => self.pair(&name, init, (&releases, &acquires), purpose),
             (_, 1) if init == 0 && self.together(&acquires) => {
-                // Nothing happens between the waits, so all releases come before what follows.
+                // No step stands between the waits, so all releases come before the next step.
                 let (&to, waits) = acquires.first_key_value().unwrap_or((&0, &EMPTY));
                 let last = waits.last().copied().unwrap_or(0);
                 for (&from, posts) in &releases {
@@ -171,7 +171,7 @@ impl Rank<'_> {
                 None
             }
             (1, _) if init == 0 && self.together(&releases) => {
-                // Nothing happens between the releases, so each wait comes after what was done before them.
+                // No step stands between the releases, so each wait comes after all steps before them.
                 let (&from, posts) = releases.first_key_value().unwrap_or((&0, &EMPTY));
                 let first = posts.first().copied().unwrap_or(0);
                 for (&to, waits) in &acquires {
@@ -192,8 +192,9 @@ impl Rank<'_> {
         }
     }
 
-    /// The k-th release of one block meets the k-th acquire of another that does not pass at once. As many as pass at
-    /// once are taken at the end: the rank's next call comes after them.
+    /// Pairs the releases of one block with the acquires of another: the k-th release ends the k-th acquire after the
+    /// first `init` acquires, which pass at once. As many releases remain; waits at the end take them, since the rank's
+    /// next call comes after them.
     fn pair(
         &mut self,
         name: &str,
@@ -204,7 +205,7 @@ impl Rank<'_> {
         let (&from, posts) = releases.first_key_value().unwrap_or((&0, &EMPTY));
         let (&to, waits) = acquires.first_key_value().unwrap_or((&0, &EMPTY));
         if from == to {
-            // The block itself has released it before, or never gets on.
+            // The block must release before it acquires, or it deadlocks.
             for (turn, &wait) in waits.iter().enumerate().skip(init) {
                 if posts[turn - init] > wait {
                     let title =
@@ -225,19 +226,19 @@ impl Rank<'_> {
         }
         let passing = init.min(waits.len());
         if let Some(at) = self.blocks[to].last().map(|step| step.at).filter(|_| passing > 0) {
-            // Behind all that the block does, in whatever order.
+            // At the end of the block, so that the order of its other steps does not matter.
             let before = vec![wait; passing];
-            self.blocks[to].push(Step { at, what: What::Sync, before, after: Vec::new() });
+            self.blocks[to].push(MscclppStep { at, what: StepAction::Sync, before, after: Vec::new() });
         }
         None
     }
 
-    /// Whether the steps of the one block are neighbours, but for what does nothing between them.
+    /// Whether the uses of the single block are neighbours, apart from `Sync` steps between them.
     fn together(&self, uses: &Uses) -> bool {
         let Some((&block, used)) = uses.first_key_value() else { return true };
         let (Some(first), Some(last)) = (used.first(), used.last()) else { return true };
         let between = self.blocks[block].iter().enumerate().skip(*first).take(last - first);
-        between.into_iter().all(|(at, step)| used.contains(&at) || matches!(step.what, What::Sync))
+        between.into_iter().all(|(at, step)| used.contains(&at) || matches!(step.what, StepAction::Sync))
     }
 }
 

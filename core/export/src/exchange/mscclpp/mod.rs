@@ -1,5 +1,4 @@
-//! Execution plans for MSCCL++'s executor, in JSON: read as that executor reads them, and proved as what it makes of
-//! them.
+//! Execution plans for MSCCL++'s executor in JSON, read as that executor reads them, and proved.
 
 mod export;
 mod json;
@@ -20,24 +19,24 @@ use std::sync::Arc;
 
 use super::report;
 pub use export::{export, fits};
-pub use program::{Act, Block, Chunk, Gpu, Header, OpName, Operation, Program, Wire};
+pub use program::{Act, MscclppBlock, Chunk, MscclppGpu, Header, OpName, Operation, Program, Wire};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 pub use table::Name;
-pub use verdict::Verdict;
+pub use verdict::MscclppVerdict;
 
-/// A text that was read.
+/// A text after reading.
 #[derive(Clone, Debug)]
 pub struct Text {
     /// The text, with the places that messages point at.
     pub source: Arc<Source>,
-    /// The plan, where it makes sense.
+    /// The plan, if it can be read.
     pub program: Option<Program>,
-    /// Why the executor does not take it, each at its place.
+    /// The errors for which the executor refuses the plan, each at its place.
     pub errors: Vec<Diagnostic>,
-    /// What the executor passes over.
+    /// Warnings of text that the executor passes over.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -47,7 +46,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Text {
 }
 
 fn read_text(name: &str, bytes: &[u8]) -> Text {
-    let mut report = report::Report::default();
+    let mut report = report::TextReport::default();
     let text = String::from_utf8_lossy(bytes);
     let broken = match std::str::from_utf8(bytes) {
         Ok(_) => json::parse(&text).map_err(|broken| (broken.at, broken.why)),
@@ -57,7 +56,7 @@ fn read_text(name: &str, bytes: &[u8]) -> Text {
         }
     };
     let program = match broken {
-        Ok(value) => reader::Reader { report: &mut report, names: Vec::new() }.program(&value),
+        Ok(value) => reader::MscclppReader { report: &mut report, names: Vec::new() }.program(&value),
         Err((at, why)) => {
             report.error(Code::RefusedByRuntime, at, why, |all| all);
             None
@@ -68,13 +67,13 @@ fn read_text(name: &str, bytes: &[u8]) -> Text {
 }
 
 impl Program {
-    /// The op that stands at a place.
+    /// Returns the op at a place.
     pub fn op(&self, at: SpanId) -> Option<OpName> {
         let index = self.names.binary_search_by_key(&at, |(at, _)| *at).ok()?;
         Some(self.names[index].1)
     }
 
-    /// The number of ops of all ranks, and the most blocks of one.
+    /// Returns the number of ops of all ranks, and the most blocks of a rank.
     pub fn size(&self) -> (usize, usize) {
         let blocks = self.gpus.iter().map(|gpu| gpu.blocks.len()).max().unwrap_or(0);
         (self.names.len(), blocks)

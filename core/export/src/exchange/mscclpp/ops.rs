@@ -1,9 +1,9 @@
-//! The ops of a block, each as what the executor does for it.
+//! Reads the ops of a block, as the acts that the executor performs for each.
 
 use super::json::Value;
 use super::parse::{BUFFERS, Refs, Resources, WAYS};
 use super::program::{Act, Chunk, OpName, Operation, Wire};
-use super::reader::{Fields, Reader, head};
+use super::reader::{Fields, MscclppReader, head};
 use super::table::{
     self, BARRIERS, BUFFERS_OF_OP, CHANNELS_OF_OP, Name, SEMAPHORES_OF_OP, meant, needs_switch,
 };
@@ -11,21 +11,21 @@ use crate::exchange::report::shown;
 use crate::exchange::terms::Memory;
 use roundelay_core::diagnostics::Code;
 
-/// Numbers of chunks.
+/// The range of numbers of chunks.
 const CHUNK: std::ops::RangeInclusive<u64> = 0..=u32::MAX as u64 >> 1;
 
-/// The op that is read, and what it refers to.
-struct Op<'a, 'v, 't> {
+/// An op under reading, and the resources that it refers to.
+struct RawOp<'a, 'v, 't> {
     name: Name,
     fields: Fields<'v, 't>,
     resources: &'a Resources,
     refs: &'a Refs,
-    /// The part of each chunk that this block moves.
+    /// The block's part of each chunk.
     part: (u32, u32),
 }
 
-impl Reader<'_> {
-    /// The ops of a block, and how many there are with those within pipelines.
+impl MscclppReader<'_> {
+    /// Returns the ops of a block, and their number with the ops within pipelines.
     pub(super) fn operations(
         &mut self,
         resources: &Resources,
@@ -67,7 +67,7 @@ impl Reader<'_> {
         }
         let part = self.part(fields)?;
         let (resources, refs) = around;
-        let op = Op { name, fields, resources, refs, part };
+        let op = RawOp { name, fields, resources, refs, part };
         let acts = match name {
             Name::Pipeline => self.pipeline(around, place, fields)?,
             _ => self.acts(&op)?,
@@ -88,7 +88,7 @@ impl Reader<'_> {
         });
     }
 
-    fn acts(&mut self, op: &Op<'_, '_, '_>) -> Option<Vec<Act>> {
+    fn acts(&mut self, op: &RawOp<'_, '_, '_>) -> Option<Vec<Act>> {
         let fields = op.fields;
         Some(match op.name {
             Name::Nop => vec![Act::Sync],
@@ -117,8 +117,8 @@ impl Reader<'_> {
         })
     }
 
-    /// What an op with buffers does.
-    fn moved(&mut self, op: &Op<'_, '_, '_>) -> Option<Vec<Act>> {
+    /// Returns the acts of an op with buffers.
+    fn moved(&mut self, op: &RawOp<'_, '_, '_>) -> Option<Vec<Act>> {
         let fields = op.fields;
         let reads_peer = matches!(op.name, Name::Get | Name::ReadReduce | Name::ReadReduceSend);
         let way = self.way(op)?;
@@ -154,8 +154,8 @@ impl Reader<'_> {
         }
     }
 
-    /// One copy within a rank.
-    fn local(&mut self, op: &Op<'_, '_, '_>, srcs: &[Chunk], dsts: &[Chunk]) -> Option<Vec<Act>> {
+    /// Returns the act of one copy within a rank.
+    fn local(&mut self, op: &RawOp<'_, '_, '_>, srcs: &[Chunk], dsts: &[Chunk]) -> Option<Vec<Act>> {
         let ([src], [dst]) = (srcs, dsts) else {
             return self.count(op, "one source and one destination");
         };
@@ -165,7 +165,7 @@ impl Reader<'_> {
         Some(vec![Act::Data { srcs: vec![src], dsts: vec![dst] }])
     }
 
-    fn get(&mut self, op: &Op<'_, '_, '_>, srcs: &[Chunk], dsts: &[Chunk]) -> Option<Vec<Act>> {
+    fn get(&mut self, op: &RawOp<'_, '_, '_>, srcs: &[Chunk], dsts: &[Chunk]) -> Option<Vec<Act>> {
         if srcs.len() != dsts.len() {
             return self.count(op, "as many sources as destinations");
         }
@@ -184,8 +184,8 @@ impl Reader<'_> {
         Some(srcs.iter().zip(dsts).map(swapped).collect())
     }
 
-    /// Packets that came are sent on to several peers.
-    fn forward(&mut self, op: &Op<'_, '_, '_>, srcs: &[Chunk], dsts: &[Chunk]) -> Option<Vec<Act>> {
+    /// Returns the act of forwarding received packets to several peers.
+    fn forward(&mut self, op: &RawOp<'_, '_, '_>, srcs: &[Chunk], dsts: &[Chunk]) -> Option<Vec<Act>> {
         let [src] = srcs else { return self.count(op, "one source") };
         let src = Chunk { packets: true, ..*src };
         let dsts: Vec<_> = dsts.iter().map(|dst| Chunk { packets: true, ..*dst }).collect();
@@ -195,7 +195,7 @@ impl Reader<'_> {
 
     fn put(
         &mut self,
-        op: &Op<'_, '_, '_>,
+        op: &RawOp<'_, '_, '_>,
         port: bool,
         srcs: &[Chunk],
         dsts: &[Chunk],
@@ -253,10 +253,10 @@ impl Reader<'_> {
         Some(acts)
     }
 
-    /// The forms of reduction: the first source and destination are the rank's own.
+    /// Returns the act of a reduction: the first source and destination are the rank's own.
     fn reduce(
         &mut self,
-        op: &Op<'_, '_, '_>,
+        op: &RawOp<'_, '_, '_>,
         mut srcs: Vec<Chunk>,
         mut dsts: Vec<Chunk>,
     ) -> Option<Vec<Act>> {
@@ -300,15 +300,15 @@ impl Reader<'_> {
         Some(vec![Act::Data { srcs, dsts }])
     }
 
-    /// An op with more or fewer buffers than it works with.
-    fn count(&mut self, op: &Op<'_, '_, '_>, wants: &str) -> Option<Vec<Act>> {
+    /// Refuses an op with a wrong number of buffers.
+    fn count(&mut self, op: &RawOp<'_, '_, '_>, wants: &str) -> Option<Vec<Act>> {
         let title = format!("a `{}` has {wants}", op.name.word());
         self.report.refuse(head(&op.fields.at()), title);
         None
     }
 
-    /// Packets lie in scratch alone.
-    fn packets(&mut self, op: &Op<'_, '_, '_>, chunks: &[Chunk]) -> Option<()> {
+    /// Refuses packets outside of scratch.
+    fn packets(&mut self, op: &RawOp<'_, '_, '_>, chunks: &[Chunk]) -> Option<()> {
         if chunks.iter().any(|chunk| chunk.packets && chunk.memory != Memory::Scratch) {
             let title = "packets outside of scratch";
             self.report.refuse(head(&op.fields.at()), title);
@@ -318,7 +318,7 @@ impl Reader<'_> {
     }
 
     /// Whether a proxy carries the data of an op.
-    fn way(&mut self, op: &Op<'_, '_, '_>) -> Option<bool> {
+    fn way(&mut self, op: &RawOp<'_, '_, '_>) -> Option<bool> {
         let value = op.fields.get("channel_type");
         let none = match op.name {
             Name::Copy | Name::CopyPackets | Name::Unpack => return Some(false),
@@ -349,7 +349,7 @@ impl Reader<'_> {
 
     fn chunks(
         &mut self,
-        op: &Op<'_, '_, '_>,
+        op: &RawOp<'_, '_, '_>,
         key: &str,
         port: bool,
         of_peer: impl Fn(usize) -> bool,
@@ -368,7 +368,7 @@ impl Reader<'_> {
 
     fn chunk(
         &mut self,
-        op: &Op<'_, '_, '_>,
+        op: &RawOp<'_, '_, '_>,
         value: &Value<'_>,
         port: bool,
         of_peer: bool,
@@ -390,7 +390,7 @@ impl Reader<'_> {
         Some(Chunk { rank, memory, packets: false, index, size, part: op.part })
     }
 
-    /// The part of each chunk that a block moves of which several share an op.
+    /// Returns the block's part of each chunk, if several blocks share the op.
     fn part(&mut self, fields: Fields<'_, '_>) -> Option<(u32, u32)> {
         let Some(value) = fields.get("tbg_info") else { return Some((0, 1)) };
         let fields = self.fields(value, "a group of blocks", &["tb_id", "tbg_size"])?;
@@ -399,7 +399,7 @@ impl Reader<'_> {
         Some((id as u32, size as u32))
     }
 
-    fn channels(&mut self, op: &Op<'_, '_, '_>) -> Option<Vec<Wire>> {
+    fn channels(&mut self, op: &RawOp<'_, '_, '_>) -> Option<Vec<Wire>> {
         let value = self.needed(op.fields, "channel_type")?;
         let port = usize::from(self.word("channel_type", value, WAYS)?);
         let items = self.list_of(op.fields, "channel_ids")?;
@@ -420,7 +420,7 @@ impl Reader<'_> {
         Some(wires)
     }
 
-    fn semaphores_of(&mut self, op: &Op<'_, '_, '_>) -> Option<Vec<u32>> {
+    fn semaphores_of(&mut self, op: &RawOp<'_, '_, '_>) -> Option<Vec<u32>> {
         let items = self.list_of(op.fields, "semaphore_ids")?;
         let of = (items.len(), SEMAPHORES_OF_OP);
         if !self.at_most(of, "semaphores of an op", &op.fields.at()) {
@@ -450,7 +450,7 @@ impl Reader<'_> {
         Some(vec![Act::Pipeline { chunks, inner }])
     }
 
-    /// Refuses ops that a loop does not carry from stretch to stretch.
+    /// Refuses ops that a loop cannot repeat for each stretch.
     fn in_pipeline(&mut self, operation: &Operation, chunks: u32, value: &Value<'_>) -> Option<()> {
         let title = operation.acts.iter().find_map(|act| match act {
             Act::Pipeline { .. } => Some("a loop within a loop".to_owned()),

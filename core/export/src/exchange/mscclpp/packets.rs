@@ -1,26 +1,26 @@
-//! Packets: each says by a flag that it is there, so whoever reads one waits for whoever writes it. Packets take twice
-//! their room, and so lie elsewhere in scratch than chunks of the same numbers.
+//! Packets. Each packet carries a flag, so an op that reads it waits for the op that writes it. Packets take twice the
+//! room of their data, and so lie elsewhere in scratch than chunks of the same numbers.
 
 use std::collections::BTreeMap;
 
 use super::program::Program;
-use super::steps::{All, At, Grid, Part, Word, streams};
+use super::steps::{All, StepAt, Grid, ChunkPart, Word, streams};
 use crate::exchange::report::span;
 use crate::exchange::terms::Memory;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::{OpKind, SignalKind};
 
-/// Scratch of a rank that steps use: cells, and which step.
-type Cells = BTreeMap<u32, Vec<(Part, At)>>;
+/// The scratch of each rank that steps use: the cells, and the step.
+type PacketCells = BTreeMap<u32, Vec<(ChunkPart, StepAt)>>;
 
-/// Gives those that write packets and those that read them their words.
+/// Adds posts and waits between ops that write packets and ops that read them.
 ///
 /// # Errors
-/// Packets that two ops write (E0305), that nobody writes (E0302) or the reader itself (E0301), and such that lie where
-/// other data lies (E0801).
+/// Packets that two ops write (E0305), that no op writes (E0302) or that their reader writes later (E0301), and packets
+/// at the place of other data (E0801).
 pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagnostic> {
-    let [mut reads, mut writes, mut plain] = [Cells::new(), Cells::new(), Cells::new()];
+    let [mut reads, mut writes, mut plain] = [PacketCells::new(), PacketCells::new(), PacketCells::new()];
     for (rank, blocks) in all.iter().enumerate() {
         for (block, steps) in blocks.iter().enumerate() {
             for (index, step) in steps.iter().enumerate() {
@@ -36,7 +36,7 @@ pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagn
     if reads.is_empty() && writes.is_empty() {
         return Vec::new();
     }
-    let place = |all: &All, (rank, block, index): At| all[rank][block][index].at;
+    let place = |all: &All, (rank, block, index): StepAt| all[rank][block][index].at;
     let mut wrong = Vec::new();
     for rank in 0..program.header.nranks {
         let [of_rank, written, plain] = [&mut reads, &mut writes, &mut plain]
@@ -61,7 +61,7 @@ pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagn
             wrong.push(error.note("which of them a reader sees is open"));
             continue;
         }
-        let mut pairs: BTreeMap<(At, At), usize> = BTreeMap::new();
+        let mut pairs: BTreeMap<(StepAt, StepAt), usize> = BTreeMap::new();
         for (part, reader) in of_rank {
             let from = written.partition_point(|(other, _)| other.end() <= part.first);
             let mut covered = part.first;
@@ -86,15 +86,15 @@ pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagn
     wrong
 }
 
-/// The first of `packets` that lies where one of `plain` does.
+/// Returns the first of `packets` that overlaps one of `plain`.
 fn meet<'p>(
-    packets: impl Iterator<Item = &'p (Part, At)>,
-    plain: &'p [(Part, At)],
-) -> Option<((Part, At), (Part, At))> {
-    let mut sorted: Vec<&(Part, At)> = plain.iter().collect();
+    packets: impl Iterator<Item = &'p (ChunkPart, StepAt)>,
+    plain: &'p [(ChunkPart, StepAt)],
+) -> Option<((ChunkPart, StepAt), (ChunkPart, StepAt))> {
+    let mut sorted: Vec<&(ChunkPart, StepAt)> = plain.iter().collect();
     sorted.sort_by_key(|(part, _)| part.first);
     let mut most = 0;
-    // Of all that begin before a cell, the farthest end.
+    // The farthest end of the parts up to each position.
     let ends: Vec<u32> = sorted
         .iter()
         .map(|(part, _)| {
@@ -112,9 +112,9 @@ fn meet<'p>(
     None
 }
 
-/// One op reads what another writes.
-fn pair(all: &mut All, (writer, reader): (At, At), rank: i64, number: i64) -> Option<Diagnostic> {
-    let at = |all: &All, (rank, block, index): At| -> SpanId { all[rank][block][index].at };
+/// Adds the post and the wait for an op that reads the packets of another op.
+fn pair(all: &mut All, (writer, reader): (StepAt, StepAt), rank: i64, number: i64) -> Option<Diagnostic> {
+    let at = |all: &All, (rank, block, index): StepAt| -> SpanId { all[rank][block][index].at };
     if (writer.0, writer.1) == (reader.0, reader.1) {
         if writer.2 < reader.2 {
             return None;

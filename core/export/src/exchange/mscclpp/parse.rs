@@ -1,9 +1,8 @@
-//! From a text to ranks and their blocks: the head of a plan, and of each rank its chunks, channels, buffers of peers and
-//! semaphores.
+//! Reads a plan: its header, and for each rank its chunks, channels, remote buffers, semaphores and blocks.
 
 use super::json::{Data, Value};
-use super::program::{Block, Gpu, Header, Program, Wire};
-use super::reader::{Fields, Reader, head};
+use super::program::{MscclppBlock, MscclppGpu, Header, Program, Wire};
+use super::reader::{Fields, MscclppReader, head};
 use super::table::{CHANNELS, OPERATIONS};
 use crate::exchange::report::shown;
 use crate::exchange::terms::Memory;
@@ -24,7 +23,7 @@ const PLAN: &[&str] = &[
     "min_message_size",
     "max_message_size",
 ];
-/// The key of a collective, as plans up to 0.7 wrote it.
+/// The key of the collective in plans up to MSCCL++ 0.7.
 const BEFORE: &str = "colletive";
 const GPU: &[&str] = &[
     "id",
@@ -40,12 +39,12 @@ const BLOCK: &[&str] = &["id", "ops", "channels", "remote_buffer_refs"];
 /// The words for buffers.
 pub(super) const BUFFERS: &[(&str, Memory)] =
     &[("i", Memory::Input), ("o", Memory::Output), ("s", Memory::Scratch)];
-/// The words for what carries data and signals: memory, and a proxy.
+/// The words for the carriers of data and signals: memory, and a proxy.
 pub(super) const WAYS: &[(&str, bool)] = &[("memory", false), ("port", true)];
 const TYPES: &[(&str, Option<bool>)] =
     &[("memory", Some(false)), ("port", Some(true)), ("switch", None)];
 
-/// What the blocks of a rank refer to by number.
+/// The resources of a rank that its blocks refer to by number.
 pub(super) struct Resources {
     pub(super) rank: u32,
     /// Channels by their type: memory, port.
@@ -59,21 +58,21 @@ pub(super) struct Resources {
 pub(super) struct Remote {
     pub(super) rank: u32,
     pub(super) memory: Memory,
-    /// Whether it is reached by memory, and by port.
+    /// Whether ops reach it by memory, and by port.
     ways: [bool; 2],
 }
 
-/// What the ops of a block refer to by number.
+/// The resources that the ops of a block refer to by number.
 #[derive(Default)]
 pub(super) struct Refs {
     pub(super) wires: [Vec<Wire>; 2],
     pub(super) remotes: [Vec<Remote>; 2],
 }
 
-impl Reader<'_> {
-    /// The whole plan, as far as it makes sense.
+impl MscclppReader<'_> {
+    /// Reads the whole plan, as far as possible.
     pub(super) fn program(&mut self, value: &Value<'_>) -> Option<Program> {
-        // The first place: that of findings about all of it.
+        // The first place, for findings about the whole plan.
         let whole = self.report.place(head(&value.at));
         self.of_today(value)?;
         let fields = self.fields(value, "the plan", PLAN)?;
@@ -92,7 +91,7 @@ impl Reader<'_> {
         (!self.report.failed()).then_some(Program { header, gpus, whole, names })
     }
 
-    /// Refuses the form that plans had before, once for all of its keys.
+    /// Refuses the form of plans before 0.8, with one error for all of its keys.
     fn of_today(&mut self, value: &Value<'_>) -> Option<()> {
         let Data::Map(entries) = &value.data else { return Some(()) };
         let Some((_, at, _)) = entries.iter().find(|(key, ..)| key == BEFORE) else {
@@ -156,7 +155,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What the collective promises. Any name will do for the executor.
+    /// Returns the collective that the plan promises. The executor takes any name.
     fn collective(&mut self, value: &Value<'_>) -> Option<Collective> {
         let known = match self.text("collective", value)? {
             "allreduce" => Collective::AllReduce,
@@ -174,7 +173,7 @@ impl Reader<'_> {
         Some(known)
     }
 
-    fn gpu(&mut self, header: &Header, rank: u32, value: &Value<'_>) -> Option<Gpu> {
+    fn gpu(&mut self, header: &Header, rank: u32, value: &Value<'_>) -> Option<MscclppGpu> {
         let at = self.report.place(head(&value.at));
         let fields = self.fields(value, "a gpu", GPU)?;
         let id = self.number(fields, "id", 0..=u64::from(u32::MAX))?;
@@ -201,10 +200,10 @@ impl Reader<'_> {
         for (id, raw) in (0..).zip(self.list_of(fields, "threadblocks")?) {
             blocks.extend(self.block(&resources, id, raw));
         }
-        Some(Gpu { chunks, blocks, semaphores, at })
+        Some(MscclppGpu { chunks, blocks, semaphores, at })
     }
 
-    /// Refuses an input or output of no chunks.
+    /// Refuses an input or output of 0 chunks.
     fn no_chunks(&mut self, header: &Header, name: &str, fields: Fields<'_, '_>) {
         let at = fields.get(name).map_or(fields.at(), |value| value.at.clone());
         let title = format!("`{name}` is 0, and the executor divides the size of a call by it");
@@ -216,7 +215,7 @@ impl Reader<'_> {
         });
     }
 
-    /// The channels of a rank, by their type, in the order in which blocks count them.
+    /// Returns the channels of a rank by type, in the order in which blocks count them.
     fn wires(&mut self, nranks: u32, rank: u32, fields: Fields<'_, '_>) -> Option<[Vec<Wire>; 2]> {
         let mut wires: [Vec<Wire>; 2] = Default::default();
         for value in self.list_of(fields, "channels")? {
@@ -239,7 +238,7 @@ impl Reader<'_> {
         Some(wires)
     }
 
-    /// A switch, which no op that is taken here uses.
+    /// Checks a switch; no op that is read here uses it.
     fn switch(&mut self, fields: Fields<'_, '_>) -> Option<()> {
         let buffer = self.needed(fields, "buffer_type")?;
         self.word("buffer_type", buffer, BUFFERS)?;
@@ -251,7 +250,7 @@ impl Reader<'_> {
         self.only(fields, &["channel_type", "buffer_type", "rank_groups"]).then_some(())
     }
 
-    /// A rank other than this one.
+    /// Reads the number of another rank.
     fn peer(&mut self, key: &str, (nranks, rank): (u32, u32), value: &Value<'_>) -> Option<u32> {
         let peer = self.in_range(key, value, 0..=u64::from(nranks) - 1)? as u32;
         if peer == rank {
@@ -289,7 +288,7 @@ impl Reader<'_> {
         Some(semaphores)
     }
 
-    fn block(&mut self, resources: &Resources, id: u32, value: &Value<'_>) -> Option<Block> {
+    fn block(&mut self, resources: &Resources, id: u32, value: &Value<'_>) -> Option<MscclppBlock> {
         let at = self.report.place(head(&value.at));
         let fields = self.fields(value, "a threadblock", BLOCK)?;
         let said = self.number(fields, "id", 0..=u64::from(u32::MAX))?;
@@ -310,10 +309,10 @@ impl Reader<'_> {
             );
             self.report.refuse(head(&fields.at()), title);
         }
-        Some(Block { operations, at })
+        Some(MscclppBlock { operations, at })
     }
 
-    /// What a block calls by numbers of its own.
+    /// Returns the resources that a block refers to by numbers of its own.
     fn refs(&mut self, resources: &Resources, fields: Fields<'_, '_>) -> Option<Refs> {
         let mut refs = Refs::default();
         for value in self.list_of(fields, "channels")? {
@@ -358,7 +357,7 @@ impl Reader<'_> {
         Some(refs)
     }
 
-    /// Numbers of things of which there are `count`.
+    /// Reads numbers below `count`.
     fn ids(
         &mut self,
         fields: Fields<'_, '_>,
@@ -370,7 +369,7 @@ impl Reader<'_> {
         ids.iter().map(|id| self.id(key, id, count, what)).collect()
     }
 
-    /// The number of one of `count` things.
+    /// Reads a number below `count`.
     pub(super) fn id(
         &mut self,
         key: &str,

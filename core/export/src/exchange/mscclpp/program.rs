@@ -1,29 +1,29 @@
-//! What a plan says: ranks, the blocks of each, and what these do one after the other, with channels and buffers of
-//! peers already looked up.
+//! The content of a plan: ranks, their blocks, and the ops of each block in order, with channels and remote buffers
+//! already looked up.
 
 use super::table::Name;
 use crate::exchange::terms::{Memory, Mode};
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::SpanId;
 
-/// What a plan says of itself.
+/// The header of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The name, for messages.
     pub name: String,
     /// The collective as the plan writes it.
     pub coll: String,
-    /// What that promises; `None` where it promises nothing that can be compared.
+    /// The collective that `coll` promises; `None` if its result cannot be compared.
     pub collective: Option<Collective>,
     /// Whether the protocol is LL: then scratch has room for the flags of packets.
     pub packets: bool,
-    /// Whether it is called in place, and never with input and output apart; or the reverse.
+    /// Whether every call is in place; if not, every call has input and output apart.
     pub in_place: bool,
     /// Whether calls take the halves of the scratch in turn.
     pub doubled: bool,
     /// The number of ranks.
     pub nranks: u32,
-    /// Sizes of calls are multiples of so many bytes for each chunk.
+    /// The alignment in bytes: the size of each chunk is a multiple of it.
     pub alignment: u64,
     /// The fewest bytes of a call.
     pub min_bytes: u64,
@@ -32,7 +32,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The way to call it.
+    /// Returns the mode of calls.
     pub fn mode(&self) -> Mode {
         if self.in_place { Mode::InPlace } else { Mode::OutOfPlace }
     }
@@ -41,31 +41,31 @@ impl Header {
 /// A plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// What it says of itself.
+    /// The header.
     pub header: Header,
-    /// What each rank does.
-    pub gpus: Vec<Gpu>,
-    /// The place of its head.
+    /// The blocks of each rank.
+    pub gpus: Vec<MscclppGpu>,
+    /// The place of its beginning.
     pub(super) whole: SpanId,
-    /// The name of each op, by its place.
+    /// The name of each op, by place.
     pub(super) names: Vec<(SpanId, OpName)>,
 }
 
-/// What one rank does.
+/// The blocks and resources of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gpu {
+pub struct MscclppGpu {
     /// Chunks of input, output and scratch.
     pub chunks: [u32; 3],
-    /// Its blocks.
-    pub blocks: Vec<Block>,
-    /// What each of its semaphores begins with.
+    /// The blocks.
+    pub blocks: Vec<MscclppBlock>,
+    /// The initial value of each semaphore.
     pub semaphores: Vec<u32>,
-    /// Its place.
+    /// Its place in the text.
     pub at: SpanId,
 }
 
-impl Gpu {
-    /// Chunks of a buffer.
+impl MscclppGpu {
+    /// Returns the chunks of a buffer.
     pub fn chunks_of(&self, memory: Memory) -> u32 {
         self.chunks[memory as usize]
     }
@@ -73,32 +73,32 @@ impl Gpu {
 
 /// A thread block of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// What it does, one after the other.
+pub struct MscclppBlock {
+    /// The ops, in order.
     pub operations: Vec<Operation>,
-    /// Its place.
+    /// Its place in the text.
     pub at: SpanId,
 }
 
 /// One op of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What the plan calls it.
+    /// The name in the plan.
     pub name: Name,
-    /// What it comes to.
+    /// The acts of the executor.
     pub acts: Vec<Act>,
-    /// Its place.
+    /// Its place in the text.
     pub at: SpanId,
 }
 
-/// What the executor does for an op.
+/// An act of the executor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// All threads of the block wait for each other.
     Sync,
-    /// So many blocks of the rank wait for each other.
+    /// Some blocks of the rank wait for each other.
     Barrier {
-        /// Which of the barriers.
+        /// The number of the barrier.
         id: u32,
         /// The number of blocks.
         blocks: u32,
@@ -109,32 +109,33 @@ pub enum Act {
     Wait(Wire),
     /// Adds one to a semaphore.
     Release(u32),
-    /// Waits until a semaphore is above 0, and takes one away.
+    /// Waits until a semaphore is above 0, and decrements it.
     Acquire(u32),
-    /// Folds sources, in this order, and writes the result to all destinations.
+    /// Reduces the sources, in this order, and writes the result to all destinations.
     Data {
-        /// What it reads.
+        /// The places to read.
         srcs: Vec<Chunk>,
-        /// What it writes.
+        /// The places to write.
         dsts: Vec<Chunk>,
     },
-    /// Does it again for each stretch of so many chunks.
+    /// Repeats ops for each stretch of some chunks.
     Pipeline {
-        /// The chunks that are gone through.
+        /// The number of chunks that the loop goes through.
         chunks: u32,
-        /// What is done for each stretch.
+        /// The ops of each stretch.
         inner: Vec<Operation>,
     },
 }
 
-/// A channel, as one of its ends sees it.
+/// A channel, from the view of one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Wire {
-    /// The other end.
+    /// The rank at the other end.
     pub peer: u32,
-    /// Whether a proxy carries it, and not the block itself.
+    /// Whether a proxy carries the data, and not the block itself.
     pub port: bool,
-    /// Which of the channels of this type between the two: the k-th of one rank belongs to the k-th of the other.
+    /// The number among the channels of this type between the two ranks: the k-th of one rank belongs to the k-th of
+    /// the other.
     pub ordinal: u32,
 }
 
@@ -145,17 +146,17 @@ pub struct Chunk {
     pub rank: u32,
     /// The buffer.
     pub memory: Memory,
-    /// Whether they are packets, each with a flag: such chunks of scratch lie apart from others.
+    /// Whether the chunks are packets, each with a flag: packets in scratch have other places than plain chunks.
     pub packets: bool,
     /// The first chunk.
     pub index: u32,
     /// The number of chunks.
     pub size: u32,
-    /// The part of them, as a number below the second.
+    /// The block's part of the chunks: its index, and the number of parts.
     pub part: (u32, u32),
 }
 
-/// Where an op stands: its rank, its block, its number there, and that within a pipeline.
+/// The name of an op: its rank, its block, its number in the block, and its number within a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpName {
     /// The rank.
@@ -164,7 +165,7 @@ pub struct OpName {
     pub block: u32,
     /// The number of the op.
     pub op: u32,
-    /// Its number in a pipeline.
+    /// The number within a pipeline.
     pub inner: Option<u32>,
 }
 

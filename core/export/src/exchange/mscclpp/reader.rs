@@ -1,18 +1,18 @@
-//! Values of objects, and what is said of those that make no sense.
+//! Reads values of objects, with errors for values that the executor refuses.
 
 use std::ops::{Range, RangeInclusive};
 
 use super::json::{Data, Value};
 use super::program::OpName;
-use crate::exchange::report::{Report, shown};
+use crate::exchange::report::{TextReport, shown};
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 
-/// What is read, and where what is said goes.
-pub(super) struct Reader<'r> {
-    pub(super) report: &'r mut Report,
-    /// The name of each op, by its place.
+/// The report that errors go to, and the names of ops so far.
+pub(super) struct MscclppReader<'r> {
+    pub(super) report: &'r mut TextReport,
+    /// The name of each op, by place.
     pub(super) names: Vec<(SpanId, OpName)>,
 }
 
@@ -20,12 +20,12 @@ pub(super) struct Reader<'r> {
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'v, 't> {
     pub(super) value: &'v Value<'t>,
-    /// What it is, in words.
+    /// The kind of object, for messages.
     what: &'v str,
 }
 
 impl<'v, 't> Fields<'v, 't> {
-    /// The value of a key, if it is there.
+    /// Returns the value of a key, if present.
     pub(super) fn get(self, key: &str) -> Option<&'v Value<'t>> {
         let Data::Map(entries) = &self.value.data else { return None };
         entries.iter().find(|(known, ..)| known == key).map(|(_, _, value)| value)
@@ -36,14 +36,14 @@ impl<'v, 't> Fields<'v, 't> {
     }
 }
 
-impl Reader<'_> {
-    /// An error: `what` should stand in the place of a value.
+impl MscclppReader<'_> {
+    /// Adds an error: `what` should stand in the place of a value.
     pub(super) fn expected(&mut self, what: &str, value: &Value<'_>) {
         let title = format!("{what}, and this is {}", value.data.kind());
         self.report.refuse(head(&value.at), title);
     }
 
-    /// The entries of an object, without regard to which.
+    /// Returns the entries of an object, with any keys.
     pub(super) fn object<'v, 't>(
         &mut self,
         value: &'v Value<'t>,
@@ -80,7 +80,7 @@ impl Reader<'_> {
         right
     }
 
-    /// An object with these keys and no others.
+    /// Returns the entries of an object that has no keys but `keys`.
     pub(super) fn fields<'v, 't>(
         &mut self,
         value: &'v Value<'t>,
@@ -91,7 +91,7 @@ impl Reader<'_> {
         self.only(fields, keys).then_some(fields)
     }
 
-    /// A value that must be there.
+    /// Returns the value of a required key.
     pub(super) fn needed<'v, 't>(
         &mut self,
         fields: Fields<'v, 't>,
@@ -105,7 +105,7 @@ impl Reader<'_> {
         value
     }
 
-    /// A whole number within a range.
+    /// Reads an integer within a range.
     pub(super) fn in_range(
         &mut self,
         what: &str,
@@ -141,7 +141,7 @@ impl Reader<'_> {
         self.in_range(key, value, range)
     }
 
-    /// A number that another stands for where it is left out.
+    /// Reads a number; a missing key means the default.
     pub(super) fn number_or(
         &mut self,
         fields: Fields<'_, '_>,
@@ -163,7 +163,7 @@ impl Reader<'_> {
         None
     }
 
-    /// A truth that is not there is none.
+    /// Reads a truth value; a missing key means false.
     pub(super) fn truth_or_not(&mut self, fields: Fields<'_, '_>, key: &str) -> Option<bool> {
         fields.get(key).map_or(Some(false), |value| self.truth(key, value))
     }
@@ -176,7 +176,7 @@ impl Reader<'_> {
         None
     }
 
-    /// One of a few words.
+    /// Reads one of a few words.
     pub(super) fn word<T: Copy>(
         &mut self,
         key: &str,
@@ -206,7 +206,7 @@ impl Reader<'_> {
         None
     }
 
-    /// A list that must be there.
+    /// Returns the list of a required key.
     pub(super) fn list_of<'v, 't>(
         &mut self,
         fields: Fields<'v, 't>,
@@ -216,7 +216,7 @@ impl Reader<'_> {
         self.list(key, value)
     }
 
-    /// A list of numbers within a range.
+    /// Reads a list of numbers within a range.
     pub(super) fn numbers(
         &mut self,
         fields: Fields<'_, '_>,
@@ -227,7 +227,7 @@ impl Reader<'_> {
         items.iter().map(|item| Some(self.in_range(key, item, range.clone())? as u32)).collect()
     }
 
-    /// Refuses more of something than the executor has room for, which it does not check.
+    /// Refuses more items than the executor has room for; the executor itself does not check this.
     pub(super) fn at_most(&mut self, of: (usize, usize), what: &str, at: &Range<usize>) -> bool {
         let (count, most) = of;
         if count > most {
@@ -240,7 +240,7 @@ impl Reader<'_> {
     }
 }
 
-/// The first character of a place: what is long is not shown whole.
+/// Returns the first character of a place, so that a message does not show a long value.
 pub(super) fn head(at: &Range<usize>) -> Range<usize> {
     at.start..at.end.min(at.start + 1)
 }

@@ -1,12 +1,12 @@
-//! Blocks as steps one after the other: loops are unrolled, and chunks are numbers of cells, into which the parts of
-//! all blocks that share an op are cut evenly.
+//! Blocks as lists of steps. Loops are unrolled, and chunks are cut into cells, so that each part of a chunk that
+//! several blocks share is a whole number of cells.
 
 use super::program::{Act, Chunk, Operation, Program, Wire};
 use crate::exchange::terms::Memory;
 use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::{OpKind, SignalKind};
 
-/// Cells of a chunk, and stretches of a loop.
+/// The cells of a chunk, and the stretches of a loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
     pub(super) cells: u32,
@@ -15,7 +15,7 @@ pub(super) struct Grid {
 
 /// Cells of a buffer of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct ChunkPart {
     pub(super) rank: u32,
     pub(super) memory: Memory,
     pub(super) packets: bool,
@@ -23,29 +23,29 @@ pub(super) struct Part {
     pub(super) count: u32,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug)]
-pub(super) enum What {
+pub(super) enum StepAction {
     Sync,
     Barrier { id: u32, blocks: u32 },
     Signal(Wire),
     Wait(Wire),
     Release(u32),
     Acquire(u32),
-    Data { srcs: Vec<Part>, dsts: Vec<Part> },
+    Data { srcs: Vec<ChunkPart>, dsts: Vec<ChunkPart> },
 }
 
-/// One thing that a block does.
+/// A step of a block.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct MscclppStep {
     pub(super) at: SpanId,
-    pub(super) what: What,
-    /// Posts and waits that come before it and after it.
+    pub(super) what: StepAction,
+    /// Posts and waits before the step; in `after`, those after it.
     pub(super) before: Vec<Word>,
     pub(super) after: Vec<Word>,
 }
 
-/// A post or a wait.
+/// A post or a wait of a signal.
 #[derive(Clone, Debug)]
 pub(super) struct Word {
     pub(super) kind: OpKind,
@@ -53,18 +53,18 @@ pub(super) struct Word {
     pub(super) ends: (u32, u32),
     pub(super) signal: SignalKind,
     pub(super) lane: Vec<i64>,
-    /// Whether it counts anew in each call.
+    /// Whether the count of the signal begins anew in each call.
     pub(super) anew: bool,
 }
 
 /// The steps of each block of each rank.
-pub(super) type All = Vec<Vec<Vec<Step>>>;
+pub(super) type All = Vec<Vec<Vec<MscclppStep>>>;
 
 /// A step: its rank, its block and its number there.
-pub(super) type At = (usize, usize, usize);
+pub(super) type StepAt = (usize, usize, usize);
 
 impl Program {
-    /// Whether it has loops.
+    /// Whether the plan has loops.
     pub(super) fn loops(&self) -> bool {
         self.acts().any(|act| matches!(act, Act::Pipeline { .. }))
     }
@@ -81,7 +81,7 @@ impl Program {
         })
     }
 
-    /// Cells into which all parts of chunks are cut; `None` for too many.
+    /// Returns the grid of cells into which all parts of chunks are cut; `None` for too many cells.
     pub(super) fn grid(&self, stretches: u32) -> Option<Grid> {
         let mut cells: u32 = 1;
         for act in self.acts() {
@@ -92,15 +92,15 @@ impl Program {
         Some(Grid { cells: cells * stretches, stretches })
     }
 
-    /// The steps of all blocks.
+    /// Returns the steps of all blocks.
     pub(super) fn steps(&self, grid: Grid) -> All {
-        let rank = |blocks: &[super::Block]| {
+        let rank = |blocks: &[super::MscclppBlock]| {
             blocks.iter().map(|block| steps(&block.operations, grid)).collect()
         };
         self.gpus.iter().map(|gpu| rank(&gpu.blocks)).collect()
     }
 
-    /// So many steps there will be.
+    /// Returns an upper bound on the number of steps.
     pub(super) fn length(&self, grid: Grid) -> u64 {
         let one = |op: &Operation| op.acts.len() as u64 * 3 + 1;
         let all = self.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);
@@ -114,7 +114,7 @@ impl Program {
     }
 }
 
-fn steps(operations: &[Operation], grid: Grid) -> Vec<Step> {
+fn steps(operations: &[Operation], grid: Grid) -> Vec<MscclppStep> {
     let mut steps = Vec::new();
     for operation in operations {
         match operation.acts.first() {
@@ -130,28 +130,28 @@ fn steps(operations: &[Operation], grid: Grid) -> Vec<Step> {
     steps
 }
 
-fn operation_steps(operation: &Operation, grid: Grid, stretch: Option<u32>) -> Vec<Step> {
+fn operation_steps(operation: &Operation, grid: Grid, stretch: Option<u32>) -> Vec<MscclppStep> {
     let parts = |chunks: &[Chunk]| chunks.iter().map(|chunk| part(chunk, grid, stretch)).collect();
     let what = |act: &Act| {
         Some(match act {
-            Act::Sync => What::Sync,
-            Act::Barrier { id, blocks } => What::Barrier { id: *id, blocks: *blocks },
-            Act::Signal(wire) => What::Signal(*wire),
-            Act::Wait(wire) => What::Wait(*wire),
-            Act::Release(id) => What::Release(*id),
-            Act::Acquire(id) => What::Acquire(*id),
-            // Of no chunks there is nothing to be done.
+            Act::Sync => StepAction::Sync,
+            Act::Barrier { id, blocks } => StepAction::Barrier { id: *id, blocks: *blocks },
+            Act::Signal(wire) => StepAction::Signal(*wire),
+            Act::Wait(wire) => StepAction::Wait(*wire),
+            Act::Release(id) => StepAction::Release(*id),
+            Act::Acquire(id) => StepAction::Acquire(*id),
+            // An op on 0 chunks has no step.
             Act::Data { srcs, .. } if srcs.iter().any(|src| src.size == 0) => return None,
-            Act::Data { srcs, dsts } => What::Data { srcs: parts(srcs), dsts: parts(dsts) },
+            Act::Data { srcs, dsts } => StepAction::Data { srcs: parts(srcs), dsts: parts(dsts) },
             Act::Pipeline { .. } => return None,
         })
     };
     let at = operation.at;
-    let step = |what| Step { at, what, before: Vec::new(), after: Vec::new() };
+    let step = |what| MscclppStep { at, what, before: Vec::new(), after: Vec::new() };
     operation.acts.iter().filter_map(what).map(step).collect()
 }
 
-fn part(chunk: &Chunk, grid: Grid, stretch: Option<u32>) -> Part {
+fn part(chunk: &Chunk, grid: Grid, stretch: Option<u32>) -> ChunkPart {
     let Chunk { rank, memory, packets, index, size, part: (part, parts) } = *chunk;
     let mut count = size.saturating_mul(grid.cells) / parts;
     let mut first = index.saturating_mul(grid.cells).saturating_add(count.saturating_mul(part));
@@ -159,30 +159,30 @@ fn part(chunk: &Chunk, grid: Grid, stretch: Option<u32>) -> Part {
         count /= grid.stretches;
         first = first.saturating_add(count.saturating_mul(stretch));
     }
-    Part { rank, memory, packets, first, count }
+    ChunkPart { rank, memory, packets, first, count }
 }
 
-impl Part {
-    /// The cell after the last.
+impl ChunkPart {
+    /// Returns the cell after the last.
     pub(super) fn end(self) -> u32 {
         self.first.saturating_add(self.count)
     }
 }
 
-impl Step {
-    /// What it reads and writes.
-    pub(super) fn parts(&self) -> [&[Part]; 2] {
+impl MscclppStep {
+    /// Returns the parts that the step reads, and the parts that it writes.
+    pub(super) fn parts(&self) -> [&[ChunkPart]; 2] {
         match &self.what {
-            What::Data { srcs, dsts } => [srcs, dsts],
+            StepAction::Data { srcs, dsts } => [srcs, dsts],
             _ => [&[], &[]],
         }
     }
 }
 
-/// Streams of a rank's blocks, counted from 1; a block that does nothing is none.
-pub(super) fn streams(blocks: &[Vec<Step>]) -> Vec<u32> {
+/// Returns the streams of a rank's blocks, counted from 1; a block without steps has no stream.
+pub(super) fn streams(blocks: &[Vec<MscclppStep>]) -> Vec<u32> {
     let mut next = 0;
-    let number = |steps: &Vec<Step>| {
+    let number = |steps: &Vec<MscclppStep>| {
         next += u32::from(!steps.is_empty());
         next
     };
@@ -193,5 +193,5 @@ fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The most cells of a chunk, without loops.
+/// The most cells of a chunk, before loops multiply them.
 const CELLS: u32 = 1 << 12;

@@ -1,9 +1,9 @@
-//! The ops of a plan by their names, with the keys that each has beside `name`. A plan says no version, so a name that
-//! is not here, or a key, may be of a later executor than was read, and is refused.
+//! The ops of a plan by name, with the keys of each op besides `name`. A plan has no version, so an unknown name or key
+//! may be of a later executor, and is refused.
 
 use roundelay_core::diagnostics::near::nearest;
 
-/// What an op of a name does.
+/// The name of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
     /// `nop`
@@ -99,40 +99,40 @@ const OPS: [(&str, Name, &[&str]); 27] = [
     ("pipeline", Name::Pipeline, &["name", "iter_context", "ops"]),
 ];
 
-/// Ops on a switch, which adds up what all ranks hold as it is read.
+/// Ops on a switch, which adds up the data of all ranks as it is read.
 const SWITCH: [&str; 4] = ["glre", "glres", "gstore", "gstorepkt"];
 
 impl Name {
-    /// As a plan writes it.
+    /// Returns the name in a plan.
     pub fn word(self) -> &'static str {
         OPS.iter().find(|(_, name, _)| *name == self).map_or("", |(word, ..)| word)
     }
 }
 
-/// The op of that name, with its keys.
+/// Returns the op of a name, with its keys.
 pub(super) fn op(word: &str) -> Option<(Name, &'static [&'static str])> {
     OPS.iter().find(|(known, ..)| *known == word).map(|(_, name, keys)| (*name, *keys))
 }
 
-/// Whether an op of that name needs a switch.
+/// Whether the op of a name needs a switch.
 pub(super) fn needs_switch(word: &str) -> bool {
     SWITCH.contains(&word)
 }
 
-/// The name that was probably meant.
+/// Returns the name that was probably meant.
 pub(super) fn meant(word: &str) -> Option<&'static str> {
     nearest(word, OPS.map(|(known, ..)| known))
 }
 
-/// Ops of a block, with those of its pipelines.
+/// The most ops of a block, with the ops of its pipelines.
 pub(super) const OPERATIONS: usize = 64;
-/// Channels of one type, and buffers of peers, of a block.
+/// The most channels of one type, and the most remote buffers, of a block.
 pub(super) const CHANNELS: usize = 16;
-/// Channels of an op.
+/// The most channels of an op.
 pub(super) const CHANNELS_OF_OP: usize = 8;
-/// Sources or destinations of an op.
+/// The most sources or destinations of an op.
 pub(super) const BUFFERS_OF_OP: usize = 10;
-/// Barriers of a rank.
+/// The most barriers of a rank.
 pub(super) const BARRIERS: u32 = 16;
-/// Semaphores of an op.
+/// The most semaphores of an op.
 pub(super) const SEMAPHORES_OF_OP: usize = 16;

@@ -1,39 +1,39 @@
-//! The threads of a block. Signals and waits are done by a few of them, data is moved by all, and they wait for each
-//! other at a `nop` or a barrier alone. So a signal does not say that what stands before it is done, nor does what
-//! stands behind a wait come after it, without a `nop` between them. In a stream everything has an order: what has none
-//! here is laid out in the order in which it helps nobody, the signal first and the wait last.
+//! The threads of a block. A few threads post signals and wait, all threads move data, and threads wait for each other
+//! only at a `nop` or a barrier. So without a `nop` a signal does not imply that earlier data is moved, and later data
+//! need not come after a wait. A stream has a total order, so unordered steps are laid out in the least helpful order:
+//! the signal first and the wait last.
 
-use super::steps::{Part, Step, What};
+use super::steps::{ChunkPart, MscclppStep, StepAction};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Region;
 
-/// Where a part lies.
-pub(super) type Lies<'l> = &'l dyn Fn(&Part) -> (RankId, Region);
+/// Returns the rank and region of a part.
+pub(super) type Lies<'l> = &'l dyn Fn(&ChunkPart) -> (RankId, Region);
 
-/// A stretch of a block between two synchronizations, in the making.
+/// The steps of a block between two synchronizations.
 #[derive(Default)]
 struct Stretch {
-    out: Vec<Step>,
-    /// Waits that not all threads have done.
-    waits: Vec<Step>,
-    /// What was moved, and not by threads that have waited for each other since.
-    moved: Vec<Step>,
-    /// Whether a wait stands before a signal.
+    out: Vec<MscclppStep>,
+    /// Waits that only some threads have finished.
+    waits: Vec<MscclppStep>,
+    /// Moves since the last synchronization of the threads.
+    moved: Vec<MscclppStep>,
+    /// Whether a wait came before a signal.
     waited: bool,
 }
 
-/// The steps of a block in the order in which they are laid out.
+/// Returns the steps of a block in the order in which they are laid out.
 ///
 /// # Errors
-/// E0305 where data meets data of which other threads are not yet done, or where a wait, data and a signal follow each
-/// other without a `nop`.
-pub(super) fn arrange(steps: Vec<Step>, lies: Lies<'_>) -> Result<Vec<Step>, Box<Diagnostic>> {
+/// E0305 if data overlaps data that other threads may still move, or if a wait, data and a signal follow each other
+/// without a `nop`.
+pub(super) fn arrange(steps: Vec<MscclppStep>, lies: Lies<'_>) -> Result<Vec<MscclppStep>, Box<Diagnostic>> {
     let (mut all, mut stretch) = (Vec::new(), Stretch::default());
     for step in steps {
         match step.what {
-            What::Sync | What::Barrier { .. } => {
+            StepAction::Sync | StepAction::Barrier { .. } => {
                 all.extend(stretch.finish());
                 stretch = Stretch::default();
                 all.push(step);
@@ -46,15 +46,15 @@ pub(super) fn arrange(steps: Vec<Step>, lies: Lies<'_>) -> Result<Vec<Step>, Box
 }
 
 impl Stretch {
-    fn finish(mut self) -> Vec<Step> {
+    fn finish(mut self) -> Vec<MscclppStep> {
         self.out.append(&mut self.waits);
         self.out
     }
 
-    fn take(&mut self, step: Step, lies: Lies<'_>) -> Result<(), Box<Diagnostic>> {
+    fn take(&mut self, step: MscclppStep, lies: Lies<'_>) -> Result<(), Box<Diagnostic>> {
         match &step.what {
-            What::Wait(_) | What::Acquire(_) => self.waits.push(step),
-            What::Signal(_) | What::Release(_) => {
+            StepAction::Wait(_) | StepAction::Acquire(_) => self.waits.push(step),
+            StepAction::Signal(_) | StepAction::Release(_) => {
                 if !self.waits.is_empty() || self.waited {
                     if !self.moved.is_empty() {
                         return Err(Box::new(unsynchronized(&step, "a wait, data and a signal")));
@@ -62,7 +62,7 @@ impl Stretch {
                     self.waited = true;
                     self.out.append(&mut self.waits);
                 }
-                let plain = |step: &Step| matches!(step.what, What::Data { .. }) && !blocks(step);
+                let plain = |step: &MscclppStep| matches!(step.what, StepAction::Data { .. }) && !blocks(step);
                 let behind = self.out.iter().rev().take_while(|step| plain(step)).count();
                 self.out.insert(self.out.len() - behind, step);
             }
@@ -90,22 +90,22 @@ impl Stretch {
 }
 
 /// Whether a step waits for packets.
-fn blocks(step: &Step) -> bool {
+fn blocks(step: &MscclppStep) -> bool {
     step.parts()[0].iter().any(|part| part.packets)
 }
 
-fn unsynchronized(step: &Step, what: &str) -> Diagnostic {
+fn unsynchronized(step: &MscclppStep, what: &str) -> Diagnostic {
     let title = format!("{what} without a `nop` between them");
     let error = Diagnostic::new(Code::Race, span(step.at), title);
     error.note("threads of a block wait for each other at a `nop` or a barrier alone")
 }
 
-/// Whether two steps touch the same memory, one of them to write, and not each thread what it touched itself: that is so
-/// where both go through the same elements.
-fn collide(early: &Step, late: &Step, lies: Lies<'_>) -> bool {
+/// Whether two steps conflict in memory: one of them writes, and the ranges differ. Equal ranges do not conflict, since
+/// each thread accesses the same elements in both.
+fn collide(early: &MscclppStep, late: &MscclppStep, lies: Lies<'_>) -> bool {
     let [reads, writes] = late.parts();
     let [were_read, were_written] = early.parts();
-    let meet = |left: &[Part], right: &[Part]| {
+    let meet = |left: &[ChunkPart], right: &[ChunkPart]| {
         left.iter().filter(|part| !part.packets).any(|left| {
             let (rank, own) = lies(left);
             right.iter().filter(|part| !part.packets).any(|right| {

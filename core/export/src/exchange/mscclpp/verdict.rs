@@ -1,40 +1,41 @@
-//! Whether a plan is right: its schedule is proved like any other, with one stretch of each loop and with several.
+//! The verdict on a plan: its schedule is proved, with one stretch of each loop and with several.
 
 use super::program::Program;
-use crate::exchange::findings::{Checked, Teller, orders};
+use crate::exchange::findings::{Checked, FindingPlacer, orders};
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 
-/// What is to be said of a plan.
+/// The verdict on a plan.
 #[derive(Clone, Debug)]
-pub struct Verdict {
-    /// In the mode that it is called in.
+pub struct MscclppVerdict {
+    /// The findings in the plan's mode.
     pub checked: Checked,
-    /// What is odd, and does no harm.
+    /// Warnings of harmless oddities.
     pub warnings: Vec<Diagnostic>,
-    /// The most orders in which ranks reduce one and the same piece; `None` where nothing is reduced, or not rightly.
+    /// The largest number of orders in which ranks reduce one piece; `None` if no rank reduces, or if a result is
+    /// wrong.
     pub orders: Option<usize>,
-    /// How many stretches of each loop were looked at; none where there is no loop.
+    /// The numbers of stretches of each loop that were checked; empty without loops.
     pub stretches: Vec<u32>,
 }
 
-impl Verdict {
-    /// Whether nothing is wrong.
+impl MscclppVerdict {
+    /// Whether there are no errors.
     pub fn is_right(&self) -> bool {
         self.checked.errors.is_empty()
     }
 }
 
-/// Stretches of a loop that are looked at: where all is one, and where there is a first, a last and one between.
+/// The numbers of stretches of a loop that are checked: a single stretch, and a first, a middle and a last one.
 const STRETCHES: [u32; 2] = [1, 3];
 
 impl Program {
-    /// Whether the plan is right. `source` is the text that it was read from.
-    pub fn verdict(&self, source: &Source) -> Verdict {
+    /// Proves the plan. `source` is the text that the plan was read from.
+    pub fn verdict(&self, source: &Source) -> MscclppVerdict {
         let step = |at| self.op(at).map(|op| op.to_string());
         let promised = self.header.collective.is_some();
-        let teller = Teller { source, step: &step, whole: self.whole, promised };
+        let teller = FindingPlacer { source, step: &step, whole: self.whole, promised };
         let mut warnings = Vec::new();
         let mut check = |stretches| {
             let laid = stage("schedule", || self.lay_out(source, stretches));
@@ -51,6 +52,6 @@ impl Program {
         }
         let orders = orders(std::slice::from_ref(&checked));
         let stretches = if self.loops() { STRETCHES.to_vec() } else { Vec::new() };
-        Verdict { checked, warnings, orders, stretches }
+        MscclppVerdict { checked, warnings, orders, stretches }
     }
 }

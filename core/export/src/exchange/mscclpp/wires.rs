@@ -1,20 +1,20 @@
-//! Signals on channels. Each end of a channel counts the signals that came, from call to call; so what is never waited
-//! for does no harm where nobody waits on that end at all.
+//! Signals on channels. Each end of a channel counts the signals that arrived, over all calls; so signals are harmless
+//! at an end where no step ever waits.
 
 use std::collections::BTreeMap;
 
 use super::program::Wire;
-use super::steps::{All, At, What, Word};
+use super::steps::{All, StepAt, StepAction, Word};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::schedule::{OpKind, SignalKind};
 
-/// A direction of a channel: from, to, and which.
+/// A direction of a channel: sender, receiver, whether by port, and its number.
 type Direction = (u32, u32, bool, u32);
 
-/// Gives signals and waits their words; and warns of signals that nobody waits for, which get none.
+/// Adds the posts and waits of signals. Signals at an end without waits get no post, and a warning.
 pub(super) fn connect(all: &mut All) -> Vec<Diagnostic> {
-    let mut found: BTreeMap<Direction, (Vec<At>, Vec<At>)> = BTreeMap::new();
+    let mut found: BTreeMap<Direction, (Vec<StepAt>, Vec<StepAt>)> = BTreeMap::new();
     for (rank, blocks) in all.iter().enumerate() {
         for (block, steps) in blocks.iter().enumerate() {
             for (index, step) in steps.iter().enumerate() {
@@ -22,10 +22,10 @@ pub(super) fn connect(all: &mut All) -> Vec<Diagnostic> {
                 let own = rank as u32;
                 let key = |(from, to), wire: &Wire| (from, to, wire.port, wire.ordinal);
                 match &step.what {
-                    What::Signal(wire) => {
+                    StepAction::Signal(wire) => {
                         found.entry(key((own, wire.peer), wire)).or_default().0.push(at);
                     }
-                    What::Wait(wire) => {
+                    StepAction::Wait(wire) => {
                         found.entry(key((wire.peer, own), wire)).or_default().1.push(at);
                     }
                     _ => {}

@@ -1,52 +1,53 @@
-//! Steps in blocks. A connection has one block at either end; steps of other blocks that must come before a step are
-//! waited for, unless what the block has waited for or received says already that they are done.
+//! Places steps in blocks. Each end of a connection has one block. A step waits for earlier steps of other blocks,
+//! unless an earlier wait or receive of its block already implies that these are done.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::super::program::Kind;
+use super::super::program::OperationKind;
 use super::super::runtime::FUSED;
 use super::chunks::{Grid, Span};
-use super::deeds::{Cells, Deed, Deeds, Link};
-use super::fusion::{Node, Ordered};
+use super::global_ops::{CellSets, GlobalOp, GlobalOps, PlannedLink};
+use super::fusion::{FusionNode, Ordered};
 use crate::exchange::terms::Memory;
 
-/// A step.
+/// A step of a block.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    /// What it does; `None` for one that only waits.
-    pub(super) kind: Option<Kind>,
+pub(super) struct BlockStep {
+    /// The kind; `None` for a step that only waits.
+    pub(super) kind: Option<OperationKind>,
     pub(super) src: Span,
     pub(super) dst: Span,
     /// The block and the step that it waits for.
     pub(super) wait: Option<(usize, usize)>,
-    /// Whether others wait for it.
+    /// Whether other steps wait for it.
     pub(super) posts: bool,
 }
 
-/// A block.
+/// A thread block of a rank.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Block {
+pub(super) struct ThreadBlock {
     pub(super) send: Option<u32>,
     pub(super) receive: Option<u32>,
     pub(super) channel: u32,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<BlockStep>,
 }
 
 /// The blocks of each rank, and the chunks of its scratch.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    pub(super) blocks: Vec<Vec<Block>>,
+    pub(super) blocks: Vec<Vec<ThreadBlock>>,
     pub(super) scratch: Vec<u32>,
 }
 
-/// Numbers of all clocks beyond which a block knows of its own rank alone. A wait more does no harm.
+/// The most numbers in the clocks of all ranks together; for a larger program a block's clock counts only its own
+/// rank's blocks, and steps may have needless waits.
 const CLOCKS: usize = 1 << 24;
 
-/// The blocks of all ranks, with the steps in such an order.
-pub(super) fn plan(deeds: &Deeds, order: &Ordered, grid: &Grid) -> Plan {
-    let mut ends = Ends::new(deeds, order, grid.nranks as usize);
-    let of = ends.places(deeds, order, grid);
+/// Places the steps of `order` in blocks.
+pub(super) fn plan(ops: &GlobalOps, order: &Ordered, grid: &Grid) -> Plan {
+    let mut ends = Ends::new(ops, order, grid.nranks as usize);
+    let of = ends.places(ops, order, grid);
     let total: usize = ends.blocks.iter().map(Vec::len).sum();
     let wide = total.saturating_mul(order.nodes.len()) <= CLOCKS;
     let mut first = Vec::new();
@@ -56,7 +57,7 @@ pub(super) fn plan(deeds: &Deeds, order: &Ordered, grid: &Grid) -> Plan {
         count += blocks.len();
     }
     let most = ends.blocks.iter().map(Vec::len).max().unwrap_or(0);
-    let mut writer = Writer {
+    let mut writer = BlockWriter {
         grid,
         plan: Plan { blocks: ends.blocks, scratch: Vec::new() },
         first,
@@ -79,15 +80,15 @@ pub(super) fn plan(deeds: &Deeds, order: &Ordered, grid: &Grid) -> Plan {
     plan
 }
 
-/// Which block each end of a connection has.
+/// The block of each end of a connection.
 struct Ends {
-    blocks: Vec<Vec<Block>>,
-    sends: BTreeMap<Link, usize>,
-    receives: BTreeMap<Link, usize>,
+    blocks: Vec<Vec<ThreadBlock>>,
+    sends: BTreeMap<PlannedLink, usize>,
+    receives: BTreeMap<PlannedLink, usize>,
 }
 
 impl Ends {
-    fn new(deeds: &Deeds, order: &Ordered, nranks: usize) -> Self {
+    fn new(ops: &GlobalOps, order: &Ordered, nranks: usize) -> Self {
         let mut all = Self {
             blocks: vec![Vec::new(); nranks],
             sends: BTreeMap::new(),
@@ -98,35 +99,35 @@ impl Ends {
             all.receives.insert(*from, blocks.len());
             all.sends.insert(*to, blocks.len());
             let (send, receive) = (Some(to.to), Some(from.from));
-            blocks.push(Block { send, receive, channel: from.channel, steps: Vec::new() });
+            blocks.push(ThreadBlock { send, receive, channel: from.channel, steps: Vec::new() });
         }
-        let mut links = deeds.links.clone();
+        let mut links = ops.links.clone();
         links.sort_unstable();
         links.dedup();
         for link in links {
-            let Link { from, to, channel } = link;
-            let none = Block { channel, ..Block::default() };
+            let PlannedLink { from, to, channel } = link;
+            let none = ThreadBlock { channel, ..ThreadBlock::default() };
             let blocks = &mut all.blocks[from as usize];
             all.sends.entry(link).or_insert_with(|| {
-                blocks.push(Block { send: Some(to), ..none.clone() });
+                blocks.push(ThreadBlock { send: Some(to), ..none.clone() });
                 blocks.len() - 1
             });
             let blocks = &mut all.blocks[to as usize];
             all.receives.entry(link).or_insert_with(|| {
-                blocks.push(Block { receive: Some(from), ..none });
+                blocks.push(ThreadBlock { receive: Some(from), ..none });
                 blocks.len() - 1
             });
         }
         all
     }
 
-    /// The block of each node. What is local stands where the last is done that it needs, or else where the first is
-    /// that needs it.
-    fn places(&mut self, deeds: &Deeds, order: &Ordered, grid: &Grid) -> Vec<usize> {
-        let own = |node: &Node| {
-            let link = deeds.links[node.deed.message()? as usize];
+    /// Returns the block of each node. A local node is placed in the block of the last node that it depends on, or else
+    /// of the first node that depends on it.
+    fn places(&mut self, ops: &GlobalOps, order: &Ordered, grid: &Grid) -> Vec<usize> {
+        let own = |node: &FusionNode| {
+            let link = ops.links[node.op.message()? as usize];
             let ends =
-                if matches!(node.deed, Deed::Send { .. }) { &self.sends } else { &self.receives };
+                if matches!(node.op, GlobalOp::Send { .. }) { &self.sends } else { &self.receives };
             ends.get(&link).copied()
         };
         let mut of: Vec<Option<usize>> = order.nodes.iter().map(own).collect();
@@ -135,8 +136,8 @@ impl Ends {
             ranks[node.rank].push(at);
         }
         for (rank, list) in ranks.iter().enumerate() {
-            let cells: Vec<Cells> =
-                list.iter().map(|at| order.nodes[*at].deed.cells(grid, rank)).collect();
+            let cells: Vec<CellSets> =
+                list.iter().map(|at| order.nodes[*at].op.cells(grid, rank)).collect();
             let mut wanted: Vec<Option<usize>> = list.iter().map(|at| of[*at]).collect();
             let known = wanted.clone();
             for at in (0..list.len()).filter(|at| known[*at].is_none()).rev() {
@@ -147,7 +148,7 @@ impl Ends {
                 let before = (0..at).rfind(|before| cells[*before].conflicts(&cells[at]));
                 let block = before.and_then(|before| of[list[before]]).or(wanted[at]);
                 if block.is_none() && self.blocks[rank].is_empty() {
-                    self.blocks[rank].push(Block::default());
+                    self.blocks[rank].push(ThreadBlock::default());
                 }
                 of[list[at]] = block.or(Some(0));
             }
@@ -157,47 +158,47 @@ impl Ends {
 }
 
 /// A step that touched memory: block and number.
-type At = (usize, usize);
+type BlockStepAt = (usize, usize);
 
-/// Who touched the cells of a rank.
+/// The last steps that touched each cell of a rank.
 #[derive(Default)]
 struct Memories {
-    wrote: BTreeMap<usize, At>,
-    read: BTreeMap<usize, Vec<At>>,
+    wrote: BTreeMap<usize, BlockStepAt>,
+    read: BTreeMap<usize, Vec<BlockStepAt>>,
 }
 
-struct Writer<'g> {
+struct BlockWriter<'g> {
     grid: &'g Grid,
     plan: Plan,
     /// The number of the first block of each rank among all clocks.
     first: Vec<usize>,
-    /// Of each block the steps of all blocks that it knows to be done.
+    /// For each block the number of steps of every block that it knows to be done.
     clocks: Vec<Vec<Vec<u32>>>,
     /// The clocks after each step.
     done: Vec<Vec<Vec<Rc<Vec<u32>>>>>,
     memory: Vec<Memories>,
-    /// What the sender of a message knew.
+    /// The clock of each message's sender.
     sent: BTreeMap<u32, Rc<Vec<u32>>>,
     wide: bool,
 }
 
-impl Writer<'_> {
-    /// The steps of a node.
-    fn node(&mut self, node: &Node, block: usize) {
+impl BlockWriter<'_> {
+    /// Adds the steps of a node.
+    fn node(&mut self, node: &FusionNode, block: usize) {
         let at = (node.rank, block);
-        match node.deed {
-            Deed::Send { src, .. } => self.step(node, at, Kind::Send, (src, src)),
-            Deed::Receive { dst, .. } => {
-                let kind = if node.sends.is_some() { Kind::ReceiveCopySend } else { Kind::Receive };
+        match node.op {
+            GlobalOp::Send { src, .. } => self.step(node, at, OperationKind::Send, (src, src)),
+            GlobalOp::Receive { dst, .. } => {
+                let kind = if node.sends.is_some() { OperationKind::ReceiveCopySend } else { OperationKind::Receive };
                 self.step(node, at, kind, (dst, dst));
             }
-            Deed::ReceiveFold { own, dst, .. } => match (node.sends.is_some(), node.stores) {
-                (false, _) => self.step(node, at, Kind::ReceiveReduceCopy, (own, dst)),
-                (true, true) => self.step(node, at, Kind::ReceiveReduceCopySend, (own, dst)),
-                (true, false) => self.step(node, at, Kind::ReceiveReduceSend, (own, own)),
+            GlobalOp::ReceiveFold { own, dst, .. } => match (node.sends.is_some(), node.stores) {
+                (false, _) => self.step(node, at, OperationKind::ReceiveReduceCopy, (own, dst)),
+                (true, true) => self.step(node, at, OperationKind::ReceiveReduceCopySend, (own, dst)),
+                (true, false) => self.step(node, at, OperationKind::ReceiveReduceSend, (own, own)),
             },
-            Deed::Copy { src, dst } => self.step(node, at, Kind::Copy, (src, dst)),
-            Deed::Fold { left, right, dst } => {
+            GlobalOp::Copy { src, dst } => self.step(node, at, OperationKind::Copy, (src, dst)),
+            GlobalOp::Fold { left, right, dst } => {
                 let cells = |span| self.grid.cells(node.rank, span, true);
                 let over = |a: Span| {
                     let both = cells(a).into_iter().zip(cells(dst));
@@ -205,30 +206,30 @@ impl Writer<'_> {
                 };
                 let (kept, other) = if over(right) { (right, left) } else { (left, right) };
                 if kept != dst {
-                    self.step(node, at, Kind::Copy, (kept, dst));
+                    self.step(node, at, OperationKind::Copy, (kept, dst));
                 }
-                self.step(node, at, Kind::Reduce, (other, dst));
+                self.step(node, at, OperationKind::Reduce, (other, dst));
             }
         }
     }
 
     fn step(
         &mut self,
-        node: &Node,
+        node: &FusionNode,
         (rank, block): (usize, usize),
-        kind: Kind,
+        kind: OperationKind,
         (src, dst): (Span, Span),
     ) {
-        // What a step does to memory, as a deed: a reduction reads its destination, too.
-        let deed = match kind {
-            Kind::Reduce => Deed::Fold { left: dst, right: src, dst },
-            Kind::Copy => Deed::Copy { src, dst },
-            Kind::ReceiveReduceSend => Deed::Send { message: 0, src },
-            _ => node.deed,
+        // The accesses of a step to memory, as a global op: a reduction reads its destination, too.
+        let op = match kind {
+            OperationKind::Reduce => GlobalOp::Fold { left: dst, right: src, dst },
+            OperationKind::Copy => GlobalOp::Copy { src, dst },
+            OperationKind::ReceiveReduceSend => GlobalOp::Send { message: 0, src },
+            _ => node.op,
         };
-        let cells = deed.cells(self.grid, rank);
+        let cells = op.cells(self.grid, rank);
         if let (true, Some(known)) =
-            (kind.receives() && self.wide, node.deed.message().and_then(|m| self.sent.get(&m)))
+            (kind.receives() && self.wide, node.op.message().and_then(|m| self.sent.get(&m)))
         {
             join(&mut self.clocks[rank][block], known);
         }
@@ -237,18 +238,18 @@ impl Writer<'_> {
             return self.push(node, (rank, block), (kind, src, dst, None), cells);
         };
         for wait in before {
-            let step = Step { kind: None, src, dst, wait: Some(*wait), posts: false };
+            let step = BlockStep { kind: None, src, dst, wait: Some(*wait), posts: false };
             self.done(rank, block);
             self.plan.blocks[rank][block].steps.push(step);
         }
         self.push(node, (rank, block), (kind, src, dst, Some(*last)), cells);
     }
 
-    /// The steps of other blocks that must be waited for, the latest of each.
-    fn waits(&mut self, (rank, block): (usize, usize), cells: &Cells) -> Vec<At> {
+    /// Returns the steps of other blocks that a step must wait for, the latest of each block.
+    fn waits(&mut self, (rank, block): (usize, usize), cells: &CellSets) -> Vec<BlockStepAt> {
         let memory = &self.memory[rank];
         let mut needs: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut need = |at: &At| {
+        let mut need = |at: &BlockStepAt| {
             let step = needs.entry(at.0).or_insert(at.1);
             *step = (*step).max(at.1);
         };
@@ -259,10 +260,10 @@ impl Writer<'_> {
             memory.read.get(&cell).into_iter().flatten().for_each(&mut need);
         }
         needs.remove(&block);
-        // Those that say most first: what they imply needs no wait.
-        let mut needs: Vec<At> = needs.into_iter().collect();
+        // The steps with the largest clocks first: they imply others, which then need no wait.
+        let mut needs: Vec<BlockStepAt> = needs.into_iter().collect();
         let known =
-            |at: &At| -> u64 { self.done[rank][at.0][at.1].iter().map(|n| u64::from(*n)).sum() };
+            |at: &BlockStepAt| -> u64 { self.done[rank][at.0][at.1].iter().map(|n| u64::from(*n)).sum() };
         needs.sort_by_key(|at| std::cmp::Reverse((known(at), *at)));
         let mut waits = Vec::new();
         for at in needs {
@@ -280,19 +281,19 @@ impl Writer<'_> {
 
     fn push(
         &mut self,
-        node: &Node,
+        node: &FusionNode,
         (rank, block): (usize, usize),
-        (kind, src, dst, wait): (Kind, Span, Span, Option<At>),
-        cells: Cells,
+        (kind, src, dst, wait): (OperationKind, Span, Span, Option<BlockStepAt>),
+        cells: CellSets,
     ) {
         let steps = &mut self.plan.blocks[rank][block].steps;
-        if kind == Kind::Reduce && wait.is_none() {
+        if kind == OperationKind::Reduce && wait.is_none() {
             part(steps, src, dst);
         }
         let at = (block, steps.len());
-        steps.push(Step { kind: Some(kind), src, dst, wait, posts: false });
+        steps.push(BlockStep { kind: Some(kind), src, dst, wait, posts: false });
         let after = self.done(rank, block);
-        let message = if kind == Kind::Send { node.deed.message() } else { node.sends };
+        let message = if kind == OperationKind::Send { node.op.message() } else { node.sends };
         if let Some(message) = message.filter(|_| kind.sends()) {
             self.sent.insert(message, after);
         }
@@ -306,7 +307,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Counts a step, and says what is known after it.
+    /// Counts a step, and returns the clock after it.
     fn done(&mut self, rank: usize, block: usize) -> Rc<Vec<u32>> {
         let clock = &mut self.clocks[rank][block];
         clock[self.first[rank] + block] += 1;
@@ -320,11 +321,11 @@ fn join(clock: &mut [u32], other: &[u32]) {
     clock.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
 }
 
-/// The runtime makes one step of reductions into one place, with the length of the last and room for few sources: a
-/// post between them keeps them apart.
-fn part(steps: &mut [Step], src: Span, dst: Span) {
-    let same = |step: &&Step| {
-        step.kind == Some(Kind::Reduce)
+/// Separates reductions by a post. The runtime joins reductions into one place to one step, with the length of the last
+/// reduction and room for few sources.
+fn part(steps: &mut [BlockStep], src: Span, dst: Span) {
+    let same = |step: &&BlockStep| {
+        step.kind == Some(OperationKind::Reduce)
             && (step.dst.memory, step.dst.first) == (dst.memory, dst.first)
             && step.src.memory == src.memory
             && !step.posts
@@ -337,13 +338,13 @@ fn part(steps: &mut [Step], src: Span, dst: Span) {
     }
 }
 
-/// Numbers the chunks of scratch that are used, without gaps.
+/// Numbers the used chunks of scratch without gaps.
 fn pack(plan: &mut Plan) {
     for blocks in &mut plan.blocks {
         let mut used = Vec::new();
         for step in blocks.iter_mut().flat_map(|block| &mut block.steps) {
             let kind = step.kind;
-            // A place that a step does not use is that which it does use.
+            // A step that does not use one of its places writes the other place for it.
             match kind {
                 Some(kind) if !kind.reads() => step.src = step.dst,
                 Some(kind) if !kind.writes() => step.dst = step.src,

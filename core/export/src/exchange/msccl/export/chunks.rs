@@ -1,5 +1,5 @@
-//! Buffers in chunks. All regions of a schedule lie on multiples of one fraction of the count, so a chunk is as wide as
-//! that, and every region is a number of chunks.
+//! Buffers in chunks. All regions of a schedule begin and end at multiples of one fraction of the count; that fraction
+//! is the width of a chunk, and each region is a whole number of chunks.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,12 +26,12 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// A part of it.
+    /// Returns a part of the span.
     pub(super) fn part(self, (first, count): (u32, u32)) -> Self {
         Self { first: self.first + first, count, ..self }
     }
 
-    /// Whether two have chunks of one memory in common.
+    /// Whether the two spans have a chunk in common.
     pub(super) fn meets(self, other: Self) -> bool {
         self.memory == other.memory
             && self.first < other.first + other.count
@@ -39,21 +39,21 @@ impl Span {
     }
 }
 
-/// How the buffers of a schedule are cut.
+/// The division of a schedule's buffers into chunks.
 pub(super) struct Grid {
     /// The runtime's name of the collective.
     pub(super) coll: &'static str,
     pub(super) nranks: u32,
-    /// Chunks of a unit, of one instance.
+    /// Chunks of a unit, for one instance.
     pub(super) unit: u32,
     /// Units of input and output.
     pub(super) units: [u32; 2],
     /// The units that the size of a call counts.
     whole: u32,
     pub(super) instances: u32,
-    /// Whether it may be called in place.
+    /// Whether the program may be called in place.
     pub(super) in_place: bool,
-    /// Where input and output of each rank begin in the buffer that they share in place.
+    /// For each rank the starts of input and output in the buffer that they share in place.
     starts: Vec<(u32, u32)>,
 }
 
@@ -94,23 +94,23 @@ impl Grid {
         })
     }
 
-    /// Chunks that the size of a call is cut into.
+    /// Returns the chunks that the data of a call is cut into.
     pub(super) fn chunks(&self) -> u64 {
         u64::from(self.whole) * u64::from(self.unit) * u64::from(self.instances)
     }
 
-    /// Chunks of input and output, of one instance.
+    /// Returns the chunks of input and output, for one instance.
     fn sizes(&self) -> [usize; 2] {
         self.units.map(|units| units as usize * self.unit as usize)
     }
 
-    /// So many units in chunks; a multiple of a chunk by what [`Self::new`] has looked at.
+    /// Returns the chunks in `units` units, a whole number as [`Self::new`] has checked.
     fn at(&self, units: Rat) -> u32 {
         units.times(self.unit.into()).map_or(0, |at| at.floor() as u32)
     }
 
-    /// The parts in which operands of one length are moved: within a unit where instances take parts of units, and of
-    /// no more chunks than a step moves.
+    /// Returns the parts in which operands of one length are moved. A part has no more chunks than a step moves; with
+    /// several instances it lies within a unit, as each instance has a part of every unit.
     pub(super) fn parts(&self, spans: &[Span]) -> Vec<(u32, u32)> {
         let count = spans[0].count;
         let mut cuts = vec![0, count];
@@ -133,7 +133,7 @@ impl Grid {
         parts
     }
 
-    /// Where a chunk lies in the program.
+    /// Returns the program's number of the first chunk of a span.
     pub(super) fn place(&self, span: Span, instance: u32, scratch: u32) -> u32 {
         if span.memory == Memory::Scratch {
             return instance * scratch + span.first;
@@ -142,8 +142,8 @@ impl Grid {
         (unit * self.instances + instance) * self.unit + within
     }
 
-    /// The cells of a span: its own where buffers lie apart, and where that may differ, those in place. `both` is
-    /// false for what does nothing in place.
+    /// Returns the cells of a span: its cells with input and output apart, and its cells in place if these may differ.
+    /// `both` is false for an op that does nothing in place.
     pub(super) fn cells(&self, rank: usize, span: Span, both: bool) -> [Range<usize>; 2] {
         let [input, output] = self.sizes();
         let (first, count) = (span.first as usize, span.count as usize);
@@ -165,15 +165,15 @@ impl Grid {
     }
 }
 
-/// The scratch of a rank: where each slot that it uses begins.
+/// The scratch of a rank: the first chunk of each used slot.
 #[derive(Default)]
-pub(super) struct Slots {
+pub(super) struct ScratchSlots {
     first: HashMap<(Buffer, u32), u32>,
     taken: u32,
 }
 
-impl Slots {
-    /// The chunks of a region.
+impl ScratchSlots {
+    /// Returns the span of a region.
     pub(super) fn span(&mut self, schedule: &Schedule, grid: &Grid, region: RegionId) -> Span {
         let Region { buffer, slot, base, lo, hi } = schedule.regions[region.index()];
         let count = grid.at(hi) - grid.at(lo);
@@ -194,14 +194,14 @@ impl Slots {
         Span { memory, first: begins + grid.at(lo) - grid.at(base), count }
     }
 
-    /// Room for so many chunks that no slot has.
+    /// Returns `count` chunks of scratch outside of all slots.
     pub(super) fn more(&mut self, count: u32) -> Span {
         self.taken += count;
         Span { memory: Memory::Scratch, first: self.taken - count, count }
     }
 }
 
-/// All regions that a rank touches.
+/// Returns all regions that ranks touch.
 fn used(form: &TwoSided) -> impl Iterator<Item = &Region> {
     let schedule = form.schedule();
     let messages = form.messages().iter().flat_map(|message| [message.source, message.target]);

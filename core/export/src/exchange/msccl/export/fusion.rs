@@ -1,75 +1,75 @@
-//! Steps that receive, reduce and send at once, and an order of all steps of all ranks in which none waits for a later
-//! one, the slots of connections included.
+//! Steps that receive, reduce and send at once, and an order of the steps of all ranks in which no step waits for a
+//! later step, also with the limited slots of connections.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::Options;
 use super::chunks::{Grid, Span};
-use super::deeds::{Cells, Deed, Deeds, Link, before};
+use super::global_ops::{CellSets, GlobalOp, GlobalOps, PlannedLink, before};
 use crate::exchange::terms::Memory;
 use roundelay_core::diagnostics::Finding;
 
-/// How blocks are made.
+/// The shape of a program: which steps share a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// What comes in and goes on passes through one block, in one step.
+pub(super) enum FusionShape {
+    /// A rank forwards data in one step of one block.
     Through,
     /// Each end of a connection has a block of its own.
     Apart,
 }
 
-/// A step, or two for a reduction into a third place.
+/// A node of the order: one step, or two steps for a reduction into a third place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct FusionNode {
     pub(super) rank: usize,
-    pub(super) deed: Deed,
-    /// The message that it also sends, of what it stores.
+    pub(super) op: GlobalOp,
+    /// The message in which the step also sends its result.
     pub(super) sends: Option<u32>,
-    /// Whether what it makes is stored at all: not where it is sent, and never read again.
+    /// Whether the step stores its result. It does not if it sends the result and no later step reads it.
     pub(super) stores: bool,
 }
 
-/// The steps of all ranks in order, and which connections of a rank pass through one block.
+/// The nodes of all ranks in order, and the pairs of connections that pass through one block.
 pub(super) struct Ordered {
-    pub(super) nodes: Vec<Node>,
-    pub(super) pairs: BTreeSet<(Link, Link)>,
+    pub(super) nodes: Vec<FusionNode>,
+    pub(super) pairs: BTreeSet<(PlannedLink, PlannedLink)>,
 }
 
-/// A receive and a later send of the same rank, by their positions there.
+/// The receives that also send: rank and position of the receive, and position of the send.
 type Fused = BTreeMap<(usize, usize), usize>;
 
-/// Orders that are looked for before no step sends what it receives.
+/// The most orders that are tried before all fused sends are given up.
 const TRIES: usize = 32;
 
-/// The order for a shape.
+/// Returns the order for a shape.
 pub(super) fn order(
-    deeds: &Deeds,
+    ops: &GlobalOps,
     grid: &Grid,
     options: Options,
-    shape: Shape,
+    shape: FusionShape,
 ) -> Result<Ordered, Box<Finding>> {
-    let lists: Vec<Vec<Deed>> =
-        deeds.of.iter().enumerate().map(|(rank, list)| shorter(list, grid, rank)).collect();
+    let lists: Vec<Vec<GlobalOp>> =
+        ops.of.iter().enumerate().map(|(rank, list)| shorter(list, grid, rank)).collect();
     let before: Vec<_> =
         lists.iter().enumerate().map(|(rank, list)| before(list, grid, rank)).collect();
     let slots = options.protocol.slots() as usize;
-    let all = Lists { of: &lists, before: &before, links: &deeds.links, slots };
+    let all = Lists { of: &lists, before: &before, links: &ops.links, slots };
     let (mut fused, pairs) = match shape {
-        Shape::Through => all.fused(grid),
-        Shape::Apart => Default::default(),
+        FusionShape::Through => all.fused(grid),
+        FusionShape::Apart => Default::default(),
     };
     for tried in 0.. {
         match all.sorted(&fused) {
             Ok(order) => {
                 let nodes = order.into_iter().map(|(rank, at)| {
                     let send = fused.get(&(rank, at)).map(|send| lists[rank][*send]);
-                    let (deed, sends) = (lists[rank][at], send.and_then(|send| send.message()));
-                    let kept = !matches!(deed, Deed::ReceiveFold { .. });
+                    let (op, sends) = (lists[rank][at], send.and_then(|send| send.message()));
+                    let kept = !matches!(op, GlobalOp::ReceiveFold { .. });
                     let stores = kept
                         || send.is_none()
                         || !dead(&lists[rank], at, fused.get(&(rank, at)).copied());
-                    Node { rank, deed, sends, stores }
+                    FusionNode { rank, op, sends, stores }
                 });
                 return Ok(Ordered { nodes: nodes.collect(), pairs });
             }
@@ -81,21 +81,22 @@ pub(super) fn order(
     Err(super::unfit("its steps wait for each other"))
 }
 
-/// The same with fewer steps: what comes is received where it is copied to, and reduced as it comes.
-fn shorter(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
-    let mut list: Vec<Option<Deed>> = list.iter().copied().map(Some).collect();
+/// Returns the ops with fewer steps: a message is received at the place to which it would be copied, and reduced as it
+/// arrives.
+fn shorter(list: &[GlobalOp], grid: &Grid, rank: usize) -> Vec<GlobalOp> {
+    let mut list: Vec<Option<GlobalOp>> = list.iter().copied().map(Some).collect();
     for at in 0..list.len() {
-        let Some(Deed::Receive { message, dst }) = list[at] else { continue };
+        let Some(GlobalOp::Receive { message, dst }) = list[at] else { continue };
         if dst.memory != Memory::Scratch {
             continue;
         }
         let next =
-            list[at + 1..].iter().position(|deed| deed.is_some_and(|deed| touches(&deed, dst)));
+            list[at + 1..].iter().position(|op| op.is_some_and(|op| touches(&op, dst)));
         match next.map(|next| at + 1 + next).map(|next| (next, list[next])) {
-            Some((next, Some(Deed::Copy { src, dst: into }))) if src == dst => {
-                landed(&mut list, (grid, rank), (at, next), Deed::Receive { message, dst: into });
+            Some((next, Some(GlobalOp::Copy { src, dst: into }))) if src == dst => {
+                landed(&mut list, (grid, rank), (at, next), GlobalOp::Receive { message, dst: into });
             }
-            Some((next, Some(fold @ Deed::Fold { .. }))) => {
+            Some((next, Some(fold @ GlobalOp::Fold { .. }))) => {
                 folded(&mut list, (grid, rank), (at, next), fold);
             }
             _ => {}
@@ -104,29 +105,29 @@ fn shorter(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
     list.into_iter().flatten().collect()
 }
 
-fn touches(deed: &Deed, span: Span) -> bool {
-    deed.reads().into_iter().chain(deed.writes()).any(|other| other.meets(span))
+fn touches(op: &GlobalOp, span: Span) -> bool {
+    op.reads().into_iter().chain(op.writes()).any(|other| other.meets(span))
 }
 
-/// Whether a deed can be done already at the first of two places, as far as those between them go.
+/// Whether an op can move from position `next` to `at`, past the ops between them.
 fn moves(
-    list: &[Option<Deed>],
+    list: &[Option<GlobalOp>],
     (grid, rank): (&Grid, usize),
     (at, next): (usize, usize),
-    deed: &Deed,
+    op: &GlobalOp,
 ) -> bool {
-    let cells = deed.cells(grid, rank);
-    !list[at + 1..next].iter().flatten().any(|deed| deed.cells(grid, rank).conflicts(&cells))
+    let cells = op.cells(grid, rank);
+    !list[at + 1..next].iter().flatten().any(|op| op.cells(grid, rank).conflicts(&cells))
 }
 
-/// Receives into the place that a copy goes to, which is then read in place of the scratch.
+/// Receives into the destination of a later copy, and lets later reads of the scratch read that destination.
 fn landed(
-    list: &mut [Option<Deed>],
+    list: &mut [Option<GlobalOp>],
     (grid, rank): (&Grid, usize),
     (at, next): (usize, usize),
-    receive: Deed,
+    receive: GlobalOp,
 ) {
-    let (Some(from), Some(into)) = (list[at].and_then(|deed| deed.writes()), receive.writes())
+    let (Some(from), Some(into)) = (list[at].and_then(|op| op.writes()), receive.writes())
     else {
         return;
     };
@@ -135,18 +136,18 @@ fn landed(
     }
     let cells = receive.cells(grid, rank);
     let (mut readers, mut lost) = (Vec::new(), false);
-    for (later, deed) in (next + 1..).zip(&list[next + 1..]) {
-        let Some(deed) = deed else { continue };
-        let reads: Vec<Span> = deed.reads().into_iter().filter(|read| read.meets(from)).collect();
+    for (later, op) in (next + 1..).zip(&list[next + 1..]) {
+        let Some(op) = op else { continue };
+        let reads: Vec<Span> = op.reads().into_iter().filter(|read| read.meets(from)).collect();
         if reads.iter().any(|read| *read != from || lost) {
             return;
         }
         if !reads.is_empty() {
             readers.push(later);
         }
-        let written = Cells { reads: Vec::new(), writes: deed.cells(grid, rank).writes };
+        let written = CellSets { reads: Vec::new(), writes: op.cells(grid, rank).writes };
         lost |= written.conflicts(&cells);
-        match deed.writes().filter(|write| write.meets(from)) {
+        match op.writes().filter(|write| write.meets(from)) {
             None => {}
             Some(write) if write == from => break,
             Some(_) => return,
@@ -155,18 +156,18 @@ fn landed(
     list[at] = Some(receive);
     list[next] = None;
     for later in readers {
-        list[later] = list[later].map(|deed| deed.reading(from, into));
+        list[later] = list[later].map(|op| op.reading(from, into));
     }
 }
 
-/// Receives with the reduction of what comes, where that can be done at once.
+/// Joins a receive and the reduction of its data, if possible.
 fn folded(
-    list: &mut [Option<Deed>],
+    list: &mut [Option<GlobalOp>],
     (grid, rank): (&Grid, usize),
     (at, next): (usize, usize),
-    fold: Deed,
+    fold: GlobalOp,
 ) {
-    let (Some(Deed::Receive { message, dst }), Deed::Fold { left, right, dst: into }) =
+    let (Some(GlobalOp::Receive { message, dst }), GlobalOp::Fold { left, right, dst: into }) =
         (list[at], fold)
     else {
         return;
@@ -177,24 +178,24 @@ fn folded(
         _ => return,
     };
     let gone = into == dst || !into.meets(dst) && unread(&list[next + 1..], dst);
-    let both = Deed::ReceiveFold { message, own, dst: into };
+    let both = GlobalOp::ReceiveFold { message, own, dst: into };
     if !own.meets(dst) && gone && moves(list, (grid, rank), (at, next), &both) {
         list[at] = Some(both);
         list[next] = None;
     }
 }
 
-/// Whether nobody reads scratch before all of it is written again.
-fn unread(after: &[Option<Deed>], span: Span) -> bool {
+/// Whether no op reads the scratch before all of it is written again.
+fn unread(after: &[Option<GlobalOp>], span: Span) -> bool {
     let mut left: BTreeSet<u32> = (span.first..span.first + span.count).collect();
-    for deed in after.iter().flatten() {
-        let reads = deed.reads().into_iter().filter(|read| read.memory == span.memory);
+    for op in after.iter().flatten() {
+        let reads = op.reads().into_iter().filter(|read| read.memory == span.memory);
         for read in reads {
             if left.range(read.first..read.first + read.count).next().is_some() {
                 return false;
             }
         }
-        if let Some(write) = deed.writes().filter(|write| write.memory == span.memory) {
+        if let Some(write) = op.writes().filter(|write| write.memory == span.memory) {
             left.retain(|chunk| !(write.first..write.first + write.count).contains(chunk));
         }
         if left.is_empty() {
@@ -204,8 +205,8 @@ fn unread(after: &[Option<Deed>], span: Span) -> bool {
     true
 }
 
-/// Whether what a receive stores is scratch that only the send reads.
-fn dead(list: &[Deed], at: usize, send: Option<usize>) -> bool {
+/// Whether a receive stores into scratch that only the send reads.
+fn dead(list: &[GlobalOp], at: usize, send: Option<usize>) -> bool {
     let Some(dst) = list[at].writes().filter(|dst| dst.memory == Memory::Scratch) else {
         return false;
     };
@@ -214,26 +215,26 @@ fn dead(list: &[Deed], at: usize, send: Option<usize>) -> bool {
 }
 
 struct Lists<'a> {
-    /// What each rank does.
-    of: &'a [Vec<Deed>],
-    /// Of each deed those before it that it must follow in memory.
+    /// The ops of each rank.
+    of: &'a [Vec<GlobalOp>],
+    /// For each op the earlier ops that it must follow in memory.
     before: &'a [Vec<Vec<usize>>],
-    links: &'a [Link],
+    links: &'a [PlannedLink],
     slots: usize,
 }
 
 impl Lists<'_> {
-    /// The sends that can be done with a receive, and the connections that pass through one block for them.
-    fn fused(&self, grid: &Grid) -> (Fused, BTreeSet<(Link, Link)>) {
+    /// Returns the sends that can join a receive, and the pairs of connections that share a block for them.
+    fn fused(&self, grid: &Grid) -> (Fused, BTreeSet<(PlannedLink, PlannedLink)>) {
         let (mut fused, mut pairs) = (Fused::new(), BTreeSet::new());
         for (rank, list) in self.of.iter().enumerate() {
-            let mut of: BTreeMap<(Link, Link), Vec<(usize, usize)>> = BTreeMap::new();
-            let cells: Vec<Cells> = list.iter().map(|deed| deed.cells(grid, rank)).collect();
-            for (at, deed) in list.iter().enumerate() {
-                let (Some(message), Some(dst)) = (deed.message(), deed.writes()) else { continue };
+            let mut of: BTreeMap<(PlannedLink, PlannedLink), Vec<(usize, usize)>> = BTreeMap::new();
+            let cells: Vec<CellSets> = list.iter().map(|op| op.cells(grid, rank)).collect();
+            for (at, op) in list.iter().enumerate() {
+                let (Some(message), Some(dst)) = (op.message(), op.writes()) else { continue };
                 let from = self.links[message as usize];
                 for next in at + 1..list.len() {
-                    if let Deed::Send { message, src } = list[next]
+                    if let GlobalOp::Send { message, src } = list[next]
                         && src == dst
                         && self.links[message as usize].channel == from.channel
                     {
@@ -241,7 +242,7 @@ impl Lists<'_> {
                         of.entry((from, to)).or_default().push((at, next));
                     }
                     let writes =
-                        |cells: &Cells| Cells { reads: Vec::new(), writes: cells.writes.clone() };
+                        |cells: &CellSets| CellSets { reads: Vec::new(), writes: cells.writes.clone() };
                     if writes(&cells[next]).conflicts(&writes(&cells[at])) {
                         break;
                     }
@@ -267,10 +268,10 @@ impl Lists<'_> {
         (fused, pairs)
     }
 
-    /// All that is done, in order, without the sends that are done with a receive. Where steps wait for each other,
-    /// the first that does two things at once.
+    /// Returns all ops in order, without the sends that joined a receive. If ops wait for each other, returns the first
+    /// receive with a joined send among them.
     fn sorted(&self, fused: &Fused) -> Result<Vec<(usize, usize)>, (usize, usize)> {
-        // Numbers of nodes: a send that is done with a receive has that one's.
+        // The node of each op: a joined send has the node of its receive.
         let mut first = Vec::new();
         let mut count = 0;
         for list in self.of {
@@ -286,20 +287,20 @@ impl Lists<'_> {
         let mut ends = [vec![0; self.links.len()], vec![0; self.links.len()]];
         for (rank, list) in self.of.iter().enumerate() {
             let mut last = 0;
-            for (at, deed) in list.iter().enumerate() {
+            for (at, op) in list.iter().enumerate() {
                 let me = first[rank] + at;
                 for before in &self.before[rank][at] {
                     graph.edge(node[first[rank] + before], node[me]);
                 }
-                if let Some(message) = deed.message() {
+                if let Some(message) = op.message() {
                     last = message;
-                    ends[usize::from(!matches!(deed, Deed::Send { .. }))][message as usize] =
+                    ends[usize::from(!matches!(op, GlobalOp::Send { .. }))][message as usize] =
                         node[me];
                 }
                 keys[me] = (last, me);
             }
         }
-        let mut on: BTreeMap<Link, Vec<usize>> = BTreeMap::new();
+        let mut on: BTreeMap<PlannedLink, Vec<usize>> = BTreeMap::new();
         for (message, link) in self.links.iter().enumerate() {
             graph.edge(ends[0][message], ends[1][message]);
             let earlier = on.entry(*link).or_default();
@@ -327,7 +328,7 @@ impl Lists<'_> {
                     heap.push(Reverse(keys[next]));
                 }
             }
-            // What is done is open no more.
+            // An op that is done must not count as waiting.
             graph.open[me] = usize::MAX;
         }
         if order.len() + fused.len() == count {
@@ -338,7 +339,7 @@ impl Lists<'_> {
     }
 }
 
-/// Nodes, those that come after each, and how many come before.
+/// The graph of the order: for each node its successors, and the number of its open predecessors.
 struct Graph {
     after: Vec<Vec<usize>>,
     open: Vec<usize>,

@@ -1,24 +1,24 @@
-//! What a runtime holds, and what a program needs of it.
+//! The limits of a runtime, and their use by a program.
 
 use std::collections::BTreeMap;
 
 use super::super::runtime::{CHANNELS, LAST_AWAITED};
-use super::blocks::{Block, Plan};
+use super::blocks::{ThreadBlock, Plan};
 use super::{Options, unfit};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Op, OpKind, Schedule};
 
-/// Blocks of a rank in one channel.
+/// The most blocks of a rank in one channel.
 const OF_CHANNEL: usize = 32;
 
 const SMALLER: &str = "use fewer ranks or larger pieces, or another runtime with --runtime";
 const FEWER: &str = "write fewer instances, use fewer ranks, or another runtime with --runtime";
 
-/// Refuses what a rank alone makes too large, by its schedule with the moves joined that lie side by side. What other
-/// ranks send it or ask of it is not counted, so a program may need more.
+/// Refuses an algorithm whose rank alone exceeds a limit, by the rank's schedule with adjacent moves joined. Messages
+/// that other ranks start are not counted, so a program may need more.
 pub(super) fn of_rank(own: &Schedule, rank: RankId, options: Options) -> Result<(), Box<Finding>> {
-    // A message is a step of the block that has its end of the connection.
+    // Each message is a step of the block at its end of the connection.
     let mut ends: BTreeMap<(bool, RankId), usize> = BTreeMap::new();
     let ops = own.streams.iter().flat_map(|s| &own.ops[s.first.index()..][..s.len as usize]);
     for op in ops.filter(|op| op.kind == OpKind::Move) {
@@ -45,7 +45,7 @@ pub(super) fn of_rank(own: &Schedule, rank: RankId, options: Options) -> Result<
     Ok(())
 }
 
-/// The ends of messages that a move of a rank surely has there: whether it sends, and the peer.
+/// Returns the ends of messages that a move surely has at its rank: whether the rank sends, and the peer.
 fn messages(own: &Schedule, rank: RankId, op: &Op) -> Vec<(bool, RankId)> {
     let (srcs, dsts) = (own.srcs(op), own.dsts(op));
     let region = own.region(srcs[0]);
@@ -57,7 +57,7 @@ fn messages(own: &Schedule, rank: RankId, op: &Op) -> Vec<(bool, RankId)> {
     let mut ends: Vec<_> = match srcs {
         [src] if src.rank != rank => here(dsts).then_some((false, src.rank)).into_iter().collect(),
         [_] => dsts.iter().filter(|dst| dst.rank != rank).map(|dst| (true, dst.rank)).collect(),
-        // What goes to one rank that has a part of it is folded there.
+        // If the result goes to one rank that holds an operand, that rank reduces.
         _ if !here(dsts) => Vec::new(),
         _ => {
             let mut far: Vec<_> = srcs.iter().filter(|src| src.rank != rank).collect();
@@ -76,8 +76,8 @@ pub(super) fn check(plan: &Plan, channels: u32, options: Options) -> Result<(), 
     let Options { runtime, instances, .. } = options;
     let times = instances as usize;
     let most =
-        |of: &dyn Fn(&Block) -> usize| plan.blocks.iter().flatten().map(of).max().unwrap_or(0);
-    let per_rank = |of: &dyn Fn(&[Block]) -> usize| {
+        |of: &dyn Fn(&ThreadBlock) -> usize| plan.blocks.iter().flatten().map(of).max().unwrap_or(0);
+    let per_rank = |of: &dyn Fn(&[ThreadBlock]) -> usize| {
         plan.blocks.iter().map(|blocks| of(blocks)).max().unwrap_or(0)
     };
     let blocks = per_rank(&|blocks| blocks.len() * times);

@@ -1,24 +1,24 @@
-//! Algorithms as programs for MSCCL's runtime. The two-sided form of a proved schedule is cut into chunks, its sends,
-//! receives and folds become steps of blocks, and what is written is read again and proved before anybody sees it.
+//! Algorithms as programs for MSCCL's runtime. The two-sided form of a proved schedule is cut into chunks; its sends,
+//! receives and folds become steps of blocks; the text is read again and proved before it is returned.
 //!
-//! A program is tried in two shapes. In the first a block receives, reduces and sends in one step wherever what comes
-//! in goes on, as rings do. Such blocks can wait for each other where a step takes several messages; then the second
-//! shape is better, in which each connection has a block at either end, and calls of every size end.
+//! A program is tried in two shapes. In the first, a block receives, reduces and sends in one step wherever a rank
+//! forwards data, as in rings. Such blocks can wait for each other if a step takes several messages. Then the second
+//! shape is better: each end of a connection has a block of its own, and calls of every size end.
 
 mod blocks;
 mod chunks;
-mod deeds;
+mod global_ops;
 mod fusion;
 mod limits;
 mod write;
 
 use std::sync::Arc;
 
-use super::{Connections, Protocol, Runtime, Verdict, read};
+use super::{Connections, Protocol, Runtime, MscclVerdict, read};
 use crate::exchange::first_of_many;
 use blocks::Plan;
 use chunks::Grid;
-use fusion::Shape;
+use fusion::FusionShape;
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::ids::{RankId, SpanId};
@@ -28,14 +28,14 @@ use roundelay_core::optimize::join;
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 
-/// What a program is written for.
+/// The target of an exported program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The protocol of its connections.
+    /// The protocol of the connections.
     pub protocol: Protocol,
     /// Copies of the algorithm, each on a part of the data and in channels of its own.
     pub instances: u32,
-    /// The runtime whose limits it keeps, with its own buffers.
+    /// The runtime, whose limits and buffer sizes the program keeps.
     pub runtime: Runtime,
 }
 
@@ -46,36 +46,36 @@ pub struct Exported {
     pub text: String,
     /// The XML with the places that warnings point at.
     pub source: Arc<Source>,
-    /// What the runtime passes over.
+    /// Warnings of text that the runtime passes over.
     pub warnings: Vec<Diagnostic>,
-    /// What was found when it was read again.
-    pub verdict: Verdict,
+    /// The verdict on the program that was read again.
+    pub verdict: MscclVerdict,
 }
 
-/// The least and most bytes of calls that a program says it is for.
+/// The least and most bytes of calls that a program declares.
 ///
-/// The least is a byte for each chunk: with less, not all chunks have an element. The most is what [`Verdict::safe`]
-/// says, and 0 where calls of all sizes end.
+/// The least is a byte for each chunk: with fewer bytes some chunks have no element. The most is the size in
+/// [`MscclVerdict::safe`], or the runtime's number for any size if all calls end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sizes {
     min: u64,
     max: u64,
 }
 
-/// The algorithm as a program.
+/// Returns the algorithm as a program.
 ///
 /// # Errors
-/// E0704 for a collective that has no counterpart, for cuts that are no whole chunks and for a limit of the runtime;
+/// E0704 for a collective without counterpart, for cuts that are not whole chunks, and for a limit of the runtime;
 /// E0425 for a fault of this module.
 pub fn export(form: &TwoSided, options: Options) -> Result<Exported, Vec<Finding>> {
     stage("export", || made(form, options)).map_err(|why| vec![*why])
 }
 
-/// Whether the program of an algorithm for so many ranks keeps the limits of the runtime, as far as what rank 0 does
-/// tells: for many ranks that is known long before the schedule of all of them is proved.
+/// Checks whether the program of an algorithm for `nranks` ranks keeps the limits of the runtime, as far as the
+/// schedule of rank 0 shows: for many ranks this is much faster than a proof of the whole schedule.
 ///
 /// # Errors
-/// Those E0704 of [`export`] that rank 0 has.
+/// The E0704 errors of [`export`] that rank 0 has.
 pub fn fits<A: Algorithm + ?Sized>(
     algorithm: &A,
     nranks: u32,
@@ -89,18 +89,18 @@ pub fn fits<A: Algorithm + ?Sized>(
 
 fn made(form: &TwoSided, options: Options) -> Result<Exported, Box<Finding>> {
     let grid = Grid::new(form, options)?;
-    let (deeds, channels) = deeds::all(form, &grid, options)?;
+    let (ops, channels) = global_ops::all(form, &grid, options)?;
     let mut best: Result<Exported, Box<Finding>> = Err(unfit("it has no shape"));
-    for shape in [Shape::Through, Shape::Apart] {
-        let order = fusion::order(&deeds, &grid, options, shape)?;
-        let plan = blocks::plan(&deeds, &order, &grid);
+    for shape in [FusionShape::Through, FusionShape::Apart] {
+        let order = fusion::order(&ops, &grid, options, shape)?;
+        let plan = blocks::plan(&ops, &order, &grid);
         let one = limits::check(&plan, channels, options)
             .and_then(|()| proved(form, &grid, &plan, channels, options));
         match (one, &best) {
             (Ok(one), _) if ends(&one) => return Ok(one),
-            // The first shape that holds at some size, and the first reason where none does.
+            // The first shape that ends at some size is kept, or else the error of the first shape.
             (Ok(one), Err(_)) => best = Ok(one),
-            (Err(why), Err(_)) if shape == Shape::Through => best = Err(why),
+            (Err(why), Err(_)) if shape == FusionShape::Through => best = Err(why),
             _ => {}
         }
     }
@@ -112,7 +112,7 @@ fn ends(exported: &Exported) -> bool {
     exported.verdict.safe.is_some_and(|safe| safe.bytes.is_none())
 }
 
-/// The program of a plan, with the sizes that it holds for.
+/// Returns the proved program of a plan, with the sizes of calls that end.
 fn proved(
     form: &TwoSided,
     grid: &Grid,
@@ -121,7 +121,7 @@ fn proved(
     options: Options,
 ) -> Result<Exported, Box<Finding>> {
     let unlimited = match options.runtime {
-        // Of this one 0 is no size at all.
+        // This runtime has no number for any size.
         Runtime::Microsoft => LARGEST,
         Runtime::Rccl | Runtime::Azure => 0,
     };
@@ -149,10 +149,10 @@ fn proved(
     Err(fault(form, None))
 }
 
-/// Bytes of a call where the runtime has no number for any size: a tebibyte.
+/// The bytes of a call that stand for any size in a runtime that has no number for it: a tebibyte.
 const LARGEST: u64 = 1 << 40;
 
-/// The name that the runtime has for a collective.
+/// Returns the runtime's name of a collective.
 fn name(collective: Collective) -> Result<&'static str, Box<Finding>> {
     Ok(match collective {
         Collective::AllReduce => "allreduce",
@@ -167,12 +167,12 @@ fn name(collective: Collective) -> Result<&'static str, Box<Finding>> {
     })
 }
 
-/// What cannot be written in this form.
+/// Returns an error for an algorithm that this form cannot express.
 fn unfit(title: impl Into<String>) -> Box<Finding> {
     Box::new(Finding::new(Code::NotExportable, SpanId(0), title))
 }
 
-/// What was written is not what was meant.
+/// Returns an error for a program that differs from its schedule.
 fn fault(form: &TwoSided, why: Option<&Diagnostic>) -> Box<Finding> {
     let why =
         why.map_or("it has no verdict".to_owned(), |why| format!("{} [{}]", why.title, why.code));

@@ -1,9 +1,9 @@
-//! The XML, with all attributes that any of the runtimes reads.
+//! Writes the XML, with all attributes that any of the runtimes reads.
 
 use std::fmt::Write as _;
 
-use super::super::program::Kind;
-use super::blocks::{Block, Plan, Step};
+use super::super::program::OperationKind;
+use super::blocks::{ThreadBlock, Plan, BlockStep};
 use super::chunks::{Grid, Span};
 use super::{Options, Sizes};
 use roundelay_core::messages::TwoSided;
@@ -39,7 +39,7 @@ pub(super) fn write(
         );
         for instance in 0..options.instances {
             let first = instance as usize * blocks.len();
-            let writer = Writer { grid, instance, scratch, first };
+            let writer = XmlWriter { grid, instance, scratch, first };
             for (id, block) in blocks.iter().enumerate() {
                 writer.block(&mut text, first + id, block, channels * instance);
             }
@@ -49,18 +49,18 @@ pub(super) fn write(
     text + "</algo>\n"
 }
 
-/// One instance of what a rank does.
-struct Writer<'g> {
+/// Writes one instance of a rank's blocks.
+struct XmlWriter<'g> {
     grid: &'g Grid,
     instance: u32,
-    /// Chunks of its scratch.
+    /// Chunks of the instance's scratch.
     scratch: u32,
-    /// The number of its first block.
+    /// The number of the instance's first block.
     first: usize,
 }
 
-impl Writer<'_> {
-    fn block(&self, text: &mut String, id: usize, block: &Block, channel: u32) {
+impl XmlWriter<'_> {
+    fn block(&self, text: &mut String, id: usize, block: &ThreadBlock, channel: u32) {
         let peer = |peer: Option<u32>| peer.map_or(-1, i64::from);
         let _ = writeln!(
             text,
@@ -75,7 +75,7 @@ impl Writer<'_> {
         text.push_str("    </tb>\n");
     }
 
-    fn step(&self, text: &mut String, s: usize, step: &Step) {
+    fn step(&self, text: &mut String, s: usize, step: &BlockStep) {
         let (block, level) = match step.wait {
             Some((block, level)) => ((self.first + block) as i64, level as i64),
             None => (-1, -1),
@@ -83,7 +83,7 @@ impl Writer<'_> {
         let _ = writeln!(
             text,
             "      <step s=\"{s}\" type=\"{}\" {} {} cnt=\"{}\" depid=\"{block}\" deps=\"{level}\" hasdep=\"{}\"/>",
-            step.kind.map_or("nop", Kind::word),
+            step.kind.map_or("nop", OperationKind::word),
             self.place("src", step.src),
             self.place("dst", step.dst),
             step.dst.count,

@@ -1,23 +1,23 @@
-//! A stream as thread blocks. Threads of a block wait for each other at a `nop`, which stands between what is written
-//! and its signal, between a wait and what relies on it, and between ops on the same chunks. A stream that is too long
-//! for one block goes on in another, which waits for the first.
+//! Splits a stream into thread blocks. Threads of a block wait for each other at a `nop`, which is placed between
+//! writes and their signal, between a wait and the ops after it, and between ops on the same chunks. A stream that is
+//! too long for one block continues in another block, which waits for the first.
 
-use super::plan::{Block, Chunk, Data, Op, Side};
+use super::plan::{PlanBlock, Chunk, Data, PlanOp, Side};
 use crate::exchange::mscclpp::table::{CHANNELS, CHANNELS_OF_OP, OPERATIONS};
 use crate::exchange::terms::Memory;
 
-/// What a stream does.
+/// An item of a stream.
 pub(super) enum Item {
     Data(Data),
     /// A post or a wait on a channel of the rank.
     Signal(u32),
     Wait(u32),
-    /// The same on a semaphore.
+    /// A post or a wait on a semaphore.
     Release(u32),
     Acquire(u32),
 }
 
-/// What numbers mean that are given out as they are needed.
+/// The remote buffers and semaphores of a rank, numbered at first use.
 #[derive(Default)]
 pub(super) struct Numbers {
     pub(super) remotes: Vec<(u32, Memory)>,
@@ -34,43 +34,43 @@ impl Numbers {
         }) as u32
     }
 
-    /// A semaphore that nobody uses yet.
+    /// Returns a new semaphore.
     pub(super) fn semaphore(&mut self) -> u32 {
         self.semaphores += 1;
         self.semaphores - 1
     }
 }
 
-/// A stream on its way to blocks.
-pub(super) struct Writer<'a> {
+/// Splits one stream into blocks.
+pub(super) struct StreamSplitter<'a> {
     own: u32,
     numbers: &'a mut Numbers,
-    /// Whether two places share memory.
+    /// Whether two chunks share memory.
     meet: &'a dyn Fn(&Chunk, &Chunk) -> bool,
-    done: Vec<Block>,
-    block: Block,
-    /// What was moved since the last `nop`, and whether there was a wait.
+    done: Vec<PlanBlock>,
+    block: PlanBlock,
+    /// The moves since the last `nop`, and whether there was a wait.
     moved: Vec<Data>,
     waited: bool,
 }
 
-/// Ops that an item may take: a `nop` and itself.
+/// The most ops that an item takes: a `nop` and the item's op.
 const ITEM: usize = 2;
-/// Ops that the end of a block may take: a `nop` and the release of the next.
+/// The most ops that the end of a block takes: a `nop` and the release of the next block.
 const END: usize = 2;
 
-impl<'a> Writer<'a> {
+impl<'a> StreamSplitter<'a> {
     pub(super) fn new(
         own: u32,
         numbers: &'a mut Numbers,
         meet: &'a dyn Fn(&Chunk, &Chunk) -> bool,
     ) -> Self {
-        let (done, block, moved) = (Vec::new(), Block::default(), Vec::new());
+        let (done, block, moved) = (Vec::new(), PlanBlock::default(), Vec::new());
         Self { own, numbers, meet, done, block, moved, waited: false }
     }
 
-    /// The blocks of a stream.
-    pub(super) fn blocks(mut self, items: Vec<Item>) -> Vec<Block> {
+    /// Returns the blocks of a stream.
+    pub(super) fn blocks(mut self, items: Vec<Item>) -> Vec<PlanBlock> {
         for item in items {
             if !self.fits(&item) {
                 self.go_on();
@@ -89,7 +89,7 @@ impl<'a> Writer<'a> {
         let room = self.block.ops.len() + ITEM + END <= OPERATIONS;
         room && match item {
             Item::Signal(id) | Item::Wait(id) => more(&self.block.channels, &[*id]),
-            // Each buffer of a peer may be new.
+            // Each buffer of a peer may need a new number.
             Item::Data(data) => {
                 let far = data.srcs.iter().chain(&data.dsts).filter(|chunk| chunk.rank != self.own);
                 self.block.remotes.len() + far.count() <= CHANNELS
@@ -107,7 +107,7 @@ impl<'a> Writer<'a> {
     }
 
     fn nop(&mut self) {
-        self.block.ops.push(Op::Nop);
+        self.block.ops.push(PlanOp::Nop);
         (self.moved, self.waited) = (Vec::new(), false);
     }
 
@@ -125,36 +125,36 @@ impl<'a> Writer<'a> {
                 self.settle();
                 let id = number(&mut self.block.channels, id);
                 match self.block.ops.last_mut() {
-                    Some(Op::Signal(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(Op::Signal(vec![id])),
+                    Some(PlanOp::Signal(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(PlanOp::Signal(vec![id])),
                 }
             }
             Item::Release(id) => {
                 self.settle();
                 match self.block.ops.last_mut() {
-                    Some(Op::Release(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(Op::Release(vec![id])),
+                    Some(PlanOp::Release(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(PlanOp::Release(vec![id])),
                 }
             }
             Item::Wait(id) => {
                 let id = number(&mut self.block.channels, id);
                 match self.block.ops.last_mut() {
-                    Some(Op::Wait(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(Op::Wait(vec![id])),
+                    Some(PlanOp::Wait(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(PlanOp::Wait(vec![id])),
                 }
                 self.waited = true;
             }
             Item::Acquire(id) => {
                 match self.block.ops.last_mut() {
-                    Some(Op::Acquire(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(Op::Acquire(vec![id])),
+                    Some(PlanOp::Acquire(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(PlanOp::Acquire(vec![id])),
                 }
                 self.waited = true;
             }
         }
     }
 
-    /// Before a signal all threads are done with what it is for.
+    /// Adds a `nop` before a signal, so that all threads are done with the ops that it announces.
     fn settle(&mut self) {
         if self.waited || !self.moved.is_empty() {
             self.nop();
@@ -168,7 +168,7 @@ impl<'a> Writer<'a> {
         any(&early.srcs, &late.dsts) || any(&early.dsts, &late.srcs) || any(&early.dsts, &late.dsts)
     }
 
-    fn data(&mut self, data: &Data) -> Op {
+    fn data(&mut self, data: &Data) -> PlanOp {
         let mut sides = |chunks: &[Chunk]| -> Vec<(Side, Chunk)> {
             let side = |chunk: &Chunk| {
                 if chunk.rank == self.own {
@@ -180,16 +180,16 @@ impl<'a> Writer<'a> {
             chunks.iter().map(side).collect()
         };
         let (srcs, dsts) = (sides(&data.srcs), sides(&data.dsts));
-        Op::Data { name: data.name, srcs, dsts }
+        PlanOp::Data { name: data.name, srcs, dsts }
     }
 }
 
-/// Whether one more fits an op: two threads must not use one channel.
+/// Whether an op has room for one more channel: two threads must not use one channel.
 fn joins<T: PartialEq + Copy>(ids: &[T], id: T) -> bool {
     ids.len() < CHANNELS_OF_OP && !ids.contains(&id)
 }
 
-/// The number of something in a block.
+/// Returns the block's number of a channel or a buffer.
 fn number(known: &mut Vec<u32>, id: u32) -> usize {
     let at = known.iter().position(|known| *known == id);
     at.unwrap_or_else(|| {

@@ -1,5 +1,5 @@
-//! A proved schedule as an execution plan: streams are thread blocks, signals between ranks are channels, and signals
-//! between streams of a rank are semaphores. The text is read and proved before anybody sees it.
+//! Writes a proved schedule as an execution plan: streams become thread blocks, signals between ranks become channels,
+//! and signals between streams of a rank become semaphores. The text is read and proved before it is returned.
 
 mod blocks;
 mod moves;
@@ -8,7 +8,7 @@ mod pulls;
 mod streams;
 
 use self::blocks::Numbers;
-use self::plan::{Block, Gpu, Plan};
+use self::plan::{PlanBlock, PlanGpu, Plan};
 use self::streams::{Grid, Streams};
 use super::Text;
 use crate::exchange::first_of_many;
@@ -19,15 +19,15 @@ use roundelay_core::layout::Algorithm;
 use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::Proved;
 
-/// Blocks of a rank: each wants a multiprocessor for itself, and all must run at once. An A100 has so many.
+/// The most blocks of a rank. Each block needs a multiprocessor, and all run at once; an A100 has 108.
 const BLOCKS: usize = 108;
-/// Chunks of a buffer.
+/// The most chunks of a buffer.
 const CHUNKS: u64 = 1 << 20;
 
-/// The text of the plan of a schedule, for calls in place or with input and output apart.
+/// Returns the text of the plan of a schedule, for calls in place or with input and output apart.
 ///
 /// # Errors
-/// E0704 for what plans or the executor do not have; E0408 for an algorithm that has no in-place form.
+/// E0704 for an algorithm that plans or the executor cannot express; E0408 for an algorithm without an in-place form.
 pub fn export(proved: &Proved, in_place: bool) -> Result<String, Vec<Finding>> {
     let schedule = proved.schedule();
     if in_place && !proved.proof().in_place {
@@ -40,17 +40,17 @@ pub fn export(proved: &Proved, in_place: bool) -> Result<String, Vec<Finding>> {
     Ok(text)
 }
 
-/// Whether a plan of an algorithm for so many ranks fits the executor, as far as what rank 0 does tells: for many ranks
-/// that is known long before the schedule of all of them is proved.
+/// Checks whether a plan of an algorithm for `nranks` ranks fits the executor, as far as the schedule of rank 0 shows:
+/// for many ranks this is much faster than a proof of the whole schedule.
 ///
 /// # Errors
-/// Those E0704 of [`export`] that rank 0 has.
+/// The E0704 errors of [`export`] that rank 0 has.
 pub fn fits<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<(), Vec<Finding>> {
     let Some(own) = first_of_many(algorithm, nranks) else { return Ok(()) };
     collective(&own).and_then(|_| first_rank(&own)).map_err(|finding| vec![*finding])
 }
 
-/// Looks whether the blocks of rank 0 run at once, without those that only serve others.
+/// Checks that the blocks of rank 0 run at once, without the blocks that only serve other ranks.
 fn first_rank(own: &Schedule) -> Result<(), Box<Finding>> {
     let grid = grid(own)?;
     let streams = Streams::new(own, &grid, false)?;
@@ -61,7 +61,7 @@ fn refused(at: SpanId, title: impl Into<String>) -> Box<Finding> {
     Box::new(Finding::new(Code::NotExportable, at, title.into()))
 }
 
-/// The executor's name of the collective.
+/// Returns the executor's name of the collective.
 fn collective(schedule: &Schedule) -> Result<&'static str, Box<Finding>> {
     Ok(match schedule.collective {
         Collective::AllReduce => "allreduce",
@@ -83,8 +83,8 @@ fn grid(schedule: &Schedule) -> Result<Grid, Box<Finding>> {
     })
 }
 
-/// Refuses more blocks of a rank than run at once.
-fn few(blocks: &[Block]) -> Result<(), Box<Finding>> {
+/// Refuses a rank with more blocks than run at once.
+fn few(blocks: &[PlanBlock]) -> Result<(), Box<Finding>> {
     if blocks.len() <= BLOCKS {
         return Ok(());
     }
@@ -102,7 +102,7 @@ fn plan(schedule: &Schedule, in_place: bool) -> Result<Plan, Box<Finding>> {
         let (blocks, spare) = streams.blocks(rank, &mut numbers);
         few(&blocks)?;
         let chunks = |buffer| grid.chunks(schedule.units(buffer, rank));
-        gpus.push(Gpu {
+        gpus.push(PlanGpu {
             chunks: [chunks(Buffer::Input), chunks(Buffer::Output), grid.scratch() + spare],
             blocks,
             channels: streams.channels(rank),
@@ -120,7 +120,7 @@ fn plan(schedule: &Schedule, in_place: bool) -> Result<Plan, Box<Finding>> {
     Ok(Plan { name: schedule.algorithm.clone(), collective, in_place, max_bytes, gpus })
 }
 
-/// Reads and proves what was written.
+/// Reads and proves the text of a plan.
 fn check(schedule: &Schedule, text: &str, in_place: bool) -> Result<(), Vec<Finding>> {
     let Text { source, program, errors, .. } = super::read("plan.json", text.as_bytes());
     let verdict = program.map(|program| (program.header.clone(), program.verdict(&source)));

@@ -1,14 +1,14 @@
-//! What a move is in ops of the executor. A `put` and a `copy` write one place; a reduction reads its rank's own chunk
+//! A move as ops of the executor. A `put` and a `copy` write one place; a reduction reads a chunk of its own rank
 //! first, then chunks of the rank or of peers, and writes a chunk of the rank and chunks of peers.
 
 use super::plan::{Chunk, Data};
 
-/// A move that the executor has no ops for, in words.
-pub(super) type Refused = &'static str;
+/// The reason for which the executor has no ops for a move.
+pub(super) type UnsupportedMove = &'static str;
 
-/// The ops of a move of rank `own`; `spare` is room for what is not yet complete.
+/// Returns the ops of a move of rank `own`; `spare` returns room for a partial sum.
 ///
-/// A sum has the same bits whichever of its two sides comes first, so the first two sources may change their places.
+/// A sum of two operands has the same bits in either order, so the first two sources may change places.
 ///
 /// # Errors
 /// A move between two peers.
@@ -17,7 +17,7 @@ pub(super) fn ops(
     srcs: &[Chunk],
     dsts: &[Chunk],
     spare: &mut dyn FnMut(u32) -> Chunk,
-) -> Result<Vec<Data>, Refused> {
+) -> Result<Vec<Data>, UnsupportedMove> {
     let (near, far): (Vec<Chunk>, Vec<Chunk>) = dsts.iter().partition(|dst| dst.rank == own);
     let mut all = Vec::new();
     if let [src] = srcs {
@@ -43,7 +43,7 @@ pub(super) fn ops(
     }
     let mut sum = sources.remove(0);
     let runs = runs(own, &sources);
-    // What is not complete must not lie where a later source lies.
+    // A partial sum must not overwrite a later source.
     let later = |sum: &Chunk| sources.iter().any(|src| meet(src, sum));
     let mut between = None;
     let mut partial = |sum: Chunk| {
@@ -75,7 +75,7 @@ pub(super) fn ops(
     Ok(all)
 }
 
-/// Copies a chunk of the rank to others of it and to peers.
+/// Copies a chunk of the rank to other chunks of the rank and to peers.
 fn spread(src: Chunk, near: &[Chunk], far: &[Chunk], all: &mut Vec<Data>) {
     for dst in near.iter().filter(|dst| **dst != src) {
         all.push(Data { name: "copy", srcs: vec![src], dsts: vec![*dst] });
@@ -89,13 +89,13 @@ fn get(src: Chunk, dst: Chunk) -> Data {
     Data { name: "get", srcs: vec![src], dsts: vec![dst] }
 }
 
-/// Sources that follow each other and are all of the rank, or all of peers.
+/// Groups successive sources that are all of the rank, or all of peers.
 fn runs(own: u32, sources: &[Chunk]) -> Vec<Vec<Chunk>> {
     let runs = sources.chunk_by(|one, next| (one.rank == own) == (next.rank == own));
     runs.map(<[Chunk]>::to_vec).collect()
 }
 
-/// Whether two places have chunks in common.
+/// Whether two chunks have memory in common.
 pub(super) fn meet(one: &Chunk, other: &Chunk) -> bool {
     (one.rank, one.memory) == (other.rank, other.memory)
         && one.index < other.index + other.size

@@ -1,23 +1,23 @@
-//! A plan in the making, and its text: an op a line.
+//! A plan to be written, and its text: one op in each line.
 
 use std::fmt::Write as _;
 
 use crate::exchange::terms::Memory;
 
-/// A plan.
+/// A plan to be written.
 pub(super) struct Plan {
     pub(super) name: String,
     pub(super) collective: &'static str,
     pub(super) in_place: bool,
     /// The most bytes of a call.
     pub(super) max_bytes: u64,
-    pub(super) gpus: Vec<Gpu>,
+    pub(super) gpus: Vec<PlanGpu>,
 }
 
-/// What one rank does.
-pub(super) struct Gpu {
+/// The blocks and resources of one rank.
+pub(super) struct PlanGpu {
     pub(super) chunks: [u32; 3],
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<PlanBlock>,
     /// The peer of each channel.
     pub(super) channels: Vec<u32>,
     pub(super) remotes: Vec<(u32, Memory)>,
@@ -26,8 +26,8 @@ pub(super) struct Gpu {
 
 /// A thread block, with its own numbers for channels and buffers of peers.
 #[derive(Default)]
-pub(super) struct Block {
-    pub(super) ops: Vec<Op>,
+pub(super) struct PlanBlock {
+    pub(super) ops: Vec<PlanOp>,
     pub(super) channels: Vec<u32>,
     pub(super) remotes: Vec<u32>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Chunk {
     pub(super) size: u32,
 }
 
-/// What moves data: its name, sources and destinations.
+/// An op that moves data: its name, sources and destinations.
 #[derive(Clone, Debug)]
 pub(super) struct Data {
     pub(super) name: &'static str,
@@ -49,15 +49,15 @@ pub(super) struct Data {
     pub(super) dsts: Vec<Chunk>,
 }
 
-/// Chunks of a block's own rank, or of the buffer of a peer that it numbers so.
+/// The owner of chunks: the block's own rank, or a remote buffer by the block's number.
 #[derive(Clone, Copy)]
 pub(super) enum Side {
     Own(Memory),
     Peer(usize),
 }
 
-/// One op. What goes over channels has the block's own numbers.
-pub(super) enum Op {
+/// An op. Channels and remote buffers have the block's own numbers.
+pub(super) enum PlanOp {
     Nop,
     Data { name: &'static str, srcs: Vec<(Side, Chunk)>, dsts: Vec<(Side, Chunk)> },
     Signal(Vec<usize>),
@@ -67,7 +67,7 @@ pub(super) enum Op {
 }
 
 impl Plan {
-    /// The text.
+    /// Returns the text.
     pub(super) fn text(&self) -> String {
         let Self { name, collective, in_place, max_bytes, gpus } = self;
         let name: String =
@@ -89,7 +89,7 @@ impl Plan {
     }
 }
 
-impl Gpu {
+impl PlanGpu {
     fn write(&self, id: usize, text: &mut String) {
         let [input, output, scratch] = self.chunks;
         let _ = writeln!(
@@ -123,7 +123,7 @@ impl Gpu {
     }
 }
 
-impl Block {
+impl PlanBlock {
     fn write(&self, id: usize, text: &mut String) {
         let _ = writeln!(text, "    {{\"id\": {id}, \"ops\": [");
         for (at, op) in self.ops.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Block {
     }
 }
 
-impl Op {
+impl PlanOp {
     fn text(&self) -> String {
         let channels = |name, ids: &[usize]| {
             format!(

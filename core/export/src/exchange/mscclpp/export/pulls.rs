@@ -1,26 +1,26 @@
-//! Reads of a peer's chunk into one of another number. The executor's `get` takes the number of each side for the other,
-//! so the peer puts the chunk instead: a block of its own waits until it is asked, puts, and says so.
+//! Reads of a peer's chunk into a chunk of another number. The executor's `get` swaps the numbers of the two sides, so
+//! the peer puts the chunk instead: a block of the peer waits for a request, puts the chunk, and signals.
 
 use std::collections::BTreeMap;
 
 use super::plan::{Chunk, Data};
 
-/// What a stream reads of a peer in this way, in its order.
+/// The reads of one stream from one peer, in order.
 pub(super) struct Pull {
-    /// Which of the channels for such reads between the two ranks it asks on, and is told on.
+    /// The number of the channel for request and answer, among the channels for pulls between the two ranks.
     pub(super) ordinal: u32,
     pub(super) client: u32,
     pub(super) puts: Vec<Data>,
 }
 
-/// All such reads, by the stream that reads and the peer that it reads from.
+/// All pulls, by the reading stream and the peer.
 #[derive(Default)]
 pub(super) struct Pulls {
     of: BTreeMap<(usize, u32), Pull>,
     counts: BTreeMap<(u32, u32), u32>,
 }
 
-/// The source and the destination of a `get` that the executor would mix up.
+/// Returns the source and the destination of a `get` whose chunk numbers the executor would swap.
 pub(super) fn mixed_up(data: &Data) -> Option<(Chunk, Chunk)> {
     match (data.name, &data.srcs[..], &data.dsts[..]) {
         ("get", [src], [dst]) if src.index != dst.index => Some((*src, *dst)),
@@ -29,7 +29,7 @@ pub(super) fn mixed_up(data: &Data) -> Option<(Chunk, Chunk)> {
 }
 
 impl Pulls {
-    /// One more read by a stream.
+    /// Adds a read of a stream.
     pub(super) fn add(&mut self, stream: usize, (src, dst): (Chunk, Chunk)) {
         let (server, client) = (src.rank, dst.rank);
         let pull = self.of.entry((stream, server)).or_insert_with(|| {
@@ -40,17 +40,17 @@ impl Pulls {
         pull.puts.push(Data { name: "put", srcs: vec![src], dsts: vec![dst] });
     }
 
-    /// Channels for such reads between two ranks.
+    /// Returns the number of channels for pulls between two ranks.
     pub(super) fn between(&self, one: u32, other: u32) -> u32 {
         self.counts.get(&pair(one, other)).copied().unwrap_or(0)
     }
 
-    /// Which of these channels a stream uses for what it reads of a peer.
+    /// Returns the number of the channel for a stream's pulls from a peer.
     pub(super) fn ordinal(&self, stream: usize, server: u32) -> u32 {
         self.of.get(&(stream, server)).map_or(0, |pull| pull.ordinal)
     }
 
-    /// What others read of a rank.
+    /// Returns the pulls from a rank.
     pub(super) fn served_by(&self, rank: u32) -> impl Iterator<Item = &Pull> {
         self.of.iter().filter(move |((_, server), _)| *server == rank).map(|(_, pull)| pull)
     }

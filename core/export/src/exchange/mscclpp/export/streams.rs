@@ -1,10 +1,10 @@
-//! The streams of a schedule as what their blocks do: regions as chunks, and signals as channels and semaphores.
+//! The streams of a schedule as items of blocks: regions become chunks, and signals become channels and semaphores.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::blocks::{Item, Numbers, Writer};
+use super::blocks::{Item, Numbers, StreamSplitter};
 use super::moves::{self, meet};
-use super::plan::{Block, Chunk, Data};
+use super::plan::{PlanBlock, Chunk, Data};
 use super::pulls::{Pulls, mixed_up};
 use super::refused;
 use crate::exchange::terms::Memory;
@@ -14,16 +14,17 @@ use roundelay_core::ids::{ChannelId, RankId};
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind, Stream};
 
-/// Chunks of a unit of the count, and where each scratch begins.
+/// The number of chunks of a unit of the count, and the place of each scratch.
 pub(super) struct Grid {
     of_unit: u64,
-    /// The first chunk of each scratch and the chunks of a slot; and the chunk after the last.
+    /// The first chunk of each scratch, and the chunks of a slot.
     scratch: Vec<(u32, u32)>,
+    /// The chunk after the last scratch.
     end: u32,
 }
 
 impl Grid {
-    /// The coarsest grid on which all regions begin and end; `None` if a buffer has more than `most` chunks.
+    /// Returns the coarsest grid on which all regions begin and end; `None` if a buffer has more than `most` chunks.
     pub(super) fn new(schedule: &Schedule, most: u64) -> Option<Self> {
         let mut of_unit: u64 = schedule.multiple;
         for region in &schedule.regions {
@@ -48,12 +49,12 @@ impl Grid {
         Some(Self { of_unit, scratch, end: end as u32 })
     }
 
-    /// So many units in chunks.
+    /// Returns the chunks in `units` units.
     pub(super) fn chunks(&self, units: Rat) -> u32 {
         units.times(self.of_unit).map_or(0, Rat::floor) as u32
     }
 
-    /// Chunks of all scratch.
+    /// Returns the chunks of all scratch.
     pub(super) fn scratch(&self) -> u32 {
         self.end
     }
@@ -77,8 +78,8 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The semaphores of a rank. Each post has one of its own, so that one block releases it also where a stream goes on in
-/// another block.
+/// The semaphores of a rank. Each post has a semaphore of its own: then only one block releases it, also if a stream
+/// continues in another block.
 #[derive(Default)]
 struct Semaphores {
     ids: BTreeMap<(ChannelId, u32), u32>,
@@ -100,22 +101,24 @@ pub(super) struct Streams<'s> {
     schedule: &'s Schedule,
     grid: &'s Grid,
     in_place: bool,
-    /// Which of the signals from a rank to another a channel is.
+    /// The number of each channel among the channels with the same sender and receiver.
     ordinals: Vec<u32>,
-    /// How many signals go from a rank to another.
+    /// The number of channels from a rank to another.
     counts: BTreeMap<(u32, u32), u32>,
-    /// Signals of streams that order nothing: blocks begin and end together.
+    /// Forks and joins that order nothing, since all blocks begin and end together.
     idle: BTreeSet<ChannelId>,
-    /// What each op of each stream moves.
+    /// The ops that each op of each stream becomes.
     data: Vec<Vec<Vec<Data>>>,
-    /// Chunks of scratch that each rank needs for itself.
+    /// Chunks of scratch that each rank needs for partial sums.
     spare: Vec<u32>,
     pulls: Pulls,
 }
 
 impl<'s> Streams<'s> {
+    /// Converts the moves of all streams.
+    ///
     /// # Errors
-    /// E0704 for a move that no op does.
+    /// E0704 for a move that the executor has no op for.
     pub(super) fn new(
         schedule: &'s Schedule,
         grid: &'s Grid,
@@ -138,7 +141,7 @@ impl<'s> Streams<'s> {
             let is = |op: &&Op, kind| op.kind != OpKind::Move && schedule.channel(op).kind == kind;
             let forks = ops.iter().take_while(|op| is(op, SignalKind::Fork));
             let joins = ops.iter().rev().take_while(|op| is(op, SignalKind::Join));
-            // A stream that is forked again waits for what stands between.
+            // A stream that is forked twice must wait for the ops between the forks.
             let once = |id: &ChannelId| posts.get(id) == Some(&1);
             idle.extend(forks.chain(joins).map(Schedule::channel_id).filter(once));
         }
@@ -163,7 +166,7 @@ impl<'s> Streams<'s> {
         Ok(streams)
     }
 
-    /// What each op of a stream moves.
+    /// Returns the moves of each op of a stream.
     fn stream(&mut self, stream: &Stream) -> Result<Vec<Vec<Data>>, Box<Finding>> {
         let rank = stream.rank;
         let first = self.grid.scratch() + self.spare[rank.index()];
@@ -183,18 +186,18 @@ impl<'s> Streams<'s> {
         Ok(all)
     }
 
-    /// Channels between two ranks for signals of the schedule: each has a signal each way.
+    /// Returns the number of channels between two ranks for signals of the schedule: a channel has a signal each way.
     fn signals(&self, one: u32, other: u32) -> u32 {
         let count = |from, to| self.counts.get(&(from, to)).copied().unwrap_or(0);
         count(one, other).max(count(other, one))
     }
 
-    /// All channels between two ranks.
+    /// Returns the number of all channels between two ranks.
     fn between(&self, one: u32, other: u32) -> u32 {
         self.signals(one, other) + self.pulls.between(one, other)
     }
 
-    /// The peer of each channel of a rank.
+    /// Returns the peer of each channel of a rank.
     pub(super) fn channels(&self, rank: RankId) -> Vec<u32> {
         let peers = (0..self.schedule.nranks).filter(|peer| *peer != rank.0);
         peers
@@ -202,8 +205,8 @@ impl<'s> Streams<'s> {
             .collect()
     }
 
-    /// The blocks of a rank, and the chunks of scratch that they need for themselves.
-    pub(super) fn blocks(&self, rank: RankId, numbers: &mut Numbers) -> (Vec<Block>, u32) {
+    /// Returns the blocks of a rank, and the chunks of scratch for their partial sums.
+    pub(super) fn blocks(&self, rank: RankId, numbers: &mut Numbers) -> (Vec<PlanBlock>, u32) {
         let meet = |one: &Chunk, other: &Chunk| meet(&self.home(one), &self.home(other));
         let mut semaphores = Semaphores::default();
         // The first channel to each peer.
@@ -234,7 +237,7 @@ impl<'s> Streams<'s> {
                 }
             }
             if !items.is_empty() {
-                blocks.extend(Writer::new(rank.0, numbers, &meet).blocks(items));
+                blocks.extend(StreamSplitter::new(rank.0, numbers, &meet).blocks(items));
             }
         }
         for pull in self.pulls.served_by(rank.0) {
@@ -242,7 +245,7 @@ impl<'s> Streams<'s> {
             let one =
                 |put: &Data| [Item::Wait(channel), Item::Data(put.clone()), Item::Signal(channel)];
             let items = pull.puts.iter().flat_map(one).collect();
-            blocks.extend(Writer::new(rank.0, numbers, &meet).blocks(items));
+            blocks.extend(StreamSplitter::new(rank.0, numbers, &meet).blocks(items));
         }
         (blocks, self.spare[rank.index()])
     }
@@ -285,7 +288,7 @@ impl<'s> Streams<'s> {
         Some(if posts { Item::Signal(number) } else { Item::Wait(number) })
     }
 
-    /// A chunk where it lies when input and output share memory.
+    /// Returns the place of a chunk in the buffer that input and output share in place.
     fn home(&self, chunk: &Chunk) -> Chunk {
         if !self.in_place {
             return *chunk;

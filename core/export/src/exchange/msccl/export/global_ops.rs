@@ -1,32 +1,32 @@
-//! What each rank does, chunk by chunk, in one order of all ranks: messages by their numbers, and each move as soon as
-//! all is there that it needs. Whatever a rank waits for in this order comes before.
+//! The ops of all ranks, chunk by chunk, in one order: messages by their numbers, and each move as soon as the ops that
+//! it depends on are done. Any op that a rank waits for comes earlier in this order.
 
 use std::collections::BTreeMap;
 
 use super::super::runtime::CHANNELS;
-use super::chunks::{Grid, Slots, Span};
+use super::chunks::{Grid, ScratchSlots, Span};
 use super::{Options, unfit};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::{LaneId, OpId, RankId};
 use roundelay_core::messages::{Action, MessageId, TwoSided};
 
-/// One thing that a rank does.
+/// An op of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
-    /// It sends a message.
+pub(super) enum GlobalOp {
+    /// Sends a message.
     Send { message: u32, src: Span },
-    /// It receives one.
+    /// Receives a message.
     Receive { message: u32, dst: Span },
-    /// It receives one and stores it reduced with what it has.
+    /// Receives a message, reduces it with data of the rank and stores the result.
     ReceiveFold { message: u32, own: Span, dst: Span },
-    /// It copies.
+    /// Copies.
     Copy { src: Span, dst: Span },
-    /// It reduces two into a third place, which may be one of them.
+    /// Reduces two places into a third place, which may be one of the two.
     Fold { left: Span, right: Span, dst: Span },
 }
 
-impl Deed {
-    /// What it reads.
+impl GlobalOp {
+    /// Returns the places that the op reads.
     pub(super) fn reads(&self) -> Vec<Span> {
         match *self {
             Self::Send { src, .. } | Self::Copy { src, .. } => vec![src],
@@ -36,7 +36,7 @@ impl Deed {
         }
     }
 
-    /// The same, with one place to read in place of another.
+    /// Returns the op with reads of `old` replaced by reads of `new`.
     pub(super) fn reading(self, old: Span, new: Span) -> Self {
         let at = |span: Span| if span == old { new } else { span };
         match self {
@@ -50,7 +50,7 @@ impl Deed {
         }
     }
 
-    /// What it writes.
+    /// Returns the place that the op writes.
     pub(super) fn writes(&self) -> Option<Span> {
         match *self {
             Self::Send { .. } => None,
@@ -61,7 +61,7 @@ impl Deed {
         }
     }
 
-    /// The message that it passes.
+    /// Returns the message that the op sends or receives.
     pub(super) fn message(&self) -> Option<u32> {
         match *self {
             Self::Send { message, .. }
@@ -71,24 +71,24 @@ impl Deed {
         }
     }
 
-    /// Its cells: those that it reads, and those that it writes. A copy onto itself does nothing in place.
-    pub(super) fn cells(&self, grid: &Grid, rank: usize) -> Cells {
+    /// Returns the cells that the op reads and writes. A copy of a place onto itself has no cells in place.
+    pub(super) fn cells(&self, grid: &Grid, rank: usize) -> CellSets {
         let in_place = |span| grid.cells(rank, span, true)[1].clone();
         let both = !matches!(*self, Self::Copy { src, dst } if in_place(src) == in_place(dst));
         let all = |span| grid.cells(rank, span, both).into_iter().filter(|cells| !cells.is_empty());
         let reads = self.reads().into_iter().flat_map(all).collect();
-        Cells { reads, writes: self.writes().into_iter().flat_map(all).collect() }
+        CellSets { reads, writes: self.writes().into_iter().flat_map(all).collect() }
     }
 }
 
 /// Cells that are read and written.
-pub(super) struct Cells {
+pub(super) struct CellSets {
     pub(super) reads: Vec<std::ops::Range<usize>>,
     pub(super) writes: Vec<std::ops::Range<usize>>,
 }
 
-impl Cells {
-    /// Whether the order of the two matters.
+impl CellSets {
+    /// Whether the order of the two ops matters.
     pub(super) fn conflicts(&self, other: &Self) -> bool {
         let meets = |some: &[std::ops::Range<usize>], others: &[std::ops::Range<usize>]| {
             some.iter().any(|a| others.iter().any(|b| a.start < b.end && b.start < a.end))
@@ -101,41 +101,41 @@ impl Cells {
 
 /// A connection: sender, receiver and channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Link {
+pub(super) struct PlannedLink {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) channel: u32,
 }
 
-/// What all ranks do.
-pub(super) struct Deeds {
-    /// Of each rank.
-    pub(super) of: Vec<Vec<Deed>>,
+/// The ops of all ranks.
+pub(super) struct GlobalOps {
+    /// The ops of each rank.
+    pub(super) of: Vec<Vec<GlobalOp>>,
     /// The connection of each message.
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<PlannedLink>,
 }
 
-/// What all ranks do, and the channels of one instance.
+/// Returns the ops of all ranks, and the number of channels of one instance.
 pub(super) fn all(
     form: &TwoSided,
     grid: &Grid,
     options: Options,
-) -> Result<(Deeds, u32), Box<Finding>> {
+) -> Result<(GlobalOps, u32), Box<Finding>> {
     let lanes: Vec<LaneId> = form.messages().iter().map(|message| message.lane).collect();
     let (channel_of, channels) = channels(&lanes, options)?;
-    let mut deeds = Deeds { of: Vec::new(), links: Vec::new() };
-    let mut slots: Vec<Slots> = (0..grid.nranks).map(|_| Slots::default()).collect();
-    // The parts of each message, as numbers of messages, and its ends.
+    let mut ops = GlobalOps { of: Vec::new(), links: Vec::new() };
+    let mut slots: Vec<ScratchSlots> = (0..grid.nranks).map(|_| ScratchSlots::default()).collect();
+    // For each message its first part's number, its parts, its source and its target.
     let mut messages = Vec::new();
     for message in form.messages() {
         let schedule = form.schedule();
         let source = slots[message.from.index()].span(schedule, grid, message.source);
         let target = slots[message.to.index()].span(schedule, grid, message.target);
         let parts = grid.parts(&[source, target]);
-        let first = deeds.links.len() as u32;
+        let first = ops.links.len() as u32;
         let link =
-            Link { from: message.from.0, to: message.to.0, channel: channel_of[&message.lane] };
-        deeds.links.extend(parts.iter().map(|_| link));
+            PlannedLink { from: message.from.0, to: message.to.0, channel: channel_of[&message.lane] };
+        ops.links.extend(parts.iter().map(|_| link));
         messages.push((first, parts, source, target));
     }
     for (rank, slots) in (0..).map(RankId).zip(&mut slots) {
@@ -144,7 +144,7 @@ pub(super) fn all(
             match *action {
                 Action::Send(MessageId(id)) => {
                     let (first, parts, source, _) = &messages[id as usize];
-                    let send = |(message, part): (u32, &(u32, u32))| Deed::Send {
+                    let send = |(message, part): (u32, &(u32, u32))| GlobalOp::Send {
                         message,
                         src: source.part(*part),
                     };
@@ -152,7 +152,7 @@ pub(super) fn all(
                 }
                 Action::Received(MessageId(id)) => {
                     let (first, parts, _, target) = &messages[id as usize];
-                    let receive = |(message, part): (u32, &(u32, u32))| Deed::Receive {
+                    let receive = |(message, part): (u32, &(u32, u32))| GlobalOp::Receive {
                         message,
                         dst: target.part(*part),
                     };
@@ -162,12 +162,12 @@ pub(super) fn all(
                 Action::Move(op) => moves(form, grid, (rank, slots), op, &mut list),
             }
         }
-        deeds.of.push(in_order(&list, grid, rank.index()));
+        ops.of.push(in_order(&list, grid, rank.index()));
     }
-    Ok((deeds, channels))
+    Ok((ops, channels))
 }
 
-/// The channel of each lane. Where there are more lanes than channels, several share one.
+/// Returns the channel of each lane. If there are more lanes than channels, several lanes share a channel.
 fn channels(
     lanes: &[LaneId],
     options: Options,
@@ -187,13 +187,13 @@ fn channels(
     Ok((of, channels))
 }
 
-/// A move of one rank: reductions of two at a time, in the author's order, and copies of the result.
+/// Adds the ops of a move: reductions of two places at a time, in the author's order, and copies of the result.
 fn moves(
     form: &TwoSided,
     grid: &Grid,
-    (rank, slots): (RankId, &mut Slots),
+    (rank, slots): (RankId, &mut ScratchSlots),
     op: OpId,
-    list: &mut Vec<Deed>,
+    list: &mut Vec<GlobalOp>,
 ) {
     let schedule = form.schedule();
     let op = schedule.op(op);
@@ -217,28 +217,28 @@ fn moves(
                 let sum = if early { slots.more(first.count) } else { dsts[0] };
                 let mut left = first;
                 for right in &rest[..rest.len() - 1] {
-                    list.push(Deed::Fold { left, right: *right, dst: sum });
+                    list.push(GlobalOp::Fold { left, right: *right, dst: sum });
                     left = sum;
                 }
-                list.push(Deed::Fold { left, right: *last, dst: dsts[0] });
+                list.push(GlobalOp::Fold { left, right: *last, dst: dsts[0] });
                 dsts[0]
             }
         };
         let copies = dsts.iter().filter(|dst| **dst != from);
-        list.extend(copies.map(|dst| Deed::Copy { src: from, dst: *dst }));
+        list.extend(copies.map(|dst| GlobalOp::Copy { src: from, dst: *dst }));
     }
 }
 
-/// Messages by their numbers, and each move as soon as what comes before it in memory is done.
-fn in_order(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
+/// Orders messages by their numbers, and each move as soon as the earlier ops on its memory are done.
+fn in_order(list: &[GlobalOp], grid: &Grid, rank: usize) -> Vec<GlobalOp> {
     let before = before(list, grid, rank);
     let mut messages: Vec<(u32, usize)> =
-        list.iter().enumerate().filter_map(|(at, deed)| Some((deed.message()?, at))).collect();
+        list.iter().enumerate().filter_map(|(at, op)| Some((op.message()?, at))).collect();
     messages.sort_unstable();
     let mut moves: Vec<usize> =
         (0..list.len()).filter(|at| list[*at].message().is_none()).collect();
     let (mut done, mut order) = (vec![false; list.len()], Vec::with_capacity(list.len()));
-    let mut take = |done: &mut Vec<bool>, order: &mut Vec<Deed>| {
+    let mut take = |done: &mut Vec<bool>, order: &mut Vec<GlobalOp>| {
         moves.retain(|at| {
             let ready = before[*at].iter().all(|before| done[*before]);
             if ready {
@@ -257,14 +257,14 @@ fn in_order(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
     order
 }
 
-/// Of each deed of a rank those before it that touch the same memory, and one of the two writes it: the last
-/// writer, and its readers since.
-pub(super) fn before(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Vec<usize>> {
+/// Returns for each op of a rank the earlier ops that it must follow in memory: the last writer of its cells, and for
+/// cells that it writes also the readers since.
+pub(super) fn before(list: &[GlobalOp], grid: &Grid, rank: usize) -> Vec<Vec<usize>> {
     let mut wrote: Vec<Option<usize>> = Vec::new();
     let mut read: Vec<Vec<usize>> = Vec::new();
     let mut all = Vec::with_capacity(list.len());
-    for (at, deed) in list.iter().enumerate() {
-        let Cells { reads, writes } = deed.cells(grid, rank);
+    for (at, op) in list.iter().enumerate() {
+        let CellSets { reads, writes } = op.cells(grid, rank);
         let end = reads.iter().chain(&writes).map(|cells| cells.end).max().unwrap_or(0);
         if end > wrote.len() {
             wrote.resize(end, None);
