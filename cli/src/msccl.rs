@@ -12,7 +12,7 @@ use roundelay_core::source::Span;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify;
-use roundelay_export::exchange::msccl::{self, Connections, Header, Program, Safe, MscclVerdict};
+use roundelay_export::exchange::msccl::{self, Connections, Header, MscclVerdict, Program, Safe};
 use roundelay_export::exchange::{Checked, Mode};
 use serde::Serialize;
 

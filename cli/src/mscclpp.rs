@@ -5,7 +5,7 @@ use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 pub(crate) use roundelay_export::exchange::mscclpp::read;
-use roundelay_export::exchange::mscclpp::{Program, MscclppVerdict};
+use roundelay_export::exchange::mscclpp::{MscclppVerdict, Program};
 use roundelay_export::exchange::mscclpp::{export, fits};
 use roundelay_export::exchange::{Checked, Mode};
 use serde::Serialize;

@@ -172,7 +172,11 @@ impl<'a> Known<'a> {
                 library.insert(callee.algorithm.name.clone(), Some(callee));
             }
         }
-        let nothing = if self.lost || self.unread(name) { DependencyLookup::Wrong } else { DependencyLookup::Nothing };
+        let nothing = if self.lost || self.unread(name) {
+            DependencyLookup::Wrong
+        } else {
+            DependencyLookup::Nothing
+        };
         library[name].clone().map_or(nothing, DependencyLookup::Callee)
     }
 

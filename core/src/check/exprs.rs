@@ -6,7 +6,7 @@ use super::{Checker, Frontend, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinOp, UnOp};
-use crate::syntax::{suggestions, printer};
+use crate::syntax::{printer, suggestions};
 use crate::topology::shape::ShapeKind;
 
 impl Checker<'_> {

@@ -120,7 +120,8 @@ impl Checker<'_> {
             ("region", false) => Ty::Region,
             ("int" | "Rank", true) => Ty::List,
             _ => {
-                let integer = suggestions::integer(&ty.text).then_some("integers are `int`, of 64 bits");
+                let integer =
+                    suggestions::integer(&ty.text).then_some("integers are `int`, of 64 bits");
                 self.error(
                     Diagnostic::new(
                         Code::UnknownName,

@@ -10,7 +10,7 @@ use super::{Action, Message, MessageId};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
 use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::{Channel, OpKind, Operand, Schedule, SignalKind};
-use crate::verify::layout::{Cells, MemoryLayout, BufferMode};
+use crate::verify::layout::{BufferMode, Cells, MemoryLayout};
 
 /// Something that is wrong, and the statement it is of.
 pub(super) type Wrong = (SpanId, String);

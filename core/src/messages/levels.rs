@@ -9,7 +9,7 @@ use super::acts::{Act, Acts};
 use super::windows::{Marks, Touched};
 use crate::ids::RankId;
 use crate::schedule::Schedule;
-use crate::verify::layout::{Cells, MemoryLayout, BufferMode};
+use crate::verify::layout::{BufferMode, Cells, MemoryLayout};
 
 /// Sorts the acts by levels, with what each rank does to its nearest peers first, and numbers messages in that order.
 ///

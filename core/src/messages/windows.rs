@@ -13,7 +13,7 @@ use super::Message;
 use super::acts::{Act, Acts};
 use crate::ids::{LaneId, RankId};
 use crate::schedule::{Buffer, Operand, Schedule};
-use crate::verify::layout::{Cells, MemoryLayout, BufferMode};
+use crate::verify::layout::{BufferMode, Cells, MemoryLayout};
 use crate::verify::memory::{CellMemory, NOBODY, Past};
 
 /// Places in the order of acts, by their levels from 1 on. Between two levels come, in this order, what begins after the

@@ -7,7 +7,7 @@ use crate::collective::Alias;
 use crate::ids::RankId;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 use crate::verify::Order;
-use crate::verify::layout::{Cells, MemoryLayout, BufferMode, entered};
+use crate::verify::layout::{BufferMode, Cells, MemoryLayout, entered};
 use crate::verify::values::{Leaf, ValueId, Values};
 
 use super::Unfit;

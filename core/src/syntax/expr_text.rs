@@ -271,7 +271,8 @@ mod tests {
             loop {
                 if self.takes("(") {
                     let ExprTree::Leaf(name) = tree else { panic!("{tree:?} is called") };
-                    let op = self.called(|form| matches!(form, OperatorForm::Call(call) if call == name));
+                    let op = self
+                        .called(|form| matches!(form, OperatorForm::Call(call) if call == name));
                     let left = self.whole();
                     assert!(self.takes(","));
                     tree = infix(op, left, self.closed());

@@ -6,7 +6,7 @@ use proc_macro2::token_stream::IntoIter;
 use proc_macro2::{Delimiter, Group, Punct, Spacing, Span as MacroSpan, TokenStream, TokenTree};
 
 use super::token::{PUNCTUATION, Tok};
-use super::{MAX_NESTING, escape, suggestions, lexer, literal};
+use super::{MAX_NESTING, escape, lexer, literal, suggestions};
 use crate::diagnostics::Code;
 use crate::source::Location;
 use crate::syntax::Source;

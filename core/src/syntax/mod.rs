@@ -11,8 +11,8 @@ pub(crate) mod flatten;
 #[rustfmt::skip]
 #[allow(warnings, clippy::all, clippy::pedantic, unreachable_pub)]
 mod grammar;
-pub(crate) mod suggestions;
 pub(crate) mod lexer;
+pub(crate) mod suggestions;
 #[rustfmt::skip]
 #[allow(warnings, clippy::all, clippy::pedantic)]
 mod lexer_generated;

@@ -147,7 +147,12 @@ pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
                 None => "write `==`".to_owned(),
             };
             let title = "expected `==`, found `=`: `=` names a value, and `==` compares".to_owned();
-            return Some(Suggestion { at: one, title: Some(title), label: "does not compare", help });
+            return Some(Suggestion {
+                at: one,
+                title: Some(title),
+                label: "does not compare",
+                help,
+            });
         }
         (Tok::Assign, _) if matches!(first, Tok::Ident(_)) && at > start => {
             return Some(assignment(source, (start, at, at + 1), ""));
@@ -293,7 +298,11 @@ fn declared(tokens: &[Tok], at: usize, name: &str) -> bool {
 
 /// Suggests a correction of a value or a region on the left of `=`, `+=` and their kin: the statement begins at
 /// `start`, its sign stands at `at`, and its right side begins at `right`.
-fn assignment(source: &Source, (start, at, right): (usize, usize, usize), sign: &str) -> Suggestion {
+fn assignment(
+    source: &Source,
+    (start, at, right): (usize, usize, usize),
+    sign: &str,
+) -> Suggestion {
     let tokens = source.tokens();
     let left = source.written(Span::new(start, at));
     let end = tokens.iter().skip(right).position(ends).map_or(tokens.len(), |len| right + len);

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::layout::{Cells, MemoryLayout, BufferMode};
+use super::layout::{BufferMode, Cells, MemoryLayout};
 use crate::collective::Alias;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
@@ -61,7 +61,13 @@ pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
 }
 
 /// Whether a move is a copy of a rank's own input onto itself, in place.
-fn home(schedule: &Schedule, op: &Op, rank: RankId, cells: &Cells, in_place: &MemoryLayout) -> bool {
+fn home(
+    schedule: &Schedule,
+    op: &Op,
+    rank: RankId,
+    cells: &Cells,
+    in_place: &MemoryLayout,
+) -> bool {
     let ([src], [dst]) = (schedule.srcs(op), schedule.dsts(op)) else { return false };
     let place = |operand: &crate::schedule::Operand| {
         let (first, len) = cells.of(*operand);

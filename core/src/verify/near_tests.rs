@@ -25,7 +25,9 @@ const BY_BARRIER: &str = include_str!("../../tests/optimize/by_barrier.coll");
 fn lay_out(text: &str, nranks: u32) -> Schedule {
     let source = Source::from_text("test.coll", text);
     let program = compile(&source, Frontend::File).expect("the source is valid");
-    Configured::new(program.algorithms[0].clone(), &source).schedule(nranks).expect("the algorithm fits")
+    Configured::new(program.algorithms[0].clone(), &source)
+        .schedule(nranks)
+        .expect("the algorithm fits")
 }
 
 /// Replays with near clocks, if they are sure, and with dense clocks; `None` where the order of events is wrong
@@ -37,7 +39,8 @@ fn both(schedule: &Schedule) -> Option<(Option<Replay>, Replay)> {
         let runtime = (Signals::default(), Callers::Each);
         replay_with(clocks, schedule, &order, &reporter, &BufferMode::BOTH, runtime)
     };
-    let near = Clocks::near(schedule, ENTRIES).expect("there are many streams, each with few entries");
+    let near =
+        Clocks::near(schedule, ENTRIES).expect("there are many streams, each with few entries");
     let dense = Clocks::dense(schedule, ENTRIES).expect("the clocks fit");
     let dense = play(dense).expect("few cells").unwrap_or_else(|_| panic!("dense clocks are sure"));
     Some((play(near).expect("few cells").ok(), dense))
@@ -87,7 +90,10 @@ fn what_near_clocks_are_sure_of_is_so() {
     let [mut sure, mut wrong] = [0; 2];
     for (text, nranks) in [(RING, 11), (TWISTED, 12)] {
         let right = lay_out(text, nranks);
-        assert!(both(&right).expect("all ranks end").0.is_some(), "near clocks prove a right schedule");
+        assert!(
+            both(&right).expect("all ranks end").0.is_some(),
+            "near clocks prove a right schedule"
+        );
         for mutant in mutants(&right).into_iter().step_by(7) {
             let Some((near, dense)) = both(&mutant) else { continue };
             let right = dense.findings.is_empty() && dense.in_place_findings.is_empty();

@@ -4,7 +4,7 @@
 //! write its data, and not on other moves above it nor on the data that it is folded into. Its fold follows the folds
 //! into the same cells. A post leaves when all moves above it are done, and the stream goes on.
 
-use super::layout::{Cells, MemoryLayout, BufferMode};
+use super::layout::{BufferMode, Cells, MemoryLayout};
 use super::order::Order;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{OpKind, Operand, Schedule};
@@ -101,7 +101,12 @@ pub(super) fn steps(schedule: &Schedule, order: &Order) -> Result<Steps, u32> {
 }
 
 /// Finds the steps as [`steps`] does, in the memory of a run in `mode`.
-fn steps_of(schedule: &Schedule, order: &Order, cells: &Cells, mode: BufferMode) -> Result<Steps, u32> {
+fn steps_of(
+    schedule: &Schedule,
+    order: &Order,
+    cells: &Cells,
+    mode: BufferMode,
+) -> Result<Steps, u32> {
     let layout = MemoryLayout::new(schedule, cells, mode).ok_or(cells.per_unit)?;
     Ok(steps_in(schedule, order, cells, &layout))
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::clocks::{self, Clocks, Full};
-use super::layout::{Cells, MemoryLayout, BufferMode, SlotOrigins};
+use super::layout::{BufferMode, Cells, MemoryLayout, SlotOrigins};
 use super::memory::{Accessor, CALLER, CellMemory};
 use super::order::Order;
 use super::orders::Orders;

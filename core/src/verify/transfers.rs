@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::deadlock::order;
-use super::layout::{Cells, MemoryLayout, BufferMode};
+use super::layout::{BufferMode, Cells, MemoryLayout};
 use super::order::Order;
 use super::report::Reporter;
 use super::{ports, verify_with};
@@ -53,8 +53,8 @@ pub fn transfers(schedule: &Schedule) -> Result<Vec<Transfer>, Vec<Finding>> {
     let order = order(schedule, &Reporter::new(schedule))?;
     let too_fine = |per_unit| vec![Reporter::too_fine(per_unit)];
     let cells = Cells::new(schedule).map_err(too_fine)?;
-    let layout =
-        MemoryLayout::new(schedule, &cells, BufferMode::OutOfPlace).ok_or_else(|| too_fine(cells.per_unit))?;
+    let layout = MemoryLayout::new(schedule, &cells, BufferMode::OutOfPlace)
+        .ok_or_else(|| too_fine(cells.per_unit))?;
     let steps = ports::steps_in(schedule, &order, &cells, &layout);
     let mut trace = Trace::new(schedule, &order, &cells, &layout);
     for &at in order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move) {
@@ -120,7 +120,12 @@ struct Trace<'s> {
 
 impl<'s> Trace<'s> {
     /// Returns the memory before the first op: each input holds its own data.
-    fn new(schedule: &'s Schedule, order: &'s Order, cells: &'s Cells, layout: &'s MemoryLayout) -> Self {
+    fn new(
+        schedule: &'s Schedule,
+        order: &'s Order,
+        cells: &'s Cells,
+        layout: &'s MemoryLayout,
+    ) -> Self {
         let mut holds = vec![None; layout.size as usize];
         for rank in (0..schedule.nranks).map(RankId) {
             let first = layout.buffer(rank, Buffer::Input) as usize;

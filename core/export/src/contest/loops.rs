@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use super::lift::Lift;
 use super::print::{self, Printer};
-use super::text::{Statement, MethodCall, ContestWriter};
-use super::tree::{Machine, LoopNode, Number};
+use super::text::{ContestWriter, MethodCall, Statement};
+use super::tree::{LoopNode, Machine, Number};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::schedule::Schedule;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use super::tree::{LoopNode, Number, Piece, LoopPlace, LoopTable};
+use super::tree::{LoopNode, LoopPlace, LoopTable, Number, Piece};
 use crate::cuda::names::identifier;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::{BinOp, UnOp};

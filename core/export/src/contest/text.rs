@@ -311,7 +311,8 @@ impl<'a> ContestWriter<'a> {
                     (self.schedule.region(operand).buffer, remote)
                 });
                 let method = if act == Act::Copy { "Copy" } else { "Reduce" };
-                statements.push((ContestKey { line, what: MethodCall::Move(method, places) }, values));
+                statements
+                    .push((ContestKey { line, what: MethodCall::Move(method, places) }, values));
             }
         }
         Ok(statements)

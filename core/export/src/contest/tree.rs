@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use super::text::{ContestKey, Statement, MethodCall};
+use super::text::{ContestKey, MethodCall, Statement};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::values::arith::{self, IntFn};

@@ -244,7 +244,13 @@ impl Kernel {
     }
 
     /// Writes the ops of the table form. Returns the first op of each stream, and the end of the last.
-    fn ops(&self, words: &mut WordTable, counters: &Counters, slots: &SlotLengths, count: u64) -> Vec<i64> {
+    fn ops(
+        &self,
+        words: &mut WordTable,
+        counters: &Counters,
+        slots: &SlotLengths,
+        count: u64,
+    ) -> Vec<i64> {
         let schedule = &*self.schedule;
         let meets = parts::ops(schedule);
         let mut ops: Vec<[i64; OP_WORDS]> = Vec::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::source::{Notes, KernelSource};
+use super::source::{KernelSource, Notes};
 use super::stmts::KernelWriter;
 use super::{Protocol, Site, Spec};
 use roundelay_core::check::hir::ParamTy;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::numbers::Numbers;
-use super::statements::{MpiKey, MpiShape, MessageWay, MpiAction, numbers};
+use super::statements::{MessageWay, MpiAction, MpiKey, MpiShape, numbers};
 use crate::repeats::{Column, RepeatNode, index, variable};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
@@ -127,7 +127,11 @@ impl<'a> MpiWriter<'a> {
 
     /// Returns names for the peer of all sends and the peer of all receives, if it is one expression and not a plain
     /// number.
-    fn peers(&self, nodes: &[RepeatNode<MpiKey, u64>], place: &StatementPlace<'_>) -> Vec<(String, &'static str)> {
+    fn peers(
+        &self,
+        nodes: &[RepeatNode<MpiKey, u64>],
+        place: &StatementPlace<'_>,
+    ) -> Vec<(String, &'static str)> {
         let mut found = [Vec::new(), Vec::new()];
         let mut open: Vec<(&RepeatNode<MpiKey, u64>, Vec<usize>)> =
             nodes.iter().map(|node| (node, Vec::new())).collect();
@@ -169,7 +173,12 @@ impl<'a> MpiWriter<'a> {
         }
     }
 
-    fn nodes(&mut self, nodes: &[RepeatNode<MpiKey, u64>], place: &mut StatementPlace<'_>, text: &mut String) {
+    fn nodes(
+        &mut self,
+        nodes: &[RepeatNode<MpiKey, u64>],
+        place: &mut StatementPlace<'_>,
+        text: &mut String,
+    ) {
         let indent = "    ".repeat(place.loops.len() + 1);
         let mut line = None;
         for node in nodes {
@@ -293,7 +302,12 @@ impl<'a> MpiWriter<'a> {
         let _ = writeln!(text, "{line}");
     }
 
-    fn region(&mut self, buffer: Buffer, columns: &[Column<u64>], place: &StatementPlace<'_>) -> String {
+    fn region(
+        &mut self,
+        buffer: Buffer,
+        columns: &[Column<u64>],
+        place: &StatementPlace<'_>,
+    ) -> String {
         match (buffer, columns) {
             (Buffer::Scratch(id), [slot, base, lo, len]) => {
                 let name = format!("r->{}", self.scratch[id.index()]);
@@ -439,8 +453,10 @@ mod tests {
                 columns[1] = rounds.map(row).to_vec();
             }
             let body = vec![node.clone()];
-            let nodes =
-                vec![RepeatNode::Loop { times: 2, body: body.clone() }, RepeatNode::Loop { times: 2, body }];
+            let nodes = vec![
+                RepeatNode::Loop { times: 2, body: body.clone() },
+                RepeatNode::Loop { times: 2, body },
+            ];
             let writer = MpiWriter::new(4, &[], None);
             writer.peers(&nodes, &StatementPlace { ranks: &[0, 1, 2, 3], loops: Vec::new() })
         };

@@ -66,7 +66,12 @@ impl Cables {
         Self { drawn: pairs.into_iter().map(draw).collect(), count, meshes, remark: None }
     }
 
-    fn bundled(layout: &DrawnLayout, pairs: &Pairs<'_>, count: usize, mut meshes: Vec<Mesh>) -> Self {
+    fn bundled(
+        layout: &DrawnLayout,
+        pairs: &Pairs<'_>,
+        count: usize,
+        mut meshes: Vec<Mesh>,
+    ) -> Self {
         let mut bundles: BTreeMap<(usize, usize, LinkKind), (usize, Rat)> = BTreeMap::new();
         let mut inside = vec![0; layout.blocks.len()];
         for ((a, b, kind), pair) in pairs {

@@ -193,7 +193,8 @@ impl Body {
                 Bend::Straight => write!(line, "L{}", point(way.to)),
                 Bend::Over(over) => write!(line, "Q{} {}", point(over), point(way.to)),
                 Bend::Rows(first, second) => {
-                    let (a, d) = (PlanePoint::new(way.from.x, first), PlanePoint::new(way.to.x, second));
+                    let (a, d) =
+                        (PlanePoint::new(way.from.x, first), PlanePoint::new(way.to.x, second));
                     let [b, c] = controls(a, d).map(point);
                     let (a, d, to) = (point(a), point(d), point(way.to));
                     write!(line, "L{a}C{b} {c} {d}L{to}")

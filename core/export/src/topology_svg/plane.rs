@@ -63,7 +63,10 @@ impl Area {
     }
 
     pub(super) fn middle(&self) -> PlanePoint {
-        PlanePoint::new(f64::midpoint(self.low.x, self.high.x), f64::midpoint(self.low.y, self.high.y))
+        PlanePoint::new(
+            f64::midpoint(self.low.x, self.high.x),
+            f64::midpoint(self.low.y, self.high.y),
+        )
     }
 }
 

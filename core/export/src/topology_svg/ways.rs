@@ -101,7 +101,8 @@ impl CableWay {
             Bend::Straight => far(self.from, self.to),
             Bend::Over(over) => far(self.from, over) + far(over, self.to),
             Bend::Rows(first, second) => {
-                let (a, d) = (PlanePoint::new(self.from.x, first), PlanePoint::new(self.to.x, second));
+                let (a, d) =
+                    (PlanePoint::new(self.from.x, first), PlanePoint::new(self.to.x, second));
                 let [b, c] = controls(a, d);
                 far(self.from, a) + far(a, b) + far(b, c) + far(c, d) + far(d, self.to)
             }

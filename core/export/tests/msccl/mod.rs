@@ -12,7 +12,7 @@ mod mutants;
 mod run;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_export::exchange::msccl::{self, Connections, Program, Text, MscclVerdict};
+use roundelay_export::exchange::msccl::{self, Connections, MscclVerdict, Program, Text};
 
 /// A published program.
 fn bytes(name: &str) -> Vec<u8> {

@@ -10,7 +10,7 @@ mod rules;
 mod run;
 
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_export::exchange::mscclpp::{self, Text, MscclppVerdict};
+use roundelay_export::exchange::mscclpp::{self, MscclppVerdict, Text};
 use serde_json::Value as Json;
 
 /// The plan of two ranks that shows the form.

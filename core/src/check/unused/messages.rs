@@ -64,10 +64,12 @@ impl Usage<'_> {
                     .note("every call has to give it a value")
                     .help(help)
             }
-            UnusedKind::Let => warning(Code::UnusedLet, format!("the value of `{name}` is never used"))
-                .label("nothing depends on it")
-                .note("every rank works it out, and the proof for every nranks has to follow")
-                .help(help),
+            UnusedKind::Let => {
+                warning(Code::UnusedLet, format!("the value of `{name}` is never used"))
+                    .label("nothing depends on it")
+                    .note("every rank works it out, and the proof for every nranks has to follow")
+                    .help(help)
+            }
             UnusedKind::View => warning(Code::UnusedView, format!("view `{name}` is never used"))
                 .label("nobody reads or writes it by this name")
                 .help(help),
@@ -75,9 +77,11 @@ impl Usage<'_> {
                 .label("no call of it")
                 .note("a step is laid out, and proved, where it is called: this one is not")
                 .help(format!("call it, remove it, or name it `_{name}`")),
-            UnusedKind::Fifo => warning(Code::UnusedFifo, "nothing passes through the fifo".to_owned())
-                .label("no `send` or `recv` of this algorithm uses it")
-                .help("remove it: a called algorithm has its own"),
+            UnusedKind::Fifo => {
+                warning(Code::UnusedFifo, "nothing passes through the fifo".to_owned())
+                    .label("no `send` or `recv` of this algorithm uses it")
+                    .help("remove it: a called algorithm has its own")
+            }
         })
     }
 }

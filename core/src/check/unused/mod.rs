@@ -74,7 +74,8 @@ impl<'a> Usage<'a> {
                 self.declared.push((*var, UnusedKind::Scratch(count.as_ref(), like)));
             }
             StmtKind::Step(step) => {
-                let params = step.params.iter().map(|param| (*param, UnusedKind::StepParam(step.name)));
+                let params =
+                    step.params.iter().map(|param| (*param, UnusedKind::StepParam(step.name)));
                 self.declared.extend(params.chain([(step.name, UnusedKind::Step)]));
             }
             StmtKind::Call(step, _) => self.used[step.0 as usize] = true,

@@ -7,9 +7,9 @@ use crate::ids::{RankId, SpanId};
 use crate::topology::shape::Shape;
 use crate::topology::{Problem, Topology};
 use crate::values::arith::Fault;
+use crate::values::ranked_topology::RankedTopology;
 use crate::values::ring::{Ring, RingAtRank, RingOrder};
 use crate::values::rings::Rings;
-use crate::values::ranked_topology::RankedTopology;
 
 impl Builder<'_> {
     /// This rank's seat in `ring`.

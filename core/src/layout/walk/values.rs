@@ -13,8 +13,8 @@ use crate::syntax::ast::BinOp;
 use crate::values::arith::{self, Fault, pick};
 use crate::values::groups::GroupPlace;
 use crate::values::params::{ParamTy, ParamValue};
-use crate::values::ring::RingAtRank;
 use crate::values::ranked_topology::RankedTopology;
+use crate::values::ring::RingAtRank;
 use crate::values::tree::TreePlace;
 
 /// A value. Faults never get this far.

@@ -12,7 +12,7 @@ use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
 use crate::verify::Callers;
 use crate::verify::clocks::Full;
 use crate::verify::in_place::follows;
-use crate::verify::layout::{Cells, MemoryLayout, BufferMode, SlotOrigins};
+use crate::verify::layout::{BufferMode, Cells, MemoryLayout, SlotOrigins};
 use crate::verify::memory::{CALLER, CellMemory, NOBODY, Past};
 use crate::verify::{Access, Order};
 

@@ -31,8 +31,10 @@ impl ArcValue {
 
     /// Returns the value as counted from a rank `by` further back, with `round` for the round.
     pub(super) fn seen(&self, by: Affine, round: Affine) -> Self {
-        let arc =
-            |arc: &RankArc| RankArc { start: (arc.start.at(round) + by).residue(), len: arc.len.at(round) };
+        let arc = |arc: &RankArc| RankArc {
+            start: (arc.start.at(round) + by).residue(),
+            len: arc.len.at(round),
+        };
         Self { arcs: self.arcs.iter().map(arc).collect(), home: self.home.seen(by, round) }
     }
 

@@ -156,8 +156,8 @@ impl EvalScope {
                 let second =
                     args.get(1).map_or(Ok(Some(0)), |arg| self.int(arg).map(Int::constant))?;
                 let value = first.zip(second).and_then(|(a, b)| function.apply(a, b).ok());
-                let value =
-                    value.ok_or_else(|| NotCovered::new(span, "this is no linear term in nranks"))?;
+                let value = value
+                    .ok_or_else(|| NotCovered::new(span, "this is no linear term in nranks"))?;
                 EvalValue::Int(Int::exactly(small(value, span)?))
             }
             Op::IsPowerOfTwo => {
@@ -205,7 +205,9 @@ impl EvalScope {
             Op::Piece => {
                 let index = self.int(&args[1])?;
                 match self.eval(&args[0])? {
-                    EvalValue::Pieces(region, cut) => EvalValue::Region(piece(region, &cut, index, span)?),
+                    EvalValue::Pieces(region, cut) => {
+                        EvalValue::Region(piece(region, &cut, index, span)?)
+                    }
                     _ => return Err(unknown(span)),
                 }
             }
@@ -218,7 +220,9 @@ impl EvalScope {
                 EvalValue::Pieces(_, Cut::At(sums)) => {
                     EvalValue::Int(Int::exactly(Affine::int(sums.len() as i64)))
                 }
-                EvalValue::List(items) => EvalValue::Int(Int::exactly(Affine::int(items.len() as i64))),
+                EvalValue::List(items) => {
+                    EvalValue::Int(Int::exactly(Affine::int(items.len() as i64)))
+                }
                 _ => return Err(unknown(span)),
             },
             // The results of searches, and the questions about them.
@@ -298,7 +302,9 @@ impl EvalScope {
             (EvalValue::Int(l), EvalValue::Int(r)) => {
                 Ok(EvalValue::Int(Int::truth(self.compare(op, l, r, span)?)))
             }
-            (EvalValue::Peer(_), EvalValue::Peer(_)) => Err(NotCovered::new(span, "two peers are compared")),
+            (EvalValue::Peer(_), EvalValue::Peer(_)) => {
+                Err(NotCovered::new(span, "two peers are compared"))
+            }
             _ => Err(unknown(span)),
         }
     }
@@ -367,8 +373,8 @@ fn scaled(value: Int, by: i64) -> Int {
 
 fn arithmetic(op: BinOp, left: Int, right: Int, span: Span) -> Answer<Int> {
     if let Some((l, r)) = left.constant().zip(right.constant()) {
-        let value =
-            arith::arithmetic(op, l, r).map_err(|fault| NotCovered::new(span, fault.to_string()))?;
+        let value = arith::arithmetic(op, l, r)
+            .map_err(|fault| NotCovered::new(span, fault.to_string()))?;
         return Ok(Int::exactly(small(value, span)?));
     }
     let known = match (left.known, right.known) {
@@ -399,7 +405,8 @@ fn sums(weights: &[Int], span: Span) -> Answer<Vec<u64>> {
     let mut sums = Vec::new();
     for weight in weights {
         let weight = weight.constant().filter(|w| (1..=1 << 10).contains(w));
-        total += weight.ok_or_else(|| NotCovered::new(span, "weights are constants from 1 to 1024"))?
+        total += weight
+            .ok_or_else(|| NotCovered::new(span, "weights are constants from 1 to 1024"))?
             as u64;
         sums.push(total);
     }
@@ -435,8 +442,9 @@ fn piece(mut region: Region, cut: &Cut, index: Int, span: Span) -> Answer<Region
             let total = sums[sums.len() - 1];
             let before = if index == 0 { 0 } else { sums[index - 1] };
             let whole = region.finest();
-            *whole = between(*whole, before, sums[index], total)
-                .ok_or_else(|| NotCovered::new(span, "this fraction is too fine to reason about"))?;
+            *whole = between(*whole, before, sums[index], total).ok_or_else(|| {
+                NotCovered::new(span, "this fraction is too fine to reason about")
+            })?;
         }
     }
     Ok(region)

@@ -251,7 +251,7 @@ fn tighten(mut row: [i128; 4]) -> [i128; 4] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Affine, Facts, N, S, T, LinearVerdict};
+    use super::{Affine, Facts, LinearVerdict, N, S, T};
 
     fn int(value: i64) -> Affine {
         Affine::int(value)

@@ -1,9 +1,9 @@
 //! Statements in relative coordinates: the actions of a program as seen from every rank at once. Constant loops and
 //! steps are unrolled, `parallel` becomes streams, and one level of loops over nranks stays.
 
-use super::eval::{Frame, Int, EvalScope, EvalValue};
+use super::eval::{EvalScope, EvalValue, Frame, Int};
 use super::linear::{Affine, Facts, N, S};
-use super::rounds::{Action, NotCovered, Owned, RoundPart, Region, Rounds, RoundStep};
+use super::rounds::{Action, NotCovered, Owned, Region, RoundPart, RoundStep, Rounds};
 use crate::ids::ScratchId;
 use crate::program::ir::{self, Demand, Expr, Op, Stmt, StmtKind, VarId};
 use crate::schedule::Buffer;
@@ -285,7 +285,10 @@ impl<'a> Walk<'a> {
             }
         };
         if self.depth == Depth::Loop || slot.block.is_some() {
-            return Err(NotCovered::new(at, "scratch other than one slot that is alike on all ranks"));
+            return Err(NotCovered::new(
+                at,
+                "scratch other than one slot that is alike on all ranks",
+            ));
         }
         let buffer = Buffer::Scratch(ScratchId(self.scratch));
         self.scratch += 1;
@@ -295,7 +298,10 @@ impl<'a> Walk<'a> {
 
     fn begin(&mut self, first: Affine, last: Affine) -> Done {
         if self.program.steps.len() > MOST_STEPS {
-            return Err(NotCovered::new(self.program.header, "too many statements to reason about"));
+            return Err(NotCovered::new(
+                self.program.header,
+                "too many statements to reason about",
+            ));
         }
         self.open = Some(self.program.parts.len());
         let (section, stream, lane) = (self.section, self.stream, self.lane);

@@ -105,7 +105,11 @@ pub(super) fn locate(
 }
 
 /// Returns the places that the moves of `program` read and write in `mode`.
-pub(super) fn effects(program: &Rounds, facts: &Facts, mode: BufferMode) -> Result<Vec<Effect>, NotCovered> {
+pub(super) fn effects(
+    program: &Rounds,
+    facts: &Facts,
+    mode: BufferMode,
+) -> Result<Vec<Effect>, NotCovered> {
     let mut effects = Vec::new();
     for (i, step) in program.steps.iter().enumerate() {
         let Action::Move(srcs, dsts) = &step.action else { continue };

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::arcs::ArcValue;
-use super::linear::{Affine, Facts, N, S, T, LinearVerdict};
+use super::linear::{Affine, Facts, LinearVerdict, N, S, T};
 use super::memory::{Effect, Relation, all_of, locate, own_block, relate};
 use super::rounds::{Action, Interval, NotCovered, Owned, Region, Rounds, WHOLE, meet};
 use crate::collective::Collective;
@@ -141,7 +141,13 @@ impl PlaceValues<'_> {
     }
 
     /// Returns the values that statement `step` reads at `place` in round s; a step after all statements is the end.
-    fn read(&self, place: &Owned, step: usize, at: Span, facts: &Facts) -> Result<Cases, NotCovered> {
+    fn read(
+        &self,
+        place: &Owned,
+        step: usize,
+        at: Span,
+        facts: &Facts,
+    ) -> Result<Cases, NotCovered> {
         let mut sources = Vec::new();
         for (i, effect) in self.effects.iter().enumerate() {
             for write in &effect.writes {

@@ -6,7 +6,7 @@ use crate::collective::Expected;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::{Operand, Region};
-use crate::verify::blame::{Trace, BlamePath};
+use crate::verify::blame::{BlamePath, Trace};
 use crate::verify::values::{Double, Leaf, ValueId, Values};
 
 /// The traces of contributions, and of the piece that is wrong.

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::regions::{Cut, BufferPart};
+use super::regions::{BufferPart, Cut};
 use super::scopes::LiftScope;
-use super::{LiftResult, Around, Frame, Lift, Unfit};
+use super::{Around, Frame, Lift, LiftResult, Unfit};
 use crate::contest::tree::{LoopNode, Number};
 use roundelay_core::program::ir::{Call, Kind, Program, Stmt, VarId};
 

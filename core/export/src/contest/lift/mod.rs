@@ -10,8 +10,8 @@ mod tables;
 
 use std::collections::HashMap;
 
-use super::tree::{LoopNode, Number, LoopPlace, LoopTable};
-use regions::{Cut, BufferPart};
+use super::tree::{LoopNode, LoopPlace, LoopTable, Number};
+use regions::{BufferPart, Cut};
 use roundelay_core::ids::ScratchId;
 use roundelay_core::layout::trace::{Operands, Trace, Way};
 use roundelay_core::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind, VarId};
@@ -301,7 +301,8 @@ impl<'p> Lift<'p> {
         Ok(match self.cut(like)? {
             Cut::Region(part) => {
                 let part = self.placed(part, None)?;
-                let part = BufferPart { buffer, slot: Number::Const(0), base: part.lo.clone(), ..part };
+                let part =
+                    BufferPart { buffer, slot: Number::Const(0), base: part.lo.clone(), ..part };
                 if slots { Cut::Slots(part) } else { Cut::Region(part) }
             }
             _ if self.is_pieces(like) => Cut::Shapeless(buffer, None),

@@ -1,6 +1,6 @@
 //! Numbers: arithmetic stays arithmetic, known numbers are computed, and all others were looked up.
 
-use super::{LiftResult, Lift};
+use super::{Lift, LiftResult};
 use crate::contest::tree::{Machine, Number};
 use roundelay_core::program::ir::{Expr, Kind, Op};
 use roundelay_core::syntax::ast::BinOp;

@@ -2,8 +2,8 @@
 
 use super::numbers::{binary, product, sum, times};
 use super::scopes::LiftScope;
-use super::{LiftResult, Lift, Unfit};
-use crate::contest::tree::{LoopNode, Number, Piece, LoopPlace};
+use super::{Lift, LiftResult, Unfit};
+use crate::contest::tree::{LoopNode, LoopPlace, Number, Piece};
 use roundelay_core::program::ir::{Expr, Kind, Op, Stmt, VarId};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::BinOp;
@@ -93,7 +93,9 @@ impl<'p> Lift<'p> {
                     );
                     Cut::Region(BufferPart { lo: sum(part.lo, at(index)), width, ..part })
                 }
-                Cut::Slots(part) => Cut::Region(BufferPart { slot: self.number(&args[1])?, ..part }),
+                Cut::Slots(part) => {
+                    Cut::Region(BufferPart { slot: self.number(&args[1])?, ..part })
+                }
                 Cut::Shapeless(buffer, None) => {
                     Cut::Shapeless(buffer, Some(self.number(&args[1])?))
                 }
@@ -213,7 +215,11 @@ impl<'p> Lift<'p> {
     }
 
     /// Returns a part as it lies at a rank (the executing rank if `of` is `None`): in this rank's blocks.
-    pub(super) fn placed(&mut self, part: BufferPart, of: Option<&Number>) -> LiftResult<BufferPart> {
+    pub(super) fn placed(
+        &mut self,
+        part: BufferPart,
+        of: Option<&Number>,
+    ) -> LiftResult<BufferPart> {
         let BufferPart { mut lo, blocks, .. } = part.clone();
         for (scope, width) in &blocks {
             let number = self.number_of(scope, of.cloned().unwrap_or(Number::Me))?;

@@ -4,7 +4,7 @@
 use super::grids::Grid;
 use super::numbers::{binary, sum, times};
 use super::tables::each;
-use super::{LiftResult, Around, Lift, Rows};
+use super::{Around, Lift, LiftResult, Rows};
 use crate::contest::tree::{LoopNode, Number};
 use roundelay_core::program::ir::Stmt;
 use roundelay_core::syntax::ast::BinOp;

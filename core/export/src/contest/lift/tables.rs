@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::grids::Grid;
 use super::numbers::binary;
-use super::{LiftResult, Around, Lift, Rows, Unfit};
-use crate::contest::tree::{Number, Piece, LoopTable};
+use super::{Around, Lift, LiftResult, Rows, Unfit};
+use crate::contest::tree::{LoopTable, Number, Piece};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::trace::Way;
 use roundelay_core::program::ir::Stmt;

@@ -2,7 +2,7 @@
 //! into `nchunksperloop` chunks.
 
 use super::Program;
-use super::program::{Gpu, OperationKind, Operation};
+use super::program::{Gpu, Operation, OperationKind};
 use super::report::span;
 use crate::exchange::memory::{Memories, MemoryShape};
 use crate::exchange::terms::{Memory, Mode, Place};

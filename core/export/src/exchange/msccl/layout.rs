@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::links::{Connection, Links};
-use super::program::{Block, Gpu, OperationKind, Operation};
+use super::program::{Block, Gpu, Operation, OperationKind};
 use super::report::span;
 use super::words::BlockWaits;
 use super::{Program, buffers};

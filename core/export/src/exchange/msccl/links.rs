@@ -72,7 +72,11 @@ impl Links {
             for (id, block) in (0..).zip(&gpu.blocks) {
                 for (side, ends) in ends.iter_mut().enumerate() {
                     let sends = side == 0;
-                    let link = if sends { Connection::out(rank, block) } else { Connection::into(rank, block) };
+                    let link = if sends {
+                        Connection::out(rank, block)
+                    } else {
+                        Connection::into(rank, block)
+                    };
                     let Some(link) = link else { continue };
                     let Some(end) = ConnectionEnd::new(id, block, sends) else {
                         idle.push(Idle { link, sends, block: id, at: block.at });
@@ -165,7 +169,12 @@ impl Idle {
     }
 }
 
-fn shared(link: Connection, first: &ConnectionEnd, second: &ConnectionEnd, sends: bool) -> Diagnostic {
+fn shared(
+    link: Connection,
+    first: &ConnectionEnd,
+    second: &ConnectionEnd,
+    sends: bool,
+) -> Diagnostic {
     let (rank, verb, preposition, peer) = link.end(sends);
     let title = format!(
         "tb {} and tb {} of gpu {rank} both {verb} {preposition} gpu {peer} on channel {}",

@@ -25,7 +25,7 @@ use super::report;
 pub use super::terms::{Memory, Mode, Place};
 pub use bytes::{Connections, Safe};
 pub use export::{Exported, Options, export, fits};
-pub use program::{Await, Block, Gpu, Header, OperationKind, Operation, StepName};
+pub use program::{Await, Block, Gpu, Header, Operation, OperationKind, StepName};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 use roundelay_core::stages::stage;

@@ -1,7 +1,7 @@
 //! Lowers the steps of a block as the runtime's parser does: a `nop` passes its wait to the next step, reductions into
 //! one place become one operation, and a block's level counts operations, waits and reductions.
 
-use super::program::{Await, Block, Gpu, OperationKind, Operation, StepName};
+use super::program::{Await, Block, Gpu, Operation, OperationKind, StepName};
 use super::reader::MscclReader;
 use super::report::shown;
 use super::runtime::{COUNT, FUSED, LAST_AWAITED, Protocol, Runtime};

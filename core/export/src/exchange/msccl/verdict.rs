@@ -67,7 +67,12 @@ impl Program {
     }
 
     /// Finds the largest call that ends, and compares it with the sizes that the program declares.
-    fn sizes(&self, teller: &FindingPlacer<'_>, connections: &Connections, verdict: &mut MscclVerdict) {
+    fn sizes(
+        &self,
+        teller: &FindingPlacer<'_>,
+        connections: &Connections,
+        verdict: &mut MscclVerdict,
+    ) {
         let source = teller.source;
         let Some(mode) = verdict.modes.first().map(|checked| checked.mode) else { return };
         let operations = self.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);

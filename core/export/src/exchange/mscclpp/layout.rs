@@ -2,7 +2,7 @@
 //! memory that an op accesses becomes a region of the peer.
 
 use super::program::Program;
-use super::steps::{All, Grid, ChunkPart, MscclppStep, StepAction, Word, streams};
+use super::steps::{All, ChunkPart, Grid, MscclppStep, StepAction, Word, streams};
 use super::{local, packets, threads, wires};
 use crate::exchange::draft::{Draft, Whole};
 use crate::exchange::memory::{Memories, MemoryShape};

@@ -87,7 +87,8 @@ impl LocalRank<'_> {
 
     /// Adds the signals of a barrier: every block signals the first block that takes part, and waits for its answer.
     fn barrier(&mut self, id: u32, blocks: usize) -> Option<Diagnostic> {
-        let uses = self.uses(|what| matches!(what, StepAction::Barrier { id: used, .. } if *used == id));
+        let uses =
+            self.uses(|what| matches!(what, StepAction::Barrier { id: used, .. } if *used == id));
         let (&leader, first) = uses.first_key_value()?;
         let at = span(self.at(leader, first[0]));
         if uses.len() != blocks {
@@ -228,7 +229,12 @@ impl LocalRank<'_> {
         if let Some(at) = self.blocks[to].last().map(|step| step.at).filter(|_| passing > 0) {
             // At the end of the block, so that the order of its other steps does not matter.
             let before = vec![wait; passing];
-            self.blocks[to].push(MscclppStep { at, what: StepAction::Sync, before, after: Vec::new() });
+            self.blocks[to].push(MscclppStep {
+                at,
+                what: StepAction::Sync,
+                before,
+                after: Vec::new(),
+            });
         }
         None
     }
@@ -238,7 +244,9 @@ impl LocalRank<'_> {
         let Some((&block, used)) = uses.first_key_value() else { return true };
         let (Some(first), Some(last)) = (used.first(), used.last()) else { return true };
         let between = self.blocks[block].iter().enumerate().skip(*first).take(last - first);
-        between.into_iter().all(|(at, step)| used.contains(&at) || matches!(step.what, StepAction::Sync))
+        between
+            .into_iter()
+            .all(|(at, step)| used.contains(&at) || matches!(step.what, StepAction::Sync))
     }
 }
 

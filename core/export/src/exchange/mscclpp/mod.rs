@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use super::report;
 pub use export::{export, fits};
-pub use program::{Act, MscclppBlock, Chunk, MscclppGpu, Header, OpName, Operation, Program, Wire};
+pub use program::{Act, Chunk, Header, MscclppBlock, MscclppGpu, OpName, Operation, Program, Wire};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 use roundelay_core::stages::stage;
@@ -56,7 +56,9 @@ fn read_text(name: &str, bytes: &[u8]) -> Text {
         }
     };
     let program = match broken {
-        Ok(value) => reader::MscclppReader { report: &mut report, names: Vec::new() }.program(&value),
+        Ok(value) => {
+            reader::MscclppReader { report: &mut report, names: Vec::new() }.program(&value)
+        }
         Err((at, why)) => {
             report.error(Code::RefusedByRuntime, at, why, |all| all);
             None

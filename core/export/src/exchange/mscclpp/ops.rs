@@ -155,7 +155,12 @@ impl MscclppReader<'_> {
     }
 
     /// Returns the act of one copy within a rank.
-    fn local(&mut self, op: &RawOp<'_, '_, '_>, srcs: &[Chunk], dsts: &[Chunk]) -> Option<Vec<Act>> {
+    fn local(
+        &mut self,
+        op: &RawOp<'_, '_, '_>,
+        srcs: &[Chunk],
+        dsts: &[Chunk],
+    ) -> Option<Vec<Act>> {
         let ([src], [dst]) = (srcs, dsts) else {
             return self.count(op, "one source and one destination");
         };
@@ -185,7 +190,12 @@ impl MscclppReader<'_> {
     }
 
     /// Returns the act of forwarding received packets to several peers.
-    fn forward(&mut self, op: &RawOp<'_, '_, '_>, srcs: &[Chunk], dsts: &[Chunk]) -> Option<Vec<Act>> {
+    fn forward(
+        &mut self,
+        op: &RawOp<'_, '_, '_>,
+        srcs: &[Chunk],
+        dsts: &[Chunk],
+    ) -> Option<Vec<Act>> {
         let [src] = srcs else { return self.count(op, "one source") };
         let src = Chunk { packets: true, ..*src };
         let dsts: Vec<_> = dsts.iter().map(|dst| Chunk { packets: true, ..*dst }).collect();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::program::Program;
-use super::steps::{All, StepAt, Grid, ChunkPart, Word, streams};
+use super::steps::{All, ChunkPart, Grid, StepAt, Word, streams};
 use crate::exchange::report::span;
 use crate::exchange::terms::Memory;
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -20,7 +20,8 @@ type PacketCells = BTreeMap<u32, Vec<(ChunkPart, StepAt)>>;
 /// Packets that two ops write (E0305), that no op writes (E0302) or that their reader writes later (E0301), and packets
 /// at the place of other data (E0801).
 pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagnostic> {
-    let [mut reads, mut writes, mut plain] = [PacketCells::new(), PacketCells::new(), PacketCells::new()];
+    let [mut reads, mut writes, mut plain] =
+        [PacketCells::new(), PacketCells::new(), PacketCells::new()];
     for (rank, blocks) in all.iter().enumerate() {
         for (block, steps) in blocks.iter().enumerate() {
             for (index, step) in steps.iter().enumerate() {
@@ -113,7 +114,12 @@ fn meet<'p>(
 }
 
 /// Adds the post and the wait for an op that reads the packets of another op.
-fn pair(all: &mut All, (writer, reader): (StepAt, StepAt), rank: i64, number: i64) -> Option<Diagnostic> {
+fn pair(
+    all: &mut All,
+    (writer, reader): (StepAt, StepAt),
+    rank: i64,
+    number: i64,
+) -> Option<Diagnostic> {
     let at = |all: &All, (rank, block, index): StepAt| -> SpanId { all[rank][block][index].at };
     if (writer.0, writer.1) == (reader.0, reader.1) {
         if writer.2 < reader.2 {

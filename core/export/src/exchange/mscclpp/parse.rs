@@ -1,7 +1,7 @@
 //! Reads a plan: its header, and for each rank its chunks, channels, remote buffers, semaphores and blocks.
 
 use super::json::{Data, Value};
-use super::program::{MscclppBlock, MscclppGpu, Header, Program, Wire};
+use super::program::{Header, MscclppBlock, MscclppGpu, Program, Wire};
 use super::reader::{Fields, MscclppReader, head};
 use super::table::{CHANNELS, OPERATIONS};
 use crate::exchange::report::shown;

@@ -29,7 +29,10 @@ struct Stretch {
 /// # Errors
 /// E0305 if data overlaps data that other threads may still move, or if a wait, data and a signal follow each other
 /// without a `nop`.
-pub(super) fn arrange(steps: Vec<MscclppStep>, lies: Lies<'_>) -> Result<Vec<MscclppStep>, Box<Diagnostic>> {
+pub(super) fn arrange(
+    steps: Vec<MscclppStep>,
+    lies: Lies<'_>,
+) -> Result<Vec<MscclppStep>, Box<Diagnostic>> {
     let (mut all, mut stretch) = (Vec::new(), Stretch::default());
     for step in steps {
         match step.what {
@@ -62,7 +65,9 @@ impl Stretch {
                     self.waited = true;
                     self.out.append(&mut self.waits);
                 }
-                let plain = |step: &MscclppStep| matches!(step.what, StepAction::Data { .. }) && !blocks(step);
+                let plain = |step: &MscclppStep| {
+                    matches!(step.what, StepAction::Data { .. }) && !blocks(step)
+                };
                 let behind = self.out.iter().rev().take_while(|step| plain(step)).count();
                 self.out.insert(self.out.len() - behind, step);
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::program::Wire;
-use super::steps::{All, StepAt, StepAction, Word};
+use super::steps::{All, StepAction, StepAt, Word};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::schedule::{OpKind, SignalKind};

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use super::super::program::OperationKind;
 use super::super::runtime::FUSED;
 use super::chunks::{Grid, Span};
-use super::global_ops::{CellSets, GlobalOp, GlobalOps, PlannedLink};
 use super::fusion::{FusionNode, Ordered};
+use super::global_ops::{CellSets, GlobalOp, GlobalOps, PlannedLink};
 use crate::exchange::terms::Memory;
 
 /// A step of a block.
@@ -189,12 +189,18 @@ impl BlockWriter<'_> {
         match node.op {
             GlobalOp::Send { src, .. } => self.step(node, at, OperationKind::Send, (src, src)),
             GlobalOp::Receive { dst, .. } => {
-                let kind = if node.sends.is_some() { OperationKind::ReceiveCopySend } else { OperationKind::Receive };
+                let kind = if node.sends.is_some() {
+                    OperationKind::ReceiveCopySend
+                } else {
+                    OperationKind::Receive
+                };
                 self.step(node, at, kind, (dst, dst));
             }
             GlobalOp::ReceiveFold { own, dst, .. } => match (node.sends.is_some(), node.stores) {
                 (false, _) => self.step(node, at, OperationKind::ReceiveReduceCopy, (own, dst)),
-                (true, true) => self.step(node, at, OperationKind::ReceiveReduceCopySend, (own, dst)),
+                (true, true) => {
+                    self.step(node, at, OperationKind::ReceiveReduceCopySend, (own, dst))
+                }
                 (true, false) => self.step(node, at, OperationKind::ReceiveReduceSend, (own, own)),
             },
             GlobalOp::Copy { src, dst } => self.step(node, at, OperationKind::Copy, (src, dst)),
@@ -262,8 +268,9 @@ impl BlockWriter<'_> {
         needs.remove(&block);
         // The steps with the largest clocks first: they imply others, which then need no wait.
         let mut needs: Vec<BlockStepAt> = needs.into_iter().collect();
-        let known =
-            |at: &BlockStepAt| -> u64 { self.done[rank][at.0][at.1].iter().map(|n| u64::from(*n)).sum() };
+        let known = |at: &BlockStepAt| -> u64 {
+            self.done[rank][at.0][at.1].iter().map(|n| u64::from(*n)).sum()
+        };
         needs.sort_by_key(|at| std::cmp::Reverse((known(at), *at)));
         let mut waits = Vec::new();
         for at in needs {

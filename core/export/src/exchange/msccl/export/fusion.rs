@@ -90,11 +90,15 @@ fn shorter(list: &[GlobalOp], grid: &Grid, rank: usize) -> Vec<GlobalOp> {
         if dst.memory != Memory::Scratch {
             continue;
         }
-        let next =
-            list[at + 1..].iter().position(|op| op.is_some_and(|op| touches(&op, dst)));
+        let next = list[at + 1..].iter().position(|op| op.is_some_and(|op| touches(&op, dst)));
         match next.map(|next| at + 1 + next).map(|next| (next, list[next])) {
             Some((next, Some(GlobalOp::Copy { src, dst: into }))) if src == dst => {
-                landed(&mut list, (grid, rank), (at, next), GlobalOp::Receive { message, dst: into });
+                landed(
+                    &mut list,
+                    (grid, rank),
+                    (at, next),
+                    GlobalOp::Receive { message, dst: into },
+                );
             }
             Some((next, Some(fold @ GlobalOp::Fold { .. }))) => {
                 folded(&mut list, (grid, rank), (at, next), fold);
@@ -127,8 +131,7 @@ fn landed(
     (at, next): (usize, usize),
     receive: GlobalOp,
 ) {
-    let (Some(from), Some(into)) = (list[at].and_then(|op| op.writes()), receive.writes())
-    else {
+    let (Some(from), Some(into)) = (list[at].and_then(|op| op.writes()), receive.writes()) else {
         return;
     };
     if !moves(list, (grid, rank), (at, next), &receive) {
@@ -241,8 +244,10 @@ impl Lists<'_> {
                         let to = self.links[message as usize];
                         of.entry((from, to)).or_default().push((at, next));
                     }
-                    let writes =
-                        |cells: &CellSets| CellSets { reads: Vec::new(), writes: cells.writes.clone() };
+                    let writes = |cells: &CellSets| CellSets {
+                        reads: Vec::new(),
+                        writes: cells.writes.clone(),
+                    };
                     if writes(&cells[next]).conflicts(&writes(&cells[at])) {
                         break;
                     }

@@ -133,8 +133,11 @@ pub(super) fn all(
         let target = slots[message.to.index()].span(schedule, grid, message.target);
         let parts = grid.parts(&[source, target]);
         let first = ops.links.len() as u32;
-        let link =
-            PlannedLink { from: message.from.0, to: message.to.0, channel: channel_of[&message.lane] };
+        let link = PlannedLink {
+            from: message.from.0,
+            to: message.to.0,
+            channel: channel_of[&message.lane],
+        };
         ops.links.extend(parts.iter().map(|_| link));
         messages.push((first, parts, source, target));
     }

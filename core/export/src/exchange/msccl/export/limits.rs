@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::runtime::{CHANNELS, LAST_AWAITED};
-use super::blocks::{ThreadBlock, Plan};
+use super::blocks::{Plan, ThreadBlock};
 use super::{Options, unfit};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::RankId;
@@ -75,8 +75,9 @@ fn messages(own: &Schedule, rank: RankId, op: &Op) -> Vec<(bool, RankId)> {
 pub(super) fn check(plan: &Plan, channels: u32, options: Options) -> Result<(), Box<Finding>> {
     let Options { runtime, instances, .. } = options;
     let times = instances as usize;
-    let most =
-        |of: &dyn Fn(&ThreadBlock) -> usize| plan.blocks.iter().flatten().map(of).max().unwrap_or(0);
+    let most = |of: &dyn Fn(&ThreadBlock) -> usize| {
+        plan.blocks.iter().flatten().map(of).max().unwrap_or(0)
+    };
     let per_rank = |of: &dyn Fn(&[ThreadBlock]) -> usize| {
         plan.blocks.iter().map(|blocks| of(blocks)).max().unwrap_or(0)
     };

@@ -7,14 +7,14 @@
 
 mod blocks;
 mod chunks;
-mod global_ops;
 mod fusion;
+mod global_ops;
 mod limits;
 mod write;
 
 use std::sync::Arc;
 
-use super::{Connections, Protocol, Runtime, MscclVerdict, read};
+use super::{Connections, MscclVerdict, Protocol, Runtime, read};
 use crate::exchange::first_of_many;
 use blocks::Plan;
 use chunks::Grid;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::super::program::OperationKind;
-use super::blocks::{ThreadBlock, Plan, BlockStep};
+use super::blocks::{BlockStep, Plan, ThreadBlock};
 use super::chunks::{Grid, Span};
 use super::{Options, Sizes};
 use roundelay_core::messages::TwoSided;

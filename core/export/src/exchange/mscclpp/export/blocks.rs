@@ -2,7 +2,7 @@
 //! writes and their signal, between a wait and the ops after it, and between ops on the same chunks. A stream that is
 //! too long for one block continues in another block, which waits for the first.
 
-use super::plan::{PlanBlock, Chunk, Data, PlanOp, Side};
+use super::plan::{Chunk, Data, PlanBlock, PlanOp, Side};
 use crate::exchange::mscclpp::table::{CHANNELS, CHANNELS_OF_OP, OPERATIONS};
 use crate::exchange::terms::Memory;
 

@@ -8,7 +8,7 @@ mod pulls;
 mod streams;
 
 use self::blocks::Numbers;
-use self::plan::{PlanBlock, PlanGpu, Plan};
+use self::plan::{Plan, PlanBlock, PlanGpu};
 use self::streams::{Grid, Streams};
 use super::Text;
 use crate::exchange::first_of_many;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocks::{Item, Numbers, StreamSplitter};
 use super::moves::{self, meet};
-use super::plan::{PlanBlock, Chunk, Data};
+use super::plan::{Chunk, Data, PlanBlock};
 use super::pulls::{Pulls, mixed_up};
 use super::refused;
 use crate::exchange::terms::Memory;
