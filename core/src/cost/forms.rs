@@ -44,7 +44,7 @@ impl Admits {
 
 /// The closed form of a family of algorithms for one collective: the numbers of [`Counts`] by the number of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
+pub struct CostForm {
     /// The family, such as `ring`.
     pub family: &'static str,
     /// The library's algorithm of that form, with its parameters at their defaults, if there is one.
@@ -76,7 +76,7 @@ pub struct Form {
     pub why: &'static str,
 }
 
-impl Form {
+impl CostForm {
     /// Seconds for `bytes` bytes (nccl-tests' size) on `n` ranks: `latency` seconds a step, and `bandwidth` bytes
     /// a second between two ranks in one direction, with `own_links` for every two of them, else with one port a rank.
     /// `None` where the form does not hold for `n`, or where streams share a port: one's latency then
@@ -163,14 +163,14 @@ impl Form {
 }
 
 /// The form of a family for a collective; if it has several, for `n` ranks.
-pub fn of(family: &str, collective: Collective, n: u32) -> Option<&'static Form> {
+pub fn of(family: &str, collective: Collective, n: u32) -> Option<&'static CostForm> {
     let mut forms = FORMS.iter().filter(|f| f.family == family && f.collective == collective);
     let first = forms.clone().next()?;
     Some(forms.find(|form| form.admits.holds(n)).unwrap_or(first))
 }
 
 /// The form of the library's algorithm of that name for `n` ranks.
-pub fn of_algorithm(name: &str, n: u32) -> Option<&'static Form> {
+pub fn of_algorithm(name: &str, n: u32) -> Option<&'static CostForm> {
     FORMS.iter().find(|form| form.algorithm == Some(name) && form.admits.holds(n))
 }
 
@@ -181,7 +181,7 @@ pub fn markdown() -> String {
          |---|---|---|---|---|---|---|---|---|\n",
     );
     for form in FORMS {
-        let Form {
+        let CostForm {
             family, collective, admits, steps, messages, volume, port, reduced, why, ..
         } = form;
         let ranks = admits.text();
@@ -235,9 +235,9 @@ const fn form(
     admits: Admits,
     [steps, messages, volume, port, reduced, copied]: [Term; 6],
     why: &'static str,
-) -> Form {
+) -> CostForm {
     let algorithm = None;
-    Form {
+    CostForm {
         family,
         algorithm,
         collective,
@@ -257,7 +257,7 @@ const fn form(
 
 /// Every form, family by family.
 #[rustfmt::skip] // a line a form
-pub const FORMS: &[Form] = &[
+pub const FORMS: &[CostForm] = &[
     form("ring", ReduceScatter, Any, [STEPS, STEPS, LESS, LESS, LESS, ONE], "n - 1 rounds, a block of S/n each").by("RingReduceScatter"),
     form("ring", AllGather, Any, [STEPS, STEPS, LESS, LESS, NONE, PART], "n - 1 rounds, a block of S/n each").by("RingAllGather"),
     form("ring", AllReduce, Any, [STEPS2, STEPS2, LESS2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("RingAllReduce"),

@@ -18,7 +18,7 @@ use crate::topology::{Topology, search};
 use crate::units::size_text;
 use crate::verify::Proved;
 pub use buffers::holds_no_element;
-pub use needs::{Exposed, Link, Needs};
+pub use needs::{Exposed, ExecutorLink, Needs};
 
 /// A compiled executor: its classes laid out and proved, and what they need.
 #[derive(Clone, Debug)]

@@ -16,14 +16,14 @@ pub struct Needs {
     /// Signals from one rank to another that a link must keep apart.
     pub link_notifies: u32,
     /// Links that data or signals use, in order.
-    pub links: BTreeSet<Link>,
+    pub links: BTreeSet<ExecutorLink>,
     /// Memory that peers touch.
     pub exposed: Exposed,
 }
 
 /// A use of the connection between two ranks, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Link {
+pub struct ExecutorLink {
     /// 0 within an island (a machine, a leaf), 1 between islands.
     pub level: u32,
     /// The rank that touches the other's memory, or signals it.
@@ -60,7 +60,7 @@ impl Needs {
                 let mut touch = |peer: RankId| {
                     if peer != stream.rank {
                         let level = u32::from(group(stream.rank) != group(peer));
-                        needs.links.insert(Link { level, from: stream.rank, to: peer });
+                        needs.links.insert(ExecutorLink { level, from: stream.rank, to: peer });
                     }
                 };
                 if op.kind != OpKind::Move {

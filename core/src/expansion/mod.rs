@@ -27,13 +27,13 @@ const OPS: u64 = 1 << 16;
 
 /// What is wrong with one algorithm at growing rank counts: each slip once, at the first count that shows it.
 #[derive(Debug, Default)]
-pub struct Slips {
+pub struct CountErrors {
     /// In the order of the counts.
     pub errors: Vec<Diagnostic>,
     settled: bool,
 }
 
-impl Slips {
+impl CountErrors {
     /// Takes what is wrong at one more count. Where a smaller one could not even be laid out, a proof that fails at
     /// this one says something new; and so does another kind of fault.
     pub fn add(&mut self, found: Vec<Diagnostic>) {
@@ -84,9 +84,9 @@ pub fn prove(checked: &CheckedSource, source: &Source) -> Outcome {
     let mut outcome = Outcome::default();
     for algorithm in checked.algorithms.iter().filter(|a| !a.escapes && !open(a)) {
         let configured = Configured::new(algorithm.clone(), source);
-        let slips = Slips::default();
+        let count_errors = CountErrors::default();
         let mut proof =
-            Expansion { algorithm: configured, source, ops: OPS, slips, outcome: &mut outcome };
+            Expansion { algorithm: configured, source, ops: OPS, count_errors, outcome: &mut outcome };
         match (&algorithm.verify, algorithm.machine) {
             (Some(Verify::Off { .. }), _) => {}
             (Some(Verify::Counts { counts, named, span }), _) => {
@@ -95,7 +95,7 @@ pub fn prove(checked: &CheckedSource, source: &Source) -> Outcome {
             (None, Some(machine)) => proof.small(machine..=machine),
             (None, None) => proof.small(SMALL),
         }
-        let errors = proof.slips.errors;
+        let errors = proof.count_errors.errors;
         outcome.errors.extend(errors);
     }
     // What an algorithm is wrong by is said there.
@@ -117,12 +117,12 @@ struct Expansion<'o> {
     source: &'o Source,
     /// Left of the budget.
     ops: u64,
-    slips: Slips,
+    count_errors: CountErrors,
     outcome: &'o mut Outcome,
 }
 
 /// How the proof of one rank count ended.
-enum End {
+enum CountOutcome {
     /// With that rank as its root, where it has one.
     Proved(u32),
     Wrong,
@@ -136,14 +136,14 @@ impl Expansion<'_> {
         let last = *counts.end();
         let mut refused = true;
         for nranks in counts {
-            if self.slips.settled() {
+            if self.count_errors.settled() {
                 return;
             }
             refused &= self.each_root(nranks);
         }
         if refused {
             let mut more = last + 1..=*TESTED.end();
-            more.find(|n| !matches!(self.one(*n, Limits::EXPANSION), End::Refused(_)));
+            more.find(|n| !matches!(self.one(*n, Limits::EXPANSION), CountOutcome::Refused(_)));
         }
     }
 
@@ -156,13 +156,13 @@ impl Expansion<'_> {
         for with in asked.for_each_root(nranks) {
             self.algorithm = with;
             let end = self.one(nranks, Limits::EXPANSION);
-            refused &= matches!(end, End::Refused(_));
+            refused &= matches!(end, CountOutcome::Refused(_));
             match end {
-                End::Refused(_) => {}
-                End::Proved(root) => proved.push(root),
-                End::Wrong => break,
-                End::TooLong if proved.is_empty() => break,
-                End::TooLong => {
+                CountOutcome::Refused(_) => {}
+                CountOutcome::Proved(root) => proved.push(root),
+                CountOutcome::Wrong => break,
+                CountOutcome::TooLong if proved.is_empty() => break,
+                CountOutcome::TooLong => {
                     let title = format!(
                         "proved at expansion for {} of {nranks} ranks only: root {} takes more steps than it may",
                         asked.held(self.source, &proved).join(", "),
@@ -186,23 +186,23 @@ impl Expansion<'_> {
         let mut refusal = None;
         let mut wrong = false;
         for (i, n) in counts.iter().enumerate() {
-            if self.slips.settled() {
+            if self.count_errors.settled() {
                 return;
             }
             match self.one(*n, Limits { steps: self.ops, ops: self.ops }) {
-                End::Proved(root) => {
+                CountOutcome::Proved(root) => {
                     proved.push(*n);
                     roots = vec![root];
                 }
-                End::Wrong => wrong = true,
-                End::Refused(mut why) => {
+                CountOutcome::Wrong => wrong = true,
+                CountOutcome::Refused(mut why) => {
                     if named && refusal.is_none() {
                         why.others.push((span, "asks for this rank count".to_owned()));
                         self.outcome.errors.push(why.clone());
                     }
                     refusal = Some(why);
                 }
-                End::TooLong => {
+                CountOutcome::TooLong => {
                     let held = self.algorithm.held(self.source, &roots);
                     self.outcome.left.push(left(span, &held, &proved, &counts[i..], counts));
                     return;
@@ -220,29 +220,29 @@ impl Expansion<'_> {
         }
     }
 
-    fn one(&mut self, nranks: u32, limits: Limits) -> End {
+    fn one(&mut self, nranks: u32, limits: Limits) -> CountOutcome {
         let schedule = self.algorithm.schedule_within(nranks, limits);
         let found = schedule.and_then(|schedule| {
             self.ops = self.ops.saturating_sub(schedule.ops.len() as u64);
             verify::verify(&schedule).map(|_| schedule.root.0)
         });
         let findings = match found {
-            Ok(root) => return End::Proved(root),
+            Ok(root) => return CountOutcome::Proved(root),
             Err(findings) => findings,
         };
         let mut wrong = Vec::new();
         for error in told(&self.algorithm, findings, nranks) {
             if error.code.refuses() {
-                return End::Refused(error);
+                return CountOutcome::Refused(error);
             }
             // What is beyond the budget is left to the test and the plan.
             if error.code == Code::StepLimit {
-                return End::TooLong;
+                return CountOutcome::TooLong;
             }
             wrong.push(error);
         }
-        self.slips.add(wrong);
-        End::Wrong
+        self.count_errors.add(wrong);
+        CountOutcome::Wrong
     }
 }
 

@@ -12,7 +12,7 @@ use crate::syntax::Source;
 
 /// What an author wrote.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct SourceTexts {
     /// The places of the operands of each move, in the order of the op.
     operands: HashMap<SpanId, Vec<Span>>,
     /// What stands at these places, and at those of the bounds of loops, and of sums that have a name or are an index.
@@ -21,7 +21,7 @@ pub(super) struct Written {
     around: HashMap<Span, String>,
 }
 
-impl Written {
+impl SourceTexts {
     /// Where an operand stands. A reduce of many sources is more than one op: which of them this is the tree cannot say.
     fn operand(&self, Operand { at, index, of, .. }: &Operand) -> Option<Span> {
         self.operands.get(at).filter(|places| places.len() == *of)?.get(*index).copied()
@@ -50,9 +50,9 @@ impl Written {
 }
 
 /// How `source` writes what messages show of `algorithm`.
-pub(super) fn written(algorithm: &hir::Algorithm, source: &Source) -> Written {
+pub(super) fn written(algorithm: &hir::Algorithm, source: &Source) -> SourceTexts {
     let around = wrap::around(algorithm, source);
-    let mut all = Written { around, ..Written::default() };
+    let mut all = SourceTexts { around, ..SourceTexts::default() };
     walk(&algorithm.body, &mut |stmt| {
         let operands: Vec<&Expr> = match &stmt.kind {
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
@@ -79,7 +79,7 @@ pub(super) fn written(algorithm: &hir::Algorithm, source: &Source) -> Written {
 }
 
 /// What each region of a finding is in the source: rank 1 output[1..2] is `left.block[b]` in line 9.
-pub(super) fn regions(finding: &Finding, written: &Written, locations: &[Location]) -> Vec<String> {
+pub(super) fn regions(finding: &Finding, written: &SourceTexts, locations: &[Location]) -> Vec<String> {
     let mut notes: Vec<(&str, Vec<String>)> = Vec::new();
     for operand @ Operand { region, at, part, .. } in &finding.operands {
         let Some(text) = written.operand(operand).and_then(|place| written.text(place)) else {
@@ -100,13 +100,13 @@ pub(super) fn regions(finding: &Finding, written: &Written, locations: &[Locatio
 }
 
 /// Where the one operand stands that is wrong, whatever the others are.
-pub(super) fn operand(finding: &Finding, written: &Written) -> Option<Span> {
+pub(super) fn operand(finding: &Finding, written: &SourceTexts) -> Option<Span> {
     let operand = finding.operands.first().filter(|_| finding.code == Code::InputWritten)?;
     written.operand(operand)
 }
 
 /// What to do about an index that is beyond the pieces, or before the first of them.
-pub(super) fn around(finding: &Finding, written: &Written) -> Option<String> {
+pub(super) fn around(finding: &Finding, written: &SourceTexts) -> Option<String> {
     let place = finding.exact.filter(|_| finding.code == Code::IndexOutOfRange)?;
     written.around.get(&place).cloned()
 }
@@ -115,7 +115,7 @@ pub(super) fn around(finding: &Finding, written: &Written) -> Option<String> {
 pub(super) fn to_oneself(
     algorithm: &hir::Algorithm,
     finding: &Finding,
-    written: &Written,
+    written: &SourceTexts,
 ) -> Option<String> {
     if finding.code != Code::SelfSignal {
         return None;

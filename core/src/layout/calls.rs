@@ -7,14 +7,14 @@ use crate::ids::{LaneId, RankId};
 
 /// What a called algorithm's buffer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Bound {
+pub(crate) enum BoundBuffer {
     /// This region, of every rank.
     Whole(Area),
     /// Of rank r, block r of this region.
     Block(Area),
 }
 
-impl Bound {
+impl BoundBuffer {
     /// The region, of every rank or in blocks.
     pub(crate) const fn area(self) -> Area {
         let (Self::Whole(area) | Self::Block(area)) = self;

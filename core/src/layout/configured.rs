@@ -28,7 +28,7 @@ pub struct Configured {
     algorithm: Arc<hir::Algorithm>,
     program: Arc<Program>,
     /// The operands of its ops as they are written, where its source is at hand.
-    written: Arc<advice::Written>,
+    written: Arc<advice::SourceTexts>,
     given: Given,
     topology: Option<Arc<Topology>>,
     /// What the caller demands beside its attributes.

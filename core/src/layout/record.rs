@@ -19,7 +19,7 @@ pub struct Record {
     /// The value of each parameter, in their order.
     pub params: Vec<Answer>,
     /// Objects, by where and with what they were made.
-    pub objects: BTreeMap<Asked, Answer>,
+    pub objects: BTreeMap<ObjectQuery, Answer>,
     /// `topology.relays(a, b)`, by the topology's number.
     pub relays: BTreeMap<(u32, i64, i64), Vec<i64>>,
     /// Topologies in the order of their first use, with the ranks that have a place in them.
@@ -40,7 +40,7 @@ pub struct Record {
 
 /// Where an object was made, by whom, and from what.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Asked {
+pub struct ObjectQuery {
     /// The algorithm whose expression it is.
     pub algorithm: String,
     /// Where the expression begins and ends.

@@ -15,14 +15,14 @@ pub(crate) struct Sizes {
 
 /// The slots of all links of a schedule, numbered when either end first uses one: so both agree.
 #[derive(Default)]
-pub(crate) struct Slots {
+pub(crate) struct FifoSlots {
     pub(super) sizes: FxHashMap<ScratchId, Sizes>,
     pub(super) first: FxHashMap<(ScratchId, LaneId, RankId, RankId), u32>,
     /// Slots taken at each receiver.
     pub(super) taken: FxHashMap<(ScratchId, RankId), u64>,
 }
 
-impl Slots {
+impl FifoSlots {
     /// The first slot of every link.
     pub(crate) fn links(
         &self,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::calls::{Bound, CallOf};
+use super::calls::{BoundBuffer, CallOf};
 use super::record::Record;
-use super::slots::Slots;
+use super::slots::FifoSlots;
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{ChannelId, LaneId, RankId, RegionId, ScratchId};
@@ -33,7 +33,7 @@ pub(crate) struct Tables {
     pub(crate) scratch: Vec<Scratch>,
     pub(crate) operands: Vec<Operand>,
     /// Those of a fifo.
-    pub(crate) slots: Slots,
+    pub(crate) slots: FifoSlots,
     pub(super) regions: Interner<Region>,
     pub(super) channels: Interner<Channel>,
     pub(super) lanes: Interner<Vec<i64>>,
@@ -47,7 +47,7 @@ pub(crate) struct Tables {
     /// What every count is a multiple of.
     pub(crate) multiple: u64,
     /// Who first made a call, and on which regions.
-    pub(crate) calls: FxHashMap<CallOf, (RankId, (Bound, Bound))>,
+    pub(crate) calls: FxHashMap<CallOf, (RankId, (BoundBuffer, BoundBuffer))>,
     /// Scratch by who declares it: the calls that lead there, the lane, and which of its declarations.
     pub(crate) declared: FxHashMap<(Vec<u32>, LaneId, usize), ScratchId>,
     /// What was asked, where that is wanted.
@@ -104,7 +104,7 @@ impl Tables {
             root: RankId(0),
             scratch: Vec::new(),
             operands: Vec::new(),
-            slots: Slots::default(),
+            slots: FifoSlots::default(),
             regions: Interner::default(),
             channels: Interner::default(),
             lanes,

@@ -4,7 +4,7 @@
 //! does; and as it is one order of all ranks, what a rank does in it waits only for what comes before.
 
 use super::Message;
-use super::slots::Slots;
+use super::slots::MessageSlots;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
 use crate::schedule::interner::Interner;
@@ -31,7 +31,7 @@ pub(super) struct Acts {
     pub(super) messages: Vec<Message>,
     pub(super) operands: Vec<Operand>,
     pub(super) regions: Interner<Region>,
-    slots: Slots,
+    slots: MessageSlots,
     /// The most acts that there may be.
     limit: usize,
 }
@@ -52,7 +52,7 @@ impl Acts {
             messages: Vec::new(),
             operands: Vec::with_capacity(schedule.operands.len()),
             regions: Interner::default(),
-            slots: Slots::new(&schedule.scratch, schedule.nranks),
+            slots: MessageSlots::new(&schedule.scratch, schedule.nranks),
             limit,
         };
         let lanes = lanes(schedule);
@@ -67,7 +67,7 @@ impl Acts {
             if srcs[0].1.lo == srcs[0].1.hi {
                 continue;
             }
-            let mut writer = Writer { acts: &mut acts, at: op.at, lane: lanes[at.index()] };
+            let mut writer = ActWriter { acts: &mut acts, at: op.at, lane: lanes[at.index()] };
             let done = match &srcs[..] {
                 [src] => writer.copy(by, *src, &dsts),
                 _ => writer.fold(by, &srcs, &dsts),
@@ -79,7 +79,7 @@ impl Acts {
 
     /// The tables without the acts, as parts of a schedule that has no ops yet.
     pub(super) fn tables(&mut self, schedule: &Schedule) -> Schedule {
-        let slots = std::mem::replace(&mut self.slots, Slots::new(&[], 0));
+        let slots = std::mem::replace(&mut self.slots, MessageSlots::new(&[], 0));
         Schedule {
             algorithm: schedule.algorithm.clone(),
             scratch: slots.scratch(),
@@ -165,13 +165,13 @@ fn lanes(schedule: &Schedule) -> Vec<LaneId> {
 }
 
 /// Writes the acts of one move.
-struct Writer<'a> {
+struct ActWriter<'a> {
     acts: &'a mut Acts,
     at: SpanId,
     lane: LaneId,
 }
 
-impl Writer<'_> {
+impl ActWriter<'_> {
     /// A copy by `by`. What is of a third rank is received by `by` before it is sent on.
     fn copy(&mut self, by: RankId, src: Place, dsts: &[Place]) -> Result<(), Unfit> {
         let near = |dst: &Place| dst.0 == by || dst.0 == src.0;

@@ -43,7 +43,7 @@ pub(super) fn actions(nranks: u32, acts: &Acts, windows: &Windows) -> Vec<Vec<Ac
 
 /// Completes `form`, a schedule without ops, by what each rank does; the moves get their numbers there.
 pub(super) fn write(form: &mut Schedule, acts: &Acts, actions: &mut [Vec<Action>]) {
-    let mut writer = Writer { form, messages: &acts.messages, channels: Interner::default() };
+    let mut writer = FormWriter { form, messages: &acts.messages, channels: Interner::default() };
     for (rank, actions) in (0..).map(RankId).zip(actions) {
         let first = OpId(writer.form.ops.len() as u32);
         for action in actions {
@@ -64,13 +64,13 @@ pub(super) fn write(form: &mut Schedule, acts: &Acts, actions: &mut [Vec<Action>
 }
 
 /// The schedule in the making.
-struct Writer<'a> {
+struct FormWriter<'a> {
     form: &'a mut Schedule,
     messages: &'a [Message],
     channels: Interner<Channel>,
 }
 
-impl Writer<'_> {
+impl FormWriter<'_> {
     /// The ops that an action with a message stands for.
     fn message(&mut self, action: Action) {
         match action {

@@ -25,7 +25,7 @@ use crate::verify::layout::Mode;
 use crate::verify::{Proof, Proved, in_order, too_fine};
 use acts::Acts;
 use check::Wrong;
-pub use groups::{Group, Groups, Step};
+pub use groups::{Group, GroupStep, Groups};
 pub use text::print;
 use windows::Windows;
 

@@ -13,7 +13,7 @@ use crate::schedule::{Buffer, Region, Scratch};
 const AHEAD: usize = 2;
 
 /// Slots of one class of widths.
-struct Class {
+struct SlotClass {
     width: Rat,
     /// The most that a rank has.
     slots: u32,
@@ -22,15 +22,15 @@ struct Class {
 }
 
 /// The slots of all ranks.
-pub(super) struct Slots {
+pub(super) struct MessageSlots {
     nranks: u32,
     /// The author's scratch, which comes before ours.
     authors: Vec<Scratch>,
-    classes: Vec<Class>,
+    classes: Vec<SlotClass>,
     by_size: BTreeMap<i32, usize>,
 }
 
-impl Slots {
+impl MessageSlots {
     pub(super) fn new(authors: &[Scratch], nranks: u32) -> Self {
         Self { nranks, authors: authors.to_vec(), classes: Vec::new(), by_size: BTreeMap::new() }
     }
@@ -41,7 +41,7 @@ impl Slots {
         let (classes, nranks) = (&mut self.classes, self.nranks);
         let at = *self.by_size.entry(size(width)).or_insert_with(|| {
             let of = vec![(0, VecDeque::new()); nranks as usize];
-            classes.push(Class { width, slots: 0, of });
+            classes.push(SlotClass { width, slots: 0, of });
             classes.len() - 1
         });
         let class = &mut self.classes[at];
@@ -70,7 +70,7 @@ impl Slots {
     pub(super) fn scratch(self) -> Vec<Scratch> {
         let mut all = self.authors;
         let mut number = 0;
-        for Class { width, slots, .. } in self.classes {
+        for SlotClass { width, slots, .. } in self.classes {
             let name = loop {
                 let name = format!("received{number}");
                 number += 1;
@@ -97,7 +97,7 @@ fn size(width: Rat) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Slots, size};
+    use super::{MessageSlots, size};
     use crate::ids::RankId;
     use crate::rational::Rat;
     use crate::schedule::{Buffer, Region, Scratch};
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_slot_is_used_again_when_two_are_free() {
         let authors = [Scratch { name: "received0".into(), slots: 1, width: Rat::ONE }];
-        let mut slots = Slots::new(&authors, 2);
+        let mut slots = MessageSlots::new(&authors, 2);
         let half = region((0, 1), (1, 2));
         let mut take = |rank| {
             let taken = slots.take(RankId(rank), &half).expect("a width");

@@ -10,7 +10,7 @@ use crate::verify::Proved;
 
 /// What was made of a schedule so far.
 #[derive(Default)]
-struct Made {
+struct OptimizerCache {
     by_goal: FxHashMap<Goal, Arc<Optimized>>,
     /// What a test does to all that passes make of it.
     breaks: Option<fn(&mut Schedule)>,
@@ -22,14 +22,14 @@ impl Proved {
     /// # Errors
     /// [`Unproved`] (E0425) where a pass made something that is not proved: a fault of the compiler.
     pub fn optimized(&self, goal: Goal) -> Result<Arc<Optimized>, Unproved> {
-        let known = |made: &mut Made| (made.by_goal.get(&goal).cloned(), made.breaks);
+        let known = |made: &mut OptimizerCache| (made.by_goal.get(&goal).cloned(), made.breaks);
         let made = match self.keep(known) {
             (Some(known), _) => return Ok(known),
             (None, None) => optimize(self, goal)?,
             (None, Some(breaks)) => optimize_with(self, goal, breaks)?,
         };
         let made = Arc::new(made);
-        self.keep(|all: &mut Made| all.by_goal.insert(goal, made.clone()));
+        self.keep(|all: &mut OptimizerCache| all.by_goal.insert(goal, made.clone()));
         Ok(made)
     }
 
@@ -38,7 +38,7 @@ impl Proved {
     #[must_use]
     pub fn with_broken_passes(&self, breaks: fn(&mut Schedule)) -> Self {
         let broken = self.anew();
-        broken.keep(|made: &mut Made| made.breaks = Some(breaks));
+        broken.keep(|made: &mut OptimizerCache| made.breaks = Some(breaks));
         broken
     }
 }

@@ -11,7 +11,7 @@ use crate::verify::layout::{Cells, Layout, Mode, entered};
 use crate::verify::values::{Leaf, ValueId, Values};
 
 use super::Unfit;
-use super::stands::{Set, Sets};
+use super::statements::{StatementSet, StatementSets};
 
 /// Cells that all moves together may read: some seconds of work.
 const WORK: u64 = 1 << 27;
@@ -21,9 +21,9 @@ pub(super) struct Flow {
     pub(super) cells: Cells,
     pub(super) values: Values,
     pub(super) columns: Vec<Column>,
-    pub(super) sets: Sets,
+    pub(super) sets: StatementSets,
     /// The statements that fold each expression of its operands, and brought these together.
-    pub(super) folded: Vec<Set>,
+    pub(super) folded: Vec<StatementSet>,
 }
 
 /// Neighboring cells of the inputs, and all that is made of them.
@@ -38,7 +38,7 @@ pub(super) struct Item {
     pub(super) expr: u32,
     pub(super) dsts: Vec<Destination>,
     /// The statements that bring it there when it is made.
-    pub(super) brought: Set,
+    pub(super) brought: StatementSet,
 }
 
 impl Item {
@@ -57,7 +57,7 @@ pub(super) struct Destination {
 }
 
 /// One cell of an output: the input cell and the expression over it, where it is, and what brought it there.
-type Record = (u32, u32, Destination, Set);
+type Record = (u32, u32, Destination, StatementSet);
 
 impl Flow {
     /// Follows the data of a proved schedule; with `reassociate` every reduction is that of the ranks in order.
@@ -85,7 +85,7 @@ impl Flow {
             // A nesting that is nobody's stands for all that is written.
             let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
             let every = sets.of(&moves.map(|op| op.at).collect::<Vec<_>>());
-            folded.resize(folded.len().max(reduced as usize + 1), Set::EMPTY);
+            folded.resize(folded.len().max(reduced as usize + 1), StatementSet::EMPTY);
             folded.fill(every);
         }
         let mut records = Vec::new();
@@ -112,16 +112,16 @@ impl Flow {
 struct Replay {
     memory: Vec<ValueId>,
     /// Of each cell: the statements that copied what is there since it was folded.
-    brought: Vec<Set>,
-    sets: Sets,
+    brought: Vec<StatementSet>,
+    sets: StatementSets,
     /// As in [`Flow`].
-    folded: Vec<Set>,
+    folded: Vec<StatementSet>,
 }
 
 impl Replay {
     fn new(memory: Vec<ValueId>) -> Self {
-        let brought = vec![Set::EMPTY; memory.len()];
-        Self { memory, brought, sets: Sets::default(), folded: Vec::new() }
+        let brought = vec![StatementSet::EMPTY; memory.len()];
+        Self { memory, brought, sets: StatementSets::default(), folded: Vec::new() }
     }
 
     /// Runs all moves.
@@ -160,10 +160,10 @@ impl Replay {
                         let all = self.sets.union(*ours, *theirs);
                         let all = self.sets.union(all, here);
                         let expr = acc.expr as usize;
-                        self.folded.resize(self.folded.len().max(expr + 1), Set::EMPTY);
+                        self.folded.resize(self.folded.len().max(expr + 1), StatementSet::EMPTY);
                         self.folded[expr] = self.sets.union(self.folded[expr], all);
                     }
-                    *ours = Set::EMPTY;
+                    *ours = StatementSet::EMPTY;
                 }
             }
             if srcs.len() == 1 {
@@ -189,7 +189,7 @@ fn in_order(schedule: &Schedule, values: &mut Values) -> u32 {
 }
 
 /// Sorted records by input cell; neighbors of which the same becomes at the same distance are one column.
-fn columns(records: &[Record], per_unit: u32, sets: &mut Sets) -> Vec<Column> {
+fn columns(records: &[Record], per_unit: u32, sets: &mut StatementSets) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     for of_cell in records.chunk_by(|a, b| a.0 == b.0) {
         let cell = of_cell[0].0;
@@ -198,7 +198,7 @@ fn columns(records: &[Record], per_unit: u32, sets: &mut Sets) -> Vec<Column> {
             .map(|item| Item {
                 expr: item[0].1,
                 dsts: item.iter().map(|r| r.2).collect(),
-                brought: item.iter().fold(Set::EMPTY, |all, r| sets.union(all, r.3)),
+                brought: item.iter().fold(StatementSet::EMPTY, |all, r| sets.union(all, r.3)),
             })
             .collect();
         let same =

@@ -9,7 +9,7 @@ use crate::verify::{Callers, in_order};
 
 use super::flow::Flow;
 use super::piece::PieceWriter;
-use super::writer::Writer;
+use super::writer::OpWriter;
 use super::{Unfit, share};
 
 /// Fuses a proved schedule; with `reassociate` reductions may nest otherwise than the author says.
@@ -18,7 +18,7 @@ pub fn fuse(schedule: &Schedule, callers: Callers, reassociate: bool) -> Result<
     let mut flow = Flow::new(schedule, &order, reassociate)?;
     let sets = std::mem::take(&mut flow.sets);
     let pieces = share::pieces(schedule, &flow, callers);
-    let mut writer = Writer::new(schedule, &order, &flow, sets);
+    let mut writer = OpWriter::new(schedule, &order, &flow, sets);
     for piece in &pieces {
         PieceWriter::new(&mut writer, piece).write()?;
     }

@@ -20,7 +20,7 @@ use touched::Touched;
 /// The schedule with the moves joined that lie side by side. Demands are the author's, about the schedule as it was
 /// written, and stay as they are.
 pub fn join(schedule: &Schedule) -> Schedule {
-    let mut writer = Writer {
+    let mut writer = JoinWriter {
         schedule,
         ops: Vec::with_capacity(schedule.ops.len()),
         operands: Vec::with_capacity(schedule.operands.len()),
@@ -34,7 +34,7 @@ pub fn join(schedule: &Schedule) -> Schedule {
         writer.stream(ops);
         stream.len = writer.ops.len() as u32 - stream.first.0;
     }
-    let Writer { ops, operands, regions, origins, .. } = writer;
+    let JoinWriter { ops, operands, regions, origins, .. } = writer;
     Schedule {
         streams,
         ops,
@@ -57,7 +57,7 @@ pub fn join(schedule: &Schedule) -> Schedule {
 type Point = (RankId, Buffer, u32, Rat);
 
 /// The ops of the joined schedule in the making.
-struct Writer<'s> {
+struct JoinWriter<'s> {
     schedule: &'s Schedule,
     ops: Vec<Op>,
     operands: Vec<Operand>,
@@ -65,7 +65,7 @@ struct Writer<'s> {
     origins: Origins,
 }
 
-impl Writer<'_> {
+impl JoinWriter<'_> {
     fn stream(&mut self, ops: &[Op]) {
         let is_move = |op: &Op| op.kind == OpKind::Move;
         let mut touched = Touched::default();

@@ -10,7 +10,7 @@ pub mod join;
 mod piece;
 mod share;
 mod signals;
-mod stands;
+mod statements;
 mod writer;
 
 pub use fuse::fuse;

@@ -8,14 +8,14 @@ use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule, Scratch};
 use crate::verify::{Callers, Order};
 
 use super::flow::Flow;
-use super::stands::{Set, Sets};
+use super::statements::{StatementSet, StatementSets};
 use super::{Unfit, signals};
 
 /// Operands of all moves of a fused schedule; beyond that it takes more memory than it saves.
 const OPERANDS: usize = 1 << 25;
 
 /// The ops of the fused schedule in the making.
-pub(super) struct Writer<'s> {
+pub(super) struct OpWriter<'s> {
     pub(super) schedule: &'s Schedule,
     pub(super) flow: &'s Flow,
     /// Each rank's moves.
@@ -23,7 +23,7 @@ pub(super) struct Writer<'s> {
     operands: Vec<Operand>,
     regions: Interner<Region>,
     origins: Origins,
-    pub(super) sets: Sets,
+    pub(super) sets: StatementSets,
     /// Of the widest partial, and how many there are at once.
     width: Rat,
     slots: u32,
@@ -33,14 +33,14 @@ pub(super) struct Writer<'s> {
 
 /// The statements that a move stands for.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Stands {
+pub(super) struct Provenance {
     /// The last fold that it does: the one to name, where only one can be named.
     pub(super) first: Option<SpanId>,
-    pub(super) all: Set,
+    pub(super) all: StatementSet,
 }
 
-impl<'s> Writer<'s> {
-    pub(super) fn new(schedule: &'s Schedule, order: &Order, flow: &'s Flow, sets: Sets) -> Self {
+impl<'s> OpWriter<'s> {
+    pub(super) fn new(schedule: &'s Schedule, order: &Order, flow: &'s Flow, sets: StatementSets) -> Self {
         let mut spans = vec![[None, None]; schedule.nranks as usize];
         for (at, stream) in order.stream_of.iter().enumerate() {
             let op = schedule.op(OpId(at as u32));
@@ -86,13 +86,13 @@ impl<'s> Writer<'s> {
         owner: RankId,
         srcs: &[Operand],
         dsts: &[Operand],
-        stands: Stands,
+        provenance: Provenance,
     ) -> Result<(), Unfit> {
         if self.operands.len() > OPERANDS {
             return Err(Unfit(format!("fused moves would have more than {OPERANDS} operands")));
         }
-        let all = self.sets.get(stands.all);
-        let first = stands.first.or_else(|| all.first().copied()).unwrap_or_default();
+        let all = self.sets.get(provenance.all);
+        let first = provenance.first.or_else(|| all.first().copied()).unwrap_or_default();
         let at = self.origins.id(first, all.iter().copied());
         self.ops[owner.index()].push(Op {
             kind: OpKind::Move,

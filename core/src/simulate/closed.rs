@@ -2,7 +2,7 @@
 //! that are all alike.
 
 use super::machine::{Machine, SignalCost, Streams};
-use crate::cost::Form;
+use crate::cost::CostForm;
 use crate::topology::Link;
 
 /// Seconds by a family's form for `bytes` bytes, nccl-tests' size, on `n` ranks, where no piece is rounded: as
@@ -10,7 +10,7 @@ use crate::topology::Link;
 ///
 /// `None` where the form does not hold, or only nearly: for that rank count, on another topology, with other costs than
 /// messages between ranks that are all alike.
-pub fn closed(form: &Form, n: u32, bytes: u64, machine: &Machine) -> Option<f64> {
+pub fn closed(form: &CostForm, n: u32, bytes: u64, machine: &Machine) -> Option<f64> {
     let plain = machine.streams == Streams::ByData
         && machine.reduce.is_none()
         && machine.copy.is_none()

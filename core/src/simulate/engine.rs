@@ -12,13 +12,13 @@ use super::machine::{Machine, SignalCost, Streams};
 use super::queue::Queue;
 use super::sharing::Sharing;
 use super::step::Step;
-use super::timeline::{Message, Span, State, Timeline};
+use super::timeline::{Message, Span, Timeline, TimelineState};
 use super::usage;
 use super::wires::Wires;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::{Channel, OpKind, Schedule};
 pub(super) use critical::path;
-use moves::{Edge, Folder, MoveId, Moving};
+use moves::{Edge, ReduceState, MoveId, Moving};
 use packets::Packets;
 
 /// No stream, no move, no message.
@@ -92,7 +92,7 @@ pub(super) struct Engine<'a> {
     posts: Vec<VecDeque<OpId>>,
     /// Moves of each stream that are not done.
     under_way: Vec<VecDeque<MoveId>>,
-    folders: Vec<Folder>,
+    reduce_states: Vec<ReduceState>,
     moves: Vec<Moving>,
     edges: Vec<Edge>,
     /// Moves that are done now.
@@ -155,7 +155,7 @@ impl<'a> Engine<'a> {
             counters: vec![counter; schedule.channels.len()],
             posts: vec![VecDeque::new(); streams],
             under_way: vec![VecDeque::new(); streams],
-            folders: vec![Folder::default(); streams],
+            reduce_states: vec![ReduceState::default(); streams],
             moves: Vec::new(),
             edges: Vec::new(),
             finished: Vec::new(),
@@ -293,7 +293,7 @@ impl<'a> Engine<'a> {
         if end > start
             && let Some(timeline) = &mut self.timeline
         {
-            timeline.spans.push(Span { stream, op, state: State::Idle, start, end });
+            timeline.spans.push(Span { stream, op, state: TimelineState::Idle, start, end });
         }
     }
 

@@ -23,7 +23,7 @@ mod wires;
 pub use closed::closed;
 pub use machine::{Machine, SignalCost, Streams};
 pub use step::{Spent, Step, Task};
-pub use timeline::{Message, Span, State, Timeline};
+pub use timeline::{Message, Span, Timeline, TimelineState};
 pub use usage::{PortUsage, Usage};
 
 use crate::diagnostics::{Code, Finding};

@@ -31,7 +31,7 @@ pub(super) struct Flow {
 
 /// A link and what flows on it.
 #[derive(Clone, Debug, Default)]
-struct Line {
+struct SharedLink {
     capacity: f64,
     /// What its flows would take if each were alone.
     asked: f64,
@@ -48,7 +48,7 @@ struct Line {
     open: u32,
 }
 
-impl Line {
+impl SharedLink {
     fn binds(&self) -> bool {
         self.asked > self.capacity * (1.0 + SLACK)
     }
@@ -61,7 +61,7 @@ pub(super) struct Sharing<'w> {
     /// Where each flow stands in the lists of its links.
     places: Vec<u32>,
     stride: usize,
-    lines: Vec<Line>,
+    lines: Vec<SharedLink>,
     changed: Vec<u32>,
     fresh: Vec<u32>,
     round: u32,
@@ -74,7 +74,7 @@ pub(super) struct Sharing<'w> {
 
 impl<'w> Sharing<'w> {
     pub(super) fn new(wires: &'w Wires) -> Self {
-        let line = |capacity: &f64| Line { capacity: *capacity, ..Line::default() };
+        let line = |capacity: &f64| SharedLink { capacity: *capacity, ..SharedLink::default() };
         Self {
             wires,
             flows: Vec::new(),

@@ -24,7 +24,7 @@ pub struct Span {
     /// The op; its place in the source is in the schedule.
     pub op: OpId,
     /// What the stream did in that time.
-    pub state: State,
+    pub state: TimelineState,
     /// The time at which it began, in seconds.
     pub start: f64,
     /// The time at which it ended, in seconds.
@@ -33,7 +33,7 @@ pub struct Span {
 
 /// What a stream does at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum TimelineState {
     /// A move between ranks: the stream waits for its messages.
     Transfer,
     /// The stream folds what has come, or copies within the rank.

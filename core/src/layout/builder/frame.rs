@@ -9,7 +9,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::layout::Algorithm;
 use crate::layout::area::Area;
-use crate::layout::calls::Bound;
+use crate::layout::calls::BoundBuffer;
 use crate::layout::record::countable;
 use crate::rational::{Rat, gcd, lcm};
 use crate::schedule::Buffer;
@@ -38,15 +38,15 @@ pub(super) struct Frame {
     /// Its ranks; all those of the frame around it if `None`.
     group: Option<Group>,
     /// For a called algorithm.
-    call: Option<Call>,
+    call: Option<CallFrame>,
 }
 
 /// An algorithm that is being run on regions of its caller.
 #[derive(Debug)]
-struct Call {
+struct CallFrame {
     name: String,
-    input: Bound,
-    output: Bound,
+    input: BoundBuffer,
+    output: BoundBuffer,
     /// How wide a unit of its count is, in units of the run's.
     unit: Rat,
 }
@@ -245,7 +245,7 @@ impl Builder<'_> {
         algorithm: &A,
         input: Area,
         output: Area,
-    ) -> Result<Call, Stop> {
+    ) -> Result<CallFrame, Stop> {
         if input.floating || output.floating {
             return Err(self.fault(at, Fault::FloatingSlot));
         }
@@ -255,7 +255,7 @@ impl Builder<'_> {
             collective.max_input_units(n).max(collective.max_output_units(n)),
             collective.max_input_units(n).min(collective.max_output_units(n)),
         );
-        let whole = (Bound::Whole(input), Bound::Whole(output));
+        let whole = (BoundBuffer::Whole(input), BoundBuffer::Whole(output));
         let bound = if many == one {
             (input.width() == output.width()).then_some(whole)
         } else {
@@ -266,8 +266,8 @@ impl Builder<'_> {
             let mine = self.settle(at, blocks.at(i64::from(self.here())))?;
             let same = small.width() == large.width();
             if same || small == mine {
-                let block = Bound::Block(if same { small } else { large });
-                let whole = Bound::Whole(large);
+                let block = BoundBuffer::Block(if same { small } else { large });
+                let whole = BoundBuffer::Whole(large);
                 Some(if inwards { (whole, block) } else { (block, whole) })
             } else {
                 (small.width() == mine.width()).then_some(whole)
@@ -287,7 +287,7 @@ impl Builder<'_> {
         let width = input.area().width().max(output.area().width());
         let unit = Rat::ZERO.between(width, 1, many.into()).ok_or(Fault::Fraction);
         let unit = self.settle(at, unit)?;
-        Ok(Call { name: algorithm.name().to_owned(), input, output, unit })
+        Ok(CallFrame { name: algorithm.name().to_owned(), input, output, unit })
     }
 
     fn misfit(&mut self, at: At, name: &str, of: Collective, input: Area, output: Area) -> Stop {
@@ -306,7 +306,7 @@ impl Builder<'_> {
     }
 
     /// The ranks of a call run it on the same regions: what one takes for another's output is that.
-    fn agree(&mut self, at: At, call: &Call) -> Result<(), Stop> {
+    fn agree(&mut self, at: At, call: &CallFrame) -> Result<(), Stop> {
         let mut path = self.path.clone();
         path.push(at);
         let key = (path, self.lane.id());
@@ -347,8 +347,8 @@ impl Builder<'_> {
         };
         let call = self.frames[frame].call.as_ref().expect("found by that");
         match if buffer == Buffer::Input { call.input } else { call.output } {
-            Bound::Whole(area) => area,
-            Bound::Block(_) => {
+            BoundBuffer::Whole(area) => area,
+            BoundBuffer::Block(_) => {
                 let mine = self.block_in(frame, self.rank).expect("this rank runs it");
                 Area { frame: frame as u32 + 1, ..mine }
             }
@@ -358,7 +358,7 @@ impl Builder<'_> {
     /// Whether input and output of the running algorithm are the rank's own blocks of a region.
     pub(crate) fn blocks(&self) -> [bool; 2] {
         let call = self.frames.iter().rev().find_map(|frame| frame.call.as_ref());
-        let block = |bound: &Bound| matches!(bound, Bound::Block(_));
+        let block = |bound: &BoundBuffer| matches!(bound, BoundBuffer::Block(_));
         call.map_or([false; 2], |call| [block(&call.input), block(&call.output)])
     }
 
@@ -368,7 +368,7 @@ impl Builder<'_> {
         let (number, n) = (number_in(group, rank)?, self.many(group));
         let call = self.frames[frame].call.as_ref();
         let call = call.expect("regions that differ by rank come from calls");
-        let ((Bound::Block(large), _) | (_, Bound::Block(large))) = (call.input, call.output)
+        let ((BoundBuffer::Block(large), _) | (_, BoundBuffer::Block(large))) = (call.input, call.output)
         else {
             unreachable!("one of the two is bound by blocks")
         };
@@ -412,7 +412,7 @@ fn number_in(group: Option<&Group>, rank: RankId) -> Result<u32, Fault> {
 }
 
 /// Whether the two buffers of a call lie in the same memory.
-fn shares(input: Bound, output: Bound) -> bool {
+fn shares(input: BoundBuffer, output: BoundBuffer) -> bool {
     let (a, b) = (input.area().region, output.area().region);
     a.buffer == b.buffer && a.slot == b.slot && a.lo < b.hi && b.lo < a.hi
 }

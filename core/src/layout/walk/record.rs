@@ -4,7 +4,7 @@ use super::Walk;
 use super::values::Value;
 use crate::ids::RankId;
 use crate::layout::builder::{Builder, Stop};
-use crate::layout::record::{Answer, Argument, Asked, Record};
+use crate::layout::record::{Answer, Argument, ObjectQuery, Record};
 use crate::program::ir::{Expr, Op};
 use crate::source::Span;
 use crate::values::arith::Fault;
@@ -69,8 +69,8 @@ impl<'p> Walk<'p> {
         Ok(())
     }
 
-    fn question(&self, b: &Builder<'_>, span: Span, args: Vec<Argument>) -> Asked {
-        Asked {
+    fn question(&self, b: &Builder<'_>, span: Span, args: Vec<Argument>) -> ObjectQuery {
+        ObjectQuery {
             algorithm: self.program.name.clone(),
             place: (span.lo, span.hi),
             size: b.size(),

@@ -13,10 +13,10 @@ use crate::schedule::{Buffer, Region};
 
 /// A way to a statement: the number of the iteration of each loop around it, and the statement of each call of a step or
 /// of another program.
-pub type Way = Vec<i64>;
+pub type LoopPath = Vec<i64>;
 
 /// What was looked up, by the expression or statement, in the order of the walk: each on the way that led there.
-type Seen<K, V> = HashMap<*const K, Vec<(Way, V)>>;
+type Seen<K, V> = HashMap<*const K, Vec<(LoopPath, V)>>;
 
 /// The regions of a move, and whose they are: its sources, then its destinations.
 pub type Operands = Vec<(RankId, Region)>;
@@ -24,9 +24,9 @@ pub type Operands = Vec<(RankId, Region)>;
 /// What one rank looked up.
 #[derive(Debug, Default)]
 pub struct Trace {
-    way: Way,
+    way: LoopPath,
     /// The calls on the way.
-    calls: Way,
+    calls: LoopPath,
     /// Parameters that are numbers.
     pub(super) params: HashMap<VarId, i64>,
     numbers: Seen<Expr, i64>,
@@ -36,7 +36,7 @@ pub struct Trace {
     scratch: Seen<Stmt, i64>,
     bounds: Seen<Stmt, [bool; 2]>,
     /// The arms of statements that it went into, each with the calls that led there.
-    reached: HashMap<(*const Stmt, usize), Vec<Way>>,
+    reached: HashMap<(*const Stmt, usize), Vec<LoopPath>>,
 }
 
 impl Trace {
@@ -46,32 +46,32 @@ impl Trace {
     }
 
     /// The values of a number, by the ways on which it was asked for.
-    pub fn numbers(&self, expr: &Expr) -> &[(Way, i64)] {
+    pub fn numbers(&self, expr: &Expr) -> &[(LoopPath, i64)] {
         self.numbers.get(&std::ptr::from_ref(expr)).map_or(&[], Vec::as_slice)
     }
 
     /// The lists that a loop ran over.
-    pub fn lists(&self, expr: &Expr) -> &[(Way, Vec<i64>)] {
+    pub fn lists(&self, expr: &Expr) -> &[(LoopPath, Vec<i64>)] {
         self.lists.get(&std::ptr::from_ref(expr)).map_or(&[], Vec::as_slice)
     }
 
     /// The operands of a move; of a copy to where the data is already, which is left out, the source alone.
-    pub fn moves(&self, stmt: &Stmt) -> &[(Way, Operands)] {
+    pub fn moves(&self, stmt: &Stmt) -> &[(LoopPath, Operands)] {
         self.moves.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 
     /// The ranks of a `within`, by their numbers in the whole run; none where this rank is not among them.
-    pub fn groups(&self, stmt: &Stmt) -> &[(Way, Vec<i64>)] {
+    pub fn groups(&self, stmt: &Stmt) -> &[(LoopPath, Vec<i64>)] {
         self.groups.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 
     /// The number of the buffer that was declared.
-    pub fn scratch(&self, stmt: &Stmt) -> &[(Way, i64)] {
+    pub fn scratch(&self, stmt: &Stmt) -> &[(LoopPath, i64)] {
         self.scratch.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 
     /// Whether input and output of a called program are the rank's own blocks of a region.
-    pub fn bounds(&self, stmt: &Stmt) -> &[(Way, [bool; 2])] {
+    pub fn bounds(&self, stmt: &Stmt) -> &[(LoopPath, [bool; 2])] {
         self.bounds.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 

@@ -19,13 +19,13 @@ use meets::{Windows, meets};
 /// What each rank does, one after another, where messages go in groups.
 #[derive(Clone, Debug)]
 pub struct Groups {
-    of: Vec<Vec<Step>>,
+    of: Vec<Vec<GroupStep>>,
     rounds: u32,
 }
 
 /// What a rank does before it does anything else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum GroupStep {
     /// It sends and receives, and waits until all of it has ended.
     Group(Group),
     /// It does a move of [`TwoSided::schedule`] whose operands are all its own.
@@ -55,7 +55,7 @@ impl Groups {
     #[doc(hidden)]
     pub fn new_with(
         form: &TwoSided,
-        breaks: impl FnOnce(&mut [Vec<Step>]),
+        breaks: impl FnOnce(&mut [Vec<GroupStep>]),
     ) -> Result<Self, Vec<Finding>> {
         stage("groups", || {
             let windows = Windows::new(form);
@@ -70,7 +70,7 @@ impl Groups {
     }
 
     /// What `rank` does.
-    pub fn steps(&self, rank: RankId) -> &[Step] {
+    pub fn steps(&self, rank: RankId) -> &[GroupStep] {
         &self.of[rank.index()]
     }
 
@@ -130,7 +130,7 @@ fn rounds(form: &TwoSided, windows: &Windows) -> Vec<u32> {
 
 /// The steps of a rank. A group stands before the first end of a message of its round or of a later one: all its
 /// messages have begun there, because none of them begins after a message of its round or of a later one has ended.
-fn steps(form: &TwoSided, rank: RankId, windows: &Windows, rounds: &[u32]) -> Vec<Step> {
+fn steps(form: &TwoSided, rank: RankId, windows: &Windows, rounds: &[u32]) -> Vec<GroupStep> {
     let actions = form.actions(rank);
     let mut messages: Vec<(u32, MessageId, u32)> = Vec::new();
     for action in actions {
@@ -158,10 +158,10 @@ fn steps(form: &TwoSided, rank: RankId, windows: &Windows, rounds: &[u32]) -> Ve
     let mut steps = Vec::new();
     for (at, action) in (0..).zip(actions) {
         while let Some((_, group)) = groups.next_if(|(place, _)| *place == at) {
-            steps.push(Step::Group(group));
+            steps.push(GroupStep::Group(group));
         }
         if let Action::Move(id) = action {
-            steps.push(Step::Move(*id));
+            steps.push(GroupStep::Move(*id));
         }
     }
     steps

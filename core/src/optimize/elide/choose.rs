@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use super::needs::{After, Need, Needs, Stop};
-use super::paths::{Paths, StreamPoint, Toll};
+use super::paths::{Paths, StreamPoint, CrossingCost};
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{OpKind, Schedule, SignalKind};
 use crate::verify::Order;
@@ -27,7 +27,7 @@ const FREE: u64 = 1 << 20;
 pub(super) const NONE: u32 = u32::MAX;
 
 /// What is known of each wait.
-pub(super) struct Choice {
+pub(super) struct ElisionChoice {
     /// By op: whether it stays.
     pub(super) kept: Vec<bool>,
     /// By op: which need asks for it.
@@ -47,15 +47,15 @@ pub(super) fn choose(
     order: &Order,
     needs: &Needs,
     paths: &mut Paths<'_>,
-) -> Result<Choice, Stop> {
+) -> Result<ElisionChoice, Stop> {
     let waits =
         |at: usize| schedule.ops[at].kind == OpKind::Wait && stays(schedule, OpId(at as u32));
     let ops = schedule.ops.len();
-    let mut certain = Choice { kept: (0..ops).map(waits).collect(), why: vec![NONE; ops] };
+    let mut certain = ElisionChoice { kept: (0..ops).map(waits).collect(), why: vec![NONE; ops] };
     let mut walks = 0;
     loop {
         walks += 1;
-        let chosen = Choice { kept: certain.kept.clone(), why: certain.why.clone() };
+        let chosen = ElisionChoice { kept: certain.kept.clone(), why: certain.why.clone() };
         let mut walk = Walk::new(schedule, order, needs, chosen)?;
         let mut grown = false;
         walk.all(&mut Missing::Find { paths, certain: &mut certain, grown: &mut grown })?;
@@ -79,7 +79,7 @@ pub(super) fn unmet(
     needs: &Needs,
     kept: &[bool],
 ) -> Result<Option<u32>, Stop> {
-    let choice = Choice { kept: kept.to_vec(), why: Vec::new() };
+    let choice = ElisionChoice { kept: kept.to_vec(), why: Vec::new() };
     let mut walk = Walk::new(schedule, order, needs, choice)?;
     let mut first = None;
     walk.all(&mut Missing::Tell(&mut first))?;
@@ -89,7 +89,7 @@ pub(super) fn unmet(
 /// What to do where a need is not met.
 enum Missing<'a, 's> {
     /// Take a pending wait, or find a way.
-    Find { paths: &'a mut Paths<'s>, certain: &'a mut Choice, grown: &'a mut bool },
+    Find { paths: &'a mut Paths<'s>, certain: &'a mut ElisionChoice, grown: &'a mut bool },
     /// Say so, and end.
     Tell(&'a mut Option<u32>),
 }
@@ -111,7 +111,7 @@ struct Walk<'s> {
     order: &'s Order,
     needs: &'s Needs,
     clocks: Dense,
-    choice: Choice,
+    choice: ElisionChoice,
     /// By channel: what posts know that no wait met yet.
     carried: Vec<VecDeque<u32>>,
     /// By channel.
@@ -126,7 +126,7 @@ impl<'s> Walk<'s> {
         schedule: &'s Schedule,
         order: &'s Order,
         needs: &'s Needs,
-        choice: Choice,
+        choice: ElisionChoice,
     ) -> Result<Self, Stop> {
         let mut channels = vec![Vec::new(); schedule.streams.len()];
         for (at, op) in schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Wait) {
@@ -256,11 +256,11 @@ impl<'s> Walk<'s> {
                         continue;
                     }
                     let kept = &self.choice.kept;
-                    let toll = |wait: OpId| {
+                    let cost = |wait: OpId| {
                         let stays = kept[wait.index()] || certain.kept[wait.index()];
-                        if stays { Toll::Free } else { Toll::Dear }
+                        if stays { CrossingCost::Free } else { CrossingCost::Dear }
                     };
-                    let way = paths.find(need.before, point, toll).ok_or(Stop::Unordered)?;
+                    let way = paths.find(need.before, point, cost).ok_or(Stop::Unordered)?;
                     if paths.work > SEARCHED * self.schedule.ops.len() as u64 + FREE {
                         return Err(Stop::TooMuch);
                     }

@@ -1,9 +1,9 @@
 //! The second step: whether there is a signal too many. The first takes what serves when it is asked; what is
 //! taken later may tell the same.
 
-use super::choose::{Choice, NONE, stays, unmet};
+use super::choose::{ElisionChoice, NONE, stays, unmet};
 use super::needs::{After, Needs, Stop};
-use super::paths::{Paths, Toll};
+use super::paths::{Paths, CrossingCost};
 use crate::ids::OpId;
 use crate::schedule::{OpKind, Schedule};
 use crate::verify::Order;
@@ -20,9 +20,9 @@ pub(super) fn least(
     order: &Order,
     needs: &Needs,
     paths: &mut Paths<'_>,
-    choice: &mut Choice,
+    choice: &mut ElisionChoice,
 ) -> Result<bool, Stop> {
-    let Choice { kept, why } = choice;
+    let ElisionChoice { kept, why } = choice;
     let tried = |wait: &OpId| schedule.op(*wait).kind == OpKind::Wait && !stays(schedule, *wait);
     let waits = order.sequence.iter().rev().copied().filter(tried);
     let mut left = kept.iter().filter(|kept| **kept).count() as u64;
@@ -44,8 +44,8 @@ pub(super) fn least(
                 After::Next(op) => paths.point(op, true),
                 After::Exit(rank) => paths.end(needs.main[rank.index()]),
             };
-            let toll = |wait: OpId| if kept[wait.index()] { Toll::Free } else { Toll::Closed };
-            if paths.find(need.before, place, toll).is_none() {
+            let cost = |wait: OpId| if kept[wait.index()] { CrossingCost::Free } else { CrossingCost::Closed };
+            if paths.find(need.before, place, cost).is_none() {
                 kept[wait.index()] = true;
                 continue;
             }

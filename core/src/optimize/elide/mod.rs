@@ -23,9 +23,9 @@ use crate::stages::stage;
 use crate::values::resource::Resource;
 use crate::verify::Callers;
 use crate::verify::{Access, Order, Signals, in_order, verify_called};
-use choose::{Choice, choose, stays};
+use choose::{ElisionChoice, choose, stays};
 use least::least;
-use needs::{After, Needs, Stop, What, needs};
+use needs::{After, NeedKind, Needs, Stop, needs};
 use paths::Paths;
 pub use reasons::{Reason, reasons};
 
@@ -139,7 +139,7 @@ fn few(
     schedule: &Schedule,
     order: &Order,
     callers: Callers,
-) -> Result<(Needs, Choice, bool), Stop> {
+) -> Result<(Needs, ElisionChoice, bool), Stop> {
     let needs = needs(schedule, order, callers).map_err(|_| Stop::TooMuch)?;
     let mut paths = Paths::new(schedule, order);
     let mut choice = choose(schedule, order, &needs, &mut paths)?;
@@ -168,7 +168,7 @@ fn rebuild(
     schedule: &Schedule,
     order: &Order,
     needs: &Needs,
-    choice: &Choice,
+    choice: &ElisionChoice,
     least: bool,
 ) -> Elided {
     let mut stays: Vec<bool> = schedule.ops.iter().map(|op| op.kind == OpKind::Move).collect();
@@ -216,16 +216,16 @@ fn rebuild(
             return Why::Stream;
         };
         let (op, operand) = (now(need.before), need.operand);
-        match (need.what, need.after) {
-            (What::Conflict(first, second), After::Op(at) | After::Next(at)) => Why::Conflict {
+        match (need.kind, need.after) {
+            (NeedKind::Conflict(first, second), After::Op(at) | After::Next(at)) => Why::Conflict {
                 first: (op, first),
                 second: (now(at), second),
                 operand,
                 across: matches!(need.after, After::Next(_)),
             },
-            (What::Enter, After::Op(at) | After::Next(at)) => Why::Enter { op: now(at), operand },
-            (What::Exit(access), _) => Why::Exit { op, access, operand },
-            (What::Conflict(..) | What::Enter | What::Count, _) => Why::Count,
+            (NeedKind::Enter, After::Op(at) | After::Next(at)) => Why::Enter { op: now(at), operand },
+            (NeedKind::Exit(access), _) => Why::Exit { op, access, operand },
+            (NeedKind::Conflict(..) | NeedKind::Enter | NeedKind::Count, _) => Why::Count,
         }
     };
     let kept: Vec<_> = left

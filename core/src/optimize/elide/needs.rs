@@ -23,7 +23,7 @@ pub(super) struct Need {
     pub(super) before: OpId,
     /// Before what.
     pub(super) after: After,
-    pub(super) what: What,
+    pub(super) kind: NeedKind,
     /// The region that both touch.
     pub(super) operand: Operand,
 }
@@ -41,7 +41,7 @@ pub(super) enum After {
 
 /// Why.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum NeedKind {
     /// They touch the same cells, and one of them writes.
     Conflict(Access, Access),
     /// The buffer is the owner's until it has entered.
@@ -237,20 +237,20 @@ impl Gather<'_> {
         let met = who.met.into_inner();
         let after = if next { After::Next(at) } else { After::Op(at) };
         for (earlier, read) in met {
-            let (before, what) = if earlier == CALLER {
+            let (before, kind) = if earlier == CALLER {
                 let main = self.main[operand.rank.index()];
                 if self.callers != Callers::Each {
                     continue;
                 }
-                (schedule.streams[main.index()].first, What::Enter)
+                (schedule.streams[main.index()].first, NeedKind::Enter)
             } else if earlier < ops {
                 let first = if read { Access::Read } else { Access::Write };
-                (OpId(earlier), What::Conflict(first, access))
+                (OpId(earlier), NeedKind::Conflict(first, access))
             } else {
                 continue; // both in the next run: as in this one
             };
             if self.order.stream_of[before.index()] != stream {
-                self.all.push(Need { before, after, what, operand });
+                self.all.push(Need { before, after, kind, operand });
             }
         }
     }
@@ -261,8 +261,8 @@ impl Gather<'_> {
         let Some(before) = last.insert((op.arg, op.kind), at) else { return };
         if self.order.stream_of[before.index()] != self.order.stream_of[at.index()] {
             let operand = Operand { rank: RankId(0), region: crate::ids::RegionId(0) };
-            let what = What::Count;
-            self.all.push(Need { before, after: After::Op(at), what, operand });
+            let kind = NeedKind::Count;
+            self.all.push(Need { before, after: After::Op(at), kind, operand });
         }
     }
 
@@ -293,8 +293,8 @@ impl Gather<'_> {
                             && !matches!(self.schedule.region(**o).buffer, Buffer::Scratch(_))
                     });
                     let operand = operand.copied().unwrap_or(srcs[0]);
-                    let (after, what) = (After::Exit(rank), What::Exit(access));
-                    self.all.push(Need { before, after, what, operand });
+                    let (after, kind) = (After::Exit(rank), NeedKind::Exit(access));
+                    self.all.push(Need { before, after, kind, operand });
                 }
             }
             // Of one stream the last access says all.

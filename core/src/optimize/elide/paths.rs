@@ -25,14 +25,14 @@ pub(super) struct Paths<'s> {
 }
 
 /// A stretch of a stream to search, before `point`, and the wait that leads there.
-struct Visit {
+struct SearchState {
     point: StreamPoint,
     by: Option<(OpId, usize)>,
 }
 
 /// Whether a search may go over a signal.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Toll {
+pub(super) enum CrossingCost {
     Free,
     /// As seldom as can be.
     Dear,
@@ -67,17 +67,17 @@ impl<'s> Paths<'s> {
         self.position[op.index()]
     }
 
-    /// The waits on a way from `op` to before `point` over signals that `toll` lets pass, if there is one.
+    /// The waits on a way from `op` to before `point` over signals that `cost` lets pass, if there is one.
     pub(super) fn find(
         &mut self,
         op: OpId,
         point: StreamPoint,
-        toll: impl Fn(OpId) -> Toll,
+        cost: impl Fn(OpId) -> CrossingCost,
     ) -> Option<Vec<OpId>> {
         let goal = self.point(op, false);
         let earliest = u64::from(self.position(op));
         let ops = self.schedule.ops.len() as u64;
-        let mut visits = vec![Visit { point, by: None }];
+        let mut visits = vec![SearchState { point, by: None }];
         let mut open = VecDeque::from([0]);
         let mut found = None;
         while let Some(visit) = open.pop_front() {
@@ -104,14 +104,14 @@ impl<'s> Paths<'s> {
                 if self.schedule.op(at).kind != OpKind::Wait {
                     continue;
                 }
-                let toll = toll(at);
-                if toll == Toll::Closed {
+                let cost = cost(at);
+                if cost == CrossingCost::Closed {
                     continue;
                 }
                 let mut from = self.point(self.order.meets[at.index()], run > 0);
                 from.time += 1;
-                visits.push(Visit { point: from, by: Some((at, visit)) });
-                if toll == Toll::Free {
+                visits.push(SearchState { point: from, by: Some((at, visit)) });
+                if cost == CrossingCost::Free {
                     open.push_front(visits.len() - 1);
                 } else {
                     open.push_back(visits.len() - 1);

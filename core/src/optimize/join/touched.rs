@@ -12,7 +12,7 @@ use crate::schedule::{Buffer, Op, Region, Schedule};
 /// Memory whose cells have coordinates: a buffer of a rank, a slot of its scratch, or the one buffer that its input and
 /// output lie in where a call is in place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Memory {
+enum TouchedMemory {
     Apart(Buffer, u32),
     InPlace,
 }
@@ -20,7 +20,7 @@ enum Memory {
 /// What was read and written so far, of each memory of each rank.
 #[derive(Default)]
 pub(super) struct Touched {
-    of: FxHashMap<(RankId, Memory), Cells>,
+    of: FxHashMap<(RankId, TouchedMemory), Cells>,
     /// Whether inputs are among it. If not, what outputs touch in place is what they touch anyway.
     inputs: bool,
 }
@@ -74,7 +74,7 @@ impl Touched {
 /// One operand of a move in one memory.
 struct Access {
     rank: RankId,
-    memory: Memory,
+    memory: TouchedMemory,
     writes: bool,
     base: Rat,
     lo: Rat,
@@ -90,7 +90,7 @@ fn accesses<'a>(
         let (rank, region) = (operand.rank, schedule.region(*operand));
         let access = Access {
             rank,
-            memory: Memory::Apart(region.buffer, region.slot),
+            memory: TouchedMemory::Apart(region.buffer, region.slot),
             writes: at >= usize::from(moved.srcs),
             base: region.base,
             lo: region.lo,
@@ -98,7 +98,7 @@ fn accesses<'a>(
         };
         let shared = inputs.then(|| in_place(schedule, rank, region)).flatten();
         let shared = shared.map(|(lo, hi)| Access {
-            memory: Memory::InPlace,
+            memory: TouchedMemory::InPlace,
             base: Rat::ZERO,
             lo,
             hi,

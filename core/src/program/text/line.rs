@@ -7,7 +7,7 @@ use crate::source::Span;
 use crate::syntax::ast::BinOp;
 
 /// A line that is being read from its start to its end.
-pub(super) struct Line<'n> {
+pub(super) struct ProgramLine<'n> {
     names: &'n Names,
     words: std::vec::IntoIter<String>,
     /// The places of expressions, in the order of the line.
@@ -19,7 +19,7 @@ pub(super) struct Line<'n> {
 /// No expression of a program that was compiled nests deeper: those of a source nest 128 deep.
 const MOST_DEPTH: usize = 512;
 
-impl<'n> Line<'n> {
+impl<'n> ProgramLine<'n> {
     pub(super) fn new(text: &str, names: &'n Names) -> Result<Self, String> {
         let (text, spans) = text.rsplit_once(" // ").unwrap_or((text, ""));
         let spans = spans.split_whitespace().map(span).collect::<Result<Vec<_>, _>>()?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::line::Line;
+use super::line::ProgramLine;
 use super::names::{Names, span};
 use crate::collective::Collective;
 use crate::ids::SpanId;
@@ -19,7 +19,7 @@ use crate::values::resource::Resource;
 /// # Errors
 /// The first line that is no line of a program, or whose expressions make no sense.
 pub fn parse(text: &str) -> Result<Program, TextError> {
-    let mut reader = Reader { lines: text.lines().collect(), at: 0, programs: Vec::new() };
+    let mut reader = ProgramReader { lines: text.lines().collect(), at: 0, programs: Vec::new() };
     let read = reader.all();
     read.map_err(|reason| TextError { line: reader.at.max(1), reason })?;
     let last = reader.programs.pop();
@@ -27,7 +27,7 @@ pub fn parse(text: &str) -> Result<Program, TextError> {
     last.map(Arc::unwrap_or_clone).ok_or_else(missing)
 }
 
-struct Reader<'t> {
+struct ProgramReader<'t> {
     lines: Vec<&'t str>,
     /// Lines that were read.
     at: usize,
@@ -35,7 +35,7 @@ struct Reader<'t> {
     programs: Vec<Arc<Program>>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> ProgramReader<'t> {
     fn next(&mut self) -> Option<&'t str> {
         let line = self.lines.get(self.at)?;
         self.at += 1;
@@ -132,7 +132,7 @@ fn param(line: &str, names: &Names) -> Result<Param, String> {
         return Err(format!("{name} is not of the kind of its type"));
     }
     let default = default.map(|text| {
-        let mut line = Line::new(text, names)?;
+        let mut line = ProgramLine::new(text, names)?;
         let default = line.expr_of(&[kind])?;
         line.end()?;
         Ok::<_, String>(default)
@@ -142,7 +142,7 @@ fn param(line: &str, names: &Names) -> Result<Param, String> {
 
 /// The statements of a program, and what they name.
 struct Body<'r, 't> {
-    reader: &'r mut Reader<'t>,
+    reader: &'r mut ProgramReader<'t>,
     names: &'r Names,
     steps: Vec<Step>,
     /// How many statements of the author's there are.
@@ -197,7 +197,7 @@ impl Body<'_, '_> {
             if rest.starts_with('}') {
                 return Ok((stmts, rest.to_owned()));
             }
-            let mut line = Line::new(rest, self.names)?;
+            let mut line = ProgramLine::new(rest, self.names)?;
             let kind = self.stmt(&mut line)?;
             line.end()?;
             stmts.push(Stmt { at, kind });
@@ -205,12 +205,12 @@ impl Body<'_, '_> {
     }
 
     /// The block that a line begins, up to the line that ends it.
-    fn inner(&mut self, line: &mut Line<'_>) -> Result<Vec<Stmt>, String> {
+    fn inner(&mut self, line: &mut ProgramLine<'_>) -> Result<Vec<Stmt>, String> {
         line.expect("{")?;
         self.block()
     }
 
-    fn stmt(&mut self, line: &mut Line<'_>) -> Result<StmtKind, String> {
+    fn stmt(&mut self, line: &mut ProgramLine<'_>) -> Result<StmtKind, String> {
         let word = line.word()?;
         Ok(match word.as_str() {
             "let" => {
@@ -255,7 +255,7 @@ impl Body<'_, '_> {
                             _ => return Err("expected `}`, `} else {` or `} else if … {`".into()),
                         };
                     };
-                    let mut line = Line::new(next, self.names)?;
+                    let mut line = ProgramLine::new(next, self.names)?;
                     condition = line.number()?;
                     line.expect("{")?;
                     line.end()?;
@@ -353,7 +353,7 @@ impl Body<'_, '_> {
         })
     }
 
-    fn call(&mut self, line: &mut Line<'_>) -> Result<Call, String> {
+    fn call(&mut self, line: &mut ProgramLine<'_>) -> Result<Call, String> {
         let known: usize = number(&line.word()?)?;
         let program = self.reader.programs.get(known).cloned();
         let program = program.ok_or("no program before this one has that number")?;

@@ -15,7 +15,7 @@ pub fn print(program: &Program) -> String {
     for (number, program) in called.iter().map(|called| &**called).chain([program]).enumerate() {
         let names = names(&program.vars);
         let mut writer =
-            Writer { program, names, called: &called, out: &mut out, spans: Vec::new() };
+            ProgramWriter { program, names, called: &called, out: &mut out, spans: Vec::new() };
         writer.program(number).expect("a string grows");
     }
     out
@@ -33,7 +33,7 @@ fn names(vars: &[Var]) -> Vec<String> {
     vars.iter().enumerate().map(name).collect()
 }
 
-struct Writer<'p> {
+struct ProgramWriter<'p> {
     program: &'p Program,
     names: Vec<String>,
     /// The programs that have a number, in its order.
@@ -43,7 +43,7 @@ struct Writer<'p> {
     spans: Vec<Span>,
 }
 
-impl<'p> Writer<'p> {
+impl<'p> ProgramWriter<'p> {
     fn program(&mut self, number: usize) -> fmt::Result {
         let program = self.program;
         let mark = if program.out_of_place { " out_of_place" } else { "" };

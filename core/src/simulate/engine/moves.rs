@@ -36,11 +36,11 @@ pub(super) struct Moving {
     pub(super) latency: f64,
     pub(super) pieces: f64,
     pub(super) flowing: f64,
-    state: State,
+    state: MoveState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum MoveState {
     /// Its transfer has not begun, or not ended.
     Sending,
     /// All has arrived.
@@ -61,7 +61,7 @@ pub(super) struct Edge {
 
 /// Which folds a stream does, one after the other.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Folder {
+pub(super) struct ReduceState {
     /// Seconds: when it has done all that it was given.
     until: f64,
     last: MoveId,
@@ -90,7 +90,7 @@ impl Engine<'_> {
             latency: 0.0,
             pieces: 0.0,
             flowing: 0.0,
-            state: State::Sending,
+            state: MoveState::Sending,
         });
         self.depend(stream, id);
         self.under_way[stream.index()].push_back(id);
@@ -160,27 +160,27 @@ impl Engine<'_> {
 
     fn all_here(&mut self, id: MoveId) {
         let moving = &mut self.moves[id as usize];
-        (moving.arrived, moving.state) = (self.now, State::Arrived);
+        (moving.arrived, moving.state) = (self.now, MoveState::Arrived);
         self.fold(id, Cause::Start);
     }
 
     /// The fold of a move begins, if all has arrived and nothing is before it. `after` is what it waited for.
     fn fold(&mut self, id: MoveId, after: Cause) {
         let Moving { before, state, op, stream, .. } = self.moves[id as usize];
-        if before > 0 || state != State::Arrived {
+        if before > 0 || state != MoveState::Arrived {
             return;
         }
         let (work, now) = (self.takes(stream, op), self.now);
         let (mut folds, mut after) = (now, after);
         if work > 0.0 {
-            let folder = &mut self.folders[stream.index()];
+            let folder = &mut self.reduce_states[stream.index()];
             if folder.until > now {
                 (folds, after) = (folder.until, Cause::Move(folder.last));
             }
-            *folder = Folder { until: folds + work, last: id };
+            *folder = ReduceState { until: folds + work, last: id };
         }
         let moving = &mut self.moves[id as usize];
-        (moving.folds, moving.folds_after, moving.state) = (folds, after, State::Folding);
+        (moving.folds, moving.folds_after, moving.state) = (folds, after, MoveState::Folding);
         if work > 0.0 {
             self.queue.push(folds + work, Event::Done(id));
         } else {
@@ -205,7 +205,7 @@ impl Engine<'_> {
     /// A move is done: moves that waited for it go on, and so do the posts below it that nothing above holds back.
     pub(super) fn finish(&mut self, id: MoveId) {
         let moving = &mut self.moves[id as usize];
-        (moving.done, moving.state) = (self.now, State::Done);
+        (moving.done, moving.state) = (self.now, MoveState::Done);
         let stream = moving.stream;
         let mut edge = moving.followers;
         let mut followers = std::mem::take(&mut self.followers);

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::moves::Moving;
-use crate::simulate::timeline::{Span, State};
+use crate::simulate::timeline::{Span, TimelineState};
 
 /// The spans of all streams, in the order of streams and then of starts. `idle` are those of waits.
 ///
@@ -21,8 +21,8 @@ pub(super) fn spans(engine: &Engine<'_>, idle: Vec<Span>) -> Vec<Span> {
                 spans.push(Span { stream, op, state, start, end });
             }
         };
-        span(State::Transfer, start, arrived);
-        span(State::Local, folds, done);
+        span(TimelineState::Transfer, start, arrived);
+        span(TimelineState::Local, folds, done);
     }
     let mut all = Vec::new();
     for stream in of {
@@ -32,11 +32,11 @@ pub(super) fn spans(engine: &Engine<'_>, idle: Vec<Span>) -> Vec<Span> {
 }
 
 /// How much a state stands out among those of one time.
-const fn weight(state: State) -> u8 {
+const fn weight(state: TimelineState) -> u8 {
     match state {
-        State::Local => 2,
-        State::Transfer => 1,
-        State::Idle => 0,
+        TimelineState::Local => 2,
+        TimelineState::Transfer => 1,
+        TimelineState::Idle => 0,
     }
 }
 

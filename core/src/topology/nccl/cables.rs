@@ -1,6 +1,6 @@
 //! Cables of the GPUs: `NVLinks`, xGMI and chip-to-chip links.
 
-use super::graph::{Gpu, GraphReader};
+use super::graph::{GraphGpu, GraphReader};
 use super::xml::Element;
 use super::{places, speeds};
 use crate::topology::{LinkKind, NodeId, NodeKind, Problem};
@@ -67,7 +67,7 @@ impl GraphReader<'_> {
     /// One cable of a GPU.
     fn lay(
         &mut self,
-        gpu: &Gpu,
+        gpu: &GraphGpu,
         cable: &Element,
         capacity: u64,
         found: &mut Cables,
@@ -96,7 +96,7 @@ impl GraphReader<'_> {
     }
 
     /// The links of a GPU to its CPU. Parts of one device name one link, which they share.
-    fn chip_to_chip(&mut self, gpu: &Gpu) -> Result<(), Problem> {
+    fn chip_to_chip(&mut self, gpu: &GraphGpu) -> Result<(), Problem> {
         let file = self.file;
         let mut capacity = 0;
         for c2c in gpu.element.all("c2c") {

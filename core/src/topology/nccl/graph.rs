@@ -110,7 +110,7 @@ struct Attachment {
 }
 
 /// A GPU, or one of the parts of a device that are GPUs.
-pub(super) struct Gpu<'a> {
+pub(super) struct GraphGpu<'a> {
     pub(super) element: &'a Element,
     pub(super) node: NodeId,
     pub(super) cpu: NodeId,
@@ -135,7 +135,7 @@ pub(super) struct GraphReader<'a> {
     /// By bus id and host: the GPUs of a device, or its node.
     devices: BTreeMap<(String, usize), Vec<NodeId>>,
     pub(super) links: BTreeMap<(NodeId, NodeId, LinkKind), (u64, u64)>,
-    pub(super) gpus: Vec<Gpu<'a>>,
+    pub(super) gpus: Vec<GraphGpu<'a>>,
     /// Links between PCI switches, which may name one that comes later, with the host that they are on.
     bridges: Vec<(&'a Element, NodeId, usize)>,
     pub(super) guessed: Guessed,
@@ -309,7 +309,7 @@ impl<'a> GraphReader<'a> {
             let bus = places::bus(&bus);
             let Attachment { cpu, host, .. } = place;
             let device = shared.unwrap_or(node);
-            self.gpus.push(Gpu { element, node, cpu, host, bus, parts, device });
+            self.gpus.push(GraphGpu { element, node, cpu, host, bus, parts, device });
             nodes.push(node);
         }
         Ok(nodes)

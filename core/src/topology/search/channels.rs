@@ -85,9 +85,9 @@ fn speeds(topology: &Topology, sm: Option<u32>) -> Vec<Rat> {
 /// Searches kept: three algorithms ask for the same rings, for every rank count of a list.
 const KEPT: usize = 256;
 
-type Asked = (Topology, u32, Option<u32>);
+type ChannelQuery = (Topology, u32, Option<u32>);
 
-static FOUND: LazyLock<Mutex<HashMap<Asked, Channels>>> = LazyLock::new(Mutex::default);
+static FOUND: LazyLock<Mutex<HashMap<ChannelQuery, Channels>>> = LazyLock::new(Mutex::default);
 
 /// Channels through the first `nranks` ranks. `sm` is the compute capability, 90 for Hopper, that decides
 /// which speeds are tried. Fails only where there is not even one ring.

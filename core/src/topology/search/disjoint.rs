@@ -21,7 +21,7 @@ const WORK: u64 = 100_000_000;
 
 /// What two disjoint rings must not share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum DisjointBy {
     /// A cable, in whichever direction.
     Cables,
     /// A link, which is one direction of a cable: a ring and its reverse are two.
@@ -38,7 +38,7 @@ pub struct Disjoint {
 }
 
 /// Up to `k` rings through all ranks that share nothing, as many as are found.
-pub fn disjoint(pairs: &Pairs, k: usize, mode: Mode) -> Disjoint {
+pub fn disjoint(pairs: &Pairs, k: usize, mode: DisjointBy) -> Disjoint {
     let first = hamilton::ring(pairs);
     let none = matches!(first, hamilton::RingSearch::None { .. });
     let Some(first) = first.order() else { return Disjoint { rings: Vec::new(), proved: none } };
@@ -63,7 +63,7 @@ pub fn disjoint(pairs: &Pairs, k: usize, mode: Mode) -> Disjoint {
         dice.shuffle(&mut order);
     }
     while best.len() < wanted && pairs.nranks() <= EXACT {
-        match Choice::new(pairs, best.len() + 1, mode).find() {
+        match RingSetSearch::new(pairs, best.len() + 1, mode).find() {
             Ok(Some(rings)) => best = rings,
             Ok(None) => return Disjoint { rings: best, proved: true },
             Err(OutOfSteps) => break,
@@ -73,28 +73,28 @@ pub fn disjoint(pairs: &Pairs, k: usize, mode: Mode) -> Disjoint {
 }
 
 /// Each ring leaves and enters every rank once.
-fn bound(pairs: &Pairs, mode: Mode) -> usize {
+fn bound(pairs: &Pairs, mode: DisjointBy) -> usize {
     let least = |graph: &Pairs| graph.ranks().map(|r| graph.degree(r)).min().unwrap_or(0);
     let most = match mode {
         _ if pairs.nranks() <= 2 => 1,
-        Mode::Cables => least(&pairs.cables()) / 2,
-        Mode::Links => least(pairs).min(least(&pairs.reversed())),
+        DisjointBy::Cables => least(&pairs.cables()) / 2,
+        DisjointBy::Links => least(pairs).min(least(&pairs.reversed())),
     };
     most as usize
 }
 
 /// Takes away what the ring uses.
-fn take(pairs: &mut Pairs, ring: &[RankId], mode: Mode) {
+fn take(pairs: &mut Pairs, ring: &[RankId], mode: DisjointBy) {
     for (a, b) in ring.iter().zip(ring.iter().cycle().skip(1)) {
         pairs.forbid(*a, *b);
-        if mode == Mode::Cables {
+        if mode == DisjointBy::Cables {
             pairs.forbid(*b, *a);
         }
     }
 }
 
 /// Walecki's zigzags, which use up a complete graph, one cable at each rank aside if their number is even.
-fn walecki(pairs: &Pairs, mode: Mode) -> Vec<Vec<RankId>> {
+fn walecki(pairs: &Pairs, mode: DisjointBy) -> Vec<Vec<RankId>> {
     let n = pairs.nranks();
     if n < 3 || !pairs.is_complete() {
         return Vec::new();
@@ -110,7 +110,7 @@ fn walecki(pairs: &Pairs, mode: Mode) -> Vec<Vec<RankId>> {
         let mut back = ring.clone();
         back[1..].reverse();
         rings.push(ring);
-        if mode == Mode::Links {
+        if mode == DisjointBy::Links {
             rings.push(back);
         }
     }
@@ -118,7 +118,7 @@ fn walecki(pairs: &Pairs, mode: Mode) -> Vec<Vec<RankId>> {
 }
 
 /// One ring after the other from what is left, with the ranks renamed by `order`.
-fn one_by_one(pairs: &Pairs, wanted: usize, mode: Mode, order: &[RankId]) -> Vec<Vec<RankId>> {
+fn one_by_one(pairs: &Pairs, wanted: usize, mode: DisjointBy, order: &[RankId]) -> Vec<Vec<RankId>> {
     let mut left = Pairs::all(pairs.nranks(), |a, b| pairs.has(order[a.index()], order[b.index()]));
     let mut rings = Vec::new();
     while rings.len() < wanted
@@ -132,9 +132,9 @@ fn one_by_one(pairs: &Pairs, wanted: usize, mode: Mode, order: &[RankId]) -> Vec
 }
 
 /// Every choice of rings. They are in the order of their second ranks, for each uses another.
-struct Choice {
+struct RingSetSearch {
     out: Vec<u32>,
-    mode: Mode,
+    mode: DisjointBy,
     /// A ring stands for its reverse too.
     mirrored: bool,
     steps: u32,
@@ -143,9 +143,9 @@ struct Choice {
     rings: Vec<Vec<RankId>>,
 }
 
-impl Choice {
-    fn new(pairs: &Pairs, wanted: usize, mode: Mode) -> Self {
-        let mirrored = mode == Mode::Cables && pairs.is_symmetric();
+impl RingSetSearch {
+    fn new(pairs: &Pairs, wanted: usize, mode: DisjointBy) -> Self {
+        let mirrored = mode == DisjointBy::Cables && pairs.is_symmetric();
         let path = vec![RankId(0)];
         let out = hamilton::rows(pairs);
         Self { out, mode, mirrored, steps: STEPS, wanted, path, rings: Vec::new() }
@@ -205,7 +205,7 @@ impl Choice {
     fn use_up(&mut self, from: u32, to: u32) -> (u32, u32) {
         let before = (self.out[from as usize], self.out[to as usize]);
         self.out[from as usize] &= !(1 << to);
-        if self.mode == Mode::Cables {
+        if self.mode == DisjointBy::Cables {
             self.out[to as usize] &= !(1 << from);
         }
         before

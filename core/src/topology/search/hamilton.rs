@@ -92,7 +92,7 @@ pub fn ring(pairs: &Pairs) -> RingSearch {
         };
     }
     let found =
-        Search::new(pairs).first().unwrap_or_else(|OutOfSteps| Table::new(pairs).rings(1).pop());
+        Search::new(pairs).first().unwrap_or_else(|OutOfSteps| HamiltonTable::new(pairs).rings(1).pop());
     match found {
         Some(order) => RingSearch::Found { order, how: How::Exact },
         None => RingSearch::None {
@@ -108,7 +108,7 @@ pub fn all_rings(pairs: &Pairs, limit: usize) -> Option<Vec<Vec<RankId>>> {
     match pairs.nranks() {
         0 | 1 => Some(vec![natural; limit.min(1)]),
         n if n > EXACT => None,
-        _ => Some(Table::new(pairs).rings(limit)),
+        _ => Some(HamiltonTable::new(pairs).rings(limit)),
     }
 }
 
@@ -177,14 +177,14 @@ pub(super) fn hopeful(out: &[u32], end: u32, open: u32) -> bool {
 
 /// For every set of ranks without rank 0, those from which a path passes through all of the set and
 /// then to rank 0. 32 MiB for [`EXACT`] ranks.
-struct Table {
+struct HamiltonTable {
     /// Bit r - 1 stands for rank r.
     out: Vec<u32>,
     from_zero: u32,
     heads: Vec<u32>,
 }
 
-impl Table {
+impl HamiltonTable {
     fn new(pairs: &Pairs) -> Self {
         let rows = rows(pairs);
         let out: Vec<u32> = rows[1..].iter().map(|row| row >> 1).collect();

@@ -13,14 +13,14 @@ const WORK: u64 = 1_000_000_000;
 
 /// A tree through all ranks, from the root down.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tree {
+pub struct SpanningTree {
     /// The root, at which the tree begins.
     pub root: RankId,
     /// The parent of each rank, which sends to it; the root has none.
     pub parent: Vec<Option<RankId>>,
 }
 
-impl Tree {
+impl SpanningTree {
     /// Steps from the root to each rank; `None` if the parents do not lead there.
     pub fn depths(&self) -> Option<Vec<u32>> {
         let mut depths = vec![None; self.parent.len()];
@@ -55,7 +55,7 @@ impl Tree {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grown {
     /// The tree.
-    pub tree: Tree,
+    pub tree: SpanningTree,
     /// Whether its depth is proved to be the least; else it was the least that was found.
     pub how: How,
 }
@@ -110,7 +110,7 @@ fn shallowest(pairs: &Pairs, root: RankId, max_children: u32) -> u32 {
 }
 
 /// `None` if ranks are left over to which the last level has no link.
-fn by_levels(pairs: &Pairs, root: RankId, max_children: u32) -> Option<Tree> {
+fn by_levels(pairs: &Pairs, root: RankId, max_children: u32) -> Option<SpanningTree> {
     let n = pairs.nranks() as usize;
     let mut parent = vec![None; n];
     let mut level = vec![root];
@@ -141,7 +141,7 @@ fn by_levels(pairs: &Pairs, root: RankId, max_children: u32) -> Option<Tree> {
         level = open.iter().copied().filter(|r| parent[r.index()].is_some()).collect();
         open.retain(|r| parent[r.index()].is_none());
     }
-    Some(Tree { root, parent })
+    Some(SpanningTree { root, parent })
 }
 
 /// Gives `adult` one child more of this level; its children may have to change their parents.
@@ -175,7 +175,7 @@ fn adopt(pairs: &Pairs, adult: RankId, wishes: &[RankId], parent: &mut [Option<R
 
 /// A chain from the root through all ranks; and if there is none, whether that is proved. It is a ring
 /// through one more rank, to which everyone and which to the root alone may send.
-fn chain(pairs: &Pairs, root: RankId) -> (Option<Tree>, bool) {
+fn chain(pairs: &Pairs, root: RankId) -> (Option<SpanningTree>, bool) {
     let n = pairs.nranks();
     let closed =
         Pairs::all(n + 1, |a, b| if a.0 == n { b == root } else { b.0 == n || pairs.has(a, b) });
@@ -188,7 +188,7 @@ fn chain(pairs: &Pairs, root: RankId) -> (Option<Tree>, bool) {
         for pair in order[1..].windows(2) {
             parent[pair[1].index()] = Some(pair[0]);
         }
-        Tree { root, parent }
+        SpanningTree { root, parent }
     });
     (tree, none)
 }
@@ -197,7 +197,7 @@ fn chain(pairs: &Pairs, root: RankId) -> (Option<Tree>, bool) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packing {
     /// The trees, all from the same root.
-    pub trees: Vec<Tree>,
+    pub trees: Vec<SpanningTree>,
     /// Whether these are all that were asked for, or no more exist; else there were too many pairs.
     pub proved: bool,
 }
@@ -223,8 +223,8 @@ pub fn packing(pairs: &Pairs, root: RankId, k: u32) -> Packing {
 }
 
 /// A tree from `rest` that leaves enough for `later` trees. There always is one.
-fn grow(rest: &mut Pairs, root: RankId, later: u32) -> Option<Tree> {
-    let mut tree = Tree { root, parent: vec![None; rest.nranks() as usize] };
+fn grow(rest: &mut Pairs, root: RankId, later: u32) -> Option<SpanningTree> {
+    let mut tree = SpanningTree { root, parent: vec![None; rest.nranks() as usize] };
     let mut joined = vec![root];
     let mut at = 0;
     while joined.len() < tree.parent.len() {

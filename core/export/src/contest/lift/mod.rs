@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use super::tree::{Node, Number, Place, Table};
 use regions::{Cut, Part};
 use roundelay_core::ids::ScratchId;
-use roundelay_core::layout::trace::{Operands, Trace, Way};
+use roundelay_core::layout::trace::{Operands, Trace, LoopPath};
 use roundelay_core::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind, VarId};
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
@@ -29,7 +29,7 @@ type Answer<T> = Result<T, Unfit>;
 const MOST: usize = 2_000;
 
 /// What every rank looked up, by the ways that led there.
-type Rows<T> = Vec<Vec<(Way, T)>>;
+type Rows<T> = Vec<Vec<(LoopPath, T)>>;
 
 /// A program's text in the making.
 pub(super) struct Lift<'p> {

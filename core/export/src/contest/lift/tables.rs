@@ -7,14 +7,14 @@ use super::numbers::binary;
 use super::{Answer, Around, Lift, Rows, Unfit};
 use crate::contest::tree::{Number, Piece, Table};
 use roundelay_core::ids::RankId;
-use roundelay_core::layout::trace::Way;
+use roundelay_core::layout::trace::LoopPath;
 use roundelay_core::program::ir::Stmt;
 use roundelay_core::schedule::{Buffer, Region};
 use roundelay_core::syntax::ast::BinOp;
 
 impl Lift<'_> {
     /// Whether a way leads through the loops and calls around.
-    fn leads_here(&self, way: &Way) -> bool {
+    fn leads_here(&self, way: &LoopPath) -> bool {
         way.len() == self.around.len()
             && way.iter().zip(&self.around).all(|(at, around)| match around {
                 Around::Step(call) => at == call,
@@ -23,8 +23,8 @@ impl Lift<'_> {
     }
 
     /// What was seen here, and not where another call led.
-    pub(super) fn here<T: Clone>(&self, seen: &[&[(Way, T)]]) -> Rows<T> {
-        let own = |own: &&[(Way, T)]| {
+    pub(super) fn here<T: Clone>(&self, seen: &[&[(LoopPath, T)]]) -> Rows<T> {
+        let own = |own: &&[(LoopPath, T)]| {
             own.iter().filter(|(way, _)| self.leads_here(way)).cloned().collect::<Vec<_>>()
         };
         seen.iter().map(own).collect()
@@ -37,7 +37,7 @@ impl Lift<'_> {
         at: usize,
         many: usize,
     ) -> Answer<(Buffer, Piece)> {
-        let mut seen: Vec<Vec<(Way, Vec<i64>)>> = Vec::new();
+        let mut seen: Vec<Vec<(LoopPath, Vec<i64>)>> = Vec::new();
         let mut buffer = None;
         let all: Vec<_> = self.traces.iter().map(|trace| trace.moves(stmt)).collect();
         for trace in self.here(&all) {
@@ -62,7 +62,7 @@ impl Lift<'_> {
     }
 
     /// A number that every rank looked up: arithmetic on the rank, if it is that, or else an entry of a table.
-    pub(in crate::contest) fn entry(&mut self, seen: &[Vec<(Way, i64)>]) -> Answer<Number> {
+    pub(in crate::contest) fn entry(&mut self, seen: &[Vec<(LoopPath, i64)>]) -> Answer<Number> {
         let all = || seen.iter().flatten().map(|(_, value)| *value);
         let Some(first) = all().next() else { return Ok(Number::Const(0)) };
         if all().all(|value| value == first) {
@@ -114,13 +114,13 @@ impl Lift<'_> {
 
     /// A number that tells how many or whether, which only by chance is arithmetic on the rank: the same always, or an
     /// entry of a table.
-    pub(super) fn count(&mut self, seen: &[Vec<(Way, i64)>]) -> Answer<Number> {
+    pub(super) fn count(&mut self, seen: &[Vec<(LoopPath, i64)>]) -> Answer<Number> {
         let mut all = seen.iter().flatten().map(|(_, value)| *value);
         let Some(first) = all.next() else { return Ok(Number::Const(0)) };
         if all.all(|value| value == first) {
             return Ok(Number::Const(first));
         }
-        let seen: Vec<Vec<(Way, Vec<i64>)>> = each(seen, |way, v| vec![(way.clone(), vec![*v])]);
+        let seen: Vec<Vec<(LoopPath, Vec<i64>)>> = each(seen, |way, v| vec![(way.clone(), vec![*v])]);
         let (table, indices) = self.table(&seen, &[0])?;
         Ok(Number::Entry(table, indices))
     }
@@ -128,10 +128,10 @@ impl Lift<'_> {
     /// A table of what was seen, with as few indices as tell its entries apart; and how it is asked here.
     fn table(
         &mut self,
-        seen: &[Vec<(Way, Vec<i64>)>],
+        seen: &[Vec<(LoopPath, Vec<i64>)>],
         nothing: &[i64],
     ) -> Answer<(usize, Vec<Number>)> {
-        let rows: Vec<(usize, &Way, &Vec<i64>)> = seen
+        let rows: Vec<(usize, &LoopPath, &Vec<i64>)> = seen
             .iter()
             .enumerate()
             .flat_map(|(rank, own)| own.iter().map(move |(way, value)| (rank, way, value)))
@@ -195,9 +195,9 @@ impl Lift<'_> {
 
 /// Every entry of every rank, made to others.
 pub(super) fn each<T, U>(
-    seen: &[Vec<(Way, T)>],
-    made: impl Fn(&Way, &T) -> Vec<(Way, U)>,
-) -> Vec<Vec<(Way, U)>> {
-    let own = |own: &Vec<(Way, T)>| own.iter().flat_map(|(way, value)| made(way, value)).collect();
+    seen: &[Vec<(LoopPath, T)>],
+    made: impl Fn(&LoopPath, &T) -> Vec<(LoopPath, U)>,
+) -> Vec<Vec<(LoopPath, U)>> {
+    let own = |own: &Vec<(LoopPath, T)>| own.iter().flat_map(|(way, value)| made(way, value)).collect();
     seen.iter().map(own).collect()
 }
