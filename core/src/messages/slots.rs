@@ -1,7 +1,7 @@
-//! Scratch of the two-sided form: where a rank keeps what it received until it has folded it or sent it on.
+//! Scratch of the two-sided form, where a rank keeps received data until it has folded it or sent it on.
 //!
-//! Slots are of a few widths, each at most twice that of what lies in it. A slot is used again when two are free, so
-//! the next message may come in while the one before is folded.
+//! Slots are of a few widths, each at most twice the width of the data in it. A slot is used again when two are free,
+//! so the next message may come in while the one before is folded.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,16 +15,16 @@ const AHEAD: usize = 2;
 /// Slots of one class of widths.
 struct SlotClass {
     width: Rat,
-    /// The most that a rank has.
+    /// The most slots that a rank has.
     slots: u32,
-    /// Each rank's: how many it has, and which are free, the longest first.
+    /// For each rank the number of its slots, and its free slots, the longest free first.
     of: Vec<(u32, VecDeque<u32>)>,
 }
 
 /// The slots of all ranks.
 pub(super) struct MessageSlots {
     nranks: u32,
-    /// The author's scratch, which comes before ours.
+    /// The author's scratch, which comes before the slots.
     authors: Vec<Scratch>,
     classes: Vec<SlotClass>,
     by_size: BTreeMap<i32, usize>,
@@ -35,7 +35,8 @@ impl MessageSlots {
         Self { nranks, authors: authors.to_vec(), classes: Vec::new(), by_size: BTreeMap::new() }
     }
 
-    /// A slot of `rank` for what lies in `region`, cut at the same elements; `None` where its width is no number.
+    /// Takes a slot of `rank` for the data of `region`, cut at the same elements; `None` where the width does not fit
+    /// 64-bit numbers.
     pub(super) fn take(&mut self, rank: RankId, region: &Region) -> Option<Region> {
         let width = region.hi.minus(region.lo)?;
         let (classes, nranks) = (&mut self.classes, self.nranks);
@@ -57,7 +58,7 @@ impl MessageSlots {
         Some(Region { buffer, slot, base: region.lo, lo: region.lo, hi: region.hi })
     }
 
-    /// The slot is free again.
+    /// Marks the slot as free again.
     pub(super) fn give_back(&mut self, rank: RankId, region: &Region) {
         if let Buffer::Scratch(id) = region.buffer
             && let Some(at) = id.index().checked_sub(self.authors.len())
@@ -66,7 +67,7 @@ impl MessageSlots {
         }
     }
 
-    /// The author's scratch and ours.
+    /// Returns the author's scratch, then one scratch buffer for each class of slots.
     pub(super) fn scratch(self) -> Vec<Scratch> {
         let mut all = self.authors;
         let mut number = 0;
@@ -84,7 +85,7 @@ impl MessageSlots {
     }
 }
 
-/// The power of two that a width is at least, and less than twice of.
+/// Returns the exponent of the largest power of two that is at most `width`.
 fn size(width: Rat) -> i32 {
     let bits = |n: u64| 64 - n.leading_zeros() as i32;
     let guess = bits(width.num()) - bits(width.den());

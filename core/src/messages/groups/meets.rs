@@ -1,5 +1,5 @@
-//! What must hold of groups, looked at without the rounds that they were made by: every message is in one group at each
-//! end, within its window there; the k-th send to a rank meets the k-th receive; and some rank can always go on.
+//! Checks groups without the rounds that they were made by: every message is in one group at each end, within its
+//! window there; the k-th send to a rank meets the k-th receive; and some rank can always go on.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use crate::ids::{RankId, SpanId};
 use crate::messages::check::Wrong;
 use crate::messages::{Action, Message, MessageId, TwoSided};
 
-/// Where a message begins and ends among the actions of a rank.
+/// The positions at which a message begins and ends among the actions of a rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {
     pub(super) begins: u32,
@@ -40,7 +40,7 @@ impl Windows {
     }
 }
 
-/// Looks at the steps of all ranks.
+/// Checks the steps of all ranks.
 pub(super) fn meets(form: &TwoSided, windows: &Windows, of: &[Vec<GroupStep>]) -> Result<(), Wrong> {
     for (rank, steps) in (0..).map(RankId).zip(of) {
         in_turn(form, rank, windows, steps)?;
@@ -54,14 +54,15 @@ fn at(form: &TwoSided, id: MessageId) -> SpanId {
     form.message(id).at
 }
 
-/// The moves of a rank are those of its actions, and nothing that ends before something begins comes after it.
+/// Checks that the moves of a rank are those of its actions, and that no action ends before the beginning of an
+/// earlier step.
 fn in_turn(form: &TwoSided, rank: RankId, windows: &Windows, steps: &[GroupStep]) -> Result<(), Wrong> {
     let actions = form.actions(rank);
     let mut moves = (0..).zip(actions).filter_map(|(at, action)| match action {
         Action::Move(id) => Some((at, *id)),
         _ => None,
     });
-    // The last of all beginnings so far.
+    // The latest beginning so far.
     let mut begun = 0;
     for step in steps {
         match step {
@@ -94,7 +95,8 @@ fn in_turn(form: &TwoSided, rank: RankId, windows: &Windows, steps: &[GroupStep]
     }
 }
 
-/// Each message is sent once and received once, by whom it concerns, and in the order of sends of two ranks.
+/// Checks that each message is sent once by its sender and received once by its receiver, and that the receives of
+/// two ranks have the order of the sends.
 fn order(form: &TwoSided, of: &[Vec<GroupStep>]) -> Result<(), Wrong> {
     type Sequences = FxHashMap<(RankId, RankId), Vec<MessageId>>;
     let mut ends = [Sequences::default(), Sequences::default()];
@@ -128,7 +130,7 @@ fn order(form: &TwoSided, of: &[Vec<GroupStep>]) -> Result<(), Wrong> {
     }
 }
 
-/// Averages divide where a rank does a move, and not where a message ends.
+/// Checks that averages divide only where a rank does a move, not where a message ends.
 fn divides(form: &TwoSided, of: &[Vec<GroupStep>]) -> Result<(), Wrong> {
     let finish = &form.proof().finish;
     let moves = of.iter().flatten().filter_map(|step| match step {
@@ -143,10 +145,11 @@ fn divides(form: &TwoSided, of: &[Vec<GroupStep>]) -> Result<(), Wrong> {
     }
 }
 
-/// Some rank can go on until all are done, where a group ends when each of its messages is issued at both ends.
+/// Checks that some rank can go on until all are done, where a group ends when each of its messages is issued at both
+/// ends.
 fn goes_on(form: &TwoSided, of: &[Vec<GroupStep>]) -> Result<(), Wrong> {
     let mut issued = vec![0_u8; form.messages().len()];
-    // Of each rank its next step, and the messages of its group whose other end is not issued yet.
+    // For each rank its next step, and the number of messages of its group whose other end is not issued yet.
     let mut next = vec![0; of.len()];
     let mut open: Vec<Option<usize>> = vec![None; of.len()];
     let mut ready: Vec<usize> = (0..of.len()).rev().collect();
