@@ -15,10 +15,10 @@ use super::share::Piece;
 use super::statements::StatementSet;
 use super::writer::{Provenance, OpWriter};
 
-/// Sources of a move, and destinations.
+/// The most sources of a move, and the most destinations.
 const MOST: usize = 8;
 
-/// What a move reads.
+/// A source of a move.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PieceSource {
     Input(RankId),
@@ -29,7 +29,7 @@ enum PieceSource {
 pub(super) struct PieceWriter<'w, 's> {
     writer: &'w mut OpWriter<'s>,
     piece: &'w Piece<'s>,
-    /// Partials by expression, and how many moves still read them.
+    /// The partial of each kept expression, and the number of moves that still read it.
     kept: FxHashMap<u32, (u32, u32)>,
     free: Vec<u32>,
     slots: u32,
@@ -44,7 +44,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         let items: Vec<&Item> =
             self.piece.items.iter().map(|i| &self.piece.column.items[*i]).collect();
         let (uses, inputs) = self.uses(&items)?;
-        // Expressions that several need: operands are older than what is made of them.
+        // Expressions that several moves need. The map has operands before the expressions over them.
         for (&expr, &times) in uses.iter().filter(|(_, times)| **times > 1) {
             if self.writer.flow.values.parts(expr).is_some() {
                 let slot = self.partial(expr)?;
@@ -53,7 +53,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         }
         let mut late = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            // In place, what is written here may be an input that is still to be read.
+            // In place, this item may overwrite an input that later items read.
             let clobbers = at + 1 < items.len()
                 && item.dsts.iter().any(|dst| {
                     let per_unit = self.writer.flow.cells.per_unit;
@@ -73,7 +73,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         Ok(())
     }
 
-    /// How often each expression is read, and which ranks' inputs are.
+    /// Returns the number of times that each expression is read, and the ranks whose inputs are read.
     fn uses(&self, items: &[&Item]) -> Result<(BTreeMap<u32, u32>, BTreeSet<RankId>), Unfit> {
         let mut uses = BTreeMap::new();
         let mut inputs = BTreeSet::new();
@@ -97,7 +97,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         Ok((uses, inputs))
     }
 
-    /// An item, straight to where it goes.
+    /// Writes an item directly to its destinations.
     fn item(&mut self, item: &Item) -> Result<(), Unfit> {
         let (sources, mut provenance) = self.sources(item.expr)?;
         let here = |rank: RankId| rank == self.piece.owner;
@@ -118,13 +118,14 @@ impl<'w, 's> PieceWriter<'w, 's> {
         Ok(())
     }
 
-    /// An expression as a partial.
+    /// Writes an expression into a partial.
     fn partial(&mut self, expr: u32) -> Result<u32, Unfit> {
         let (sources, provenance) = self.sources(expr)?;
         self.fold(sources, provenance)
     }
 
-    /// The statements for a copy of an item that was made to where it goes: the author's fold may have written there.
+    /// Returns the statements that copied an item to its destinations; if there are none, those of its fold, which
+    /// wrote there.
     fn goes(&self, item: &Item) -> Provenance {
         if item.brought == StatementSet::EMPTY {
             self.folds(item.expr)
@@ -133,24 +134,25 @@ impl<'w, 's> PieceWriter<'w, 's> {
         }
     }
 
-    /// The statements that make an expression of its operands.
+    /// Returns the statements that make an expression of its operands.
     fn folds(&self, expr: u32) -> Provenance {
         let OpWriter { schedule, flow, sets, .. } = &*self.writer;
         let first = flow.values.parts(expr).map(|(_, op)| schedule.op(op).at);
         let first = first.map(|at| schedule.statements(&at)[0]);
         let all = flow.folded.get(expr as usize).copied().unwrap_or_default();
         let these = sets.get(all);
-        // A sum that was nested anew is by no one op.
+        // A reduction that was nested anew has no single op.
         let first = first.filter(|at| these.is_empty() || these.contains(at));
         Provenance { first, all }
     }
 
-    /// The sources of `expr`'s last chain, first the innermost; what is no input is made a partial before.
+    /// Returns the sources of `expr`'s last chain, the innermost first; a source that is no input is made a partial
+    /// before.
     fn sources(&mut self, expr: u32) -> Result<(Vec<PieceSource>, Provenance), Unfit> {
         let mut provenance = Provenance::default();
         let mut rest = Vec::new();
         let mut next = expr;
-        // The top of what is kept is read where it is.
+        // The chain ends at an expression that is kept in a partial, which is read from there.
         while let (None, Some((operands, _))) =
             (self.known(next), self.writer.flow.values.parts(next))
         {
@@ -177,7 +179,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         Ok((rest, provenance))
     }
 
-    /// Where an expression can be read now.
+    /// Returns the place where an expression can be read now, if there is one.
     fn known(&self, expr: u32) -> Option<PieceSource> {
         match self.kept.get(&expr) {
             Some((slot, _)) => Some(PieceSource::Partial(*slot)),
@@ -188,7 +190,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         }
     }
 
-    /// Folds into a new partial.
+    /// Folds the sources into a new partial.
     fn fold(&mut self, sources: Vec<PieceSource>, provenance: Provenance) -> Result<u32, Unfit> {
         if let [PieceSource::Partial(slot)] = &sources[..] {
             return Ok(*slot);
@@ -201,7 +203,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         Ok(slot)
     }
 
-    /// Folds from the front until one move can take the rest.
+    /// Folds sources from the front until one move can take the rest.
     fn shorten(&mut self, mut sources: Vec<PieceSource>, provenance: Provenance) -> Result<Vec<PieceSource>, Unfit> {
         while sources.len() > MOST {
             let rest = sources.split_off(MOST);
@@ -214,7 +216,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         Ok(sources)
     }
 
-    /// Copies a partial to where it goes.
+    /// Copies a partial to its destinations.
     fn spread(&mut self, slot: u32, dsts: &[Destination], provenance: Provenance) -> Result<(), Unfit> {
         let from = [PieceSource::Partial(slot)];
         for some in dsts.chunks(MOST) {
@@ -237,7 +239,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         })
     }
 
-    /// Partials that were read for the last time are free.
+    /// Frees the partials that were read for the last time.
     fn release(&mut self, sources: &[PieceSource]) {
         for source in sources {
             let PieceSource::Partial(slot) = source else { continue };

@@ -1,4 +1,4 @@
-//! Which statements the ops of a fused schedule stand for: sets of statements, each distinct one once.
+//! The sets of statements that the ops of a fused schedule come from, each distinct set once.
 
 use rustc_hash::FxHashMap;
 
@@ -9,11 +9,11 @@ use crate::schedule::interner::Interner;
 pub(super) struct StatementSets {
     all: Interner<Box<[SpanId]>>,
     unions: FxHashMap<(StatementSet, StatementSet), StatementSet>,
-    /// Asked for last: neighbors have much in common.
+    /// The last union: neighbors often ask for the same one.
     last: ((StatementSet, StatementSet), StatementSet),
 }
 
-/// A set of statements, by its place among [`StatementSets`].
+/// A set of statements, by its number in [`StatementSets`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct StatementSet(u32);
 
@@ -35,7 +35,7 @@ impl StatementSets {
         &self.all.items[set.0 as usize]
     }
 
-    /// The set of these statements.
+    /// Returns the set of `statements`.
     pub(super) fn of(&mut self, statements: &[SpanId]) -> StatementSet {
         let mut statements = statements.to_vec();
         statements.sort_unstable();
