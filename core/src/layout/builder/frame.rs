@@ -1,5 +1,5 @@
-//! Frames: the ranks that a `within` block sees as `0..len`, and the regions that a called algorithm takes
-//! for its input and output. They map names and rename nothing: signals, streams and memory stay the rank's.
+//! Frames: the ranks that a `within` block sees as `0..len`, and the regions that a called algorithm uses as its
+//! input and output. Frames translate names only: signals, streams and memory stay the rank's.
 
 use std::sync::Arc;
 
@@ -16,28 +16,28 @@ use crate::schedule::Buffer;
 use crate::values::arith::Fault;
 use crate::values::members::Members;
 
-/// What a call takes of the budget of steps: as much work as so many rounds of a loop.
+/// The cost of a call in the budget of steps: the cost of 16 rounds of a loop.
 const CALL: u64 = 16;
 
-/// So many calls, from the outermost on, are told of what went wrong inside.
+/// The number of calls, from the outermost on, that a message about a fault inside them names.
 const TOLD: usize = 4;
 
-/// Some of the ranks, numbered anew.
+/// Some of the ranks, with new numbers.
 #[derive(Debug)]
 pub(crate) struct Group {
     members: Arc<[RankId]>,
     /// Members by rank, with their numbers.
     numbers: Vec<(RankId, u32)>,
-    /// This rank's number.
+    /// The number of this rank.
     mine: u32,
 }
 
-/// What a statement sees of the run.
+/// The ranks and buffers that a statement sees.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// Its ranks; all those of the frame around it if `None`.
+    /// The ranks of the frame; those of the frame around it if `None`.
     group: Option<Group>,
-    /// For a called algorithm.
+    /// The called algorithm, if the frame is of a call.
     call: Option<CallFrame>,
 }
 
@@ -47,12 +47,13 @@ struct CallFrame {
     name: String,
     input: BoundBuffer,
     output: BoundBuffer,
-    /// How wide a unit of its count is, in units of the run's.
+    /// The width of a unit of its count, in units of the run's count.
     unit: Rat,
 }
 
 impl Group {
-    /// The members in this order, or one that is named twice; `None` where `rank` is no member.
+    /// Returns the group of `members`, in this order; `None` where `rank` is no member. Fails with a rank that is
+    /// named twice.
     fn new(members: Vec<RankId>, rank: RankId) -> Result<Option<Self>, RankId> {
         let mut numbers: Vec<_> = members.iter().copied().zip(0..).collect();
         numbers.sort_unstable();
@@ -70,33 +71,33 @@ impl Group {
 }
 
 impl Builder<'_> {
-    /// Inside `within` the block's ranks; `None` where that is all.
+    /// Returns the ranks of the block inside `within`; `None` where these are all ranks.
     pub(super) fn ranks(&self) -> Option<&Group> {
         innermost(&self.frames)
     }
 
-    /// How many ranks a group has.
+    /// Returns the number of ranks of a group.
     fn many(&self, group: Option<&Group>) -> u32 {
         group.map_or(self.ranks_of_run(), |group| group.members.len() as u32)
     }
 
-    /// Who their numbers stand for.
+    /// Returns the ranks that the numbers of the program stand for.
     pub(super) fn members(&self) -> Members {
         Members(self.ranks().map(|group| group.members.clone()))
     }
 
-    /// How many ranks the program sees.
+    /// Returns the number of ranks that the program sees.
     pub(crate) fn size(&self) -> u32 {
         self.many(self.ranks())
     }
 
-    /// How many ranks the whole run has.
+    /// Returns the number of ranks of the whole run.
     pub(crate) fn ranks_of_run(&self) -> u32 {
         self.tables.nranks
     }
 
-    /// What the count of the run must be a multiple of, so that of the algorithm that is running is one of `of` and
-    /// its regions begin where elements do; `None` beyond 64 bits.
+    /// Returns a number whose multiples are the counts of the run for which the count of the running algorithm is a
+    /// multiple of `of` and its regions begin at whole elements; `None` beyond 64 bits.
     pub(super) fn in_counts_of_run(&self, of: u64) -> Option<u64> {
         let Some(call) = self.frames.iter().rev().find_map(|frame| frame.call.as_ref()) else {
             return Some(of);
@@ -107,12 +108,12 @@ impl Builder<'_> {
         begins.into_iter().try_fold(whole, lcm)
     }
 
-    /// Inside `within`, who they are.
+    /// Returns the ranks that the program sees, inside `within`.
     pub(crate) fn seen(&self) -> Option<Vec<RankId>> {
         self.ranks().map(|group| group.members.to_vec())
     }
 
-    /// This rank's number among them.
+    /// Returns this rank's number among the ranks that the program sees.
     pub(crate) fn here(&self) -> u32 {
         self.ranks().map_or(self.rank.0, |group| group.mine)
     }
@@ -123,17 +124,17 @@ impl Builder<'_> {
         known.map(|number| self.member(RankId(number))).ok_or(Fault::Rank { rank, nranks })
     }
 
-    /// The number of a rank among those that the program sees.
+    /// Returns the number of a rank among those that the program sees.
     pub(crate) fn number(&self, rank: RankId) -> Result<i64, Fault> {
         number_in(self.ranks(), rank).map(i64::from)
     }
 
-    /// The rank of that number.
+    /// Returns the rank with the number `number`.
     pub(super) fn member(&self, number: RankId) -> RankId {
         self.ranks().map_or(number, |group| group.members[number.index()])
     }
 
-    /// The algorithm that is running, and on how many ranks.
+    /// Returns the name of the running algorithm, and the number of ranks that it runs on.
     pub(super) fn running(&self) -> (&str, u32) {
         let called = self.frames.iter().rposition(|frame| frame.call.is_some());
         let around = called.map_or(&[][..], |frame| &self.frames[..frame]);
@@ -177,7 +178,7 @@ impl Builder<'_> {
         done
     }
 
-    /// `Algorithm(…) on (input, output)`: its ops, on these regions and the ranks that the program sees.
+    /// `Algorithm(…) on (input, output)`: lays out its ops, on these regions and the ranks that the program sees.
     pub(crate) fn run<A: Algorithm + ?Sized>(
         &mut self,
         at: At,
@@ -211,7 +212,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What went wrong in a called algorithm, told at the call.
+    /// Reports a fault in a called algorithm at the call.
     fn fail_called<A: Algorithm + ?Sized>(
         &mut self,
         at: At,
@@ -238,7 +239,7 @@ impl Builder<'_> {
         self.fail(finding)
     }
 
-    /// What the called algorithm's buffers are, if the regions have the sizes that its collective asks for.
+    /// Returns the frame of a call, if the regions have the sizes that the algorithm's collective needs.
     fn bind<A: Algorithm + ?Sized>(
         &mut self,
         at: At,
@@ -305,7 +306,8 @@ impl Builder<'_> {
         )
     }
 
-    /// The ranks of a call run it on the same regions: what one takes for another's output is that.
+    /// Checks that all ranks of a call run it on equal regions, as the algorithm assumes when it names a peer's
+    /// buffer.
     fn agree(&mut self, at: At, call: &CallFrame) -> Result<(), Stop> {
         let mut path = self.path.clone();
         path.push(at);
@@ -334,7 +336,7 @@ impl Builder<'_> {
         ))
     }
 
-    /// The region that the running algorithm takes for a buffer.
+    /// Returns the region that the running algorithm uses as a buffer.
     pub(crate) fn buffer(&self, buffer: Buffer) -> Area {
         let called = self.frames.iter().rposition(|frame| frame.call.is_some());
         let Some(frame) = called else {
@@ -400,18 +402,18 @@ impl Builder<'_> {
     }
 }
 
-/// The group that the last of these frames sees; `None` where that is all ranks.
+/// Returns the group that the last of these frames sees; `None` where these are all ranks.
 fn innermost(frames: &[Frame]) -> Option<&Group> {
     frames.iter().rev().find_map(|frame| frame.group.as_ref())
 }
 
-/// The number of a rank in a group.
+/// Returns the number of a rank in a group.
 fn number_in(group: Option<&Group>, rank: RankId) -> Result<u32, Fault> {
     let number = group.map_or(Some(rank.0), |group| group.number(rank));
     number.ok_or(Fault::Outside { rank: rank.0 })
 }
 
-/// Whether the two buffers of a call lie in the same memory.
+/// Whether the two buffers of a call overlap.
 fn shares(input: BoundBuffer, output: BoundBuffer) -> bool {
     let (a, b) = (input.area().region, output.area().region);
     a.buffer == b.buffer && a.slot == b.slot && a.lo < b.hi && b.lo < a.hi

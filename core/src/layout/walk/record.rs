@@ -1,4 +1,5 @@
-//! What a program asks of the host, kept where another engine is to follow it: see [`crate::layout::record`].
+//! Keeps the answers that a program gets from the host, if another engine is to follow it: see
+//! [`crate::layout::record`].
 
 use super::Walk;
 use super::values::Value;
@@ -50,7 +51,7 @@ impl<'p> Walk<'p> {
         Ok(())
     }
 
-    /// Keeps the values of the parameters; of a program that another calls, the topologies that nobody wrote.
+    /// Keeps the values of the parameters; of a called program, the topologies that no default gives.
     pub(super) fn record_params(&mut self, b: &mut Builder<'_>) -> Result<(), Stop> {
         if b.record().is_none() {
             return Ok(());
@@ -107,7 +108,7 @@ impl<'p> Walk<'p> {
 }
 
 impl Op {
-    /// Whether it makes an object that takes a search or a table to make.
+    /// Whether the op makes an object that needs a search or a table.
     fn searches(self) -> bool {
         matches!(
             self,
