@@ -105,7 +105,7 @@ struct Walk<'p> {
     at: u32,
     /// Whether faults are not reported, as the computed expression may never be reached.
     quiet: bool,
-    /// The topology that the run was put on.
+    /// The topology that the run was placed on.
     placed: Option<Arc<Topology>>,
     least: Least,
     /// The values looked up so far, where a trace is asked for.
