@@ -1,10 +1,10 @@
-//! Which rank each GPU is: a file has the ranks of a whole job, of which its machine may hold a part.
+//! The rank of each GPU: a file has the ranks of a whole job, of which its machine may hold a part.
 
 use super::places;
 use super::xml::{Element, File};
 use crate::topology::Problem;
 
-/// GPUs of a system.
+/// The most GPUs of a system.
 pub(super) const GPUS: usize = 1024;
 
 /// A GPU, with its host.
@@ -13,8 +13,8 @@ struct HostGpu<'a> {
     host: usize,
 }
 
-/// The ranks of the job that the GPUs are, in ascending order: the GPU of the i-th is rank i of the topology. A file
-/// without ranks is given some, by its device numbers or else by its order.
+/// Returns the ranks of the job that the GPUs have, in ascending order: the GPU of the i-th is rank i of the
+/// topology. A file without ranks gets some, by its device numbers or else by its order.
 pub(super) fn number(file: File, root: &mut Element) -> Result<Vec<u32>, Problem> {
     let mut gpus = Vec::new();
     let mut hosts = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn number(file: File, root: &mut Element) -> Result<Vec<u32>, Problem
     Ok((0..ranks.len() as u32).collect())
 }
 
-/// The GPUs below an element, in order of the file.
+/// Finds the GPUs below an element, in order of the file.
 fn find<'a>(element: &'a Element, host: usize, gpus: &mut Vec<HostGpu<'a>>) {
     if element.tag == "gpu" {
         gpus.push(HostGpu { element, host });
@@ -73,7 +73,7 @@ fn shown<'a>(gpu: &HostGpu<'a>, name: &str) -> &'a str {
     gpu.element.get(name).unwrap_or_default()
 }
 
-/// The keys of the GPUs, which must differ, in ascending order, each with the GPU's position in the file.
+/// Returns the keys of the GPUs, which must differ, in ascending order, each with the GPU's position in the file.
 fn sorted<K: Ord>(
     file: File,
     gpus: &[HostGpu],

@@ -1,30 +1,30 @@
-//! Rings that share no cable, so that each carries its part of the data at full speed.
+//! Rings that share no link, in either direction, so that each carries its part of the data at full speed.
 //!
-//! Apart from the search for one ring: a ring that is taken first may spoil all others, so that which
-//! ones are taken together is a question of its own.
+//! This is separate from the search for one ring: a ring that is taken first may spoil all others, so the rings must
+//! be chosen together.
 
 use super::hamilton::{self, OutOfSteps};
 use super::heuristic::{self, Dice};
 use super::pairs::Pairs;
 use crate::ids::RankId;
 
-/// Ranks up to which every choice of rings is tried, while steps last.
+/// The most ranks up to which every choice of rings is tried, while steps last.
 const EXACT: u32 = 12;
-/// Steps of that search.
+/// The steps of that search.
 const STEPS: u32 = 2_000_000;
-/// Steps of a search for one ring among what others have left over.
+/// The steps of a search for one ring among the pairs that other rings left over.
 const RING_STEPS: u64 = 400_000;
-/// Times that rings are taken one by one, each time in another order.
+/// The most times that rings are taken one by one, each time in another order.
 const TRIES: u64 = 64;
-/// Pairs that all these times look at together.
+/// The most pairs that all these times examine together.
 const WORK: u64 = 100_000_000;
 
-/// What two disjoint rings must not share.
+/// The resource that two disjoint rings must not share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisjointBy {
-    /// A cable, in whichever direction.
+    /// The links between two ranks, in either direction.
     Cables,
-    /// A link, which is one direction of a cable: a ring and its reverse are two.
+    /// A link in its direction: a ring and its reverse are two.
     Links,
 }
 
@@ -37,7 +37,7 @@ pub struct Disjoint {
     pub proved: bool,
 }
 
-/// Up to `k` rings through all ranks that share nothing, as many as are found.
+/// Returns up to `k` rings through all ranks that share no link, as many as are found.
 pub fn disjoint(pairs: &Pairs, k: usize, mode: DisjointBy) -> Disjoint {
     let first = hamilton::ring(pairs);
     let none = matches!(first, hamilton::RingSearch::None { .. });
@@ -72,7 +72,7 @@ pub fn disjoint(pairs: &Pairs, k: usize, mode: DisjointBy) -> Disjoint {
     Disjoint { proved: best.len() == wanted, rings: best }
 }
 
-/// Each ring leaves and enters every rank once.
+/// Returns an upper bound: each ring leaves and enters every rank once.
 fn bound(pairs: &Pairs, mode: DisjointBy) -> usize {
     let least = |graph: &Pairs| graph.ranks().map(|r| graph.degree(r)).min().unwrap_or(0);
     let most = match mode {
@@ -83,7 +83,7 @@ fn bound(pairs: &Pairs, mode: DisjointBy) -> usize {
     most as usize
 }
 
-/// Takes away what the ring uses.
+/// Removes the links that the ring uses.
 fn take(pairs: &mut Pairs, ring: &[RankId], mode: DisjointBy) {
     for (a, b) in ring.iter().zip(ring.iter().cycle().skip(1)) {
         pairs.forbid(*a, *b);
@@ -93,7 +93,8 @@ fn take(pairs: &mut Pairs, ring: &[RankId], mode: DisjointBy) {
     }
 }
 
-/// Walecki's zigzags, which use up a complete graph, one cable at each rank aside if their number is even.
+/// Returns Walecki's zigzags, which use up a complete graph, except one neighbor of each rank if the number of ranks
+/// is even.
 fn walecki(pairs: &Pairs, mode: DisjointBy) -> Vec<Vec<RankId>> {
     let n = pairs.nranks();
     if n < 3 || !pairs.is_complete() {
@@ -117,7 +118,7 @@ fn walecki(pairs: &Pairs, mode: DisjointBy) -> Vec<Vec<RankId>> {
     rings
 }
 
-/// One ring after the other from what is left, with the ranks renamed by `order`.
+/// Takes one ring after another from the remaining links, with the ranks renamed by `order`.
 fn one_by_one(pairs: &Pairs, wanted: usize, mode: DisjointBy, order: &[RankId]) -> Vec<Vec<RankId>> {
     let mut left = Pairs::all(pairs.nranks(), |a, b| pairs.has(order[a.index()], order[b.index()]));
     let mut rings = Vec::new();
@@ -131,11 +132,11 @@ fn one_by_one(pairs: &Pairs, wanted: usize, mode: DisjointBy, order: &[RankId]) 
     rings
 }
 
-/// Every choice of rings. They are in the order of their second ranks, for each uses another.
+/// The search through all choices of rings. They are in the order of their second ranks, as each uses another.
 struct RingSetSearch {
     out: Vec<u32>,
     mode: DisjointBy,
-    /// A ring stands for its reverse too.
+    /// Whether a ring stands for its reverse too.
     mirrored: bool,
     steps: u32,
     wanted: usize,
@@ -201,7 +202,7 @@ impl RingSetSearch {
         Ok(false)
     }
 
-    /// Takes a link, and returns the rows of its ends as they were.
+    /// Takes a link, and returns the earlier rows of its ends.
     fn use_up(&mut self, from: u32, to: u32) -> (u32, u32) {
         let before = (self.out[from as usize], self.out[to as usize]);
         self.out[from as usize] &= !(1 << to);
