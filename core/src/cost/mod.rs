@@ -1,5 +1,5 @@
-//! What an algorithm takes: counted in its schedule, or by the closed form of its family, and the time that
-//! follows from either.
+//! The costs of an algorithm: counted in its schedule, or by the closed form of its family, and the time that follows
+//! from either.
 
 mod counts;
 mod fit;

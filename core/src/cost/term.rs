@@ -48,7 +48,7 @@ impl Term {
             Self::Pow => Some(Rat::whole(1 << n.ilog2())),
             Self::HalfUp => Some(Rat::whole(n.div_ceil(2).into())),
             Self::Ones => {
-                // Bit k is set in half of every 2^(k+1) numbers, and in the last of what is left over.
+                // Bit k is set in half of every 2^(k+1) numbers, and in the last ones of the remainder.
                 let of_bit = |k: u32| {
                     let (n, half) = (u64::from(n), 1_u64 << k);
                     n / (2 * half) * half + (n % (2 * half)).saturating_sub(half)
@@ -83,7 +83,7 @@ impl Term {
         }
     }
 
-    /// How tightly it binds when written.
+    /// The binding strength of the operator when written.
     const fn strength(self) -> u8 {
         match self {
             Self::Add(..) | Self::Sub(..) => 0,

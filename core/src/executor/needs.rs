@@ -1,4 +1,4 @@
-//! What a schedule takes from a framework of streams, notifies and links, as its ops show.
+//! The resources that a schedule uses of a framework of streams, notifies and links, by its ops.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::ids::RankId;
 use crate::schedule::{Buffer, OpKind, Schedule};
 use crate::topology::{NodeId, Topology};
 
-/// What an executor takes of a framework. Each number is the most that any rank takes.
+/// The resources that an executor uses of a framework. Each number is the most that any rank uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Streams beside the main one.
@@ -32,7 +32,7 @@ pub struct ExecutorLink {
     pub to: RankId,
 }
 
-/// Which memory of a rank is exposed to its peers.
+/// The memory of a rank that is exposed to its peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exposed {
     /// Whether peers touch the input, or the CCL buffer in its place.
@@ -44,7 +44,7 @@ pub struct Exposed {
 }
 
 impl Needs {
-    /// What a run of `schedule` takes on `topology`.
+    /// Returns the resources that a run of `schedule` uses on `topology`.
     pub fn new(schedule: &Schedule, topology: &Topology) -> Self {
         let taken = schedule.needs();
         let mut needs = Self {
@@ -83,7 +83,7 @@ impl Needs {
         needs
     }
 
-    /// What is enough for both executors.
+    /// Returns the resources that are enough for both classes.
     pub(super) fn with(mut self, other: Self) -> Self {
         self.slave_streams = self.slave_streams.max(other.slave_streams);
         self.notifies = self.notifies.max(other.notifies);
@@ -95,7 +95,7 @@ impl Needs {
         self
     }
 
-    /// The most peers of a rank.
+    /// The largest number of peers of a rank.
     pub fn links_of_a_rank(&self) -> u32 {
         let last = self.links.iter().map(|link| link.from.index()).max();
         let mut peers = vec![0; last.map_or(0, |last| last + 1)];

@@ -1,4 +1,4 @@
-//! Reads a program's text, and looks that every operator has operands of the kinds that it takes.
+//! Reads a program's text, and checks that every operator has operands of the kinds that it takes.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::schedule::text::{TextError, location, number, signal_kind, unquoted};
 use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
 
-/// Reads what [`print()`](super::print) wrote.
+/// Reads the text that [`print()`](super::print) wrote.
 ///
 /// # Errors
 /// The first line that is no line of a program, or whose expressions make no sense.
@@ -29,9 +29,9 @@ pub fn parse(text: &str) -> Result<Program, TextError> {
 
 struct ProgramReader<'t> {
     lines: Vec<&'t str>,
-    /// Lines that were read.
+    /// The number of lines that were read.
     at: usize,
-    /// By their numbers.
+    /// The programs by their numbers.
     programs: Vec<Arc<Program>>,
 }
 
@@ -42,7 +42,7 @@ impl<'t> ProgramReader<'t> {
         Some(line)
     }
 
-    /// The rest of the next line, if it begins with `word`.
+    /// Returns the rest of the next line, if the line begins with `word`, and takes the line.
     fn take(&mut self, word: &str) -> Option<&'t str> {
         let rest = self.lines.get(self.at)?.strip_prefix(word)?;
         self.at += 1;
@@ -140,18 +140,18 @@ fn param(line: &str, names: &Names) -> Result<Param, String> {
     Ok(Param { var, ty, default: default.transpose()? })
 }
 
-/// The statements of a program, and what they name.
+/// The statements of a program, with the names that they use.
 struct Body<'r, 't> {
     reader: &'r mut ProgramReader<'t>,
     names: &'r Names,
     steps: Vec<Step>,
-    /// How many statements of the author's there are.
+    /// The number of the author's statements.
     ids: usize,
-    /// How deep the statements that are being read nest.
+    /// The nesting depth of the statements that are being read.
     depth: usize,
 }
 
-/// Statements of a source nest 128 deep at most.
+/// The deepest nesting of statements: those of a source nest at most 128 deep.
 const MOST_DEPTH: usize = 256;
 
 impl Body<'_, '_> {
@@ -165,13 +165,13 @@ impl Body<'_, '_> {
         Ok(Step { name: name.to_owned(), params, body: self.block()? })
     }
 
-    /// The statements up to the line that ends the block.
+    /// Reads the statements up to the line that ends the block.
     fn block(&mut self) -> Result<Vec<Stmt>, String> {
         let (stmts, end) = self.stmts()?;
         if end == "}" { Ok(stmts) } else { Err("expected `}`".into()) }
     }
 
-    /// Statements, and the line behind them, which begins with `}`.
+    /// Reads statements, and the line behind them, which begins with `}`.
     fn stmts(&mut self) -> Result<(Vec<Stmt>, String), String> {
         self.depth += 1;
         if self.depth > MOST_DEPTH {
@@ -204,7 +204,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// The block that a line begins, up to the line that ends it.
+    /// Reads the block that a line begins, up to the line that ends it.
     fn inner(&mut self, line: &mut ProgramLine<'_>) -> Result<Vec<Stmt>, String> {
         line.expect("{")?;
         self.block()
@@ -270,7 +270,7 @@ impl Body<'_, '_> {
                 let (var, kind) = line.var()?;
                 let count = line.option("count", &[Kind::Number])?;
                 line.expect("like")?;
-                // Many slots, or slots like pieces, are pieces.
+                // Several slots, or slots that are like pieces, have the kind of pieces.
                 let likes = match (kind, &count) {
                     (Kind::Region, None) => &[Kind::Region][..],
                     (Kind::Pieces, None) => &[Kind::Pieces],
@@ -329,7 +329,7 @@ impl Body<'_, '_> {
                     dst: line.option("into", &[Kind::Place])?,
                     to: line.option("to", &[Kind::Number])?,
                 };
-                // What is received has somewhere to go, and what is only sent comes from this rank.
+                // Received data needs a destination, and data that is only sent comes from this rank.
                 let Pass { from, own, dst, to } = &pass;
                 let sent = own.is_some() && to.is_some();
                 if !(sent || from.is_some() && dst.is_some()) || from.is_none() && dst.is_some() {

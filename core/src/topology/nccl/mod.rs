@@ -64,7 +64,7 @@ pub fn read(name: &str, bytes: &[u8], assume: Option<Assumption>) -> Result<Syst
 }
 
 impl System {
-    /// The text of the file again, as NCCL's reader takes it, with the assumptions as comments.
+    /// Returns the text of the file again, as NCCL's reader takes it, with the assumptions as comments.
     ///
     /// # Errors
     /// E0609 for a topology that NCCL's reader would not take.

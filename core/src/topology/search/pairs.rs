@@ -10,7 +10,7 @@ use crate::topology::{LinkKind, NodeId, Topology};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairs {
     nranks: u32,
-    /// Words of a row.
+    /// The number of words of a row.
     words: usize,
     rows: Vec<u64>,
 }
