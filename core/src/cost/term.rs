@@ -21,8 +21,8 @@ pub enum Term {
     HalfUp,
     /// The ones of 0, 1, … n - 1 in binary.
     Ones,
-    /// What pairs add to halving and doubling among 2^f = 2^floor(log2 n) ranks, of which the first r = n - 2^f stand
-    /// for two: the sum of min(r, 2^k) over k < f.
+    /// The addition of pairs to halving and doubling among 2^f = 2^floor(log2 n) ranks, of which the first r = n - 2^f
+    /// stand for two ranks each: the sum of min(r, 2^k) over k < f.
     Pairs,
     /// a + b
     Add(&'static Term, &'static Term),

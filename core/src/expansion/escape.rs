@@ -70,7 +70,7 @@ fn own(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
             // A word of the text may have another meaning there.
             quote!(#[allow(unused_variables)] let #name = #scope.#kind(#index);)
         });
-        // The text came from the compiler's own tokens, so it reads as tokens again.
+        // The text came from the compiler's own tokens, so it parses as tokens again.
         let tokens: TokenStream = text.parse().unwrap_or_default();
         let place = RustSpan::call_site().located_at((origin.span)(*span));
         let int = respanned(quote!(::roundelay::expand::Int), place);

@@ -8,9 +8,9 @@ use crate::source::{Location, Span};
 pub struct Origin<'s> {
     /// An expression for the file's name.
     pub file: TokenStream,
-    /// The place of a token span.
+    /// Returns the place of a token span.
     pub locate: &'s dyn Fn(Span) -> Location,
-    /// The Rust span of a token span, so that names lead back to the author's.
+    /// Returns the Rust span of a token span, so that names lead back to the author's.
     pub span: &'s dyn Fn(Span) -> RustSpan,
 }
 

@@ -78,7 +78,7 @@ const OTHERS: &[(Op, &str)] = &[
 ];
 
 impl Op {
-    /// The name of an operator that is written as a function of its operands; nothing for those that are not.
+    /// The name of an operator that is written as a function of its operands; `None` for the others.
     pub(super) fn name(self) -> Option<String> {
         if let Some(row) = TABLE.iter().find(|row| row.0 == self) {
             return Some(row.1.to_owned());

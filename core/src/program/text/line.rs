@@ -16,7 +16,7 @@ pub(super) struct ProgramLine<'n> {
     depth: usize,
 }
 
-/// The deepest nesting of an expression of a compiled program: those of a source nest 128 deep.
+/// A bound of the nesting of expressions in compiled programs: those of a source nest 128 deep.
 const MOST_DEPTH: usize = 512;
 
 impl<'n> ProgramLine<'n> {

@@ -151,7 +151,7 @@ struct Body<'r, 't> {
     depth: usize,
 }
 
-/// The deepest nesting of statements: those of a source nest at most 128 deep.
+/// A bound of the nesting of statements: those of a source nest at most 128 deep.
 const MOST_DEPTH: usize = 256;
 
 impl Body<'_, '_> {
