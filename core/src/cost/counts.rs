@@ -8,7 +8,7 @@ use crate::verify;
 /// The costs of a schedule: steps, messages and data. Data is in shares of S, nccl-tests' size in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// The length of the longest chain of messages in which each needs the one before: see [`verify::steps`].
+    /// The length of the longest chain of messages in which each needs its predecessor: see [`verify::steps`].
     pub steps: u32,
     /// Messages: see [`Schedule::messages`].
     pub messages: Work,

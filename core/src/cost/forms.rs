@@ -162,7 +162,7 @@ impl CostForm {
     }
 }
 
-/// Returns the form of a family for a collective; if it has several, the one for `n` ranks.
+/// Returns the form of a family for a collective; if it has several, the form for `n` ranks.
 pub fn of(family: &str, collective: Collective, n: u32) -> Option<&'static CostForm> {
     let mut forms = FORMS.iter().filter(|f| f.family == family && f.collective == collective);
     let first = forms.clone().next()?;

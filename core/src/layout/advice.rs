@@ -100,7 +100,7 @@ pub(super) fn regions(finding: &Finding, written: &SourceTexts, locations: &[Loc
     notes.into_iter().map(note).collect()
 }
 
-/// Returns the place of the operand of a write to an input, which is wrong whatever the other operands are.
+/// Returns the place of the operand of a write to an input, which is wrong for any other operands.
 pub(super) fn operand(finding: &Finding, written: &SourceTexts) -> Option<Span> {
     let operand = finding.operands.first().filter(|_| finding.code == Code::InputWritten)?;
     written.operand(operand)

@@ -40,8 +40,8 @@ pub fn build_recording<A: Algorithm + ?Sized>(
 /// Returns the ops of rank `rank` of `algorithm` for `nranks` ranks, in a schedule without the other ranks. These are
 /// not laid out, unless numbers depend on them: of slots of a fifo, and of scratch of called algorithms.
 ///
+/// # Errors
 /// The faults of this rank: E02xx.
-/// What is wrong with this rank: E02xx.
 pub fn one_rank<A: Algorithm + ?Sized>(
     algorithm: &A,
     nranks: u32,

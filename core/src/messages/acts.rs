@@ -14,7 +14,7 @@ use crate::verify::Order;
 /// A region of a rank.
 type Place = (RankId, Region);
 
-/// Something that happens at one or two ranks.
+/// An event at one or two ranks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Act {
     /// The message with that number goes from one rank to another.

@@ -196,7 +196,7 @@ impl TwoSided {
         &self.proved
     }
 
-    /// All messages. Messages from one rank to another begin in this order at both ends, whatever their lanes.
+    /// All messages. Messages from one rank to another begin in this order at both ends, in any lanes.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }

@@ -1,7 +1,7 @@
 //! Scratch of the two-sided form, where a rank keeps received data until it has folded it or sent it on.
 //!
 //! Slots are of a few widths, each at most twice the width of the data in it. A slot is used again when two are free,
-//! so the next message may come in while the one before is folded.
+//! so the next message may come in while the message before is folded.
 
 use std::collections::{BTreeMap, VecDeque};
 

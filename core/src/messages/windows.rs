@@ -92,7 +92,7 @@ impl Windows {
             let layout = Layout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
             Touched { tables, cells: &cells, layout, messages }.forwards(acts, &mut windows);
         }
-        // Messages between two ranks begin in one order at both ends, whatever their lanes.
+        // Messages between two ranks begin in one order at both ends, in any lanes.
         let mut last: FxHashMap<(RankId, RankId), [Place; 2]> = FxHashMap::default();
         for (id, message) in messages.iter().enumerate() {
             let last = last.entry((message.from, message.to)).or_default();

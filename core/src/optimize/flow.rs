@@ -43,7 +43,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// Whether both items are the same expression with the same destinations, by whatever statements.
+    /// Whether both items are the same expression with the same destinations, by any statements.
     fn is(&self, other: &Self) -> bool {
         (self.expr, &self.dsts) == (other.expr, &other.dsts)
     }

@@ -1,5 +1,5 @@
 //! Joining: moves of a stream between two of its signals are one move where none depends on another and their regions
-//! lie side by side in every operand, in whatever order the author's loop had them.
+//! lie side by side in every operand, in any order of the author's loop.
 //!
 //! A schedule has one op for each statement and iteration. So NHR's slices are pulled one by one, although the slices
 //! that a rank pulls from one peer in one step travel as one message. No rank can see the order of moves between two

@@ -80,7 +80,7 @@ pub struct Goal {
     pub reassociate: bool,
 }
 
-/// The schedule that the optimizer made, which is the one that runs.
+/// The schedule that the optimizer made, with its proof: it is run.
 #[derive(Clone, Debug)]
 pub struct Optimized {
     /// The schedule that runs.

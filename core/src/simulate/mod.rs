@@ -66,6 +66,7 @@ pub struct Simulated {
 /// Simulates a run of `schedule` on a machine, for `count` elements a unit (NCCL's count). With `record`, the
 /// timeline is kept.
 ///
+/// # Errors
 /// A machine or a schedule that makes no sense, a topology that is too small (E0604) or lacks a link that is used
 /// (E0313), and streams that never end or signals that are left over, each at its statement.
 pub fn simulate(

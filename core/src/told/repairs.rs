@@ -14,7 +14,7 @@ use crate::units::counted;
 /// The most changes that are tried.
 const MOST: usize = 64;
 
-/// The most rank counts above the one that shows the error that must be proved, and below it.
+/// The most rank counts above the count with the error that must be proved, and the most below it.
 const OTHERS: usize = 8;
 
 /// A change of a program.

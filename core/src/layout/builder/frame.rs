@@ -364,7 +364,7 @@ impl Builder<'_> {
         call.map_or([false; 2], |call| [block(&call.input), block(&call.output)])
     }
 
-    /// Block `rank` of what a frame's call is bound to by blocks.
+    /// Returns block `rank` of the region that a frame's call is bound to by blocks.
     fn block_in(&self, frame: usize, rank: RankId) -> Result<Area, Fault> {
         let group = innermost(&self.frames[..frame]);
         let (number, n) = (number_in(group, rank)?, self.many(group));
@@ -377,7 +377,7 @@ impl Builder<'_> {
         large.split(i64::from(n))?.at(i64::from(number))
     }
 
-    /// The region as it lies at `rank`, where a call gives each rank a block of its own.
+    /// Returns the region at `rank`, where a call gives each rank a block of its own.
     pub(super) fn locate(&self, rank: RankId, mut area: Area) -> Result<Area, Fault> {
         while area.frame > 0 {
             let frame = area.frame as usize - 1;

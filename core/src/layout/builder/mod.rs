@@ -173,7 +173,7 @@ impl<'t> Builder<'t> {
         Err(self.too_long(at, title))
     }
 
-    /// Takes steps from the budget for `what`.
+    /// Takes `steps` steps from the budget; `what` begins the message if there are too few.
     fn take(&mut self, at: At, steps: u64, what: impl FnOnce() -> String) -> Result<(), Stop> {
         if self.tables.spend(steps) {
             return Ok(());

@@ -76,7 +76,7 @@ impl Trace {
     }
 
     /// Whether the walk entered an arm of a statement, on a path with these calls. The body of a loop is its arm 0;
-    /// the arm of an `if` after all others is the one where no condition holds.
+    /// the last arm of an `if` is taken where no condition holds.
     pub fn reached(&self, stmt: &Stmt, arm: usize, calls: &[i64]) -> bool {
         let key = (std::ptr::from_ref(stmt), arm);
         self.reached.get(&key).is_some_and(|all| all.iter().any(|known| known == calls))

@@ -291,7 +291,7 @@ impl<'s> Walk<'s> {
     }
 
     /// Returns the channel whose pending wait tells the earlier end: a channel from the stream of that end, if there
-    /// is one, and among equals the one that knows most.
+    /// is one, and among equals the channel that knows most.
     fn teller(&self, need: &Need, point: StreamPoint) -> Option<u32> {
         let (from, count) = self.of(need);
         let tells = |channel: &&u32| {

@@ -266,7 +266,7 @@ impl Gather<'_> {
         }
     }
 
-    /// Adds the needs of the callers, who take their buffers back.
+    /// Adds the needs of the callers, which take their buffers back.
     fn exit(&mut self, state: &mut ModeState) {
         for rank in (0..self.schedule.nranks).map(RankId) {
             let stream = self.main[rank.index()];

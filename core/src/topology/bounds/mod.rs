@@ -210,7 +210,7 @@ impl Both {
             let partitions = partitions::candidates(graph, &classes);
             let groups = partitions.into_iter().flatten();
             let mut sets: Vec<_> = groups.filter(|g| g.len() > 1 || single(g[0])).collect();
-            // Where links are equal both ways, as much leaves the rest as leaves the set.
+            // Where links are equal both ways, equal bandwidths leave a set and its rest.
             if self.topology.links() != self.reversed.links() {
                 let rest = |set: &Vec<RankId>| {
                     graph.ranks.iter().copied().filter(|r| !set.contains(r)).collect()

@@ -28,8 +28,8 @@ pub(super) fn all_reduce(graph: &Graph<'_>) -> Partition {
     if graph.ranks.len() <= ALL { every(graph) } else { likely(graph) }
 }
 
-/// Returns the bandwidth that can leave each set of ranks, by bit mask. The bandwidth that can enter a set is the one
-/// that can leave its complement.
+/// Returns the bandwidth that can leave each set of ranks, by bit mask. The bandwidth that can enter a set equals
+/// that of its complement.
 pub(super) fn kappas(graph: &Graph<'_>) -> Vec<u128> {
     let n = graph.ranks.len();
     (0..1_usize << n)

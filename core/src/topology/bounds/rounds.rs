@@ -1,4 +1,4 @@
-//! Bounds on rounds and latency, whatever the bandwidth.
+//! Bounds on rounds and latency, which hold for any bandwidth.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
