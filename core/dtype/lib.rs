@@ -59,8 +59,8 @@ named_enum! {
 }
 
 named_enum! {
-    /// The operation that combines two contributions to one. Integers wrap around; `Min` and `Max` of floats are minimum and
-    /// maximum of IEEE 754-2019. The bitwise and the logical ops are MPI's, and for integers alone
+    /// The operation that combines two contributions to one. Integers wrap around; `Min` and `Max` of floats are
+    /// minimum and maximum of IEEE 754-2019. The bitwise and the logical ops are MPI's, and for integers alone
     /// ([`ReduceOp::takes`]). Collectives that only copy ignore it.
     ///
     /// A single rank has no second contribution: for every op its result is its contribution unchanged. The result of
