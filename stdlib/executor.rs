@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 pub use roundelay_kernels::executor::{
-    CommInfo, Compiled, CompiledExecutor, ExecMem, Executor, Exposed, Flags, Framework, Link,
-    OpParam, Ran,
+    CommInfo, Compiled, CompiledExecutor, ExecMem, Executor, ExecutorLink, Exposed, Flags,
+    Framework, OpParam, Ran,
 };
 
 use crate::Error;

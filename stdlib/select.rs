@@ -20,7 +20,7 @@ use roundelay_core::simulate::{Machine, Spent, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::{compile_with, prove};
 
-pub use roundelay_core::cost::{Costs, Counts, Form, Time};
+pub use roundelay_core::cost::{CostForm, Costs, Counts, Time};
 
 use crate::library::SOURCES;
 use crate::{Algorithm, Collective, DType, Error, Plan, ReduceOp, ToPlan as _, Topology};
@@ -82,7 +82,7 @@ pub enum Numbers {
     /// Ranks share cores, and these need longer for the work of all ranks than the critical path takes.
     Cores,
     /// The schedule is too large to be laid out for this: counts and time are by the closed form of its family.
-    Form(&'static Form),
+    Form(&'static CostForm),
 }
 
 /// An algorithm that cannot run on so many ranks or on that topology, and why.

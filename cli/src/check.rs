@@ -7,7 +7,7 @@ use clap::Args;
 use roundelay::Algorithm as _;
 use roundelay_core::check::hir::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::expansion::{Slips, counted};
+use roundelay_core::expansion::{CountErrors, counted};
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source_with;
 use roundelay_core::stages;
@@ -248,7 +248,7 @@ fn prove_each(
         stats: None,
         errors: Vec::new(),
     };
-    let mut slips = Slips::default();
+    let mut slips = CountErrors::default();
     let mut held = BTreeSet::new();
     for &n in &nranks.counts {
         if slips.settled() {

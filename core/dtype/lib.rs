@@ -1,5 +1,5 @@
-//! Element types and reduce ops: the two parameters of a plan that no schedule depends on. The compiler and the loops over
-//! elements have them from here, and are built beside each other.
+//! Element types and reduce ops: the two parameters of a plan that no schedule depends on. The compiler and the loops
+//! over elements use them from here, and are built independently.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ macro_rules! named_enum {
             /// Every value, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name by which the command line, reports and messages call it.
+            /// The name in the command line, reports and messages.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// The value of that name, as `name` writes it.
+            /// Returns the value with this name, as `name` writes it.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|v| v.name() == name)
             }
@@ -59,12 +59,12 @@ named_enum! {
 }
 
 named_enum! {
-    /// How two contributions are combined to one. Integers wrap around; `Min` and `Max` of floats are minimum and
-    /// maximum of IEEE 754-2019. The bitwise and the logical ops are MPI's, and for integers alone
+    /// The operation that combines two contributions to one. Integers wrap around; `Min` and `Max` of floats are
+    /// minimum and maximum of IEEE 754-2019. The bitwise and the logical ops are MPI's, and for integers alone
     /// ([`ReduceOp::takes`]). Collectives that only copy ignore it.
     ///
-    /// One rank has nothing to combine: whatever the op, its result is its contribution as it is. So the result of a
-    /// logical op is 0 or 1 wherever there are two ranks or more, in whatever order they are combined.
+    /// A single rank has no second contribution: for every op its result is its contribution unchanged. The result of
+    /// a logical op is 0 or 1 wherever there are two ranks or more, in any order of combination.
     ReduceOp {
         /// The sum, `a + b`.
         Sum = "sum",
@@ -84,9 +84,9 @@ named_enum! {
         Bxor = "bxor",
         /// The logical and: 1 if both are not 0, else 0.
         Land = "land",
-        /// The logical or: 1 if one of the two is not 0 or both are, else 0.
+        /// The logical or: 1 if one of the two is not 0 or both are not, else 0.
         Lor = "lor",
-        /// The logical exclusive or: 1 if one of the two is not 0 and the other is, else 0.
+        /// The logical exclusive or: 1 if exactly one of the two is not 0, else 0.
         Lxor = "lxor",
     }
 }
@@ -109,7 +109,7 @@ impl DType {
 }
 
 impl ReduceOp {
-    /// Whether it is an op of bits or of truth values, which only integers have.
+    /// Whether it is an op on bits or truth values, which only integers have.
     pub const fn is_for_integers(self) -> bool {
         match self {
             Self::Sum | Self::Prod | Self::Min | Self::Max | Self::Avg => false,
@@ -117,21 +117,21 @@ impl ReduceOp {
         }
     }
 
-    /// Whether elements of `dtype` can be combined by it.
+    /// Whether it can combine elements of `dtype`.
     pub const fn takes(self, dtype: DType) -> bool {
         !(self.is_for_integers() && dtype.is_float())
     }
 
-    /// Refuses elements that [`Self::takes`] does not name.
+    /// Refuses a type for which [`Self::takes`] is false.
     ///
     /// # Errors
-    /// E0431 where elements of `dtype` cannot be combined by it.
+    /// E0431 where it cannot combine elements of `dtype`.
     pub const fn check(self, dtype: DType) -> Result<(), NoSuchOp> {
         if self.takes(dtype) { Ok(()) } else { Err(NoSuchOp { op: self, element: dtype.name() }) }
     }
 }
 
-/// E0431: an op that combines integers alone, for elements that are floats.
+/// E0431: an op that combines only integers, for elements that are floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSuchOp {
     /// The op that was asked for.
@@ -141,7 +141,7 @@ pub struct NoSuchOp {
 }
 
 impl NoSuchOp {
-    /// What would work.
+    /// Returns the advice: the ops and element types that fit.
     pub fn help() -> String {
         fn names<T: fmt::Display>(all: impl Iterator<Item = T>) -> String {
             all.map(|one| one.to_string()).collect::<Vec<_>>().join(" ")

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use roundelay::executor::{
-    CommInfo, Compiled, CompiledExecutor, ExecMem, Executor, Exposed, Flags, Framework, Link,
-    OpParam, Ran, find, library, names, register,
+    CommInfo, Compiled, CompiledExecutor, ExecMem, Executor, ExecutorLink, Exposed, Flags,
+    Framework, OpParam, Ran, find, library, names, register,
 };
 use roundelay::{Collective, DType, EngineError, Error, ReduceOp, Stats};
 
@@ -82,7 +82,7 @@ fn an_executor_is_registered_found_and_run() -> Result<(), Error> {
     let compiled: &CompiledExecutor = Compiled::compiled(&library::CustomHugeAllReduceMesh);
     assert_eq!(compiled.name(), "CustomHugeAllReduceMesh");
     let CommInfo { links, exposed } = Four.calc_comm_info();
-    let _: Option<Link> = links.first().copied();
+    let _: Option<ExecutorLink> = links.first().copied();
     let _: Exposed = exposed;
     let class = compiled.plan(&OpParam::new(1, DType::F32, ReduceOp::Sum))?;
     assert_eq!(class.dtype(), DType::F32);

@@ -15,7 +15,7 @@ use std::time::Duration;
 use roundelay::compiler::schedule::{OpKind, text};
 use roundelay::library::{self, RingAllReduce, RingBroadcast};
 use roundelay::select::{
-    Counts, Form, Numbers, Refused, Row, Time, costs_of, host, rate, select_beside, size, time,
+    CostForm, Counts, Numbers, Refused, Row, Time, costs_of, host, rate, select_beside, size, time,
 };
 use roundelay::selection::{Entry, Selection, VARIABLE, Wrong};
 use roundelay::{
@@ -222,7 +222,7 @@ fn what_is_chosen_runs() -> Result<(), Error> {
     let beside = select_beside(own, costs, Collective::AllReduce, 8, 4 << 10, None);
     assert_eq!(beside.ranked.iter().filter(|row| row.own).count(), 1);
     assert!(time(1e-6) == "1 us" && rate(1e9) == "1 GB/s");
-    let _: Option<&Form> = None;
+    let _: Option<&CostForm> = None;
     // Nothing of the library runs an AllReduce of no ranks.
     let none = select(Collective::AllReduce, 0, 1, None).plan(1, DType::I32, ReduceOp::Sum);
     assert!(matches!(none, Err(Error::NoneFits { nranks: 0, .. })), "{none:?}");

@@ -1,7 +1,7 @@
 //! `executor check`: what was proved of each size class, and what the executor takes.
 
 use roundelay_core::diagnostics::Diagnostic;
-use roundelay_core::executor::{Asset, Executor, Link};
+use roundelay_core::executor::{Asset, Executor, ExecutorLink};
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::verify::{Signals, verify_with};
 use serde::Serialize;
@@ -85,7 +85,8 @@ impl Report {
             (needs.exposed.scratch, "scratch"),
         ];
         let level = |level: u32| {
-            let links: Vec<&Link> = needs.links.iter().filter(|l| l.level == level).collect();
+            let links: Vec<&ExecutorLink> =
+                needs.links.iter().filter(|l| l.level == level).collect();
             let of = |rank| links.iter().filter(|link| link.from == rank).count();
             let most = executor.topology.ranks().map(of).max().unwrap_or(0);
             Level { number: level, links: links.len(), most_of_a_rank: most }

@@ -5,7 +5,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::paths::{self, Path};
-use roundelay_core::topology::search::disjoint::{self, Mode};
+use roundelay_core::topology::search::disjoint::{self, DisjointBy};
 use roundelay_core::topology::search::hamilton::How;
 use roundelay_core::topology::search::pairs::Pairs;
 use roundelay_core::topology::search::{self, channels, trees};
@@ -196,7 +196,7 @@ fn numbers(ranks: Vec<RankId>) -> Vec<u32> {
 fn disjoint_rings(topology: &Topology) -> Option<Disjoint> {
     let cables = topology.nodes().len() == topology.nranks() as usize;
     let pairs = Pairs::linked(topology, topology.nranks());
-    let found = cables.then(|| disjoint::disjoint(&pairs, RINGS, Mode::Cables))?;
+    let found = cables.then(|| disjoint::disjoint(&pairs, RINGS, DisjointBy::Cables))?;
     Some(Disjoint { rings: found.rings.into_iter().map(numbers).collect(), proved: found.proved })
 }
 

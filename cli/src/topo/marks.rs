@@ -3,7 +3,7 @@
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::bounds::{Binding, Usable};
-use roundelay_core::topology::search::disjoint::{Mode, disjoint};
+use roundelay_core::topology::search::disjoint::{DisjointBy, disjoint};
 use roundelay_core::topology::search::{around, pairs::Pairs};
 use roundelay_core::topology::{NodeId, Topology};
 use roundelay_export::topology_svg::Marks;
@@ -22,7 +22,7 @@ pub(super) fn marks(topology: &Topology) -> Marks {
     }
     if topology.nodes().len() == n as usize {
         let rings = if n > CROWD { 1 } else { RINGS };
-        marks.rings = disjoint(&Pairs::linked(topology, n), rings, Mode::Cables).rings;
+        marks.rings = disjoint(&Pairs::linked(topology, n), rings, DisjointBy::Cables).rings;
     } else if n > 1 {
         marks.rings = around(topology, n).into_iter().collect();
     }

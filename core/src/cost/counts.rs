@@ -1,14 +1,14 @@
-//! What a schedule takes, counted op by op.
+//! The costs of a schedule, counted op by op.
 
 use crate::diagnostics::Finding;
 use crate::rational::Rat;
 use crate::schedule::{OpKind, Schedule};
 use crate::verify;
 
-/// What a schedule takes: steps, messages and data. Data is in shares of S, nccl-tests' size in bytes.
+/// The costs of a schedule: steps, messages and data. Data is in shares of S, nccl-tests' size in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// The length of the longest chain of messages of which each needs the one before: see [`verify::steps`].
+    /// The length of the longest chain of messages in which each needs its predecessor: see [`verify::steps`].
     pub steps: u32,
     /// Messages: see [`Schedule::messages`].
     pub messages: Work,
@@ -25,14 +25,14 @@ pub struct Counts {
 /// Work that ranks do side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
-    /// What the busiest rank does; of volume what passes through the busiest port, one way.
+    /// The work of the busiest rank; of volume the data through the busiest port, one way.
     pub busiest: f64,
     /// The work of all ranks together.
     pub total: f64,
 }
 
 impl Work {
-    /// The busiest and the sum of what each rank does.
+    /// Returns the largest entry and the sum of the ranks' work.
     fn of(ranks: &[f64]) -> Self {
         Self { busiest: ranks.iter().copied().fold(0.0, f64::max), total: ranks.iter().sum() }
     }

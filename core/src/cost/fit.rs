@@ -1,13 +1,13 @@
-//! Constants from measured times, by least squares of relative errors under the model itself: a time of
-//! microseconds counts as much as one of milliseconds, and no constant is negative.
+//! Constants from measured times, by least squares of relative errors under the model itself: a time of microseconds
+//! counts as much as one of milliseconds, and no constant is negative.
 
 use super::counts::Counts;
 use super::model::Costs;
 
-/// A run that was measured.
+/// A measured run.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// The name of what ran, for messages.
+    /// The name of the measured algorithm, for messages.
     pub name: String,
     /// The counts of the schedule that ran.
     pub counts: Counts,
@@ -17,24 +17,24 @@ pub struct Sample {
     pub seconds: f64,
 }
 
-/// Constants, and how well they explain what they were fitted to.
+/// Constants, and how well they explain the samples.
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// The constants.
     pub costs: Costs,
     /// The share of the variance of the logarithms of times that the model explains.
     pub r2: f64,
-    /// The error of the prediction for each sample, relative to what was measured.
+    /// The error of the prediction for each sample, relative to the measured time.
     pub errors: Vec<f64>,
 }
 
 /// Constants of the model: latency, piece, 1 / bandwidth, 1 / reduce, 1 / copy.
 const K: usize = 5;
 
-/// Bytes a second of what costs nothing that could be measured.
+/// The bytes a second of work whose cost is too small to be measured.
 const FREE: f64 = 1e15;
 
-/// The constants that explain `samples` best; `None` if there are fewer than constants.
+/// Returns the constants that explain `samples` best; `None` if there are fewer samples than constants.
 pub fn fit(name: &str, cores: Option<u32>, samples: &[Sample]) -> Option<Fit> {
     if samples.len() < K || samples.iter().any(|s| s.seconds.is_nan() || s.seconds <= 0.0) {
         return None;
@@ -57,7 +57,7 @@ pub fn fit(name: &str, cores: Option<u32>, samples: &[Sample]) -> Option<Fit> {
             parts.map(|part| part / sample.seconds)
         })
         .collect();
-    // With so few constants every set of those that are not zero can be tried.
+    // There are so few constants that every set of nonzero ones can be tried.
     let best = (1..1_u32 << K)
         .filter_map(|set| solve(&rows, set))
         .filter(|constants| constants.iter().all(|c| *c >= 0.0))
@@ -85,17 +85,18 @@ pub fn fit(name: &str, cores: Option<u32>, samples: &[Sample]) -> Option<Fit> {
     Some(Fit { costs, r2, errors })
 }
 
-/// How far the relative predictions are from 1.
+/// Returns the squared distance of the relative predictions from 1.
 fn squares(rows: &[[f64; K]], constants: &[f64; K]) -> f64 {
     let predicted =
         |row: &[f64; K]| row.iter().zip(constants).map(|(factor, c)| factor * c).sum::<f64>();
     rows.iter().map(|row| (predicted(row) - 1.0).powi(2)).sum()
 }
 
-/// The normal equations of the constants in `set`, by Gauss's elimination; `None` if they have no one solution.
+/// Solves the normal equations of the constants in `set`, by Gauss's elimination; `None` if there is no unique
+/// solution.
 fn solve(rows: &[[f64; K]], set: u32) -> Option<[f64; K]> {
     let used: Vec<usize> = (0..K).filter(|k| set >> k & 1 == 1).collect();
-    // Columns of one size: seconds and bytes a second are far apart.
+    // Scales columns to one size: seconds and bytes a second are far apart.
     let scale = |k: usize| rows.iter().map(|row| row[k] * row[k]).sum::<f64>().sqrt();
     let scales: Vec<f64> = used.iter().map(|k| scale(*k)).collect();
     if scales.contains(&0.0) {

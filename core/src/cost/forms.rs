@@ -1,4 +1,4 @@
-//! Closed forms: what an algorithm family takes, as terms in the number of ranks.
+//! Closed forms: the costs of an algorithm family, as terms in the number of ranks.
 
 use std::fmt::Write as _;
 
@@ -7,16 +7,16 @@ use super::term::Term;
 use crate::collective::Collective;
 use crate::rational::Rat;
 
-/// For which numbers of ranks a form holds.
+/// The numbers of ranks for which a form holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admits {
-    /// Any.
+    /// Any number.
     Any,
     /// Three or more: two ranks have one link each way, which both ways of a ring would share.
     ThreeOrMore,
     /// Powers of two.
     PowersOfTwo,
-    /// The others.
+    /// The numbers that are no powers of two.
     NoPowersOfTwo,
 }
 
@@ -31,7 +31,7 @@ impl Admits {
         }
     }
 
-    /// The word for it in tables.
+    /// The text in tables.
     const fn text(self) -> &'static str {
         match self {
             Self::Any => "any",
@@ -44,10 +44,10 @@ impl Admits {
 
 /// The closed form of a family of algorithms for one collective: the numbers of [`Counts`] by the number of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
+pub struct CostForm {
     /// The family, such as `ring`.
     pub family: &'static str,
-    /// The library's algorithm of that form, with its parameters at their defaults, if there is one.
+    /// The library's algorithm of this form, with its parameters at their defaults, if there is one.
     pub algorithm: Option<&'static str>,
     /// The collective that the family computes.
     pub collective: Collective,
@@ -55,9 +55,9 @@ pub struct Form {
     pub admits: Admits,
     /// Steps that follow one another; each costs L.
     pub steps: Term,
-    /// Messages that a stream of a rank moves, at most.
+    /// The most messages that a stream of a rank moves.
     pub messages: Term,
-    /// Pieces that these messages are of, at most.
+    /// The most pieces of these messages.
     pub pieces: Term,
     /// Bytes that follow one another where every pair of ranks has a link of its own, in shares of S; times S / B.
     pub volume: Term,
@@ -67,8 +67,8 @@ pub struct Form {
     pub reduced: Term,
     /// Bytes that a rank copies in its own memory, in shares of S.
     pub copied: Term,
-    /// Streams of a rank, each with as many messages; where there is a stream for each ring, the most rings there can
-    /// be.
+    /// The number of streams of a rank, each with `messages` messages; where there is a stream for each ring, the
+    /// largest possible number of rings.
     pub streams: Term,
     /// Whether steps are in turn at all numbers of ranks: see [`Self::exact`].
     pub in_turn: bool,
@@ -76,12 +76,12 @@ pub struct Form {
     pub why: &'static str,
 }
 
-impl Form {
-    /// Seconds for `bytes` bytes (nccl-tests' size) on `n` ranks: `latency` seconds a step, and `bandwidth` bytes
-    /// a second between two ranks in one direction, with `own_links` for every two of them, else with one port a rank.
-    /// `None` where the form does not hold for `n`, or where streams share a port: one's latency then
-    /// passes while another's bytes flow. A rank that is alone sends nothing. Where the form is not [`Self::exact`], the
-    /// time is an estimate.
+impl CostForm {
+    /// Seconds for `bytes` bytes (nccl-tests' size) on `n` ranks: `latency` seconds a step, and `bandwidth` bytes a
+    /// second between two ranks in one direction, with `own_links` over a link for every two of them, else over one
+    /// port a rank. `None` where the form does not hold for `n`, or where streams share a port: then the latency of
+    /// one passes while the bytes of another flow. A single rank sends no data. Where the form is not
+    /// [`Self::exact`], the time is an estimate.
     pub fn seconds(
         &self,
         n: u32,
@@ -102,8 +102,8 @@ impl Form {
         self.admits.holds(n).then_some(steps * latency + volume * bytes as f64 / bandwidth)
     }
 
-    /// The counts for `n` ranks, each with one port each way. In all, n times what one rank does: no less
-    /// than it is. `None` where the form does not hold for `n`.
+    /// The counts for `n` ranks, each with one port each way. The totals are n times the work of one rank, an upper
+    /// bound. `None` where the form does not hold for `n`.
     pub fn counts(&self, n: u32) -> Option<Counts> {
         if !self.admits.holds(n) {
             return None;
@@ -131,58 +131,68 @@ impl Form {
         })
     }
 
-    /// Whether on `n` ranks no message of a step shares a link or a port with one of another step. Where ranks are left
-    /// over by the powers of two, some messages of some families find their data early, and slow others down.
+    /// Whether on `n` ranks no message of a step shares a link or a port with a message of another step. With ranks
+    /// beyond the largest power of two, some messages of some families find their data early, and slow others down.
     pub const fn exact(&self, n: u32) -> bool {
         self.in_turn || n.is_power_of_two()
     }
 
-    /// Messages of several steps may be under way at once, but at powers of two.
+    /// Marks that messages of several steps may be under way at once, except at powers of two.
     const fn early(mut self) -> Self {
         self.in_turn = false;
         self
     }
 
-    /// The form is that of an algorithm of the library.
+    /// Sets the library's algorithm of the form.
     const fn by(mut self, algorithm: &'static str) -> Self {
         self.algorithm = Some(algorithm);
         self
     }
 
-    /// Messages are of several pieces, so many in all.
+    /// Sets the number of pieces of all messages.
     const fn of_pieces(mut self, pieces: Term) -> Self {
         self.pieces = pieces;
         self
     }
 
-    /// A rank has so many streams.
+    /// Sets the number of streams of a rank.
     const fn streams(mut self, streams: Term) -> Self {
         self.streams = streams;
         self
     }
 }
 
-/// The form of a family for a collective; if it has several, for `n` ranks.
-pub fn of(family: &str, collective: Collective, n: u32) -> Option<&'static Form> {
+/// Returns the form of a family for a collective; if it has several, the form for `n` ranks.
+pub fn of(family: &str, collective: Collective, n: u32) -> Option<&'static CostForm> {
     let mut forms = FORMS.iter().filter(|f| f.family == family && f.collective == collective);
     let first = forms.clone().next()?;
     Some(forms.find(|form| form.admits.holds(n)).unwrap_or(first))
 }
 
-/// The form of the library's algorithm of that name for `n` ranks.
-pub fn of_algorithm(name: &str, n: u32) -> Option<&'static Form> {
+/// Returns the form of the library's algorithm `name` for `n` ranks.
+pub fn of_algorithm(name: &str, n: u32) -> Option<&'static CostForm> {
     FORMS.iter().find(|form| form.algorithm == Some(name) && form.admits.holds(n))
 }
 
-/// The table as Markdown, for the book. So that a row fits a page, f is floor(log2 n) and g is ceil(log2 n) in it.
+/// Returns the table as Markdown, for the book. To make a row fit a page, f stands for floor(log2 n) and g for
+/// ceil(log2 n).
 pub fn markdown() -> String {
     let mut text = String::from(
         "| family | collective | ranks | steps | volume, own links | volume, one port | messages | reduced | because |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
     for form in FORMS {
-        let Form {
-            family, collective, admits, steps, messages, volume, port, reduced, why, ..
+        let CostForm {
+            family,
+            collective,
+            admits,
+            steps,
+            messages,
+            volume,
+            port,
+            reduced,
+            why,
+            ..
         } = form;
         let ranks = admits.text();
         let _ = writeln!(
@@ -211,33 +221,33 @@ const FLOOR2: Term = Mul(&TWO, &FloorLog);
 const PART: Term = Div(&ONE, &N);
 const PART2: Term = Div(&TWO, &N);
 const ONE_MORE: Term = Div(&Add(&N, &ONE), &N);
-/// 1 where ranks are left over by the powers of two.
+/// 1 where there are ranks beyond the largest power of two.
 const ODD: Term = Sub(&CeilLog, &FloorLog);
-/// Halving among the powers of two, and the whole buffer once where ranks are left over.
+/// Halving among the powers of two, and the whole buffer once where there are ranks beyond them.
 const FOLD: Term = Add(&Div(&Sub(&Pow, &ONE), &Pow), &ODD);
 /// Halving and doubling, and the whole buffer twice.
 const FOLD2: Term = Add(&Div(&Mul(&TWO, &Sub(&Pow, &ONE)), &Pow), &Mul(&TWO, &ODD));
 const FOLD_STEPS: Term = Add(&FloorLog, &Mul(&TWO, &ODD));
 const PAIRED: Term = Add(&Sub(&Pow, &ONE), &Pairs);
-/// Where ranks are left over, all blocks to the even rank of a pair, and at the end one back.
+/// With ranks beyond the power of two, all blocks go to the even rank of a pair, and at the end one goes back.
 const FOLD_BLOCKS: Term = Div(&Add(&PAIRED, &Mul(&ODD, &Add(&N, &ONE))), &N);
 const FOLD_SUMS: Term = Div(&Add(&PAIRED, &Mul(&ODD, &N)), &N);
-/// Eight slices, one behind the other, along n - 1 links.
+/// Eight slices, one behind another, along n - 1 links.
 const SLICED: Term = Add(&N, &Int(6));
 const EIGHTHS: Term = Div(&SLICED, &Int(8));
 const BOTH_LOGS: Term = Add(&FloorLog, &CeilLog);
 const ONES: Term = Div(&Ones, &N);
 
-/// Steps, messages, volume over own links and through one port, what is reduced, and what is copied.
+/// Makes a form of steps, messages, volume over own links and through one port, and reduced and copied data.
 const fn form(
     family: &'static str,
     collective: Collective,
     admits: Admits,
     [steps, messages, volume, port, reduced, copied]: [Term; 6],
     why: &'static str,
-) -> Form {
+) -> CostForm {
     let algorithm = None;
-    Form {
+    CostForm {
         family,
         algorithm,
         collective,
@@ -257,7 +267,7 @@ const fn form(
 
 /// Every form, family by family.
 #[rustfmt::skip] // a line a form
-pub const FORMS: &[Form] = &[
+pub const FORMS: &[CostForm] = &[
     form("ring", ReduceScatter, Any, [STEPS, STEPS, LESS, LESS, LESS, ONE], "n - 1 rounds, a block of S/n each").by("RingReduceScatter"),
     form("ring", AllGather, Any, [STEPS, STEPS, LESS, LESS, NONE, PART], "n - 1 rounds, a block of S/n each").by("RingAllGather"),
     form("ring", AllReduce, Any, [STEPS2, STEPS2, LESS2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("RingAllReduce"),

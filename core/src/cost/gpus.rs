@@ -1,14 +1,15 @@
-//! Constants of GPUs, until they are measured: what data sheets say of their memory, and what NCCL's model of time takes
-//! for a hop. A processor's constants say nothing of a GPU.
+//! Constants of GPUs, until they are measured: the bandwidths of data sheets for their memory, and the latency of
+//! NCCL's model of time for a hop. The constants of a processor do not apply to a GPU.
 
 use super::Costs;
 use crate::topology::paths::{self, PathType};
 use crate::topology::{Gpus, Topology};
 
-/// A generation of GPUs: the lowest compute capability, the bandwidth of its memory in GB/s, and whose that is.
+/// A generation of GPUs: the lowest compute capability, the bandwidth of its memory in GB/s, and the product with
+/// that bandwidth.
 type Memory = (u32, u64, &'static str);
 
-/// By compute capability, the newest first. Each is the peak bandwidth in the maker's data sheet of that product.
+/// By compute capability, the newest first. Each is the peak bandwidth in the maker's data sheet of the product.
 const CUDA: [Memory; 8] = [
     (120, 1792, "RTX PRO 6000 Blackwell"),
     (100, 8000, "B200"),
@@ -22,7 +23,8 @@ const CUDA: [Memory; 8] = [
 /// One die of AMD's MI250X.
 const AMD: Memory = (0, 1638, "MI250X, one die");
 
-/// Seconds of a hop of a ring with NCCL's Simple protocol, as its model of time has them.
+/// Returns the seconds of a hop of a ring with NCCL's Simple protocol, by its model of time, and the name of the
+/// link.
 const fn hop(kind: PathType) -> (f64, &'static str) {
     match kind {
         PathType::Loc | PathType::Nvl | PathType::Nvb | PathType::C2c => (3.4e-6, "NVLink"),
@@ -32,9 +34,10 @@ const fn hop(kind: PathType) -> (f64, &'static str) {
 }
 
 impl Costs {
-    /// The constants that are assumed of the GPUs of a machine, for its first `nranks` ranks; `None` where the topology is
-    /// not that of a machine with GPUs. A hop is that over the worst path between two ranks. A reduction takes no time
-    /// of its own: it reads its local operand while the other arrives over a link, which is slower than memory.
+    /// The constants that are assumed for the GPUs of a machine, for its first `nranks` ranks; `None` where the
+    /// topology is not that of a machine with GPUs. The latency of a hop is that of the worst path between two ranks.
+    /// A reduction takes no time of its own: it reads its local operand while the other arrives over a link, which is
+    /// slower than memory.
     ///
     /// ```
     /// use roundelay_core::cost::Costs;

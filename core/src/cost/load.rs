@@ -1,7 +1,7 @@
-//! What a schedule asks of each link, and so the least time it could take on a topology: everything
-//! overlapped, no latency, each link busy without a pause.
+//! The load of a schedule on each link, and so the least time it could take on a topology: with full overlap, no
+//! latency, and each link always busy.
 //!
-//! Data goes the shortest way through switches; where there are several, in equal parts (as ECMP does).
+//! Data takes the shortest paths through switches; where there are several, equal parts take each (as ECMP does).
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use crate::topology::{NodeId, Topology};
 pub struct Load {
     /// For each of [`Topology::links`], the share of S that passes: S is nccl-tests' size in bytes.
     pub links: Vec<f64>,
-    /// Seconds a byte of S that the busiest link takes, times B where the topology is relative.
+    /// The seconds that the busiest link takes for a byte of S, times B where the topology is relative.
     pub seconds_per_byte: f64,
-    /// The busiest link, an index into [`Topology::links`]; `None` where nothing passes.
+    /// The busiest link, an index into [`Topology::links`]; `None` where no data passes.
     pub busiest: Option<usize>,
 }
 
 impl Load {
-    /// The load of `schedule`. Moves between ranks that are not linked count nowhere: they are findings.
+    /// Returns the load of `schedule`. Moves between ranks that are not linked are not counted: they are findings.
     pub fn new(schedule: &Schedule, topology: &Topology) -> Self {
         let n = schedule.nranks;
         let units =

@@ -1,5 +1,5 @@
-//! What an algorithm takes: counted in its schedule, or by the closed form of its family, and the time that
-//! follows from either.
+//! The costs of an algorithm: counted in its schedule, or by the closed form of its family, and the time that follows
+//! from either.
 
 mod counts;
 mod fit;
@@ -11,7 +11,7 @@ mod term;
 
 pub use counts::{Counts, Work};
 pub use fit::{Fit, Sample, fit};
-pub use forms::{Admits, FORMS, Form, markdown, of, of_algorithm};
+pub use forms::{Admits, CostForm, FORMS, markdown, of, of_algorithm};
 pub use load::Load;
 pub use model::{Costs, Time, has_latency, read_rate, read_time};
 pub use term::Term;

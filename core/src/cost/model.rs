@@ -1,10 +1,10 @@
 //! The constants of a machine, and the time that follows from counts.
 //!
 //! T = steps * L + pieces * piece + S * (volume / B + reduced / reduce + copied / copy), where L is the latency of a
-//! step, B the bandwidth between two ranks and S nccl-tests' size: Hockney's latency and bandwidth, an overhead of each
-//! piece as `LogP` has one of each message, and Rabenseifner's cost of the additions. It stands where a schedule is too
-//! large to be laid out, and where ranks share cores: there all work is divided among those. Else the simulator finds the
-//! time by the same constants.
+//! step, B the bandwidth between two ranks and S nccl-tests' size: Hockney's latency and bandwidth, an overhead of
+//! each piece as `LogP` has one of each message, and Rabenseifner's cost of the additions. It is used where a
+//! schedule is too large to be laid out, and where ranks share cores: there all work is divided among the cores.
+//! Elsewhere the simulator finds the time by the same constants.
 
 use super::counts::{Counts, Work};
 use crate::diagnostics::near::nearest;
@@ -17,23 +17,23 @@ use crate::topology::{Problem, Topology};
 /// The constants of a machine in the model of time: latencies in seconds, rates in bytes a second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Costs {
-    /// The name of the machine, or of the file that the constants stand in.
+    /// The name of the machine, or of the file with the constants.
     pub name: String,
     /// L: seconds that a rank waits for another in each step.
     pub latency: f64,
-    /// Seconds that each piece of a message costs besides, however short: but for the first, whose cost is in L.
+    /// Seconds that each piece of a message costs in addition, however short, except the first, whose cost is in L.
     pub message: f64,
     /// B: bytes a second between two ranks in one direction.
     pub bandwidth: f64,
-    /// Bytes a second that a rank reduces, beside moving them.
+    /// Bytes a second that a rank reduces, in addition to moving them.
     pub reduce: f64,
     /// Bytes a second that a rank copies within its own memory.
     pub copy: f64,
-    /// How many ranks work at once, where they share a machine's cores; all of them if not given.
+    /// The number of ranks that work at once, where they share a machine's cores; all ranks if not given.
     pub cores: Option<u32>,
 }
 
-/// A predicted time in seconds, by what it is spent on.
+/// A predicted time in seconds, in parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Time {
     /// Seconds for steps that wait for one another.
@@ -63,7 +63,7 @@ enum Unit {
     Number,
 }
 
-/// What a file of constants holds.
+/// The constants of a file.
 const KEYS: [(&str, Unit); 6] = [
     ("latency", Unit::Seconds),
     ("message", Unit::Seconds),
@@ -73,7 +73,7 @@ const KEYS: [(&str, Unit); 6] = [
     ("cores", Unit::Number),
 ];
 
-/// What a constant was called before, or is called in papers.
+/// Returns the present name of a constant for a former name, or a name in papers.
 fn renamed(key: &str) -> Option<&'static str> {
     match key {
         "alpha" | "L" => Some("latency"),
@@ -84,8 +84,8 @@ fn renamed(key: &str) -> Option<&'static str> {
 }
 
 impl Costs {
-    /// Reads `key = value` lines such as `latency = 2us` and `bandwidth = 25GB/s`; `#` begins a comment. All but
-    /// `cores` must be there, once each.
+    /// Reads `key = value` lines such as `latency = 2us` and `bandwidth = 25GB/s`; `#` begins a comment. All
+    /// constants except `cores` must be there, once each.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
         let mut found: [Option<f64>; KEYS.len()] = [None; KEYS.len()];
         for (number, line) in (1..).zip(text.lines()) {
@@ -149,8 +149,8 @@ impl Costs {
         )
     }
 
-    /// The time for `bytes` bytes, nccl-tests' size S, by counts alone. Where ranks share cores, all pieces cost their
-    /// overhead there.
+    /// Returns the time for `bytes` bytes, nccl-tests' size S, by counts alone. Where ranks share cores, all pieces
+    /// cost their overhead.
     pub fn time(&self, counts: &Counts, bytes: u64) -> Time {
         let bytes = bytes as f64;
         let done = |work: Work| match self.cores {
@@ -168,8 +168,8 @@ impl Costs {
     }
 }
 
-/// Whether the links of `topology` were given latencies; those of network cards alone, in a file about a machine, do not
-/// count.
+/// Whether the links of `topology` were given latencies; latencies of network cards alone, in a file about a machine,
+/// do not count.
 pub fn has_latency(topology: &Topology) -> bool {
     !topology.has_kinds() && topology.links().iter().any(|link| link.latency > 0)
 }

@@ -21,8 +21,8 @@ pub enum Term {
     HalfUp,
     /// The ones of 0, 1, … n - 1 in binary.
     Ones,
-    /// What pairs add to halving and doubling among 2^f = 2^floor(log2 n) ranks, of which the first r = n - 2^f stand
-    /// for two: the sum of min(r, 2^k) over k < f.
+    /// The addition of pairs to halving and doubling among 2^f = 2^floor(log2 n) ranks, of which the first r = n - 2^f
+    /// stand for two ranks each: the sum of min(r, 2^k) over k < f.
     Pairs,
     /// a + b
     Add(&'static Term, &'static Term),
@@ -48,7 +48,7 @@ impl Term {
             Self::Pow => Some(Rat::whole(1 << n.ilog2())),
             Self::HalfUp => Some(Rat::whole(n.div_ceil(2).into())),
             Self::Ones => {
-                // Bit k is set in half of every 2^(k+1) numbers, and in the last of what is left over.
+                // Bit k is set in half of every 2^(k+1) numbers, and in the last ones of the remainder.
                 let of_bit = |k: u32| {
                     let (n, half) = (u64::from(n), 1_u64 << k);
                     n / (2 * half) * half + (n % (2 * half)).saturating_sub(half)
@@ -83,7 +83,7 @@ impl Term {
         }
     }
 
-    /// How tightly it binds when written.
+    /// The binding strength of the operator when written.
     const fn strength(self) -> u8 {
         match self {
             Self::Add(..) | Self::Sub(..) => 0,

@@ -1,5 +1,5 @@
-//! What a CCL buffer holds, and with it a loop: an executor that is proved runs for every element type, so there is
-//! room for an element of the widest.
+//! The sizes of CCL buffers and of loops. A proved executor runs for every element type, so there must be room for an
+//! element of the widest.
 
 use super::Executor;
 use crate::check::hir;
@@ -8,20 +8,20 @@ use crate::dtype::DType;
 use crate::units::size_text;
 
 impl Executor {
-    /// Units of the larger of a rank's two buffers, of which a CCL buffer holds one loop's part.
+    /// The units of the larger of a rank's two buffers, of which a CCL buffer holds one loop's part.
     pub fn units(&self) -> u64 {
         self.collective.max_units(self.nranks())
     }
 
-    /// Elements a unit that one loop takes at most, where each CCL buffer has `ccl_buffer` bytes and an
-    /// element `unit_size`. 0 where not even one element of each unit fits.
+    /// The most elements a unit that one loop handles, where each CCL buffer has `ccl_buffer` bytes and an element
+    /// `unit_size`. 0 where not even one element of each unit fits.
     pub fn loop_max_count(&self, ccl_buffer: u64, unit_size: u64) -> u64 {
         let fits = ccl_buffer / self.units();
         self.loop_bytes.map_or(fits, |most| most.min(fits)) / unit_size.max(1)
     }
 }
 
-/// What is said of CCL buffers of so many bytes that leave a loop nothing.
+/// Returns the message for CCL buffers of `ccl_buffer` bytes that have no room for a loop.
 pub fn holds_no_element(ccl_buffer: u64, size: u64) -> String {
     format!(
         "a CCL buffer of {} holds no element of {} of every unit",
@@ -30,7 +30,7 @@ pub fn holds_no_element(ccl_buffer: u64, size: u64) -> String {
     )
 }
 
-/// Buffers or loops that hold no element of some type, or loops that no CCL buffer holds.
+/// Returns the errors for buffers or loops that hold no element of some type, and for loops that no CCL buffer holds.
 pub(super) fn too_small(checked: &hir::Executor, units: u64) -> Vec<Diagnostic> {
     let widest = DType::ALL.iter().map(|dtype| dtype.size() as u64).max().unwrap_or(1);
     let types = DType::ALL.iter().filter(|dtype| dtype.size() as u64 == widest);

@@ -1,5 +1,6 @@
-//! Executors: an algorithm for each range of sizes, laid out on one machine, proved, and what they take from the
-//! framework that runs them. All of it is known before any data is seen, so nothing here depends on a count.
+//! Executors: an algorithm for each range of sizes, laid out on one machine and proved, and the resources that they
+//! use of the framework that runs them. All of this is known before any data is seen, so nothing here depends on a
+//! count.
 
 mod buffers;
 mod needs;
@@ -18,9 +19,9 @@ use crate::topology::{Topology, search};
 use crate::units::size_text;
 use crate::verify::Proved;
 pub use buffers::holds_no_element;
-pub use needs::{Exposed, Link, Needs};
+pub use needs::{ExecutorLink, Exposed, Needs};
 
-/// A compiled executor: its classes laid out and proved, and what they need.
+/// A compiled executor: its classes laid out and proved, and the resources that they need.
 #[derive(Clone, Debug)]
 pub struct Executor {
     /// The name of the executor.
@@ -33,17 +34,17 @@ pub struct Executor {
     pub topology: Arc<Topology>,
     /// The size in bytes of each of the two CCL buffers of a rank.
     pub ccl_buffer: u64,
-    /// The most bytes of a unit that one loop takes, where its author says so.
+    /// The most bytes of a unit that one loop handles, where its author sets it.
     pub loop_bytes: Option<u64>,
     /// Whether it moves the caller's memory itself, also where that is larger than the CCL buffers.
     pub dma_reduce: bool,
     /// The classes by size, the smallest first; the last takes all larger sizes.
     pub classes: Vec<Class>,
-    /// What the executor takes of a framework: the most that any class takes.
+    /// The resources that the executor uses of a framework: the most that any class uses.
     pub needs: Needs,
 }
 
-/// A range of sizes, and the algorithm that runs there.
+/// A range of sizes, and the algorithm that runs for them.
 #[derive(Clone, Debug)]
 pub struct Class {
     /// The size in bytes, as nccl-tests counts it, below which the class runs; `None` for all larger sizes.
@@ -52,17 +53,18 @@ pub struct Class {
     pub algorithm: Configured,
     /// Its schedule as written, with the proof.
     pub proved: Proved,
-    /// What it takes of a framework.
+    /// The resources that it uses of a framework.
     pub needs: Needs,
     /// The place in the source where the algorithm is named.
     pub span: Span,
 }
 
 impl Executor {
-    /// Lays out and proves every class of a checked executor, and compares what is declared with what is needed.
+    /// Lays out and proves every class of a checked executor, and compares the declared resources with the needed
+    /// ones.
     ///
     /// # Errors
-    /// All that is wrong, each at its place in `source`.
+    /// All errors, each at its place in `source`.
     pub fn compile(checked: &hir::Executor, source: &Source) -> Result<Self, Vec<Diagnostic>> {
         let mut errors = Vec::new();
         let mut classes = Vec::new();
@@ -91,7 +93,7 @@ impl Executor {
             loop_bytes: checked.loop_bytes.map(|(bytes, _)| bytes),
             dma_reduce: checked.dma_reduce,
             classes,
-            needs: needs.expect("checked: there is a class for what is left"),
+            needs: needs.expect("checked: there is a class for all larger sizes"),
         })
     }
 
@@ -108,7 +110,7 @@ impl Executor {
     /// The index in [`Self::classes`] of the class that runs for a size of `bytes` bytes, as nccl-tests counts it.
     pub fn class_index(&self, bytes: u64) -> usize {
         let fits = |class: &Class| class.below.is_none_or(|below| bytes < below);
-        self.classes.iter().position(fits).expect("checked: there is a class for what is left")
+        self.classes.iter().position(fits).expect("checked: there is a class for all larger sizes")
     }
 
     /// The class that runs for a size of `bytes` bytes, as nccl-tests counts it.
@@ -134,7 +136,7 @@ impl Class {
         let run = Configured::new(class.run.clone(), source);
         let exact = |finding| {
             let found = run.diagnostic(finding, nranks);
-            // The same on every run of this executor: the count says nothing more.
+            // The finding is the same on every run of this executor, so the count tells nothing more.
             Diagnostic { nranks: None, ..found }
         };
         let mut algorithm =
@@ -146,12 +148,13 @@ impl Class {
         Ok(Self { below: class.below, algorithm, proved, needs, span: class.span })
     }
 
-    /// Findings of its schedule, where the executor names it.
+    /// Returns findings of its schedule, at the place where the executor names it.
     pub fn diagnostics(&self, findings: Vec<Finding>) -> Vec<Diagnostic> {
         named_here(findings, &self.algorithm, self.span)
     }
 
-    /// Bytes of scratch for one loop, the most over all sizes of an element. No loop of it is larger than its sizes.
+    /// Returns the bytes of scratch for one loop, the most over all sizes of an element. No loop is larger than the
+    /// sizes of the class.
     fn scratch_bytes(&self, ccl_buffer: u64, units: u64) -> u64 {
         let largest = self.below.map_or(ccl_buffer, |below| ccl_buffer.min(below - 1));
         let bytes = |unit: u64| {
@@ -163,7 +166,7 @@ impl Class {
     }
 }
 
-/// Findings of an algorithm that stands elsewhere, at the class that names it: the first of each kind.
+/// Returns findings of an algorithm of another file, at the class that names it: the first of each kind.
 fn named_here(all: Vec<Finding>, algorithm: &Configured, span: Span) -> Vec<Diagnostic> {
     let mut errors: Vec<Diagnostic> = Vec::new();
     let mut more: Vec<u32> = Vec::new();
@@ -185,7 +188,7 @@ fn named_here(all: Vec<Finding>, algorithm: &Configured, span: Span) -> Vec<Diag
     let program = algorithm.program();
     let ring = program.params.iter().find(|param| param.ty == hir::ParamTy::Ring);
     let dead = errors.iter_mut().find(|error| error.code == Code::MissingLink);
-    // Only where there is a ring to go around.
+    // The advice is given only where a ring exists.
     let topology = algorithm.topology();
     let found =
         topology.is_some_and(|topology| search::around(topology, topology.nranks()).is_ok());
@@ -199,7 +202,7 @@ fn named_here(all: Vec<Finding>, algorithm: &Configured, span: Span) -> Vec<Diag
     errors
 }
 
-/// Less is declared than some class takes.
+/// Returns an error if less is declared than some class uses.
 fn exceeded(
     declared: &hir::Declared,
     classes: &[Class],

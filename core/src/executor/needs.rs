@@ -1,4 +1,4 @@
-//! What a schedule takes from a framework of streams, notifies and links, as its ops show.
+//! The resources that a schedule uses of a framework of streams, notifies and links, by its ops.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::ids::RankId;
 use crate::schedule::{Buffer, OpKind, Schedule};
 use crate::topology::{NodeId, Topology};
 
-/// What an executor takes of a framework. Each number is the most that any rank takes.
+/// The resources that an executor uses of a framework. Each number is the most that any rank uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Streams beside the main one.
@@ -16,14 +16,14 @@ pub struct Needs {
     /// Signals from one rank to another that a link must keep apart.
     pub link_notifies: u32,
     /// Links that data or signals use, in order.
-    pub links: BTreeSet<Link>,
+    pub links: BTreeSet<ExecutorLink>,
     /// Memory that peers touch.
     pub exposed: Exposed,
 }
 
 /// A use of the connection between two ranks, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Link {
+pub struct ExecutorLink {
     /// 0 within an island (a machine, a leaf), 1 between islands.
     pub level: u32,
     /// The rank that touches the other's memory, or signals it.
@@ -32,7 +32,7 @@ pub struct Link {
     pub to: RankId,
 }
 
-/// Which memory of a rank is exposed to its peers.
+/// The memory of a rank that is exposed to its peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exposed {
     /// Whether peers touch the input, or the CCL buffer in its place.
@@ -44,7 +44,7 @@ pub struct Exposed {
 }
 
 impl Needs {
-    /// What a run of `schedule` takes on `topology`.
+    /// Returns the resources that a run of `schedule` uses on `topology`.
     pub fn new(schedule: &Schedule, topology: &Topology) -> Self {
         let taken = schedule.needs();
         let mut needs = Self {
@@ -60,7 +60,7 @@ impl Needs {
                 let mut touch = |peer: RankId| {
                     if peer != stream.rank {
                         let level = u32::from(group(stream.rank) != group(peer));
-                        needs.links.insert(Link { level, from: stream.rank, to: peer });
+                        needs.links.insert(ExecutorLink { level, from: stream.rank, to: peer });
                     }
                 };
                 if op.kind != OpKind::Move {
@@ -83,7 +83,7 @@ impl Needs {
         needs
     }
 
-    /// What is enough for both executors.
+    /// Returns the resources that are enough for both classes.
     pub(super) fn with(mut self, other: Self) -> Self {
         self.slave_streams = self.slave_streams.max(other.slave_streams);
         self.notifies = self.notifies.max(other.notifies);
@@ -95,7 +95,7 @@ impl Needs {
         self
     }
 
-    /// The most peers of a rank.
+    /// The largest number of peers of a rank.
     pub fn links_of_a_rank(&self) -> u32 {
         let last = self.links.iter().map(|link| link.from.index()).max();
         let mut peers = vec![0; last.map_or(0, |last| last + 1)];

@@ -1,4 +1,4 @@
-//! The algorithms that an expanded one calls: their sources, which are read again with its own.
+//! The algorithms that an expanded algorithm calls: their sources, which are read again with its own.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -7,7 +7,7 @@ use super::origin::{Origin, raw};
 use crate::check::hir::{Algorithm, Callee, Home};
 use crate::source::Location;
 
-/// What an algorithm calls and the library does not hold, each behind those that it calls itself.
+/// The called algorithms that the library does not hold, each after those that it calls itself.
 #[derive(Default)]
 struct Called<'a> {
     list: Vec<Entry<'a>>,
@@ -16,13 +16,13 @@ struct Called<'a> {
 struct Entry<'a> {
     callee: &'a Callee,
     calls: Vec<usize>,
-    /// Whether it stands in the source that is expanded.
+    /// Whether it is declared in the source that is expanded.
     here: bool,
 }
 
 impl<'a> Called<'a> {
-    /// Adds what `caller` calls, and says where in the list that is. `here` is whether the caller stands in the source that
-    /// is expanded.
+    /// Adds the algorithms that `caller` calls, and returns their positions in the list. `here` tells whether the
+    /// caller is declared in the source that is expanded.
     fn by(&mut self, caller: &'a Algorithm, here: bool) -> Vec<usize> {
         let callees = caller.callees().into_iter().filter(|callee| callee.home != Home::Library);
         callees
@@ -39,7 +39,7 @@ impl<'a> Called<'a> {
     }
 }
 
-/// The method that has the sources of what the algorithm calls.
+/// Returns the method with the sources of the called algorithms.
 pub(super) fn callees(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
     let mut called = Called::default();
     let direct = called.by(algorithm, true);
@@ -74,7 +74,7 @@ pub(super) fn callees(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<Toke
     })
 }
 
-/// Places of statements, as a slice.
+/// Returns the places of statements as a slice.
 pub(super) fn places(locations: impl Iterator<Item = Location>) -> TokenStream {
     let places = locations.map(|Location { line, column, end_line, end_column }| {
         let place = [line, column, end_line, end_column].map(Literal::u32_unsuffixed);
@@ -83,7 +83,7 @@ pub(super) fn places(locations: impl Iterator<Item = Location>) -> TokenStream {
     quote!(&[#(#places),*])
 }
 
-/// What these algorithms call and the library does not hold, each once.
+/// Returns the algorithms that `callers` call and the library does not hold, each once.
 pub(super) fn sources<'a>(callers: impl IntoIterator<Item = &'a Algorithm>) -> Vec<&'a Algorithm> {
     let mut found: Vec<&Algorithm> = Vec::new();
     let mut open: Vec<_> = callers.into_iter().collect();

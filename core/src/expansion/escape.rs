@@ -1,4 +1,4 @@
-//! Escapes in expanded Rust: one method that computes them all, of the values of the names in their texts.
+//! Escapes in expanded Rust: one method that computes all escapes from the values of the names in their texts.
 
 use proc_macro2::{Group, Ident, Literal, Span as RustSpan, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
@@ -7,7 +7,7 @@ use super::origin::{Origin, ident};
 use crate::check::hir::{Algorithm, Escape, Expr, ExprKind, Home, Ty};
 use crate::source::Span;
 
-/// The methods for the escapes of an algorithm and of those that it calls.
+/// Returns the methods for the escapes of an algorithm and of those that it calls.
 pub(super) fn methods(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
     if !algorithm.escapes {
         return None;
@@ -27,8 +27,8 @@ pub(super) fn methods(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<Toke
     })
 }
 
-/// The algorithms with escapes of their own that a walk through this one meets. All stand in its source, for a file can
-/// hold none.
+/// Returns the algorithms with escapes of their own that a walk through this algorithm meets. All are declared in its
+/// source, as a file can hold no escape.
 fn holders(algorithm: &Algorithm) -> Vec<&Algorithm> {
     let mut found: Vec<&Algorithm> = Vec::new();
     let mut open = vec![algorithm];
@@ -43,13 +43,13 @@ fn holders(algorithm: &Algorithm) -> Vec<&Algorithm> {
     found
 }
 
-/// The method that computes the escapes of this very algorithm.
+/// Returns the method that computes the escapes of this algorithm alone.
 fn own(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
     let escapes = algorithm.own_escapes();
     if escapes.is_empty() {
         return None;
     }
-    // Names that the author's Rust does not see.
+    // These names are invisible to the author's Rust.
     let [number, scope] = ["number", "scope"].map(|name| Ident::new(name, RustSpan::mixed_site()));
     let arms = escapes.values().map(|(escape, span)| {
         let Escape { number, text, scope: names } = escape;
@@ -67,10 +67,10 @@ fn own(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
                     _ => "int",
                 }
             );
-            // A word of the text may be something else there.
+            // A word of the text may have another meaning there.
             quote!(#[allow(unused_variables)] let #name = #scope.#kind(#index);)
         });
-        // The text came from the compiler's own tokens, so it reads as tokens again.
+        // The text came from the compiler's own tokens, so it parses as tokens again.
         let tokens: TokenStream = text.parse().unwrap_or_default();
         let place = RustSpan::call_site().located_at((origin.span)(*span));
         let int = respanned(quote!(::roundelay::expand::Int), place);
@@ -92,7 +92,7 @@ fn own(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
     })
 }
 
-/// Where the author declares the variable that an expression is.
+/// Returns the place where the author declares the variable that an expression is.
 fn declared(algorithm: &Algorithm, value: &Expr) -> Option<Span> {
     match &*value.kind {
         ExprKind::Var(var) => Some(algorithm.vars[var.index()].span),
@@ -100,7 +100,7 @@ fn declared(algorithm: &Algorithm, value: &Expr) -> Option<Span> {
     }
 }
 
-/// The code with all its tokens at `span`, so that errors of rustc point there.
+/// Returns the code with all its tokens at `span`, so that errors of rustc point there.
 fn respanned(code: TokenStream, span: RustSpan) -> TokenStream {
     let one = |mut token: TokenTree| {
         if let TokenTree::Group(group) = &token {

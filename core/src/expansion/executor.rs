@@ -1,4 +1,4 @@
-//! Executors as Rust: a type without fields that knows its source, and compiles it when it is first used.
+//! Executors as Rust: a type without fields that knows its source, and compiles it at its first use.
 
 use proc_macro2::{Ident, Span as RustSpan, TokenStream};
 use quote::quote;
@@ -9,7 +9,7 @@ use crate::check::hir::Executor;
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// The items of one executor.
+/// Returns the items of one executor.
 pub(super) fn item(executor: &Executor, origin: &Origin<'_>) -> TokenStream {
     let name = ident(&executor.name, (origin.span)(executor.name_span));
     let (text, called) = (&executor.name, sources(executor.classes.iter().map(|class| &class.run)));
@@ -23,7 +23,7 @@ pub(super) fn item(executor: &Executor, origin: &Origin<'_>) -> TokenStream {
     structure(&name, &executor.docs, executor.public, &body)
 }
 
-/// The items of an executor whose source is wrong, so that what uses its name compiles.
+/// Returns the items of an executor whose source is wrong, so that code that uses its name compiles.
 pub(super) fn stub(executor: &ast::Executor, span: &dyn Fn(Span) -> RustSpan) -> TokenStream {
     let name = ident(&executor.name.text, span(executor.name.span));
     let body = quote!(::core::unreachable!("its source is wrong"));

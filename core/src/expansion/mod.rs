@@ -1,7 +1,7 @@
-//! The expansion of the macro: the Rust that an algorithm becomes, and the proof at small counts beside it.
+//! The expansion of the macro: the Rust that an algorithm becomes, and its proof at small counts.
 //!
-//! The macro proves small rank counts, or those that the author asks for, within a
-//! budget of steps. Steps are counted and not timed, so the same program gets the same answer everywhere.
+//! The macro proves small rank counts, or those that the author asks for, within a budget of steps. Steps are
+//! counted, not timed, so a program gets one answer on all machines.
 
 mod calls;
 mod escape;
@@ -18,24 +18,24 @@ use crate::told::told;
 pub use crate::units::counted;
 use crate::verify;
 
-/// Rank counts that are proved unless the author names others; plans prove theirs, always.
+/// The rank counts that are proved unless the author names others; a plan always proves its own.
 const SMALL: std::ops::RangeInclusive<u32> = 1..=4;
-/// Rank counts that a generated test proves unless the author names others.
+/// The rank counts that a generated test proves unless the author names others.
 const TESTED: std::ops::RangeInclusive<u32> = 2..=33;
-/// Ops of all schedules that `#[verify(nranks = …)]` may ask for.
+/// The most ops of all schedules that `#[verify(nranks = …)]` may ask for.
 const OPS: u64 = 1 << 16;
 
-/// What is wrong with one algorithm at growing rank counts: each slip once, at the first count that shows it.
+/// The errors of one algorithm at growing rank counts: each error once, at the first count that shows it.
 #[derive(Debug, Default)]
-pub struct Slips {
+pub struct CountErrors {
     /// In the order of the counts.
     pub errors: Vec<Diagnostic>,
     settled: bool,
 }
 
-impl Slips {
-    /// Takes what is wrong at one more count. Where a smaller one could not even be laid out, a proof that fails at
-    /// this one says something new; and so does another kind of fault.
+impl CountErrors {
+    /// Adds the errors at one more count. If a smaller count could not even be laid out, a proof that fails at this
+    /// count is new; and so is an error of another kind.
     pub fn add(&mut self, found: Vec<Diagnostic>) {
         if self.settled {
             return;
@@ -48,7 +48,7 @@ impl Slips {
         self.errors.extend(found.into_iter().filter(|error| !known.contains(&error.code)));
     }
 
-    /// Whether larger counts would only show the same again.
+    /// Whether larger counts would only repeat the errors.
     pub fn settled(&self) -> bool {
         self.settled
     }
@@ -63,7 +63,7 @@ pub struct Outcome {
     pub left: Vec<Diagnostic>,
 }
 
-/// The rank counts of the generated test, and whether each was named by the author; `None` without a test.
+/// Returns the rank counts of the generated test, and whether the author named them; `None` without a test.
 pub fn tested(algorithm: &hir::Algorithm) -> Option<(Vec<u32>, bool)> {
     if open(algorithm) {
         return None;
@@ -78,15 +78,20 @@ pub fn tested(algorithm: &hir::Algorithm) -> Option<(Vec<u32>, bool)> {
     }
 }
 
-/// Proves what can be laid out now. An algorithm with a `rust { }` escape, or with a parameter that has no
-/// value yet, is proved when its plan is made.
+/// Proves the algorithms that can be laid out now. An algorithm with a `rust { }` escape, or with a parameter that
+/// has no value yet, is proved when its plan is made.
 pub fn prove(checked: &CheckedSource, source: &Source) -> Outcome {
     let mut outcome = Outcome::default();
     for algorithm in checked.algorithms.iter().filter(|a| !a.escapes && !open(a)) {
         let configured = Configured::new(algorithm.clone(), source);
-        let slips = Slips::default();
-        let mut proof =
-            Expansion { algorithm: configured, source, ops: OPS, slips, outcome: &mut outcome };
+        let count_errors = CountErrors::default();
+        let mut proof = Expansion {
+            algorithm: configured,
+            source,
+            ops: OPS,
+            count_errors,
+            outcome: &mut outcome,
+        };
         match (&algorithm.verify, algorithm.machine) {
             (Some(Verify::Off { .. }), _) => {}
             (Some(Verify::Counts { counts, named, span }), _) => {
@@ -95,10 +100,10 @@ pub fn prove(checked: &CheckedSource, source: &Source) -> Outcome {
             (None, Some(machine)) => proof.small(machine..=machine),
             (None, None) => proof.small(SMALL),
         }
-        let errors = proof.slips.errors;
+        let errors = proof.count_errors.errors;
         outcome.errors.extend(errors);
     }
-    // What an algorithm is wrong by is said there.
+    // Errors of an algorithm are reported at the algorithm, so executors are compiled only without errors.
     if outcome.errors.is_empty() {
         let compiled = checked.executors.iter().map(|executor| Executor::compile(executor, source));
         outcome.errors.extend(compiled.filter_map(Result::err).flatten());
@@ -111,19 +116,19 @@ fn open(algorithm: &hir::Algorithm) -> bool {
     algorithm.params.iter().any(|p| p.default.is_none() && !p.ty.has_natural())
 }
 
-/// One algorithm.
+/// The expansion of one algorithm.
 struct Expansion<'o> {
     algorithm: Configured,
     source: &'o Source,
-    /// Left of the budget.
+    /// The rest of the budget.
     ops: u64,
-    slips: Slips,
+    count_errors: CountErrors,
     outcome: &'o mut Outcome,
 }
 
-/// How the proof of one rank count ended.
-enum End {
-    /// With that rank as its root, where it has one.
+/// The outcome of the proof of one rank count.
+enum CountOutcome {
+    /// The proof held with that rank as its root, where there is a root.
     Proved(u32),
     Wrong,
     Refused(Diagnostic),
@@ -131,24 +136,24 @@ enum End {
 }
 
 impl Expansion<'_> {
-    /// What nobody asked for in particular; where these counts are all refused, the first that is not.
+    /// Proves counts that the author did not ask for; where all are refused, tries larger ones until one is not.
     fn small(&mut self, counts: std::ops::RangeInclusive<u32>) {
         let last = *counts.end();
         let mut refused = true;
         for nranks in counts {
-            if self.slips.settled() {
+            if self.count_errors.settled() {
                 return;
             }
             refused &= self.each_root(nranks);
         }
         if refused {
             let mut more = last + 1..=*TESTED.end();
-            more.find(|n| !matches!(self.one(*n, Limits::EXPANSION), End::Refused(_)));
+            more.find(|n| !matches!(self.one(*n, Limits::EXPANSION), CountOutcome::Refused(_)));
         }
     }
 
-    /// Proves a rank count with each rank as the root; whether all are refused. A count that is beyond the budget is left
-    /// to the plan, and roots beyond it are named where others were proved.
+    /// Proves a rank count with each rank as the root; returns whether all are refused. A count beyond the budget is
+    /// left to the plan, and a root beyond it is reported where others were proved.
     fn each_root(&mut self, nranks: u32) -> bool {
         let mut refused = true;
         let mut proved = Vec::new();
@@ -156,13 +161,13 @@ impl Expansion<'_> {
         for with in asked.for_each_root(nranks) {
             self.algorithm = with;
             let end = self.one(nranks, Limits::EXPANSION);
-            refused &= matches!(end, End::Refused(_));
+            refused &= matches!(end, CountOutcome::Refused(_));
             match end {
-                End::Refused(_) => {}
-                End::Proved(root) => proved.push(root),
-                End::Wrong => break,
-                End::TooLong if proved.is_empty() => break,
-                End::TooLong => {
+                CountOutcome::Refused(_) => {}
+                CountOutcome::Proved(root) => proved.push(root),
+                CountOutcome::Wrong => break,
+                CountOutcome::TooLong if proved.is_empty() => break,
+                CountOutcome::TooLong => {
                     let title = format!(
                         "proved at expansion for {} of {nranks} ranks only: root {} takes more steps than it may",
                         asked.held(self.source, &proved).join(", "),
@@ -186,23 +191,23 @@ impl Expansion<'_> {
         let mut refusal = None;
         let mut wrong = false;
         for (i, n) in counts.iter().enumerate() {
-            if self.slips.settled() {
+            if self.count_errors.settled() {
                 return;
             }
             match self.one(*n, Limits { steps: self.ops, ops: self.ops }) {
-                End::Proved(root) => {
+                CountOutcome::Proved(root) => {
                     proved.push(*n);
                     roots = vec![root];
                 }
-                End::Wrong => wrong = true,
-                End::Refused(mut why) => {
+                CountOutcome::Wrong => wrong = true,
+                CountOutcome::Refused(mut why) => {
                     if named && refusal.is_none() {
                         why.others.push((span, "asks for this rank count".to_owned()));
                         self.outcome.errors.push(why.clone());
                     }
                     refusal = Some(why);
                 }
-                End::TooLong => {
+                CountOutcome::TooLong => {
                     let held = self.algorithm.held(self.source, &roots);
                     self.outcome.left.push(left(span, &held, &proved, &counts[i..], counts));
                     return;
@@ -220,33 +225,33 @@ impl Expansion<'_> {
         }
     }
 
-    fn one(&mut self, nranks: u32, limits: Limits) -> End {
+    fn one(&mut self, nranks: u32, limits: Limits) -> CountOutcome {
         let schedule = self.algorithm.schedule_within(nranks, limits);
         let found = schedule.and_then(|schedule| {
             self.ops = self.ops.saturating_sub(schedule.ops.len() as u64);
             verify::verify(&schedule).map(|_| schedule.root.0)
         });
         let findings = match found {
-            Ok(root) => return End::Proved(root),
+            Ok(root) => return CountOutcome::Proved(root),
             Err(findings) => findings,
         };
         let mut wrong = Vec::new();
         for error in told(&self.algorithm, findings, nranks) {
             if error.code.refuses() {
-                return End::Refused(error);
+                return CountOutcome::Refused(error);
             }
-            // What is beyond the budget is left to the test and the plan.
+            // A count beyond the budget is left to the test and the plan.
             if error.code == Code::StepLimit {
-                return End::TooLong;
+                return CountOutcome::TooLong;
             }
             wrong.push(error);
         }
-        self.slips.add(wrong);
-        End::Wrong
+        self.count_errors.add(wrong);
+        CountOutcome::Wrong
     }
 }
 
-/// What the budget did not allow.
+/// Returns the warning about rank counts that the budget did not allow.
 fn left(
     span: crate::source::Span,
     held: &[String],

@@ -1,20 +1,20 @@
-//! Where an expansion comes from, and how names and texts of its source stand in Rust.
+//! The origin of an expansion, and the form of names and texts of its source in Rust.
 
 use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
 
 use crate::source::{Location, Span};
 
-/// Where the expansion comes from: it decides how the file is named and where names point.
+/// The origin of an expansion: it decides the name of the file and the spans of names.
 pub struct Origin<'s> {
     /// An expression for the file's name.
     pub file: TokenStream,
-    /// The place of a token span.
+    /// Returns the place of a token span.
     pub locate: &'s dyn Fn(Span) -> Location,
-    /// The Rust span of a token span, so that names lead back to the author's.
+    /// Returns the Rust span of a token span, so that names lead back to the author's.
     pub span: &'s dyn Fn(Span) -> RustSpan,
 }
 
-/// The author's name as a Rust identifier.
+/// Returns the author's name as a Rust identifier.
 pub(super) fn ident(name: &str, span: RustSpan) -> Ident {
     let keyword = matches!(
         name,
@@ -62,7 +62,7 @@ pub(super) fn ident(name: &str, span: RustSpan) -> Ident {
     if keyword { Ident::new_raw(name, span) } else { Ident::new(name, span) }
 }
 
-/// The text as a raw string, so that it reads in the expansion as it was written.
+/// Returns the text as a raw string, so that it reads in the expansion as it was written.
 pub(super) fn raw(text: &str) -> Literal {
     let fence = "#".repeat(
         1 + text
@@ -71,6 +71,6 @@ pub(super) fn raw(text: &str) -> Literal {
             .max()
             .unwrap_or(0),
     );
-    // A raw string cannot hold a bare carriage return; an ordinary one holds everything.
+    // A raw string cannot hold a bare carriage return; an ordinary one can hold any text.
     format!("r{fence}\"{text}\"{fence}").parse().unwrap_or_else(|_| Literal::string(text))
 }

@@ -1,5 +1,5 @@
-//! Rust of an algorithm: a struct with the parameters, and `impl Algorithm`, which knows its source and is laid out by
-//! the walk through that. The macro expands to this, and `emit rust` prints it.
+//! The Rust of an algorithm: a struct with the parameters, and `impl Algorithm`, which knows its source and is laid
+//! out by a walk through that. The macro expands to this, and `emit rust` prints it.
 
 use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
 use quote::{format_ident, quote};
@@ -13,12 +13,13 @@ use crate::expansion;
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// The items that `checked` expands to.
+/// Returns the items that `checked` expands to.
 pub fn expand(checked: &CheckedSource, origin: &Origin<'_>) -> TokenStream {
     each(checked, origin).collect()
 }
 
-/// The items of each algorithm and executor, in their order: what holds many is written one by one.
+/// Returns the items of each algorithm and executor, in order, so that a large source can be written one item at a
+/// time.
 pub fn each<'c>(
     checked: &'c CheckedSource,
     origin: &'c Origin<'_>,
@@ -27,8 +28,8 @@ pub fn each<'c>(
     algorithms.chain(checked.executors.iter().map(|e| executor::item(e, origin)))
 }
 
-/// Items of the same names and signatures for a source that does not check, so that the rest of the
-/// author's crate is not drowned in errors about missing names.
+/// Returns items with the names and signatures of a source that does not check, so that the rest of the author's
+/// crate is not flooded with errors about missing names.
 pub fn stubs(file: &ast::File, span: &dyn Fn(Span) -> RustSpan) -> TokenStream {
     let stub = |algorithm: &ast::Algorithm| {
         let name = ident(&algorithm.name.text, span(algorithm.name.span));
@@ -131,7 +132,7 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
     }
 }
 
-/// The values of the parameters that have some.
+/// Returns the method with the values of the parameters that have some.
 fn given(fields: &[Field]) -> Option<TokenStream> {
     let values = fields.iter().map(|Field { name, required, .. }| {
         let text = name.to_string();
@@ -151,7 +152,7 @@ fn given(fields: &[Field]) -> Option<TokenStream> {
     })
 }
 
-/// The test that proves the algorithm for more rank counts than the expansion does.
+/// Returns the test that proves the algorithm for more rank counts than the expansion does.
 fn test(algorithm: &Algorithm, name: &Ident) -> Option<TokenStream> {
     let (counts, named) = expansion::tested(algorithm)?;
     let test = format_ident!("{}_is_proved", snake(&algorithm.name));
@@ -166,7 +167,7 @@ fn test(algorithm: &Algorithm, name: &Ident) -> Option<TokenStream> {
             quote!([#(#all),*])
         }
     };
-    // In a function's body rustc warns that it is not run.
+    // rustc warns that a test in a function's body is not run.
     Some(quote! {
         #[cfg(test)]
         #[test]
@@ -176,7 +177,7 @@ fn test(algorithm: &Algorithm, name: &Ident) -> Option<TokenStream> {
     })
 }
 
-/// `ring_all_reduce` for `RingAllReduce`.
+/// Returns `ring_all_reduce` for `RingAllReduce`.
 fn snake(name: &str) -> String {
     let mut text = String::new();
     let mut after_lower = false;

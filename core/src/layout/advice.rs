@@ -1,5 +1,5 @@
-//! What only the author's tree can add to a finding: how the regions that it speaks of are written, and where a loop
-//! should begin that makes a rank signal itself.
+//! Advice for a finding that needs the author's tree: the source texts of its regions, and the start of a loop that
+//! makes a rank signal itself.
 
 use std::collections::HashMap;
 
@@ -10,29 +10,30 @@ use crate::ids::SpanId;
 use crate::source::{Location, Span};
 use crate::syntax::Source;
 
-/// What an author wrote.
+/// The texts that an author wrote.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct SourceTexts {
     /// The places of the operands of each move, in the order of the op.
     operands: HashMap<SpanId, Vec<Span>>,
-    /// What stands at these places, and at those of the bounds of loops, and of sums that have a name or are an index.
+    /// The texts at these places, of bounds of loops, and of sums that have a name or are an index.
     texts: HashMap<Span, String>,
-    /// What to do about indexes that are this rank's number and more, by the places of what is indexed.
+    /// The advice for indexes that add to this rank's number, by the place of the index.
     around: HashMap<Span, String>,
 }
 
-impl Written {
-    /// Where an operand stands. A reduce of many sources is more than one op: which of them this is the tree cannot say.
+impl SourceTexts {
+    /// Returns the place of an operand. For a reduce that became more than one op the tree cannot tell which operand
+    /// it is.
     fn operand(&self, Operand { at, index, of, .. }: &Operand) -> Option<Span> {
         self.operands.get(at).filter(|places| places.len() == *of)?.get(*index).copied()
     }
 
-    /// What stands at one of the places that are known.
+    /// Returns the text at a place that is known.
     pub(super) fn text(&self, place: Span) -> Option<&str> {
         self.texts.get(&place).map(String::as_str)
     }
 
-    /// A number, and the two sides of the sum that it is or is the remainder of.
+    /// Keeps the texts of a number, and of the two sides of the sum that it is or takes a remainder of.
     fn sum(&mut self, number: &Expr, source: &Source) {
         let mut parts = vec![number];
         for _ in 0..2 {
@@ -49,10 +50,10 @@ impl Written {
     }
 }
 
-/// How `source` writes what messages show of `algorithm`.
-pub(super) fn written(algorithm: &hir::Algorithm, source: &Source) -> Written {
+/// Returns the source texts of `algorithm` that messages may show.
+pub(super) fn written(algorithm: &hir::Algorithm, source: &Source) -> SourceTexts {
     let around = wrap::around(algorithm, source);
-    let mut all = Written { around, ..Written::default() };
+    let mut all = SourceTexts { around, ..SourceTexts::default() };
     walk(&algorithm.body, &mut |stmt| {
         let operands: Vec<&Expr> = match &stmt.kind {
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
@@ -78,8 +79,12 @@ pub(super) fn written(algorithm: &hir::Algorithm, source: &Source) -> Written {
     all
 }
 
-/// What each region of a finding is in the source: rank 1 output[1..2] is `left.block[b]` in line 9.
-pub(super) fn regions(finding: &Finding, written: &Written, locations: &[Location]) -> Vec<String> {
+/// Returns a note for each region of a finding: rank 1 output[1..2] is `left.block[b]` in line 9.
+pub(super) fn regions(
+    finding: &Finding,
+    written: &SourceTexts,
+    locations: &[Location],
+) -> Vec<String> {
     let mut notes: Vec<(&str, Vec<String>)> = Vec::new();
     for operand @ Operand { region, at, part, .. } in &finding.operands {
         let Some(text) = written.operand(operand).and_then(|place| written.text(place)) else {
@@ -99,23 +104,23 @@ pub(super) fn regions(finding: &Finding, written: &Written, locations: &[Locatio
     notes.into_iter().map(note).collect()
 }
 
-/// Where the one operand stands that is wrong, whatever the others are.
-pub(super) fn operand(finding: &Finding, written: &Written) -> Option<Span> {
+/// Returns the place of the operand of a write to an input, which is wrong for any other operands.
+pub(super) fn operand(finding: &Finding, written: &SourceTexts) -> Option<Span> {
     let operand = finding.operands.first().filter(|_| finding.code == Code::InputWritten)?;
     written.operand(operand)
 }
 
-/// What to do about an index that is beyond the pieces, or before the first of them.
-pub(super) fn around(finding: &Finding, written: &Written) -> Option<String> {
+/// Returns the advice for an index that is beyond the pieces, or before the first piece.
+pub(super) fn around(finding: &Finding, written: &SourceTexts) -> Option<String> {
     let place = finding.exact.filter(|_| finding.code == Code::IndexOutOfRange)?;
     written.around.get(&place).cloned()
 }
 
-/// What to do about a signal to oneself in a loop that begins with the distance 0, or that runs over all ranks.
+/// Returns the advice for a signal to oneself in a loop that begins with the distance 0, or that runs over all ranks.
 pub(super) fn to_oneself(
     algorithm: &hir::Algorithm,
     finding: &Finding,
-    written: &Written,
+    written: &SourceTexts,
 ) -> Option<String> {
     if finding.code != Code::SelfSignal {
         return None;
@@ -142,7 +147,7 @@ pub(super) fn to_oneself(
             "at {name} = 0 the peer is this rank itself: start the loop at 1, `for {name} in 1..{end}`"
         ));
     }
-    // Only where the variable of the loop is the number of the peer.
+    // This advice is right only where the variable of the loop is the number of the peer.
     let numbers = mentions(peer, &lets, &|kind| match kind {
         ExprKind::Peer(number) => matches!(*number.kind, ExprKind::Var(v) if v == var),
         _ => false,
@@ -157,7 +162,7 @@ pub(super) fn to_oneself(
 /// A loop over a range: its variable and its bounds.
 type Loop<'a> = (VarId, &'a Expr, &'a Expr);
 
-/// The statement `at`, and the loops over ranges around it from the outermost on.
+/// Returns the statement `at`; `path` gets the loops over ranges around it, from the outermost on.
 fn find<'a>(body: &'a [Stmt], at: SpanId, path: &mut Vec<Loop<'a>>) -> Option<&'a Stmt> {
     for stmt in body {
         if stmt.at == at {
@@ -186,7 +191,7 @@ fn find<'a>(body: &'a [Stmt], at: SpanId, path: &mut Vec<Loop<'a>>) -> Option<&'
     None
 }
 
-/// Whether something like that is in `expr`, or in what the names in it stand for.
+/// Whether an expression of the wanted kind is in `expr`, or in the values of the names in it.
 fn mentions(expr: &Expr, lets: &HashMap<VarId, &Expr>, wanted: &dyn Fn(&ExprKind) -> bool) -> bool {
     let mut found = false;
     expr.walk(&mut |part| {

@@ -12,10 +12,10 @@ use crate::values::arith::Fault;
 pub struct Area {
     /// The interval.
     pub region: Region,
-    /// A slot whose shape is that of the data last written to it.
+    /// Whether it is a slot with the shape of the data last written to it.
     pub floating: bool,
-    /// In a called algorithm whose ranks have a block each: the call's frame, from 1; the interval is this
-    /// rank's then. 0 where all ranks have the same.
+    /// In a called algorithm whose ranks have a block each: the call's frame, from 1; the interval is then this
+    /// rank's. 0 where the interval is that of all ranks.
     pub frame: u32,
 }
 
@@ -28,14 +28,14 @@ pub struct Pieces {
     pub cut: Cut,
 }
 
-/// How a region is cut.
+/// The way in which a region is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// It is cut in that many nearly equal pieces.
+    /// It is cut into this number of nearly equal pieces.
     Even(i64),
-    /// It is cut in pieces of these cumulative weights, of which the last is the total.
+    /// It is cut into pieces of these cumulative weights, of which the last is the total.
     Weighted(Arc<[i64]>),
-    /// They are that many slots of scratch.
+    /// The pieces are this number of slots of scratch.
     Slots(i64),
 }
 
@@ -59,7 +59,7 @@ impl Area {
         Self { region, floating: false, frame: 0 }
     }
 
-    /// Slot 0 of a scratch buffer whose slots take the shape of what is written to them.
+    /// Slot 0 of a scratch buffer whose slots take the shape of the data written to them.
     pub fn floating_slot(id: ScratchId, width: Rat) -> Self {
         let region = Region {
             buffer: Buffer::Scratch(id),
@@ -71,7 +71,7 @@ impl Area {
         Self { region, floating: true, frame: 0 }
     }
 
-    /// `n` nearly equal pieces.
+    /// Cuts the region into `n` nearly equal pieces.
     pub fn split(self, n: i64) -> Result<Pieces, Fault> {
         if n < 1 {
             let takes = "at least 1 piece";
@@ -80,7 +80,7 @@ impl Area {
         self.cut(Cut::Even(n))
     }
 
-    /// Pieces in proportion to integer weights.
+    /// Cuts the region into pieces in proportion to integer weights.
     pub fn split_weighted(self, weights: &[i64]) -> Result<Pieces, Fault> {
         let bad =
             |got| Fault::Argument { function: "split", takes: "weights from 0, not all 0", got };
@@ -108,7 +108,7 @@ impl Area {
 
     /// Its width in units.
     pub fn width(&self) -> Rat {
-        self.region.hi.minus(self.region.lo).expect("whoever cut it saw that its width fits")
+        self.region.hi.minus(self.region.lo).expect("every cut checks that the width fits")
     }
 }
 
@@ -121,7 +121,7 @@ impl Pieces {
         }
     }
 
-    /// In how many equal parts of the whole boundaries are counted.
+    /// The number of equal parts of the whole in which boundaries are counted.
     pub fn parts(&self) -> u64 {
         match &self.cut {
             Cut::Even(n) => *n as u64,
@@ -130,7 +130,7 @@ impl Pieces {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no pieces.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -161,7 +161,7 @@ impl Pieces {
             return Err(Fault::EmptyRange { lo, hi });
         }
         let (lo, hi) = (self.boundary(lo)?, self.boundary(hi)?);
-        // Ends that fit 64 bits may lie a distance apart that does not.
+        // The ends fit 64 bits, but their distance may not.
         if lo.den().max(hi.den()) > u32::MAX.into() {
             hi.minus(lo).ok_or(Fault::Fraction)?;
         }

@@ -1,4 +1,4 @@
-//! From a program to its schedule: each rank is laid out for itself, and what they made is put together.
+//! From a program to its schedule: each rank is laid out by itself, and the results are put together.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::schedule::{Op, OpKind, Operand, Schedule, Stream, legality};
 use crate::topology::Topology;
 use crate::values::arith::Fault;
 
-/// The schedule of `algorithm` for `nranks` ranks, put on `topology` if there is one.
+/// Returns the schedule of `algorithm` for `nranks` ranks, placed on `topology` if there is one.
 pub(crate) fn build<A: Algorithm + ?Sized>(
     algorithm: &A,
     nranks: u32,
@@ -24,10 +24,10 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     Ok(lay_out(algorithm, nranks, limits, topology, None)?.0)
 }
 
-/// The schedule of `algorithm` for `nranks` ranks, and the record of the values that its program looked up.
+/// Returns the schedule of `algorithm` for `nranks` ranks, and the record of the values that its program looked up.
 ///
 /// # Errors
-/// All that is wrong with the ranks: E02xx.
+/// All faults of the ranks: E02xx.
 pub fn build_recording<A: Algorithm + ?Sized>(
     algorithm: &A,
     nranks: u32,
@@ -37,11 +37,11 @@ pub fn build_recording<A: Algorithm + ?Sized>(
     Ok((schedule, record.unwrap_or_default()))
 }
 
-/// The ops of rank `rank` of `algorithm` for `nranks` ranks, in a schedule that holds nothing of the other ranks. They
-/// are not laid out, but where ranks number something together: slots of a fifo, and scratch of called algorithms.
+/// Returns the ops of rank `rank` of `algorithm` for `nranks` ranks, in a schedule without the other ranks. These are
+/// not laid out, unless numbers depend on them: of slots of a fifo, and of scratch of called algorithms.
 ///
 /// # Errors
-/// What is wrong with this rank: E02xx.
+/// The faults of this rank: E02xx.
 pub fn one_rank<A: Algorithm + ?Sized>(
     algorithm: &A,
     nranks: u32,
@@ -105,8 +105,8 @@ fn lay_out<A: Algorithm + ?Sized>(
     Ok((schedule, record))
 }
 
-/// Streams one after the other, and tables in the order of their first use: so equal programs give equal
-/// schedules whichever way they were laid out, and neighbors in a stream are neighbors in memory.
+/// Streams one after another, and tables in the order of their first use: so equal programs give equal schedules,
+/// however they were laid out, and neighbors in a stream are neighbors in memory.
 #[derive(Default)]
 struct Assembly {
     streams: Vec<Stream>,
@@ -117,7 +117,7 @@ struct Assembly {
 }
 
 impl Assembly {
-    /// Lays out a rank by its program. What stopped it has been recorded; the next rank may have more to say.
+    /// Lays out a rank by its program. A fault that stops it has been recorded; the next rank may find more.
     fn lay_out<A: Algorithm + ?Sized>(&mut self, algorithm: &A, rank: RankId, tables: &mut Tables) {
         let mut builder = Builder::new(tables, rank);
         let built = builder.on_placed().and_then(|()| algorithm.build(&mut builder));
@@ -126,7 +126,7 @@ impl Assembly {
         self.add(rank, streams, tables);
     }
 
-    /// Adds a rank while its ops are still at hand; their operands are no longer needed then.
+    /// Adds a rank's streams while its ops are at hand; its operands are not needed afterwards.
     fn add(&mut self, rank: RankId, streams: Vec<Vec<Op>>, tables: &mut Tables) {
         for (index, list) in streams.into_iter().enumerate() {
             self.streams.push(Stream {

@@ -1,29 +1,29 @@
-//! Calls of algorithms: which call it is, and the regions that it is made on.
+//! Calls of algorithms: their identity, and the regions that they run on.
 
 use std::sync::Arc;
 
 use super::area::Area;
 use crate::ids::{LaneId, RankId};
 
-/// What a called algorithm's buffer is.
+/// The region that a called algorithm uses as its input or output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Bound {
+pub(crate) enum BoundBuffer {
     /// This region, of every rank.
     Whole(Area),
-    /// Of rank r, block r of this region.
+    /// For rank r, block r of this region.
     Block(Area),
 }
 
-impl Bound {
-    /// The region, of every rank or in blocks.
+impl BoundBuffer {
+    /// Returns the region, of every rank or in blocks.
     pub(crate) const fn area(self) -> Area {
         let (Self::Whole(area) | Self::Block(area)) = self;
         area
     }
 }
 
-/// Which of a rank's calls: the statements that led there, the lane, and how often it came by before.
+/// The identity of a rank's call: the statements that led to it, the lane, and its number among the calls with both.
 pub(crate) type CallId = (Vec<u32>, LaneId, u32);
 
-/// The regions of a call, of some ranks.
+/// A call, and the ranks that make it.
 pub(crate) type CallOf = (CallId, Arc<[RankId]>);

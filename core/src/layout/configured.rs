@@ -27,11 +27,11 @@ use crate::values::ring::Ring;
 pub struct Configured {
     algorithm: Arc<hir::Algorithm>,
     program: Arc<Program>,
-    /// The operands of its ops as they are written, where its source is at hand.
-    written: Arc<advice::Written>,
+    /// The source texts of the algorithm, where its source is at hand.
+    written: Arc<advice::SourceTexts>,
     given: Given,
     topology: Option<Arc<Topology>>,
-    /// What the caller demands beside its attributes.
+    /// The caller's demands, beside those of attributes.
     deterministic: bool,
     budgets: Vec<(Resource, u64)>,
 }
@@ -48,7 +48,7 @@ impl Configured {
         }
     }
 
-    /// An algorithm that another one calls, with the values that it gives to parameters.
+    /// An algorithm that another algorithm calls, with the values that the caller gives to parameters.
     pub(super) fn called(
         algorithm: Arc<hir::Algorithm>,
         program: Arc<Program>,
@@ -65,8 +65,7 @@ impl Configured {
         }
     }
 
-    /// Moves the algorithm to where `written` says that it stands: to its file and places, if its statements are
-    /// numbered alike.
+    /// Gives the algorithm the file and places of `written`, if its statements are numbered alike.
     #[must_use]
     pub(crate) fn standing_where<A: Algorithm + ?Sized>(mut self, written: &A) -> Self {
         if written.locations().len() == self.program.locations.len() {
@@ -80,7 +79,7 @@ impl Configured {
     /// Gives the parameter `name` a value.
     ///
     /// # Errors
-    /// A message that says which parameters there are, or which values this one takes.
+    /// A message that lists the parameters, or the values that this parameter takes.
     pub fn set(&mut self, name: &str, value: ParamValue) -> Result<(), String> {
         let (index, ty) = self.param(name)?;
         if !value.fits(ty) {
@@ -90,10 +89,10 @@ impl Configured {
         Ok(())
     }
 
-    /// Gives the parameter `name` the value that `text` stands for, as the command line writes it.
+    /// Gives the parameter `name` the value of `text`, in the form of the command line.
     ///
     /// # Errors
-    /// A message that says which parameters there are, or which values this one takes.
+    /// A message that lists the parameters, or the values that this parameter takes.
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), String> {
         let (_, ty) = self.param(name)?;
         let value = ParamValue::parse(ty, text, self.topology.as_ref());
@@ -101,7 +100,7 @@ impl Configured {
         self.set(name, value.map_err(refused)?)
     }
 
-    /// The number or truth value of the parameter `name`, as it was set or as `source` writes its default.
+    /// Returns the number or truth value of the parameter `name`, as it was set or as `source` writes its default.
     pub fn value_text(&self, name: &str, source: &Source) -> Option<String> {
         let (index, _) = self.param(name).ok()?;
         match self.given.get(&index) {
@@ -112,8 +111,8 @@ impl Configured {
         }
     }
 
-    /// The values of parameters that a proof holds for, such as `root 0..=3` and `slices = 8`: those roots where the
-    /// collective has one, and of numbers and truth values the one in use, as `source` writes it.
+    /// Returns the parameter values that a proof holds for, such as `root 0..=3` and `slices = 8`: `roots` where the
+    /// collective has a root, and the values of numbers and truth values, as `source` writes them.
     pub fn held(&self, source: &Source, roots: &[u32]) -> Vec<String> {
         let params = self.program.params.iter().map(|p| (&*self.program.var(p.var).name, p.ty));
         let held = params.filter_map(|(name, ty)| {
@@ -127,8 +126,8 @@ impl Configured {
         held.collect()
     }
 
-    /// The algorithm with each of `nranks` ranks as its root, where the collective has one and nobody set it; else the
-    /// algorithm as it is.
+    /// Returns the algorithm with each of `nranks` ranks as its root, where the collective has a root that is not
+    /// set; else the algorithm unchanged.
     pub fn for_each_root(&self, nranks: u32) -> Vec<Self> {
         let free = |(index, _): &(usize, ParamTy)| !self.given.contains_key(index);
         let root = self.param("root").ok().filter(free).filter(|_| self.collective().is_rooted());
@@ -141,7 +140,7 @@ impl Configured {
         (0..nranks).map(at).collect()
     }
 
-    /// Puts the run on `topology`: every parameter of type `Topology` takes it unless it is set.
+    /// Places the run on `topology`: every parameter of type `Topology` takes it unless it is set.
     pub fn place_on(&mut self, topology: Arc<Topology>) {
         self.topology = Some(topology);
     }
@@ -151,7 +150,7 @@ impl Configured {
         self.deterministic = true;
     }
 
-    /// Demands that no more than `most` of a resource is taken.
+    /// Demands that at most `most` of a resource is used.
     pub fn demand_at_most(&mut self, resource: Resource, most: u64) {
         self.budgets.push((resource, most));
     }
@@ -172,17 +171,17 @@ impl Configured {
         })
     }
 
-    /// What every rank does.
+    /// The program that every rank runs.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// The values that are given to parameters.
+    /// The values given to parameters.
     pub(super) fn given(&self) -> &Given {
         &self.given
     }
 
-    /// What each rank looks up on its walk, for exports that keep the loops of the program.
+    /// Returns the values that each rank looks up on its walk, for exports that keep the loops of the program.
     pub fn traces(&self, nranks: u32) -> Result<Vec<Trace>, Vec<Finding>> {
         let (program, traces) = (&*self.program, RefCell::new(Vec::new()));
         let by = |b: &mut Builder<'_>| {
@@ -194,12 +193,12 @@ impl Configured {
         Ok(traces.into_inner())
     }
 
-    /// The same algorithm, if its author had written this program.
+    /// The algorithm with another program, as if its author had written that.
     pub(crate) fn with_program(&self, program: Program) -> Self {
         Self { program: Arc::new(program), ..self.clone() }
     }
 
-    /// The same algorithm with every ring in natural order; `None` where there is no other ring.
+    /// The algorithm with every ring in natural order; `None` where all rings are in natural order already.
     pub(crate) fn in_natural_order(&self) -> Option<Self> {
         let mut natural = self.clone();
         let mut turned = false;
@@ -219,7 +218,7 @@ impl Configured {
         turned.then_some(natural)
     }
 
-    /// How the source writes an expression that may be a slip: the bounds of loops, sums and indexes, operands.
+    /// Returns the source text of an expression that may be a mistake: bounds of loops, sums and indexes, operands.
     pub(crate) fn text(&self, expr: Span) -> Option<&str> {
         self.written.text(expr)
     }
@@ -234,12 +233,12 @@ impl Configured {
         &self.algorithm.docs
     }
 
-    /// What its author asks to be proved by `#[verify]`.
+    /// The proofs that its author asks for by `#[verify]`.
     pub fn asked(&self) -> Option<&hir::Verify> {
         self.algorithm.verify.as_ref()
     }
 
-    /// The ranks of the machine that `#[topology]` describes, where that is one machine.
+    /// The number of ranks of the machine that `#[topology]` describes, where it describes one machine.
     pub fn machine(&self) -> Option<u32> {
         self.algorithm.machine
     }
@@ -248,7 +247,7 @@ impl Configured {
     pub fn diagnostic(&self, finding: Finding, nranks: u32) -> Diagnostic {
         let place = |at: SpanId| self.algorithm.spans.get(at.index()).copied().unwrap_or_default();
         let regions = advice::regions(&finding, &self.written, &self.program.locations);
-        // Which of the roots that are tried shows it.
+        // The root that was tried, which shows the finding.
         let root = self.param("root").ok().and_then(|(index, _)| match self.given.get(&index) {
             Some(ParamValue::Int(root)) => Some(format!("with root {root}")),
             _ => None,

@@ -1,5 +1,5 @@
-//! From a program to a schedule: a walk through the program lays out one rank after the other, statement by statement,
-//! with a builder that checks what only a number of ranks can tell.
+//! From a program to a schedule: a walk through the program lays out one rank after another, statement by statement,
+//! with a builder that makes the checks that need a number of ranks.
 
 mod advice;
 pub mod area;
@@ -32,18 +32,18 @@ pub use builder::fifo::{CREDITS, SLICES};
 pub use configured::Configured;
 pub use tables::Limits;
 
-/// An algorithm that another one calls, as its author wrote it.
+/// An algorithm that another algorithm calls, as its author wrote it.
 #[derive(Clone, Copy, Debug)]
 pub struct CalledSource<'a> {
     /// The source in canonical form.
     pub source: &'a str,
-    /// The file that it stands in, for messages.
+    /// The file that holds it, for messages.
     pub file: &'a str,
-    /// The places of its statements there, by [`SpanId`](crate::ids::SpanId).
+    /// The places of its statements in that file, by [`SpanId`](crate::ids::SpanId).
     pub locations: &'a [Location],
-    /// The algorithms that it calls, by where they stand in the list that it stands in.
+    /// The algorithms that it calls, as positions in the list that holds it.
     pub calls: &'a [usize],
-    /// Whether the algorithm that has the list calls it, and not only one of the list.
+    /// Whether the algorithm that has the list calls it directly, not only through another algorithm of the list.
     pub direct: bool,
 }
 
@@ -64,7 +64,7 @@ pub trait Algorithm {
         false
     }
 
-    /// The file that it stands in, for messages.
+    /// The file that holds it, for messages.
     fn file(&self) -> &str;
 
     /// The source in canonical form.
@@ -73,8 +73,8 @@ pub trait Algorithm {
     /// The places of its statements, by [`SpanId`](crate::ids::SpanId).
     fn locations(&self) -> &[Location];
 
-    /// The algorithms that it calls, and those that they call, but for the library's: each behind those that it calls
-    /// itself.
+    /// The algorithms that it calls, and those that they call, except the library's: each comes after those that it
+    /// calls itself.
     fn callees(&self) -> &[CalledSource<'_>] {
         &[]
     }
@@ -84,12 +84,13 @@ pub trait Algorithm {
         Vec::new()
     }
 
-    /// The `rust { }` escapes of it and of the algorithms that it calls, for each of these that has some.
+    /// The `rust { }` escapes of the algorithm and of those that it calls: an entry for each algorithm that has
+    /// escapes.
     fn escapes(&self) -> &'static [Escapes] {
         &[]
     }
 
-    /// The value of one of its own escapes, where the names in its text have these values.
+    /// Returns the value of one of its own escapes, with the values in `scope` for the names in its text.
     #[doc(hidden)]
     fn escape(number: u32, scope: &Scope<'_>) -> Int
     where
@@ -98,7 +99,7 @@ pub trait Algorithm {
         unreachable!("there is no escape {number} for {scope:?}")
     }
 
-    /// The topology that it was put on, if it was.
+    /// The topology that it was placed on, if it was.
     #[doc(hidden)]
     fn placed_on(&self) -> Option<&Arc<Topology>> {
         None
@@ -107,13 +108,13 @@ pub trait Algorithm {
     /// Lays out one rank's program into `builder`.
     ///
     /// # Errors
-    /// [`Stop`] where the layout cannot go on; the builder knows why.
+    /// [`Stop`] where the layout cannot go on; the builder knows the reason.
     fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop>;
 
     /// Lays out the schedule for `nranks` ranks. It is not proved yet: see [`prove`](crate::prove).
     ///
     /// # Errors
-    /// E0409 for no ranks or too many, E02xx where it cannot be laid out for so many: all that is wrong.
+    /// E0409 for no ranks or too many, E02xx for every reason why it cannot be laid out for `nranks` ranks.
     fn schedule(&self, nranks: u32) -> Result<Schedule, Vec<Finding>> {
         self.schedule_within(nranks, Limits::FULL)
     }
@@ -126,9 +127,8 @@ pub trait Algorithm {
         stages::stage("schedule", || assembly::build(self, nranks, limits, None))
     }
 
-    /// Lays out the schedule for all ranks of `topology`, on its links: each parameter of type `Topology` that was
-    /// not given a value has this one, and the proof demands that all data and signals go where it has a link
-    /// (E0313).
+    /// Lays out the schedule for all ranks of `topology`, on its links: it is the value of each parameter of type
+    /// `Topology` that was not given a value, and the proof demands that all data and signals use its links (E0313).
     ///
     /// # Errors
     /// Those of [`Self::schedule`].

@@ -1,5 +1,5 @@
-//! What a program asked while it was laid out: for engines that walk the author's loops themselves and cannot
-//! search for rings, grow trees or number lanes.
+//! The answers that a program got from the host while it was laid out, for engines that walk the author's loops
+//! themselves and cannot search for rings, grow trees or number lanes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,47 +13,47 @@ use crate::values::groups::Partition;
 use crate::values::ranked_topology::RankedTopology;
 use crate::values::tree::Rooted;
 
-/// Everything that was asked by all ranks.
+/// The questions and answers of all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     /// The value of each parameter, in their order.
     pub params: Vec<Answer>,
-    /// Objects, by where and with what they were made.
-    pub objects: BTreeMap<Asked, Answer>,
+    /// Objects, by the expression and the arguments that they were made with.
+    pub objects: BTreeMap<ObjectQuery, Answer>,
     /// `topology.relays(a, b)`, by the topology's number.
     pub relays: BTreeMap<(u32, i64, i64), Vec<i64>>,
     /// Topologies in the order of their first use, with the ranks that have a place in them.
     pub topologies: Vec<RankedTopology>,
-    /// What each rank waits for at the end of a fifo.
+    /// The credits that each rank waits for at the end of a fifo.
     pub ends: BTreeMap<(ScratchId, RankId), Vec<Credit>>,
-    /// Scratch by who declares it: the calls that lead there, the lane, and which of its declarations.
+    /// Scratch by its declaration: the calls that lead to it, the lane, and the number of the declaration.
     pub declared: BTreeMap<(Vec<u32>, LaneId, usize), ScratchId>,
     /// The first slot of each link of a fifo.
     pub links: BTreeMap<(ScratchId, LaneId, RankId, RankId), u32>,
-    /// Lanes by their numbers here, which are not those of the schedule.
+    /// Lanes by their numbers in this record, which are not those of the schedule.
     pub lanes: Vec<Vec<i64>>,
-    /// The most ranks that the `within` blocks around a statement see, all together.
+    /// The largest number of ranks that the `within` blocks around a statement see, summed over these blocks.
     pub members: usize,
-    /// Why no other engine could follow, if so.
+    /// The reason why no other engine can follow the program, if there is one.
     pub irregular: Option<String>,
 }
 
-/// Where an object was made, by whom, and from what.
+/// The question for an object: the expression, the ranks that it was evaluated for, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Asked {
-    /// The algorithm whose expression it is.
+pub struct ObjectQuery {
+    /// The algorithm that the expression is part of.
     pub algorithm: String,
-    /// Where the expression begins and ends.
+    /// The begin and end of the expression.
     pub place: (u32, u32),
-    /// Ranks that the program saw.
+    /// The number of ranks that the program saw.
     pub size: u32,
-    /// Who they were, inside `within`.
+    /// These ranks, inside `within`.
     pub members: Option<Vec<RankId>>,
-    /// What the expression is made from.
+    /// The arguments of the expression.
     pub args: Vec<Argument>,
 }
 
-/// What an object is made from.
+/// An argument that an object is made from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Argument {
     /// A number.
@@ -64,7 +64,7 @@ pub enum Argument {
     Topology(u32),
 }
 
-/// A value, in numbers of the ranks that the program saw.
+/// A value, with ranks numbered as the program saw them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A number.
@@ -95,7 +95,7 @@ pub struct Credit {
 }
 
 impl Record {
-    /// A topology's number.
+    /// Returns the number of a topology.
     pub fn topology(&mut self, ranked: &RankedTopology) -> u32 {
         let same = |known: &RankedTopology| {
             Arc::ptr_eq(&known.topology, &ranked.topology) || known.topology == ranked.topology
@@ -108,7 +108,7 @@ impl Record {
         at as u32
     }
 
-    /// The value of parameter `index` at some rank.
+    /// Notes the value of parameter `index` at a rank.
     pub fn param(&mut self, index: usize, name: &str, value: Answer) {
         match self.params.get(index) {
             None => self.params.push(value),
@@ -117,7 +117,7 @@ impl Record {
         }
     }
 
-    /// What a rank waits for where its fifo ends.
+    /// Notes the credits that a rank waits for at the end of its fifo.
     pub fn end(&mut self, fifo: ScratchId, rank: RankId, credits: &[Credit]) {
         let known = self.ends.entry((fifo, rank)).or_insert_with(|| credits.to_vec());
         if *known != credits {
@@ -128,17 +128,17 @@ impl Record {
         }
     }
 
-    /// The scratch that fifos pass data through.
+    /// Returns the scratch that fifos pass data through.
     pub fn fifos(&self) -> impl Iterator<Item = ScratchId> + '_ {
         self.links.keys().map(|(fifo, ..)| *fifo)
     }
 
-    /// Notes why no other engine can follow the program; the first reason stays.
+    /// Notes a reason why no other engine can follow the program; the first reason stays.
     pub fn refuse(&mut self, why: String) {
         self.irregular.get_or_insert(why);
     }
 
-    /// Takes over what the tables of a finished schedule know.
+    /// Copies scratch, links and lanes from the tables of a finished schedule.
     pub fn complete(
         &mut self,
         declared: &FxHashMap<(Vec<u32>, LaneId, usize), ScratchId>,
@@ -151,11 +151,11 @@ impl Record {
     }
 }
 
-/// What a device counts boundaries up to: its 64 bits also hold the sums and differences of two.
+/// The largest boundary that a device counts: its 64 bits also hold the sum and difference of two.
 const FINEST: u128 = 1 << 62;
 
-/// Whether a device can count these boundaries together where their region is cut in so many parts: it has them in lowest
-/// terms before it cuts.
+/// Checks that a device can count these boundaries together where their region is cut into `parts` parts: the device
+/// reduces them to lowest terms before it cuts.
 pub fn countable(bounds: &[Rat], parts: u64) -> Result<(), Fault> {
     let least = bounds
         .iter()

@@ -1,5 +1,5 @@
-//! The algorithm that another one's only statement runs, with the values that it is given: how an executor names
-//! an algorithm, which is then laid out as itself.
+//! The algorithm that the only statement of another algorithm runs, with its arguments. An executor names an
+//! algorithm in this way, which is then laid out by itself.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,8 @@ use crate::layout::builder::Builder;
 use crate::program::ir::StmtKind;
 
 impl Configured {
-    /// What the only statement of this algorithm runs; its arguments are evaluated for `nranks` ranks, by the first.
+    /// Returns the algorithm that this algorithm's only statement runs; its arguments are evaluated for `nranks`
+    /// ranks, by the first rank.
     pub(crate) fn runs(&self, nranks: u32) -> Result<Self, Vec<Finding>> {
         let (program, given, args) = (self.program(), self.given(), RefCell::new(None));
         let by = |b: &mut Builder<'_>| {

@@ -1,11 +1,11 @@
-//! Slots of fifos: how large they are, and where those of each link begin.
+//! Slots of fifos: their sizes, and the first slot of each link.
 
 use rustc_hash::FxHashMap;
 
 use crate::ids::{LaneId, RankId, ScratchId};
 use crate::rational::Rat;
 
-/// What all ranks agree about.
+/// The sizes of a fifo, which all ranks agree on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(super) width: Rat,
@@ -13,16 +13,17 @@ pub(crate) struct Sizes {
     pub(super) slices: u32,
 }
 
-/// The slots of all links of a schedule, numbered when either end first uses one: so both agree.
+/// The slots of all links of a schedule. A link's slots are numbered when either of its ends first uses one, so both
+/// ends agree.
 #[derive(Default)]
-pub(crate) struct Slots {
+pub(crate) struct FifoSlots {
     pub(super) sizes: FxHashMap<ScratchId, Sizes>,
     pub(super) first: FxHashMap<(ScratchId, LaneId, RankId, RankId), u32>,
-    /// Slots taken at each receiver.
+    /// The number of slots taken at each receiver.
     pub(super) taken: FxHashMap<(ScratchId, RankId), u64>,
 }
 
-impl Slots {
+impl FifoSlots {
     /// The first slot of every link.
     pub(crate) fn links(
         &self,

@@ -1,13 +1,13 @@
-//! What the ranks of a schedule share while it is built: interned regions, channels and lanes, scratch,
+//! The state that the ranks of a schedule share while it is built: interned regions, channels and lanes, scratch,
 //! budgets, and the problems found so far.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::calls::{Bound, CallOf};
+use super::calls::{BoundBuffer, CallOf};
 use super::record::Record;
-use super::slots::Slots;
+use super::slots::FifoSlots;
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{ChannelId, LaneId, RankId, RegionId, ScratchId};
@@ -21,10 +21,10 @@ use crate::values::ring::{Ring, RingOrder};
 use crate::values::rings::Rings;
 use crate::values::tree::{Rooted, Tree};
 
-/// Problems kept; more of the same kind help nobody.
+/// The most problems kept; more problems of one kind do not help.
 const MAX_PROBLEMS: usize = 16;
 
-/// The tables of one schedule in the making.
+/// The tables of one schedule that is being built.
 pub(crate) struct Tables {
     pub(crate) algorithm: String,
     pub(crate) collective: Collective,
@@ -32,27 +32,27 @@ pub(crate) struct Tables {
     pub(crate) root: RankId,
     pub(crate) scratch: Vec<Scratch>,
     pub(crate) operands: Vec<Operand>,
-    /// Those of a fifo.
-    pub(crate) slots: Slots,
+    /// The slots of fifos.
+    pub(crate) slots: FifoSlots,
     pub(super) regions: Interner<Region>,
     pub(super) channels: Interner<Channel>,
     pub(super) lanes: Interner<Vec<i64>>,
     pub(super) ring_orders: Vec<(Ring, u32, Arc<RingOrder>)>,
     pub(super) rings: Vec<(Rings, u32, Arc<[RingOrder]>)>,
     topologies: Vec<(Shape, Arc<Topology>)>,
-    /// With the number of ranks, which need not be all.
+    /// Each with the number of ranks, which need not be all ranks.
     trees: Vec<((Tree, u32), Arc<Rooted>)>,
     groups: Vec<((Groups, u32), Arc<Partition>)>,
     pub(crate) demands: Demands,
-    /// What every count is a multiple of.
+    /// A number that every count is a multiple of.
     pub(crate) multiple: u64,
-    /// Who first made a call, and on which regions.
-    pub(crate) calls: FxHashMap<CallOf, (RankId, (Bound, Bound))>,
-    /// Scratch by who declares it: the calls that lead there, the lane, and which of its declarations.
+    /// The rank that made a call first, and the regions of that call.
+    pub(crate) calls: FxHashMap<CallOf, (RankId, (BoundBuffer, BoundBuffer))>,
+    /// Scratch by its declaration: the calls that lead to it, the lane, and the number of the declaration.
     pub(crate) declared: FxHashMap<(Vec<u32>, LaneId, usize), ScratchId>,
-    /// What was asked, where that is wanted.
+    /// The questions and answers of the program, where they are recorded.
     pub(crate) record: Option<Record>,
-    /// The topology that the whole run is put on.
+    /// The topology that the whole run was placed on.
     pub(crate) placed: Option<Arc<Topology>>,
     limits: Limits,
     steps: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Tables {
     pub(super) problems: Vec<Finding>,
 }
 
-/// How much work a schedule may be: counted, not timed, so the same everywhere.
+/// The most work that a schedule may be. Work is counted, not timed, so the limit is equal on all machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Iterations of all loops on all ranks.
@@ -72,21 +72,21 @@ pub struct Limits {
 impl Limits {
     /// The limits for plans and the command line.
     pub const FULL: Self = Self { steps: 1 << 26, ops: 1 << 26 };
-    /// For a macro, which runs unoptimized and at every keystroke in an editor.
+    /// The limits for a macro, which runs unoptimized and at every keystroke in an editor.
     pub const EXPANSION: Self = Self { steps: 1 << 12, ops: 1 << 14 };
 
-    /// What is said of a schedule with more ops.
+    /// Returns the message for a schedule with more ops.
     pub(crate) fn too_many_ops(self) -> String {
         format!("the schedule has more than {} ops", self.ops)
     }
 }
 
 impl Tables {
-    /// Streams of a rank.
+    /// The most streams of a rank.
     pub(crate) const STREAM_LIMIT: usize = 1 << 10;
-    /// Slots of a scratch buffer.
+    /// The most slots of a scratch buffer.
     pub(crate) const SLOT_LIMIT: u64 = 1 << 20;
-    /// Ranks of a schedule.
+    /// The most ranks of a schedule.
     pub(crate) const RANK_LIMIT: u32 = crate::schedule::RANK_LIMIT;
 
     pub(super) fn new(
@@ -104,7 +104,7 @@ impl Tables {
             root: RankId(0),
             scratch: Vec::new(),
             operands: Vec::new(),
-            slots: Slots::default(),
+            slots: FifoSlots::default(),
             regions: Interner::default(),
             channels: Interner::default(),
             lanes,
@@ -186,7 +186,7 @@ impl Tables {
         Ok(partition)
     }
 
-    /// The topology of a shape, laid out once for all ranks.
+    /// Returns the topology of a shape, laid out once for all ranks.
     pub(crate) fn topology(&mut self, shape: Shape) -> Result<Arc<Topology>, Problem> {
         if let Some((_, topology)) = self.topologies.iter().find(|(known, _)| *known == shape) {
             return Ok(topology.clone());
@@ -218,7 +218,7 @@ impl Tables {
         self.collective.output_units(rank, self.nranks, self.root)
     }
 
-    /// A region in the author's words.
+    /// Describes a region in the author's words.
     pub(crate) fn describe_area(&self, region: &Region) -> String {
         let name = match region.buffer {
             Buffer::Input => "input",
@@ -228,12 +228,12 @@ impl Tables {
         format!("{name}[{}..{}]", region.lo, region.hi)
     }
 
-    /// A region of a rank in the author's words.
+    /// Describes a region of a rank in the author's words.
     pub(crate) fn describe(&self, rank: RankId, region: &Region) -> String {
         format!("rank {rank} {}", self.describe_area(region))
     }
 
-    /// Records a problem; the same one at another rank only once.
+    /// Records a problem, unless an earlier rank had it at its place already.
     pub(crate) fn fail(&mut self, rank: RankId, mut finding: Finding) {
         let known =
             |f: &Finding| (f.code, f.at, f.exact) == (finding.code, finding.at, finding.exact);
@@ -243,29 +243,29 @@ impl Tables {
         }
     }
 
-    /// Whether something has a number that depends on what other ranks do: slots of a fifo, scratch of a callee.
+    /// Whether some numbers depend on other ranks: those of slots of a fifo, or of scratch of a callee.
     pub(super) fn numbers_together(&self) -> bool {
         let calls = self.declared.keys().any(|(path, _, _)| !path.is_empty());
         calls || self.slots.links().next().is_some()
     }
 
-    /// Whether going on with the next rank can only repeat what was found.
+    /// Whether the next rank can only repeat the problems found.
     pub(super) fn hopeless(&self) -> bool {
         self.problems.iter().any(|f| f.code == Code::StepLimit || f.code.refuses())
     }
 }
 
-/// The lane that signals travel on: the values of the `parallel`s around, from the outermost on; an empty list
-/// outside.
+/// The lane of signals: the values of the enclosing `parallel`s, from the outermost on; an empty list outside of
+/// them.
 #[derive(Default)]
 pub(crate) struct Lane {
     values: Vec<i64>,
-    /// Of each `parallel` around.
+    /// The lane of each enclosing `parallel`.
     ids: Vec<LaneId>,
 }
 
 impl Lane {
-    /// Lane 0 is the one outside every `parallel`.
+    /// Returns the lane; lane 0 is outside every `parallel`.
     pub(crate) fn id(&self) -> LaneId {
         self.ids.last().copied().unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! Indexes that go around: where the number of this rank with something added or taken away is an index, the author may
-//! have left out the remainder, and here it is written for them.
+//! Indexes that go around: where an index is this rank's number plus or minus something, the author may have left out
+//! the remainder, which the advice adds.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::source::Span;
 use crate::syntax::Source;
 use crate::syntax::ast::BinOp;
 
-/// What the names of a page stand for.
+/// The definitions of the names of an algorithm.
 #[derive(Default)]
 struct Names<'a> {
     /// `let` and `view`
@@ -17,7 +17,7 @@ struct Names<'a> {
     slots: HashMap<VarId, &'a Expr>,
 }
 
-/// What to write, by the place of the indexed expression as a fault names it.
+/// Returns the advice by the place of the indexed expression, as a fault names it.
 pub(super) fn around(algorithm: &hir::Algorithm, source: &Source) -> HashMap<Span, String> {
     let mut names = Names::default();
     walk(&algorithm.body, &mut |stmt| match &stmt.kind {
@@ -52,7 +52,7 @@ pub(super) fn around(algorithm: &hir::Algorithm, source: &Source) -> HashMap<Spa
 }
 
 impl Names<'_> {
-    /// How many there are to choose from, as the author writes it.
+    /// Returns the number of elements that `base` has, as the author writes it.
     fn many(&self, base: &Expr, source: &Source) -> String {
         let counted = match &*base.kind {
             ExprKind::Var(var) => match (self.slots.get(var), self.lets.get(var)) {
@@ -73,8 +73,8 @@ impl Names<'_> {
         }
     }
 
-    /// The remainder of `index`, or of what the name that it is stands for; `None` where it is something else than
-    /// this rank's number with other numbers added or taken away.
+    /// Returns the remainder of `index`, or of the value of the name that it is; `None` where it is not this rank's
+    /// number plus or minus other numbers.
     fn remainder(
         &self,
         index: &Expr,
@@ -91,7 +91,7 @@ impl Names<'_> {
     }
 }
 
-/// As it is written, in brackets where it is an operator's.
+/// Returns the source text of an expression, in brackets where it is an operator's.
 fn bracketed(expr: &Expr, source: &Source) -> String {
     let text = source.written(expr.span);
     match &*expr.kind {
@@ -100,7 +100,7 @@ fn bracketed(expr: &Expr, source: &Source) -> String {
     }
 }
 
-/// Whether it is a sum or a difference, and this rank's number or its place in a ring is a part of that.
+/// Whether the expression is a sum or a difference with this rank's number, or its place in a ring, as a part.
 fn from_rank(expr: &Expr) -> bool {
     fn part(expr: &Expr) -> bool {
         match &*expr.kind {

@@ -1,10 +1,10 @@
-//! What ranks do, one after another: messages from rank to rank, and moves whose operands are all of one rank.
+//! The acts of all ranks in order: messages from rank to rank, and moves whose operands are all of one rank.
 //!
-//! The acts stand in one order that the author's signals allow. Every such order gives the same memory, so this one
-//! does; and as it is one order of all ranks, what a rank does in it waits only for what comes before.
+//! The acts stand in one order that the author's signals allow. Every order that they allow gives the same memory, so
+//! this one does too. It is one order of all ranks, so an act waits only for acts before it.
 
 use super::Message;
-use super::slots::Slots;
+use super::slots::MessageSlots;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
 use crate::schedule::interner::Interner;
@@ -14,7 +14,7 @@ use crate::verify::Order;
 /// A region of a rank.
 type Place = (RankId, Region);
 
-/// Something that happens at one or two ranks.
+/// An event at one or two ranks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Act {
     /// The message with that number goes from one rank to another.
@@ -26,21 +26,21 @@ pub(super) enum Act {
 /// The acts of all ranks in order, and the tables that they refer to.
 pub(super) struct Acts {
     pub(super) list: Vec<Act>,
-    /// The level of each, in ascending order, once they are sorted.
+    /// The level of each act, in ascending order once the acts are sorted.
     pub(super) levels: Vec<u32>,
     pub(super) messages: Vec<Message>,
     pub(super) operands: Vec<Operand>,
     pub(super) regions: Interner<Region>,
-    slots: Slots,
-    /// The most acts that there may be.
+    slots: MessageSlots,
+    /// The largest number of acts allowed.
     limit: usize,
 }
 
 impl Acts {
-    /// The acts that a schedule in such an order comes to.
+    /// Returns the acts of a schedule whose ops run in `order`.
     ///
     /// # Errors
-    /// E0426 at the move that cannot be brought there.
+    /// E0426 at the first move that has no two-sided form.
     pub(super) fn new(
         schedule: &Schedule,
         order: &Order,
@@ -52,7 +52,7 @@ impl Acts {
             messages: Vec::new(),
             operands: Vec::with_capacity(schedule.operands.len()),
             regions: Interner::default(),
-            slots: Slots::new(&schedule.scratch, schedule.nranks),
+            slots: MessageSlots::new(&schedule.scratch, schedule.nranks),
             limit,
         };
         let lanes = lanes(schedule);
@@ -63,11 +63,11 @@ impl Acts {
             let place = |operand: &Operand| (operand.rank, *schedule.region(*operand));
             let srcs: Vec<Place> = schedule.srcs(op).iter().map(place).collect();
             let dsts: Vec<Place> = schedule.dsts(op).iter().map(place).collect();
-            // What is empty for every count is left out at both ends.
+            // A region that is empty for every count is left out at both ends.
             if srcs[0].1.lo == srcs[0].1.hi {
                 continue;
             }
-            let mut writer = Writer { acts: &mut acts, at: op.at, lane: lanes[at.index()] };
+            let mut writer = ActWriter { acts: &mut acts, at: op.at, lane: lanes[at.index()] };
             let done = match &srcs[..] {
                 [src] => writer.copy(by, *src, &dsts),
                 _ => writer.fold(by, &srcs, &dsts),
@@ -77,9 +77,9 @@ impl Acts {
         Ok(acts)
     }
 
-    /// The tables without the acts, as parts of a schedule that has no ops yet.
+    /// Takes the tables without the acts, as parts of a schedule that has no ops yet.
     pub(super) fn tables(&mut self, schedule: &Schedule) -> Schedule {
-        let slots = std::mem::replace(&mut self.slots, Slots::new(&[], 0));
+        let slots = std::mem::replace(&mut self.slots, MessageSlots::new(&[], 0));
         Schedule {
             algorithm: schedule.algorithm.clone(),
             scratch: slots.scratch(),
@@ -98,11 +98,11 @@ impl Acts {
     }
 }
 
-/// Why a move cannot be brought into the form.
+/// The reason why a move has no two-sided form.
 enum Unfit {
-    /// The width of a region is no fraction of numbers of 64 bits.
+    /// The width of this region is no fraction of 64-bit numbers.
     Width(Place),
-    /// There would be more acts than this.
+    /// There would be more acts than this limit.
     TooMany(usize),
 }
 
@@ -123,8 +123,8 @@ fn refused(at: SpanId, by: RankId, why: &Unfit) -> Finding {
     }
 }
 
-/// The moves, by how many moves between ranks must come before each where streams go in order, and then in the order of
-/// the proof. So streams of a rank take turns, as they do when they run at once.
+/// Sorts the moves by the number of moves between ranks that must come before each if every stream runs in order, and
+/// then by the order of the proof. So the streams of a rank take turns, as they do when they run at once.
 fn by_turn(schedule: &Schedule, order: &Order) -> Vec<OpId> {
     let mut of_stream = vec![0_u32; schedule.streams.len()];
     let mut of_op = vec![0_u32; schedule.ops.len()];
@@ -146,7 +146,8 @@ fn by_turn(schedule: &Schedule, order: &Order) -> Vec<OpId> {
     moves
 }
 
-/// The lane that each op stands in: that of the signal before it in its stream, or else of the first one.
+/// Returns the lane of each op: the lane of the last signal before it in its stream, or else of the stream's first
+/// signal.
 fn lanes(schedule: &Schedule) -> Vec<LaneId> {
     let mut lanes = Vec::with_capacity(schedule.ops.len());
     for stream in &schedule.streams {
@@ -165,14 +166,15 @@ fn lanes(schedule: &Schedule) -> Vec<LaneId> {
 }
 
 /// Writes the acts of one move.
-struct Writer<'a> {
+struct ActWriter<'a> {
     acts: &'a mut Acts,
     at: SpanId,
     lane: LaneId,
 }
 
-impl Writer<'_> {
-    /// A copy by `by`. What is of a third rank is received by `by` before it is sent on.
+impl ActWriter<'_> {
+    /// Writes a copy by rank `by`. If the source is of another rank, `by` receives it before it sends it to third
+    /// ranks.
     fn copy(&mut self, by: RankId, src: Place, dsts: &[Place]) -> Result<(), Unfit> {
         let near = |dst: &Place| dst.0 == by || dst.0 == src.0;
         let (near, far): (Vec<Place>, Vec<Place>) = dsts.iter().partition(|dst| near(dst));
@@ -185,7 +187,8 @@ impl Writer<'_> {
         }
     }
 
-    /// A reduction by `by`, unless all that it makes goes to a rank that has a part of it: then that one folds.
+    /// Writes a reduction by rank `by`, unless its whole result goes to one rank that holds an operand: then that
+    /// rank reduces.
     fn fold(&mut self, by: RankId, srcs: &[Place], dsts: &[Place]) -> Result<(), Unfit> {
         let owner = dsts[0].0;
         let pushed = dsts.iter().all(|dst| dst.0 == owner) && srcs.iter().any(|src| src.0 == owner);
@@ -222,7 +225,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Copies of what is at one rank: a message to each other rank, which has it twice by a move of its own.
+    /// Writes copies of one place: one message to each other rank, which then copies it to its further destinations
+    /// by a move of its own.
     fn spread(&mut self, from: Place, dsts: &[Place]) -> Result<(), Unfit> {
         let mut local = Vec::new();
         let mut left: Vec<Place> = dsts.iter().copied().filter(|dst| *dst != from).collect();
@@ -238,11 +242,11 @@ impl Writer<'_> {
                 self.act_move(first.0, &[first], &these[1..])?;
             }
         }
-        // In place, what is sent may lie where a copy goes.
+        // In place, a local copy may overwrite the source of the messages, so it comes last.
         if local.is_empty() { Ok(()) } else { self.act_move(from.0, &[from], &local) }
     }
 
-    /// A message into scratch, and where it then lies.
+    /// Writes a message into scratch of rank `to`, and returns the slot.
     fn receive(&mut self, from: Place, to: RankId) -> Result<Place, Unfit> {
         let slot = self.slot(to, from)?;
         self.message(from, slot)?;

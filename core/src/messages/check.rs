@@ -1,6 +1,6 @@
-//! What the proof of the normal form does not see of the actions: that they are what was proved, that each message
-//! begins and ends once at both ends and in one order, that memory is private, and that nobody touches what is on its
-//! way.
+//! Checks the facts about actions that the proof of the normal form does not see: that the actions are those of the
+//! proved schedule, that each message begins and ends once at both ends and in one order, that memory is private, and
+//! that no action touches a region while a message is on its way from or to it.
 
 use std::ops::Range;
 
@@ -12,16 +12,16 @@ use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::{Channel, OpKind, Operand, Schedule, SignalKind};
 use crate::verify::layout::{BufferMode, Cells, MemoryLayout};
 
-/// Something that is wrong, and the statement it is of.
+/// A fault, with the statement that it belongs to.
 pub(super) type Wrong = (SpanId, String);
 
-/// Ranks, and a lane where the order is one of a lane.
+/// Sender and receiver, and the lane if the order is that of a lane.
 type Ends = (RankId, RankId, Option<LaneId>);
 
-/// The messages of each pair of ranks, or of each of its lanes, in the order of some of their actions.
+/// The messages of each pair of ranks, or of each lane of a pair, in the order of one kind of action.
 type Sequences = FxHashMap<Ends, Vec<MessageId>>;
 
-/// Looks at what ranks do in memory that is laid out as in each of `modes`.
+/// Checks the actions of all ranks, for each memory layout in `modes`.
 pub(super) fn check(
     form: &Schedule,
     messages: &[Message],
@@ -47,7 +47,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Both ends of a message are ranks' own, and have as many elements at every count.
+/// Checks that the two ends of a message are different ranks with equally many elements at every count.
 fn equal_ends(form: &Schedule, message: &Message) -> Result<(), Wrong> {
     let interval = |region: RegionId| {
         let region = form.regions[region.index()];
@@ -62,8 +62,8 @@ fn equal_ends(form: &Schedule, message: &Message) -> Result<(), Wrong> {
     }
 }
 
-/// Each message begins and ends once at each end, where it belongs, and the orders are the same at both ends: that in
-/// which messages of two ranks begin, and that in which those of a lane end.
+/// Checks that each message begins and ends once at each end, at the right rank, and that both ends have the same
+/// orders: the order in which messages of two ranks begin, and the order in which messages of a lane end.
 fn order(messages: &[Message], actions: &[Vec<Action>]) -> Result<(), Wrong> {
     let mut seen = vec![0_u8; messages.len()];
     let (mut begun, mut ended) = (
@@ -83,7 +83,7 @@ fn order(messages: &[Message], actions: &[Vec<Action>]) -> Result<(), Wrong> {
             let seen = &mut seen[id.index()];
             let begins = bit & 5 != 0;
             let of = [message.from, message.to][end];
-            // What ends has begun, and nothing is done twice.
+            // A message ends only after it has begun, and no action is done twice.
             if of != rank || *seen & bit != 0 || !begins && *seen & (bit >> 1) == 0 {
                 return Err((message.at, format!("rank {rank} does {action:?} out of turn")));
             }
@@ -106,8 +106,8 @@ fn order(messages: &[Message], actions: &[Vec<Action>]) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// The ops of a rank are what its actions stand for, one after another. Its memory is its own, but for the pull where
-/// a receive ends.
+/// Checks that the ops of a rank are those of its actions, in order, and that they touch only its own memory, except
+/// for the pull where a receive ends.
 fn ops(
     form: &Schedule,
     messages: &[Message],
@@ -116,7 +116,7 @@ fn ops(
 ) -> Result<(), Wrong> {
     let stream = form.streams[rank.index()];
     let mut ops = (stream.first.0..stream.first.0 + stream.len).map(OpId);
-    // Looks at the next op of this kind, if that is what comes next.
+    // Returns the next op if it is of this kind.
     let mut next = |kind| ops.next().filter(|at| form.op(*at).kind == kind);
     for action in actions {
         let message = |id: MessageId| messages[id.index()];
@@ -157,16 +157,16 @@ fn ops(
     }
 }
 
-/// Cells that a receive is under way to.
+/// Marks the cells that a receive is under way to.
 const RECEIVING: u32 = u32::MAX;
 
-/// Memory with what is on its way from it and to it.
+/// Memory, with the messages that are on their way from it and to it.
 struct Flight<'a> {
     form: &'a Schedule,
     messages: &'a [Message],
     cells: &'a Cells,
     layout: MemoryLayout,
-    /// For each cell how many sends are under way from it, or that a receive is under way to it.
+    /// The number of sends that are under way from each cell, or [`RECEIVING`].
     of: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! The acts with their windows, written down: what each rank does, and the schedule that is proved.
+//! Writes the acts with their windows as the actions of each rank, and as the schedule that is proved.
 
 use super::acts::{Act, Acts};
 use super::windows::{Place, Windows, at};
@@ -7,10 +7,10 @@ use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::interner::Interner;
 use crate::schedule::{Channel, Op, OpKind, Operand, Schedule, SignalKind, Stream};
 
-/// An action with what it is sorted by: its place, where receives begin before sends do, and then its message.
+/// An action with its sort key: its place, receives before sends, and its message.
 type Placed = ((Place, bool, u32), Action);
 
-/// What each rank does. A move has the number of its act, from 1, as long as it has none in a schedule.
+/// Returns the actions of each rank. A move has the number of its act, from 1, until the schedule gives it one.
 pub(super) fn actions(nranks: u32, acts: &Acts, windows: &Windows) -> Vec<Vec<Action>> {
     let mut placed: Vec<Vec<Placed>> = vec![Vec::new(); nranks as usize];
     for (number, (level, act)) in (1..).zip(acts.levels.iter().zip(&acts.list)) {
@@ -41,9 +41,9 @@ pub(super) fn actions(nranks: u32, acts: &Acts, windows: &Windows) -> Vec<Vec<Ac
     sorted.collect()
 }
 
-/// Completes `form`, a schedule without ops, by what each rank does; the moves get their numbers there.
+/// Completes `form`, a schedule without ops, with the ops of `actions`; moves get their op numbers.
 pub(super) fn write(form: &mut Schedule, acts: &Acts, actions: &mut [Vec<Action>]) {
-    let mut writer = Writer { form, messages: &acts.messages, channels: Interner::default() };
+    let mut writer = FormWriter { form, messages: &acts.messages, channels: Interner::default() };
     for (rank, actions) in (0..).map(RankId).zip(actions) {
         let first = OpId(writer.form.ops.len() as u32);
         for action in actions {
@@ -63,15 +63,15 @@ pub(super) fn write(form: &mut Schedule, acts: &Acts, actions: &mut [Vec<Action>
     form.channels = channels;
 }
 
-/// The schedule in the making.
-struct Writer<'a> {
+/// The schedule that is being written.
+struct FormWriter<'a> {
     form: &'a mut Schedule,
     messages: &'a [Message],
     channels: Interner<Channel>,
 }
 
-impl Writer<'_> {
-    /// The ops that an action with a message stands for.
+impl FormWriter<'_> {
+    /// Writes the ops of an action with a message.
     fn message(&mut self, action: Action) {
         match action {
             Action::Send(id) => self.signal(OpKind::Post, SignalKind::Data, id),
@@ -87,12 +87,14 @@ impl Writer<'_> {
                 self.form.ops.push(Op { srcs: 1, dsts: 1, ..op(OpKind::Move, at, arg) });
                 self.signal(OpKind::Post, SignalKind::Ack, id);
             }
-            // The pull stands where the receive ends. That nobody touches its target from here on is checked apart.
+            // The pull stands where the receive ends. That no op touches its target while it receives is checked
+            // separately.
             Action::Receive(_) | Action::Move(_) => {}
         }
     }
 
-    /// *Sent* is a data signal from the sender, *taken* an acknowledgement from the receiver.
+    /// Writes a signal of a message: *sent* is a data signal from the sender, *taken* an acknowledgement from the
+    /// receiver.
     fn signal(&mut self, op_kind: OpKind, kind: SignalKind, id: MessageId) {
         let Message { from, to, lane, at, .. } = self.messages[id.index()];
         let (from, to) = if kind == SignalKind::Data { (from, to) } else { (to, from) };

@@ -1,7 +1,9 @@
-//! The acts by levels: how many acts must come before each, one after another, because they touch the same memory.
+//! The levels of acts: an act's level is the length of the longest chain of acts that must come before it because
+//! they touch the same memory.
 //!
-//! Acts of a level touch nothing in common, so they may be done in any order. What a rank does depends on the levels
-//! alone, not on the order in which the proof happened to take the ranks: ranks that do the same do it in one order.
+//! Acts of one level touch no cell in common, so they may be done in any order. The order of a rank's actions depends
+//! on the levels alone, not on the order in which the proof took the ranks. So ranks with equal work do it in equal
+//! order.
 
 use rustc_hash::FxHashMap;
 
@@ -11,10 +13,10 @@ use crate::ids::RankId;
 use crate::schedule::Schedule;
 use crate::verify::layout::{BufferMode, Cells, MemoryLayout};
 
-/// Sorts the acts by levels, with what each rank does to its nearest peers first, and numbers messages in that order.
+/// Sorts the acts by levels, with a rank's messages to its nearest peers first, and numbers messages in that order.
 ///
 /// # Errors
-/// How many cells a unit would have, where cells cannot be numbered.
+/// The number of cells that a unit would have, where cells cannot be numbered.
 pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[BufferMode]) -> Result<(), u32> {
     let levels = levels(acts, tables, modes)?;
     let nranks = tables.nranks;
@@ -43,7 +45,8 @@ pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[BufferMode]) -> 
     Ok(())
 }
 
-/// The level of each act, counted from 1. Messages from one rank to another keep their order, in one level too.
+/// Returns the level of each act, counted from 1. Messages from one rank to another keep their order, also within a
+/// level.
 fn levels(acts: &Acts, tables: &Schedule, modes: &[BufferMode]) -> Result<Vec<u32>, u32> {
     let cells = Cells::new(tables)?;
     let mut memories = Vec::new();

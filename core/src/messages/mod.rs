@@ -1,8 +1,8 @@
 //! Two-sided form: a proved schedule as sends and receives, for transports that cannot read another rank's memory.
 //!
-//! Every move between ranks is one message or more, sent by the rank that owns the source as soon as the data is
-//! there, and received by the rank that owns the destination. A fold over a peer's region receives into scratch first.
-//! Signals that messages imply are gone.
+//! Every move between ranks becomes one message or more. The rank that owns the source sends as soon as the data is
+//! there, and the rank that owns the destination receives. A fold over a peer's region receives into scratch first.
+//! Signals that messages imply are dropped.
 
 mod acts;
 mod check;
@@ -25,15 +25,15 @@ use crate::verify::layout::BufferMode;
 use crate::verify::{Proof, Proved, in_order, too_fine};
 use acts::Acts;
 use check::Wrong;
-pub use groups::{Group, Groups, Step};
+pub use groups::{Group, GroupStep, Groups};
 pub use text::print;
 use windows::Windows;
 
 /// The most messages and moves of a schedule in this form.
 const LIMIT: usize = 1 << 28;
 
-/// The most work that the schedule of an author may be who wants to see its messages: each op becomes several, which are
-/// all proved, and lines of text.
+/// Limits for an author's schedule whose messages are to be written: each op becomes several ops, which are all
+/// proved, and lines of text.
 const WRITTEN: Limits = Limits { ops: 1 << 24, ..Limits::FULL };
 
 /// A schedule in two-sided form.
@@ -44,8 +44,8 @@ pub struct TwoSided {
     actions: Vec<Vec<Action>>,
 }
 
-/// A message from one rank to another. The k-th that a rank sends to another in a lane is the k-th that the other
-/// receives from it in that lane.
+/// A message from one rank to another. In each lane the receiver receives the messages of a sender in the order in
+/// which they are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The rank that sends.
@@ -58,7 +58,7 @@ pub struct Message {
     pub source: RegionId,
     /// The region of the receiver's buffer.
     pub target: RegionId,
-    /// The statement that it stands for.
+    /// The statement that the message comes from.
     pub at: SpanId,
 }
 
@@ -73,7 +73,7 @@ impl MessageId {
     }
 }
 
-/// What a rank of one thread does, one after another.
+/// An action of a rank. A rank has one thread, which does its actions one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It begins to send: from here to [`Self::Sent`] the source must not be written.
@@ -89,18 +89,18 @@ pub enum Action {
 }
 
 impl TwoSided {
-    /// Brings what an author's schedule does into this form. What comes of it is proved again, in place too if the
-    /// author's schedule is, and reduces every piece of every output in the author's order.
+    /// Brings an author's schedule into this form. The result is proved again, in place too if the author's schedule
+    /// is, and reduces every piece of every output in the author's order.
     ///
     /// # Errors
-    /// E0426 at the move that cannot be brought there; E0206 where a proof cannot hold what comes of it; E0425 for a
-    /// fault of this module.
+    /// E0426 at the move that has no two-sided form; E0206 where a proof cannot hold the result; E0425 for a fault of
+    /// this module.
     pub fn new(author: &Proved) -> Result<Self, Vec<Finding>> {
         Self::new_with(author, LIMIT, |_, _| ())
     }
 
-    /// The schedule of an algorithm whose messages are to be written. Of more than can be written in seconds it is refused
-    /// before anything is proved.
+    /// Returns the schedule of an algorithm whose messages are to be written. A schedule with more ops than can be
+    /// written in seconds is refused before any proof.
     ///
     /// # Errors
     /// E0426 where it has too many ops; else those of [`Algorithm::schedule`].
@@ -133,7 +133,7 @@ impl TwoSided {
         })
     }
 
-    /// The form of an author's schedule, made once: it is kept beside the schedule, and all clones share it.
+    /// Returns the form of an author's schedule. It is made once and kept beside the schedule; all clones share it.
     ///
     /// # Errors
     /// Those of [`Self::new`].
@@ -145,8 +145,9 @@ impl TwoSided {
         Ok(author.keep(|kept: &mut Option<Arc<Self>>| kept.get_or_insert(made).clone()))
     }
 
-    /// [`Self::new`] with so many messages and moves at most, and with a pass that goes wrong, for tests: `breaks`
-    /// changes the operands of moves, and what ranks do. There a move has the number of its act and not of its op.
+    /// [`Self::new`] with at most `limit` messages and moves, and with a pass that goes wrong, for tests: `breaks`
+    /// changes the operands of moves, and the actions of ranks. There a move has the number of its act, not of its
+    /// op.
     #[doc(hidden)]
     pub fn new_with(
         author: &Proved,
@@ -184,7 +185,8 @@ impl TwoSided {
         self.proved.schedule()
     }
 
-    /// The proof of [`Self::schedule`]: after which of its moves averages divide, and whether it runs in place.
+    /// The proof of [`Self::schedule`]: the moves after which averages divide, and whether the schedule runs in
+    /// place.
     pub fn proof(&self) -> &Arc<Proof> {
         self.proved.proof()
     }
@@ -194,7 +196,7 @@ impl TwoSided {
         &self.proved
     }
 
-    /// All messages. Those from one rank to another begin in this order at both ends, in whatever lanes they are.
+    /// All messages. Messages from one rank to another begin in this order at both ends, in any lanes.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
@@ -204,19 +206,19 @@ impl TwoSided {
         &self.messages[id.index()]
     }
 
-    /// What `rank` does.
+    /// The actions of `rank`, in order.
     pub fn actions(&self, rank: RankId) -> &[Action] {
         &self.actions[rank.index()]
     }
 }
 
-/// What is wrong with what this module made of an algorithm.
+/// Makes the finding for a fault in the form that this module made of an algorithm.
 fn fault(made: &str, (at, why): Wrong) -> Vec<Finding> {
     let finding = Finding::new(Code::Unproved, at, format!("{made}: {why}"));
     vec![finding.note("this is a fault of the compiler, not of the program")]
 }
 
-/// The normal form with its proof, if it keeps what the author's schedule promises.
+/// Returns the normal form with its proof, if it keeps the promises of the author's schedule.
 fn proved(author: &Proved, form: Schedule) -> Result<Proved, Wrong> {
     let proved = Proved::new(form).map_err(|findings| match findings.first() {
         Some(first) => (first.at, format!("{} [{}]", first.title, first.code)),

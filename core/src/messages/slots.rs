@@ -1,7 +1,7 @@
-//! Scratch of the two-sided form: where a rank keeps what it received until it has folded it or sent it on.
+//! Scratch of the two-sided form, where a rank keeps received data until it has folded it or sent it on.
 //!
-//! Slots are of a few widths, each at most twice that of what lies in it. A slot is used again when two are free, so
-//! the next message may come in while the one before is folded.
+//! Slots are of a few widths, each at most twice the width of the data in it. A slot is used again when two are free,
+//! so the next message may come in while the message before is folded.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,35 +13,36 @@ use crate::schedule::{Buffer, Region, Scratch};
 const AHEAD: usize = 2;
 
 /// Slots of one class of widths.
-struct Class {
+struct SlotClass {
     width: Rat,
-    /// The most that a rank has.
+    /// The most slots that a rank has.
     slots: u32,
-    /// Each rank's: how many it has, and which are free, the longest first.
+    /// For each rank the number of its slots, and its free slots, the longest free first.
     of: Vec<(u32, VecDeque<u32>)>,
 }
 
 /// The slots of all ranks.
-pub(super) struct Slots {
+pub(super) struct MessageSlots {
     nranks: u32,
-    /// The author's scratch, which comes before ours.
+    /// The author's scratch, which comes before the slots.
     authors: Vec<Scratch>,
-    classes: Vec<Class>,
+    classes: Vec<SlotClass>,
     by_size: BTreeMap<i32, usize>,
 }
 
-impl Slots {
+impl MessageSlots {
     pub(super) fn new(authors: &[Scratch], nranks: u32) -> Self {
         Self { nranks, authors: authors.to_vec(), classes: Vec::new(), by_size: BTreeMap::new() }
     }
 
-    /// A slot of `rank` for what lies in `region`, cut at the same elements; `None` where its width is no number.
+    /// Takes a slot of `rank` for the data of `region`, cut at the same elements; `None` where the width does not fit
+    /// 64-bit numbers.
     pub(super) fn take(&mut self, rank: RankId, region: &Region) -> Option<Region> {
         let width = region.hi.minus(region.lo)?;
         let (classes, nranks) = (&mut self.classes, self.nranks);
         let at = *self.by_size.entry(size(width)).or_insert_with(|| {
             let of = vec![(0, VecDeque::new()); nranks as usize];
-            classes.push(Class { width, slots: 0, of });
+            classes.push(SlotClass { width, slots: 0, of });
             classes.len() - 1
         });
         let class = &mut self.classes[at];
@@ -57,7 +58,7 @@ impl Slots {
         Some(Region { buffer, slot, base: region.lo, lo: region.lo, hi: region.hi })
     }
 
-    /// The slot is free again.
+    /// Marks the slot as free again.
     pub(super) fn give_back(&mut self, rank: RankId, region: &Region) {
         if let Buffer::Scratch(id) = region.buffer
             && let Some(at) = id.index().checked_sub(self.authors.len())
@@ -66,11 +67,11 @@ impl Slots {
         }
     }
 
-    /// The author's scratch and ours.
+    /// Returns the author's scratch, then one scratch buffer for each class of slots.
     pub(super) fn scratch(self) -> Vec<Scratch> {
         let mut all = self.authors;
         let mut number = 0;
-        for Class { width, slots, .. } in self.classes {
+        for SlotClass { width, slots, .. } in self.classes {
             let name = loop {
                 let name = format!("received{number}");
                 number += 1;
@@ -84,7 +85,7 @@ impl Slots {
     }
 }
 
-/// The power of two that a width is at least, and less than twice of.
+/// Returns the exponent of the largest power of two that is at most `width`.
 fn size(width: Rat) -> i32 {
     let bits = |n: u64| 64 - n.leading_zeros() as i32;
     let guess = bits(width.num()) - bits(width.den());
@@ -97,7 +98,7 @@ fn size(width: Rat) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Slots, size};
+    use super::{MessageSlots, size};
     use crate::ids::RankId;
     use crate::rational::Rat;
     use crate::schedule::{Buffer, Region, Scratch};
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn a_slot_is_used_again_when_two_are_free() {
         let authors = [Scratch { name: "received0".into(), slots: 1, width: Rat::ONE }];
-        let mut slots = Slots::new(&authors, 2);
+        let mut slots = MessageSlots::new(&authors, 2);
         let half = region((0, 1), (1, 2));
         let mut take = |rank| {
             let taken = slots.take(RankId(rank), &half).expect("a width");

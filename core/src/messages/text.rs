@@ -1,4 +1,4 @@
-//! What ranks do, in words.
+//! The actions of ranks as text.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::{Action, MessageId, TwoSided};
 use crate::ids::{LaneId, RankId, RegionId};
 use crate::schedule::{Operand, text};
 
-/// What each rank does, a line for each action. Messages have their numbers behind `@`.
+/// Prints the actions of each rank, a line for each. Messages have their numbers behind `@`.
 ///
 /// ```text
 /// rank 0

@@ -1,8 +1,8 @@
-//! When each send and each receive begins and ends.
+//! The windows of messages: when each send and each receive begins and ends.
 //!
-//! A send begins as soon as its source holds the data, and ends before the source is next written. A receive begins as
-//! soon as its target is free, and ends before the target is next touched. Each begins no later than its message's
-//! place among the acts and ends no earlier, and what waits, waits for what comes before. So some rank can always go
+//! A send begins as soon as its source holds the data, and ends before the source is next written. A receive begins
+//! as soon as its target is free, and ends before the target is next touched. Each begins no later than its message's
+//! place among the acts and ends no earlier, and an action waits only for earlier places. So some rank can always go
 //! on, even where a send ends only when it is received.
 
 use std::ops::Range;
@@ -16,14 +16,14 @@ use crate::schedule::{Buffer, Operand, Schedule};
 use crate::verify::layout::{BufferMode, Cells, MemoryLayout};
 use crate::verify::memory::{CellMemory, NOBODY, Past};
 
-/// Places in the order of acts, by their levels from 1 on. Between two levels come, in this order, what begins after the
-/// first, receives that end, sends that end, and what begins after those.
+/// A place in the order of acts, by their levels from 1 on. Between two levels come, in this order: the begins that
+/// follow the first level, ends of receives, ends of sends, and the begins that follow those ends.
 pub(super) type Place = u32;
 
 /// Places from one act to the next.
 const GAP: u32 = 8;
 
-/// The act itself: messages begin here at the latest, and moves are done.
+/// The place of an act itself: its message begins here at the latest, and its move is done here.
 pub(super) fn at(act: u32) -> Place {
     act * GAP
 }
@@ -40,12 +40,12 @@ fn sent_before(act: u32) -> Place {
     act * GAP - 4
 }
 
-/// Behind receives and sends that end before an act.
+/// The place behind receives and sends that end before an act.
 fn behind(ends: Place) -> Place {
     ends - ends % GAP + 5
 }
 
-/// Where a message is between two places.
+/// The places at which a message begins and ends at one of its ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) begins: Place,
@@ -59,11 +59,11 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// The windows of messages in such an order, where memory is laid out as in each of `modes`. `tables` is the
-    /// schedule but for its ops.
+    /// Returns the windows of the messages of `acts`, for each memory layout in `modes`. `tables` is the schedule
+    /// without its ops.
     ///
     /// # Errors
-    /// How many cells a unit would have, where cells cannot be numbered.
+    /// The number of cells that a unit would have, where cells cannot be numbered.
     pub(super) fn new(tables: &Schedule, acts: &Acts, modes: &[BufferMode]) -> Result<Self, u32> {
         let messages = &acts.messages[..];
         let cells = Cells::new(tables)?;
@@ -79,7 +79,7 @@ impl Windows {
             );
         }
         in_order(messages, &mut sent);
-        // Whoever waits for a send to end waits for its receive, which therefore comes no later.
+        // A rank that waits for the end of a send waits for its receive, so the receive ends no later.
         received.iter_mut().zip(&sent).for_each(|(by, sent)| *by = (*by).min(*sent));
         in_order(messages, &mut received);
 
@@ -92,7 +92,7 @@ impl Windows {
             let layout = MemoryLayout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
             Touched { tables, cells: &cells, layout, messages }.forwards(acts, &mut windows);
         }
-        // The order between two ranks is one at both ends, whatever the lanes.
+        // Messages between two ranks begin in one order at both ends, in any lanes.
         let mut last: FxHashMap<(RankId, RankId), [Place; 2]> = FxHashMap::default();
         for (id, message) in messages.iter().enumerate() {
             let last = last.entry((message.from, message.to)).or_default();
@@ -106,7 +106,7 @@ impl Windows {
     }
 }
 
-/// Ends of one channel come in the order of its messages: none ends later than the next.
+/// Orders the ends of each channel as its messages: no message ends later than the next.
 fn in_order(messages: &[Message], ends: &mut [u32]) {
     let mut next: FxHashMap<(RankId, RankId, LaneId), u32> = FxHashMap::default();
     for (message, end) in messages.iter().zip(ends).rev() {
@@ -116,7 +116,7 @@ fn in_order(messages: &[Message], ends: &mut [u32]) {
     }
 }
 
-/// What acts touch, in one layout of memory.
+/// The memory that acts touch, in one layout.
 pub(super) struct Touched<'a> {
     pub(super) tables: &'a Schedule,
     pub(super) cells: &'a Cells,
@@ -124,7 +124,7 @@ pub(super) struct Touched<'a> {
     pub(super) messages: &'a [Message],
 }
 
-/// Nothing is known to come before anything: whatever stands in memory is told.
+/// A past in which no access comes before another, so every mark in memory is returned.
 struct Nothing;
 
 impl Past for Nothing {
@@ -137,7 +137,7 @@ impl Past for Nothing {
     }
 }
 
-/// Of each cell a number.
+/// A number for each cell.
 pub(super) struct Marks(CellMemory);
 
 impl Marks {
@@ -153,7 +153,7 @@ impl Marks {
         self.0.write(cells, mark, &Nothing);
     }
 
-    /// Sets it where it is less.
+    /// Raises the marks of `cells` that are lower to `mark`.
     pub(super) fn raise(&mut self, cells: Range<u32>, mark: u32) {
         let higher = self.0.write(cells, mark, &Nothing);
         for (cells, (higher, _)) in higher.into_iter().filter(|(_, (old, _))| *old > mark) {
@@ -163,7 +163,8 @@ impl Marks {
 }
 
 impl Touched<'_> {
-    /// The cells of a region; all of its slot where that holds data of several places, which lies elsewhere in it.
+    /// Returns the cells of a region; all cells of its slot where the slot holds data of several places, which lie at
+    /// different cells of it.
     fn cells(&self, operand: Operand) -> Range<u32> {
         let region = self.tables.region(operand);
         let first = self.layout.buffer(operand.rank, region.buffer);
@@ -174,7 +175,7 @@ impl Touched<'_> {
         first + from..first + from + len
     }
 
-    /// What an act reads and what it writes. A copy onto itself does neither.
+    /// Returns the cells that an act reads and those that it writes. A copy onto itself does neither.
     pub(super) fn of(&self, act: &Act) -> (Vec<Range<u32>>, Vec<Range<u32>>) {
         let place = |o: &Operand| {
             let first = self.layout.buffer(o.rank, self.tables.region(*o).buffer);
@@ -195,7 +196,7 @@ impl Touched<'_> {
         }
     }
 
-    /// The acts before which sends and receives must have ended.
+    /// Finds the acts before which sends and receives must have ended.
     fn backwards(&self, acts: &Acts, sent: &mut [u32], received: &mut [u32]) {
         let (mut written, mut touched) =
             (Marks::new(self.layout.size), Marks::new(self.layout.size));
@@ -217,7 +218,7 @@ impl Touched<'_> {
         }
     }
 
-    /// The places at which sends and receives may begin, by the places at which others end.
+    /// Finds the places at which sends and receives may begin, by the places at which earlier ones end.
     fn forwards(&self, acts: &Acts, windows: &mut Windows) {
         let (mut written, mut touched) =
             (Marks::new(self.layout.size), Marks::new(self.layout.size));

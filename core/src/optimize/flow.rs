@@ -1,7 +1,8 @@
-//! What each output comes to, as expressions over inputs: whatever way the data went, it does not show here.
+//! The value of each output, as expressions over inputs, without the path that the data took.
 //!
-//! Operands of an op are taken in either order, as all reduce ops commute bit for bit; how ops nest is the
-//! author's. Beside them is noted which statements made each of them, and which brought it to where it is.
+//! Operands of an op are taken in either order, as all reduce ops commute bit for bit; the nesting of ops is the
+//! author's. Beside the expressions are noted the statements that made each of them, and those that brought it to its
+//! place.
 
 use crate::collective::Alias;
 use crate::ids::RankId;
@@ -11,38 +12,38 @@ use crate::verify::layout::{BufferMode, Cells, MemoryLayout, entered};
 use crate::verify::values::{Leaf, ValueId, Values};
 
 use super::Unfit;
-use super::stands::{Set, Sets};
+use super::statements::{StatementSet, StatementSets};
 
-/// Cells that all moves together may read: some seconds of work.
+/// The most cells that all moves together may read: some seconds of work.
 const WORK: u64 = 1 << 27;
 
-/// The inputs' cells, in runs of which the same becomes.
+/// The values of all outputs, by runs of input cells whose expressions have the same form.
 pub(super) struct Flow {
     pub(super) cells: Cells,
     pub(super) values: Values,
     pub(super) columns: Vec<Column>,
-    pub(super) sets: Sets,
-    /// The statements that fold each expression of its operands, and brought these together.
-    pub(super) folded: Vec<Set>,
+    pub(super) sets: StatementSets,
+    /// For each expression, the statements that fold its operands and bring them together.
+    pub(super) folded: Vec<StatementSet>,
 }
 
-/// Neighboring cells of the inputs, and all that is made of them.
+/// Neighboring cells of the inputs, and all expressions over them.
 pub(super) struct Column {
     pub(super) first: u32,
     pub(super) len: u32,
     pub(super) items: Vec<Item>,
 }
 
-/// One expression over a column, and everywhere it goes.
+/// One expression over a column, and all its destinations.
 pub(super) struct Item {
     pub(super) expr: u32,
     pub(super) dsts: Vec<Destination>,
-    /// The statements that bring it there when it is made.
-    pub(super) brought: Set,
+    /// The statements that bring the expression there once it is made.
+    pub(super) brought: StatementSet,
 }
 
 impl Item {
-    /// Whether it is the same expression that goes to the same places, by whatever statements.
+    /// Whether both items are the same expression with the same destinations, by any statements.
     fn is(&self, other: &Self) -> bool {
         (self.expr, &self.dsts) == (other.expr, &other.dsts)
     }
@@ -52,15 +53,16 @@ impl Item {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Destination {
     pub(super) rank: RankId,
-    /// From the column's cells to those of the output.
+    /// The distance from the column's cells to those of the output, in cells.
     pub(super) shift: i64,
 }
 
-/// One cell of an output: the input cell and the expression over it, where it is, and what brought it there.
-type Record = (u32, u32, Destination, Set);
+/// One cell of an output: the input cell, the expression over it, the cell's place, and the statements that brought
+/// it there.
+type Record = (u32, u32, Destination, StatementSet);
 
 impl Flow {
-    /// Follows the data of a proved schedule; with `reassociate` every reduction is that of the ranks in order.
+    /// Follows the data of a proved schedule; with `reassociate` every reduction takes the ranks in order.
     pub(super) fn new(
         schedule: &Schedule,
         order: &Order,
@@ -82,10 +84,10 @@ impl Flow {
         let reduced =
             (reassociate && schedule.collective.reduces()).then(|| in_order(schedule, &mut values));
         if let Some(reduced) = reduced {
-            // A nesting that is nobody's stands for all that is written.
+            // A nesting that no author wrote has every move's statement as its provenance.
             let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
             let every = sets.of(&moves.map(|op| op.at).collect::<Vec<_>>());
-            folded.resize(folded.len().max(reduced as usize + 1), Set::EMPTY);
+            folded.resize(folded.len().max(reduced as usize + 1), StatementSet::EMPTY);
             folded.fill(every);
         }
         let mut records = Vec::new();
@@ -108,20 +110,20 @@ impl Flow {
     }
 }
 
-/// What memory holds, and the statements behind it.
+/// The values in memory, and the statements behind them.
 struct Replay {
     memory: Vec<ValueId>,
-    /// Of each cell: the statements that copied what is there since it was folded.
-    brought: Vec<Set>,
-    sets: Sets,
-    /// As in [`Flow`].
-    folded: Vec<Set>,
+    /// For each cell the statements that copied its value since it was folded.
+    brought: Vec<StatementSet>,
+    sets: StatementSets,
+    /// See [`Flow::folded`].
+    folded: Vec<StatementSet>,
 }
 
 impl Replay {
     fn new(memory: Vec<ValueId>) -> Self {
-        let brought = vec![Set::EMPTY; memory.len()];
-        Self { memory, brought, sets: Sets::default(), folded: Vec::new() }
+        let brought = vec![StatementSet::EMPTY; memory.len()];
+        Self { memory, brought, sets: StatementSets::default(), folded: Vec::new() }
     }
 
     /// Runs all moves.
@@ -160,10 +162,10 @@ impl Replay {
                         let all = self.sets.union(*ours, *theirs);
                         let all = self.sets.union(all, here);
                         let expr = acc.expr as usize;
-                        self.folded.resize(self.folded.len().max(expr + 1), Set::EMPTY);
+                        self.folded.resize(self.folded.len().max(expr + 1), StatementSet::EMPTY);
                         self.folded[expr] = self.sets.union(self.folded[expr], all);
                     }
-                    *ours = Set::EMPTY;
+                    *ours = StatementSet::EMPTY;
                 }
             }
             if srcs.len() == 1 {
@@ -179,7 +181,7 @@ impl Replay {
     }
 }
 
-/// The expression that takes the ranks' contributions one after the other.
+/// Returns the expression that takes the ranks' contributions one after another.
 fn in_order(schedule: &Schedule, values: &mut Values) -> u32 {
     let at = crate::ids::OpId(0);
     let leaf = |rank| Values::leaf(Leaf { rank: RankId(rank), cell: 0 });
@@ -188,8 +190,8 @@ fn in_order(schedule: &Schedule, values: &mut Values) -> u32 {
         .expr
 }
 
-/// Sorted records by input cell; neighbors of which the same becomes at the same distance are one column.
-fn columns(records: &[Record], per_unit: u32, sets: &mut Sets) -> Vec<Column> {
+/// Groups sorted records by input cell; neighbors with equal expressions and destinations are one column.
+fn columns(records: &[Record], per_unit: u32, sets: &mut StatementSets) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     for of_cell in records.chunk_by(|a, b| a.0 == b.0) {
         let cell = of_cell[0].0;
@@ -198,13 +200,13 @@ fn columns(records: &[Record], per_unit: u32, sets: &mut Sets) -> Vec<Column> {
             .map(|item| Item {
                 expr: item[0].1,
                 dsts: item.iter().map(|r| r.2).collect(),
-                brought: item.iter().fold(Set::EMPTY, |all, r| sets.union(all, r.3)),
+                brought: item.iter().fold(StatementSet::EMPTY, |all, r| sets.union(all, r.3)),
             })
             .collect();
         let same =
             |a: &[Item], b: &[Item]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is(b));
         match columns.last_mut() {
-            // Within a unit: then a column and its aliases in place are equal or apart.
+            // A column stays within a unit: then a column and its aliases in place are equal or apart.
             Some(last)
                 if last.first + last.len == cell
                     && !cell.is_multiple_of(per_unit)
@@ -221,7 +223,7 @@ fn columns(records: &[Record], per_unit: u32, sets: &mut Sets) -> Vec<Column> {
     columns
 }
 
-/// Whether a stretch of an output over a column lies, in place, where that rank's input of the column does.
+/// Whether, in place, a destination of a column overlaps that rank's own input of the column.
 pub(super) fn aliased(schedule: &Schedule, per_unit: u32, destination: Destination) -> bool {
     if schedule.out_of_place || !schedule.collective.has_in_place() {
         return false;

@@ -1,24 +1,24 @@
-//! Fusion: the flow of the data, written down again with as few bytes moved as there can be.
+//! Fusion: writes the flow of the data as moves that move as few bytes as possible.
 //!
 //! Each stretch of the inputs is folded once, in the author's nesting, by moves of up to eight sources, and goes to
-//! all outputs at once. What lies between two moves is a *partial* in scratch: it lives for a few moves in a
-//! row, which an engine runs tile by tile, so it never leaves the cache.
+//! all outputs at once. A value between two moves is a *partial* in scratch: it lives for a few moves in a row, which
+//! an engine runs tile by tile, so it never leaves the cache.
 
 use crate::schedule::Schedule;
 use crate::verify::{Callers, in_order};
 
 use super::flow::Flow;
 use super::piece::PieceWriter;
-use super::writer::Writer;
+use super::writer::OpWriter;
 use super::{Unfit, share};
 
-/// Fuses a proved schedule; with `reassociate` reductions may nest otherwise than the author says.
+/// Fuses a proved schedule; with `reassociate` reductions may nest otherwise than the author wrote them.
 pub fn fuse(schedule: &Schedule, callers: Callers, reassociate: bool) -> Result<Schedule, Unfit> {
     let order = in_order(schedule).map_err(|_| Unfit("it is not proved".into()))?;
     let mut flow = Flow::new(schedule, &order, reassociate)?;
     let sets = std::mem::take(&mut flow.sets);
     let pieces = share::pieces(schedule, &flow, callers);
-    let mut writer = Writer::new(schedule, &order, &flow, sets);
+    let mut writer = OpWriter::new(schedule, &order, &flow, sets);
     for piece in &pieces {
         PieceWriter::new(&mut writer, piece).write()?;
     }

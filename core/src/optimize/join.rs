@@ -1,10 +1,10 @@
 //! Joining: moves of a stream between two of its signals are one move where none depends on another and their regions
-//! lie side by side in every operand, in whatever order the author's loop had them.
+//! lie side by side in every operand, in any order of the author's loop.
 //!
-//! A schedule has one op for each statement and iteration. NHR's slices are pulled one by one, and yet what a rank
-//! pulls from one peer in one step travels as one message. Nobody sees the order of moves between two signals of their
-//! stream: whoever depends on them waits for the signal behind them all. The result has the author's signals, and
-//! every element is reduced in the author's order.
+//! A schedule has one op for each statement and iteration. So NHR's slices are pulled one by one, although the slices
+//! that a rank pulls from one peer in one step travel as one message. No rank can see the order of moves between two
+//! signals of their stream: a rank that depends on one of them waits for the signal behind them all. The result has
+//! the author's signals, and every element is reduced in the author's order.
 
 mod touched;
 
@@ -17,10 +17,10 @@ use crate::schedule::origins::Origins;
 use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule};
 use touched::Touched;
 
-/// The schedule with the moves joined that lie side by side. Demands are the author's, about the schedule as it was
-/// written, and stay as they are.
+/// Returns the schedule with moves joined whose regions lie side by side. Demands are about the author's schedule,
+/// and stay as they are.
 pub fn join(schedule: &Schedule) -> Schedule {
-    let mut writer = Writer {
+    let mut writer = JoinWriter {
         schedule,
         ops: Vec::with_capacity(schedule.ops.len()),
         operands: Vec::with_capacity(schedule.operands.len()),
@@ -34,7 +34,7 @@ pub fn join(schedule: &Schedule) -> Schedule {
         writer.stream(ops);
         stream.len = writer.ops.len() as u32 - stream.first.0;
     }
-    let Writer { ops, operands, regions, origins, .. } = writer;
+    let JoinWriter { ops, operands, regions, origins, .. } = writer;
     Schedule {
         streams,
         ops,
@@ -52,12 +52,12 @@ pub fn join(schedule: &Schedule) -> Schedule {
     }
 }
 
-/// Where the first destination of a move begins, or ends. Destinations of a batch do not overlap, so no two of its moves
-/// begin, or end, at one point.
+/// The point where the first destination of a move begins or ends. Destinations of a batch do not overlap, so no two
+/// of its moves begin, or end, at one point.
 type Point = (RankId, Buffer, u32, Rat);
 
-/// The ops of the joined schedule in the making.
-struct Writer<'s> {
+/// The ops of the joined schedule that is being written.
+struct JoinWriter<'s> {
     schedule: &'s Schedule,
     ops: Vec<Op>,
     operands: Vec<Operand>,
@@ -65,7 +65,7 @@ struct Writer<'s> {
     origins: Origins,
 }
 
-impl Writer<'_> {
+impl JoinWriter<'_> {
     fn stream(&mut self, ops: &[Op]) {
         let is_move = |op: &Op| op.kind == OpKind::Move;
         let mut touched = Touched::default();
@@ -78,7 +78,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Moves between two signals, in batches of which none depends on another.
+    /// Writes moves between two signals, in batches of independent moves.
     fn run(&mut self, moves: &[Op], touched: &mut Touched) {
         touched.begin(self.schedule, moves);
         let mut first = 0;
@@ -93,7 +93,7 @@ impl Writer<'_> {
         self.batch(&moves[first..]);
     }
 
-    /// Whether one move begins where another ends, in every operand.
+    /// Whether `after` begins where `moved` ends, in every operand.
     fn adjoins(&self, moved: &Op, after: &Op) -> bool {
         let ends = self.schedule.operands_of(moved).iter().zip(self.schedule.operands_of(after));
         moved.srcs == after.srcs
@@ -105,8 +105,8 @@ impl Writer<'_> {
             })
     }
 
-    /// Writes moves of which none depends on another, each run of them that lies side by side as one, where the first
-    /// of the run stood.
+    /// Writes a batch of independent moves. A run of moves that lie side by side becomes one move, at the place of
+    /// its first.
     fn batch(&mut self, moves: &[Op]) {
         let schedule = self.schedule;
         let point = |moved: &Op, of: fn(&Region) -> Rat| -> Point {
@@ -149,7 +149,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes `op` from where the operands of one move begin to where those of another end.
+    /// Writes `op` over the operands from the begin of `first` to the end of `last`.
     fn push(&mut self, first: &Op, last: &Op, op: Op) {
         self.ops.push(Op { arg: self.operands.len() as u32, ..op });
         let ends = self.schedule.operands_of(first).iter().zip(self.schedule.operands_of(last));

@@ -1,6 +1,6 @@
-//! Between the proof and the engines: passes from schedule to schedule. What a pass makes is proved like what an
-//! author wrote, and compared with the author's: who is summed, in which order. A pass that is wrong ends in an
-//! error, not in wrong sums.
+//! Passes from schedule to schedule, between the proof and the engines. The result of a pass is proved like an
+//! author's schedule, and compared with the author's: the same ranks must be summed, in the same order. A wrong pass
+//! ends in an error, not in wrong sums.
 
 mod cache;
 pub mod elide;
@@ -10,7 +10,7 @@ pub mod join;
 mod piece;
 mod share;
 mod signals;
-mod stands;
+mod statements;
 mod writer;
 
 pub use fuse::fuse;
@@ -24,21 +24,22 @@ use crate::schedule::Schedule;
 use crate::stages::stage;
 use crate::verify::{Callers, Proof, Proved};
 
-/// Why a pass leaves a schedule as it is, in words.
+/// The reason why a pass leaves a schedule as it is, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit(pub String);
 
 /// A level of the optimizer: how much of a schedule may be rewritten before it runs.
 ///
-/// Results have the same bits at every level. What a pass makes is proved again; where a pass does not fit a
+/// Results have the same bits at every level. The result of a pass is proved again; where a pass does not fit a
 /// schedule, a lower level is taken. The text form is `O0`, `O1` or `O2`, with or without the `O`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Nothing is rewritten: every op runs as the author wrote it.
     O0,
-    /// Signals are dropped whose order others imply, and moves between two signals that lie side by side are one.
+    /// Signals that other signals imply are dropped, and moves between two signals whose regions lie side by side are
+    /// joined.
     O1,
-    /// The data takes the shortest way, each input read once and each output written once: see [`fuse()`].
+    /// The data takes the shortest path; each input is read once and each output is written once: see [`fuse()`].
     #[default]
     O2,
 }
@@ -56,7 +57,7 @@ impl fmt::Display for Level {
 impl FromStr for Level {
     type Err = String;
 
-    /// Reads `0`, `1` or `2`, with or without an `O` before it; the error says which levels there are.
+    /// Reads `0`, `1` or `2`, with or without an `O` before it; the error names the levels.
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix('O').unwrap_or(text) {
             "0" => Ok(Self::O0),
@@ -67,19 +68,19 @@ impl FromStr for Level {
     }
 }
 
-/// What is asked of [`optimize`]: how far to go, for which callers, and whether reductions may nest otherwise.
+/// The task of [`optimize`]: the level, the callers, and whether reductions may nest otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Goal {
     /// The level to reach, if it can be reached.
     pub level: Level,
-    /// Who brings the ranks in when it runs.
+    /// The callers that bring the ranks in when the schedule runs.
     pub callers: Callers,
     /// Whether reductions may nest otherwise than the author wrote them; results of floats may then differ in the
     /// last bits.
     pub reassociate: bool,
 }
 
-/// What the optimizer made of a schedule, and what will run.
+/// The schedule that the optimizer made, with its proof: it is run.
 #[derive(Clone, Debug)]
 pub struct Optimized {
     /// The schedule that runs.
@@ -88,15 +89,15 @@ pub struct Optimized {
     pub proof: Arc<Proof>,
     /// The level that was reached. At [`Level::O2`] all scratch is partials, which live for a few moves only.
     pub level: Level,
-    /// Why the level is lower than was asked for, where it is.
+    /// The reason why the level is lower than the goal's, where it is.
     pub unfit: Option<Unfit>,
 }
 
-/// E0425: what a pass of the optimizer made is not proved, or not what the author's schedule computes. This is a
-/// fault of the compiler, and what was made does not run.
+/// E0425: the result of an optimizer pass is not proved, or does not compute the same as the author's schedule. This
+/// is a fault of the compiler, and the result does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unproved {
-    /// The name of the pass, and what is wrong with what it made.
+    /// The name of the pass, and the fault of its result.
     pub what: String,
 }
 
@@ -111,17 +112,18 @@ impl std::error::Error for Unproved {}
 /// Optimizes a proved schedule: by the pass **fuse**, or where that does not fit by **elide** and **join**. A fused
 /// schedule has no needless signals.
 ///
-/// Nothing that they make is believed. It is proved for those callers, in place too if the author's schedule is, in
-/// any mixture of modes if that is, and compared with it: who is summed in which order.
+/// The result is not trusted. It is proved for the goal's callers, in place too if the author's schedule is, in any
+/// mixture of modes if the author's is, and compared with the author's schedule: the same ranks must be summed in the
+/// same order.
 ///
 /// # Errors
-/// [`Unproved`] (E0425) where what a pass made is not right.
+/// [`Unproved`] (E0425) where the result of a pass is not right.
 pub fn optimize(proved: &Proved, goal: Goal) -> Result<Optimized, Unproved> {
     optimize_with(proved, goal, |_| ())
 }
 
-/// [`optimize`] with a pass that goes wrong, for tests: whatever `breaks` does to what was made is found, or does no
-/// harm.
+/// [`optimize`] with a pass that goes wrong, for tests: every change that `breaks` makes to a result is found, or
+/// does no harm.
 #[doc(hidden)]
 pub fn optimize_with(
     proved: &Proved,
@@ -159,7 +161,7 @@ fn fusion(proved: &Proved, goal: Goal) -> Result<Schedule, Unfit> {
 }
 
 fn elision(proved: &Proved, callers: Callers) -> Result<Schedule, Unfit> {
-    // Budgets are the author's, about the schedule as it was written, and were held against that.
+    // Budgets are the author's: they are about the schedule as it was written, and were checked against that.
     let demands = proved.schedule().demands.of_calls();
     let schedule = Schedule { demands, ..Schedule::clone(proved.schedule()) };
     let elided = elide::elide(&schedule, callers).map_err(|_| Unfit("it is not proved".into()))?;
@@ -170,9 +172,9 @@ fn elision(proved: &Proved, callers: Callers) -> Result<Schedule, Unfit> {
 }
 
 impl Optimized {
-    /// What a pass made of what was proved, with a proof of its own: it is right for those callers, in place too
-    /// if the author's is, in any mixture of modes if the author's is, and reduces every piece of every output in
-    /// the author's order, unless `goal` lets it nest otherwise.
+    /// Proves the result of a pass on its own: it is right for the goal's callers, in place too if the author's
+    /// schedule is, in any mixture of modes if the author's is, and reduces every piece of every output in the
+    /// author's order, unless `goal` lets it nest otherwise.
     fn checked(
         author: &Proved,
         made: Schedule,

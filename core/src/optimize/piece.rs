@@ -12,31 +12,31 @@ use crate::verify::values::ValueId;
 use super::Unfit;
 use super::flow::{Destination, Item, aliased};
 use super::share::Piece;
-use super::stands::Set;
-use super::writer::{Stands, Writer};
+use super::statements::StatementSet;
+use super::writer::{OpWriter, Provenance};
 
-/// Sources of a move, and destinations.
+/// The most sources of a move, and the most destinations.
 const MOST: usize = 8;
 
-/// What a move reads.
+/// A source of a move.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum PieceSource {
     Input(RankId),
     Partial(u32),
 }
 
 /// Writes the moves that make one piece of the outputs.
 pub(super) struct PieceWriter<'w, 's> {
-    writer: &'w mut Writer<'s>,
+    writer: &'w mut OpWriter<'s>,
     piece: &'w Piece<'s>,
-    /// Partials by expression, and how many moves still read them.
+    /// The partial of each kept expression, and the number of moves that still read it.
     kept: FxHashMap<u32, (u32, u32)>,
     free: Vec<u32>,
     slots: u32,
 }
 
 impl<'w, 's> PieceWriter<'w, 's> {
-    pub(super) fn new(writer: &'w mut Writer<'s>, piece: &'w Piece<'s>) -> Self {
+    pub(super) fn new(writer: &'w mut OpWriter<'s>, piece: &'w Piece<'s>) -> Self {
         Self { writer, piece, kept: FxHashMap::default(), free: Vec::new(), slots: 0 }
     }
 
@@ -44,7 +44,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         let items: Vec<&Item> =
             self.piece.items.iter().map(|i| &self.piece.column.items[*i]).collect();
         let (uses, inputs) = self.uses(&items)?;
-        // Expressions that several need: operands are older than what is made of them.
+        // Expressions that several moves need. The map has operands before the expressions over them.
         for (&expr, &times) in uses.iter().filter(|(_, times)| **times > 1) {
             if self.writer.flow.values.parts(expr).is_some() {
                 let slot = self.partial(expr)?;
@@ -53,7 +53,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         }
         let mut late = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            // In place, what is written here may be an input that is still to be read.
+            // In place, this item may overwrite an input that later items read.
             let clobbers = at + 1 < items.len()
                 && item.dsts.iter().any(|dst| {
                     let per_unit = self.writer.flow.cells.per_unit;
@@ -67,13 +67,13 @@ impl<'w, 's> PieceWriter<'w, 's> {
             }
         }
         for (slot, item) in late {
-            let stands = self.goes(item);
-            self.spread(slot, &item.dsts, stands)?;
+            let provenance = self.goes(item);
+            self.spread(slot, &item.dsts, provenance)?;
         }
         Ok(())
     }
 
-    /// How often each expression is read, and which ranks' inputs are.
+    /// Returns the number of times that each expression is read, and the ranks whose inputs are read.
     fn uses(&self, items: &[&Item]) -> Result<(BTreeMap<u32, u32>, BTreeSet<RankId>), Unfit> {
         let mut uses = BTreeMap::new();
         let mut inputs = BTreeSet::new();
@@ -97,66 +97,67 @@ impl<'w, 's> PieceWriter<'w, 's> {
         Ok((uses, inputs))
     }
 
-    /// An item, straight to where it goes.
+    /// Writes an item directly to its destinations.
     fn item(&mut self, item: &Item) -> Result<(), Unfit> {
-        let (sources, mut stands) = self.sources(item.expr)?;
+        let (sources, mut provenance) = self.sources(item.expr)?;
         let here = |rank: RankId| rank == self.piece.owner;
-        let local = sources
-            .iter()
-            .any(|s| matches!(s, Source::Partial(_)) || matches!(s, Source::Input(r) if here(*r)))
-            || item.dsts.iter().any(|dst| here(dst.rank));
+        let local = sources.iter().any(|s| {
+            matches!(s, PieceSource::Partial(_)) || matches!(s, PieceSource::Input(r) if here(*r))
+        }) || item.dsts.iter().any(|dst| here(dst.rank));
         if item.dsts.len() > MOST || !local {
-            let slot = self.fold(sources, stands)?;
-            let stands = self.goes(item);
-            return self.spread(slot, &item.dsts, stands);
+            let slot = self.fold(sources, provenance)?;
+            let provenance = self.goes(item);
+            return self.spread(slot, &item.dsts, provenance);
         }
-        let sources = self.shorten(sources, stands)?;
+        let sources = self.shorten(sources, provenance)?;
         let dsts: Vec<Operand> = item.dsts.iter().map(|dst| self.output(*dst)).collect();
-        stands.all = self.writer.sets.union(stands.all, item.brought);
-        self.push(&sources, &dsts, stands)?;
+        provenance.all = self.writer.sets.union(provenance.all, item.brought);
+        self.push(&sources, &dsts, provenance)?;
         self.release(&sources);
         Ok(())
     }
 
-    /// An expression as a partial.
+    /// Writes an expression into a partial.
     fn partial(&mut self, expr: u32) -> Result<u32, Unfit> {
-        let (sources, stands) = self.sources(expr)?;
-        self.fold(sources, stands)
+        let (sources, provenance) = self.sources(expr)?;
+        self.fold(sources, provenance)
     }
 
-    /// The statements for a copy of an item that was made to where it goes: the author's fold may have written there.
-    fn goes(&self, item: &Item) -> Stands {
-        if item.brought == Set::EMPTY {
+    /// Returns the statements that copied an item to its destinations; if there are none, those of its fold, which
+    /// wrote there.
+    fn goes(&self, item: &Item) -> Provenance {
+        if item.brought == StatementSet::EMPTY {
             self.folds(item.expr)
         } else {
-            Stands { first: None, all: item.brought }
+            Provenance { first: None, all: item.brought }
         }
     }
 
-    /// The statements that make an expression of its operands.
-    fn folds(&self, expr: u32) -> Stands {
-        let Writer { schedule, flow, sets, .. } = &*self.writer;
+    /// Returns the statements that make an expression of its operands.
+    fn folds(&self, expr: u32) -> Provenance {
+        let OpWriter { schedule, flow, sets, .. } = &*self.writer;
         let first = flow.values.parts(expr).map(|(_, op)| schedule.op(op).at);
         let first = first.map(|at| schedule.statements(&at)[0]);
         let all = flow.folded.get(expr as usize).copied().unwrap_or_default();
         let these = sets.get(all);
-        // A sum that was nested anew is by no one op.
+        // A reduction that was nested anew has no single op.
         let first = first.filter(|at| these.is_empty() || these.contains(at));
-        Stands { first, all }
+        Provenance { first, all }
     }
 
-    /// The sources of `expr`'s last chain, first the innermost; what is no input is made a partial before.
-    fn sources(&mut self, expr: u32) -> Result<(Vec<Source>, Stands), Unfit> {
-        let mut stands = Stands::default();
+    /// Returns the sources of `expr`'s last chain, the innermost first; a source that is no input is made a partial
+    /// before.
+    fn sources(&mut self, expr: u32) -> Result<(Vec<PieceSource>, Provenance), Unfit> {
+        let mut provenance = Provenance::default();
         let mut rest = Vec::new();
         let mut next = expr;
-        // The top of what is kept is read where it is.
+        // The chain ends at an expression that is kept in a partial, which is read from there.
         while let (None, Some((operands, _))) =
             (self.known(next), self.writer.flow.values.parts(next))
         {
             let folds = self.folds(next);
-            stands.first = stands.first.or(folds.first);
-            stands.all = self.writer.sets.union(stands.all, folds.all);
+            provenance.first = provenance.first.or(folds.first);
+            provenance.all = self.writer.sets.union(provenance.all, folds.all);
             let depth = |expr: u32| self.writer.flow.values.depth(ValueId { expr, cell: 0 });
             let open = |expr: &u32| self.known(*expr).is_none();
             let [a, b] = operands;
@@ -167,67 +168,81 @@ impl<'w, 's> PieceWriter<'w, 's> {
             };
             let source = match self.known(other) {
                 Some(source) => source,
-                None => Source::Partial(self.partial(other)?),
+                None => PieceSource::Partial(self.partial(other)?),
             };
             rest.push(source);
             next = deep;
         }
-        rest.push(self.known(next).unwrap_or(Source::Input(RankId(next))));
+        rest.push(self.known(next).unwrap_or(PieceSource::Input(RankId(next))));
         rest.reverse();
-        Ok((rest, stands))
+        Ok((rest, provenance))
     }
 
-    /// Where an expression can be read now.
-    fn known(&self, expr: u32) -> Option<Source> {
+    /// Returns the place where an expression can be read now, if there is one.
+    fn known(&self, expr: u32) -> Option<PieceSource> {
         match self.kept.get(&expr) {
-            Some((slot, _)) => Some(Source::Partial(*slot)),
+            Some((slot, _)) => Some(PieceSource::Partial(*slot)),
             None if self.writer.flow.values.parts(expr).is_none() => {
-                Some(Source::Input(RankId(expr)))
+                Some(PieceSource::Input(RankId(expr)))
             }
             None => None,
         }
     }
 
-    /// Folds into a new partial.
-    fn fold(&mut self, sources: Vec<Source>, stands: Stands) -> Result<u32, Unfit> {
-        if let [Source::Partial(slot)] = &sources[..] {
+    /// Folds the sources into a new partial.
+    fn fold(&mut self, sources: Vec<PieceSource>, provenance: Provenance) -> Result<u32, Unfit> {
+        if let [PieceSource::Partial(slot)] = &sources[..] {
             return Ok(*slot);
         }
-        let sources = self.shorten(sources, stands)?;
+        let sources = self.shorten(sources, provenance)?;
         let slot = self.take();
-        let dst = self.place(Source::Partial(slot));
-        self.push(&sources, &[dst], stands)?;
+        let dst = self.place(PieceSource::Partial(slot));
+        self.push(&sources, &[dst], provenance)?;
         self.release(&sources);
         Ok(slot)
     }
 
-    /// Folds from the front until one move can take the rest.
-    fn shorten(&mut self, mut sources: Vec<Source>, stands: Stands) -> Result<Vec<Source>, Unfit> {
+    /// Folds sources from the front until one move can take the rest.
+    fn shorten(
+        &mut self,
+        mut sources: Vec<PieceSource>,
+        provenance: Provenance,
+    ) -> Result<Vec<PieceSource>, Unfit> {
         while sources.len() > MOST {
             let rest = sources.split_off(MOST);
             let slot = self.take();
-            let dst = self.place(Source::Partial(slot));
-            self.push(&sources, &[dst], stands)?;
+            let dst = self.place(PieceSource::Partial(slot));
+            self.push(&sources, &[dst], provenance)?;
             self.release(&sources);
-            sources = [&[Source::Partial(slot)], &rest[..]].concat();
+            sources = [&[PieceSource::Partial(slot)], &rest[..]].concat();
         }
         Ok(sources)
     }
 
-    /// Copies a partial to where it goes.
-    fn spread(&mut self, slot: u32, dsts: &[Destination], stands: Stands) -> Result<(), Unfit> {
-        let from = [Source::Partial(slot)];
+    /// Copies a partial to its destinations.
+    fn spread(
+        &mut self,
+        slot: u32,
+        dsts: &[Destination],
+        provenance: Provenance,
+    ) -> Result<(), Unfit> {
+        let from = [PieceSource::Partial(slot)];
         for some in dsts.chunks(MOST) {
             let some: Vec<Operand> = some.iter().map(|dst| self.output(*dst)).collect();
-            self.push(&from, &some, stands)?;
+            self.push(&from, &some, provenance)?;
         }
         self.release(&from);
         Ok(())
     }
 
-    fn push(&mut self, srcs: &[Source], dsts: &[Operand], stands: Stands) -> Result<(), Unfit> {
+    fn push(
+        &mut self,
+        srcs: &[PieceSource],
+        dsts: &[Operand],
+        provenance: Provenance,
+    ) -> Result<(), Unfit> {
         let srcs: Vec<Operand> = srcs.iter().map(|source| self.place(*source)).collect();
-        self.writer.push(self.piece.owner, &srcs, dsts, stands)
+        self.writer.push(self.piece.owner, &srcs, dsts, provenance)
     }
 
     fn take(&mut self) -> u32 {
@@ -237,10 +252,10 @@ impl<'w, 's> PieceWriter<'w, 's> {
         })
     }
 
-    /// Partials that were read for the last time are free.
-    fn release(&mut self, sources: &[Source]) {
+    /// Frees the partials that were read for the last time.
+    fn release(&mut self, sources: &[PieceSource]) {
         for source in sources {
-            let Source::Partial(slot) = source else { continue };
+            let PieceSource::Partial(slot) = source else { continue };
             if let Some((_, left)) = self.kept.values_mut().find(|(kept, _)| kept == slot) {
                 *left -= 1;
                 if *left > 0 {
@@ -252,11 +267,11 @@ impl<'w, 's> PieceWriter<'w, 's> {
         }
     }
 
-    fn place(&mut self, source: Source) -> Operand {
+    fn place(&mut self, source: PieceSource) -> Operand {
         let Piece { lo, hi, owner, .. } = *self.piece;
         match source {
-            Source::Input(rank) => self.writer.user(rank, Buffer::Input, lo, hi),
-            Source::Partial(slot) => self.writer.partial(owner, slot, lo, hi),
+            PieceSource::Input(rank) => self.writer.user(rank, Buffer::Input, lo, hi),
+            PieceSource::Partial(slot) => self.writer.partial(owner, slot, lo, hi),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Who makes what: the columns of a flow, cut into pieces, each a rank's.
+//! Cuts the columns of a flow into pieces, and assigns each to a rank.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +9,35 @@ use crate::schedule::{Buffer, Schedule};
 use super::flow::{Column, Flow};
 use crate::verify::Callers;
 
-/// A stretch of the inputs and what one rank makes of it.
+/// A stretch of the inputs, and the items of it that one rank makes.
 pub(super) struct Piece<'f> {
     pub(super) column: &'f Column,
-    /// Which of the column's items.
+    /// The positions of the piece's items in the column.
     pub(super) items: Vec<usize>,
-    /// In units, within the inputs.
+    /// The bounds within the inputs, in units.
     pub(super) lo: Rat,
     pub(super) hi: Rat,
     pub(super) owner: RankId,
 }
 
-/// A column's items that have inputs in common, directly or through others, and the ranks that they are about.
+/// Items of a column that have inputs in common, directly or through other items, and the ranks that they read or
+/// write.
 struct Component<'f> {
     column: &'f Column,
     items: Vec<usize>,
     ranks: Vec<RankId>,
 }
 
-/// All pieces of a flow. One caller's need no more cuts than the flow has; where each rank calls, each gets a
-/// share of the bytes, as far as it takes part in what is made of them.
+/// Returns all pieces of a flow. For one caller there are no more cuts than the flow has. Where each rank calls, each
+/// rank gets a share of the bytes of the components that involve all ranks.
 pub(super) fn pieces<'f>(schedule: &Schedule, flow: &'f Flow, callers: Callers) -> Vec<Piece<'f>> {
     let nranks = schedule.nranks as usize;
     let components: Vec<Component<'f>> =
         flow.columns.iter().flat_map(|column| components(flow, column)).collect();
     let mut loads = vec![0_u64; nranks];
     let mut pieces = Vec::new();
-    // Bytes of those components that any rank may make: cut in shares of equal size, in order.
+    // The bytes of the components that involve all ranks, which any rank may make; they are cut into equal shares, in
+    // order.
     let weight =
         |component: &Component<'_>| u64::from(component.column.len) * component.ranks.len() as u64;
     let anyone =
@@ -58,7 +60,7 @@ pub(super) fn pieces<'f>(schedule: &Schedule, flow: &'f Flow, callers: Callers) 
         let (first, last) = (share(before), share(before + here - 1));
         let mut from = lo;
         for owner in first..=last {
-            // Where the share ends, in weights of this component: (owner + 1) * common / nranks - before.
+            // The end of the share, in weights of this component: (owner + 1) * common / nranks - before.
             let to = if owner == last {
                 hi
             } else {
@@ -76,14 +78,15 @@ pub(super) fn pieces<'f>(schedule: &Schedule, flow: &'f Flow, callers: Callers) 
     pieces
 }
 
-/// Where a cell of the inputs begins.
+/// Returns the position where a cell of the inputs begins.
 fn start(flow: &Flow, cell: u32) -> Rat {
     flow.cells.region(cell, Buffer::Input).lo
 }
 
-/// Items with no input in common can be made apart: nothing that one writes is what another reads.
+/// Returns the components of a column. Items with no input in common can be made separately: neither writes a place
+/// that the other reads.
 fn components<'f>(flow: &Flow, column: &'f Column) -> Vec<Component<'f>> {
-    // The item by which each expression was met first, and which items that joins.
+    // The item that met each expression first, and the union-find parent of each item.
     let mut met: BTreeMap<u32, usize> = BTreeMap::new();
     let mut joined: Vec<usize> = (0..column.items.len()).collect();
     fn root(joined: &[usize], mut item: usize) -> usize {

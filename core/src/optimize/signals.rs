@@ -1,6 +1,6 @@
-//! The signals of a fused schedule: who works on a rank's buffers waits until that rank has entered (by a signal,
-//! where the runtime does not see to it), and the rank does not leave before it is told that this is done. Nothing
-//! else needs an order.
+//! The signals of a fused schedule. A rank that works on another rank's buffers waits until that rank has entered (by
+//! a signal, if the runtime does not ensure it), and that rank leaves only when it is told that the work is done. No
+//! other order is needed.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) fn assemble(
     let mut signals = Signals { channels: Interner::default(), spans };
     for (rank, moves) in (0..n).map(RankId).zip(moves) {
         let first = OpId(schedule.ops.len() as u32);
-        // The others by distance, so that nobody is everybody's first.
+        // The other ranks by distance, so that no rank is the first of all others.
         let others = || (1..n).map(move |d| RankId((rank.0 + d) % n));
         let hosts = |other: &RankId| visits.contains(&(*other, rank));
         let visits = |other: &RankId| visits.contains(&(rank, *other));
@@ -48,7 +48,7 @@ pub(super) fn assemble(
     schedule.channels = signals.channels.items;
 }
 
-/// Each rank with the others whose user buffers it reads or writes.
+/// Returns each rank with the other ranks whose user buffers it reads or writes.
 fn visits(schedule: &Schedule, moves: &[Vec<Op>]) -> BTreeSet<(RankId, RankId)> {
     let mut visits = BTreeSet::new();
     for (rank, moves) in (0..).map(RankId).zip(moves) {

@@ -1,4 +1,4 @@
-//! What fusion writes: moves, operands, regions and partials, and in the end the schedule that they make.
+//! Writes the moves, operands, regions and partials of fusion, and makes a schedule of them.
 
 use crate::ids::{OpId, RankId, RegionId, ScratchId, SpanId};
 use crate::rational::Rat;
@@ -8,39 +8,44 @@ use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule, Scratch};
 use crate::verify::{Callers, Order};
 
 use super::flow::Flow;
-use super::stands::{Set, Sets};
+use super::statements::{StatementSet, StatementSets};
 use super::{Unfit, signals};
 
-/// Operands of all moves of a fused schedule; beyond that it takes more memory than it saves.
+/// The most operands of all moves of a fused schedule; with more it takes more memory than it saves.
 const OPERANDS: usize = 1 << 25;
 
-/// The ops of the fused schedule in the making.
-pub(super) struct Writer<'s> {
+/// The ops of the fused schedule that is being written.
+pub(super) struct OpWriter<'s> {
     pub(super) schedule: &'s Schedule,
     pub(super) flow: &'s Flow,
-    /// Each rank's moves.
+    /// The moves of each rank.
     ops: Vec<Vec<Op>>,
     operands: Vec<Operand>,
     regions: Interner<Region>,
     origins: Origins,
-    pub(super) sets: Sets,
-    /// Of the widest partial, and how many there are at once.
+    pub(super) sets: StatementSets,
+    /// The width of the widest partial, and the largest number of partials at once.
     width: Rat,
     slots: u32,
-    /// Of each rank's first post and wait: what its own signals are said to stand for.
+    /// The statements of each rank's first post and first wait, to which its new signals are attributed.
     spans: Vec<[SpanId; 2]>,
 }
 
-/// The statements that a move stands for.
+/// The statements that a move comes from.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Stands {
-    /// The last fold that it does: the one to name, where only one can be named.
+pub(super) struct Provenance {
+    /// The last fold that the move does, which is named where only one statement can be named.
     pub(super) first: Option<SpanId>,
-    pub(super) all: Set,
+    pub(super) all: StatementSet,
 }
 
-impl<'s> Writer<'s> {
-    pub(super) fn new(schedule: &'s Schedule, order: &Order, flow: &'s Flow, sets: Sets) -> Self {
+impl<'s> OpWriter<'s> {
+    pub(super) fn new(
+        schedule: &'s Schedule,
+        order: &Order,
+        flow: &'s Flow,
+        sets: StatementSets,
+    ) -> Self {
         let mut spans = vec![[None, None]; schedule.nranks as usize];
         for (at, stream) in order.stream_of.iter().enumerate() {
             let op = schedule.op(OpId(at as u32));
@@ -64,7 +69,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// A partial's place: slot `slot` of the owner's scratch, with data that begins at `lo`.
+    /// Returns the operand of a partial: slot `slot` of the owner's scratch, with data that begins at `lo`.
     pub(super) fn partial(&mut self, owner: RankId, slot: u32, lo: Rat, hi: Rat) -> Operand {
         self.slots = self.slots.max(slot + 1);
         self.width = self.width.max(hi.minus(lo).unwrap_or(Rat::ZERO));
@@ -72,7 +77,7 @@ impl<'s> Writer<'s> {
         self.operand(owner, Region { buffer, slot, base: lo, lo, hi })
     }
 
-    /// A stretch of a user buffer.
+    /// Returns the operand of a stretch of a user buffer.
     pub(super) fn user(&mut self, rank: RankId, buffer: Buffer, lo: Rat, hi: Rat) -> Operand {
         self.operand(rank, Region { buffer, slot: 0, base: Rat::ZERO, lo, hi })
     }
@@ -86,13 +91,13 @@ impl<'s> Writer<'s> {
         owner: RankId,
         srcs: &[Operand],
         dsts: &[Operand],
-        stands: Stands,
+        provenance: Provenance,
     ) -> Result<(), Unfit> {
         if self.operands.len() > OPERANDS {
             return Err(Unfit(format!("fused moves would have more than {OPERANDS} operands")));
         }
-        let all = self.sets.get(stands.all);
-        let first = stands.first.or_else(|| all.first().copied()).unwrap_or_default();
+        let all = self.sets.get(provenance.all);
+        let first = provenance.first.or_else(|| all.first().copied()).unwrap_or_default();
         let at = self.origins.id(first, all.iter().copied());
         self.ops[owner.index()].push(Op {
             kind: OpKind::Move,

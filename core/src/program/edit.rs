@@ -1,9 +1,9 @@
-//! A program that is changed in some places.
+//! Edits of a program.
 
 use super::ir::{Call, Demand, Expr, Pass, Program, Stmt, StmtKind};
 
 impl Program {
-    /// Shows every statement to `edit`, each before those that stand in it.
+    /// Calls `edit` with every statement, each before the statements inside it.
     pub(crate) fn edit(&mut self, edit: &mut impl FnMut(&mut Stmt)) {
         let steps = self.steps.iter_mut().map(|step| &mut step.body);
         for body in steps.chain([&mut self.body]) {
@@ -11,7 +11,7 @@ impl Program {
         }
     }
 
-    /// Shows every expression to `edit`, each after those in it.
+    /// Calls `edit` with every expression, each after the expressions inside it.
     pub(crate) fn edit_exprs(&mut self, edit: &mut impl FnMut(&mut Expr)) {
         for default in self.params.iter_mut().filter_map(|param| param.default.as_mut()) {
             default.edit(edit);
@@ -39,7 +39,7 @@ fn edit_block(body: &mut [Stmt], edit: &mut impl FnMut(&mut Stmt)) {
 }
 
 impl Stmt {
-    /// Its expressions, without those of statements in it.
+    /// Its expressions, without those of statements inside it.
     pub(crate) fn exprs_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
             StmtKind::Let(_, one)
@@ -73,7 +73,7 @@ impl Stmt {
 }
 
 impl Expr {
-    /// Shows the expression to `edit` after those in it.
+    /// Calls `edit` with the expressions inside this one, then with this one.
     pub(crate) fn edit(&mut self, edit: &mut impl FnMut(&mut Self)) {
         self.args.iter_mut().for_each(|arg| arg.edit(edit));
         edit(self);

@@ -1,4 +1,4 @@
-//! The intermediate form: one page, on which every construct of the language is one of few.
+//! The intermediate form of programs, which has few constructs for all those of the language.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
 use crate::values::tree::TreeKind;
 
-/// What one rank of an algorithm does, for every rank and every number of ranks: a tree of statements with loops.
+/// The work of one rank of an algorithm, for every rank and every number of ranks: a tree of statements with loops.
 ///
-/// Every statement and every expression keeps its place on the author's page, for messages.
+/// Every statement and every expression keeps its place in the author's source, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The name of the algorithm.
     pub name: String,
     /// The collective that it implements.
     pub collective: Collective,
-    /// Whether it has no form in place.
+    /// Whether it has no in-place form.
     pub out_of_place: bool,
     /// The name of the source.
     pub file: String,
-    /// Where each statement stands in the source, by [`SpanId`]; entry 0 is the algorithm's header.
+    /// The place of each statement in the source, by [`SpanId`]; entry 0 is the algorithm's header.
     pub locations: Arc<[Location]>,
     /// The tokens of each statement, by [`SpanId`].
     pub spans: Vec<Span>,
@@ -37,7 +37,7 @@ pub struct Program {
     pub params: Vec<Param>,
     /// The steps that it declares, by [`StepId`].
     pub steps: Vec<Step>,
-    /// What a rank does.
+    /// The statements that a rank runs.
     pub body: Vec<Stmt>,
 }
 
@@ -52,7 +52,7 @@ impl Program {
         &self.vars[var.index()]
     }
 
-    /// The programs that it calls, and those that these call, each once and before those that call it.
+    /// The programs that it calls, and those that these call, each once and before the programs that call it.
     pub fn called(&self) -> Vec<Arc<Self>> {
         let mut called = Vec::new();
         self.list_called(&mut called);
@@ -77,7 +77,7 @@ impl Program {
 }
 
 impl Stmt {
-    /// The blocks of statements in it.
+    /// The blocks of statements inside it.
     pub fn blocks(&self) -> Vec<&[Self]> {
         match &self.kind {
             StmtKind::For(_, _, _, body)
@@ -99,11 +99,11 @@ pub struct StepId(pub u32);
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Var {
-    /// The author's name for it; two variables may have the same.
+    /// The author's name for it, which another variable may have too.
     pub name: String,
     /// The kind of its values.
     pub kind: Kind,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub span: Span,
 }
 
@@ -132,12 +132,12 @@ pub enum Kind {
     Topology,
     /// A bandwidth or a latency.
     Quantity,
-    /// A name that stands for no value, as that of a step.
+    /// A name without a value, such as that of a step.
     Nothing,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 12] = [
         Self::Number,
         Self::List,
@@ -212,16 +212,16 @@ pub struct Step {
 pub struct Stmt {
     /// The number of the author's statement that it belongs to.
     pub at: SpanId,
-    /// What is done.
+    /// The action of the statement.
     pub kind: StmtKind,
 }
 
-/// What a statement does.
+/// The action of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StmtKind {
     /// Gives a variable a value.
     Let(VarId, Expr),
-    /// Refuses loops in one another, by their bounds from the outermost on, that take more steps than there may be.
+    /// Refuses nested loops, by their bounds from the outermost on, that take more steps than allowed.
     Limit(Vec<(Expr, Expr)>),
     /// Runs the body for each number from the first bound up to, and without, the second.
     For(VarId, Expr, Expr, Vec<Stmt>),
@@ -233,7 +233,7 @@ pub enum StmtKind {
     If(Vec<(Expr, Vec<Stmt>)>, Vec<Stmt>),
     /// Goes on only where the condition holds; the text says why it must.
     Require(Expr, String),
-    /// Declares scratch: its variable, how many slots of it, and what each is like.
+    /// Declares scratch: its variable, the number of its slots, and the region that each is like.
     Scratch(VarId, Option<Expr>, Expr),
     /// Runs a step with these arguments.
     Step(StepId, Vec<Expr>),
@@ -241,19 +241,19 @@ pub enum StmtKind {
     Copy(Expr, Vec<Expr>),
     /// Folds every source into the destination.
     Reduce(Vec<Expr>, Expr),
-    /// Adds one to the counter of such a signal to a peer.
+    /// Adds one to the counter of a signal of this kind to a peer.
     Post(SignalKind, Expr),
-    /// Waits for such a signal from a peer.
+    /// Waits for a signal of this kind from a peer.
     Wait(SignalKind, Expr),
     /// Runs the body on the ranks of a list, which are numbered anew in it.
     Within(Expr, Vec<Stmt>),
     /// Runs another program on regions of this one.
     Call(Call),
-    /// Declares the fifo: what a slot has room for, slots of a link, slices of what is sent.
+    /// Declares the fifo: the region that a slot has room for, the slots of a link, the slices of a message.
     Fifo(Expr, Option<Expr>, Option<Expr>),
     /// Passes data through the fifo.
     Pass(Pass),
-    /// Demands something of the schedule.
+    /// Demands a property of the schedule.
     Demand(Demand),
 }
 
@@ -270,8 +270,8 @@ pub struct Call {
     pub output: Expr,
 }
 
-/// What passes through a fifo: what comes from a peer, if anything does, is folded into the own region, if there is
-/// one, and goes to the destination and on to another peer, as far as there are such.
+/// A move through a fifo: data from a peer, if there is one, is folded into the own region, if there is one, and goes
+/// to the destination and on to another peer, where these are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
     /// The peer whose data is received.
@@ -284,16 +284,16 @@ pub struct Pass {
     pub to: Option<Expr>,
 }
 
-/// What a schedule must keep to.
+/// A property that a schedule must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// The links of a topology.
+    /// Data and signals use only links of a topology.
     Links(Expr),
-    /// One order of reduction on every rank.
+    /// Reductions have one order on every rank.
     OneOrder,
-    /// No more than so much of a resource.
+    /// At most this amount of a resource is used.
     AtMost(Resource, Expr),
-    /// Counts that are multiples of this; the text says why they must be.
+    /// Counts are multiples of this number; the text says why they must be.
     Multiple(Expr, String),
 }
 
@@ -304,7 +304,7 @@ pub struct Expr {
     pub op: Op,
     /// Its operands.
     pub args: Box<[Expr]>,
-    /// Where it stands.
+    /// The place of the expression.
     pub span: Span,
 }
 
@@ -317,13 +317,13 @@ pub enum Op {
     Var(VarId),
     /// This rank's number among the ranks that the statement sees.
     Rank,
-    /// How many ranks the statement sees.
+    /// The number of ranks that the statement sees.
     Nranks,
     /// This rank as a peer.
     Local,
     /// `-a`
     Neg,
-    /// Every bit of a number turned over.
+    /// A number with all bits inverted.
     Flip,
     /// `!a` of a truth value.
     Not,
@@ -343,17 +343,17 @@ pub enum Op {
     Rev,
     /// An element of a list.
     Element,
-    /// The peer of that number among the ranks that the statement sees.
+    /// The peer with this number among the ranks that the statement sees.
     Peer,
-    /// A peer's number among them.
+    /// A peer's number among the ranks that the statement sees.
     RankOf,
     /// The input buffer.
     Input,
     /// The output buffer.
     Output,
-    /// A region cut in so many pieces, or in pieces of the weights of a list.
+    /// A region cut into a number of pieces, or into pieces of the weights of a list.
     Split,
-    /// One of pieces.
+    /// One of several pieces.
     Piece,
     /// The pieces from one up to, and without, another, as one region.
     Pieces,
@@ -379,11 +379,11 @@ pub enum Op {
     RingPositionOf,
     /// As many rings as a topology has channels.
     RingsChannels,
-    /// So many rings of a topology that share no link.
+    /// A number of rings of a topology that share no link.
     RingsDisjoint,
-    /// One of rings.
+    /// One of several rings.
     RingsAt,
-    /// A tree of that kind with that root.
+    /// A tree of this kind with a given root.
     Tree(TreeKind),
     /// One of the two trees of a double binary tree; a second operand is its root.
     TreeDoubleBinary,
@@ -399,17 +399,17 @@ pub enum Op {
     TreeLevel,
     /// The steps from the root to the farthest rank.
     TreeDepth,
-    /// Groups of that size.
+    /// Groups of a given size.
     GroupsOf,
     /// Groups of the sizes of a list.
     GroupsSizes,
     /// Groups of equal entries of a list.
     GroupsColors,
-    /// Groups as many as they are large, as nearly as may be.
+    /// Groups whose number and size are as nearly equal as possible.
     GroupsBalanced,
     /// The islands of a topology.
     GroupsIslands,
-    /// The ranks at the same position of each island.
+    /// The ranks at one position of each island.
     GroupsRails,
     /// This rank's group.
     GroupsMine,
@@ -419,7 +419,7 @@ pub enum Op {
     GroupsIndex,
     /// This rank's position in its group.
     GroupsPosition,
-    /// Whether all groups have the same size.
+    /// Whether all groups have one size.
     GroupsEven,
     /// The number of a rank's group.
     GroupsIndexOf,
@@ -427,7 +427,8 @@ pub enum Op {
     GroupsPositionOf,
     /// The ranks of a group.
     GroupsAt,
-    /// A topology of that shape; of its operands the last, so many pairs of them, are cables that are cut.
+    /// A topology of this shape; its last operands are pairs of ranks, as many as the number, between which links are
+    /// cut.
     Topology(ShapeKind, u32),
     /// A bandwidth in bytes a second, for a topology.
     Rate(u64),
@@ -435,16 +436,16 @@ pub enum Op {
     Time(u64),
     /// Whether two ranks are linked.
     Linked,
-    /// The ranks that one is linked to.
+    /// The ranks that a rank is linked to.
     Neighbors,
-    /// The ranks between two others.
+    /// The ranks that can relay between two others.
     Relays,
     /// The pairs of ranks that are not linked.
     Missing,
-    /// What part of the data each rank should own.
+    /// The share of the data that each rank should own.
     Shares,
     /// The ranks that are linked to all others.
     Hubs,
-    /// The escape of that number, which only the compiled crate can run, on the values that its text names.
+    /// The escape with this number, which only the compiled crate can run, on the values of the names in its text.
     Escape(u32),
 }

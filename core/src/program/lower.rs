@@ -1,5 +1,5 @@
-//! From the checked tree to the program: steps are numbered, sugar is written out, and what a call needs of the
-//! algorithm that it names comes along.
+//! From the checked tree to the program: steps are numbered, sugar is expanded, and called algorithms are lowered
+//! too.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::schedule::SignalKind;
 use crate::source::Location;
 use crate::syntax::ast::UnOp;
 
-/// The program of a checked algorithm, which stands in `file` at these places.
+/// Returns the program of a checked algorithm, whose statements are in `file` at these places.
 pub fn lower(algorithm: &hir::Algorithm, file: &str, locations: Arc<[Location]>) -> Program {
     Lower { called: &mut HashMap::new(), steps: HashMap::new(), declared: Vec::new() }
         .program(algorithm, file, locations)
 }
 
-/// Programs that are called, by where their trees lie: each is made once, however often it is called.
+/// Called programs, by the address of their trees: each is made once, however often it is called.
 type Called = HashMap<*const hir::Algorithm, Arc<Program>>;
 
 struct Lower<'c> {
     called: &'c mut Called,
-    /// The steps that are declared so far, by the variable that is their name.
+    /// The steps declared so far, by the variable with their name.
     steps: HashMap<VarId, StepId>,
     declared: Vec<Step>,
 }
@@ -72,7 +72,7 @@ impl Lower<'_> {
         stmts
     }
 
-    /// The statement, unless it only declares a step.
+    /// Returns the statement, unless it only declares a step.
     fn stmt(&mut self, stmt: &hir::Stmt, of: &hir::Algorithm) -> Option<StmtKind> {
         use hir::StmtKind as From;
         Some(match &stmt.kind {
@@ -155,7 +155,7 @@ impl Lower<'_> {
     }
 }
 
-/// What a primitive passes: `reads` and `writes` say which of its regions stands where.
+/// Returns the move of a primitive: `reads` and `writes` tell the roles of its regions.
 fn pass(
     primitive: hir::Primitive,
     peer: &hir::Expr,
@@ -167,7 +167,7 @@ fn pass(
     let last = || places.last().map(expr);
     Pass {
         from: (primitive != Send).then(|| expr(peer)),
-        // What is received is folded into the region that then takes the result.
+        // Received data is folded into the region that then takes the result.
         own: if primitive.reads() || primitive == RecvReduce { first() } else { None },
         dst: if primitive.writes() { last() } else { None },
         to: if primitive == Send { Some(expr(peer)) } else { onward.map(expr) },
@@ -197,7 +197,7 @@ fn exprs(exprs: &[hir::Expr]) -> Vec<Expr> {
 fn expr(from: &hir::Expr) -> Expr {
     let node = |op, args| Expr { op, args, span: from.span };
     match &*from.kind {
-        // Piece `index` of the region, cut in as many pieces as there are ranks.
+        // Piece `index` of the region, cut into as many pieces as there are ranks.
         ExprKind::Block(region, index) => {
             let many = node(Op::Nranks, Box::default());
             let pieces = node(Op::Split, [expr(region), many].into());
@@ -219,7 +219,7 @@ fn expr(from: &hir::Expr) -> Expr {
     }
 }
 
-/// The operator of an expression that is not sugar, and its operands.
+/// Returns the operator of an expression that is not sugar, and its operands.
 fn operator(from: &hir::Expr) -> (Op, Vec<&hir::Expr>) {
     match &*from.kind {
         ExprKind::Int(value) => (Op::Int(*value), vec![]),

@@ -1,6 +1,6 @@
-//! The program of an algorithm: what one rank does, in few constructs, with its loops.
+//! The program of an algorithm: the work of one rank, in few constructs, with its loops.
 //!
-//! [`ir`] is the form on one page, and [`lower()`] makes it of the checked tree.
+//! [`ir`] is the form, and [`lower()`] makes it of the checked tree.
 
 mod edit;
 pub mod ir;

@@ -78,7 +78,7 @@ const OTHERS: &[(Op, &str)] = &[
 ];
 
 impl Op {
-    /// The name of an operator that is written as a function of its operands; nothing for those that are not.
+    /// The name of an operator that is written as a function of its operands; `None` for the others.
     pub(super) fn name(self) -> Option<String> {
         if let Some(row) = TABLE.iter().find(|row| row.0 == self) {
             return Some(row.1.to_owned());
@@ -88,7 +88,7 @@ impl Op {
         }
         match self {
             Self::Function(function) => Some(function.name().to_owned()),
-            // A text with one is not read back: there is no Rust to go with it.
+            // A text with an escape is not read back, as it lacks the escape's Rust.
             Self::Escape(number) => Some(format!("escape.{number}")),
             Self::Tree(kind) => Some(format!("tree.{}", kind.name())),
             Self::Topology(kind, cuts) => Some(format!("topology.{}.{cuts}", kind.name())),
@@ -96,7 +96,7 @@ impl Op {
         }
     }
 
-    /// The operator of that name.
+    /// Returns the operator with this name.
     pub(super) fn named(name: &str) -> Option<Self> {
         let row = TABLE.iter().find(|row| row.1 == name).map(|row| row.0);
         let row = row.or_else(|| OTHERS.iter().find(|row| row.1 == name).map(|row| row.0));
@@ -112,7 +112,7 @@ impl Op {
         row.or_else(function).or_else(tree).or_else(topology)
     }
 
-    /// The kind of the value, if the operands are of kinds that the operator takes; `Var` is not asked.
+    /// Returns the kind of the value, if the operator takes operands of these kinds; not for `Var`.
     pub(super) fn result(self, args: &[Kind]) -> Option<Kind> {
         if let Some((_, _, takes, gives)) = TABLE.iter().find(|row| row.0 == self) {
             return (*takes == args).then_some(*gives);

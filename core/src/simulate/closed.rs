@@ -1,16 +1,16 @@
-//! Times by formula, where nothing shares a link unless its stream does: on a full mesh and on a crossbar of links
-//! that are all alike.
+//! Times by formula, where only the messages of one stream share a link: on a full mesh and on a crossbar of equal
+//! links.
 
 use super::machine::{Machine, SignalCost, Streams};
-use crate::cost::Form;
+use crate::cost::CostForm;
 use crate::topology::Link;
 
-/// Seconds by a family's form for `bytes` bytes, nccl-tests' size, on `n` ranks, where no piece is rounded: as
-/// many latencies as there are steps, and what passes one after another over the links or the port of a rank.
+/// Returns the seconds by a family's form for `bytes` bytes, nccl-tests' size, on `n` ranks, where no piece is
+/// rounded: a latency for each step, and the bytes that pass one after another over the links or the port of a rank.
 ///
-/// `None` where the form does not hold, or only nearly: for that rank count, on another topology, with other costs than
-/// messages between ranks that are all alike.
-pub fn closed(form: &Form, n: u32, bytes: u64, machine: &Machine) -> Option<f64> {
+/// `None` where the form is not exact: for this rank count, on another topology, or with costs other than those of
+/// equal messages between ranks.
+pub fn closed(form: &CostForm, n: u32, bytes: u64, machine: &Machine) -> Option<f64> {
     let plain = machine.streams == Streams::ByData
         && machine.reduce.is_none()
         && machine.copy.is_none()

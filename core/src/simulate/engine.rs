@@ -1,4 +1,4 @@
-//! Streams from event to event.
+//! Runs streams from event to event.
 
 mod critical;
 mod moves;
@@ -9,61 +9,61 @@ use std::collections::VecDeque;
 
 use super::Simulated;
 use super::machine::{Machine, SignalCost, Streams};
+use super::paths::RankPaths;
 use super::queue::Queue;
 use super::sharing::Sharing;
 use super::step::Step;
-use super::timeline::{Message, Span, State, Timeline};
+use super::timeline::{Message, Span, Timeline, TimelineState};
 use super::usage;
-use super::wires::Wires;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::{Channel, OpKind, Schedule};
 pub(super) use critical::path;
-use moves::{Edge, Folder, MoveId, Moving};
+use moves::{Edge, MoveId, Moving, ReduceState};
 use packets::Packets;
 
-/// No stream, no move, no message.
+/// Marks the absence of a stream, a move or a message.
 const NONE: u32 = u32::MAX;
 
-/// What happens at a time.
+/// An event at a time.
 #[derive(Clone, Copy)]
 enum Event {
     /// The latency of a message is over: its bytes begin to flow.
     Flows(u32),
-    /// The last byte of a flow arrives, if its end was not put off, and it is still that flow.
+    /// The last byte of a flow arrives, unless its end was put off or the place has another flow now (generation).
     Ends(u32, u32),
     /// A message without bytes arrives.
     Arrives(u32),
-    /// What a move had to reduce or copy is done.
+    /// The reduction or copy of a move is done.
     Done(MoveId),
     /// A signal arrives.
     Signal(OpId),
 }
 
-/// After what something happened, at the same time.
+/// The cause of an event, which ended at its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Cause {
     /// The start of the run.
     #[default]
     Start,
-    /// The end of a wait that had kept its stream.
+    /// The end of a wait that had blocked its stream.
     Wait(OpId),
-    /// The time that the signal of a post took, for which a wait was kept.
+    /// The arrival of a post's signal, for which a wait was blocked.
     Post { post: OpId, wait: OpId },
     /// The end of a move.
     Move(MoveId),
 }
 
-/// A stream on its way.
+/// The position of a stream.
 #[derive(Clone, Copy)]
 struct At {
-    /// The op that it is at.
+    /// The next op.
     next: u32,
     end: u32,
-    /// What kept it last: a wait or, in order, a move.
+    /// The last op that blocked the stream: a wait or, in order, a move.
     gate: Cause,
-    /// How many signals are behind it.
+    /// The number of signals before the next op.
     epoch: u32,
-    /// Since when it waits for a signal.
+    /// The time since which it waits for a signal.
     since: f64,
 }
 
@@ -72,7 +72,7 @@ struct At {
 struct Counter {
     arrived: u32,
     taken: u32,
-    /// A stream that waits; others follow in [`Engine::behind`].
+    /// A stream that waits; other waiting streams follow in [`Engine::behind`].
     waiting: u32,
 }
 
@@ -80,7 +80,7 @@ struct Counter {
 pub(super) struct Engine<'a> {
     schedule: &'a Schedule,
     machine: &'a Machine,
-    wires: &'a Wires,
+    paths: &'a RankPaths,
     sharing: Sharing<'a>,
     queue: Queue<Event>,
     now: f64,
@@ -88,19 +88,19 @@ pub(super) struct Engine<'a> {
     behind: Vec<u32>,
     ready: Vec<StreamId>,
     counters: Vec<Counter>,
-    /// Posts of each stream that have moves above them which are not done.
+    /// The posts of each stream that have unfinished moves above them.
     posts: Vec<VecDeque<OpId>>,
-    /// Moves of each stream that are not done.
+    /// The unfinished moves of each stream.
     under_way: Vec<VecDeque<MoveId>>,
-    folders: Vec<Folder>,
+    reduce_states: Vec<ReduceState>,
     moves: Vec<Moving>,
     edges: Vec<Edge>,
-    /// Moves that are done now.
+    /// The moves that are done at this time.
     finished: Vec<MoveId>,
-    /// Reused: those that follow a move.
+    /// Reused: the followers of a move.
     followers: Vec<Edge>,
     packets: Packets,
-    /// How much slower each rank is.
+    /// The factor by which each rank is slower.
     slower: Vec<f64>,
     /// Seconds that a signal of each channel takes.
     signal: Vec<f64>,
@@ -109,19 +109,20 @@ pub(super) struct Engine<'a> {
     signals: u64,
     /// Bytes that each link has carried.
     carried: Vec<f64>,
-    /// When each stream ended, and after what.
+    /// The time at which each stream ended, and the cause.
     ends: Vec<(f64, Cause)>,
-    /// Of a move its number; of a wait that was kept the post that ended it; of a post after what it left.
+    /// For a move its number; for a wait that was blocked the post that ended it; for a post the cause of its
+    /// departure.
     causes: Vec<Cause>,
     timeline: Option<Timeline>,
 }
 
 impl<'a> Engine<'a> {
-    /// All streams at their beginning; `count` elements a unit, each of `element` bytes.
+    /// Returns the engine with all streams at their beginning; `count` elements a unit, each of `element` bytes.
     pub(super) fn new(
         schedule: &'a Schedule,
         machine: &'a Machine,
-        wires: &'a Wires,
+        paths: &'a RankPaths,
         (count, element): (u64, u64),
         record: bool,
     ) -> Self {
@@ -136,7 +137,7 @@ impl<'a> Engine<'a> {
             if c.from == c.to || machine.signals == SignalCost::Free {
                 0.0
             } else {
-                wires.wire(wires.between(c.from, c.to)).latency
+                paths.path(paths.between(c.from, c.to)).latency
             }
         };
         let bytes = |r| schedule.extent(r, count).1 as f64 * element as f64;
@@ -145,8 +146,8 @@ impl<'a> Engine<'a> {
         Self {
             schedule,
             machine,
-            wires,
-            sharing: Sharing::new(wires),
+            paths,
+            sharing: Sharing::new(paths),
             queue: Queue::new(),
             now: 0.0,
             streams: schedule.streams.iter().map(at).collect(),
@@ -155,7 +156,7 @@ impl<'a> Engine<'a> {
             counters: vec![counter; schedule.channels.len()],
             posts: vec![VecDeque::new(); streams],
             under_way: vec![VecDeque::new(); streams],
-            folders: vec![Folder::default(); streams],
+            reduce_states: vec![ReduceState::default(); streams],
             moves: Vec::new(),
             edges: Vec::new(),
             finished: Vec::new(),
@@ -165,19 +166,19 @@ impl<'a> Engine<'a> {
             signal: schedule.channels.iter().map(signal).collect(),
             bytes: schedule.regions.iter().map(bytes).collect(),
             signals: 0,
-            carried: vec![0.0; wires.capacity.len()],
+            carried: vec![0.0; paths.capacity.len()],
             ends: vec![(0.0, Cause::Start); streams],
             causes: vec![Cause::Start; ops],
             timeline: record.then(|| Timeline { nranks: schedule.nranks, ..Timeline::default() }),
         }
     }
 
-    /// Until nothing happens any more.
+    /// Runs until there are no more events.
     pub(super) fn run(&mut self) {
         let mut events = Vec::new();
         loop {
             self.settle_streams();
-            // Rates are found once for all that happens at a time.
+            // Rates are found once for all events of a time.
             if self.queue.next() != Some(self.now) {
                 let Self { sharing, queue, packets, .. } = self;
                 sharing.settle(self.now, |flow, end| {
@@ -196,7 +197,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Everything that can happen without time going on.
+    /// Runs all streams as far as they can go at the present time.
     fn settle_streams(&mut self) {
         let (mut running, mut done) = (Vec::new(), Vec::new());
         loop {
@@ -206,7 +207,7 @@ impl<'a> Engine<'a> {
                     self.finish(id);
                 }
             }
-            // In turns: neighbors in memory run one after the other.
+            // In turns: neighbors in memory run one after another.
             std::mem::swap(&mut self.ready, &mut running);
             for stream in running.drain(..) {
                 self.advance(stream);
@@ -230,7 +231,7 @@ impl<'a> Engine<'a> {
                 }
                 let end = self.sharing.flow(id).end;
                 if end > self.now {
-                    // Put off; and told of once, though it may have been queued for several times.
+                    // The end was put off. It is queued again once, though it may have been queued for several times.
                     if sent.queued <= self.now {
                         sent.queued = end;
                         self.queue.push(end, event);
@@ -245,7 +246,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Runs a stream until it has to wait for something.
+    /// Runs a stream until it must wait.
     fn advance(&mut self, stream: StreamId) {
         let schedule = self.schedule;
         let in_order = self.machine.streams == Streams::InOrder;
@@ -285,7 +286,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A wait that had kept its stream is over.
+    /// Ends a wait that had blocked its stream.
     fn kept(&mut self, stream: StreamId, op: OpId) {
         let at = &mut self.streams[stream.index()];
         at.gate = Cause::Wait(op);
@@ -293,11 +294,11 @@ impl<'a> Engine<'a> {
         if end > start
             && let Some(timeline) = &mut self.timeline
         {
-            timeline.spans.push(Span { stream, op, state: State::Idle, start, end });
+            timeline.spans.push(Span { stream, op, state: TimelineState::Idle, start, end });
         }
     }
 
-    /// A move of the stream is done.
+    /// Continues a stream after one of its moves is done.
     fn done(&mut self, stream: StreamId, id: MoveId) {
         let first = self.first_under_way(stream);
         while let Some(post) = self.posts[stream.index()].front().copied()
@@ -319,7 +320,7 @@ impl<'a> Engine<'a> {
         self.ends[stream.index()] = (self.now, after);
     }
 
-    /// A post leaves.
+    /// Sends the signal of a post.
     fn leave(&mut self, post: OpId, after: Cause) {
         self.causes[post.index()] = after;
         let channel = *self.schedule.channel(self.schedule.op(post));
@@ -334,7 +335,7 @@ impl<'a> Engine<'a> {
         self.queue.push(end, Event::Signal(post));
     }
 
-    /// The signal of a post arrives.
+    /// Delivers the signal of a post.
     fn signal(&mut self, post: OpId) {
         let counter = &mut self.counters[self.schedule.op(post).arg as usize];
         counter.arrived += 1;
@@ -347,32 +348,32 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Notes a message in the timeline, if there is one, and says its number.
+    /// Notes a message in the timeline, if there is one, and returns its number.
     fn message(&mut self, message: Message) -> u32 {
         let Some(timeline) = &mut self.timeline else { return NONE };
         timeline.messages.push(message);
         timeline.messages.len() as u32 - 1
     }
 
-    /// Whether all streams did, and no signal is left.
+    /// Whether all streams have ended, and no signal is left.
     pub(super) fn ended(&self) -> bool {
         self.streams.iter().all(|at| at.next == at.end)
             && self.counters.iter().all(|counter| counter.taken == counter.arrived)
     }
 
-    /// What came of it, for `bytes` bytes as nccl-tests counts them, with the critical path that was found.
+    /// Returns the result for `bytes` bytes as nccl-tests counts them, with the critical path.
     pub(super) fn result(mut self, bytes: u64, critical: Vec<Step>) -> Simulated {
         let seconds = self.ends.iter().map(|(end, _)| *end).fold(0.0, f64::max);
         if let Some(mut timeline) = self.timeline.take() {
             timeline.seconds = seconds;
             timeline.spans = spans::spans(&self, timeline.spans);
-            // Those that set out together, by their ops: whatever the engine took first.
+            // Messages that set out together are ordered by their ops, not by the order of the engine.
             let at = |m: &Message| (m.op, m.from, m.to);
             timeline.messages.sort_by(|a, b| a.start.total_cmp(&b.start).then(at(a).cmp(&at(b))));
             self.timeline = Some(timeline);
         }
         let (links, ports) =
-            usage::usage(self.schedule, self.machine, &self.wires.capacity, &self.carried, seconds);
+            usage::usage(self.schedule, self.machine, &self.paths.capacity, &self.carried, seconds);
         let traffic = self.schedule.messages();
         Simulated {
             seconds,

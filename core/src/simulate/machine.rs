@@ -1,4 +1,4 @@
-//! The machine that a run is simulated on: a topology, and what it does not say.
+//! The machine that a run is simulated on: a topology, and the costs that it does not tell.
 
 use std::sync::Arc;
 
@@ -7,26 +7,27 @@ use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::{NodeId, Problem, Routing, Topology};
 
-/// How long signals take in a simulation.
+/// The time that signals take in a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SignalCost {
     /// Signals take no time: they arrive when they are sent.
     #[default]
     Free,
-    /// Signals take the latency of their way, as a message without bytes.
+    /// Signals take the latency of their path, as a message without bytes.
     Messages,
 }
 
-/// What a stream waits for before it goes on.
+/// The condition under which a stream goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Streams {
-    /// Streams go by data, as where a card or a kernel moves what it is told to. A transfer begins when the waits above
-    /// it are met and what it sends is final; it waits neither for the moves above it nor for what it is folded into.
-    /// Folds into the same memory follow in the order of the program, and a stream does one at a time. A post leaves
-    /// when all moves above it are done, and the stream goes on without it. A wait holds back what stands below it.
+    /// Streams go by data, as where a card or a kernel moves data on request. A transfer begins when the waits above
+    /// it are met and the data that it sends is final; it waits neither for the moves above it nor for its
+    /// destination. Folds into one memory follow in the order of the program, and a stream does one at a time. A post
+    /// leaves when all moves above it are done, and the stream goes on without it. A wait holds back the ops below
+    /// it.
     #[default]
     ByData,
-    /// A stream does one op after the other, as the streams of a contest's executor do.
+    /// A stream does one op after another, as the streams of a contest's executor do.
     InOrder,
 }
 
@@ -37,25 +38,25 @@ pub struct Machine {
     pub topology: Arc<Topology>,
     /// The bandwidth b of one link in one direction, in bytes a second, where the topology gives multiples of it.
     pub bandwidth: f64,
-    /// Seconds that a message takes on a link, where the topology gives no latencies; on a machine with links of several
-    /// kinds, the least that it takes on its whole path.
+    /// Seconds that a message takes on a link, where the topology gives no latencies; on a machine with links of
+    /// several kinds, the least time that a message takes on its whole path.
     pub latency: f64,
-    /// Bytes a second that a rank reduces; `None` costs nothing.
+    /// Bytes a second that a rank reduces; with `None` reductions take no time.
     pub reduce: Option<f64>,
-    /// Bytes a second that a rank copies within its memory; `None` costs nothing.
+    /// Bytes a second that a rank copies within its memory; with `None` copies take no time.
     pub copy: Option<f64>,
-    /// Seconds that each piece of a message but the first costs before its bytes flow: pieces share one latency.
+    /// Seconds that each piece of a message except the first costs before its bytes flow: pieces share one latency.
     pub piece: f64,
-    /// What a stream waits for.
+    /// The condition under which a stream goes on.
     pub streams: Streams,
-    /// How long signals take.
+    /// The time that signals take.
     pub signals: SignalCost,
-    /// Which way messages go where there are several.
+    /// The choice of a path for messages where there are several.
     pub routing: Routing,
-    /// Ranks that are slower, by how much: what they reduce and copy takes that many times as long, and so do latency
-    /// and bytes on each of their links.
+    /// Ranks that are slower, each with its factor: for the time of their reductions and copies, and for the latency
+    /// and the time of bytes on each of their links.
     pub stragglers: Vec<(RankId, f64)>,
-    /// Links that carry only such a share of their bandwidth, in both directions.
+    /// Links that carry only a share of their bandwidth, in both directions, each with its share.
     pub degraded: Vec<((NodeId, NodeId), f64)>,
 }
 
@@ -78,9 +79,9 @@ impl Machine {
         }
     }
 
-    /// A machine with the constants of `costs`. The links of `topology` have what it says, and B and L of the constants
-    /// where it says nothing; without one each of `nranks` ranks has one port of B each way, and every two are L apart.
-    /// `None` for more ranks than a topology has.
+    /// A machine with the constants of `costs`. The links of `topology` have its values, and B and L of the constants
+    /// where it gives none; without a topology each of `nranks` ranks has one port of B each way, and every two ranks
+    /// are L apart. `None` for more ranks than a topology has.
     pub fn of_costs(costs: &Costs, topology: Option<&Arc<Topology>>, nranks: u32) -> Option<Self> {
         let (topology, latency) = match topology {
             Some(topology) => (topology.clone(), costs.latency),
@@ -154,12 +155,12 @@ impl Machine {
         known.map_or_else(|| format!("node {}", node.0), |node| node.name.clone())
     }
 
-    /// How much slower a rank is.
+    /// Returns the factor by which a rank is slower.
     pub(super) fn slower(&self, rank: RankId) -> f64 {
         self.stragglers.iter().filter(|(r, _)| *r == rank).map(|(_, factor)| factor).product()
     }
 
-    /// Seconds that a message takes on its path, of whose links this is the sum.
+    /// Returns the seconds that a message takes on its path; `links` is the sum over the path's links.
     pub(super) fn on_path(&self, links: f64, (from, to): (RankId, RankId)) -> f64 {
         if self.topology.has_kinds() {
             links.max(self.latency * self.slower(from) * self.slower(to))
@@ -168,7 +169,7 @@ impl Machine {
         }
     }
 
-    /// Bytes a second and seconds of each link in one direction.
+    /// Returns the bytes a second and the seconds of each link in one direction.
     pub(super) fn links(&self) -> (Vec<f64>, Vec<f64>) {
         let unit = if self.topology.is_relative() { self.bandwidth } else { 1.0 };
         let given = crate::cost::has_latency(&self.topology) || self.topology.has_kinds();

@@ -1,16 +1,16 @@
-//! Events by time. Those of one instant are kept together: ranks that do alike do it at once.
+//! Events by time. The events of one instant are kept together: ranks with equal work do it at equal times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Times that are remembered to find their events by.
+/// The number of recent times that are remembered to find their events.
 const RECENT: usize = 256;
-/// No time.
+/// Marks an empty place.
 const NEVER: u64 = u64::MAX;
 
-/// A queue of events, earliest first, and as they came within an instant.
+/// A queue of events, earliest first; within an instant in the order of pushes.
 pub(super) struct Queue<E> {
-    /// Times, none of them negative, which order as their bits do, and where their events are.
+    /// Times, none of them negative, so they order as their bits do, and the place of their events.
     times: BinaryHeap<Reverse<(u64, u32)>>,
     instants: Vec<Vec<E>>,
     free: Vec<u32>,
@@ -41,12 +41,12 @@ impl<E> Queue<E> {
         self.instants[recent.1 as usize].push(event);
     }
 
-    /// The earliest time.
+    /// Returns the earliest time.
     pub(super) fn next(&self) -> Option<f64> {
         self.times.peek().map(|Reverse((bits, _))| f64::from_bits(*bits))
     }
 
-    /// The earliest time, and its events in place of what is in `events`.
+    /// Removes the earliest time and returns it, with its events in `events`, whose old content is dropped.
     pub(super) fn pop(&mut self, events: &mut Vec<E>) -> Option<f64> {
         let Reverse((bits, instant)) = self.times.pop()?;
         events.clear();

@@ -1,54 +1,54 @@
-//! Flows on links: how fast each is where they share, max-min fairly.
+//! Flows on links: their rates, which share links max-min fairly.
 //!
-//! A link *binds* if its flows, each as fast as it could be alone, ask for more than there is. Only binding links join
-//! flows: what one does concerns those that it reaches through them, and rates are found anew for those alone.
+//! A link *binds* if its flows, each at its rate alone, exceed its capacity. Only binding links couple flows: a
+//! change affects the flows that it reaches through binding links, and only their rates are found anew.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::wires::Wires;
+use super::paths::RankPaths;
 
-/// By how much, relatively, sums of rates may exceed a link: they are rounded.
+/// The relative amount by which sums of rates may exceed a link, as they are rounded.
 const SLACK: f64 = 1e-9;
-/// By how much, relatively, a rate must change to count.
+/// The relative amount by which a rate must change to count.
 const SAME: f64 = 1e-12;
 
-/// Data on its way.
+/// A flow of data over links.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flow {
-    /// Its way.
-    pub(super) wire: u32,
-    /// Bytes that were left when the rate was set.
+    /// The path of the flow.
+    pub(super) path: u32,
+    /// The bytes that were left when the rate was set.
     left: f64,
-    /// Bytes a second; 0 before the first is found.
+    /// Bytes a second; 0 before the first rate is found.
     pub(super) rate: f64,
     since: f64,
-    /// When it ends, if no rate changes.
+    /// The time at which it ends, if no rate changes.
     pub(super) end: f64,
-    /// Seen in this round.
+    /// The last round that reached the flow.
     mark: u32,
 }
 
-/// A link and what flows on it.
+/// A link and the flows on it.
 #[derive(Clone, Debug, Default)]
-struct Line {
+struct SharedLink {
     capacity: f64,
-    /// What its flows would take if each were alone.
+    /// The rate of its flows if each were alone.
     asked: f64,
-    /// Which flows, and which of each one's links this is.
+    /// The flows, each with the position of this link among its links.
     flows: Vec<(u32, u32)>,
-    /// Flows came or went that matter to the others.
+    /// Whether flows came or went that matter to the others.
     changed: bool,
-    /// Seen in this round.
+    /// The last round that reached the link.
     mark: u32,
-    /// While rates are found: what is left of it, for flows that carry so much here for each byte.
+    /// While rates are found: the capacity left, and the summed shares of the open flows.
     room: f64,
     weight: f64,
-    /// How many these are.
+    /// The number of open flows.
     open: u32,
 }
 
-impl Line {
+impl SharedLink {
     fn binds(&self) -> bool {
         self.asked > self.capacity * (1.0 + SLACK)
     }
@@ -56,16 +56,16 @@ impl Line {
 
 /// All flows.
 pub(super) struct Sharing<'w> {
-    wires: &'w Wires,
+    paths: &'w RankPaths,
     flows: Vec<Flow>,
-    /// Where each flow stands in the lists of its links.
+    /// The position of each flow in the flow lists of its links.
     places: Vec<u32>,
     stride: usize,
-    lines: Vec<Line>,
+    shared: Vec<SharedLink>,
     changed: Vec<u32>,
     fresh: Vec<u32>,
     round: u32,
-    /// Reused from round to round: flows and links that are concerned, and levels of links and flows.
+    /// Reused from round to round: affected flows and links, and levels of links and flows.
     concerned: Vec<u32>,
     joined: Vec<u32>,
     levels: BinaryHeap<Reverse<(u64, u32)>>,
@@ -73,14 +73,14 @@ pub(super) struct Sharing<'w> {
 }
 
 impl<'w> Sharing<'w> {
-    pub(super) fn new(wires: &'w Wires) -> Self {
-        let line = |capacity: &f64| Line { capacity: *capacity, ..Line::default() };
+    pub(super) fn new(paths: &'w RankPaths) -> Self {
+        let shared = |capacity: &f64| SharedLink { capacity: *capacity, ..SharedLink::default() };
         Self {
-            wires,
+            paths,
             flows: Vec::new(),
             places: Vec::new(),
-            stride: wires.longest(),
-            lines: wires.capacity.iter().map(line).collect(),
+            stride: paths.longest(),
+            shared: paths.capacity.iter().map(shared).collect(),
             changed: Vec::new(),
             fresh: Vec::new(),
             round: 0,
@@ -95,89 +95,89 @@ impl<'w> Sharing<'w> {
         &self.flows[flow as usize]
     }
 
-    /// Flow `flow` begins: so many bytes on a wire. Its rate comes with [`Self::settle`].
-    pub(super) fn start(&mut self, flow: u32, wire: u32, bytes: f64) {
+    /// Starts flow `flow` of `bytes` bytes on a path. Its rate comes with [`Self::settle`].
+    pub(super) fn start(&mut self, flow: u32, path: u32, bytes: f64) {
         let index = flow as usize;
         if self.flows.len() <= index {
             self.flows.resize(index + 1, Flow::default());
             self.places.resize((index + 1) * self.stride, 0);
         }
-        self.flows[index] = Flow { wire, left: bytes, end: f64::INFINITY, ..Flow::default() };
+        self.flows[index] = Flow { path, left: bytes, end: f64::INFINITY, ..Flow::default() };
         self.fresh.push(flow);
-        let alone = self.wires.wire(wire).alone;
-        for (nth, (link, share)) in self.wires.links(wire).iter().enumerate() {
-            let line = &mut self.lines[*link as usize];
-            self.places[index * self.stride + nth] = line.flows.len() as u32;
-            line.flows.push((flow, nth as u32));
-            line.asked += share * alone;
-            if line.binds() && !line.changed {
-                line.changed = true;
+        let alone = self.paths.path(path).alone;
+        for (nth, (link, share)) in self.paths.links(path).iter().enumerate() {
+            let shared = &mut self.shared[*link as usize];
+            self.places[index * self.stride + nth] = shared.flows.len() as u32;
+            shared.flows.push((flow, nth as u32));
+            shared.asked += share * alone;
+            if shared.binds() && !shared.changed {
+                shared.changed = true;
                 self.changed.push(*link);
             }
         }
     }
 
-    /// Flow `flow` has ended.
+    /// Ends flow `flow`.
     pub(super) fn end(&mut self, flow: u32) {
         let index = flow as usize;
-        let wire = self.flows[index].wire;
-        let alone = self.wires.wire(wire).alone;
-        for (nth, (link, share)) in self.wires.links(wire).iter().enumerate() {
-            let line = &mut self.lines[*link as usize];
-            if line.binds() && !line.changed {
-                line.changed = true;
+        let path = self.flows[index].path;
+        let alone = self.paths.path(path).alone;
+        for (nth, (link, share)) in self.paths.links(path).iter().enumerate() {
+            let shared = &mut self.shared[*link as usize];
+            if shared.binds() && !shared.changed {
+                shared.changed = true;
                 self.changed.push(*link);
             }
             let place = self.places[index * self.stride + nth] as usize;
-            line.flows.swap_remove(place);
-            if let Some((other, nth)) = line.flows.get(place) {
+            shared.flows.swap_remove(place);
+            if let Some((other, nth)) = shared.flows.get(place) {
                 self.places[*other as usize * self.stride + *nth as usize] = place as u32;
             }
-            line.asked = if line.flows.is_empty() { 0.0 } else { line.asked - share * alone };
+            shared.asked = if shared.flows.is_empty() { 0.0 } else { shared.asked - share * alone };
         }
     }
 
-    /// Finds the rates from `now` on, and tells of each flow that ends at another time than before.
+    /// Finds the rates from `now` on, and calls `moved` for each flow whose end changes.
     pub(super) fn settle(&mut self, now: f64, mut moved: impl FnMut(u32, f64)) {
         if !self.changed.is_empty() {
             self.reach();
             self.fill(now, &mut moved);
         }
         while let Some(flow) = self.fresh.pop() {
-            // Those that share nothing.
+            // Flows that share no binding link.
             if self.flows[flow as usize].rate == 0.0 {
-                let alone = self.wires.wire(self.flows[flow as usize].wire).alone;
+                let alone = self.paths.path(self.flows[flow as usize].path).alone;
                 self.set(flow, alone, now, &mut moved);
             }
         }
     }
 
-    /// The flows that are concerned by what changed, and the binding links that join them.
+    /// Finds the flows that the changes affect, and the binding links that couple them.
     fn reach(&mut self) {
         self.round += 1;
         self.concerned.clear();
         self.joined.clear();
         for link in self.changed.drain(..) {
-            let line = &mut self.lines[link as usize];
-            line.changed = false;
-            line.mark = self.round;
+            let shared = &mut self.shared[link as usize];
+            shared.changed = false;
+            shared.mark = self.round;
             self.joined.push(link);
         }
         let mut next = 0;
         while let Some(&link) = self.joined.get(next) {
             next += 1;
-            for at in 0..self.lines[link as usize].flows.len() {
-                let (flow, _) = self.lines[link as usize].flows[at];
+            for at in 0..self.shared[link as usize].flows.len() {
+                let (flow, _) = self.shared[link as usize].flows[at];
                 let known = &mut self.flows[flow as usize];
                 if known.mark == self.round {
                     continue;
                 }
                 known.mark = self.round;
                 self.concerned.push(flow);
-                for (link, _) in self.wires.links(known.wire) {
-                    let line = &mut self.lines[*link as usize];
-                    if line.mark != self.round && line.binds() {
-                        line.mark = self.round;
+                for (link, _) in self.paths.links(known.path) {
+                    let shared = &mut self.shared[*link as usize];
+                    if shared.mark != self.round && shared.binds() {
+                        shared.mark = self.round;
                         self.joined.push(*link);
                     }
                 }
@@ -185,31 +185,31 @@ impl<'w> Sharing<'w> {
         }
     }
 
-    /// Progressive filling: all concerned rates rise alike until a link is full or a flow as fast as it can be,
-    /// which fixes those flows; the others rise on.
+    /// Progressive filling: all affected rates rise alike until a link is full or a flow has its rate alone, which
+    /// fixes those flows; the others rise on.
     fn fill(&mut self, now: f64, moved: &mut impl FnMut(u32, f64)) {
         for link in &self.joined {
-            let line = &mut self.lines[*link as usize];
-            (line.room, line.weight, line.open) = (line.capacity, 0.0, 0);
+            let shared = &mut self.shared[*link as usize];
+            (shared.room, shared.weight, shared.open) = (shared.capacity, 0.0, 0);
         }
         self.limits.clear();
         for flow in &self.concerned {
-            let wire = self.flows[*flow as usize].wire;
-            self.limits.push((self.wires.wire(wire).alone, *flow));
-            for (link, share) in self.wires.links(wire) {
-                let line = &mut self.lines[*link as usize];
-                if line.mark == self.round {
-                    line.weight += share;
-                    line.open += 1;
+            let path = self.flows[*flow as usize].path;
+            self.limits.push((self.paths.path(path).alone, *flow));
+            for (link, share) in self.paths.links(path) {
+                let shared = &mut self.shared[*link as usize];
+                if shared.mark == self.round {
+                    shared.weight += share;
+                    shared.open += 1;
                 }
             }
         }
         self.limits.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         self.levels.clear();
         for link in &self.joined {
-            let line = &self.lines[*link as usize];
-            if line.open > 0 {
-                self.levels.push(Reverse(((line.room / line.weight).to_bits(), *link)));
+            let shared = &self.shared[*link as usize];
+            if shared.open > 0 {
+                self.levels.push(Reverse(((shared.room / shared.weight).to_bits(), *link)));
             }
         }
         // A fixed flow is unmarked.
@@ -223,8 +223,8 @@ impl<'w> Sharing<'w> {
             }
             match self.fullest() {
                 Some((level, link)) if level < limit => {
-                    for at in 0..self.lines[link as usize].flows.len() {
-                        let (flow, _) = self.lines[link as usize].flows[at];
+                    for at in 0..self.shared[link as usize].flows.len() {
+                        let (flow, _) = self.shared[link as usize].flows[at];
                         if self.flows[flow as usize].mark == self.round {
                             self.fix(flow, level, fixed);
                             self.set(flow, level, now, moved);
@@ -243,13 +243,14 @@ impl<'w> Sharing<'w> {
         self.limits = limits;
     }
 
-    /// The link with open flows that is full first, and at which rate. Levels rise while flows are fixed below them.
+    /// Returns the link with open flows that is full first, and the rate at which it is. Levels rise while flows are
+    /// fixed below them.
     fn fullest(&mut self) -> Option<(f64, u32)> {
         while let Some(Reverse((bits, link))) = self.levels.pop() {
-            let line = &self.lines[link as usize];
+            let shared = &self.shared[link as usize];
             let before = f64::from_bits(bits);
-            let level = (line.room / line.weight).max(before);
-            if line.open == 0 {
+            let level = (shared.room / shared.weight).max(before);
+            if shared.open == 0 {
                 continue;
             }
             if level <= before * (1.0 + SAME) {
@@ -263,12 +264,12 @@ impl<'w> Sharing<'w> {
     fn fix(&mut self, flow: u32, rate: f64, fixed: u32) {
         let flow = &mut self.flows[flow as usize];
         flow.mark = fixed;
-        for (link, share) in self.wires.links(flow.wire) {
-            let line = &mut self.lines[*link as usize];
-            if line.mark == self.round {
-                line.room -= share * rate;
-                line.weight -= share;
-                line.open -= 1;
+        for (link, share) in self.paths.links(flow.path) {
+            let shared = &mut self.shared[*link as usize];
+            if shared.mark == self.round {
+                shared.room -= share * rate;
+                shared.weight -= share;
+                shared.open -= 1;
             }
         }
     }

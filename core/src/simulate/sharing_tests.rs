@@ -1,12 +1,12 @@
-//! Rates against what defines them, on small random networks while flows come and go.
+//! Checks rates against their definition, on small random networks while flows come and go.
 //!
-//! Rates are max-min fair exactly if no link carries more than it can and every flow has a link that is full and on
-//! which no other flow is faster (Bertsekas and Gallager, Data Networks, 6.5.2). So no second algorithm is needed.
+//! Rates are max-min fair exactly if no link exceeds its capacity and every flow has a full link on which no other
+//! flow is faster (Bertsekas and Gallager, Data Networks, 6.5.2). So no second algorithm is needed.
 
+use super::paths::RankPaths;
 use super::sharing::Sharing;
-use super::wires::Wires;
 
-/// Numbers that look random, always the same.
+/// Pseudorandom numbers, equal in every run.
 struct Random(u64);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// A few links that do each other's work, and ways over some of them, of which some split.
+/// Returns a few links, and paths over some of them, of which some split.
 fn network(random: &mut Random) -> (Vec<f64>, Vec<Vec<(u32, f64)>>) {
     let links = 2 + random.below(6);
     let capacity = (0..links).map(|_| 1.0 + random.below(4) as f64).collect();
@@ -33,7 +33,7 @@ fn network(random: &mut Random) -> (Vec<f64>, Vec<Vec<(u32, f64)>>) {
     (capacity, (0..12).map(|_| way()).collect())
 }
 
-/// Whether `rates` of flows on their ways are max-min fair, or what is wrong.
+/// Checks that `rates` of flows on their paths are max-min fair, or returns the fault.
 fn fair(capacity: &[f64], flows: &[(&[(u32, f64)], f64)]) -> Result<(), String> {
     const NEAR: f64 = 1e-9;
     let carries = |link: u32| -> f64 {
@@ -66,8 +66,8 @@ fn rates_are_max_min_fair_while_flows_come_and_go() {
     for seed in 1..=400 {
         let mut random = Random(seed);
         let (capacity, ways) = network(&mut random);
-        let wires = Wires::of(&capacity, &ways);
-        let mut sharing = Sharing::new(&wires);
+        let paths = RankPaths::of(&capacity, &ways);
+        let mut sharing = Sharing::new(&paths);
         let mut active: Vec<(u32, u32)> = Vec::new();
         let mut free: Vec<u32> = (0..24).collect();
         for step in 0..60 {
@@ -77,26 +77,26 @@ fn rates_are_max_min_fair_while_flows_come_and_go() {
                     sharing.end(flow);
                     free.push(flow);
                 } else if let Some(flow) = free.pop() {
-                    let wire = random.below(ways.len() as u64) as u32;
-                    sharing.start(flow, wire, 1e6);
-                    active.push((flow, wire));
+                    let path = random.below(ways.len() as u64) as u32;
+                    sharing.start(flow, path, 1e6);
+                    active.push((flow, path));
                 }
             }
             sharing.settle(f64::from(step), |_, _| ());
             let flows: Vec<_> = active
                 .iter()
-                .map(|(flow, wire)| (&ways[*wire as usize][..], sharing.flow(*flow).rate))
+                .map(|(flow, path)| (&ways[*path as usize][..], sharing.flow(*flow).rate))
                 .collect();
             fair(&capacity, &flows).unwrap_or_else(|why| panic!("seed {seed}, step {step}: {why}"));
         }
     }
 }
 
-/// Two share a link of 10 bytes a second, of which one ends first: 30 bytes at 5, then 20 more at 10.
+/// Two flows share a link of 10 bytes a second, of which one ends first: 30 bytes at 5, then 20 more at 10.
 #[test]
 fn a_flow_that_ends_leaves_its_part_to_the_others() {
-    let wires = Wires::of(&[10.0], &[vec![(0, 1.0)]]);
-    let mut sharing = Sharing::new(&wires);
+    let paths = RankPaths::of(&[10.0], &[vec![(0, 1.0)]]);
+    let mut sharing = Sharing::new(&paths);
     sharing.start(0, 0, 30.0);
     sharing.start(1, 0, 50.0);
     sharing.settle(0.0, |_, _| ());
@@ -107,12 +107,12 @@ fn a_flow_that_ends_leaves_its_part_to_the_others() {
     assert_eq!(moved, [(1, 8.0)]);
 }
 
-/// What has no binding link in common with what changed keeps its rate, and nobody is told.
+/// A flow that has no binding link in common with a change keeps its rate, and is not reported.
 #[test]
 fn flows_elsewhere_are_left_alone() {
-    let wires =
-        Wires::of(&[10.0, 10.0, 100.0], &[vec![(0, 1.0), (2, 1.0)], vec![(1, 1.0), (2, 1.0)]]);
-    let mut sharing = Sharing::new(&wires);
+    let paths =
+        RankPaths::of(&[10.0, 10.0, 100.0], &[vec![(0, 1.0), (2, 1.0)], vec![(1, 1.0), (2, 1.0)]]);
+    let mut sharing = Sharing::new(&paths);
     sharing.start(0, 0, 100.0);
     sharing.settle(0.0, |_, _| ());
     let mut moved = Vec::new();

@@ -1,8 +1,8 @@
-//! Steps of the critical path, and what takes their time.
+//! Steps of the critical path, and the parts of their time.
 
 use crate::ids::{OpId, RankId, StreamId};
 
-/// A step on the critical path: it began when the one before had ended, and waited for nothing else.
+/// A step on the critical path: it began when the step before had ended, and waited for nothing else.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The rank that did it.
@@ -11,7 +11,7 @@ pub struct Step {
     pub stream: StreamId,
     /// The op: a move, or a wait that a signal ended.
     pub op: OpId,
-    /// What took the time.
+    /// The task that took the time.
     pub task: Task,
     /// The time at which it began, in seconds.
     pub start: f64,
@@ -19,25 +19,26 @@ pub struct Step {
     pub end: f64,
 }
 
-/// What takes the time of a step on the critical path, or hands over to another stream.
+/// The task of a step on the critical path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Task {
-    /// A move between ranks, with its fold. What these three leave of the step's time is due to links that others used too.
+    /// A move between ranks, with its fold. The rest of the step's time is due to links that other messages used too.
     Transfer {
-        /// Seconds of latency of the message that came last.
+        /// Seconds of latency of the last message.
         latency: f64,
-        /// Seconds that its pieces cost, but for the first.
+        /// Seconds that its pieces cost, except the first.
         pieces: f64,
         /// Seconds for which the bytes of that message would have flowed alone.
         flowing: f64,
-        /// Seconds for which the rank reduced what had come.
+        /// Seconds for which the rank reduced the received data.
         work: f64,
     },
-    /// The fold of what another rank had sent, which had come before: other folds of the stream came first.
+    /// The fold of data that another rank had sent and that had arrived earlier: other folds of the stream came
+    /// first.
     Fold,
     /// A move within the rank.
     Local,
-    /// The stream waited for a signal: the step before is one of the rank that sent it.
+    /// The wait of a stream for a signal: the step before is a step of the rank that sent it.
     Signal {
         /// The post that ended the wait.
         post: OpId,
@@ -46,20 +47,20 @@ pub enum Task {
     },
 }
 
-/// What the time of a run went to: seconds of its critical path, by what they were spent on.
+/// The time of a run in parts: seconds of its critical path, by their cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
     /// The number of transfers on the path.
     pub transfers: usize,
     /// Latency of messages.
     pub latency: f64,
-    /// What pieces cost, but for the first of each message.
+    /// The cost of pieces, except the first of each message.
     pub pieces: f64,
-    /// Bytes, as fast as they would have flowed alone.
+    /// Bytes, at the rate at which they would have flowed alone.
     pub flowing: f64,
-    /// What transfers took longer, as others used the same links.
+    /// The time that transfers took longer because other messages used their links.
     pub sharing: f64,
-    /// Folds of what had come.
+    /// Folds of received data.
     pub reducing: f64,
     /// Moves within a rank.
     pub local: f64,
@@ -68,7 +69,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// The sum of a critical path.
+    /// Sums the steps of a critical path.
     pub fn of(path: &[Step]) -> Self {
         let mut all = Self::default();
         for step in path {
@@ -86,7 +87,7 @@ impl Spent {
                 self.pieces += pieces;
                 self.flowing += flowing;
                 self.reducing += work;
-                // Sums of times are rounded.
+                // Sums of times are rounded, so small differences are ignored.
                 let alone = latency + pieces + flowing + work;
                 self.sharing += if took > alone * (1.0 + 1e-6) { took - alone } else { 0.0 };
             }

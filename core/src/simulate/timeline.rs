@@ -1,18 +1,18 @@
-//! What a simulated run did when: what diagrams are drawn from. Seconds count from the start of the run.
+//! The timeline of a simulated run, which diagrams are drawn from. Seconds count from the start of the run.
 
 use crate::ids::{OpId, RankId, StreamId};
 
-/// A simulated run: what each stream did, and each message, with times in seconds from the start.
+/// A simulated run: the activity of each stream, and each message, with times in seconds from the start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// The number of ranks.
     pub nranks: u32,
     /// The time at which the last stream ended, in seconds.
     pub seconds: f64,
-    /// What each stream did, one thing at a time, in the order of streams and then of starts. Of moves that overlap a
-    /// fold or copy is shown, else the transfer that began first.
+    /// The activity of each stream, one span at a time, in the order of streams and then of starts. Of overlapping
+    /// moves a fold or copy is shown, else the transfer that began first.
     pub spans: Vec<Span>,
-    /// Every message, in the order of starts, and those that set out together in the order of ops.
+    /// Every message, in the order of starts; messages that set out together are in the order of ops.
     pub messages: Vec<Message>,
 }
 
@@ -23,20 +23,20 @@ pub struct Span {
     pub stream: StreamId,
     /// The op; its place in the source is in the schedule.
     pub op: OpId,
-    /// What the stream did in that time.
-    pub state: State,
+    /// The activity of the stream in that time.
+    pub state: TimelineState,
     /// The time at which it began, in seconds.
     pub start: f64,
     /// The time at which it ended, in seconds.
     pub end: f64,
 }
 
-/// What a stream does at a time.
+/// The activity of a stream at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum TimelineState {
     /// A move between ranks: the stream waits for its messages.
     Transfer,
-    /// The stream folds what has come, or copies within the rank.
+    /// The stream folds received data, or copies within the rank.
     Local,
     /// The stream waits for a signal.
     Idle,
@@ -45,7 +45,7 @@ pub enum State {
 /// Data, or a signal, on its way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Message {
-    /// The op that sends it: a post, or the first of the moves that it is of.
+    /// The op that sends it: a post, or the first of its moves.
     pub op: OpId,
     /// The rank that sends it.
     pub from: RankId,

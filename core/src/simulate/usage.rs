@@ -1,43 +1,44 @@
-//! How much of what there is a run used.
+//! The use of links and ports by a run.
 
 use super::machine::Machine;
 use crate::schedule::Schedule;
 use crate::topology::NodeId;
 
-/// How much a simulated run used a link, in one direction.
+/// The use of a link by a simulated run, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
     /// The node at which the link begins.
     pub from: NodeId,
     /// The node at which the link ends.
     pub to: NodeId,
-    /// The bytes that passed; those that cross the host bridge of an Intel CPU on PCI count as 6/5, as NCCL counts them.
+    /// The bytes that passed; bytes across the host bridge of an Intel CPU on PCI count as 6/5, as NCCL counts them.
     pub bytes: f64,
     /// The bytes a second that the link can carry.
     pub capacity: f64,
-    /// The share of what the link could have carried in the time of the run, from 0 to 1; 0 where nothing took time.
+    /// The share of the bytes that the link could have carried in the time of the run, from 0 to 1; 0 where the run
+    /// took no time.
     pub used: f64,
 }
 
-/// How much a simulated run used the links of a rank, all together.
+/// The use of the links of a rank, summed, by a simulated run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PortUsage {
     /// The bytes that left the rank.
     pub sent: f64,
     /// The bytes that came to the rank.
     pub received: f64,
-    /// The share of what its links could have carried away in the time of the run, from 0 to 1.
+    /// The share of the bytes that its links could have carried away in the time of the run, from 0 to 1.
     pub sending: f64,
-    /// The share of what its links could have brought in the time of the run, from 0 to 1.
+    /// The share of the bytes that its links could have brought in the time of the run, from 0 to 1.
     pub receiving: f64,
 }
 
-/// `part` of `whole`; nothing of nothing is nothing.
+/// Returns `part` over `whole`, or 0 where `whole` is 0.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Of all links, and of the ranks that took part.
+/// Returns the use of all links, and of the ranks that took part.
 pub(super) fn usage(
     schedule: &Schedule,
     machine: &Machine,

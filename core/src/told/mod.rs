@@ -1,5 +1,5 @@
-//! What is said of an algorithm that cannot be laid out or proved: the findings at their places in the source, and what
-//! is known only when a program that is nearly the same is proved, too. So nothing is proposed here that was not tried.
+//! The diagnostics of an algorithm that cannot be laid out or proved: the findings at their places in the source, and
+//! facts that are known only when a similar program is proved, too. So a change is proposed only after it was tried.
 
 mod repairs;
 mod rings;
@@ -9,10 +9,10 @@ use crate::layout::{Algorithm as _, Configured, Limits};
 use crate::values::params::ParamValue;
 use crate::verify;
 
-/// A program that is tried is smaller than this: a macro tries it at every keystroke in an editor.
+/// The limits of a program that is tried: a macro tries it at every keystroke in an editor.
 const TRIED: Limits = Limits { steps: 1 << 12, ops: 1 << 10 };
 
-/// The findings of `algorithm` at `nranks` ranks, the worst first, as its author is told of them.
+/// Returns the findings of `algorithm` at `nranks` ranks as diagnostics, the worst first.
 pub fn told(algorithm: &Configured, findings: Vec<Finding>, nranks: u32) -> Vec<Diagnostic> {
     let place = |finding| algorithm.diagnostic(finding, nranks);
     let mut all: Vec<Diagnostic> = findings.into_iter().map(place).collect();
@@ -23,12 +23,12 @@ pub fn told(algorithm: &Configured, findings: Vec<Finding>, nranks: u32) -> Vec<
     all
 }
 
-/// Whether a proof found it.
+/// Whether a finding with this code comes from a proof.
 fn of_proof(code: Code) -> bool {
     code >= Code::Deadlock && code < Code::WrongBufferCount
 }
 
-/// Whether it can be laid out with little effort, and is proved then, whichever rank is the root; `None` where it cannot.
+/// Whether the algorithm is proved, with each rank as the root; `None` where it cannot be laid out within the limits.
 fn proved(algorithm: &Configured, nranks: u32) -> Option<bool> {
     let rooted = algorithm.collective().is_rooted();
     for root in 0..if rooted { nranks } else { 1 } {

@@ -1,5 +1,6 @@
-//! One change after which an algorithm is proved: a slip that many make is undone, at one place at a time, until one of
-//! these programs is right. Where several are, the first is told, and another as the other thing that may be meant.
+//! Finds one change after which an algorithm is proved: a common mistake is undone, at one place at a time, until one
+//! of the changed programs is right. Where several are, the first is proposed, and another as the other possible
+//! meaning.
 
 use super::proved;
 use crate::diagnostics::Diagnostic;
@@ -10,32 +11,32 @@ use crate::source::Span;
 use crate::syntax::ast::BinOp;
 use crate::units::counted;
 
-/// So many changes are tried.
+/// The most changes that are tried.
 const MOST: usize = 64;
 
-/// Of the rank counts above the one that shows the error, so many must be proved, and of those below.
+/// The most rank counts above the count with the error that must be proved, and the most below it.
 const OTHERS: usize = 8;
 
 /// A change of a program.
 struct Change {
-    /// What is changed.
+    /// The place that is changed.
     at: Span,
-    /// What is wrong there.
+    /// The mistake at that place.
     slip: &'static str,
-    /// What it should be, as the author would write it.
+    /// The corrected text, as the author would write it.
     text: String,
     edit: Edit,
 }
 
-/// How a program is changed.
+/// The way in which a program is changed.
 enum Edit {
     /// The operands of a move change their places.
     Swap(SpanId),
     /// A copy becomes a reduce, or a reduce a copy.
     Other(SpanId),
-    /// So much is added to a bound of a loop: to the upper one, or to the lower one.
+    /// Adds a number to a bound of a loop: to the upper one, or to the lower one.
     Bound(SpanId, bool, i64),
-    /// So much is added to a number, wherever it stands.
+    /// Adds a number to an expression, wherever it stands.
     Number(Expr, i64),
 }
 
@@ -54,12 +55,12 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
         let mut counts = std::iter::once(&nranks).chain(&others);
         counts.all(|n| proved(&changed, *n) == Some(true))
     };
-    // What is counted twice has a help already.
+    // An error about data that is counted twice has a help already.
     let changes = changes(algorithm, error.help.is_some());
     let mut right = changes.into_iter().take(MOST).filter(right);
     let Some(mut change) = right.next() else { return };
     let mut also = right.next().filter(|also| also.at != change.at);
-    // Of two numbers that may be meant, the one with less to add.
+    // Of two numbers that may be meant, the shorter text is proposed first.
     if let (Edit::Number(..), Some(also)) = (&change.edit, &mut also)
         && matches!(also.edit, Edit::Number(..))
         && also.text.len() < change.text.len()
@@ -82,7 +83,8 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
     error.help = Some(format!("{slip}: with `{text}` it is proved for nranks {counts}"));
 }
 
-/// What may be a slip in an algorithm, the likeliest first. Where something is counted twice, operands are not swapped.
+/// Returns the possible mistakes in an algorithm, the likeliest first. Where data is counted twice, operands are not
+/// swapped.
 fn changes(algorithm: &Configured, twice: bool) -> Vec<Change> {
     let program = algorithm.program();
     let mut all = [const { Vec::new() }; 5];
@@ -111,7 +113,7 @@ fn changes(algorithm: &Configured, twice: bool) -> Vec<Change> {
     all.into_iter().flatten().collect()
 }
 
-/// An algorithm as it is written.
+/// An algorithm with its program.
 #[derive(Clone, Copy)]
 struct Page<'a> {
     algorithm: &'a Configured,
@@ -119,7 +121,7 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// A move with its operands in each other's places.
+    /// Returns the change that exchanges the operands of a move.
     fn swapped(self, stmt: &Stmt) -> Option<Change> {
         let (name, [src, dst]) = self.operands(stmt)?;
         Some(Change {
@@ -130,7 +132,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// A reduce in the place of a copy, or the other way around.
+    /// Returns the change of a copy into a reduce, or of a reduce into a copy.
     fn other(self, stmt: &Stmt) -> Option<Change> {
         let (name, [src, dst]) = self.operands(stmt)?;
         let (slip, name) = match name {
@@ -145,7 +147,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// The name of a move that has one source and one destination, and both.
+    /// Returns the name and the operands of a move that has one source and one destination.
     fn operands(self, stmt: &Stmt) -> Option<(&'static str, [&'a str; 2])> {
         let (name, src, dst) = match &stmt.kind {
             StmtKind::Copy(src, dsts) => ("copy", src, dsts.first().filter(|_| dsts.len() == 1)?),
@@ -157,7 +159,7 @@ impl<'a> Page<'a> {
         Some((name, [self.text(src)?, self.text(dst)?]))
     }
 
-    /// A loop with a round more or less, at its end or at its beginning.
+    /// Returns the changes that give a loop one round more or less, at its end or at its beginning.
     fn bound(self, stmt: SpanId, bound: &Expr, upper: bool) -> Vec<Change> {
         let slips = if upper {
             [(1, "the loop ends one round early"), (-1, "the loop ends one round late")]
@@ -171,7 +173,7 @@ impl<'a> Page<'a> {
         changed.collect()
     }
 
-    /// The indexes in the operands of a move.
+    /// Returns the changes of indexes in the operands of a move.
     fn indexes(self, stmt: &Stmt) -> Vec<Change> {
         let mut found: Vec<&Expr> = Vec::new();
         let mut left: Vec<&Expr> = match &stmt.kind {
@@ -190,7 +192,7 @@ impl<'a> Page<'a> {
         found.into_iter().flat_map(|index| self.shifted(index)).collect()
     }
 
-    /// A sum, or its remainder, that is one more or one less.
+    /// Returns the changes of a sum, or of its remainder, by one up and down.
     fn shifted(self, number: &Expr) -> Vec<Change> {
         let one = |by, slip| {
             let text = match (number.op, &*number.args) {
@@ -210,7 +212,7 @@ impl<'a> Page<'a> {
         all.into_iter().flatten().collect()
     }
 
-    /// `number` and so much more: a number that is added or taken away already changes.
+    /// Returns the text of `number` plus `by`: a number that is already added or subtracted is changed.
     fn plus(self, number: &Expr, by: i64) -> Option<String> {
         let signed = |sum: &str, add: i64| match add {
             0 => sum.to_owned(),
@@ -234,20 +236,20 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// What the author wrote.
+    /// Returns the author's text of an expression.
     fn text(self, expr: &Expr) -> Option<&'a str> {
         self.algorithm.text(expr.span)
     }
 }
 
-/// Whether two expressions say the same, wherever they stand.
+/// Whether two expressions are equal, wherever they stand.
 fn same(one: &Expr, other: &Expr) -> bool {
     let args = || one.args.iter().zip(&other.args).all(|(one, other)| same(one, other));
     one.op == other.op && one.args.len() == other.args.len() && args()
 }
 
 impl Edit {
-    /// The program that is changed so.
+    /// Returns the changed program.
     fn applied(&self, program: &Program) -> Program {
         let mut changed = program.clone();
         changed.edit(&mut |stmt| self.apply(stmt));
@@ -275,7 +277,7 @@ impl Edit {
                 add_inside(value, *by);
             }
             (Self::Number(number, by), StmtKind::Copy(..) | StmtKind::Reduce(..)) => {
-                // In all operands of the one statement: they speak of the same piece.
+                // The number is changed in all operands of the statement, as they are about one piece.
                 let within = |expr: &Expr| holds(expr, number);
                 if stmt.exprs_mut().iter().any(|expr| within(expr)) {
                     for expr in stmt.exprs_mut() {
@@ -292,12 +294,12 @@ impl Edit {
     }
 }
 
-/// Whether `number` is a part of `expr`, at its very place.
+/// Whether `number` is a part of `expr`, at its exact place.
 fn holds(expr: &Expr, number: &Expr) -> bool {
     expr == number || expr.args.iter().any(|arg| holds(arg, number))
 }
 
-/// To the sum of which this is the remainder, or to itself.
+/// Adds to the sum that the number is the remainder of, or to the number itself.
 fn add_inside(number: &mut Expr, by: i64) {
     match (number.op, &mut *number.args) {
         (Op::Binary(BinOp::Rem), [sum, _]) => add(sum, by),

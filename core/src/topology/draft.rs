@@ -1,22 +1,22 @@
-//! A topology in the making: nodes and links as they are found, checked once when all are there.
+//! A topology that is being built: nodes and links as they are found, checked once when all are there.
 
 use super::{Link, LinkKind, Node, NodeId, NodeKind, Problem, Topology, Vendor};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::rational::Rat;
 
-/// More bytes a second than any link will carry: 10^15.
+/// A bandwidth that no link exceeds: 10^15 bytes a second.
 const FASTEST: u64 = 1_000_000_000_000_000;
 /// The longest latency: an hour, in nanoseconds.
 const SLOWEST: u64 = 3_600_000_000_000;
 /// The largest common denominator of capacities.
 const FINEST: u64 = 1 << 32;
-/// Names listed before the rest is only counted.
+/// The number of names listed before the rest is only counted.
 const LISTED: usize = 8;
 
-/// A topology in the making, for graphs that no constructor of the language has: ranks first, then switches, then
-/// links. Capacities are in bytes a second, or in multiples of B where the topology is relative, and latencies in
-/// nanoseconds.
+/// A topology that is being built, for graphs that no constructor of the language has: ranks first, then switches,
+/// then links. Capacities are in bytes a second, or in multiples of B where the topology is relative, and latencies
+/// in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Draft {
     name: String,
@@ -27,8 +27,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A draft of `nranks` ranks without links. `relative` says that capacities are multiples of one link's bandwidth
-    /// b.
+    /// A draft of `nranks` ranks without links. `relative` tells that capacities are multiples of one link's
+    /// bandwidth b.
     ///
     /// # Errors
     /// E0601 for no ranks, or more than a topology can have.
@@ -117,10 +117,10 @@ impl Draft {
         self.link(Link { from: b, to: a, kind, capacity, latency })
     }
 
-    /// Takes out the links between ranks `a` and `b`, in both directions.
+    /// Removes the links between ranks `a` and `b`, in both directions.
     ///
     /// # Errors
-    /// E0602 where there is no such rank, or no link between the two.
+    /// E0602 where a rank does not exist, or no link joins the two.
     pub fn cut(&mut self, a: i64, b: i64) -> Result<(), Problem> {
         let rank = |rank: i64| {
             u32::try_from(rank).ok().filter(|r| *r < self.nranks).map(NodeId).ok_or_else(|| {
@@ -143,7 +143,7 @@ impl Draft {
             .help("only links between two ranks can be cut, and each once"))
     }
 
-    /// The topology that was drafted.
+    /// Makes the topology.
     ///
     /// # Errors
     /// E0601 for capacities that differ too finely, E0602 for a link that is named twice, E0603 where some ranks do
@@ -164,7 +164,7 @@ impl Draft {
         Ok(topology)
     }
 
-    /// Bounds count capacities in whole units of one size, which must not be too small.
+    /// Checks that capacities have a common unit that is not too small, in which bounds count them.
     fn common_unit(&self) -> Result<(), Problem> {
         let mut dens: Vec<u64> = self.links.iter().map(|l| l.capacity.den()).collect();
         dens.sort_unstable();
@@ -204,7 +204,7 @@ impl Topology {
         Err(problem.help("every rank must reach every other, through switches and other ranks"))
     }
 
-    /// Ranks that reach each other, part by part; in order of their smallest rank.
+    /// Returns the sets of ranks that reach each other, in order of their smallest rank.
     pub fn components(&self) -> Vec<Vec<RankId>> {
         let forward = |node: NodeId| self.out(node).iter().map(|l| l.to).collect::<Vec<_>>();
         let mut into = vec![Vec::new(); self.nodes().len()];

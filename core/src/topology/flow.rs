@@ -6,7 +6,7 @@ use crate::rational::Rat;
 /// A network of arcs with whole capacities.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// An arc and its way back stand side by side, at even and odd positions.
+    /// An arc and its reverse are adjacent, at even and odd positions.
     arcs: Vec<Arc>,
     out: Vec<Vec<u32>>,
     level: Vec<u32>,
@@ -20,17 +20,17 @@ struct Arc {
     left: u128,
 }
 
-/// More than any flow: sums of capacities stay below.
+/// A capacity above any flow: sums of capacities stay below.
 pub const UNLIMITED: u128 = u128::MAX >> 8;
 
 impl Network {
-    /// `nodes` nodes without arcs.
+    /// A network of `nodes` nodes without arcs.
     pub fn new(nodes: usize) -> Self {
         let out = vec![Vec::new(); nodes];
         Self { arcs: Vec::new(), out, level: vec![0; nodes], next: vec![0; nodes] }
     }
 
-    /// Adds an arc and tells its number.
+    /// Adds an arc and returns its number.
     pub fn arc(&mut self, from: usize, to: usize, capacity: u128) -> usize {
         let id = self.arcs.len();
         for (to, capacity, at) in [(to, capacity, from), (from, 0, to)] {
@@ -40,19 +40,19 @@ impl Network {
         id
     }
 
-    /// Gives an arc another capacity.
+    /// Changes the capacity of an arc.
     pub fn set(&mut self, arc: usize, capacity: u128) {
         self.arcs[arc].capacity = capacity;
     }
 
-    /// Takes all flow out.
+    /// Removes all flow.
     pub fn clear(&mut self) {
         for arc in &mut self.arcs {
             arc.left = arc.capacity;
         }
     }
 
-    /// The greatest flow from `source` to `sink`, up to `enough`. What flowed before is taken out.
+    /// Returns the greatest flow from `source` to `sink`, up to `enough`. The earlier flow is removed.
     pub fn max_flow(&mut self, source: usize, sink: usize, enough: u128) -> u128 {
         self.clear();
         let mut flow = 0;
@@ -68,7 +68,7 @@ impl Network {
         flow
     }
 
-    /// Whether `sink` is reached by arcs that are not full; how far each node is.
+    /// Computes the distance of each node over arcs that are not full. Returns whether `sink` is reached.
     fn levels(&mut self, source: usize, sink: usize) -> bool {
         self.level.fill(u32::MAX);
         self.level[source] = 0;
@@ -90,7 +90,7 @@ impl Network {
         false
     }
 
-    /// One more path, with no recursion: a topology may be a line of thousands of nodes.
+    /// Adds one more path, without recursion: a topology may be a line of thousands of nodes.
     fn augment(&mut self, source: usize, sink: usize, most: u128) -> u128 {
         let mut path: Vec<u32> = Vec::new();
         let mut node = source;
@@ -124,7 +124,7 @@ impl Network {
         flow
     }
 
-    /// The nodes that arcs which are not full reach from `source`: one side of a least cut, after a flow.
+    /// Returns the nodes that arcs with room reach from `source`: one side of a least cut, after a flow.
     pub fn reached(&mut self, source: usize) -> Vec<bool> {
         self.levels(source, source);
         self.level.iter().map(|level| *level != u32::MAX).collect()
@@ -139,10 +139,10 @@ pub(super) fn gcd(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// The capacities of a topology as whole numbers: how many make 1 byte a second (or 1 B), and the number
-/// for each link.
+/// Returns the capacities of a topology as whole numbers: the number that makes 1 byte a second (or 1 B), and the
+/// number of each link.
 pub fn whole(topology: &Topology) -> (u128, Vec<u128>) {
-    // Denominators come from the oversubscription of one tier: their common multiple is one of them.
+    // Denominators come from the oversubscription of one tier, so their common multiple is one of them.
     let unit = topology.links().iter().fold(1_u128, |unit, link| {
         let den = u128::from(link.capacity.den());
         unit / gcd(unit, den) * den

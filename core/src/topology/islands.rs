@@ -4,9 +4,9 @@ use super::{LinkKind, NodeId, Topology};
 use crate::ids::RankId;
 
 impl Topology {
-    /// The islands, each in order and all in order of their first ranks. Ranks are of one island if links join
-    /// them that are not of the network, in either direction and through whatever lies between; those that hang
-    /// on nothing but the network are of one island with their group, such as the hosts under a leaf.
+    /// Returns the islands, each in order and all in order of their first ranks. Ranks are of one island if links
+    /// outside of the network join them, in either direction and through any nodes. Ranks with network links only are
+    /// of one island with their group, such as the hosts under a leaf.
     pub fn islands(&self) -> Vec<Vec<RankId>> {
         let mut parent: Vec<u32> = (0..self.nodes.len() as u32).collect();
         let inside = |kind| kind != LinkKind::Net;

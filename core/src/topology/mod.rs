@@ -1,8 +1,7 @@
-//! What an algorithm runs on: ranks and switches, joined by directed links with a capacity and a latency.
+//! The machine that an algorithm runs on: ranks and switches, joined by directed links with a capacity and a latency.
 //!
-//! Ranks are the nodes `0..nranks`; every other node forwards and neither reduces nor copies. From the
-//! graph come the pairs that may talk at all, rings and trees, NCCL's paths, and how fast any algorithm
-//! could be.
+//! Ranks are the nodes `0..nranks`; every other node forwards and neither reduces nor copies. The graph determines
+//! the pairs that may talk, rings and trees, NCCL's paths, and lower bounds of the time of any algorithm.
 
 pub mod bounds;
 pub mod draft;
@@ -41,12 +40,12 @@ impl From<RankId> for NodeId {
     }
 }
 
-/// What a node is, in NCCL's words.
+/// The kind of a node, in NCCL's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeKind {
     /// A rank: the only nodes that send, receive and reduce.
     Rank,
-    /// A switch inside a machine, such as an `NVSwitch`; also the crossbar of a made-up topology.
+    /// A switch inside a machine, such as an `NVSwitch`; also the crossbar of a constructed topology.
     NvSwitch,
     /// A PCI switch or bridge.
     Pci,
@@ -72,18 +71,18 @@ pub enum Vendor {
 pub struct Node {
     /// The name in tables and pictures.
     pub name: String,
-    /// What kind of node it is; ranks are the only ones that send, receive and reduce.
+    /// The kind of the node; only ranks send, receive and reduce.
     pub kind: NodeKind,
-    /// The number of the island, leaf or machine that it belongs to, where the topology has such.
+    /// The number of the island, leaf or machine that it belongs to, where the topology has groups.
     pub group: Option<u32>,
-    /// The maker, if it is a CPU of which that matters.
+    /// The maker, if the node is a CPU whose maker matters.
     pub vendor: Option<Vendor>,
 }
 
-/// What a link is made of; the worst link decides the type of a path.
+/// The kind of a link; the worst link decides the type of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkKind {
-    /// `NVLink`, `xGMI`, or any cable between cards: the link of made-up meshes, rings and crossbars.
+    /// `NVLink`, `xGMI`, or any link between cards: the link of constructed meshes, rings and crossbars.
     NvLink,
     /// Chip to chip: between a GPU and its CPU.
     C2c,
@@ -91,7 +90,7 @@ pub enum LinkKind {
     Pci,
     /// The link between CPUs of one machine.
     Sys,
-    /// A network cable.
+    /// A network link.
     Net,
 }
 
@@ -102,7 +101,7 @@ pub struct Link {
     pub from: NodeId,
     /// The node at which it ends.
     pub to: NodeId,
-    /// What it is made of.
+    /// The kind of the link.
     pub kind: LinkKind,
     /// The bandwidth in bytes a second; in multiples of B, the bandwidth of one link, where
     /// [`Topology::is_relative`].
@@ -111,10 +110,10 @@ pub struct Link {
     pub latency: u64,
 }
 
-/// What the GPUs of a machine are.
+/// The maker and model of the GPUs of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gpus {
-    /// NVIDIA's, of this compute capability or higher: 90 for Hopper.
+    /// NVIDIA's, of at least this compute capability: 90 for Hopper.
     Cuda(u32),
     /// AMD's.
     Amd,
@@ -123,9 +122,9 @@ pub enum Gpus {
 /// The machine that an algorithm runs on: a graph of ranks, switches and directed links, in which every rank reaches
 /// every other.
 ///
-/// It is read from the text that the language and the command line use: a constructor of
+/// It is read from the text form of the language and the command line: a constructor of
 /// [`ShapeKind`](shape::ShapeKind) with its sizes, and perhaps a bandwidth and a latency for each tier of links, with
-/// cables cut by `without`. NCCL's XML is read by [`nccl`], and [`draft`] builds any graph. Capacities are in bytes a
+/// links cut by `without`. NCCL's XML is read by [`nccl`], and [`draft`] builds any graph. Capacities are in bytes a
 /// second, latencies in nanoseconds.
 ///
 /// ```
@@ -149,17 +148,17 @@ pub enum Gpus {
 pub struct Topology {
     name: String,
     nodes: Vec<Node>,
-    /// By (from, to, kind), each at most once.
+    /// In the order of (from, to, kind), each at most once.
     links: Vec<Link>,
-    /// Where the links of a node begin in `links`; one more entry than nodes.
+    /// The position in `links` of each node's first link; one more entry than nodes.
     first: Vec<u32>,
     nranks: u32,
     relative: bool,
-    /// What the ranks are, where the topology is that of a machine with GPUs.
+    /// The GPUs, where the topology is that of a machine with GPUs.
     gpus: Option<Gpus>,
-    /// Whether links are of other kinds than `NVLink` and network.
+    /// Whether some links are neither `NVLink` nor network.
     kinds: bool,
-    /// For each rank, a bit for every rank that it reaches without passing through a third.
+    /// For each rank, a bit for every rank that it reaches without passing through a third rank.
     reach: Vec<Vec<u64>>,
 }
 
@@ -189,7 +188,7 @@ impl Topology {
         &self.nodes
     }
 
-    /// All links, each in one direction, in the order of where they begin and end.
+    /// All links, each in one direction, in the order of their begins and ends.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
@@ -204,7 +203,7 @@ impl Topology {
         self.relative
     }
 
-    /// What the ranks are, where the topology is that of a machine with GPUs.
+    /// The GPUs, where the topology is that of a machine with GPUs.
     pub fn gpus(&self) -> Option<Gpus> {
         self.gpus
     }
@@ -214,8 +213,8 @@ impl Topology {
         node.0 < self.nranks
     }
 
-    /// Whether data goes from `a` to `b` without passing through another rank: a cable, or a way
-    /// through switches alone. No rank is linked to itself.
+    /// Whether data goes from `a` to `b` without passing through another rank: over a link, or through switches
+    /// alone. No rank is linked to itself.
     pub fn linked(&self, a: RankId, b: RankId) -> bool {
         let row = &self.reach[a.index()];
         a != b && row.get(b.index() / 64).is_some_and(|word| word >> (b.index() % 64) & 1 == 1)
@@ -245,8 +244,8 @@ impl Topology {
             .help(format!("run it on at most {n} ranks, or give a topology of {nranks}")))
     }
 
-    /// Whether there are links of several kinds, as in a file about a real machine, so that the kind of a path decides
-    /// before its length does.
+    /// Whether there are links of several kinds, as in a file about a real machine, so that the kind of a path
+    /// matters more than its length.
     pub fn has_kinds(&self) -> bool {
         self.kinds
     }
@@ -257,7 +256,7 @@ impl Topology {
         Self::assemble(self.name.clone(), self.nodes.clone(), links, self.nranks, self.relative)
     }
 
-    /// A copy in which every link goes the other way.
+    /// A copy with the direction of every link reversed.
     #[must_use]
     pub fn reversed(&self) -> Self {
         let turn = |l: &Link| Link { from: l.to, to: l.from, ..*l };
@@ -266,7 +265,7 @@ impl Topology {
         Self::assemble(self.name.clone(), self.nodes.clone(), links, self.nranks, self.relative)
     }
 
-    /// From links in order, already found to be sound.
+    /// Makes the topology of links that are sorted and checked.
     fn assemble(
         name: String,
         nodes: Vec<Node>,
@@ -281,7 +280,7 @@ impl Topology {
         for i in 1..first.len() {
             first[i] += first[i - 1];
         }
-        // Asked for each pair of ranks that talk.
+        // The kinds are tested for each pair of ranks that talk, so the result is kept.
         let kinds = links.iter().any(|l| !matches!(l.kind, LinkKind::NvLink | LinkKind::Net));
         let (gpus, reach) = (None, Vec::new());
         let mut topology = Self { name, nodes, links, first, nranks, relative, gpus, kinds, reach };
@@ -290,22 +289,22 @@ impl Topology {
     }
 }
 
-/// Why there is no such topology, ring, tree, groups or file: E06xx, or E0211 for a value that fits no such number of
-/// ranks. It is like a [`Finding`] without a place; [`Self::on`] and [`Self::at`] give it one.
+/// The reason why a topology, ring, tree, groups or a file cannot be made: E06xx, or E0211 for a value that does not
+/// fit the number of ranks. It is like a [`Finding`] without a place; [`Self::on`] and [`Self::at`] give it one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The stable code.
     pub code: Code,
-    /// What is wrong, in one line: lower case, no full stop.
+    /// The problem in one line: lower case, no full stop.
     pub title: String,
     /// Facts that explain it.
     pub notes: Vec<String>,
-    /// What to do about it, where something can be done.
+    /// Advice, where there is some.
     pub help: Option<String>,
 }
 
 impl Problem {
-    /// A problem with nothing but its title.
+    /// A problem with only its title.
     pub fn new(code: Code, title: impl Into<String>) -> Self {
         Self { code, title: title.into(), notes: Vec::new(), help: None }
     }
@@ -317,7 +316,7 @@ impl Problem {
         self
     }
 
-    /// Says what to do.
+    /// Sets the advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

@@ -1,8 +1,8 @@
-//! Paths by NCCL's rules: how data goes from a node to every other, over what kind of links, how fast.
+//! Paths by NCCL's rules: the links from a node to every other, their kind and their bandwidth.
 //!
-//! The kind of a path decides before its bandwidth does, so a slow way over `NVLink` beats a fast one over
-//! PCI. A rank passes on nothing but one hop of `NVLink`. On made-up topologies every path is `NVL`, `NVB`
-//! or `NET`, for they have no other links.
+//! The kind of a path matters more than its bandwidth, so a slow path over `NVLink` is preferred to a fast one over
+//! PCI. A rank forwards only one hop of `NVLink`. On constructed topologies every path is `NVL`, `NVB` or `NET`, as
+//! they have no other links.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -60,7 +60,7 @@ impl PathType {
         Self::Dis,
     ];
 
-    /// NCCL's name.
+    /// NCCL's name of the type.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Loc => "LOC",
@@ -78,7 +78,7 @@ impl PathType {
         }
     }
 
-    /// Whether a network card reads and writes a rank's memory itself over such a path (`GPUDirect` RDMA).
+    /// Whether a network card accesses a rank's memory directly over a path of this type (`GPUDirect` RDMA).
     pub fn is_gdr(self) -> bool {
         self <= Self::P2c
     }
@@ -90,12 +90,12 @@ impl fmt::Display for PathType {
     }
 }
 
-/// The way from one node to another.
+/// A path from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
     /// The type of the path, by the worst link that it passes.
     pub kind: PathType,
-    /// Bytes a second, or multiples of B: what its narrowest link lets through. 0 where there is no path.
+    /// Bytes a second, or multiples of B: the bandwidth of its narrowest link. 0 where there is no path.
     pub bandwidth: Rat,
     /// Positions in [`Topology::links`], in order.
     pub links: Vec<u32>,
@@ -113,8 +113,8 @@ impl Path {
                     || self.bandwidth == other.bandwidth && hops(self) < hops(other))
     }
 
-    /// What a unit of traffic on this path takes of the capacity of its link `link`: 6/5 of PCI links when
-    /// a rank's data crosses the host bridge of an Intel CPU, else 1.
+    /// Returns the load that a unit of traffic on this path puts on its link `link`: 6/5 for PCI links when a rank's
+    /// data crosses the host bridge of an Intel CPU, else 1.
     pub fn load(&self, topology: &Topology, link: &Link) -> Rat {
         const TOLL: Option<Rat> = Rat::new(6, 5);
         let pci = link.kind == LinkKind::Pci;
@@ -130,8 +130,8 @@ fn link(topology: &Topology, index: u32) -> &Link {
     &topology.links()[index as usize]
 }
 
-/// Whether a rank's data comes into an Intel CPU by PCI and leaves it again, or comes from another
-/// processor and leaves it by PCI.
+/// Whether a rank's data enters an Intel CPU by PCI and leaves it again, or comes from another processor and leaves
+/// it by PCI.
 fn crosses_intel(topology: &Topology, links: &[u32]) -> bool {
     let from_rank = links.first().is_some_and(|l| topology.is_rank(link(topology, *l).from));
     from_rank
@@ -142,7 +142,7 @@ fn crosses_intel(topology: &Topology, links: &[u32]) -> bool {
         })
 }
 
-/// What the narrowest link lets through.
+/// Returns the bandwidth of the narrowest link.
 fn bandwidth(topology: &Topology, links: &[u32]) -> Rat {
     let toll = crosses_intel(topology, links);
     let through = |index: &u32| {
@@ -155,7 +155,7 @@ fn bandwidth(topology: &Topology, links: &[u32]) -> Rat {
     links.iter().map(through).min().unwrap_or(LOCAL)
 }
 
-/// `path` and one link more, unless a rank would have to pass on what it does not.
+/// Returns `path` with one more link, unless a rank would have to forward data that it does not forward.
 fn extend(topology: &Topology, path: &Path, index: u32) -> Option<Path> {
     let Link { from, to, kind: link_kind, capacity, .. } = *link(topology, index);
     let relayed = topology.is_rank(from) && !path.links.is_empty();
@@ -186,8 +186,8 @@ fn extend(topology: &Topology, path: &Path, index: u32) -> Option<Path> {
     Some(Path { kind: path.kind.max(hop), bandwidth, links })
 }
 
-/// A path from `source` to every node, by number of hops; of equal paths the one found first, which is
-/// that with the smaller nodes.
+/// Returns a path from `source` to every node, by number of hops. Of equal paths the first one found wins, which has
+/// the smaller nodes.
 fn breadth_first(topology: &Topology, source: NodeId) -> Vec<Path> {
     let mut paths = vec![Path::NONE; topology.nodes().len()];
     paths[source.index()] = Path { kind: PathType::Loc, bandwidth: LOCAL, links: Vec::new() };
@@ -211,15 +211,15 @@ fn breadth_first(topology: &Topology, source: NodeId) -> Vec<Path> {
     paths
 }
 
-/// A path from `source` to every rank.
+/// Returns a path from `source` to every rank.
 pub(crate) fn to_ranks(topology: &Topology, source: NodeId) -> Vec<Path> {
     let mut paths = breadth_first(topology, source);
     paths.truncate(topology.nranks() as usize);
     paths
 }
 
-/// The `NVLinks` of a machine alone, where it has links of other kinds and the `NVLinks` join its first `nranks` ranks: no
-/// runtime sends data over other links then.
+/// Returns the `NVLinks` of a machine alone, where it has links of other kinds and the `NVLinks` join its first
+/// `nranks` ranks: then no runtime sends data over other links.
 pub fn nvlink_alone(topology: &Topology, nranks: u32) -> Option<Topology> {
     if !topology.has_kinds() {
         return None;
@@ -232,7 +232,7 @@ pub fn nvlink_alone(topology: &Topology, nranks: u32) -> Option<Topology> {
     (nranks > 1 && ranks.all(joined)).then(|| topology.of_kind(LinkKind::NvLink))
 }
 
-/// A path from `source` to every node. PXN and P2C exist between ranks and network cards alone.
+/// Returns a path from `source` to every node. PXN and P2C exist only between ranks and network cards.
 pub fn from(topology: &Topology, source: NodeId) -> Vec<Path> {
     let mut paths = breadth_first(topology, source);
     if !topology.is_rank(source) {
@@ -268,7 +268,7 @@ fn last(path: &Path) -> u32 {
     path.links.last().copied().unwrap_or(u32::MAX)
 }
 
-/// Paths to network cards over a chip-to-chip link and the PCI of the same CPU are P2C.
+/// Marks paths to network cards over a chip-to-chip link and the PCI of one CPU as P2C.
 fn chip_to_chip(topology: &Topology, nics: &[NodeId], paths: &mut [Path]) {
     for nic in nics {
         let path = &mut paths[nic.index()];
@@ -279,8 +279,8 @@ fn chip_to_chip(topology: &Topology, nics: &[NodeId], paths: &mut [Path]) {
     }
 }
 
-/// Network cards near `peer`, which `paths` reaches over `NVLink`, are reached through it where the rank's
-/// own way is worse.
+/// Replaces the rank's own path to a network card near `peer`, which `paths` reaches over `NVLink`, by the path
+/// through `peer`, where that is better.
 fn through(topology: &Topology, peer: NodeId, nics: &[NodeId], paths: &mut [Path]) {
     let mut own = breadth_first(topology, peer);
     chip_to_chip(topology, nics, &mut own);
@@ -301,16 +301,16 @@ fn through(topology: &Topology, peer: NodeId, nics: &[NodeId], paths: &mut [Path
     }
 }
 
-/// The worst kind of path over which two ranks of `topology` reach into each other's memory: PXB; SYS where
-/// there are at most two ranks and every CPU is AMD's.
+/// Returns the worst kind of path over which two ranks of `topology` access each other's memory: PXB; SYS where there
+/// are at most two ranks and every CPU is AMD's.
 pub fn p2p_limit(topology: &Topology) -> PathType {
     let mut cpus = topology.nodes().iter().filter(|n| n.kind == NodeKind::Cpu).peekable();
     let amd = cpus.peek().is_some() && cpus.all(|cpu| cpu.vendor == Some(Vendor::Amd));
     if amd && topology.nranks() <= 2 { PathType::Sys } else { PathType::Pxb }
 }
 
-/// Whether two ranks joined by `path` reach into each other's memory; else their data is staged in the
-/// memory of a CPU, or goes over the network.
+/// Whether two ranks joined by `path` access each other's memory; else their data is staged in the memory of a CPU,
+/// or goes over the network.
 pub fn p2p_allowed(topology: &Topology, path: &Path) -> bool {
     path.kind <= p2p_limit(topology)
 }

@@ -1,7 +1,7 @@
-//! Which ranks each rank reaches through switches alone.
+//! The ranks that each rank reaches through switches alone.
 //!
-//! Switches that reach each other reach the same ranks, so the question is asked once for each such group of
-//! switches, in an order in which those that a group leads to come first.
+//! Switches that reach each other reach equal sets of ranks, so the search runs once for each such group of switches,
+//! in an order in which a group follows the groups that it leads to.
 
 use super::{NodeId, Topology};
 
@@ -18,7 +18,7 @@ fn merge(into: &mut Row, from: &Row) {
     }
 }
 
-/// For each rank, those that it reaches without passing through another rank.
+/// Returns, for each rank, the ranks that it reaches without passing through another rank.
 pub(super) fn rows(topology: &Topology) -> Vec<Row> {
     let words = (topology.nranks() as usize).div_ceil(64);
     let group = groups(topology);
@@ -54,7 +54,7 @@ pub(super) fn rows(topology: &Topology) -> Vec<Row> {
     topology.ranks().map(|rank| of_rank(NodeId::from(rank))).collect()
 }
 
-/// The group of each switch, numbered so that a group leads only to itself and to smaller numbers (Tarjan's
+/// Returns the group of each switch, numbered so that a group leads only to itself and to smaller numbers (Tarjan's
 /// strongly connected components, without recursion). Ranks have none.
 fn groups(topology: &Topology) -> Vec<Option<u32>> {
     let nodes = topology.nodes().len();

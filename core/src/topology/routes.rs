@@ -1,40 +1,40 @@
-//! Which links data takes from one rank to another. On a machine with links of several kinds, such as `NVLink` beside
-//! PCI, that is the one path of NCCL's rules, which a report of the machine shows, too. Where all links are of a kind,
-//! it is every way of fewest links that passes through no third rank.
+//! The links that data takes from one rank to another. On a machine with links of several kinds, such as `NVLink`
+//! beside PCI, these are the one path of NCCL's rules, which a report of the machine shows, too. With links of one
+//! kind, they are all shortest paths that pass through no third rank.
 
 use super::paths::{self, Path};
 use super::{NodeId, Topology};
 
-/// What is done where there are several ways.
+/// The choice among several shortest paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
-    /// Equal parts take each, as packets do under ECMP.
+    /// Equal parts take each path, as packets do under ECMP.
     #[default]
     Ecmp,
-    /// One of them, chosen by the destination's number modulo how many there are.
+    /// One path, chosen by the destination's number modulo the number of paths.
     DModK,
 }
 
-/// No link.
+/// Marks the absence of a link.
 const END: u32 = u32::MAX;
 
-/// The shortest ways from one node at a time.
+/// The shortest paths from one node at a time.
 pub(crate) struct Routes<'t> {
     topology: &'t Topology,
     routing: Routing,
     source: Option<NodeId>,
-    /// Links from the source to each node; `u32::MAX` where it does not reach.
+    /// The number of links from the source to each node; `u32::MAX` where it is not reached.
     hops: Vec<u32>,
-    /// The last link of a shortest way to each node, and for each link another such.
+    /// The last link of a shortest path to each node, and for each link another link with that role.
     last: Vec<u32>,
     other: Vec<u32>,
-    /// Of each node, how many such links.
+    /// The number of these links of each node.
     ways: Vec<u32>,
     order: Vec<NodeId>,
-    /// What is to reach each node, of those in `layers`, by hops.
+    /// The amount that is to reach each node, for the nodes in `layers`, by hops.
     amount: Vec<f64>,
     layers: Vec<Vec<NodeId>>,
-    /// When a message reaches each node.
+    /// The time at which a message reaches each node.
     reached: Vec<f64>,
     /// The paths from the source to the ranks, on a machine with links of several kinds.
     paths: Option<Vec<Path>>,
@@ -59,9 +59,9 @@ impl<'t> Routes<'t> {
         }
     }
 
-    /// Calls `each` with the links from `source` to `to`, the last first, and the share that takes each: more than 1
-    /// where a link has more to do for the same data, as PCI at the host bridge of an Intel CPU. Not at all where there is
-    /// no way.
+    /// Calls `each` with the links from `source` to `to`, the last first, and the share of the data on each: more
+    /// than 1 where a link has more load for the data, as PCI at the host bridge of an Intel CPU. Does not call it if
+    /// there is no path.
     pub(crate) fn way(&mut self, source: NodeId, to: NodeId, mut each: impl FnMut(usize, f64)) {
         self.start_at(source);
         if let Some(paths) = &self.paths {
@@ -72,8 +72,8 @@ impl<'t> Routes<'t> {
         self.walk(chosen, each);
     }
 
-    /// Calls `each` with the links from `source` to many nodes at once, and the amount that takes each: data goes in
-    /// equal parts along all ways.
+    /// Calls `each` with the links from `source` to many nodes at once, and the amount on each: data goes in equal
+    /// parts along all shortest paths.
     pub(crate) fn spread(
         &mut self,
         source: NodeId,
@@ -90,7 +90,8 @@ impl<'t> Routes<'t> {
         self.walk(None, each);
     }
 
-    /// The time that a message takes on the slowest of the ways that [`Self::way`] gave, of links that take `of`.
+    /// Returns the time of a message on the slowest of the paths that [`Self::way`] gave, where `of` is the time of a
+    /// link.
     pub(crate) fn latency(&mut self, way: &[(u32, f64)], of: impl Fn(usize) -> f64) -> f64 {
         let links = self.topology.links();
         for &(link, _) in way.iter().rev() {
@@ -105,7 +106,7 @@ impl<'t> Routes<'t> {
         last
     }
 
-    /// Finds the ways from `source`, unless that was done last.
+    /// Finds the paths from `source`, unless they were found last.
     fn start_at(&mut self, source: NodeId) {
         if self.source.replace(source) == Some(source) {
             return;
@@ -122,7 +123,7 @@ impl<'t> Routes<'t> {
         let mut next = 0;
         while let Some(&node) = self.order.get(next) {
             next += 1;
-            // What other ranks are sent, they do not pass on.
+            // Ranks do not forward data of other ranks.
             if node != source && self.topology.is_rank(node) {
                 continue;
             }
@@ -159,14 +160,14 @@ impl<'t> Routes<'t> {
         *known += amount;
     }
 
-    /// Takes what was added back to the source. Of several ways `chosen` modulo their number, or all.
+    /// Follows the added amounts back to the source: over the path `chosen` modulo their number, or over all paths.
     fn walk(&mut self, chosen: Option<u32>, mut each: impl FnMut(usize, f64)) {
         for hops in (1..self.layers.len()).rev() {
             let mut layer = std::mem::take(&mut self.layers[hops]);
             for node in layer.drain(..) {
                 let amount = std::mem::take(&mut self.amount[node.index()]);
                 let ways = self.ways[node.index()];
-                // They are listed from the last to the first.
+                // The list has the last path first.
                 let chosen = chosen.map(|number| ways - 1 - number % ways);
                 let share = if chosen.is_some() { amount } else { amount / f64::from(ways) };
                 let mut link = self.last[node.index()];
@@ -183,7 +184,7 @@ impl<'t> Routes<'t> {
     }
 }
 
-/// Calls `each` with the links of a path, the last first, and the part of their capacity that `amount` takes.
+/// Calls `each` with the links of a path, the last first, and the part of their capacity that `amount` uses.
 fn along(topology: &Topology, path: &Path, amount: f64, each: &mut impl FnMut(usize, f64)) {
     for index in path.links.iter().rev() {
         let load = path.load(topology, &topology.links()[*index as usize]);

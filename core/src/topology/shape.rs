@@ -1,7 +1,7 @@
-//! Topologies as they are written: `full_mesh(8, 25GB/s, 2us) without (0, 1)`.
+//! Topologies in their text form: `full_mesh(8, 25GB/s, 2us) without (0, 1)`.
 //!
-//! The language, the command line and Rust write them in one way. A constructor takes its sizes, then
-//! for each tier of links a bandwidth and a latency; what is not given is the bandwidth B of one link, and 0.
+//! The language, the command line and Rust share this form. A constructor takes its sizes, then for each tier of
+//! links a bandwidth and a latency; the defaults are the bandwidth B of one link, and 0.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use crate::diagnostics::Code;
 use crate::rational::Rat;
 use crate::units::{rate_text, time_text};
 
-/// A topology as it is written: a constructor with its arguments, and the cables that are cut. [`Self::build`] makes
-/// a [`Topology`] of it.
+/// A topology in its text form: a constructor with its arguments, and the links that are cut. [`Self::build`] makes a
+/// [`Topology`] of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     kind: ShapeKind,
@@ -21,7 +21,7 @@ pub struct Shape {
     cuts: Vec<(i64, i64)>,
 }
 
-/// A tier's links, as far as they were given.
+/// The links of a tier, as far as they were given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Tier {
     /// Bytes a second.
@@ -125,9 +125,9 @@ impl Shape {
         let bad = |what: String| {
             Problem::new(Code::BadTopology, what).help(format!("the form is `{}`", kind.form()))
         };
-        // A number stands where the form has a bandwidth or a latency.
+        // Reports a number in place of a bandwidth or a latency.
         let no_unit = |what: String, size: &Size, quantity: &str, unit: &str| match size {
-            // Not what was 1MiB.
+            // A multiple of 1024 is a size that was written as 1MiB.
             Size::One(n) if n % 1024 != 0 => Problem::new(Code::BadTopology, what)
                 .note(format!("the form is `{}`", kind.form()))
                 .help(format!("if `{n}` is a {quantity}, write it with its unit: `{n}{unit}`")),
@@ -188,7 +188,7 @@ impl Shape {
         Ok(Self { kind, sizes, tiers, cuts: Vec::new() })
     }
 
-    /// Cuts the cable between ranks `a` and `b`, in both directions.
+    /// Cuts the links between ranks `a` and `b`, in both directions.
     #[must_use]
     pub fn without(mut self, a: i64, b: i64) -> Self {
         self.cuts.push((a, b));
@@ -204,7 +204,7 @@ impl Shape {
     /// Lays the topology out.
     ///
     /// # Errors
-    /// E0601 for sizes that make no sense, E0602 for a cut of a cable that is not there, E0603 where ranks can no
+    /// E0601 for sizes that make no sense, E0602 for a cut of a link that does not exist, E0603 where ranks can no
     /// longer reach each other.
     pub fn build(&self) -> Result<Topology, Problem> {
         let mut draft = self.draft()?;
@@ -237,7 +237,7 @@ impl Shape {
         Err(Problem::new(Code::BadTopology, title))
     }
 
-    /// The bandwidth and latency of a tier; what is not given is that of the tier before.
+    /// Returns the bandwidth and latency of a tier; by default they are those of the tier before.
     fn tier(&self, i: usize) -> (Rat, u64) {
         let given = |i: usize| self.tiers.get(i).copied().unwrap_or_default();
         let (own, before) = (given(i), given(0));
@@ -368,7 +368,7 @@ fn mesh(
     Ok(())
 }
 
-/// Each line of each dimension is a ring; of two ranks, one cable.
+/// Joins each line of each dimension to a ring; two ranks have one pair of links.
 fn grid(draft: &mut Draft, dims: &[u32], rate: Rat, latency: u64) -> Result<(), Problem> {
     let nranks: u32 = dims.iter().product();
     let mut stride = 1;
@@ -385,7 +385,7 @@ fn grid(draft: &mut Draft, dims: &[u32], rate: Rat, latency: u64) -> Result<(), 
     Ok(())
 }
 
-/// What one uplink carries: `rate * hosts / uplinks`.
+/// Returns the bandwidth of one uplink: `rate * hosts / uplinks`.
 fn share(rate: Rat, hosts: u32, uplinks: u64) -> Result<Rat, Problem> {
     let bad =
         || Problem::new(Code::BadTopology, "`spine_leaf`: the uplink's bandwidth is out of range");

@@ -1,4 +1,4 @@
-//! What part of the data each rank should own, where all links work at once.
+//! The share of the data that each rank should own, where all links work at once.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,15 @@ use crate::ids::RankId;
 const MOST: u128 = 1000;
 
 impl Topology {
-    /// The shares of the first `nranks` ranks: in proportion to the bandwidth of the links that leave each to
-    /// the others, or to switches, in lowest terms; of links of several kinds, those on paths to other ranks count. Where those do not fit in 1000, rounded to that.
+    /// Returns the shares of the first `nranks` ranks: in proportion to the bandwidth of the links that leave each of
+    /// them to the others, or to switches, in lowest terms; with links of several kinds, only links on paths to other
+    /// ranks count. Where these shares do not fit in 1000, they are rounded to that.
     ///
-    /// An AllReduce in which everybody fetches its own share from all neighbors and hands out the sum then loads
-    /// the links of a mesh alike, if what a cut link carried is spread over all who are linked to both its ends: a rank
-    /// that lost one of n - 1 links owns (n - 2) / (n - 1) of a whole one's share, and its links carry the rest for others.
-    /// That is the bound's time where no rank lost two; a few percent more where some did.
+    /// An AllReduce in which each rank fetches its own share from all neighbors and sends out the sum then loads the
+    /// links of a mesh alike, if the traffic of a cut link is spread over all ranks that are linked to both its ends:
+    /// a rank that lost one of n - 1 links owns (n - 2) / (n - 1) of a whole rank's share, and its links carry the
+    /// rest for other ranks. The time is that of the bound where no rank lost two links, and a few percent more where
+    /// some did.
     pub fn shares(&self, nranks: u32) -> Vec<u32> {
         let (_, capacities) = flow::whole(self);
         let mut leaving = vec![0_u128; nranks.min(self.nranks()) as usize];
@@ -50,7 +52,7 @@ impl Topology {
         pairs.filter(|(a, b)| a != b && !self.linked(*a, *b)).collect()
     }
 
-    /// Who of the first `nranks` ranks is linked to all the others, both ways, in order.
+    /// Returns those of the first `nranks` ranks that are linked to all the others, both ways, in order.
     pub fn hubs(&self, nranks: u32) -> Vec<RankId> {
         let ranks = || (0..nranks.min(self.nranks())).map(RankId);
         let both = |a, b| self.linked(a, b) && self.linked(b, a);

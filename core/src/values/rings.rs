@@ -6,7 +6,7 @@ use super::ring::{Ring, RingOrder, from_ranks};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::search::channels::{are_sought, channels};
-use crate::topology::search::disjoint::{Mode, disjoint};
+use crate::topology::search::disjoint::{DisjointBy, disjoint};
 use crate::topology::search::pairs::Pairs;
 use crate::topology::{Problem, Topology, search};
 
@@ -73,7 +73,7 @@ impl Rings {
             RingsKind::Disjoint(topology, k) => {
                 topology.holds(nranks)?;
                 let pairs = Pairs::linked(topology, nranks);
-                let found = disjoint(&pairs, *k as usize, Mode::Cables).rings;
+                let found = disjoint(&pairs, *k as usize, DisjointBy::Cables).rings;
                 if found.is_empty() {
                     // Returns one ring, or the reason why there is none.
                     vec![search::around(topology, nranks)?]

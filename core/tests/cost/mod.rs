@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use roundelay_core::collective::Collective;
-use roundelay_core::cost::{self, FORMS, Form, Term};
+use roundelay_core::cost::{self, CostForm, FORMS, Term};
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::Topology;
@@ -11,7 +11,7 @@ use roundelay_core::topology::bounds::{Bounds, Fraction};
 mod fit;
 mod schedules;
 
-fn of(family: &str, collective: Collective) -> &'static Form {
+fn of(family: &str, collective: Collective) -> &'static CostForm {
     cost::of(family, collective, 8).unwrap_or_else(|| panic!("{family} has no {collective}"))
 }
 

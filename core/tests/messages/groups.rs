@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Algorithm as _;
-use roundelay_core::messages::{Group, Groups, MessageId, Step, TwoSided};
+use roundelay_core::messages::{Group, GroupStep, Groups, MessageId, TwoSided};
 use roundelay_core::schedule::Operand;
 use roundelay_core::verify::{Callers, Proved};
 
@@ -38,15 +38,15 @@ impl Issued<'_> {
         let at = rank.index();
         match (self.groups.steps(rank).get(self.next[at]), self.open[at]) {
             (None, _) | (_, Some(1..)) => return false,
-            (Some(Step::Group(group)), None) => {
+            (Some(GroupStep::Group(group)), None) => {
                 self.issue(group);
                 self.open[at] = Some(group.messages().count());
                 return true;
             }
-            (Some(Step::Move(id)), _) => {
+            (Some(GroupStep::Move(id)), _) => {
                 self.world.do_move(*id, self.world.schedule.op(*id));
             }
-            (Some(Step::Group(_)), Some(0)) => {}
+            (Some(GroupStep::Group(_)), Some(0)) => {}
         }
         self.open[at] = None;
         self.next[at] += 1;
@@ -187,7 +187,7 @@ fn rounds_are_as_few_as_steps() {
     }
 }
 
-fn refused(form: &TwoSided, breaks: impl FnOnce(&mut [Vec<Step>])) -> String {
+fn refused(form: &TwoSided, breaks: impl FnOnce(&mut [Vec<GroupStep>])) -> String {
     let found = Groups::new_with(form, breaks).expect_err("it is broken");
     assert_eq!((found.len(), found[0].code), (1, Code::Unproved));
     assert_eq!(found[0].notes, ["this is a fault of the compiler, not of the program"]);
@@ -195,10 +195,10 @@ fn refused(form: &TwoSided, breaks: impl FnOnce(&mut [Vec<Step>])) -> String {
 }
 
 /// The n-th group of a rank.
-fn group(steps: &mut [Step], n: usize) -> &mut Group {
+fn group(steps: &mut [GroupStep], n: usize) -> &mut Group {
     let groups = steps.iter_mut().filter_map(|step| match step {
-        Step::Group(group) => Some(group),
-        Step::Move(_) => None,
+        GroupStep::Group(group) => Some(group),
+        GroupStep::Move(_) => None,
     });
     groups.into_iter().nth(n).expect("it has so many groups")
 }
@@ -222,7 +222,7 @@ fn what_is_broken_is_refused() {
     let told = refused(&ring, |of| group(&mut of[2], 5).receives.clear());
     assert!(told.contains("is not in one group at each end"), "{told}");
     let told = refused(&ring, |of| {
-        let at = of[3].iter().position(|step| matches!(step, Step::Move(_))).expect("a move");
+        let at = of[3].iter().position(|step| matches!(step, GroupStep::Move(_))).expect("a move");
         let step = of[3].remove(at);
         of[3].push(step);
     });
@@ -235,8 +235,8 @@ fn twice(form: &TwoSided, groups: &Groups) -> Option<(usize, usize, [usize; 2])>
     let steps = ranks.flat_map(|rank| {
         groups.steps(rank).iter().enumerate().map(move |(at, step)| (rank.index(), at, step))
     });
-    let find = |(rank, at, step): (usize, usize, &Step)| {
-        let Step::Group(group) = step else { return None };
+    let find = |(rank, at, step): (usize, usize, &GroupStep)| {
+        let GroupStep::Group(group) = step else { return None };
         let to = |id: &MessageId| form.message(*id).to;
         let pairs = (0..group.sends.len()).flat_map(|b| (0..b).map(move |a| [a, b]));
         let mut same = pairs.filter(|[a, b]| to(&group.sends[*a]) == to(&group.sends[*b]));
@@ -255,7 +255,7 @@ fn messages_that_cross_are_refused() {
     });
     let (form, (rank, at, [a, b])) = found.expect("some algorithm has it");
     let told = refused(&form, |of| {
-        let Step::Group(group) = &mut of[rank][at] else { panic!("a group") };
+        let GroupStep::Group(group) = &mut of[rank][at] else { panic!("a group") };
         group.sends.swap(a, b);
     });
     assert!(told.contains("cross each other"), "{told}");
@@ -268,11 +268,11 @@ fn groups_that_wait_for_each_other_are_refused() {
     // Its messages may go at any time, but not all receives before all sends.
     let told = refused(&all, |of| {
         for steps in of {
-            let at = steps.iter().position(|step| matches!(step, Step::Group(_)));
+            let at = steps.iter().position(|step| matches!(step, GroupStep::Group(_)));
             let at = at.expect("a group");
-            let Step::Group(whole) = &mut steps[at] else { panic!("a group") };
+            let GroupStep::Group(whole) = &mut steps[at] else { panic!("a group") };
             let receives = std::mem::take(&mut whole.receives);
-            steps.insert(at, Step::Group(Group { sends: Vec::new(), receives }));
+            steps.insert(at, GroupStep::Group(Group { sends: Vec::new(), receives }));
         }
     });
     assert!(told.contains("waits for ever"), "{told}");

@@ -3,7 +3,7 @@
 
 use roundelay_core::check::Frontend;
 use roundelay_core::compile;
-use roundelay_core::expansion::Slips;
+use roundelay_core::expansion::CountErrors;
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
@@ -52,7 +52,7 @@ fn told(text: &str) -> Vec<String> {
     let source = Source::from_text("test.coll", text);
     let program = compile(&source, Frontend::File).expect("what the checker refuses is no slip");
     let algorithm = Configured::new(program.algorithms[0].clone(), &source);
-    let mut slips = Slips::default();
+    let mut slips = CountErrors::default();
     for nranks in 1..=9 {
         match prove_source(&algorithm, nranks) {
             Err(errors) if !errors.iter().all(|error| error.code.refuses()) => slips.add(errors),

@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 
 use super::{Dice, RCCL, cables, topology};
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::search::disjoint::{Mode, disjoint};
+use roundelay_core::topology::search::disjoint::{DisjointBy, disjoint};
 use roundelay_core::topology::search::hamilton::is_ring;
 use roundelay_core::topology::search::pairs::Pairs;
 use roundelay_core::topology::shape::ShapeKind;
 
 /// How many were found, and whether more are impossible; each is a ring and no two share anything.
-fn found(pairs: &Pairs, k: usize, mode: Mode) -> (usize, bool) {
+fn found(pairs: &Pairs, k: usize, mode: DisjointBy) -> (usize, bool) {
     let found = disjoint(pairs, k, mode);
     let mut used = BTreeSet::new();
     for ring in &found.rings {
         assert!(is_ring(pairs, ring), "{ring:?}");
         assert_eq!(ring[0], RankId(0));
         for (a, b) in ring.iter().zip(ring.iter().cycle().skip(1)) {
-            let link = if mode == Mode::Cables && pairs.nranks() > 2 {
+            let link = if mode == DisjointBy::Cables && pairs.nranks() > 2 {
                 (a.min(b), a.max(b))
             } else {
                 (a, b)
@@ -36,19 +36,23 @@ fn complete(n: u32) -> Pairs {
 #[test]
 fn complete_graphs() {
     for n in 3..=33 {
-        assert_eq!(found(&complete(n), 99, Mode::Cables), ((n as usize - 1) / 2, true), "{n}");
+        assert_eq!(
+            found(&complete(n), 99, DisjointBy::Cables),
+            ((n as usize - 1) / 2, true),
+            "{n}"
+        );
     }
-    assert_eq!(found(&complete(1), 9, Mode::Cables), (1, true));
-    assert_eq!(found(&complete(2), 9, Mode::Links), (1, true));
-    assert_eq!(found(&complete(7), 9, Mode::Links), (6, true));
-    assert_eq!(found(&complete(8), 2, Mode::Cables), (2, true));
-    assert_eq!(found(&complete(8), 0, Mode::Cables), (0, true));
+    assert_eq!(found(&complete(1), 9, DisjointBy::Cables), (1, true));
+    assert_eq!(found(&complete(2), 9, DisjointBy::Links), (1, true));
+    assert_eq!(found(&complete(7), 9, DisjointBy::Links), (6, true));
+    assert_eq!(found(&complete(8), 2, DisjointBy::Cables), (2, true));
+    assert_eq!(found(&complete(8), 0, DisjointBy::Cables), (0, true));
 }
 
 /// Tillson: the complete directed graph falls into n - 1 rings, but not for 4 and 6.
 #[test]
 fn directed_four_has_two() {
-    assert_eq!(found(&complete(4), 9, Mode::Links), (2, true));
+    assert_eq!(found(&complete(4), 9, DisjointBy::Links), (2, true));
 }
 
 #[test]
@@ -56,20 +60,20 @@ fn broken_meshes() {
     let mut broken = complete(8);
     broken.forbid(RankId(0), RankId(1));
     broken.forbid(RankId(1), RankId(0));
-    assert_eq!(found(&broken, 9, Mode::Cables), (3, true));
-    assert_eq!(found(&broken, 9, Mode::Links), (6, true));
-    let (rings, _) = found(&Dice(2).graph(64, 95, true), 20, Mode::Cables);
+    assert_eq!(found(&broken, 9, DisjointBy::Cables), (3, true));
+    assert_eq!(found(&broken, 9, DisjointBy::Links), (6, true));
+    let (rings, _) = found(&Dice(2).graph(64, 95, true), 20, DisjointBy::Cables);
     assert!(rings >= 20, "{rings}");
 }
 
 #[test]
 fn sparse_graphs() {
     // Three cables a rank: two rings would need four.
-    assert_eq!(found(&cables(8, &RCCL), 9, Mode::Cables), (1, true));
-    assert_eq!(found(&cables(8, &RCCL), 9, Mode::Links), (2, true));
-    assert_eq!(found(&cables(3, &[(0, 1), (1, 2)]), 9, Mode::Cables), (0, true));
+    assert_eq!(found(&cables(8, &RCCL), 9, DisjointBy::Cables), (1, true));
+    assert_eq!(found(&cables(8, &RCCL), 9, DisjointBy::Links), (2, true));
+    assert_eq!(found(&cables(3, &[(0, 1), (1, 2)]), 9, DisjointBy::Cables), (0, true));
     let torus = Pairs::linked(&topology(ShapeKind::Torus, &[3, 4], &[]), 12);
-    assert_eq!(found(&torus, 9, Mode::Cables), (2, true));
+    assert_eq!(found(&torus, 9, DisjointBy::Cables), (2, true));
 }
 
 /// Pairs of rings by trying all pairs.
@@ -88,6 +92,6 @@ fn two_rings_against_all_pairs_of_rings() {
         };
         let two = all.iter().any(|a| all.iter().any(|b| links(a).is_disjoint(&links(b))));
         let expected = if two { 2 } else { usize::from(!all.is_empty()) };
-        assert_eq!(found(&pairs, 2, Mode::Cables), (expected, true), "{pairs:?}");
+        assert_eq!(found(&pairs, 2, DisjointBy::Cables), (expected, true), "{pairs:?}");
     }
 }

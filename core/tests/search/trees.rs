@@ -7,10 +7,10 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::search::hamilton::How;
 use roundelay_core::topology::search::pairs::Pairs;
-use roundelay_core::topology::search::trees::{Tree, packing, tree};
+use roundelay_core::topology::search::trees::{SpanningTree, packing, tree};
 use roundelay_core::topology::shape::ShapeKind;
 
-fn spans(pairs: &Pairs, tree: &Tree, most: usize) {
+fn spans(pairs: &Pairs, tree: &SpanningTree, most: usize) {
     assert!(tree.depths().is_some(), "{tree:?}");
     assert_eq!(tree.parent[tree.root.index()], None);
     for rank in pairs.ranks() {

@@ -5,7 +5,9 @@ use roundelay_core::dtype::DType;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::{OpKind, Schedule};
-use roundelay_core::simulate::{Machine, SignalCost, Simulated, State, Streams, Task, simulate};
+use roundelay_core::simulate::{
+    Machine, SignalCost, Simulated, Streams, Task, TimelineState, simulate,
+};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{steps, verify};
 
@@ -110,8 +112,15 @@ fn a_stream_is_never_idle_without_a_reason() {
             assert!(span.end > span.start, "{what}: {span:?}");
             *now = span.end;
             let op = schedule.op(span.op);
-            assert_eq!(op.kind == OpKind::Wait, span.state == State::Idle, "{what}: {span:?}");
-            assert!(span.state != State::Transfer || schedule.crosses(op), "{what}: {span:?}");
+            assert_eq!(
+                op.kind == OpKind::Wait,
+                span.state == TimelineState::Idle,
+                "{what}: {span:?}"
+            );
+            assert!(
+                span.state != TimelineState::Transfer || schedule.crosses(op),
+                "{what}: {span:?}"
+            );
         }
         let last = at.into_iter().fold(0.0, f64::max);
         assert!((last - done.seconds).abs() <= 1e-12, "{what}");

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
-pub use roundelay_core::executor::{Exposed, Link};
+pub use roundelay_core::executor::{ExecutorLink, Exposed};
 use roundelay_core::ids::RankId;
 
 use crate::error::Error;
@@ -86,7 +86,7 @@ pub struct Flags {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommInfo {
     /// Every link that is used, by level.
-    pub links: BTreeSet<Link>,
+    pub links: BTreeSet<ExecutorLink>,
     /// The memory of a rank that its peers touch.
     pub exposed: Exposed,
 }

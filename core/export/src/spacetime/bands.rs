@@ -4,7 +4,7 @@ use super::drawing::Shown;
 use super::scale::Scale;
 use roundelay_core::ids::{OpId, RankId};
 use roundelay_core::schedule::{Op, Schedule};
-use roundelay_core::simulate::{State, Timeline};
+use roundelay_core::simulate::{Timeline, TimelineState};
 
 /// The intended height of all bands together.
 const TALL: f64 = 960.0;
@@ -108,7 +108,7 @@ pub(super) struct Bar {
     pub(super) band: u32,
     pub(super) stream: u32,
     pub(super) row: u32,
-    pub(super) state: State,
+    pub(super) state: TimelineState,
     pub(super) work: Work,
     /// The start in seconds.
     pub(super) start: f64,
@@ -161,11 +161,11 @@ pub(super) fn bars(
 }
 
 /// Returns the layer of a state: higher layers cover lower ones.
-fn layer(state: State) -> u32 {
+fn layer(state: TimelineState) -> u32 {
     match state {
-        State::Idle => 0,
-        State::Local => 1,
-        State::Transfer => 2,
+        TimelineState::Idle => 0,
+        TimelineState::Local => 1,
+        TimelineState::Transfer => 2,
     }
 }
 
@@ -186,7 +186,7 @@ fn merged(bars: &[Bar], scale: &Scale, grain: f64) -> Vec<Bar> {
         }
         all.push(*bar);
     }
-    all.retain(|bar| bar.state != State::Idle || wide(bar) >= CLOSE * grain);
+    all.retain(|bar| bar.state != TimelineState::Idle || wide(bar) >= CLOSE * grain);
     all
 }
 

@@ -9,7 +9,7 @@ use super::matrix::{LEVELS, Matrix, Moment};
 use super::scale::{short, time_text};
 use super::{AXIS, Diagram, MARGIN, STYLE, bar_class, gaps};
 use crate::picture::{LETTER, escaped, plural, px, wrapped};
-use roundelay_core::simulate::State;
+use roundelay_core::simulate::TimelineState;
 
 /// The distance from a line of text to the next.
 const LINE: f64 = 19.0;
@@ -154,16 +154,16 @@ fn entries_of(diagram: &Diagram<'_>) -> Vec<(String, String)> {
     };
     let mut all = Vec::new();
     for (state, work, words) in [
-        (State::Transfer, Work::Copies, "copies from or to another rank"),
-        (State::Transfer, Work::Reduces, "reduces with another rank"),
-        (State::Local, Work::Copies, "copies at home"),
-        (State::Local, Work::Reduces, "reduces at home"),
+        (TimelineState::Transfer, Work::Copies, "copies from or to another rank"),
+        (TimelineState::Transfer, Work::Reduces, "reduces with another rank"),
+        (TimelineState::Local, Work::Copies, "copies at home"),
+        (TimelineState::Local, Work::Reduces, "reduces at home"),
     ] {
         if diagram.bars.iter().any(|bar| (bar.state, bar.work) == (state, work)) {
             all.push((swatch(&bar_class(state, work)), words.to_owned()));
         }
     }
-    if diagram.bars.iter().any(|bar| bar.state == State::Idle) {
+    if diagram.bars.iter().any(|bar| bar.state == TimelineState::Idle) {
         all.push((swatch("idle"), "waits for a signal".to_owned()));
     }
     if gaps(&diagram.bars, &diagram.bands, &diagram.scale) {

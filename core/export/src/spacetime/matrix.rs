@@ -7,7 +7,7 @@ use super::drawing::Shown;
 use super::rounds::Rounds;
 use super::scale::Scale;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{State, Timeline};
+use roundelay_core::simulate::{Timeline, TimelineState};
 
 /// The intended height of all rows together.
 const TALL: f64 = 640.0;
@@ -186,9 +186,9 @@ impl Matrix {
                 let seconds = (span.end - span.start) * share;
                 let (at, sum) = (&mut amounts[row * self.columns + column], &mut self.sums[row]);
                 let (at, sum) = match span.state {
-                    State::Local => (&mut at.works, &mut sum.works),
-                    State::Idle => (&mut at.waits, &mut sum.waits),
-                    State::Transfer => continue,
+                    TimelineState::Local => (&mut at.works, &mut sum.works),
+                    TimelineState::Idle => (&mut at.waits, &mut sum.waits),
+                    TimelineState::Transfer => continue,
                 };
                 *at += seconds;
                 *sum += seconds;

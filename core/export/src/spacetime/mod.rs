@@ -23,7 +23,7 @@ use drawing::Shown;
 use matrix::Matrix;
 use roundelay_core::ids::{OpId, StreamId};
 use roundelay_core::schedule::{Schedule, text};
-use roundelay_core::simulate::{Message, Span, State, Timeline};
+use roundelay_core::simulate::{Message, Span, Timeline, TimelineState};
 use rounds::Rounds;
 use scale::{LEFT, Scale, stretch_text};
 use statements::Statements;
@@ -337,11 +337,11 @@ impl<'a> Diagram<'a> {
 }
 
 /// Returns the class of an op's bar in the style.
-fn bar_class(state: State, work: Work) -> String {
+fn bar_class(state: TimelineState, work: Work) -> String {
     match state {
-        State::Transfer => format!("transfer {}", work.class()),
-        State::Local => format!("local {}", work.class()),
-        State::Idle => "idle".to_owned(),
+        TimelineState::Transfer => format!("transfer {}", work.class()),
+        TimelineState::Local => format!("local {}", work.class()),
+        TimelineState::Idle => "idle".to_owned(),
     }
 }
 

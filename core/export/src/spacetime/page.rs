@@ -9,7 +9,7 @@ use super::{Diagram, Drawing};
 use crate::picture::{escaped, plural};
 use roundelay_core::ids::{OpId, SpanId};
 use roundelay_core::schedule::{Schedule, text};
-use roundelay_core::simulate::{State, Timeline};
+use roundelay_core::simulate::{Timeline, TimelineState};
 
 /// The most rows of all tables together; a shortened table says the number of its missing rows.
 const ROWS: usize = 10_000;
@@ -87,7 +87,7 @@ fn rows(diagram: &Diagram<'_>) -> Vec<Vec<PageRow>> {
         };
         place(round as usize, row);
     }
-    for span in diagram.timeline.spans.iter().filter(|span| span.state == State::Local) {
+    for span in diagram.timeline.spans.iter().filter(|span| span.state == TimelineState::Local) {
         let rank = diagram.schedule.streams[span.stream.index()].rank;
         if shown.row(rank).is_none() {
             continue;

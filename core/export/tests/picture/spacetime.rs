@@ -3,7 +3,7 @@
 use expect_test::expect_file;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{OpKind, Schedule};
-use roundelay_core::simulate::{Message, Span, State, Timeline};
+use roundelay_core::simulate::{Message, Span, Timeline, TimelineState};
 use roundelay_export::spacetime::{Drawing, View, html, svg};
 
 use super::elements::{Element, elements};
@@ -142,9 +142,11 @@ fn every_op_is_a_bar_in_the_band_of_its_rank() {
         let line = on_time(&schedule);
         let all = elements(&svg(&schedule, &line, &arrows_of(name)));
         let (bands, (left, wide)) = (bands(&all, nranks), axis(&all));
-        for (state, class) in
-            [(State::Transfer, "transfer"), (State::Local, "local"), (State::Idle, "idle")]
-        {
+        for (state, class) in [
+            (TimelineState::Transfer, "transfer"),
+            (TimelineState::Local, "local"),
+            (TimelineState::Idle, "idle"),
+        ] {
             let titled = all.windows(2).filter(|p| p[1].tag == "title" && p[0].is("rect", class));
             let bars: Vec<_> = titled.map(|pair| &pair[0]).collect();
             let spans: Vec<_> = line.spans.iter().filter(|s| s.state == state).collect();

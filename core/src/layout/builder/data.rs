@@ -1,5 +1,5 @@
-//! The builder's data ops: what is copied and reduced, from which rank to which, and that the lengths agree
-//! for every count.
+//! The builder's data ops: copies and reduces, with the ranks of their operands, and the check that lengths agree for
+//! every count.
 
 use super::{At, Builder, Place, Stop};
 use crate::diagnostics::{self, Code, Finding, INPUT_KEPT};
@@ -10,9 +10,9 @@ use crate::rational::{Rat, lcm};
 use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::{Buffer, Op, OpKind, Operand};
 
-/// Sources of one move; longer folds become several moves.
+/// The most sources of one move; longer folds become several moves.
 const MAX_SOURCES: usize = 8;
-/// Destinations of one move.
+/// The most destinations of one move.
 const MAX_DESTINATIONS: usize = 8;
 
 impl Builder<'_> {
@@ -50,14 +50,14 @@ impl Builder<'_> {
         self.fail(Finding::new(Code::TooManyOperands, SpanId(at), title))
     }
 
-    /// One move of `nsrcs` sources, and destinations; for a reduce, the first source is the destination.
+    /// Writes one move of `nsrcs` sources, and destinations; for a reduce, the first source is the destination.
     pub(super) fn data<'p>(
         &mut self,
         at: At,
         nsrcs: usize,
         places: impl Iterator<Item = &'p Place>,
     ) -> Result<(), Stop> {
-        // One list for all ops of the rank: nothing is allocated from op to op.
+        // One list is reused for all ops of the rank, without new allocations.
         let mut operands = std::mem::take(&mut self.operands);
         operands.clear();
         for place in places {
@@ -65,7 +65,7 @@ impl Builder<'_> {
             let there = if area.frame == 0 { Ok(area) } else { self.locate(rank, area) };
             operands.push((rank, self.settle(at, there)?));
         }
-        // Where a caller gave one region for both buffers, a copy from one to the other is none.
+        // Where a caller gave one region for both buffers, a copy of it onto itself is left out.
         if nsrcs == 1 && self.is_called() {
             let src = operands[0];
             let mut first = true;
@@ -92,7 +92,7 @@ impl Builder<'_> {
         self.push(at, op)
     }
 
-    /// Gives floating slots the shape of the op, and checks what an op must be like.
+    /// Gives floating slots the shape of the op, and checks the rules for operands.
     fn settle_operands(
         &mut self,
         at: At,
@@ -113,7 +113,7 @@ impl Builder<'_> {
             if area.floating {
                 let room = area.width();
                 *area = settle_slot(*area, shape);
-                // The first source of a reduction is its destination, too, and is told of there.
+                // The first source of a reduction is its destination, too, and is reported there.
                 if index >= own && room < shape.width() {
                     return Err(self.too_narrow(at, *rank, (area, room), (index, of)));
                 }
@@ -144,7 +144,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The data is wider than the room of a slot. `index` is the number of the slot among the `of` operands of the op.
+    /// Reports data that is wider than a slot. `index` is the number of the slot among the `of` operands of the op.
     fn too_narrow(
         &mut self,
         at: At,
@@ -163,7 +163,7 @@ impl Builder<'_> {
         self.fail(finding)
     }
 
-    /// `index` is the number of the destination among the `of` operands of the op.
+    /// Reports a write to an input. `index` is the number of the destination among the `of` operands of the op.
     fn input_written(
         &mut self,
         at: At,
@@ -182,8 +182,8 @@ impl Builder<'_> {
         self.fail(finding)
     }
 
-    /// The shape of an op: that of its first operand which has one of its own, else that of what a
-    /// local slot holds.
+    /// Returns the shape of an op: the shape of its first operand that is not a floating slot, else that of the data
+    /// in a local slot.
     pub(super) fn shape(&mut self, at: At, operands: &[(RankId, Area)]) -> Result<Area, Stop> {
         if let Some((_, area)) = operands.iter().find(|(_, area)| !area.floating) {
             return Ok(*area);
@@ -251,7 +251,8 @@ impl Builder<'_> {
                 format!("{l} and {r} are cut at different fractions of the count"),
             ),
         };
-        // What differs by the rounding of pieces alone is equal where every count is a multiple of some number.
+        // Lengths that differ only by the rounding of pieces are equal where every count is a multiple of some
+        // number.
         let ends = |area: &Area| (area.region.lo, area.region.hi);
         let [left, right] = [ends(left), ends(right)];
         let dens = [left.0, left.1, right.0, right.1].map(Rat::den);
@@ -267,8 +268,8 @@ impl Builder<'_> {
     }
 }
 
-/// A floating slot in the shape of the data it meets. Whole units before it change no length for any count,
-/// so they do not count: what was block 3 of an input is read into an output of one block.
+/// Gives a floating slot the shape of the data that meets it. Whole units before the data change no length for any
+/// count, so they are dropped: block 3 of an input is read into an output of one block.
 pub(super) fn settle_slot(slot: Area, shape: Area) -> Area {
     let mut region = shape.region;
     region.buffer = slot.region.buffer;

@@ -1,5 +1,5 @@
-//! What attributes demand of the schedule in the making. Every rank says the same; it is kept once. What a
-//! called algorithm demands is of a run of its own.
+//! Demands of attributes on the schedule. Every rank makes equal demands, which are kept once. A demand of a called
+//! algorithm is about a run of its own, and is ignored here.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::values::arith::Fault;
 use crate::values::resource::Resource;
 
 impl Builder<'_> {
-    /// `#[topology(…)]`; what the caller puts the run on stands before it.
+    /// `#[topology(…)]`; a topology that the caller placed the run on comes first.
     pub(crate) fn on_topology(&mut self, at: At, topology: Arc<Topology>) {
         if !self.is_called() {
             self.tables.demands.topology.get_or_insert((topology, SpanId(at)));

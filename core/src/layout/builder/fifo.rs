@@ -1,6 +1,6 @@
-//! NCCL's primitives: data passes from rank to rank through slots at the receiver. A sender has as many
-//! credits as a link has slots; it waits for one where all are spent (`head`), and the receiver for data
-//! (`tail`). What is written here is copies, reduces and signals like any other: every check sees them.
+//! NCCL's primitives: data passes from rank to rank through slots at the receiver. A sender has as many credits as a
+//! link has slots; it waits for a credit when all are spent (`head`), and the receiver waits for data (`tail`). The
+//! primitives write ordinary copies, reduces and signals, which every check sees.
 
 use rustc_hash::FxHashMap;
 
@@ -16,12 +16,12 @@ use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::{Buffer, Channel, OpKind, Region, SignalKind};
 use crate::values::arith::Fault;
 
-/// The name of its scratch buffer.
+/// The name of the fifo's scratch buffer.
 pub(crate) const NAME: &str = "fifo";
 
-/// Slots of a link, where nothing else is written: NCCL's 8 steps, of which a slice takes two.
+/// The default number of slots of a link: NCCL's 8 steps, of which a slice takes two.
 pub const CREDITS: u32 = 4;
-/// Slices of what is sent, where nothing else is written.
+/// The default number of slices of a message.
 pub const SLICES: u32 = 1;
 
 /// The fifo of an algorithm, as one rank sees it while its program is laid out.
@@ -32,11 +32,11 @@ pub(super) struct Fifo {
     sizes: Sizes,
     /// The links that this rank uses, in the order of their first use.
     links: Vec<LinkUse>,
-    /// Where each stands in `links`, by its two ends.
+    /// The position of each link in `links`, by its lane and ends.
     known: FxHashMap<(LaneId, RankId, RankId), usize>,
 }
 
-/// The use that a rank makes of one end of a link: how many steps it has taken there.
+/// The use of a link by a rank at one of its ends: the number of steps it has taken there.
 #[derive(Clone, Copy)]
 struct LinkUse {
     lane: LaneId,
@@ -47,7 +47,7 @@ struct LinkUse {
 }
 
 impl LinkUse {
-    /// `head` goes from the receiver to the sender, `tail` with the data.
+    /// Returns the channel of a signal: `head` goes from the receiver to the sender, `tail` goes with the data.
     fn channel(&self, kind: SignalKind) -> Channel {
         let (from, to) = match kind {
             SignalKind::Head => (self.to, self.from),
@@ -57,7 +57,7 @@ impl LinkUse {
     }
 }
 
-/// The value of an option of the fifo.
+/// Checks the value of an option of the fifo.
 pub(crate) fn size(function: &'static str, value: i64) -> Result<u32, Fault> {
     let fits =
         u32::try_from(value).ok().filter(|n| (1..=Tables::SLOT_LIMIT).contains(&(*n).into()));
@@ -65,8 +65,8 @@ pub(crate) fn size(function: &'static str, value: i64) -> Result<u32, Fault> {
     fits.ok_or(Fault::Argument { function, takes, got: value })
 }
 
-/// What a primitive does with one piece: from whom it is received, what of this rank takes part, and who it
-/// is sent to.
+/// The effect of a primitive on one piece: the rank that it receives from, the regions of this rank that take part,
+/// and the rank that it sends to.
 struct Pass {
     from: Option<RankId>,
     own: Option<Area>,
@@ -116,7 +116,7 @@ impl Builder<'_> {
         }
         let first = self.tables.slots.sizes.get(&buffer).copied();
         if self.is_called() {
-            // Groups of several sizes run it, each with slots of its own size.
+            // Groups of several sizes run it, each with its own slot size.
             let scratch = &mut self.tables.scratch[buffer.index()];
             scratch.width = scratch.width.max(sizes.width);
         } else if first != Some(sizes) {
@@ -135,8 +135,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The end of the algorithm that declared the fifo: each sender takes the credits that are still out, so
-    /// there is a wait for every post, and the next run starts with slot 0 again.
+    /// Ends the fifo with the algorithm that declared it: each sender waits for its outstanding credits, so there is
+    /// a wait for every post, and the next run starts with slot 0 again.
     pub(crate) fn end_fifo(&mut self) -> Result<(), Stop> {
         let Some(Fifo { at, buffer, sizes, links, .. }) = self.fifo.take() else { return Ok(()) };
         let me = self.rank;
@@ -157,7 +157,7 @@ impl Builder<'_> {
 
     // ---- the primitives ---------------------------------------------------------------------
 
-    /// Received data, if any, folded into `own`, if any, goes to `dst` and on to `to`, slice by slice.
+    /// Passes data slice by slice: received data, if any, folded into `own`, if any, goes to `dst` and on to `to`.
     pub(crate) fn pass(
         &mut self,
         at: At,
@@ -181,7 +181,7 @@ impl Builder<'_> {
             let dst = self.settle(at, cut(whole.dst).transpose())?;
             self.pass_slice(at, &Pass { own, dst, ..whole })?;
         }
-        // A slot of the author's holds all of what was received, not the last slice of it.
+        // A slot of the author's scratch then holds the whole received region, not its last slice.
         if let Some(area) = whole.dst
             && let Buffer::Scratch(id) = area.region.buffer
         {
@@ -190,7 +190,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A peer that is another rank.
+    /// Checks that a peer is another rank.
     fn far(&mut self, at: At, rank: RankId, does: &str) -> Result<RankId, Stop> {
         if rank != self.rank {
             return Ok(rank);
@@ -203,7 +203,7 @@ impl Builder<'_> {
         Err(self.fail(Finding::new(Code::SelfSignal, SpanId(at), title).help(help)))
     }
 
-    /// A region of this rank: what lies elsewhere comes and goes through the fifo alone.
+    /// Returns a region of this rank: data at other ranks comes and goes through the fifo alone.
     pub(crate) fn own(&mut self, at: At, (rank, area): Place) -> Result<Area, Stop> {
         if rank == self.rank {
             return self.settle(at, self.locate(rank, area));
@@ -217,7 +217,7 @@ impl Builder<'_> {
         ))
     }
 
-    /// The regions of a primitive in the shape that they share, which fits the fifo's slots.
+    /// Settles the regions of a primitive in the shape that they share, which must fit the fifo's slots.
     fn settle_own(&mut self, at: At, mut pass: Pass, sizes: Sizes) -> Result<Pass, Stop> {
         let regions = [pass.own, pass.dst].into_iter().flatten();
         let operands: Vec<_> = regions.map(|area| (self.rank, area)).collect();
@@ -262,7 +262,7 @@ impl Builder<'_> {
         Ok(pass)
     }
 
-    /// One slice: wait for data, and for a free slot to send it on to; move it; say that both are done.
+    /// Writes one slice: waits for data and for a free slot at the next rank, moves the data, and signals both ends.
     fn pass_slice(&mut self, at: At, pass: &Pass) -> Result<(), Stop> {
         let me = self.rank;
         let incoming = pass.from.map(|from| self.step_of(at, from, me)).transpose()?;
@@ -291,12 +291,12 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Whether all slots were written before this step of a link.
+    /// Whether all slots of a link were written before its next step.
     fn spent(&self, link: LinkUse) -> bool {
         self.fifo.as_ref().is_some_and(|fifo| link.steps >= fifo.sizes.credits.into())
     }
 
-    /// A link before its next step, and the slot of that step.
+    /// Returns a link before its next step, and the slot of that step.
     fn step_of(&mut self, at: At, from: RankId, to: RankId) -> Result<(LinkUse, Region), Stop> {
         let lane = self.lane.id();
         let Some(fifo) = &mut self.fifo else { return Err(Stop) };
@@ -326,7 +326,7 @@ impl Builder<'_> {
 }
 
 impl Tables {
-    /// The first slot of a link at its receiver.
+    /// Returns the first slot of a link at its receiver.
     fn link_slots(
         &mut self,
         buffer: ScratchId,
@@ -342,7 +342,7 @@ impl Tables {
         let first = *taken;
         *taken += u64::from(credits);
         let all = u32::try_from(*taken).ok().filter(|all| u64::from(*all) <= Self::SLOT_LIMIT)?;
-        // Every rank has the same scratch: as much as the busiest receiver needs.
+        // Every rank has equal scratch: the slots that the busiest receiver needs.
         let scratch = &mut self.scratch[buffer.index()];
         scratch.slots = scratch.slots.max(all);
         self.slots.first.insert((buffer, lane, from, to), first as u32);
@@ -350,14 +350,14 @@ impl Tables {
     }
 }
 
-/// Slice `index` of a region.
+/// Returns slice `index` of a region.
 fn part(area: Area, index: u32, slices: u32) -> Result<Area, Fault> {
-    // A slot of scratch has a shape to be cut only once it is settled; whole it goes as it is.
+    // An unsettled slot of scratch has no shape to be cut, so a whole region is returned unchanged.
     if slices == 1 { Ok(area) } else { area.split(slices.into())?.at(index.into()) }
 }
 
-/// A slot of the fifo with data of a region in it. The two ends of a link may name different blocks: what one rank
-/// sends of block 3 another may receive as block 1.
+/// Returns a slot of the fifo with data of a region in it. The two ends of a link may name different blocks: a rank
+/// may receive as block 1 the data that another rank sends as block 3.
 fn in_slot(slot: Region, shape: Area) -> Area {
     super::data::settle_slot(Area { region: slot, floating: true, frame: 0 }, shape)
 }

@@ -1,5 +1,5 @@
-//! Frames: the ranks that a `within` block sees as `0..len`, and the regions that a called algorithm takes
-//! for its input and output. They map names and rename nothing: signals, streams and memory stay the rank's.
+//! Frames: the ranks that a `within` block sees as `0..len`, and the regions that a called algorithm uses as its
+//! input and output. Frames translate names only: signals, streams and memory stay the rank's.
 
 use std::sync::Arc;
 
@@ -9,50 +9,51 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::layout::Algorithm;
 use crate::layout::area::Area;
-use crate::layout::calls::Bound;
+use crate::layout::calls::BoundBuffer;
 use crate::layout::record::countable;
 use crate::rational::{Rat, gcd, lcm};
 use crate::schedule::Buffer;
 use crate::values::arith::Fault;
 use crate::values::members::Members;
 
-/// What a call takes of the budget of steps: as much work as so many rounds of a loop.
+/// The cost of a call in the budget of steps: the cost of 16 rounds of a loop.
 const CALL: u64 = 16;
 
-/// So many calls, from the outermost on, are told of what went wrong inside.
+/// The number of calls, from the outermost on, that a message about a fault inside them names.
 const TOLD: usize = 4;
 
-/// Some of the ranks, numbered anew.
+/// Some of the ranks, with new numbers.
 #[derive(Debug)]
 pub(crate) struct Group {
     members: Arc<[RankId]>,
     /// Members by rank, with their numbers.
     numbers: Vec<(RankId, u32)>,
-    /// This rank's number.
+    /// The number of this rank.
     mine: u32,
 }
 
-/// What a statement sees of the run.
+/// The ranks and buffers that a statement sees.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// Its ranks; all those of the frame around it if `None`.
+    /// The ranks of the frame; those of the frame around it if `None`.
     group: Option<Group>,
-    /// For a called algorithm.
-    call: Option<Call>,
+    /// The called algorithm, if the frame is of a call.
+    call: Option<CallFrame>,
 }
 
 /// An algorithm that is being run on regions of its caller.
 #[derive(Debug)]
-struct Call {
+struct CallFrame {
     name: String,
-    input: Bound,
-    output: Bound,
-    /// How wide a unit of its count is, in units of the run's.
+    input: BoundBuffer,
+    output: BoundBuffer,
+    /// The width of a unit of its count, in units of the run's count.
     unit: Rat,
 }
 
 impl Group {
-    /// The members in this order, or one that is named twice; `None` where `rank` is no member.
+    /// Returns the group of `members`, in this order; `None` where `rank` is no member. Fails with a rank that is
+    /// named twice.
     fn new(members: Vec<RankId>, rank: RankId) -> Result<Option<Self>, RankId> {
         let mut numbers: Vec<_> = members.iter().copied().zip(0..).collect();
         numbers.sort_unstable();
@@ -70,33 +71,33 @@ impl Group {
 }
 
 impl Builder<'_> {
-    /// Inside `within` the block's ranks; `None` where that is all.
+    /// Returns the ranks of the block inside `within`; `None` where these are all ranks.
     pub(super) fn ranks(&self) -> Option<&Group> {
         innermost(&self.frames)
     }
 
-    /// How many ranks a group has.
+    /// Returns the number of ranks of a group.
     fn many(&self, group: Option<&Group>) -> u32 {
         group.map_or(self.ranks_of_run(), |group| group.members.len() as u32)
     }
 
-    /// Who their numbers stand for.
+    /// Returns the ranks that the numbers of the program stand for.
     pub(super) fn members(&self) -> Members {
         Members(self.ranks().map(|group| group.members.clone()))
     }
 
-    /// How many ranks the program sees.
+    /// Returns the number of ranks that the program sees.
     pub(crate) fn size(&self) -> u32 {
         self.many(self.ranks())
     }
 
-    /// How many ranks the whole run has.
+    /// Returns the number of ranks of the whole run.
     pub(crate) fn ranks_of_run(&self) -> u32 {
         self.tables.nranks
     }
 
-    /// What the count of the run must be a multiple of, so that of the algorithm that is running is one of `of` and
-    /// its regions begin where elements do; `None` beyond 64 bits.
+    /// Returns a number whose multiples are the counts of the run for which the count of the running algorithm is a
+    /// multiple of `of` and its regions begin at whole elements; `None` beyond 64 bits.
     pub(super) fn in_counts_of_run(&self, of: u64) -> Option<u64> {
         let Some(call) = self.frames.iter().rev().find_map(|frame| frame.call.as_ref()) else {
             return Some(of);
@@ -107,12 +108,12 @@ impl Builder<'_> {
         begins.into_iter().try_fold(whole, lcm)
     }
 
-    /// Inside `within`, who they are.
+    /// Returns the ranks that the program sees, inside `within`.
     pub(crate) fn seen(&self) -> Option<Vec<RankId>> {
         self.ranks().map(|group| group.members.to_vec())
     }
 
-    /// This rank's number among them.
+    /// Returns this rank's number among the ranks that the program sees.
     pub(crate) fn here(&self) -> u32 {
         self.ranks().map_or(self.rank.0, |group| group.mine)
     }
@@ -123,17 +124,17 @@ impl Builder<'_> {
         known.map(|number| self.member(RankId(number))).ok_or(Fault::Rank { rank, nranks })
     }
 
-    /// The number of a rank among those that the program sees.
+    /// Returns the number of a rank among those that the program sees.
     pub(crate) fn number(&self, rank: RankId) -> Result<i64, Fault> {
         number_in(self.ranks(), rank).map(i64::from)
     }
 
-    /// The rank of that number.
+    /// Returns the rank with the number `number`.
     pub(super) fn member(&self, number: RankId) -> RankId {
         self.ranks().map_or(number, |group| group.members[number.index()])
     }
 
-    /// The algorithm that is running, and on how many ranks.
+    /// Returns the name of the running algorithm, and the number of ranks that it runs on.
     pub(super) fn running(&self) -> (&str, u32) {
         let called = self.frames.iter().rposition(|frame| frame.call.is_some());
         let around = called.map_or(&[][..], |frame| &self.frames[..frame]);
@@ -177,7 +178,7 @@ impl Builder<'_> {
         done
     }
 
-    /// `Algorithm(…) on (input, output)`: its ops, on these regions and the ranks that the program sees.
+    /// `Algorithm(…) on (input, output)`: lays out its ops, on these regions and the ranks that the program sees.
     pub(crate) fn run<A: Algorithm + ?Sized>(
         &mut self,
         at: At,
@@ -211,7 +212,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What went wrong in a called algorithm, told at the call.
+    /// Reports a fault in a called algorithm at the call.
     fn fail_called<A: Algorithm + ?Sized>(
         &mut self,
         at: At,
@@ -238,14 +239,14 @@ impl Builder<'_> {
         self.fail(finding)
     }
 
-    /// What the called algorithm's buffers are, if the regions have the sizes that its collective asks for.
+    /// Returns the frame of a call, if the regions have the sizes that the algorithm's collective needs.
     fn bind<A: Algorithm + ?Sized>(
         &mut self,
         at: At,
         algorithm: &A,
         input: Area,
         output: Area,
-    ) -> Result<Call, Stop> {
+    ) -> Result<CallFrame, Stop> {
         if input.floating || output.floating {
             return Err(self.fault(at, Fault::FloatingSlot));
         }
@@ -255,7 +256,7 @@ impl Builder<'_> {
             collective.max_input_units(n).max(collective.max_output_units(n)),
             collective.max_input_units(n).min(collective.max_output_units(n)),
         );
-        let whole = (Bound::Whole(input), Bound::Whole(output));
+        let whole = (BoundBuffer::Whole(input), BoundBuffer::Whole(output));
         let bound = if many == one {
             (input.width() == output.width()).then_some(whole)
         } else {
@@ -266,8 +267,8 @@ impl Builder<'_> {
             let mine = self.settle(at, blocks.at(i64::from(self.here())))?;
             let same = small.width() == large.width();
             if same || small == mine {
-                let block = Bound::Block(if same { small } else { large });
-                let whole = Bound::Whole(large);
+                let block = BoundBuffer::Block(if same { small } else { large });
+                let whole = BoundBuffer::Whole(large);
                 Some(if inwards { (whole, block) } else { (block, whole) })
             } else {
                 (small.width() == mine.width()).then_some(whole)
@@ -287,7 +288,7 @@ impl Builder<'_> {
         let width = input.area().width().max(output.area().width());
         let unit = Rat::ZERO.between(width, 1, many.into()).ok_or(Fault::Fraction);
         let unit = self.settle(at, unit)?;
-        Ok(Call { name: algorithm.name().to_owned(), input, output, unit })
+        Ok(CallFrame { name: algorithm.name().to_owned(), input, output, unit })
     }
 
     fn misfit(&mut self, at: At, name: &str, of: Collective, input: Area, output: Area) -> Stop {
@@ -305,8 +306,9 @@ impl Builder<'_> {
         )
     }
 
-    /// The ranks of a call run it on the same regions: what one takes for another's output is that.
-    fn agree(&mut self, at: At, call: &Call) -> Result<(), Stop> {
+    /// Checks that all ranks of a call run it on equal regions, as the algorithm assumes when it names a peer's
+    /// buffer.
+    fn agree(&mut self, at: At, call: &CallFrame) -> Result<(), Stop> {
         let mut path = self.path.clone();
         path.push(at);
         let key = (path, self.lane.id());
@@ -334,7 +336,7 @@ impl Builder<'_> {
         ))
     }
 
-    /// The region that the running algorithm takes for a buffer.
+    /// Returns the region that the running algorithm uses as a buffer.
     pub(crate) fn buffer(&self, buffer: Buffer) -> Area {
         let called = self.frames.iter().rposition(|frame| frame.call.is_some());
         let Some(frame) = called else {
@@ -347,8 +349,8 @@ impl Builder<'_> {
         };
         let call = self.frames[frame].call.as_ref().expect("found by that");
         match if buffer == Buffer::Input { call.input } else { call.output } {
-            Bound::Whole(area) => area,
-            Bound::Block(_) => {
+            BoundBuffer::Whole(area) => area,
+            BoundBuffer::Block(_) => {
                 let mine = self.block_in(frame, self.rank).expect("this rank runs it");
                 Area { frame: frame as u32 + 1, ..mine }
             }
@@ -358,24 +360,25 @@ impl Builder<'_> {
     /// Whether input and output of the running algorithm are the rank's own blocks of a region.
     pub(crate) fn blocks(&self) -> [bool; 2] {
         let call = self.frames.iter().rev().find_map(|frame| frame.call.as_ref());
-        let block = |bound: &Bound| matches!(bound, Bound::Block(_));
+        let block = |bound: &BoundBuffer| matches!(bound, BoundBuffer::Block(_));
         call.map_or([false; 2], |call| [block(&call.input), block(&call.output)])
     }
 
-    /// Block `rank` of what a frame's call is bound to by blocks.
+    /// Returns block `rank` of the region that a frame's call is bound to by blocks.
     fn block_in(&self, frame: usize, rank: RankId) -> Result<Area, Fault> {
         let group = innermost(&self.frames[..frame]);
         let (number, n) = (number_in(group, rank)?, self.many(group));
         let call = self.frames[frame].call.as_ref();
         let call = call.expect("regions that differ by rank come from calls");
-        let ((Bound::Block(large), _) | (_, Bound::Block(large))) = (call.input, call.output)
+        let ((BoundBuffer::Block(large), _) | (_, BoundBuffer::Block(large))) =
+            (call.input, call.output)
         else {
             unreachable!("one of the two is bound by blocks")
         };
         large.split(i64::from(n))?.at(i64::from(number))
     }
 
-    /// The region as it lies at `rank`, where a call gives each rank a block of its own.
+    /// Returns the region at `rank`, where a call gives each rank a block of its own.
     pub(super) fn locate(&self, rank: RankId, mut area: Area) -> Result<Area, Fault> {
         while area.frame > 0 {
             let frame = area.frame as usize - 1;
@@ -400,19 +403,19 @@ impl Builder<'_> {
     }
 }
 
-/// The group that the last of these frames sees; `None` where that is all ranks.
+/// Returns the group that the last of these frames sees; `None` where these are all ranks.
 fn innermost(frames: &[Frame]) -> Option<&Group> {
     frames.iter().rev().find_map(|frame| frame.group.as_ref())
 }
 
-/// The number of a rank in a group.
+/// Returns the number of a rank in a group.
 fn number_in(group: Option<&Group>, rank: RankId) -> Result<u32, Fault> {
     let number = group.map_or(Some(rank.0), |group| group.number(rank));
     number.ok_or(Fault::Outside { rank: rank.0 })
 }
 
-/// Whether the two buffers of a call lie in the same memory.
-fn shares(input: Bound, output: Bound) -> bool {
+/// Whether the two buffers of a call overlap.
+fn shares(input: BoundBuffer, output: BoundBuffer) -> bool {
     let (a, b) = (input.area().region, output.area().region);
     a.buffer == b.buffer && a.slot == b.slot && a.lo < b.hi && b.lo < a.hi
 }

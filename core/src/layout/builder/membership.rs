@@ -1,4 +1,5 @@
-//! Trees and groups at one rank: laid out once for all, and asked for ranks, which are numbers to the program.
+//! Trees and groups at one rank. They are laid out once for all ranks, and return ranks as numbers that the program
+//! sees.
 
 use super::{At, Builder, Stop};
 use crate::ids::RankId;
@@ -7,7 +8,7 @@ use crate::values::groups::{GroupPlace, Groups};
 use crate::values::tree::{Tree, TreePlace};
 
 impl Builder<'_> {
-    /// This rank's node in `tree`.
+    /// Returns this rank's node in `tree`.
     pub(crate) fn tree(&mut self, at: At, tree: &Tree) -> Result<TreePlace, Stop> {
         let (nranks, me) = (self.size(), self.here());
         let tree = self.tables.tree(tree, nranks);
@@ -15,7 +16,7 @@ impl Builder<'_> {
         Ok(TreePlace { tree, me, members: self.members() })
     }
 
-    /// This rank's membership in `groups`.
+    /// Returns this rank's membership in `groups`.
     pub(crate) fn groups(&mut self, at: At, groups: &Groups) -> Result<GroupPlace, Stop> {
         let (nranks, me) = (self.size(), self.here());
         let groups = self.tables.groups(groups, nranks);
@@ -23,7 +24,7 @@ impl Builder<'_> {
         Ok(GroupPlace { groups, me, members: self.members() })
     }
 
-    /// What the program calls these ranks.
+    /// Returns the numbers of these ranks in the program.
     pub(crate) fn numbers<L: FromIterator<i64>>(
         &self,
         ranks: impl IntoIterator<Item = RankId>,
@@ -31,14 +32,14 @@ impl Builder<'_> {
         ranks.into_iter().map(|rank| self.number(rank)).collect()
     }
 
-    /// A tree as the parameter of an algorithm that the program calls.
+    /// Returns a tree as the parameter of an algorithm that the program calls.
     pub(crate) fn given_tree(&self, place: &TreePlace) -> Result<Tree, Fault> {
         let number = |rank| Ok(self.number(rank)? as u32);
         let edges = place.edges().map(|(up, down)| Ok((number(up)?, number(down)?)));
         Ok(Tree::edges(number(place.root())?, edges.collect::<Result<_, Fault>>()?))
     }
 
-    /// Groups as the parameter of an algorithm that the program calls.
+    /// Returns groups as the parameter of an algorithm that the program calls.
     pub(crate) fn given_groups(&self, place: &GroupPlace) -> Result<Groups, Fault> {
         let lists = place.all().map(|group| self.numbers(group));
         Ok(Groups::lists(lists.collect::<Result<_, Fault>>()?))

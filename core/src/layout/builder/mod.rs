@@ -1,4 +1,5 @@
-//! The schedule builder: what the walk through a program calls, statement by statement, once for each rank. It checks what only a rank count can tell and records every problem at its statement.
+//! The schedule builder: the walk through a program calls it, statement by statement, once for each rank. It makes
+//! the checks that need a rank count, and records every problem at its statement.
 
 mod data;
 mod demands;
@@ -20,46 +21,47 @@ use crate::source::Span;
 use crate::values::arith::Fault;
 use frame::Frame;
 
-/// A rank's program cannot go on; why has been recorded.
+/// A rank's program cannot go on; the reason has been recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop;
 
-/// One rank's part of a schedule in the making.
+/// One rank's part of a schedule that is being built.
 pub struct Builder<'t> {
     pub(super) tables: &'t mut Tables,
     pub(super) rank: RankId,
     streams: Vec<Vec<Op>>,
     /// Streams forked from each stream, for iterations after the first of a `parallel` on it.
     children: Vec<Vec<usize>>,
-    /// How many of them are running: iteration 0 goes on where they were forked from, and may fork more.
+    /// The number of children that are running: iteration 0 runs on the stream they were forked from, and may fork
+    /// more.
     running: Vec<usize>,
     current: usize,
     lane: Lane,
     /// The shape last written to each slot of this rank, in program order.
     pub(super) slots: FxHashMap<(ScratchId, u32), Area>,
     pub(super) declared: usize,
-    /// What `within` blocks and calls make of the run, innermost last.
+    /// The frames of `within` blocks and calls, innermost last.
     frames: Vec<Frame>,
-    /// The calls that the running algorithm came by.
+    /// The calls that lead to the running algorithm, outermost first.
     path: Vec<At>,
-    /// The first of them: the statement of this algorithm that all ops inside stand at.
+    /// The first of these calls: the statement of this algorithm that all ops of the call are attributed to.
     called_at: Option<At>,
-    /// How often each call was made.
+    /// The number of times that each call was made.
     calls: FxHashMap<(Vec<At>, LaneId), u32>,
-    /// What went wrong in a called algorithm, before its callers have put it in their words.
+    /// A fault in a called algorithm, before its callers have put it in their words.
     pending: Option<Finding>,
-    /// That of the algorithm whose statements are being laid out.
+    /// The fifo of the algorithm whose statements are being laid out.
     fifo: Option<fifo::Fifo>,
-    /// The operands of the op in the making.
+    /// The operands of the op that is being built.
     operands: Vec<(RankId, Area)>,
-    /// The expression that a walk is at, where its place is known.
+    /// The expression that the walk evaluates, where its place is known.
     pub(crate) exact: Option<Span>,
 }
 
 /// A region of one rank's buffer: an operand of `copy` and `reduce`.
 pub(crate) type Place = (RankId, Area);
 
-/// Statements are numbered in source order; a walk passes the number.
+/// The number of a statement, in source order, which a walk passes.
 pub type At = u32;
 
 impl<'t> Builder<'t> {
@@ -89,24 +91,24 @@ impl<'t> Builder<'t> {
         self.streams
     }
 
-    /// The operands of the last move; of a copy to where its data is already, which is none, the source alone.
+    /// Returns the operands of the last move; the source alone where a copy of data onto itself was left out.
     pub(crate) fn last_operands(&self) -> Vec<(RankId, Region)> {
         self.operands.iter().map(|(rank, area)| (*rank, area.region)).collect()
     }
 
-    /// What the program asked of the host so far, where that is kept for another engine.
+    /// Returns the record of the program's questions to the host, where it is kept for another engine.
     pub(crate) fn record(&mut self) -> Option<&mut Record> {
         self.tables.record.as_mut()
     }
 
-    // ---- what the program may ask -----------------------------------------------------------
+    // ---- questions of the program -----------------------------------------------------------
 
-    /// This rank in the whole run.
+    /// Returns this rank, by its number in the whole run.
     pub(crate) fn local(&self) -> RankId {
         self.rank
     }
 
-    /// A parameter of type `Rank`; the one called `root` is the root of a rooted collective.
+    /// Checks a parameter of type `Rank`; the parameter `root` is the root of a rooted collective.
     pub(crate) fn rank_param(&mut self, at: At, value: i64, is_root: bool) -> Result<(), Stop> {
         let rank = self.settle(at, self.find_rank(value))?;
         if is_root && !self.is_called() {
@@ -117,7 +119,7 @@ impl<'t> Builder<'t> {
 
     // ---- control ----------------------------------------------------------------------------
 
-    /// Goes on only where `condition` holds.
+    /// Stops unless `condition` holds.
     pub(crate) fn require(&mut self, at: At, condition: bool, why: &str) -> Result<(), Stop> {
         if condition {
             return Ok(());
@@ -134,14 +136,14 @@ impl<'t> Builder<'t> {
         self.spend(at, 0, 1)
     }
 
-    /// Takes the steps of a loop from the budget before the first of them runs.
+    /// Takes the steps of a loop from the budget before its first iteration runs.
     pub(crate) fn spend(&mut self, at: At, lo: i64, hi: i64) -> Result<(), Stop> {
         let steps = hi.saturating_sub(lo).max(0) as u64;
         self.take(at, steps, || format!("this loop of {steps} iterations goes"))
     }
 
-    /// Loops in one another, by their bounds, as far as these are known, from the outermost on: what must end beyond the
-    /// budget of steps is refused before a step of it is walked.
+    /// Checks nested loops by their bounds, as far as they are known, from the outermost on: loops that must exceed
+    /// the step budget are refused before their first step.
     pub(crate) fn nested(
         &mut self,
         at: At,
@@ -158,7 +160,8 @@ impl<'t> Builder<'t> {
         Err(self.too_long(at, title))
     }
 
-    /// Refuses calls of steps that take at least so many of them in all, if the budget has fewer, before any is walked.
+    /// Refuses calls of steps that take at least `steps` steps in total, if that exceeds the budget, before the first
+    /// of them.
     pub(crate) fn foresee(&mut self, at: At, steps: u64) -> Result<(), Stop> {
         let limit = Limits::FULL.steps;
         if steps <= limit {
@@ -170,7 +173,7 @@ impl<'t> Builder<'t> {
         Err(self.too_long(at, title))
     }
 
-    /// Takes steps from the budget for `what`.
+    /// Takes `steps` steps from the budget; `what` begins the message if there are too few.
     fn take(&mut self, at: At, steps: u64, what: impl FnOnce() -> String) -> Result<(), Stop> {
         if self.tables.spend(steps) {
             return Ok(());
@@ -189,8 +192,8 @@ impl<'t> Builder<'t> {
         )
     }
 
-    /// `parallel x in lo..hi`: the first iteration on this stream, the others on streams of their own,
-    /// forked before and joined after.
+    /// `parallel x in lo..hi`: runs the first iteration on this stream, and the others on streams of their own, which
+    /// are forked before and joined after.
     pub(crate) fn parallel(
         &mut self,
         at: At,
@@ -238,7 +241,7 @@ impl<'t> Builder<'t> {
         Ok(self.streams.len() - 1)
     }
 
-    /// A post on `from` that a wait on `to` meets; the channel is the child's.
+    /// Writes a post on `from` that a wait on `to` meets; the channel is the child's.
     fn fork(&mut self, at: At, from: usize, to: usize, kind: SignalKind) -> Result<(), Stop> {
         let lane = LaneId(from.max(to) as u32);
         let channel = Channel { from: self.rank, to: self.rank, kind, lane };
@@ -251,14 +254,14 @@ impl<'t> Builder<'t> {
 
     // ---- signals ----------------------------------------------------------------------------
 
-    /// A signal to a peer.
+    /// Writes the post of a signal to a peer.
     pub(crate) fn post(&mut self, at: At, peer: RankId, kind: SignalKind) -> Result<(), Stop> {
         let to = self.other(at, peer)?;
         let channel = Channel { from: self.rank, to, kind, lane: self.lane.id() };
         self.signal(at, OpKind::Post, channel)
     }
 
-    /// The wait for a peer's signal.
+    /// Writes the wait for a peer's signal.
     pub(crate) fn wait(&mut self, at: At, peer: RankId, kind: SignalKind) -> Result<(), Stop> {
         let from = self.other(at, peer)?;
         let channel = Channel { from, to: self.rank, kind, lane: self.lane.id() };
@@ -292,7 +295,7 @@ impl<'t> Builder<'t> {
         Ok(())
     }
 
-    /// Where another engine is to follow: whether it can count the boundaries of these pieces.
+    /// Checks that another engine can count the boundaries of these pieces, where one is to follow the program.
     pub(crate) fn countable(&self, pieces: &Pieces) -> Result<(), Fault> {
         let Region { lo, hi, .. } = pieces.whole.region;
         if self.tables.record.is_some() { countable(&[lo, hi], pieces.parts()) } else { Ok(()) }
@@ -300,7 +303,7 @@ impl<'t> Builder<'t> {
 
     // ---- problems ---------------------------------------------------------------------------
 
-    /// The value, or the fault reported at the statement.
+    /// Returns the value, or reports the fault at the statement.
     pub(crate) fn settle<T>(&mut self, at: At, value: Result<T, Fault>) -> Result<T, Stop> {
         value.map_err(|fault| self.fault(at, fault))
     }

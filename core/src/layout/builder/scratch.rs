@@ -1,4 +1,4 @@
-//! The builder's scratch: declared once, the same at every rank.
+//! The builder's scratch: declared once, with equal sizes at every rank.
 
 use super::{At, Builder, Stop};
 use crate::diagnostics::{Code, Finding};
@@ -28,7 +28,8 @@ impl Builder<'_> {
         Ok(Pieces { whole: Area::slot(id, like), cut: Cut::Slots(count) })
     }
 
-    /// `scratch name: count like pieces`: slots of the widest piece, each holding what it was last given.
+    /// `scratch name: count like pieces`: slots of the widest piece; a slot has the shape of the data last written to
+    /// it.
     pub(crate) fn scratch_blocks(
         &mut self,
         at: At,
@@ -45,8 +46,9 @@ impl Builder<'_> {
         Ok(Pieces { whole, cut: Cut::Slots(count) })
     }
 
-    /// The buffer that the running algorithm declares next: by the calls that lead there, their lane, and how many
-    /// it declared before; a new one where no rank has come by yet.
+    /// Returns the buffer that the running algorithm declares next, and whether it is new. A buffer is identified by
+    /// the calls that lead to the algorithm, their lane, and the number of earlier declarations; a new one is made by
+    /// the first rank that declares it.
     pub(super) fn next_scratch(&mut self, name: &str, width: Rat) -> (ScratchId, bool) {
         let called = self.is_called();
         let lane = if called { self.lane.id() } else { LaneId::default() };
@@ -57,7 +59,7 @@ impl Builder<'_> {
         if id != next {
             return (id, false);
         }
-        // Algorithms that call each other may have chosen the same name.
+        // Algorithms that call each other may have chosen one name.
         let names = std::iter::once(name.to_owned()).chain((2..).map(|k| format!("{name}_{k}")));
         let mut free = names.filter(|name| self.tables.scratch.iter().all(|s| s.name != *name));
         let name = free.next().expect("there are enough numbers");
@@ -83,7 +85,7 @@ impl Builder<'_> {
         let called = self.is_called();
         let first = &mut self.tables.scratch[id.index()];
         if new || called {
-            // A group's size, and with it what its ranks need, need not be the same everywhere.
+            // Groups may differ in size, and with it the scratch that their ranks need.
             first.slots = first.slots.max(slots);
             first.width = first.width.max(width);
         } else if (first.slots, first.width) != (slots, width) {

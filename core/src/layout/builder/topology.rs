@@ -1,4 +1,4 @@
-//! Rings and topologies at one rank: what a program asks of them, searched for and laid out once for all.
+//! Rings and topologies at one rank. They are searched for and laid out once for all ranks.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use crate::values::ring::{Ring, RingAtRank, RingOrder};
 use crate::values::rings::Rings;
 
 impl Builder<'_> {
-    /// This rank's seat in `ring`.
+    /// Returns this rank's seat in `ring`.
     pub(crate) fn ring(&mut self, at: At, ring: &Ring) -> Result<RingAtRank, Stop> {
         let ring_order = self.tables.ring_order(ring, self.size());
         let ring_order = self.found(at, ring_order)?;
         Ok(self.ring_at_rank(&ring_order))
     }
 
-    /// This rank's seats in several rings.
+    /// Returns this rank's seats in several rings.
     pub(crate) fn rings(&mut self, at: At, rings: &Rings) -> Result<Vec<RingAtRank>, Stop> {
         let ring_orders = self.tables.ring_orders(rings, self.size());
         let ring_orders = self.found(at, ring_orders)?;
         Ok(ring_orders.iter().map(|ring_order| self.ring_at_rank(ring_order)).collect())
     }
 
-    /// A ring as the parameter of an algorithm that the program calls.
+    /// Returns a ring as the parameter of an algorithm that the program calls.
     pub(crate) fn given_ring(&self, ring: &RingAtRank) -> Result<Ring, Fault> {
         Ok(Ring::order(self.numbers::<Vec<i64>>(ring.order.iter().copied())?))
     }
 
-    /// A topology's constructor.
+    /// Returns the topology of a constructor.
     pub(crate) fn topology(
         &mut self,
         at: At,
@@ -43,12 +43,12 @@ impl Builder<'_> {
         self.site(at, topology)
     }
 
-    /// The topology that the run is put on, if it is; a called algorithm is put on none.
+    /// Returns the topology that the run was placed on, if there is one; a called algorithm is placed on none.
     pub(crate) fn placed(&self) -> Option<Arc<Topology>> {
         self.path.is_empty().then(|| self.tables.placed.clone()).flatten()
     }
 
-    /// Demands the links of the topology that the run is put on.
+    /// Demands the links of the topology that the run was placed on.
     pub(crate) fn on_placed(&mut self) -> Result<(), Stop> {
         let Some(topology) = self.placed() else { return Ok(()) };
         let ranked = self.topology_param(0, Some(&topology))?;
@@ -56,7 +56,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A topology that was given, or else the full mesh.
+    /// Returns a topology that was given, or else the full mesh.
     pub(crate) fn topology_param(
         &mut self,
         at: At,

@@ -1,4 +1,5 @@
-//! Programs as algorithms that others may run: with parameters at their defaults, or as a caller gives them.
+//! Programs as algorithms that other programs may run: with parameters at their defaults, or with values from a
+//! caller.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::source::Location;
 use crate::topology::Topology;
 
 impl Program {
-    /// The algorithm that it is with every parameter at its default.
+    /// Returns the program as an algorithm with every parameter at its default.
     pub fn algorithm(&self) -> impl Algorithm + '_ {
         Walked {
             program: self,
@@ -21,10 +22,10 @@ impl Program {
     }
 }
 
-/// A program as an algorithm, whose ranks its maker lays out: with some values for its parameters, or in part.
+/// A program as an algorithm whose ranks a closure lays out: with values for its parameters, or in part.
 pub(in crate::layout) struct Walked<'p, F> {
     pub(in crate::layout) program: &'p Program,
-    /// The topology that the run was put on.
+    /// The topology that the run was placed on.
     pub(in crate::layout) placed: Option<&'p Arc<Topology>>,
     /// Lays out one rank.
     pub(in crate::layout) by: F,

@@ -1,5 +1,5 @@
-//! Algorithms that a macro expanded: a walk takes the values of parameters from the struct, and asks the compiled
-//! crate for the values of `rust { }` escapes.
+//! Algorithms that a macro expanded: a walk takes the values of parameters from the struct, and the values of `rust {
+//! }` escapes from the compiled crate.
 
 use super::{Given, Walk, walk};
 use crate::diagnostics::{Code, Finding};
@@ -10,21 +10,21 @@ use crate::layout::walk::values::Value;
 use crate::program::ir::{Expr, Program};
 use crate::values::escape::{Escapes, Scope, Seen};
 
-/// Where a program was read from.
+/// The origin of a program.
 #[derive(Clone, Copy)]
 pub(in crate::layout) enum Origin {
-    /// The source that its places stand in.
+    /// The source that the places of the program refer to.
     Source,
-    /// The text in a struct that a macro made: its statements stand elsewhere, and the crate has these escapes.
+    /// The text in a struct that a macro made: its statements stand in another file, and the crate has these escapes.
     Expanded(&'static [Escapes]),
 }
 
 impl Program {
-    /// Lays out the rank of `builder` for `algorithm`, which a macro expanded and whose program this is: with the values
-    /// of its parameters and its escapes.
+    /// Lays out the rank of `builder` for `algorithm`, which a macro expanded from this program, with the values of
+    /// its parameters and its escapes.
     ///
     /// # Errors
-    /// [`Stop`] where the layout cannot go on; the builder knows why.
+    /// [`Stop`] where the layout cannot go on; the builder knows the reason.
     pub fn lay_out<A: Algorithm + ?Sized>(
         &self,
         algorithm: &A,
@@ -41,7 +41,7 @@ impl Program {
 }
 
 impl<'p> Walk<'p> {
-    /// The value of an escape.
+    /// Returns the value of an escape.
     pub(super) fn escape(
         &mut self,
         b: &mut Builder<'_>,

@@ -1,15 +1,16 @@
-//! How many steps statements take at least, seen without running them: steps that call steps grow by powers, and what
-//! must end beyond the budget is refused before it begins.
+//! A lower bound of the steps that statements take, computed without running them. Steps that call steps grow
+//! exponentially, so a program that must exceed the budget is refused before it starts.
 
 use super::Walk;
 use crate::layout::builder::{Builder, Stop};
 use crate::program::ir::{Program, StepId, Stmt, StmtKind};
 
-/// The least number of steps that each step of a program takes, its own call among them.
+/// The least number of steps that each step of a program takes, its own call included.
 pub(super) struct Least(Vec<u64>);
 
 impl Least {
-    /// Steps call only those declared before them, so one pass in the order of the page knows all.
+    /// Computes the bounds. Steps call only steps declared before them, so one pass in the order of the source is
+    /// enough.
     pub(super) fn of(program: &Program) -> Self {
         let mut least = Self(Vec::with_capacity(program.steps.len()));
         for step in &program.steps {
@@ -19,14 +20,14 @@ impl Least {
         least
     }
 
-    /// One call of a step.
+    /// Returns the least number of steps of one call of a step.
     fn step(&self, step: StepId) -> u64 {
         self.0[step.0 as usize]
     }
 
-    /// All statements of a block. A loop whose bounds are not known yet may take none.
+    /// Returns the least number of steps of a block. A loop whose bounds are not known yet may take none.
     pub(super) fn block(&self, body: &[Stmt]) -> u64 {
-        // Most programs declare no steps, and a walk comes here for each loop.
+        // Most programs declare no steps, and a walk calls this for each loop.
         if self.0.is_empty() {
             return 0;
         }
@@ -43,7 +44,7 @@ impl Least {
 }
 
 impl<'p> Walk<'p> {
-    /// The whole program.
+    /// Runs the whole program.
     pub(super) fn body(&mut self, b: &mut Builder<'_>) -> Result<(), Stop> {
         let body = &self.program.body;
         let mut steps = 0_u64;
@@ -54,7 +55,7 @@ impl<'p> Walk<'p> {
         self.block(b, body)
     }
 
-    /// Refuses a loop whose body calls more steps in all than the budget has.
+    /// Refuses a loop whose iterations call more steps in total than the budget has.
     pub(super) fn repeat(
         &self,
         b: &mut Builder<'_>,

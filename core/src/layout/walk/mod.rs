@@ -1,5 +1,5 @@
-//! One rank's walk through a program: loops run, expressions are computed, and every op goes to the builder, which
-//! lays out this rank alone. A fault is told at the exact expression that it stands in.
+//! One rank's walk through a program: it runs loops, computes expressions, and gives every op to the builder, which
+//! lays out this rank alone. A fault is reported at its exact expression.
 
 mod called;
 mod escape;
@@ -29,10 +29,10 @@ use least::Least;
 use trace::Trace;
 use values::Value;
 
-/// The values that are given to a program's parameters, by their index; those that are not take their defaults.
+/// The values given to a program's parameters, by their index; the other parameters take their defaults.
 pub(super) type Given = BTreeMap<usize, ParamValue>;
 
-/// Lays out the rank of `builder` by the program, with these values for its parameters.
+/// Lays out the rank of `builder` by the program, with the values `given` for its parameters.
 pub(super) fn walk(
     program: &Program,
     given: &Given,
@@ -42,7 +42,7 @@ pub(super) fn walk(
     walk_on(program, given, builder, origin, None).map(drop)
 }
 
-/// Goes on with what was looked up before, where any of that is asked for.
+/// Walks the program, adds to `trace` if there is one, and returns it.
 fn walk_on(
     program: &Program,
     given: &Given,
@@ -57,7 +57,7 @@ fn walk_on(
     Ok(walk.trace)
 }
 
-/// What the rank of `builder` looks up on its walk.
+/// Returns the values that the rank of `builder` looks up on its walk.
 pub(super) fn traced(
     program: &Program,
     given: &Given,
@@ -75,8 +75,7 @@ pub(super) fn traced(
     Ok(walk.trace.unwrap_or_default())
 }
 
-/// The values that the first call among the statements of a program gives to parameters, as the rank of `builder`
-/// computes them.
+/// Returns the arguments of the first call among a program's statements, as the rank of `builder` computes them.
 pub(super) fn only_call(
     program: &Program,
     given: &Given,
@@ -92,7 +91,7 @@ pub(super) fn only_call(
     Ok(None)
 }
 
-/// Where a walk stands.
+/// The state of a walk.
 struct Walk<'p> {
     program: &'p Program,
     origin: Origin,
@@ -100,21 +99,21 @@ struct Walk<'p> {
     /// The variables of the loops around the statement, from the outermost on.
     loops: Vec<VarId>,
     local: RankId,
-    /// How many ranks the whole run has.
+    /// The number of ranks of the whole run.
     ranks: u32,
     /// The statement that is being run.
     at: u32,
-    /// Whether faults are kept to oneself: what is computed may never be reached.
+    /// Whether faults are not reported, as the computed expression may never be reached.
     quiet: bool,
-    /// The topology that the run was put on.
+    /// The topology that the run was placed on.
     placed: Option<Arc<Topology>>,
     least: Least,
-    /// What it looked up, where that is asked for.
+    /// The values looked up so far, where a trace is asked for.
     trace: Option<Trace>,
 }
 
 impl<'p> Walk<'p> {
-    /// A walk that has its parameters.
+    /// Returns a walk at the start of the program, with the values of its parameters.
     fn new(
         program: &'p Program,
         given: &Given,
@@ -327,9 +326,9 @@ impl<'p> Walk<'p> {
                 let (program, given) = (&*call.program, self.args(b, call)?);
                 let (input, output) = (self.region(b, &call.input)?, self.region(b, &call.output)?);
                 self.enter_call(at);
-                // What the caller looked up so far, and what the callee adds to it.
+                // The values that the caller looked up so far, to which the callee adds.
                 let trace = RefCell::new(self.trace.take());
-                // Whether its input and its output are the rank's own blocks of a region.
+                // Whether the callee's input and output are the rank's own blocks of a region.
                 let (blocks, origin) = (Cell::new([false; 2]), self.origin);
                 let by = |b: &mut Builder<'_>| {
                     blocks.set(b.blocks());
@@ -355,7 +354,7 @@ impl<'p> Walk<'p> {
             }
             StmtKind::Pass(pass) => self.pass(b, pass)?,
             StmtKind::Demand(Demand::OneOrder) => b.deterministic(at),
-            // What the run was put on is what there is.
+            // The topology that the run was placed on replaces the author's.
             StmtKind::Demand(Demand::Links(_)) if self.placed.is_some() => {}
             StmtKind::Demand(Demand::Links(topology)) => {
                 let ranked = self.topology(b, topology)?;
@@ -395,7 +394,7 @@ impl<'p> Walk<'p> {
         })
     }
 
-    /// An option of the fifo.
+    /// Returns an option of the fifo.
     fn option(
         &mut self,
         b: &mut Builder<'_>,
@@ -409,7 +408,7 @@ impl<'p> Walk<'p> {
     }
 
     fn pass(&mut self, b: &mut Builder<'_>, pass: &'p Pass) -> Result<(), Stop> {
-        // In the order of the page: the peer before the dot comes first.
+        // Expressions are evaluated in the order of the source: the peer before the dot comes first.
         let from = pass.from.as_ref().map(|peer| self.rank(b, peer)).transpose()?;
         let first = match (&from, &pass.to) {
             (None, Some(to)) => Some(self.rank(b, to)?),
@@ -424,14 +423,14 @@ impl<'p> Walk<'p> {
         b.pass(self.at, from, own, dst, to)
     }
 
-    /// A region of this rank.
+    /// Returns a place of this rank.
     fn own(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Place, Stop> {
         let place = self.place(b, expr)?;
         self.exactly(b, expr.span, |b, at| b.own(at, place))?;
         Ok(place)
     }
 
-    /// The values that a call gives to parameters.
+    /// Returns the values that a call gives to parameters.
     fn args(&mut self, b: &mut Builder<'_>, call: &'p Call) -> Result<Given, Stop> {
         let mut given = Given::new();
         for (index, expr) in &call.args {
@@ -441,7 +440,7 @@ impl<'p> Walk<'p> {
         Ok(given)
     }
 
-    /// What the builder says of the expression at `span`.
+    /// Asks the builder, and reports its fault at the expression at `span`.
     fn exactly<T>(
         &self,
         b: &mut Builder<'_>,
@@ -454,7 +453,7 @@ impl<'p> Walk<'p> {
         answer
     }
 
-    /// The value, or the fault told at its expression.
+    /// Returns the value, or reports the fault at its expression.
     fn settle<T>(
         &self,
         b: &mut Builder<'_>,
@@ -474,7 +473,7 @@ impl<'p> Walk<'p> {
         self.fail(b, span, finding)
     }
 
-    /// The values of the variables of the loops around the statement.
+    /// Returns the values of the variables of the loops around the statement, in words.
     fn round(&self) -> Option<String> {
         let values = self.loops.iter().filter_map(|var| match self.vars[var.index()] {
             Value::Int(value) => Some(format!("`{}` is {value}", self.program.var(*var).name)),
@@ -492,7 +491,7 @@ impl<'p> Walk<'p> {
         b.fail(finding)
     }
 
-    /// The place of an expression, where its source is at hand.
+    /// Returns the place of an expression, where its source is at hand.
     fn exact(&self, span: Span) -> Option<Span> {
         matches!(self.origin, Origin::Source).then_some(span)
     }

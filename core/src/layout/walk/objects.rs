@@ -1,4 +1,4 @@
-//! Rings, trees, groups and topologies: how they are made, what is made of them, and what they are asked.
+//! Rings, trees, groups and topologies: their constructors, and the questions that programs ask of them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::values::rings::Rings;
 use crate::values::tree::Tree;
 
 impl<'p> Walk<'p> {
-    /// What an object is asked, where the answer is a number.
+    /// Evaluates a question to an object whose answer is a number.
     pub(super) fn asked(
         &mut self,
         b: &mut Builder<'_>,
@@ -59,7 +59,7 @@ impl<'p> Walk<'p> {
         })
     }
 
-    /// An object, or a list that one is asked for; nothing where the expression is a number.
+    /// Evaluates an object, or a list that an object returns; `None` where the expression is a number.
     pub(super) fn object(
         &mut self,
         b: &mut Builder<'_>,
@@ -162,7 +162,7 @@ impl<'p> Walk<'p> {
         Ok(Some(object))
     }
 
-    /// A topology, by its constructor.
+    /// Evaluates the constructor of a topology.
     fn drawn(
         &mut self,
         b: &mut Builder<'_>,
@@ -191,7 +191,7 @@ impl<'p> Walk<'p> {
         Ok(Value::Topology(self.exactly(b, expr.span, |b, at| b.topology(at, shape))?))
     }
 
-    /// The value of a parameter that was given from outside.
+    /// Evaluates the value of a parameter that was given from outside.
     pub(super) fn given(
         &self,
         b: &mut Builder<'_>,

@@ -1,10 +1,11 @@
-//! What a program asks of the host, kept where another engine is to follow it: see [`crate::layout::record`].
+//! Keeps the answers that a program gets from the host, if another engine is to follow it: see
+//! [`crate::layout::record`].
 
 use super::Walk;
 use super::values::Value;
 use crate::ids::RankId;
 use crate::layout::builder::{Builder, Stop};
-use crate::layout::record::{Answer, Argument, Asked, Record};
+use crate::layout::record::{Answer, Argument, ObjectQuery, Record};
 use crate::program::ir::{Expr, Op};
 use crate::source::Span;
 use crate::values::arith::Fault;
@@ -50,7 +51,7 @@ impl<'p> Walk<'p> {
         Ok(())
     }
 
-    /// Keeps the values of the parameters; of a program that another calls, the topologies that nobody wrote.
+    /// Keeps the values of the parameters; of a called program, the topologies that no default gives.
     pub(super) fn record_params(&mut self, b: &mut Builder<'_>) -> Result<(), Stop> {
         if b.record().is_none() {
             return Ok(());
@@ -69,8 +70,8 @@ impl<'p> Walk<'p> {
         Ok(())
     }
 
-    fn question(&self, b: &Builder<'_>, span: Span, args: Vec<Argument>) -> Asked {
-        Asked {
+    fn question(&self, b: &Builder<'_>, span: Span, args: Vec<Argument>) -> ObjectQuery {
+        ObjectQuery {
             algorithm: self.program.name.clone(),
             place: (span.lo, span.hi),
             size: b.size(),
@@ -107,7 +108,7 @@ impl<'p> Walk<'p> {
 }
 
 impl Op {
-    /// Whether it makes an object that takes a search or a table to make.
+    /// Whether the op makes an object that needs a search or a table.
     fn searches(self) -> bool {
         matches!(
             self,

@@ -1,6 +1,6 @@
-//! What a rank's walk looked up, for exports that keep the loops of a program: the numbers that only tables or objects
-//! can tell, the ranks of groups, and the operands of every move, each with the iterations of the loops around it. And
-//! which parts of the program it reached.
+//! The values that a rank's walk looked up, for exports that keep the loops of a program: numbers that only tables or
+//! objects can tell, the ranks of groups, and the operands of every move, each with the iterations of the loops
+//! around it. Also the parts of the program that the walk reached.
 
 use std::collections::HashMap;
 
@@ -11,22 +11,22 @@ use crate::layout::builder::Builder;
 use crate::program::ir::{Expr, Op, Stmt, StmtKind, VarId};
 use crate::schedule::{Buffer, Region};
 
-/// A way to a statement: the number of the iteration of each loop around it, and the statement of each call of a step or
-/// of another program.
-pub type Way = Vec<i64>;
+/// A path to a statement: the iteration number of each loop around it, and the statement of each call of a step or of
+/// another program.
+pub type LoopPath = Vec<i64>;
 
-/// What was looked up, by the expression or statement, in the order of the walk: each on the way that led there.
-type Seen<K, V> = HashMap<*const K, Vec<(Way, V)>>;
+/// Values by expression or statement, in the order of the walk, each with the path that led to it.
+type Seen<K, V> = HashMap<*const K, Vec<(LoopPath, V)>>;
 
-/// The regions of a move, and whose they are: its sources, then its destinations.
+/// The operands of a move as ranks and regions: its sources, then its destinations.
 pub type Operands = Vec<(RankId, Region)>;
 
-/// What one rank looked up.
+/// The values that one rank looked up.
 #[derive(Debug, Default)]
 pub struct Trace {
-    way: Way,
-    /// The calls on the way.
-    calls: Way,
+    way: LoopPath,
+    /// The calls on the path.
+    calls: LoopPath,
     /// Parameters that are numbers.
     pub(super) params: HashMap<VarId, i64>,
     numbers: Seen<Expr, i64>,
@@ -35,48 +35,48 @@ pub struct Trace {
     groups: Seen<Stmt, Vec<i64>>,
     scratch: Seen<Stmt, i64>,
     bounds: Seen<Stmt, [bool; 2]>,
-    /// The arms of statements that it went into, each with the calls that led there.
-    reached: HashMap<(*const Stmt, usize), Vec<Way>>,
+    /// The arms of statements that the walk entered, each with the calls that led there.
+    reached: HashMap<(*const Stmt, usize), Vec<LoopPath>>,
 }
 
 impl Trace {
-    /// The value of a parameter that is a number.
+    /// Returns the value of a parameter that is a number.
     pub fn param(&self, var: VarId) -> Option<i64> {
         self.params.get(&var).copied()
     }
 
-    /// The values of a number, by the ways on which it was asked for.
-    pub fn numbers(&self, expr: &Expr) -> &[(Way, i64)] {
+    /// Returns the values of a number, with the path of each evaluation.
+    pub fn numbers(&self, expr: &Expr) -> &[(LoopPath, i64)] {
         self.numbers.get(&std::ptr::from_ref(expr)).map_or(&[], Vec::as_slice)
     }
 
-    /// The lists that a loop ran over.
-    pub fn lists(&self, expr: &Expr) -> &[(Way, Vec<i64>)] {
+    /// Returns the lists that a loop ran over.
+    pub fn lists(&self, expr: &Expr) -> &[(LoopPath, Vec<i64>)] {
         self.lists.get(&std::ptr::from_ref(expr)).map_or(&[], Vec::as_slice)
     }
 
-    /// The operands of a move; of a copy to where the data is already, which is left out, the source alone.
-    pub fn moves(&self, stmt: &Stmt) -> &[(Way, Operands)] {
+    /// Returns the operands of a move. A copy of data onto itself is left out; of it only the source is returned.
+    pub fn moves(&self, stmt: &Stmt) -> &[(LoopPath, Operands)] {
         self.moves.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 
-    /// The ranks of a `within`, by their numbers in the whole run; none where this rank is not among them.
-    pub fn groups(&self, stmt: &Stmt) -> &[(Way, Vec<i64>)] {
+    /// Returns the ranks of a `within`, by their numbers in the whole run; none where this rank is not among them.
+    pub fn groups(&self, stmt: &Stmt) -> &[(LoopPath, Vec<i64>)] {
         self.groups.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 
-    /// The number of the buffer that was declared.
-    pub fn scratch(&self, stmt: &Stmt) -> &[(Way, i64)] {
+    /// Returns the number of the buffer that a statement declared.
+    pub fn scratch(&self, stmt: &Stmt) -> &[(LoopPath, i64)] {
         self.scratch.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether input and output of a called program are the rank's own blocks of a region.
-    pub fn bounds(&self, stmt: &Stmt) -> &[(Way, [bool; 2])] {
+    /// Returns whether input and output of a called program are the rank's own blocks of a region.
+    pub fn bounds(&self, stmt: &Stmt) -> &[(LoopPath, [bool; 2])] {
         self.bounds.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether it went into an arm of a statement, on a way with these calls. The body of a loop is its arm 0; the arm of
-    /// an `if` behind all others is where no condition holds.
+    /// Whether the walk entered an arm of a statement, on a path with these calls. The body of a loop is its arm 0;
+    /// the last arm of an `if` is taken where no condition holds.
     pub fn reached(&self, stmt: &Stmt, arm: usize, calls: &[i64]) -> bool {
         let key = (std::ptr::from_ref(stmt), arm);
         self.reached.get(&key).is_some_and(|all| all.iter().any(|known| known == calls))
@@ -84,7 +84,7 @@ impl Trace {
 }
 
 impl Walk<'_> {
-    /// Goes into a loop's iteration.
+    /// Enters an iteration of a loop.
     pub(super) fn enter(&mut self, number: i64, stmt: &Stmt) {
         if let StmtKind::For(var, ..) | StmtKind::Each(var, ..) | StmtKind::Parallel(var, ..) =
             stmt.kind
@@ -97,7 +97,7 @@ impl Walk<'_> {
         self.trace_arm(stmt, 0);
     }
 
-    /// Goes into a step, or into another program.
+    /// Enters a step, or another program.
     pub(super) fn enter_call(&mut self, at: u32) {
         if let Some(trace) = &mut self.trace {
             trace.way.push(at.into());
@@ -174,7 +174,7 @@ impl Walk<'_> {
 }
 
 impl Op {
-    /// Whether its value is no arithmetic on other numbers.
+    /// Whether the op's value is looked up, not computed by arithmetic on other numbers.
     pub fn is_looked_up(self) -> bool {
         !matches!(
             self,

@@ -1,4 +1,4 @@
-//! Numbers, regions and lists: what most expressions are, each computed as what it is.
+//! Numbers, regions and lists: the types of most expressions, with a function for each.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use crate::values::ranked_topology::RankedTopology;
 use crate::values::ring::RingAtRank;
 use crate::values::tree::TreePlace;
 
-/// A value. Faults never get this far.
+/// A value. A fault is not a value.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Unset,
@@ -35,7 +35,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The value of a called program's parameter.
+    /// Returns the value as a called program's parameter.
     pub(super) fn given(
         self,
         b: &mut Builder<'_>,
@@ -60,11 +60,12 @@ impl Value {
     }
 }
 
-/// The checker has seen to it that values have the types their places ask for.
+/// Defines a function that evaluates an expression to a type. The checker ensures that values have the types of their
+/// places.
 macro_rules! typed {
     ($name:ident, $variant:ident, $ty:ty) => {
         pub(super) fn $name(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<$ty, Stop> {
-            // Most are variables: nothing is copied but what is asked for.
+            // Most expressions are variables, of which only the value asked for is copied.
             if let Op::Var(var) = expr.op
                 && let Value::$variant(value) = &self.vars[var.index()]
             {
@@ -86,7 +87,7 @@ impl<'p> Walk<'p> {
     typed!(groups, Groups, GroupPlace);
     typed!(topology, Topology, RankedTopology);
 
-    /// A number that may be asked for before its statement is reached: a fault is not told yet.
+    /// Evaluates a number before its statement is reached: a fault is not reported yet.
     pub(super) fn foreseen(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Option<i64> {
         self.quiet = true;
         let value = self.int(b, expr);
@@ -98,7 +99,7 @@ impl<'p> Walk<'p> {
         Ok(self.int(b, expr)? != 0)
     }
 
-    /// A rank of the whole run.
+    /// Evaluates a rank of the whole run.
     pub(super) fn rank(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<RankId, Stop> {
         let rank = self.int(b, expr)?;
         let known = u32::try_from(rank).ok().filter(|known| *known < self.ranks);
@@ -106,9 +107,9 @@ impl<'p> Walk<'p> {
         self.settle(b, expr.span, known).map(RankId)
     }
 
-    /// A number, a truth value or a peer.
+    /// Evaluates a number, a truth value or a peer.
     pub(super) fn int(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<i64, Stop> {
-        // Most are literals and variables.
+        // Most expressions are literals and variables.
         match expr.op {
             Op::Int(value) => return Ok(value),
             Op::Var(var) => {
@@ -289,7 +290,7 @@ impl<'p> Walk<'p> {
         })
     }
 
-    /// Only a program's text, which no checker has seen, asks for a value that is not there.
+    /// Reports a value that is not there. Only a program's text, which no checker has seen, can use such a value.
     pub(super) fn misfit(&self, b: &mut Builder<'_>, expr: &Expr) -> Stop {
         let title = "there is no such value here";
         self.fail(b, expr.span, Finding::new(Code::WrongType, SpanId(self.at), title))

@@ -1,14 +1,14 @@
-//! What must hold of groups, looked at without the rounds that they were made by: every message is in one group at each
-//! end, within its window there; the k-th send to a rank meets the k-th receive; and some rank can always go on.
+//! Checks groups without the rounds that they were made by: every message is in one group at each end, within its
+//! window there; the k-th send to a rank meets the k-th receive; and some rank can always go on.
 
 use rustc_hash::FxHashMap;
 
-use super::{Group, Step};
+use super::{Group, GroupStep};
 use crate::ids::{RankId, SpanId};
 use crate::messages::check::Wrong;
 use crate::messages::{Action, Message, MessageId, TwoSided};
 
-/// Where a message begins and ends among the actions of a rank.
+/// The positions at which a message begins and ends among the actions of a rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {
     pub(super) begins: u32,
@@ -40,8 +40,12 @@ impl Windows {
     }
 }
 
-/// Looks at the steps of all ranks.
-pub(super) fn meets(form: &TwoSided, windows: &Windows, of: &[Vec<Step>]) -> Result<(), Wrong> {
+/// Checks the steps of all ranks.
+pub(super) fn meets(
+    form: &TwoSided,
+    windows: &Windows,
+    of: &[Vec<GroupStep>],
+) -> Result<(), Wrong> {
     for (rank, steps) in (0..).map(RankId).zip(of) {
         in_turn(form, rank, windows, steps)?;
     }
@@ -54,18 +58,24 @@ fn at(form: &TwoSided, id: MessageId) -> SpanId {
     form.message(id).at
 }
 
-/// The moves of a rank are those of its actions, and nothing that ends before something begins comes after it.
-fn in_turn(form: &TwoSided, rank: RankId, windows: &Windows, steps: &[Step]) -> Result<(), Wrong> {
+/// Checks that the moves of a rank are those of its actions, and that no action ends before the beginning of an
+/// earlier step.
+fn in_turn(
+    form: &TwoSided,
+    rank: RankId,
+    windows: &Windows,
+    steps: &[GroupStep],
+) -> Result<(), Wrong> {
     let actions = form.actions(rank);
     let mut moves = (0..).zip(actions).filter_map(|(at, action)| match action {
         Action::Move(id) => Some((at, *id)),
         _ => None,
     });
-    // The last of all beginnings so far.
+    // The latest beginning so far.
     let mut begun = 0;
     for step in steps {
         match step {
-            Step::Move(id) => {
+            GroupStep::Move(id) => {
                 let span = form.schedule().op(*id).at;
                 let place = moves.next().filter(|(_, next)| next == id).map(|(at, _)| at);
                 match place {
@@ -73,7 +83,7 @@ fn in_turn(form: &TwoSided, rank: RankId, windows: &Windows, steps: &[Step]) -> 
                     _ => return Err((span, format!("rank {rank} does a move out of turn"))),
                 }
             }
-            Step::Group(Group { sends, receives }) => {
+            GroupStep::Group(Group { sends, receives }) => {
                 let of = |ids: &[MessageId], windows: &[Window]| -> Vec<(MessageId, Window)> {
                     ids.iter().map(|id| (*id, windows[id.index()])).collect()
                 };
@@ -94,14 +104,15 @@ fn in_turn(form: &TwoSided, rank: RankId, windows: &Windows, steps: &[Step]) -> 
     }
 }
 
-/// Each message is sent once and received once, by whom it concerns, and in the order of sends of two ranks.
-fn order(form: &TwoSided, of: &[Vec<Step>]) -> Result<(), Wrong> {
+/// Checks that each message is sent once by its sender and received once by its receiver, and that the receives of
+/// two ranks have the order of the sends.
+fn order(form: &TwoSided, of: &[Vec<GroupStep>]) -> Result<(), Wrong> {
     type Sequences = FxHashMap<(RankId, RankId), Vec<MessageId>>;
     let mut ends = [Sequences::default(), Sequences::default()];
     let mut seen = vec![[0_u8; 2]; form.messages().len()];
     for (rank, steps) in (0..).map(RankId).zip(of) {
         for step in steps {
-            let Step::Group(Group { sends, receives }) = step else { continue };
+            let GroupStep::Group(Group { sends, receives }) = step else { continue };
             for (end, ids) in [sends, receives].into_iter().enumerate() {
                 for id in ids {
                     let Message { from, to, at, .. } = *form.message(*id);
@@ -128,12 +139,12 @@ fn order(form: &TwoSided, of: &[Vec<Step>]) -> Result<(), Wrong> {
     }
 }
 
-/// Averages divide where a rank does a move, and not where a message ends.
-fn divides(form: &TwoSided, of: &[Vec<Step>]) -> Result<(), Wrong> {
+/// Checks that averages divide only where a rank does a move, not where a message ends.
+fn divides(form: &TwoSided, of: &[Vec<GroupStep>]) -> Result<(), Wrong> {
     let finish = &form.proof().finish;
     let moves = of.iter().flatten().filter_map(|step| match step {
-        Step::Move(id) => Some(id),
-        Step::Group(_) => None,
+        GroupStep::Move(id) => Some(id),
+        GroupStep::Group(_) => None,
     });
     let found = moves.filter(|id| finish.binary_search(id).is_ok()).count();
     if found == finish.len() {
@@ -143,16 +154,17 @@ fn divides(form: &TwoSided, of: &[Vec<Step>]) -> Result<(), Wrong> {
     }
 }
 
-/// Some rank can go on until all are done, where a group ends when each of its messages is issued at both ends.
-fn goes_on(form: &TwoSided, of: &[Vec<Step>]) -> Result<(), Wrong> {
+/// Checks that some rank can go on until all are done, where a group ends when each of its messages is issued at both
+/// ends.
+fn goes_on(form: &TwoSided, of: &[Vec<GroupStep>]) -> Result<(), Wrong> {
     let mut issued = vec![0_u8; form.messages().len()];
-    // Of each rank its next step, and the messages of its group whose other end is not issued yet.
+    // For each rank its next step, and the number of messages of its group whose other end is not issued yet.
     let mut next = vec![0; of.len()];
     let mut open: Vec<Option<usize>> = vec![None; of.len()];
     let mut ready: Vec<usize> = (0..of.len()).rev().collect();
     while let Some(rank) = ready.pop() {
         while let Some(step) = of[rank].get(next[rank]) {
-            if let (Step::Group(group), None) = (step, open[rank]) {
+            if let (GroupStep::Group(group), None) = (step, open[rank]) {
                 open[rank] = Some(group.messages().count());
                 for id in group.messages() {
                     issued[id.index()] += 1;
@@ -179,7 +191,7 @@ fn goes_on(form: &TwoSided, of: &[Vec<Step>]) -> Result<(), Wrong> {
     match stuck {
         None => Ok(()),
         Some(rank) => {
-            let Step::Group(group) = &of[rank][next[rank]] else {
+            let GroupStep::Group(group) = &of[rank][next[rank]] else {
                 unreachable!("moves do not wait")
             };
             let waits = group.messages().find(|id| issued[id.index()] < 2);

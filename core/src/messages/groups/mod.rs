@@ -1,12 +1,12 @@
 //! The two-sided form in groups, for transports whose sends and receives end only together, as NCCL's do.
 //!
-//! A rank issues all sends and receives of a group at once, and goes on when all of them have ended. There are no tags:
-//! the k-th send from one rank to another meets the k-th receive there. So groups of several ranks could wait for each
-//! other crosswise. They do not, because each message has one round at both of its ends: one more than the highest
-//! round of a message that ends, at one of these ranks, before this one begins there. A group of a rank is all its
-//! messages of a round. If all groups of the rounds before have ended, every rank comes to its group of this round, and
-//! there every message finds its other end; so these groups end, too. Rounds are as few as the windows of the messages
-//! allow.
+//! A rank issues all sends and receives of a group at once, and goes on when the whole group has ended. There are no
+//! tags: the k-th send from one rank to another meets the k-th receive there. So groups of several ranks could wait
+//! for each other crosswise. They do not, because each message has one round at both of its ends: one more than the
+//! highest round of a message that ends, at one of these ranks, before this message begins there. A group of a rank
+//! is all its messages of a round. If all groups of the earlier rounds have ended, every rank comes to its group of
+//! this round, where every message finds its other end; so these groups end, too. Rounds are as few as the windows of
+//! the messages allow.
 
 mod meets;
 
@@ -16,19 +16,19 @@ use crate::ids::{OpId, RankId};
 use crate::stages::stage;
 use meets::{Windows, meets};
 
-/// What each rank does, one after another, where messages go in groups.
+/// The steps of each rank, in order, where messages go in groups.
 #[derive(Clone, Debug)]
 pub struct Groups {
-    of: Vec<Vec<Step>>,
+    of: Vec<Vec<GroupStep>>,
     rounds: u32,
 }
 
-/// What a rank does before it does anything else.
+/// A step of a rank, which ends before the next begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// It sends and receives, and waits until all of it has ended.
+pub enum GroupStep {
+    /// The rank sends and receives the messages of this group, and waits until they all have ended.
     Group(Group),
-    /// It does a move of [`TwoSided::schedule`] whose operands are all its own.
+    /// The rank does a move of [`TwoSided::schedule`] whose operands are all its own.
     Move(OpId),
 }
 
@@ -42,8 +42,8 @@ pub struct Group {
 }
 
 impl Groups {
-    /// Puts the messages of `form` into groups, and looks whether they can wait for each other in a circle, whether each
-    /// send meets its receive, and whether each group is where its data is there and its room free.
+    /// Puts the messages of `form` into groups, and checks that groups cannot wait for each other in a cycle, that
+    /// each send meets its receive, and that each group stands where its data is ready and its room is free.
     ///
     /// # Errors
     /// E0425 for a fault of this module.
@@ -55,7 +55,7 @@ impl Groups {
     #[doc(hidden)]
     pub fn new_with(
         form: &TwoSided,
-        breaks: impl FnOnce(&mut [Vec<Step>]),
+        breaks: impl FnOnce(&mut [Vec<GroupStep>]),
     ) -> Result<Self, Vec<Finding>> {
         stage("groups", || {
             let windows = Windows::new(form);
@@ -69,25 +69,25 @@ impl Groups {
         })
     }
 
-    /// What `rank` does.
-    pub fn steps(&self, rank: RankId) -> &[Step] {
+    /// The steps of `rank`, in order.
+    pub fn steps(&self, rank: RankId) -> &[GroupStep] {
         &self.of[rank.index()]
     }
 
-    /// How many rounds there are: the most groups that a rank can have.
+    /// The number of rounds: the most groups that a rank can have.
     pub fn rounds(&self) -> u32 {
         self.rounds
     }
 }
 
 impl Group {
-    /// All its messages, first those that are sent.
+    /// All messages of the group: first the sends, then the receives.
     pub fn messages(&self) -> impl Iterator<Item = MessageId> + '_ {
         self.sends.iter().chain(&self.receives).copied()
     }
 }
 
-/// The highest number set at a place or before it, for places that numbers are set at one by one.
+/// The maximum over a prefix of places, where numbers are set one by one.
 struct Highest(Vec<u32>);
 
 impl Highest {
@@ -109,8 +109,8 @@ impl Highest {
     }
 }
 
-/// The round of each message, from 1. What ends before a message begins comes before it among the messages, too; and of
-/// two messages from one rank to another the second begins later at both ends, so its round is no lower.
+/// Returns the round of each message, from 1. A message that ends before another begins also comes before it in the
+/// list. Of two messages from one rank to another the second begins later at both ends, so its round is no lower.
 fn rounds(form: &TwoSided, windows: &Windows) -> Vec<u32> {
     let ranks = (0..form.schedule().nranks).map(RankId);
     let mut ended: Vec<Highest> =
@@ -128,9 +128,9 @@ fn rounds(form: &TwoSided, windows: &Windows) -> Vec<u32> {
     rounds
 }
 
-/// The steps of a rank. A group stands before the first end of a message of its round or of a later one: all its
-/// messages have begun there, because none of them begins after a message of its round or of a later one has ended.
-fn steps(form: &TwoSided, rank: RankId, windows: &Windows, rounds: &[u32]) -> Vec<Step> {
+/// Returns the steps of a rank. A group stands before the first end of a message of its round or of a later one: all
+/// its messages have begun there, because none begins after a message of its round or of a later one has ended.
+fn steps(form: &TwoSided, rank: RankId, windows: &Windows, rounds: &[u32]) -> Vec<GroupStep> {
     let actions = form.actions(rank);
     let mut messages: Vec<(u32, MessageId, u32)> = Vec::new();
     for action in actions {
@@ -158,10 +158,10 @@ fn steps(form: &TwoSided, rank: RankId, windows: &Windows, rounds: &[u32]) -> Ve
     let mut steps = Vec::new();
     for (at, action) in (0..).zip(actions) {
         while let Some((_, group)) = groups.next_if(|(place, _)| *place == at) {
-            steps.push(Step::Group(group));
+            steps.push(GroupStep::Group(group));
         }
         if let Action::Move(id) = action {
-            steps.push(Step::Move(*id));
+            steps.push(GroupStep::Move(*id));
         }
     }
     steps

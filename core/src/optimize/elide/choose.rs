@@ -1,14 +1,14 @@
-//! Which signals meet the needs.
+//! Chooses signals that meet the needs.
 //!
-//! One walk in the order of events. A wait is pending until something in its stream needs what its post knew;
-//! of a channel only the latest counts, for later posts know more. What no pending wait tells has come by way of
-//! streams that did not need it themselves: then the signals of a shortest way are taken for certain, and the walk
-//! is made again with what streams know because of them.
+//! The first step is one walk in the order of events. A wait is pending until an op of its stream needs the knowledge
+//! of its post; of a channel only the latest pending wait counts, for later posts know more. If no pending wait tells
+//! the earlier end of a need, that knowledge came through streams that did not need it themselves: then the signals
+//! of a shortest path are kept for certain, and the walk is repeated with the knowledge that they bring to streams.
 
 use std::collections::VecDeque;
 
 use super::needs::{After, Need, Needs, Stop};
-use super::paths::{Paths, StreamPoint, Toll};
+use super::paths::{CrossingCost, Paths, StreamPoint};
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{OpKind, Schedule, SignalKind};
 use crate::verify::Order;
@@ -16,21 +16,22 @@ use crate::verify::clocks::dense::Dense;
 
 /// Entries of all clocks together: 1 GiB.
 const ENTRIES: usize = 1 << 28;
-/// Walks, each with more signals that are certain. The last is right as well, only with more signals than need be.
+/// The most walks, each with more signals that are certain. The last result is right as well, with more signals than
+/// necessary.
 const WALKS: usize = 16;
 /// Events that searches look at, for each op of the schedule.
 const SEARCHED: u64 = 64;
-/// And in any case.
+/// Events that searches may look at in addition, for a schedule of any size.
 const FREE: u64 = 1 << 20;
 
-/// No need asked for it: a fork, a join, or not kept at all.
+/// Marks a wait that no need asks for: of a fork or a join, or not kept.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What is known of each wait.
-pub(super) struct Choice {
-    /// By op: whether it stays.
+/// The decision about each wait.
+pub(super) struct ElisionChoice {
+    /// Whether the wait stays, by op.
     pub(super) kept: Vec<bool>,
-    /// By op: which need asks for it.
+    /// The need that asks for the wait, by op.
     pub(super) why: Vec<u32>,
 }
 
@@ -41,26 +42,26 @@ pub(super) fn stays(schedule: &Schedule, op: OpId) -> bool {
         && matches!(schedule.channel(op).kind, SignalKind::Fork | SignalKind::Join)
 }
 
-/// Enough signals for all needs.
+/// Returns signals that meet all needs.
 pub(super) fn choose(
     schedule: &Schedule,
     order: &Order,
     needs: &Needs,
     paths: &mut Paths<'_>,
-) -> Result<Choice, Stop> {
+) -> Result<ElisionChoice, Stop> {
     let waits =
         |at: usize| schedule.ops[at].kind == OpKind::Wait && stays(schedule, OpId(at as u32));
     let ops = schedule.ops.len();
-    let mut certain = Choice { kept: (0..ops).map(waits).collect(), why: vec![NONE; ops] };
+    let mut certain = ElisionChoice { kept: (0..ops).map(waits).collect(), why: vec![NONE; ops] };
     let mut walks = 0;
     loop {
         walks += 1;
-        let chosen = Choice { kept: certain.kept.clone(), why: certain.why.clone() };
+        let chosen = ElisionChoice { kept: certain.kept.clone(), why: certain.why.clone() };
         let mut walk = Walk::new(schedule, order, needs, chosen)?;
         let mut grown = false;
         walk.all(&mut Missing::Find { paths, certain: &mut certain, grown: &mut grown })?;
         let Walk { choice: mut chosen, .. } = walk;
-        // What became certain late was behind the walk already.
+        // Waits that became certain after the walk had passed them.
         for at in 0..ops {
             if certain.kept[at] && !chosen.kept[at] {
                 (chosen.kept[at], chosen.why[at]) = (true, certain.why[at]);
@@ -72,25 +73,25 @@ pub(super) fn choose(
     }
 }
 
-/// The first need that the kept signals do not meet.
+/// Returns the first need that the kept signals do not meet.
 pub(super) fn unmet(
     schedule: &Schedule,
     order: &Order,
     needs: &Needs,
     kept: &[bool],
 ) -> Result<Option<u32>, Stop> {
-    let choice = Choice { kept: kept.to_vec(), why: Vec::new() };
+    let choice = ElisionChoice { kept: kept.to_vec(), why: Vec::new() };
     let mut walk = Walk::new(schedule, order, needs, choice)?;
     let mut first = None;
     walk.all(&mut Missing::Tell(&mut first))?;
     Ok(first)
 }
 
-/// What to do where a need is not met.
+/// The action where a need is not met.
 enum Missing<'a, 's> {
-    /// Take a pending wait, or find a way.
-    Find { paths: &'a mut Paths<'s>, certain: &'a mut Choice, grown: &'a mut bool },
-    /// Say so, and end.
+    /// Keeps a pending wait, or the waits of a path.
+    Find { paths: &'a mut Paths<'s>, certain: &'a mut ElisionChoice, grown: &'a mut bool },
+    /// Returns the need, and ends the walk.
     Tell(&'a mut Option<u32>),
 }
 
@@ -100,9 +101,9 @@ struct Pending {
     wait: OpId,
     stream: StreamId,
     from: StreamId,
-    /// Events of that stream up to the post.
+    /// Events of the stream `from` up to the post.
     count: u32,
-    /// What the post knew.
+    /// The knowledge of the post.
     held: u32,
 }
 
@@ -111,12 +112,12 @@ struct Walk<'s> {
     order: &'s Order,
     needs: &'s Needs,
     clocks: Dense,
-    choice: Choice,
-    /// By channel: what posts know that no wait met yet.
+    choice: ElisionChoice,
+    /// By channel, the knowledge of posts that no wait has met yet.
     carried: Vec<VecDeque<u32>>,
-    /// By channel.
+    /// By channel, its pending wait.
     pending: Vec<Option<Pending>>,
-    /// By stream: the channels that it waits on.
+    /// By stream, the channels that it waits on.
     channels: Vec<Vec<u32>>,
     next: usize,
 }
@@ -126,7 +127,7 @@ impl<'s> Walk<'s> {
         schedule: &'s Schedule,
         order: &'s Order,
         needs: &'s Needs,
-        choice: Choice,
+        choice: ElisionChoice,
     ) -> Result<Self, Stop> {
         let mut channels = vec![Vec::new(); schedule.streams.len()];
         for (at, op) in schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Wait) {
@@ -152,7 +153,8 @@ impl<'s> Walk<'s> {
         })
     }
 
-    /// Both runs, if the next matters. Returns early where something is missing and nobody wants more.
+    /// Walks the run, and the next run if there are needs of it. Returns early once an unmet need is found that the
+    /// caller asked for.
     fn all(&mut self, missing: &mut Missing<'_, '_>) -> Result<(), Stop> {
         self.run(false, missing)?;
         while let Some(need) = self.needs.all.get(self.next)
@@ -212,7 +214,7 @@ impl<'s> Walk<'s> {
         let post = self.order.meets[wait.index()];
         let (from, count) = (self.order.stream_of[post.index()], self.time(post, again) + 1);
         let held = self.carried[channel].pop_front().expect("the order meets posts with waits");
-        // An earlier one on the channel knew less.
+        // An earlier pending wait on the channel knew less.
         if let Some(earlier) = self.pending[channel].take() {
             self.clocks.release(earlier.held);
         }
@@ -226,7 +228,7 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// Meets the next `len` needs, which are all of `point`.
+    /// Meets the next `len` needs, whose later end is `point`.
     fn meet(
         &mut self,
         len: usize,
@@ -244,7 +246,7 @@ impl<'s> Walk<'s> {
                 **unmet = unmet.or(first);
             }
             Missing::Find { paths, certain, grown } => {
-                // Who tells of what came last is likely to tell of the rest.
+                // A signal that tells the latest event is likely to tell the earlier ones too.
                 open.sort_by_key(|need| std::cmp::Reverse(paths.position(needs[*need].before)));
                 for at in open {
                     let need = &needs[at];
@@ -256,11 +258,11 @@ impl<'s> Walk<'s> {
                         continue;
                     }
                     let kept = &self.choice.kept;
-                    let toll = |wait: OpId| {
+                    let cost = |wait: OpId| {
                         let stays = kept[wait.index()] || certain.kept[wait.index()];
-                        if stays { Toll::Free } else { Toll::Dear }
+                        if stays { CrossingCost::Free } else { CrossingCost::Dear }
                     };
-                    let way = paths.find(need.before, point, toll).ok_or(Stop::Unordered)?;
+                    let way = paths.find(need.before, point, cost).ok_or(Stop::Unordered)?;
                     if paths.work > SEARCHED * self.schedule.ops.len() as u64 + FREE {
                         return Err(Stop::TooMuch);
                     }
@@ -278,7 +280,7 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// The stream of the earlier end, and how many of its events must be known.
+    /// Returns the stream of the earlier end, and the number of its events that must be known.
     fn of(&self, need: &Need) -> (StreamId, u32) {
         (self.order.stream_of[need.before.index()], self.time(need.before, false) + 1)
     }
@@ -288,8 +290,8 @@ impl<'s> Walk<'s> {
         from == point.stream || self.clocks.known(point.stream, from) >= count
     }
 
-    /// The channel whose pending wait tells of the earlier end: from its own stream, if there is one, and the
-    /// one that knows most.
+    /// Returns the channel whose pending wait tells the earlier end: a channel from the stream of that end, if there
+    /// is one, and among equals the channel that knows most.
     fn teller(&self, need: &Need, point: StreamPoint) -> Option<u32> {
         let (from, count) = self.of(need);
         let tells = |channel: &&u32| {

@@ -1,28 +1,28 @@
-//! The second step: whether there is a signal too many. The first takes what serves when it is asked; what is
-//! taken later may tell the same.
+//! The second step: drops needless signals among the chosen ones. The first step keeps a signal when a need asks for
+//! it; a signal kept later may meet the same need.
 
-use super::choose::{Choice, NONE, stays, unmet};
+use super::choose::{ElisionChoice, NONE, stays, unmet};
 use super::needs::{After, Needs, Stop};
-use super::paths::{Paths, Toll};
+use super::paths::{CrossingCost, Paths};
 use crate::ids::OpId;
 use crate::schedule::{OpKind, Schedule};
 use crate::verify::Order;
 
-/// Events that searches look at.
+/// The most events that searches look at.
 const SEARCHED: u64 = 1 << 27;
-/// Entries of clocks that are written by walks over the whole schedule.
+/// The most entries of clocks that walks over the whole schedule write.
 const WALKED: u64 = 1 << 29;
 
-/// Drops every signal without which all needs are still met, and gives each of the others a need that asks for
-/// it; whether all were tried.
+/// Drops every signal without which all needs are still met, and gives each of the others a need that asks for it.
+/// Returns whether all were tried.
 pub(super) fn least(
     schedule: &Schedule,
     order: &Order,
     needs: &Needs,
     paths: &mut Paths<'_>,
-    choice: &mut Choice,
+    choice: &mut ElisionChoice,
 ) -> Result<bool, Stop> {
-    let Choice { kept, why } = choice;
+    let ElisionChoice { kept, why } = choice;
     let tried = |wait: &OpId| schedule.op(*wait).kind == OpKind::Wait && !stays(schedule, *wait);
     let waits = order.sequence.iter().rev().copied().filter(tried);
     let mut left = kept.iter().filter(|kept| **kept).count() as u64;
@@ -36,7 +36,7 @@ pub(super) fn least(
             return Ok(false);
         }
         kept[wait.index()] = false;
-        // Mostly the need that it was taken for still asks for it: then nothing else is to be looked at.
+        // Often the need that the wait was kept for still asks for it, which a search settles without a walk.
         if why[wait.index()] != NONE {
             let need = &needs.all[why[wait.index()] as usize];
             let place = match need.after {
@@ -44,8 +44,10 @@ pub(super) fn least(
                 After::Next(op) => paths.point(op, true),
                 After::Exit(rank) => paths.end(needs.main[rank.index()]),
             };
-            let toll = |wait: OpId| if kept[wait.index()] { Toll::Free } else { Toll::Closed };
-            if paths.find(need.before, place, toll).is_none() {
+            let cost = |wait: OpId| {
+                if kept[wait.index()] { CrossingCost::Free } else { CrossingCost::Closed }
+            };
+            if paths.find(need.before, place, cost).is_none() {
                 kept[wait.index()] = true;
                 continue;
             }

@@ -1,11 +1,12 @@
-//! Signal elision: signals whose order others imply are dropped, each post with its wait.
+//! Signal elision: drops signals whose order other signals imply, each post with its wait.
 //!
-//! What stays ordered is what the proof asks: conflicting accesses, in place as out of place, scratch of one run
-//! and the next, and, where each rank is a call of its own, the owner's enter before and its exit after whatever
-//! others do to its buffers. So the result has the same bits, for every order of reduction is the author's.
+//! The orders that the proof needs stay: of conflicting accesses, in place and out of place; of scratch between one
+//! run and the next; and, where each rank is a call of its own, of the owner's enter before, and its exit after,
+//! every access of other ranks to its buffers. So the result has the same bits, as every order of reduction is the
+//! author's.
 //!
-//! It is for signals that count. A one-shot flag must be taken down before it is raised again, and dropped signals
-//! may be what says so.
+//! Elision is for signals that count. A one-shot flag must be taken down before it is raised again, and the order of
+//! that may rest on a signal that elision drops.
 
 mod choose;
 mod least;
@@ -23,9 +24,9 @@ use crate::stages::stage;
 use crate::values::resource::Resource;
 use crate::verify::Callers;
 use crate::verify::{Access, Order, Signals, in_order, verify_called};
-use choose::{Choice, choose, stays};
+use choose::{ElisionChoice, choose, stays};
 use least::least;
-use needs::{After, Needs, Stop, What, needs};
+use needs::{After, NeedKind, Needs, Stop, needs};
 use paths::Paths;
 pub use reasons::{Reason, reasons};
 
@@ -36,20 +37,20 @@ pub struct Elided {
     pub schedule: Schedule,
     /// The signals that are left, in the order of their waits.
     pub kept: Vec<Kept>,
-    /// The number of signals that are not.
+    /// The number of signals that were dropped.
     pub dropped: usize,
-    /// Whether each signal was tried that is kept: then none can be dropped by itself.
+    /// Whether each kept signal was tried: then none of them can be dropped alone.
     pub least: bool,
-    /// Why the schedule is as it was, where that is so for another reason than that all signals are needed.
+    /// The reason why the schedule is unchanged, unless the reason is that all signals are needed.
     pub unchanged: Option<Unchanged>,
 }
 
-/// Why nothing was dropped.
+/// The reason why no signal was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unchanged {
-    /// To tell would take more memory or work than it is worth.
+    /// The search would take more memory or work than it is worth.
     TooMuch,
-    /// A budget counts steps, which signals make.
+    /// A budget counts steps, and signals make steps.
     Budget(Resource),
 }
 
@@ -73,7 +74,7 @@ pub struct Kept {
     pub post: OpId,
     /// The wait of the signal.
     pub wait: OpId,
-    /// The reason: what would not be ordered without it.
+    /// The order that would be lost without the signal.
     pub why: Why,
 }
 
@@ -91,14 +92,14 @@ pub enum Why {
         /// Whether the later op is of the next run.
         across: bool,
     },
-    /// The buffer is its caller's until that has entered.
+    /// The caller of the buffer must enter before another rank touches the buffer.
     Enter {
         /// The op that touches the buffer.
         op: OpId,
         /// The part of the buffer; its rank is the owner.
         operand: Operand,
     },
-    /// The buffer is its caller's once that has left.
+    /// The caller of the buffer may leave only after another rank has touched the buffer.
     Exit {
         /// The op that touches the buffer.
         op: OpId,
@@ -107,16 +108,16 @@ pub enum Why {
         /// The part of the buffer; its rank is the owner.
         operand: Operand,
     },
-    /// Two streams share one end of a signal.
+    /// Two streams share one end of a signal, and take turns.
     Count,
     /// The signal begins or ends a stream.
     Stream,
-    /// The reason is not known, as no signal was looked at: see [`Elided::unchanged`].
+    /// The reason is not known, as no signal was examined: see [`Elided::unchanged`].
     Unknown,
 }
 
-/// Drops every signal that others make needless. The schedule must be proved, for such callers or for each; what
-/// is wrong with the order of one that is not, is told.
+/// Drops every signal that others make needless. The schedule must be proved for `callers` or for [`Callers::Each`];
+/// for one that is not, the error is the fault in its order.
 pub fn elide(schedule: &Schedule, callers: Callers) -> Result<Elided, Vec<Finding>> {
     let counts_steps = |r: &Resource| matches!(r, Resource::Ports | Resource::Fifo);
     let budgets = schedule.demands.budgets.iter().map(|budget| budget.resource);
@@ -134,12 +135,12 @@ pub fn elide(schedule: &Schedule, callers: Callers) -> Result<Elided, Vec<Findin
     }
 }
 
-/// Few signals that do.
+/// Returns the needs, and signals that meet them: few, and often the least.
 fn few(
     schedule: &Schedule,
     order: &Order,
     callers: Callers,
-) -> Result<(Needs, Choice, bool), Stop> {
+) -> Result<(Needs, ElisionChoice, bool), Stop> {
     let needs = needs(schedule, order, callers).map_err(|_| Stop::TooMuch)?;
     let mut paths = Paths::new(schedule, order);
     let mut choice = choose(schedule, order, &needs, &mut paths)?;
@@ -163,12 +164,12 @@ fn unchanged(schedule: &Schedule, order: &Order, why: Unchanged) -> Elided {
     }
 }
 
-/// The schedule without the signals that are not kept.
+/// Returns the schedule without the signals that are not kept.
 fn rebuild(
     schedule: &Schedule,
     order: &Order,
     needs: &Needs,
-    choice: &Choice,
+    choice: &ElisionChoice,
     least: bool,
 ) -> Elided {
     let mut stays: Vec<bool> = schedule.ops.iter().map(|op| op.kind == OpKind::Move).collect();
@@ -216,16 +217,18 @@ fn rebuild(
             return Why::Stream;
         };
         let (op, operand) = (now(need.before), need.operand);
-        match (need.what, need.after) {
-            (What::Conflict(first, second), After::Op(at) | After::Next(at)) => Why::Conflict {
+        match (need.kind, need.after) {
+            (NeedKind::Conflict(first, second), After::Op(at) | After::Next(at)) => Why::Conflict {
                 first: (op, first),
                 second: (now(at), second),
                 operand,
                 across: matches!(need.after, After::Next(_)),
             },
-            (What::Enter, After::Op(at) | After::Next(at)) => Why::Enter { op: now(at), operand },
-            (What::Exit(access), _) => Why::Exit { op, access, operand },
-            (What::Conflict(..) | What::Enter | What::Count, _) => Why::Count,
+            (NeedKind::Enter, After::Op(at) | After::Next(at)) => {
+                Why::Enter { op: now(at), operand }
+            }
+            (NeedKind::Exit(access), _) => Why::Exit { op, access, operand },
+            (NeedKind::Conflict(..) | NeedKind::Enter | NeedKind::Count, _) => Why::Count,
         }
     };
     let kept: Vec<_> = left
@@ -252,12 +255,12 @@ fn rebuild(
 }
 
 impl Elided {
-    /// Signals from rank to rank that are kept, and those that were dropped.
+    /// The numbers of kept and of dropped signals between ranks.
     pub fn between_ranks(&self) -> (usize, usize) {
         (self.kept.iter().filter(|kept| kept.why != Why::Stream).count(), self.dropped)
     }
 
-    /// Of `rank`, the signals of one kind that it waits for.
+    /// The number of signals of one kind that `rank` waits for.
     pub fn waits(&self, rank: RankId, kind: SignalKind) -> usize {
         let to = |kept: &&Kept| {
             let channel = self.schedule.channel(self.schedule.op(kept.wait));

@@ -1,7 +1,7 @@
-//! What must stay ordered, whatever becomes of the signals: conflicting accesses, and the ends of a run.
+//! The orders that must stay, whichever signals are dropped: of conflicting accesses, and of the ends of a run.
 //!
-//! Of the accesses of a cell only neighbors count: a write and those that read it, reads and the write after
-//! them. Everything else follows. Streams order their own ops, so a need is between two of them.
+//! Of the accesses to a cell only neighbors count: a write and the reads of it, and reads and the next write. The
+//! other orders follow. Streams order their own ops, so a need is between two streams.
 
 use std::cell::RefCell;
 
@@ -16,15 +16,15 @@ use crate::verify::layout::{BufferMode, Cells, MemoryLayout, SlotOrigins};
 use crate::verify::memory::{CALLER, CellMemory, NOBODY, Past};
 use crate::verify::{Access, Order};
 
-/// `before` comes before `after`: this must stay so.
+/// An order that must stay: `before` comes before `after`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
     /// An op of the first run.
     pub(super) before: OpId,
-    /// Before what.
+    /// The later end.
     pub(super) after: After,
-    pub(super) what: What,
-    /// The region that both touch.
+    pub(super) kind: NeedKind,
+    /// The region that both ends touch.
     pub(super) operand: Operand,
 }
 
@@ -33,22 +33,22 @@ pub(super) struct Need {
 pub(super) enum After {
     /// An op of the first run.
     Op(OpId),
-    /// An op of the next.
+    /// An op of the next run.
     Next(OpId),
     /// The end of the rank's main stream in the first run.
     Exit(RankId),
 }
 
-/// Why.
+/// The kind of a need.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
-    /// They touch the same cells, and one of them writes.
+pub(super) enum NeedKind {
+    /// Both ends touch the same cells, and one of them writes.
     Conflict(Access, Access),
-    /// The buffer is the owner's until it has entered.
+    /// The owner of the buffer must enter before the access.
     Enter,
-    /// And again when it has left.
+    /// The owner of the buffer must leave after the access.
     Exit(Access),
-    /// They are at the same end of a channel, where posts and waits are counted.
+    /// Both ends are ops at one end of a channel, whose posts and waits are counted.
     Count,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Needs {
     pub(super) main: Vec<StreamId>,
 }
 
-/// The cells cannot be numbered: how many a unit would have.
+/// Returns the needs; fails with the number of cells that a unit would have, where cells cannot be numbered.
 pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Result<Needs, u32> {
     let cells = Cells::new(schedule)?;
     let in_place =
@@ -101,7 +101,7 @@ pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Res
     Ok(Needs { all: gather.all, main: gather.main })
 }
 
-/// The memory of all ranks in one mode, as the moves are gone through.
+/// The memory of all ranks in one mode, while the moves are replayed.
 struct ModeState {
     layout: MemoryLayout,
     memory: CellMemory,
@@ -117,11 +117,11 @@ struct Gather<'s> {
     all: Vec<Need>,
 }
 
-/// An access that asks nothing and notes whom it meets.
+/// A past that orders every access, and notes the events that an access meets.
 struct Meets<'s> {
     order: &'s Order,
     stream: StreamId,
-    /// Events, and whether they read.
+    /// The events met, and whether each is a read.
     met: RefCell<Vec<(u32, bool)>>,
 }
 
@@ -138,7 +138,7 @@ impl Past for Meets<'_> {
         true
     }
 
-    /// Reads came after the write that they read: that was a need of theirs.
+    /// The reads came after the write that they read, as a need of theirs asks.
     fn races(&self, reads: &[u32], write: u32) -> Option<(u32, bool)> {
         self.met.borrow_mut().extend(reads.iter().map(|read| (*read, true)));
         if reads.is_empty() {
@@ -153,7 +153,7 @@ impl Gather<'_> {
         Meets { order: self.order, stream, met: RefCell::new(Vec::new()) }
     }
 
-    /// The callers have written their buffers.
+    /// Marks the callers' writes of their buffers.
     fn enter(&self, state: &mut ModeState) {
         for rank in (0..self.schedule.nranks).map(RankId) {
             for buffer in [Buffer::Output, Buffer::Input] {
@@ -164,7 +164,7 @@ impl Gather<'_> {
         }
     }
 
-    /// What a move needs, in this run or of the one before.
+    /// Adds the needs of a move, in this run or the next.
     fn moved(&mut self, states: &mut [ModeState], at: OpId, next: bool) {
         let begin = self.all.len();
         for state in states {
@@ -174,7 +174,7 @@ impl Gather<'_> {
         self.all[begin..].sort_by_key(position);
         let mut kept = begin;
         for i in begin..self.all.len() {
-            // Which of two regions is told of does not matter.
+            // Of two needs with the same earlier op one is enough; their regions do not matter.
             if kept == begin || self.all[kept - 1].before != self.all[i].before {
                 self.all[kept] = self.all[i];
                 kept += 1;
@@ -195,7 +195,7 @@ impl Gather<'_> {
         if (op.srcs, op.dsts, op.finish) == (1, 1, false) && onto_itself {
             return;
         }
-        // A reduce reads its destination and writes it: the write is the stronger access.
+        // A reduce reads and writes its destination: the write is the stronger access.
         let own = usize::from(op.srcs > 1 && onto_itself);
         let reads = srcs.iter().skip(own).map(|o| (o, Access::Read));
         for (operand, access) in reads.chain(dsts.iter().map(|o| (o, Access::Write))) {
@@ -213,7 +213,7 @@ impl Gather<'_> {
     ) {
         let schedule = self.schedule;
         let region = schedule.region(operand);
-        // User buffers are guarded by enter and exit.
+        // User buffers are ordered by enter and exit.
         if next && !matches!(region.buffer, Buffer::Scratch(_)) {
             return;
         }
@@ -237,36 +237,36 @@ impl Gather<'_> {
         let met = who.met.into_inner();
         let after = if next { After::Next(at) } else { After::Op(at) };
         for (earlier, read) in met {
-            let (before, what) = if earlier == CALLER {
+            let (before, kind) = if earlier == CALLER {
                 let main = self.main[operand.rank.index()];
                 if self.callers != Callers::Each {
                     continue;
                 }
-                (schedule.streams[main.index()].first, What::Enter)
+                (schedule.streams[main.index()].first, NeedKind::Enter)
             } else if earlier < ops {
                 let first = if read { Access::Read } else { Access::Write };
-                (OpId(earlier), What::Conflict(first, access))
+                (OpId(earlier), NeedKind::Conflict(first, access))
             } else {
-                continue; // both in the next run: as in this one
+                continue; // both are in the next run, where the order is that of this run
             };
             if self.order.stream_of[before.index()] != stream {
-                self.all.push(Need { before, after, what, operand });
+                self.all.push(Need { before, after, kind, operand });
             }
         }
     }
 
-    /// One end of a channel may belong to several streams, which take turns.
+    /// Adds the need of a channel's end that belongs to several streams, which take turns.
     fn counted(&mut self, last: &mut FxHashMap<(u32, OpKind), OpId>, at: OpId) {
         let op: &Op = self.schedule.op(at);
         let Some(before) = last.insert((op.arg, op.kind), at) else { return };
         if self.order.stream_of[before.index()] != self.order.stream_of[at.index()] {
             let operand = Operand { rank: RankId(0), region: crate::ids::RegionId(0) };
-            let what = What::Count;
-            self.all.push(Need { before, after: After::Op(at), what, operand });
+            let kind = NeedKind::Count;
+            self.all.push(Need { before, after: After::Op(at), kind, operand });
         }
     }
 
-    /// The callers take their buffers back.
+    /// Adds the needs of the callers, which take their buffers back.
     fn exit(&mut self, state: &mut ModeState) {
         for rank in (0..self.schedule.nranks).map(RankId) {
             let stream = self.main[rank.index()];
@@ -293,11 +293,11 @@ impl Gather<'_> {
                             && !matches!(self.schedule.region(**o).buffer, Buffer::Scratch(_))
                     });
                     let operand = operand.copied().unwrap_or(srcs[0]);
-                    let (after, what) = (After::Exit(rank), What::Exit(access));
-                    self.all.push(Need { before, after, what, operand });
+                    let (after, kind) = (After::Exit(rank), NeedKind::Exit(access));
+                    self.all.push(Need { before, after, kind, operand });
                 }
             }
-            // Of one stream the last access says all.
+            // The last access of a stream implies its earlier ones.
             let stream_of = &self.order.stream_of;
             self.all[begin..].sort_by_key(|n| (stream_of[n.before.index()], n.before));
             let mut kept = begin;
@@ -314,11 +314,11 @@ impl Gather<'_> {
     }
 }
 
-/// Why there is no smaller set of signals.
+/// The reason why there is no smaller set of signals.
 pub(super) enum Stop {
-    /// It would take more memory or work than it is worth.
+    /// The search would take more memory or work than it is worth.
     TooMuch,
-    /// The schedule does not order what must be: it was not proved.
+    /// The schedule lacks an order that a need asks for: it was not proved.
     Unordered,
 }
 

@@ -1,4 +1,4 @@
-//! Ways from one op to another over signals, found backwards from the later one.
+//! Paths from one op to another over signals, found backwards from the later op.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use crate::ids::{OpId, StreamId};
 use crate::schedule::{OpKind, Schedule};
 use crate::verify::Order;
 
-/// A point in a stream: so many of its events come before, counted through two runs.
+/// A point in a stream: the number of its events before the point, counted through two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StreamPoint {
     pub(super) stream: StreamId,
@@ -16,25 +16,25 @@ pub(super) struct StreamPoint {
 pub(super) struct Paths<'s> {
     schedule: &'s Schedule,
     order: &'s Order,
-    /// The place of each op in the order of all.
+    /// The position of each op in the order of all ops.
     position: Vec<u32>,
-    /// How far each stream was searched, from its beginning.
+    /// The number of events of each stream that were searched, from its beginning.
     searched: Vec<u32>,
-    /// Events that were looked at, all searches together.
+    /// The number of events that all searches have examined.
     pub(super) work: u64,
 }
 
-/// A stretch of a stream to search, before `point`, and the wait that leads there.
-struct Visit {
+/// A stretch of a stream to search, up to `point`, and the wait that leads there, with the state it was found in.
+struct SearchState {
     point: StreamPoint,
     by: Option<(OpId, usize)>,
 }
 
-/// Whether a search may go over a signal.
+/// The cost of a signal on a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Toll {
+pub(super) enum CrossingCost {
     Free,
-    /// As seldom as can be.
+    /// As few of these signals as possible are taken.
     Dear,
     Closed,
 }
@@ -49,7 +49,7 @@ impl<'s> Paths<'s> {
         Self { schedule, order, position, searched, work: 0 }
     }
 
-    /// Where an op of the first run or the next stands in its stream.
+    /// Returns the point of an op of the first run, or of the next, in its stream.
     pub(super) fn point(&self, op: OpId, next: bool) -> StreamPoint {
         let stream = self.order.stream_of[op.index()];
         let of = self.schedule.streams[stream.index()];
@@ -62,22 +62,23 @@ impl<'s> Paths<'s> {
         StreamPoint { stream, time: self.schedule.streams[stream.index()].len }
     }
 
-    /// The place of an op in the order of all.
+    /// Returns the position of an op in the order of all ops.
     pub(super) fn position(&self, op: OpId) -> u32 {
         self.position[op.index()]
     }
 
-    /// The waits on a way from `op` to before `point` over signals that `toll` lets pass, if there is one.
+    /// Returns the waits on a path from `op` to before `point` over signals that `cost` does not close, if there is
+    /// one.
     pub(super) fn find(
         &mut self,
         op: OpId,
         point: StreamPoint,
-        toll: impl Fn(OpId) -> Toll,
+        cost: impl Fn(OpId) -> CrossingCost,
     ) -> Option<Vec<OpId>> {
         let goal = self.point(op, false);
         let earliest = u64::from(self.position(op));
         let ops = self.schedule.ops.len() as u64;
-        let mut visits = vec![Visit { point, by: None }];
+        let mut visits = vec![SearchState { point, by: None }];
         let mut open = VecDeque::from([0]);
         let mut found = None;
         while let Some(visit) = open.pop_front() {
@@ -97,21 +98,21 @@ impl<'s> Paths<'s> {
                 self.work += 1;
                 let (run, local) = (time / of.len, time % of.len);
                 let at = OpId(of.first.0 + local);
-                // What comes before the op in some order does not come after it in any.
+                // An event that comes before the op in one order does not come after it in any order.
                 if u64::from(run) * ops + u64::from(self.position(at)) <= earliest {
                     break;
                 }
                 if self.schedule.op(at).kind != OpKind::Wait {
                     continue;
                 }
-                let toll = toll(at);
-                if toll == Toll::Closed {
+                let cost = cost(at);
+                if cost == CrossingCost::Closed {
                     continue;
                 }
                 let mut from = self.point(self.order.meets[at.index()], run > 0);
                 from.time += 1;
-                visits.push(Visit { point: from, by: Some((at, visit)) });
-                if toll == Toll::Free {
+                visits.push(SearchState { point: from, by: Some((at, visit)) });
+                if cost == CrossingCost::Free {
                     open.push_front(visits.len() - 1);
                 } else {
                     open.push_back(visits.len() - 1);

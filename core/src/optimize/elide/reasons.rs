@@ -1,4 +1,4 @@
-//! Why signals are kept, line by line of the source.
+//! The reasons why signals are kept, line by line of the source.
 
 use rustc_hash::FxHashMap;
 
@@ -6,7 +6,7 @@ use super::{Elided, Kept, Why};
 use crate::ids::{OpId, RankId};
 use crate::schedule::{Schedule, SignalKind};
 
-/// Signals of one statement that are needed for the same thing.
+/// Signals of one statement that are needed for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// The line of the source that posts.
@@ -51,7 +51,7 @@ pub fn reasons(elided: &Elided) -> Vec<Reason> {
     all
 }
 
-/// As the author writes it, or what the primitives of a fifo do in its place.
+/// Returns the name of a signal as the author writes it, or a description for a signal of a fifo or a stream.
 fn name(kind: SignalKind) -> &'static str {
     match kind {
         SignalKind::Ack => "TxAck",
@@ -64,7 +64,7 @@ fn name(kind: SignalKind) -> &'static str {
     }
 }
 
-/// What would not be ordered without it.
+/// Returns the order that would be lost without the signal, in words.
 fn why(schedule: &Schedule, kept: &Kept) -> String {
     let rank = |op: OpId| schedule.streams[schedule.stream_of(op).index()].rank;
     let at = |op: OpId| {

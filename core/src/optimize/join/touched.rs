@@ -1,4 +1,4 @@
-//! What the moves of a batch read and write.
+//! The memory that the moves of a batch read and write.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,26 @@ use crate::ids::RankId;
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Op, Region, Schedule};
 
-/// Memory whose cells have coordinates: a buffer of a rank, a slot of its scratch, or the one buffer that its input and
-/// output lie in where a call is in place.
+/// Memory whose cells have coordinates: a buffer of a rank, a slot of its scratch, or, where a call is in place, the
+/// one buffer that holds its input and output.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Memory {
+enum TouchedMemory {
     Apart(Buffer, u32),
     InPlace,
 }
 
-/// What was read and written so far, of each memory of each rank.
+/// The cells that were read and written so far, of each memory of each rank.
 #[derive(Default)]
 pub(super) struct Touched {
-    of: FxHashMap<(RankId, Memory), Cells>,
-    /// Whether inputs are among it. If not, what outputs touch in place is what they touch anyway.
+    of: FxHashMap<(RankId, TouchedMemory), Cells>,
+    /// Whether a move touches an input. If none does, accesses of outputs in place add nothing.
     inputs: bool,
 }
 
 #[derive(Default)]
 struct Cells {
-    /// The coordinate of a slot's first element. One slot read and written from two of them is rounded in two ways.
+    /// The coordinate of a slot's first element. A slot that is used with two such coordinates is rounded in two
+    /// ways.
     base: Option<Rat>,
     bases_differ: bool,
     read: Intervals,
@@ -35,20 +36,20 @@ struct Cells {
 }
 
 impl Touched {
-    /// Forgets all.
+    /// Forgets all accesses.
     pub(super) fn clear(&mut self) {
         self.of.clear();
     }
 
-    /// Forgets all, and looks at no other moves than these next.
+    /// Forgets all accesses, and prepares for `moves`, which come next.
     pub(super) fn begin(&mut self, schedule: &Schedule, moves: &[Op]) {
         self.clear();
         let mut operands = moves.iter().flat_map(|moved| schedule.operands_of(moved));
         self.inputs = operands.any(|operand| schedule.region(*operand).buffer == Buffer::Input);
     }
 
-    /// Whether the move and an earlier one touch the same memory, and one of the two writes it: out of place or in
-    /// place.
+    /// Whether the move and an earlier one touch the same memory, out of place or in place, and one of them writes
+    /// it.
     pub(super) fn conflicts(&self, schedule: &Schedule, moved: &Op) -> bool {
         accesses(schedule, moved, self.inputs).any(|access| {
             let Some(cells) = self.of.get(&(access.rank, access.memory)) else { return false };
@@ -74,7 +75,7 @@ impl Touched {
 /// One operand of a move in one memory.
 struct Access {
     rank: RankId,
-    memory: Memory,
+    memory: TouchedMemory,
     writes: bool,
     base: Rat,
     lo: Rat,
@@ -90,7 +91,7 @@ fn accesses<'a>(
         let (rank, region) = (operand.rank, schedule.region(*operand));
         let access = Access {
             rank,
-            memory: Memory::Apart(region.buffer, region.slot),
+            memory: TouchedMemory::Apart(region.buffer, region.slot),
             writes: at >= usize::from(moved.srcs),
             base: region.base,
             lo: region.lo,
@@ -98,7 +99,7 @@ fn accesses<'a>(
         };
         let shared = inputs.then(|| in_place(schedule, rank, region)).flatten();
         let shared = shared.map(|(lo, hi)| Access {
-            memory: Memory::InPlace,
+            memory: TouchedMemory::InPlace,
             base: Rat::ZERO,
             lo,
             hi,
@@ -108,7 +109,7 @@ fn accesses<'a>(
     })
 }
 
-/// Where a region of the input or output lies in the one buffer that both share in place, if they do.
+/// Returns the bounds of a region in the one buffer that input and output share in place, if they share one.
 fn in_place(schedule: &Schedule, rank: RankId, region: &Region) -> Option<(Rat, Rat)> {
     let alias = schedule.collective.alias(rank, schedule.root);
     if alias == Alias::Apart || schedule.out_of_place {
@@ -120,13 +121,13 @@ fn in_place(schedule: &Schedule, rank: RankId, region: &Region) -> Option<(Rat, 
         Buffer::Output => output,
         Buffer::Scratch(_) => return None,
     };
-    // Beyond 64 bits nothing is cut: then it is as if it touched all.
+    // Where a bound is beyond 64 bits, the access counts as one of the whole buffer.
     let at = |point: Rat| point.plus(Rat::whole(start.into()));
     let all = (Rat::ZERO, Rat::whole(u64::MAX));
     Some(at(region.lo).zip(at(region.hi)).unwrap_or(all))
 }
 
-/// Disjoint intervals, by where they begin.
+/// Disjoint intervals, by their begins.
 #[derive(Default)]
 struct Intervals(BTreeMap<Rat, Rat>);
 

@@ -7,26 +7,26 @@ use crate::source::Span;
 use crate::syntax::ast::BinOp;
 
 /// A line that is being read from its start to its end.
-pub(super) struct Line<'n> {
+pub(super) struct ProgramLine<'n> {
     names: &'n Names,
     words: std::vec::IntoIter<String>,
     /// The places of expressions, in the order of the line.
     spans: std::vec::IntoIter<Span>,
-    /// How deep the expression that is being read nests.
+    /// The nesting depth of the expression that is being read.
     depth: usize,
 }
 
-/// No expression of a program that was compiled nests deeper: those of a source nest 128 deep.
+/// A bound of the nesting of expressions in compiled programs: those of a source nest 128 deep.
 const MOST_DEPTH: usize = 512;
 
-impl<'n> Line<'n> {
+impl<'n> ProgramLine<'n> {
     pub(super) fn new(text: &str, names: &'n Names) -> Result<Self, String> {
         let (text, spans) = text.rsplit_once(" // ").unwrap_or((text, ""));
         let spans = spans.split_whitespace().map(span).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { names, words: words(text)?.into_iter(), spans: spans.into_iter(), depth: 0 })
     }
 
-    /// The next word, which stays.
+    /// Returns the next word without taking it.
     fn peek(&self) -> &str {
         self.words.as_slice().first().map_or("", String::as_str)
     }
@@ -39,7 +39,7 @@ impl<'n> Line<'n> {
         self.words.next().ok_or_else(|| "the line ends too early".to_owned())
     }
 
-    /// Whether the next word is this one, which is then read.
+    /// Whether the next word is `word`, which is then taken.
     pub(super) fn skip(&mut self, word: &str) -> bool {
         let found = self.peek() == word;
         if found {
@@ -77,7 +77,7 @@ impl<'n> Line<'n> {
         if found == kind { Ok(var) } else { Err(format!("this variable is no {}", kind.name())) }
     }
 
-    /// An expression whose value is of one of these kinds.
+    /// Reads an expression whose value is of one of these kinds.
     pub(super) fn expr_of(&mut self, kinds: &[Kind]) -> Result<Expr, String> {
         let (expr, kind) = self.expr()?;
         if kinds.contains(&kind) {
@@ -106,12 +106,12 @@ impl<'n> Line<'n> {
         Ok((lo, self.number()?))
     }
 
-    /// The value behind a word, where that comes next.
+    /// Reads the value behind a word, if the word comes next.
     pub(super) fn option(&mut self, word: &str, kinds: &[Kind]) -> Result<Option<Expr>, String> {
         if self.skip(word) { self.expr_of(kinds).map(Some) } else { Ok(None) }
     }
 
-    /// Expressions in brackets, of these kinds if any are named.
+    /// Reads expressions in brackets, of these kinds if any are named.
     pub(super) fn list(&mut self, kinds: &[Kind]) -> Result<Vec<(Expr, Kind)>, String> {
         self.expect("(")?;
         let mut items = Vec::new();
@@ -180,7 +180,7 @@ impl<'n> Line<'n> {
     }
 }
 
-/// The words of a line: brackets and commas stand for themselves, and a text in quotes is one.
+/// Splits a line into words: brackets and commas are words, and a text in quotes is one.
 fn words(text: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();

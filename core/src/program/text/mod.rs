@@ -1,8 +1,8 @@
 //! The text form of a program, which is read back exactly.
 //!
-//! Each called program comes before the one that calls it, under a number. A line is a statement: before the colon
-//! stands the number of the author's statement, and behind `//` the places of the expressions in the line, each as a
-//! range of tokens, from left to right and an operator before its operands.
+//! Each called program comes before the program that calls it, under a number. A line is a statement: before the
+//! colon stands the number of the author's statement, and behind `//` the places of the expressions in the line, each
+//! as a range of tokens, from left to right and an operator before its operands.
 //!
 //! ```text
 //! program 0 RingAllGather AllGather

@@ -1,4 +1,4 @@
-//! The variables of a program by their names, and places of expressions as the text form writes them.
+//! The variables of a program by their names, and places of expressions in the text form.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::program::ir::{Kind, Var, VarId};
 use crate::schedule::text::number;
 use crate::source::Span;
 
-/// What the names of a program stand for.
+/// The variables of a program, by their names.
 #[derive(Default)]
 pub(super) struct Names {
     vars: Vec<Var>,
@@ -29,7 +29,7 @@ impl Names {
         self.vars[var.index()].kind
     }
 
-    /// The variable that is written so, and what kind of values it has.
+    /// Returns the variable that `text` names, and the kind of its values.
     pub(super) fn var(&self, text: &str) -> Result<(VarId, Kind), String> {
         let unknown = || format!("no variable is called `{text}`");
         let name = text.strip_prefix('%').ok_or_else(unknown)?;

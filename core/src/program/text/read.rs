@@ -1,8 +1,8 @@
-//! Reads a program's text, and looks that every operator has operands of the kinds that it takes.
+//! Reads a program's text, and checks that every operator has operands of the kinds that it takes.
 
 use std::sync::Arc;
 
-use super::line::Line;
+use super::line::ProgramLine;
 use super::names::{Names, span};
 use crate::collective::Collective;
 use crate::ids::SpanId;
@@ -14,12 +14,12 @@ use crate::schedule::text::{TextError, location, number, signal_kind, unquoted};
 use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
 
-/// Reads what [`print()`](super::print) wrote.
+/// Reads the text that [`print()`](super::print) wrote.
 ///
 /// # Errors
 /// The first line that is no line of a program, or whose expressions make no sense.
 pub fn parse(text: &str) -> Result<Program, TextError> {
-    let mut reader = Reader { lines: text.lines().collect(), at: 0, programs: Vec::new() };
+    let mut reader = ProgramReader { lines: text.lines().collect(), at: 0, programs: Vec::new() };
     let read = reader.all();
     read.map_err(|reason| TextError { line: reader.at.max(1), reason })?;
     let last = reader.programs.pop();
@@ -27,22 +27,22 @@ pub fn parse(text: &str) -> Result<Program, TextError> {
     last.map(Arc::unwrap_or_clone).ok_or_else(missing)
 }
 
-struct Reader<'t> {
+struct ProgramReader<'t> {
     lines: Vec<&'t str>,
-    /// Lines that were read.
+    /// The number of lines that were read.
     at: usize,
-    /// By their numbers.
+    /// The programs by their numbers.
     programs: Vec<Arc<Program>>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> ProgramReader<'t> {
     fn next(&mut self) -> Option<&'t str> {
         let line = self.lines.get(self.at)?;
         self.at += 1;
         Some(line)
     }
 
-    /// The rest of the next line, if it begins with `word`.
+    /// Returns the rest of the next line, if the line begins with `word`, and takes the line.
     fn take(&mut self, word: &str) -> Option<&'t str> {
         let rest = self.lines.get(self.at)?.strip_prefix(word)?;
         self.at += 1;
@@ -132,7 +132,7 @@ fn param(line: &str, names: &Names) -> Result<Param, String> {
         return Err(format!("{name} is not of the kind of its type"));
     }
     let default = default.map(|text| {
-        let mut line = Line::new(text, names)?;
+        let mut line = ProgramLine::new(text, names)?;
         let default = line.expr_of(&[kind])?;
         line.end()?;
         Ok::<_, String>(default)
@@ -140,18 +140,18 @@ fn param(line: &str, names: &Names) -> Result<Param, String> {
     Ok(Param { var, ty, default: default.transpose()? })
 }
 
-/// The statements of a program, and what they name.
+/// The statements of a program, with the names that they use.
 struct Body<'r, 't> {
-    reader: &'r mut Reader<'t>,
+    reader: &'r mut ProgramReader<'t>,
     names: &'r Names,
     steps: Vec<Step>,
-    /// How many statements of the author's there are.
+    /// The number of the author's statements.
     ids: usize,
-    /// How deep the statements that are being read nest.
+    /// The nesting depth of the statements that are being read.
     depth: usize,
 }
 
-/// Statements of a source nest 128 deep at most.
+/// A bound of the nesting of statements: those of a source nest at most 128 deep.
 const MOST_DEPTH: usize = 256;
 
 impl Body<'_, '_> {
@@ -165,13 +165,13 @@ impl Body<'_, '_> {
         Ok(Step { name: name.to_owned(), params, body: self.block()? })
     }
 
-    /// The statements up to the line that ends the block.
+    /// Reads the statements up to the line that ends the block.
     fn block(&mut self) -> Result<Vec<Stmt>, String> {
         let (stmts, end) = self.stmts()?;
         if end == "}" { Ok(stmts) } else { Err("expected `}`".into()) }
     }
 
-    /// Statements, and the line behind them, which begins with `}`.
+    /// Reads statements, and the line behind them, which begins with `}`.
     fn stmts(&mut self) -> Result<(Vec<Stmt>, String), String> {
         self.depth += 1;
         if self.depth > MOST_DEPTH {
@@ -197,20 +197,20 @@ impl Body<'_, '_> {
             if rest.starts_with('}') {
                 return Ok((stmts, rest.to_owned()));
             }
-            let mut line = Line::new(rest, self.names)?;
+            let mut line = ProgramLine::new(rest, self.names)?;
             let kind = self.stmt(&mut line)?;
             line.end()?;
             stmts.push(Stmt { at, kind });
         }
     }
 
-    /// The block that a line begins, up to the line that ends it.
-    fn inner(&mut self, line: &mut Line<'_>) -> Result<Vec<Stmt>, String> {
+    /// Reads the block that a line begins, up to the line that ends it.
+    fn inner(&mut self, line: &mut ProgramLine<'_>) -> Result<Vec<Stmt>, String> {
         line.expect("{")?;
         self.block()
     }
 
-    fn stmt(&mut self, line: &mut Line<'_>) -> Result<StmtKind, String> {
+    fn stmt(&mut self, line: &mut ProgramLine<'_>) -> Result<StmtKind, String> {
         let word = line.word()?;
         Ok(match word.as_str() {
             "let" => {
@@ -255,7 +255,7 @@ impl Body<'_, '_> {
                             _ => return Err("expected `}`, `} else {` or `} else if … {`".into()),
                         };
                     };
-                    let mut line = Line::new(next, self.names)?;
+                    let mut line = ProgramLine::new(next, self.names)?;
                     condition = line.number()?;
                     line.expect("{")?;
                     line.end()?;
@@ -270,7 +270,7 @@ impl Body<'_, '_> {
                 let (var, kind) = line.var()?;
                 let count = line.option("count", &[Kind::Number])?;
                 line.expect("like")?;
-                // Many slots, or slots like pieces, are pieces.
+                // Several slots, or slots that are like pieces, have the kind of pieces.
                 let likes = match (kind, &count) {
                     (Kind::Region, None) => &[Kind::Region][..],
                     (Kind::Pieces, None) => &[Kind::Pieces],
@@ -329,7 +329,7 @@ impl Body<'_, '_> {
                     dst: line.option("into", &[Kind::Place])?,
                     to: line.option("to", &[Kind::Number])?,
                 };
-                // What is received has somewhere to go, and what is only sent comes from this rank.
+                // Received data needs a destination, and data that is only sent comes from this rank.
                 let Pass { from, own, dst, to } = &pass;
                 let sent = own.is_some() && to.is_some();
                 if !(sent || from.is_some() && dst.is_some()) || from.is_none() && dst.is_some() {
@@ -353,7 +353,7 @@ impl Body<'_, '_> {
         })
     }
 
-    fn call(&mut self, line: &mut Line<'_>) -> Result<Call, String> {
+    fn call(&mut self, line: &mut ProgramLine<'_>) -> Result<Call, String> {
         let known: usize = number(&line.word()?)?;
         let program = self.reader.programs.get(known).cloned();
         let program = program.ok_or("no program before this one has that number")?;

@@ -8,20 +8,20 @@ use crate::program::ir::{Demand, Expr, Op, Pass, Program, Stmt, StmtKind, Var};
 use crate::schedule::text::{location_text, quoted, signal_name};
 use crate::source::Span;
 
-/// The text form of `program`, with the programs that it calls.
+/// Returns the text form of `program`, with the programs that it calls.
 pub fn print(program: &Program) -> String {
     let mut out = String::new();
     let called = program.called();
     for (number, program) in called.iter().map(|called| &**called).chain([program]).enumerate() {
         let names = names(&program.vars);
         let mut writer =
-            Writer { program, names, called: &called, out: &mut out, spans: Vec::new() };
+            ProgramWriter { program, names, called: &called, out: &mut out, spans: Vec::new() };
         writer.program(number).expect("a string grows");
     }
     out
 }
 
-/// How each variable is written: by its name, with its number where another has the same.
+/// Returns the text of each variable: its name, with its number where another variable has that name.
 fn names(vars: &[Var]) -> Vec<String> {
     let mut many: HashMap<&str, usize> = HashMap::new();
     for var in vars {
@@ -33,7 +33,7 @@ fn names(vars: &[Var]) -> Vec<String> {
     vars.iter().enumerate().map(name).collect()
 }
 
-struct Writer<'p> {
+struct ProgramWriter<'p> {
     program: &'p Program,
     names: Vec<String>,
     /// The programs that have a number, in its order.
@@ -43,7 +43,7 @@ struct Writer<'p> {
     spans: Vec<Span>,
 }
 
-impl<'p> Writer<'p> {
+impl<'p> ProgramWriter<'p> {
     fn program(&mut self, number: usize) -> fmt::Result {
         let program = self.program;
         let mark = if program.out_of_place { " out_of_place" } else { "" };
@@ -90,7 +90,7 @@ impl<'p> Writer<'p> {
         body.iter().try_for_each(|stmt| self.stmt(stmt, depth))
     }
 
-    /// A line that begins a block, the block, and the line that ends it.
+    /// Writes a line that begins a block, the block, and the line that ends it.
     fn body(&mut self, stmt: &Stmt, body: &'p [Stmt], depth: usize) -> fmt::Result {
         self.out.push_str(" {");
         self.end()?;
@@ -227,7 +227,7 @@ impl<'p> Writer<'p> {
         self.expr(value)
     }
 
-    /// Expressions in brackets.
+    /// Writes expressions in brackets.
     fn list(&mut self, exprs: &[Expr]) -> fmt::Result {
         self.out.push('(');
         for (i, expr) in exprs.iter().enumerate() {

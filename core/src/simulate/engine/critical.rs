@@ -1,11 +1,11 @@
-//! What the time went to: from the end of the run back to its start, always to what was waited for.
+//! The critical path: from the end of the run back to its start, always to the event that was waited for.
 
 use super::moves::Moving;
 use super::{Cause, Engine};
 use crate::ids::OpId;
 use crate::simulate::step::{Step, Task};
 
-/// The way to the last end, from its start.
+/// Returns the path to the last end, from its start.
 pub(in crate::simulate) fn path(engine: &Engine<'_>) -> Vec<Step> {
     let schedule = engine.schedule;
     let last = engine.ends.iter().rev().max_by(|a, b| a.0.total_cmp(&b.0));
@@ -41,7 +41,7 @@ pub(in crate::simulate) fn path(engine: &Engine<'_>) -> Vec<Step> {
     steps
 }
 
-/// The last part of a move that nothing else held up: what it was, when it began, and after what.
+/// Returns the last part of a move that was blocked by nothing else: its task, its begin, and its cause.
 fn last_part(engine: &Engine<'_>, moving: &Moving) -> (Task, f64, Cause) {
     let schedule = engine.schedule;
     let by = schedule.streams[moving.stream.index()].rank;

@@ -1,74 +1,74 @@
-//! Moves on their way: what each waits for, and the folds that end them.
+//! Moves under way: their dependencies, and the folds that end them.
 
 use super::{At, Cause, Engine, Event, NONE};
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{Operand, Schedule};
 
-/// The number of a move in [`Engine::moves`]: they are numbered in the order in which they are met.
+/// The number of a move in [`Engine::moves`], in the order in which streams reach them.
 pub(super) type MoveId = u32;
 
-/// A move: a transfer, if anything travels, and then a fold or a copy.
+/// A move: a transfer, if any data crosses ranks, and then a fold or a copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moving {
     pub(super) op: OpId,
     pub(super) stream: StreamId,
-    /// How many signals of its stream are above it.
+    /// The number of signals before it in its stream.
     pub(super) epoch: u32,
-    /// Moves of its stream that write what it sends and are not done.
+    /// The number of unfinished moves of its stream that write the data it sends.
     sources: u32,
-    /// Other moves of its stream that must be done before its fold.
+    /// The number of other moves of its stream that must be done before its fold.
     before: u32,
-    /// Messages that have not arrived.
+    /// The number of messages that have not arrived.
     pending: u32,
-    /// The moves that wait for it, in [`Engine::edges`].
+    /// The first of the moves that wait for it, in [`Engine::edges`].
     followers: u32,
-    /// After what its transfer began: a wait, or a move that wrote what it sends.
+    /// The cause of its transfer's begin: a wait, or a move that wrote the data it sends.
     pub(super) after: Cause,
-    /// After which move its fold began, where it did not begin when all had arrived.
+    /// The move after which its fold began, where the fold did not begin when all messages had arrived.
     pub(super) folds_after: Cause,
-    /// Seconds: when the transfer begins, when all has arrived, when the fold begins, and when it is done.
+    /// Seconds: when the transfer begins, when all messages have arrived, when the fold begins, and when it is done.
     pub(super) start: f64,
     pub(super) arrived: f64,
     pub(super) folds: f64,
     pub(super) done: f64,
-    /// Seconds of the message that came last: its latency, what its pieces cost, and how long its bytes would have flowed
-    /// alone.
+    /// Seconds of the last message: its latency, the cost of its pieces, and the time that its bytes would have
+    /// flowed alone.
     pub(super) latency: f64,
     pub(super) pieces: f64,
     pub(super) flowing: f64,
-    state: State,
+    state: MoveState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum MoveState {
     /// Its transfer has not begun, or not ended.
     Sending,
-    /// All has arrived.
+    /// All messages have arrived.
     Arrived,
-    /// Its fold has a time.
+    /// Its fold has begun, or its begin is known.
     Folding,
     Done,
 }
 
-/// A move that waits for another.
+/// A dependency of a move on an earlier one.
 #[derive(Clone, Copy)]
 pub(super) struct Edge {
     follower: MoveId,
-    /// Before its transfer, and not only before its fold.
+    /// Whether the follower waits before its transfer, and not only before its fold.
     sends: bool,
     next: u32,
 }
 
-/// Which folds a stream does, one after the other.
+/// The folds of a stream, which it does one after another.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Folder {
-    /// Seconds: when it has done all that it was given.
+pub(super) struct ReduceState {
+    /// Seconds: when all folds so far are done.
     until: f64,
     last: MoveId,
 }
 
 impl Engine<'_> {
-    /// A stream comes to a move.
+    /// Starts a move that a stream reaches.
     pub(super) fn meet(&mut self, stream: StreamId, op: OpId) {
         let id = self.moves.len() as MoveId;
         self.causes[op.index()] = Cause::Move(id);
@@ -90,7 +90,7 @@ impl Engine<'_> {
             latency: 0.0,
             pieces: 0.0,
             flowing: 0.0,
-            state: State::Sending,
+            state: MoveState::Sending,
         });
         self.depend(stream, id);
         self.under_way[stream.index()].push_back(id);
@@ -99,7 +99,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Finds the moves of the stream that are under way and that a new one depends on.
+    /// Finds the moves of the stream that are under way and that a new move depends on.
     fn depend(&mut self, stream: StreamId, id: MoveId) {
         let schedule = self.schedule;
         let op = schedule.op(self.moves[id as usize].op);
@@ -126,7 +126,7 @@ impl Engine<'_> {
 
     fn follow(&mut self, earlier: MoveId, follower: MoveId, sends: bool) {
         let first = &mut self.moves[earlier as usize].followers;
-        // What it sends is among what it reads.
+        // The operands that a move sends are among its sources, so the dependency is known already.
         if *first != NONE && self.edges[*first as usize].follower == follower {
             return;
         }
@@ -136,7 +136,7 @@ impl Engine<'_> {
         *(if sends { &mut waits.sources } else { &mut waits.before }) += 1;
     }
 
-    /// What a move sends is final: its transfer begins.
+    /// Begins the transfer of a move, as the data that it sends is final.
     fn begin(&mut self, id: MoveId, after: Cause) {
         let now = self.now;
         let moving = &mut self.moves[id as usize];
@@ -148,7 +148,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A message of a move has arrived: seconds of its latency, of its pieces, and of its bytes alone.
+    /// Counts a message of a move that has arrived: seconds of its latency, of its pieces, and of its bytes alone.
     pub(super) fn arrive(&mut self, id: MoveId, [latency, pieces, flowing]: [f64; 3]) {
         let moving = &mut self.moves[id as usize];
         moving.pending -= 1;
@@ -160,27 +160,28 @@ impl Engine<'_> {
 
     fn all_here(&mut self, id: MoveId) {
         let moving = &mut self.moves[id as usize];
-        (moving.arrived, moving.state) = (self.now, State::Arrived);
+        (moving.arrived, moving.state) = (self.now, MoveState::Arrived);
         self.fold(id, Cause::Start);
     }
 
-    /// The fold of a move begins, if all has arrived and nothing is before it. `after` is what it waited for.
+    /// Begins the fold of a move, if all messages have arrived and no earlier move is left. `after` is the move it
+    /// waited for.
     fn fold(&mut self, id: MoveId, after: Cause) {
         let Moving { before, state, op, stream, .. } = self.moves[id as usize];
-        if before > 0 || state != State::Arrived {
+        if before > 0 || state != MoveState::Arrived {
             return;
         }
         let (work, now) = (self.takes(stream, op), self.now);
         let (mut folds, mut after) = (now, after);
         if work > 0.0 {
-            let folder = &mut self.folders[stream.index()];
+            let folder = &mut self.reduce_states[stream.index()];
             if folder.until > now {
                 (folds, after) = (folder.until, Cause::Move(folder.last));
             }
-            *folder = Folder { until: folds + work, last: id };
+            *folder = ReduceState { until: folds + work, last: id };
         }
         let moving = &mut self.moves[id as usize];
-        (moving.folds, moving.folds_after, moving.state) = (folds, after, State::Folding);
+        (moving.folds, moving.folds_after, moving.state) = (folds, after, MoveState::Folding);
         if work > 0.0 {
             self.queue.push(folds + work, Event::Done(id));
         } else {
@@ -188,7 +189,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Seconds that a move reduces and copies.
+    /// Returns the seconds that a move reduces and copies.
     pub(super) fn takes(&self, stream: StreamId, id: OpId) -> f64 {
         let (schedule, machine) = (self.schedule, self.machine);
         if machine.reduce.is_none() && machine.copy.is_none() {
@@ -202,10 +203,10 @@ impl Engine<'_> {
         work * self.slower[schedule.streams[stream.index()].rank.index()]
     }
 
-    /// A move is done: moves that waited for it go on, and so do the posts below it that nothing above holds back.
+    /// Ends a move: moves that waited for it go on, and so do the posts below it that no move above holds back.
     pub(super) fn finish(&mut self, id: MoveId) {
         let moving = &mut self.moves[id as usize];
-        (moving.done, moving.state) = (self.now, State::Done);
+        (moving.done, moving.state) = (self.now, MoveState::Done);
         let stream = moving.stream;
         let mut edge = moving.followers;
         let mut followers = std::mem::take(&mut self.followers);
@@ -213,7 +214,7 @@ impl Engine<'_> {
             followers.push(self.edges[edge as usize]);
             edge = self.edges[edge as usize].next;
         }
-        // The last was the first to follow: they go on in the order of the program.
+        // The list has the last follower first: they go on in the order of the program.
         for Edge { follower, sends, .. } in followers.drain(..).rev() {
             let waits = &mut self.moves[follower as usize];
             if sends {
@@ -228,19 +229,19 @@ impl Engine<'_> {
         }
         self.followers = followers;
         let under_way = &mut self.under_way[stream.index()];
-        let at = under_way.binary_search(&id).expect("what is done was under way");
+        let at = under_way.binary_search(&id).expect("a finished move was under way");
         under_way.remove(at);
         self.done(stream, id);
     }
 
-    /// The earliest op of the stream that is not done.
+    /// Returns the earliest unfinished op of the stream.
     pub(super) fn first_under_way(&self, stream: StreamId) -> Option<OpId> {
         self.under_way[stream.index()].front().map(|id| self.moves[*id as usize].op)
     }
 }
 
-/// Of moves that are under way, those that write a region, or with `reads` that touch it: back to the last that
-/// writes all of it, which has waited for those before.
+/// Returns the moves under way that write a region, or with `reads` that touch it: back to the last move that writes
+/// the whole region, which has waited for the earlier ones.
 fn after_last_writer(
     engine: &Engine<'_>,
     under_way: &std::collections::VecDeque<MoveId>,
@@ -263,7 +264,7 @@ fn after_last_writer(
     found
 }
 
-/// Whether two operands share memory. Of one slot that holds data of two places, all is shared.
+/// Whether two operands share memory. If one slot holds data of two places, the whole slot is shared.
 fn overlap(schedule: &Schedule, a: Operand, b: Operand) -> bool {
     if a.rank != b.rank {
         return false;
@@ -278,7 +279,7 @@ fn overlap(schedule: &Schedule, a: Operand, b: Operand) -> bool {
     one.base != other.base || one.lo < other.hi && other.lo < one.hi
 }
 
-/// Whether the first holds all of the second.
+/// Whether `whole` contains `part`.
 fn covers(schedule: &Schedule, whole: Operand, part: Operand) -> bool {
     if whole == part {
         return true;

@@ -1,6 +1,6 @@
-//! Messages on their way. What a stream begins to move from one rank to another at one time, between the same two of its
-//! signals, is one message: its pieces share one latency, and flow together. Messages of a stream from one rank to
-//! another flow one after the other, while their latencies pass at once.
+//! Messages on their way. The moves that a stream begins from one rank to another at one time, between two successive
+//! signals of the stream, form one message: its pieces share one latency, and flow together. Messages of a stream
+//! from one rank to another flow one after another, while their latencies pass at once.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -15,16 +15,16 @@ use crate::simulate::timeline::Message;
 /// A message.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sent {
-    pub(super) wire: u32,
+    pub(super) path: u32,
     pub(super) bytes: f64,
     stream: StreamId,
-    /// When the queue tells of its end, at the latest.
+    /// The earliest queued time of its end event.
     pub(super) queued: f64,
-    /// Which use of this place it is.
+    /// The number of uses of this place before.
     pub(super) generation: u32,
     /// Its number in the timeline.
     message: u32,
-    /// Its pieces, in [`Packets::pieces`], and how many they are.
+    /// Its first piece in [`Packets::pieces`], and the number of its pieces.
     first: u32,
     count: u32,
 }
@@ -36,7 +36,7 @@ struct Piece {
     next: u32,
 }
 
-/// A message that more pieces may join, as they begin at the same time.
+/// A message that more pieces may join, as they begin at one time.
 #[derive(Clone, Copy)]
 struct Open {
     sent: u32,
@@ -57,9 +57,9 @@ pub(super) struct Packets {
     open: Vec<Open>,
     /// The latest open message of each stream.
     open_of: Vec<u32>,
-    /// By stream and wire, while one of its messages flows: those that flow after it.
+    /// By stream and path, while a message flows: the messages that flow after it.
     behind: FxHashMap<(StreamId, u32), VecDeque<u32>>,
-    /// How many there were.
+    /// The number of messages so far.
     pub(super) count: u64,
 }
 
@@ -78,7 +78,7 @@ impl Packets {
         }
     }
 
-    /// The open message of those ends, if there is one.
+    /// Returns the open message with these ends, if there is one.
     fn find(&self, stream: StreamId, epoch: u32, ends: (RankId, RankId)) -> Option<u32> {
         let mut at = self.open_of[stream.index()];
         while at != NONE {
@@ -91,7 +91,7 @@ impl Packets {
         None
     }
 
-    /// A new message, which is open.
+    /// Adds a message, which is open.
     fn open(&mut self, stream: StreamId, epoch: u32, ends: (RankId, RankId), new: Sent) -> u32 {
         let sent = self.free.pop().unwrap_or_else(|| {
             self.sent.push(Sent::default());
@@ -124,7 +124,7 @@ impl Packets {
 }
 
 impl Engine<'_> {
-    /// Puts what a move sends into messages, and says in how many pieces.
+    /// Puts the data that a move sends into messages, and returns the number of pieces.
     pub(super) fn send(&mut self, id: MoveId) -> u32 {
         let schedule = self.schedule;
         let (op, stream, epoch) = {
@@ -136,17 +136,17 @@ impl Engine<'_> {
         for (from, to, region) in schedule.crossing(by, schedule.op(op)) {
             let bytes = self.bytes[region.index()];
             let sent = self.packets.find(stream, epoch, (from, to)).unwrap_or_else(|| {
-                let wire = self.wires.between(from, to);
+                let path = self.paths.between(from, to);
                 let (start, end) = (self.now, self.now);
                 let message =
                     self.message(Message { op, from, to, bytes: 0, pieces: 0, start, end });
                 let queued = f64::INFINITY;
-                let new = Sent { wire, stream, queued, message, first: NONE, ..Sent::default() };
+                let new = Sent { path, stream, queued, message, first: NONE, ..Sent::default() };
                 self.packets.open(stream, epoch, (from, to), new)
             });
             self.packets.add(sent, id, bytes);
-            let wire = self.packets.sent[sent as usize].wire;
-            for (link, share) in self.wires.links(wire) {
+            let path = self.packets.sent[sent as usize].path;
+            for (link, share) in self.paths.links(path) {
                 self.carried[*link as usize] += share * bytes;
             }
             pieces += 1;
@@ -154,7 +154,7 @@ impl Engine<'_> {
         pieces
     }
 
-    /// The messages that were opened set out.
+    /// Sends the open messages.
     pub(super) fn set_out(&mut self) {
         let mut open = std::mem::take(&mut self.packets.open);
         for Open { sent: id, stream, .. } in open.drain(..) {
@@ -177,27 +177,27 @@ impl Engine<'_> {
         self.packets.open = open;
     }
 
-    /// The latency of a message is over: its bytes flow, behind those of earlier ones of its stream.
+    /// Starts the flow of a message after its latency, behind earlier messages of its stream.
     pub(super) fn flow(&mut self, id: u32) {
-        let Sent { wire, bytes, stream, .. } = self.packets.sent[id as usize];
-        match self.packets.behind.entry((stream, wire)) {
+        let Sent { path, bytes, stream, .. } = self.packets.sent[id as usize];
+        match self.packets.behind.entry((stream, path)) {
             Entry::Occupied(mut behind) => behind.get_mut().push_back(id),
             Entry::Vacant(first) => {
                 first.insert(VecDeque::new());
-                self.sharing.start(id, wire, bytes);
+                self.sharing.start(id, path, bytes);
             }
         }
     }
 
-    /// The last byte of a message has flowed.
+    /// Ends the flow of a message, as its last byte has flowed.
     pub(super) fn flowed(&mut self, id: u32) {
         self.sharing.end(id);
-        let Sent { wire, stream, .. } = self.packets.sent[id as usize];
-        if let Entry::Occupied(mut behind) = self.packets.behind.entry((stream, wire)) {
+        let Sent { path, stream, .. } = self.packets.sent[id as usize];
+        if let Entry::Occupied(mut behind) = self.packets.behind.entry((stream, path)) {
             match behind.get_mut().pop_front() {
                 Some(next) => {
                     let bytes = self.packets.sent[next as usize].bytes;
-                    self.sharing.start(next, wire, bytes);
+                    self.sharing.start(next, path, bytes);
                 }
                 None => _ = behind.remove(),
             }
@@ -205,17 +205,17 @@ impl Engine<'_> {
         self.arrived(id);
     }
 
-    /// All of a message has arrived.
+    /// Delivers a message that has fully arrived.
     pub(super) fn arrived(&mut self, id: u32) {
         let sent = &mut self.packets.sent[id as usize];
         sent.generation += 1;
         let sent = *sent;
-        let Sent { wire, bytes, message, first, .. } = sent;
+        let Sent { path, bytes, message, first, .. } = sent;
         self.packets.free.push(id);
         if let Some(timeline) = &mut self.timeline {
             timeline.messages[message as usize].end = self.now;
         }
-        let flowing = bytes / self.wires.wire(wire).alone;
+        let flowing = bytes / self.paths.path(path).alone;
         let took = [self.latency(&sent), self.overhead(&sent), flowing];
         let mut pieces = std::mem::take(&mut self.packets.arriving);
         let mut at = first;
@@ -226,19 +226,19 @@ impl Engine<'_> {
             pieces.push(of);
             at = next;
         }
-        // The last stands first: they arrive in the order of the program.
+        // The list has the last piece first: pieces arrive in the order of the program.
         for of in pieces.drain(..).rev() {
             self.arrive(of, took);
         }
         self.packets.arriving = pieces;
     }
 
-    /// Seconds that a message is on its way before its bytes flow.
+    /// Returns the seconds that a message is on its way before its bytes flow.
     fn latency(&self, sent: &Sent) -> f64 {
-        self.wires.wire(sent.wire).latency
+        self.paths.path(sent.path).latency
     }
 
-    /// Seconds that its pieces cost, but for the first.
+    /// Returns the seconds that its pieces cost, except the first.
     fn overhead(&self, sent: &Sent) -> f64 {
         f64::from(sent.count - 1) * self.machine.piece
     }

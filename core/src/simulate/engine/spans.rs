@@ -1,13 +1,13 @@
-//! What each stream did when, from what its moves and waits did: one thing at a time.
+//! The activity of each stream over time, from its moves and waits, one span at a time.
 
 use super::Engine;
 use super::moves::Moving;
-use crate::simulate::timeline::{Span, State};
+use crate::simulate::timeline::{Span, TimelineState};
 
-/// The spans of all streams, in the order of streams and then of starts. `idle` are those of waits.
+/// Returns the spans of all streams, in the order of streams and then of starts. `idle` are the spans of waits.
 ///
-/// Moves of a stream may overlap. A stream that folds or copies does that; else it transfers, by the transfer that began
-/// first; and it is idle where it waits and nothing is under way.
+/// Moves of a stream may overlap. A stream that folds or copies is shown as such; else it transfers, by the transfer
+/// that began first; and it is idle where it waits and no move is under way.
 pub(super) fn spans(engine: &Engine<'_>, idle: Vec<Span>) -> Vec<Span> {
     let mut of: Vec<Vec<Span>> = vec![Vec::new(); engine.schedule.streams.len()];
     for span in idle {
@@ -21,8 +21,8 @@ pub(super) fn spans(engine: &Engine<'_>, idle: Vec<Span>) -> Vec<Span> {
                 spans.push(Span { stream, op, state, start, end });
             }
         };
-        span(State::Transfer, start, arrived);
-        span(State::Local, folds, done);
+        span(TimelineState::Transfer, start, arrived);
+        span(TimelineState::Local, folds, done);
     }
     let mut all = Vec::new();
     for stream in of {
@@ -31,16 +31,16 @@ pub(super) fn spans(engine: &Engine<'_>, idle: Vec<Span>) -> Vec<Span> {
     all
 }
 
-/// How much a state stands out among those of one time.
-const fn weight(state: State) -> u8 {
+/// Returns the priority of a state among the states of one time.
+const fn weight(state: TimelineState) -> u8 {
     match state {
-        State::Local => 2,
-        State::Transfer => 1,
-        State::Idle => 0,
+        TimelineState::Local => 2,
+        TimelineState::Transfer => 1,
+        TimelineState::Idle => 0,
     }
 }
 
-/// Of one stream's spans those that stand out, cut to where they do, at the end of `all`.
+/// Appends the spans of one stream that have priority to `all`, cut to the times where they do.
 fn one_at_a_time(mut spans: Vec<Span>, all: &mut Vec<Span>) {
     let mut cuts: Vec<f64> = spans.iter().flat_map(|span| [span.start, span.end]).collect();
     cuts.sort_unstable_by(f64::total_cmp);
@@ -54,7 +54,7 @@ fn one_at_a_time(mut spans: Vec<Span>, all: &mut Vec<Span>) {
         while let Some(span) = next.next_if(|span| span.start <= start) {
             open.push(span);
         }
-        // The first of those that stand out most: they are in the order of their starts.
+        // The first span of the highest priority: open spans are in the order of their starts.
         let Some(shown) = open.iter().rev().max_by_key(|span| weight(span.state)) else { continue };
         match all[first..].last_mut() {
             Some(last) if (last.op, last.state, last.end) == (shown.op, shown.state, start) => {

@@ -1,10 +1,9 @@
 //! Bounds that a single cut sets: AllGather and its mirror, the rooted collectives, AllToAll.
 //!
-//! AllGather: what a set R of ranks holds must leave R, unless R is all ranks. So the time is at least
-//! (S/n) * max over R of |R| / out(R), where out(R) is the bandwidth that leaves R.
-//! A source that feeds every rank x pushes n*x to every rank if and only if no R has out(R) < |R| * x. The
-//! greatest such x is found by Newton's method on cuts: a flow that falls short names a cut, the cut's own
-//! fraction is the next x, and the last one is exact.
+//! AllGather: the data of a set R of ranks must leave R, unless R is all ranks. So the time is at least (S/n) * max
+//! over R of |R| / out(R), where out(R) is the bandwidth that leaves R. A source that feeds every rank x pushes n*x
+//! to every rank if and only if no R has out(R) < |R| * x. The greatest such x is found by Newton's method on cuts: a
+//! flow that falls short gives a cut, the cut's own fraction is the next x, and the last one is exact.
 
 use super::fraction::Fraction;
 use super::{orbits, twins};
@@ -12,11 +11,11 @@ use crate::ids::RankId;
 use crate::topology::flow::{self, Network, UNLIMITED};
 use crate::topology::{NodeId, Topology};
 
-/// A topology as a network, with one node more that feeds or drains its ranks.
+/// A topology as a network, with one more node that feeds or drains its ranks.
 pub(super) struct Graph<'t> {
     pub(super) topology: &'t Topology,
     pub(super) ranks: Vec<RankId>,
-    /// Whole units of capacity that make 1 byte a second.
+    /// The number of capacity units that make 1 byte a second.
     pub(super) unit: u128,
     capacities: Vec<u128>,
 }
@@ -42,7 +41,7 @@ impl<'t> Graph<'t> {
         self.topology.nodes().len()
     }
 
-    /// The links, each capacity times `times`.
+    /// Returns the network of the links, with each capacity times `times`.
     pub(super) fn network(&self, times: u128) -> Network {
         let mut network = Network::new(self.extra() + 1);
         for (link, capacity) in self.topology.links().iter().zip(&self.capacities) {
@@ -51,7 +50,7 @@ impl<'t> Graph<'t> {
         network
     }
 
-    /// What leaves the nodes marked.
+    /// Returns the bandwidth that leaves the marked nodes.
     fn leaving(&self, side: &[bool]) -> u128 {
         let crosses = |(link, capacity): (&crate::topology::Link, &u128)| {
             let leaves = side[link.from.index()] && !side[link.to.index()];
@@ -60,13 +59,13 @@ impl<'t> Graph<'t> {
         self.topology.links().iter().zip(&self.capacities).map(crosses).sum()
     }
 
-    /// The cut around the nodes marked.
+    /// Returns the cut around the marked nodes.
     pub(super) fn cut(&self, side: &[bool]) -> Cut {
         let ranks = self.ranks.iter().copied().filter(|r| side[r.index()]).collect();
         Cut { ranks, leaves: self.leaving(side) }
     }
 
-    /// max over S of n(S) / B+(S), S not holding all ranks, with S.
+    /// Returns max over S of n(S) / B+(S), S not holding all ranks, with S.
     pub(super) fn gather(&self) -> (Fraction, Cut) {
         let (n, source) = (self.n(), self.extra());
         let mut worst = self.first_cut();
@@ -74,7 +73,7 @@ impl<'t> Graph<'t> {
         let reps: Vec<RankId> = orbits.iter().map(|orbit| orbit[0]).collect();
         for rep in reps {
             loop {
-                // Every rank is fed leaves / count: all capacities times count, so that it is whole.
+                // Every rank is fed leaves / count; all capacities are multiplied by count, so that it is whole.
                 let (leaves, count) = (worst.leaves, worst.ranks.len() as u128);
                 let mut network = self.network(count);
                 for rank in &self.ranks {
@@ -89,14 +88,14 @@ impl<'t> Graph<'t> {
         (Fraction::new(worst.ranks.len() as u128 * self.unit, worst.leaves), worst)
     }
 
-    /// Some cut to begin with: one rank.
+    /// Returns a cut to begin with: one rank.
     fn first_cut(&self) -> Cut {
         let mut side = vec![false; self.topology.nodes().len()];
         side[self.ranks[0].index()] = true;
         self.cut(&side)
     }
 
-    /// min over v of the greatest flow from `root` to v, and the cut that limits it.
+    /// Returns min over v of the greatest flow from `root` to v, and the cut that limits it.
     pub(super) fn broadcast(&self, root: RankId) -> (Fraction, Cut) {
         let mut network = self.network(1);
         let mut worst: Option<(u128, Cut)> = None;
@@ -116,7 +115,7 @@ impl<'t> Graph<'t> {
         })
     }
 
-    /// max over S that holds `root` of (ranks outside S) / B+(S), with S.
+    /// Returns max over S that holds `root` of (ranks outside S) / B+(S), with S.
     pub(super) fn scatter(&self, root: RankId) -> (Fraction, Cut) {
         let (n, sink) = (self.n(), self.extra());
         let mut side = vec![false; self.topology.nodes().len()];
@@ -139,7 +138,7 @@ impl<'t> Graph<'t> {
         }
     }
 
-    /// The greatest flow from the ranks of `group` to all others: what can leave the group.
+    /// Returns the greatest flow from the ranks of `group` to all others: the bandwidth that can leave the group.
     pub(super) fn kappa(&self, group: &[RankId]) -> u128 {
         let mut network = self.network(1);
         let sink = self.extra();
@@ -158,7 +157,8 @@ impl<'t> Graph<'t> {
         network.max_flow(source, sink, UNLIMITED)
     }
 
-    /// The sum over all ordered pairs of the least number of links between them, and that of all capacities.
+    /// Returns the sum over all ordered pairs of the least number of links between them, and the sum of all
+    /// capacities.
     pub(super) fn distances(&self) -> (u128, u128) {
         let classes = orbits::classes(self.topology, self.ranks.len() as u32);
         let total = classes.iter().map(|class| {
@@ -169,7 +169,7 @@ impl<'t> Graph<'t> {
         (total.sum(), self.capacities.iter().sum())
     }
 
-    /// Links to each node.
+    /// Returns the number of links to each node.
     fn hops(&self, from: NodeId) -> Vec<u32> {
         let mut hops = vec![u32::MAX; self.topology.nodes().len()];
         hops[from.index()] = 0;

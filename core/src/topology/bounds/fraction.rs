@@ -1,4 +1,4 @@
-//! Exact fractions of any size that bounds come to.
+//! Exact fractions of large terms, the values of bounds.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -14,7 +14,7 @@ impl Fraction {
     /// 0
     pub const ZERO: Self = Self { num: 0, den: 1 };
 
-    /// num / den; 0 where nothing is divided by nothing, for then there is nothing to send.
+    /// num / den; 0 for 0 / 0, for then there is no data to send.
     pub fn new(num: u128, den: u128) -> Self {
         let (mut a, mut b) = (num, den);
         while b != 0 {
@@ -45,14 +45,14 @@ impl Fraction {
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let whole = Self::new(self.den, other.den);
-        // den / gcd(den, other.den) and its like.
+        // den / gcd(den, other.den), and the same for the other one.
         let (a, b) = (whole.num, whole.den);
         Self::new(self.num * b + other.num * a, self.den * b)
     }
 }
 
 impl Ord for Fraction {
-    /// By continued fractions: products of large terms would not fit.
+    /// Compares by continued fractions: products of large terms would not fit.
     fn cmp(&self, other: &Self) -> Ordering {
         let (mut a, mut b) = ((self.num, self.den), (other.num, other.den));
         let mut turned = false;

@@ -1,12 +1,12 @@
-//! How fast any algorithm could be on a topology: lower bounds on time and rounds, exact, each with the cut
-//! or partition of the ranks that sets it.
+//! Lower bounds on the time and the rounds of any algorithm on a topology, exact, each with the cut or partition of
+//! the ranks that sets it.
 //!
-//! S is nccl-tests' size in bytes: for AllReduce, Broadcast and Reduce the buffer of one rank; for the
-//! others the larger buffer of a rank, n blocks. Ranks reduce and forward, switches only forward. Links work
-//! in both directions at once; a switch that reduces, as NVLink SHARP does, is outside of this model. All are bounds on
-//! every graph; those of AllGather, ReduceScatter and the rooted collectives are reached where links are alike in both
-//! directions. The bounds hold for data cut as finely as one likes and no latency; a run takes at least
-//! [`Bound::seconds`], and at least the latency of its rounds. Not their sum: they may overlap.
+//! S is nccl-tests' size in bytes: for AllReduce, Broadcast and Reduce the buffer of one rank; for the others the
+//! larger buffer of a rank, n blocks. Ranks reduce and forward, switches only forward. Links work in both directions
+//! at once; a switch that reduces, as NVLink SHARP does, is outside of this model. The bounds hold on every graph;
+//! those of AllGather, ReduceScatter and the rooted collectives are reached where links are equal in both directions.
+//! They hold for data cut as finely as necessary and without latency; a run takes at least [`Bound::seconds`], and at
+//! least the latency of its rounds, but not their sum, as they may overlap.
 
 mod cuts;
 mod fraction;
@@ -47,33 +47,33 @@ impl Bound {
     }
 }
 
-/// What sets a lower bound.
+/// The cut, partition or distance that sets a lower bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Binding {
-    /// Nothing has to move.
+    /// No data has to move.
     Nothing,
-    /// The data that must leave these ranks, which are of so many in all.
+    /// The data that must leave these ranks; with the number of all ranks.
     Cut(Vec<RankId>, u32),
     /// The data that must pass between these groups of ranks.
     Partition(Vec<Vec<RankId>>),
-    /// The length of the ways that all data must go, over all links together.
+    /// The length of the paths that all data must take, over all links together.
     Distance,
 }
 
-/// Both lines for AllReduce, and the bound of every other collective.
+/// Both bounds for AllReduce, and the bound of every other collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The bound of each collective, in the order of [`Collective::ALL`].
     pub collectives: Vec<(Collective, Bound)>,
-    /// ReduceScatter and AllGather one after the other, every rank owning an equal shard: what AllReduce
-    /// takes that way. More than its bound where unequal shards would help.
+    /// ReduceScatter and AllGather one after another, where every rank owns an equal shard: the time of AllReduce in
+    /// that form. More than its bound where unequal shards would help.
     pub equal_shards: Bound,
-    /// Rounds, whatever the collective.
+    /// Rounds, for any collective.
     pub rounds: Rounds,
 }
 
 impl Bounds {
-    /// The bounds for the first `nranks` ranks; `root` is that of rooted collectives.
+    /// The bounds for the first `nranks` ranks; `root` is the root of rooted collectives.
     pub fn new(topology: &Topology, nranks: u32, root: RankId) -> Result<Self, Problem> {
         let graphs = Both::new(topology, nranks, root)?;
         let bound = |c: &Collective| (*c, graphs.bound(*c, root));
@@ -87,8 +87,8 @@ impl Bounds {
         let equal_shards = match (whole, there, back) {
             (Some(whole), Some(there), Some(back)) => {
                 let both = there.per_byte.plus(back.per_byte);
-                // That way is an AllReduce too. Its two phases alone come to less only where nodes forward
-                // that receive and send at different speeds.
+                // That form is an AllReduce too, so its bound is at least that of AllReduce. The sum of its phases is
+                // less only where nodes forward that receive and send at different speeds.
                 if both < whole.per_byte {
                     whole.clone()
                 } else {
@@ -108,12 +108,12 @@ impl Bounds {
 }
 
 /// The bound of one collective for the links that a runtime uses at once: the `NVLinks` alone where a machine has
-/// others beside them and they join all ranks.
+/// other links beside them and they join all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usable {
     /// The bound over these links.
     pub bound: Bound,
-    /// The bound over all links at once, where others are left out.
+    /// The bound over all links at once, where some links are left out.
     pub all: Option<Bound>,
 }
 
@@ -138,7 +138,7 @@ impl Usable {
     }
 }
 
-/// The bound of one collective for the first `nranks` ranks, over all links at once.
+/// Returns the bound of one collective for the first `nranks` ranks, over all links at once.
 pub fn bound(
     topology: &Topology,
     nranks: u32,
@@ -148,7 +148,7 @@ pub fn bound(
     Ok(Both::new(topology, nranks, root)?.bound(collective, root))
 }
 
-/// A topology and its mirror: what a rank reduces on one, it broadcasts on the other.
+/// A topology and its mirror: a reduction on one is a broadcast on the other.
 struct Both {
     topology: Topology,
     reversed: Topology,
@@ -194,7 +194,8 @@ impl Both {
         Bound { per_byte, binding: Binding::Cut(cut.ranks, self.nranks), exact: true }
     }
 
-    /// What must cross each cut, n(S) (n - n(S)) blocks; and the way that all blocks go, over all links.
+    /// Returns the bound of AllToAll: n(S) (n - n(S)) blocks must cross each cut S, and all blocks must take their
+    /// paths over all links.
     fn all_to_all(&self, graph: &Graph<'_>) -> Bound {
         let n = graph.n();
         let all = graph.ranks.len() <= partitions::ALL;
@@ -203,13 +204,13 @@ impl Both {
             let proper = 1..kappas.len() - 1;
             proper.map(|mask| (partitions::members(mask).collect(), kappas[mask])).collect()
         } else {
-            // Of ranks that are alike, one alone.
+            // Of equal ranks, one alone is tried.
             let classes = twins::classes(graph.topology, &graph.ranks, None);
             let single = |rank: RankId| classes.iter().any(|class| class[0] == rank);
             let partitions = partitions::candidates(graph, &classes);
             let groups = partitions.into_iter().flatten();
             let mut sets: Vec<_> = groups.filter(|g| g.len() > 1 || single(g[0])).collect();
-            // Where links are alike both ways, as much leaves the rest as leaves the set.
+            // Where links are equal both ways, equal bandwidths leave a set and its rest.
             if self.topology.links() != self.reversed.links() {
                 let rest = |set: &Vec<RankId>| {
                     graph.ranks.iter().copied().filter(|r| !set.contains(r)).collect()
@@ -242,7 +243,7 @@ impl Both {
     }
 }
 
-/// Ranks of a group that are named before the rest is only counted.
+/// The number of ranks of a group that are named before the rest is only counted.
 const NAMED: usize = 8;
 
 /// `{0, 1, 2}`
@@ -254,7 +255,7 @@ fn set(ranks: &[RankId]) -> String {
     }
 }
 
-/// As reports say it; `{:#}` is longer, for where nothing beside it explains the words.
+/// The text of reports; `{:#}` is longer, for places without other explanation.
 impl fmt::Display for Binding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

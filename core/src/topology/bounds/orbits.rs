@@ -1,10 +1,11 @@
-//! Ranks between which some symmetry of the whole graph leads: twins, and ranks that a rotation exchanges.
+//! Orbits: ranks that some symmetry of the whole graph maps to each other: twins, and ranks that a rotation
+//! exchanges.
 //!
-//! A permutation of the nodes that takes ranks of the run to such ranks, and each link to one like it, takes
-//! cuts to cuts of the same bandwidth and as many ranks. So a flow or a distance from or to a rank is that
-//! from or to its image, and one rank of an orbit stands for all. Rotations are guessed, one digit of the
-//! rank at a time: of a ring, of a torus in each dimension, of islands; a switch goes where its ranks go.
-//! Each guess is checked link by link before it counts. One that is missed costs time, nothing else.
+//! A permutation of the nodes that maps ranks of the run to ranks of the run, and each link to an equal one, maps
+//! cuts to cuts with equal bandwidths and equal numbers of ranks. So a flow or a distance from or to a rank equals
+//! that from or to its image, and one rank of an orbit stands for all. Rotations are guessed, one digit of the rank
+//! at a time: of a ring, of a torus in each dimension, of islands; a switch is mapped with its ranks. Each guess is
+//! checked link by link before it counts. A symmetry that is missed only costs time.
 
 use std::collections::HashMap;
 
@@ -13,10 +14,10 @@ use crate::ids::RankId;
 use crate::rational::Rat;
 use crate::topology::Topology;
 
-/// A link at a node: the other end, whether it leads there, and what it is like.
+/// A link at a node: the other end, whether the link leads there, its capacity and its latency.
 type Tie = (u32, bool, Rat, u64);
 
-/// The orbits of the first `nranks` ranks, each in order; in order of their first rank.
+/// Returns the orbits of the first `nranks` ranks, each in order; in order of their first rank.
 pub(super) fn classes(topology: &Topology, nranks: u32) -> Vec<Vec<RankId>> {
     let ranks: Vec<RankId> = (0..nranks).map(RankId).collect();
     let mut first: Vec<u32> = (0..nranks).collect();
@@ -47,7 +48,7 @@ pub(super) fn classes(topology: &Topology, nranks: u32) -> Vec<Vec<RankId>> {
     orbits
 }
 
-/// Every way to see the ranks as numbers with a digit of some base at some stride.
+/// Returns every way to see the ranks as numbers with a digit of some base at some stride.
 pub(super) fn digits(nranks: u32) -> impl Iterator<Item = (u32, u32)> {
     let divisors = |n: u32| (1..=n).filter(move |d| n.is_multiple_of(*d));
     divisors(nranks).flat_map(move |stride| {
@@ -74,7 +75,7 @@ fn ties(topology: &Topology) -> Vec<Vec<Tie>> {
     ties
 }
 
-/// Where each node goes with the ranks: another than a rank of the run to one that has its ranks' images.
+/// Returns the image of each node: of a node that is no rank of the run, a node with the images of its ranks.
 fn image(ties: &[Vec<Tie>], nranks: u32, rotated: impl Fn(u32) -> u32) -> Option<Vec<u32>> {
     let to_ranks = |node: usize| ties[node].iter().filter(|tie| tie.0 < nranks);
     let others = nranks as usize..ties.len();
@@ -92,7 +93,7 @@ fn image(ties: &[Vec<Tie>], nranks: u32, rotated: impl Fn(u32) -> u32) -> Option
     Some(image)
 }
 
-/// Whether a permutation takes every link to one like it.
+/// Whether a permutation maps every link to an equal one.
 fn keeps(ties: &[Vec<Tie>], image: &[u32]) -> bool {
     let moved = |tie: &Tie| (image[tie.0 as usize], tie.1, tie.2, tie.3);
     ties.iter().zip(image).all(|(row, to)| {

@@ -1,9 +1,10 @@
 //! The partition bound of AllReduce.
 //!
-//! Cut the ranks into k >= 2 groups. Every item has to be combined with its like of all groups and to come
-//! back to all: at least k-1 messages between groups until the first group has the whole, then one more to
-//! each other group. So T >= 2(k-1) S / (sum of what can leave the groups), the same for what can enter, and
-//! T >= S / (what can leave, or enter, any one group). With reduction inside switches none of this holds.
+//! Cut the ranks into k >= 2 groups. Every item has to be combined with its counterparts of all groups and to return
+//! to all groups: at least k-1 messages between groups until the first group has the whole, then one more to each
+//! other group. So T >= 2(k-1) S / (sum of the bandwidths that can leave the groups), the same for the bandwidths
+//! that can enter, and T >= S / (bandwidth that can leave, or enter, any one group). With reduction inside switches
+//! none of this holds.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use super::{orbits, twins};
 use crate::ids::RankId;
 use crate::rational::Rat;
 
-/// Ranks up to which every partition is tried: there are 115 975 of ten.
+/// The most ranks up to which every partition is tried: there are 115 975 of ten.
 pub(super) const ALL: usize = 10;
 
 /// The bound, the partition that sets it, and whether all partitions were tried.
@@ -27,7 +28,8 @@ pub(super) fn all_reduce(graph: &Graph<'_>) -> Partition {
     if graph.ranks.len() <= ALL { every(graph) } else { likely(graph) }
 }
 
-/// What can leave each set of ranks; by bit mask. What can enter a set is what can leave the others.
+/// Returns the bandwidth that can leave each set of ranks, by bit mask. The bandwidth that can enter a set equals
+/// that of its complement.
 pub(super) fn kappas(graph: &Graph<'_>) -> Vec<u128> {
     let n = graph.ranks.len();
     (0..1_usize << n)
@@ -68,7 +70,7 @@ fn every(graph: &Graph<'_>) -> Partition {
 }
 
 impl Search<'_> {
-    /// Puts the lowest of the ranks that are left into every group that it could be in.
+    /// Puts the lowest remaining rank into every group that it could be in.
     fn extend(&mut self, left: usize, out: u128, into: u128) {
         if left == 0 {
             let k = self.groups.len() as u128;
@@ -89,7 +91,7 @@ impl Search<'_> {
                 self.extend(rest & !others, out + leaves, into + enters);
                 self.groups.pop();
                 if self.groups.is_empty() {
-                    // Against all the others together.
+                    // The group against all other ranks together.
                     let alone = Fraction::new(self.unit, leaves.min(enters));
                     self.groups.extend([group, self.full ^ group]);
                     self.note(alone);
@@ -103,7 +105,7 @@ impl Search<'_> {
         }
     }
 
-    /// Of equal bounds the partition with fewer groups says more.
+    /// Of equal bounds the partition with fewer groups is kept, as it tells more.
     fn note(&mut self, bound: Fraction) {
         if bound > self.best || bound == self.best && self.groups.len() < self.best_groups.len() {
             (self.best, self.best_groups) = (bound, self.groups.clone());
@@ -115,9 +117,9 @@ fn total(k: u128, unit: u128, kappa: u128) -> Fraction {
     Fraction::new(2 * (k - 1) * unit, kappa)
 }
 
-/// Partitions that are likely to bind: single ranks, groups of the topology, what hangs together by links of
-/// at least some capacity, ranks that are alike, halves; and each of these groups against the rest. Each gives
-/// a bound that holds.
+/// Tries partitions that are likely to bind: single ranks, groups of the topology, sets connected by links of at
+/// least some capacity, classes of equal ranks, halves; and each of these groups against the rest. Each gives a valid
+/// bound.
 fn likely(graph: &Graph<'_>) -> Partition {
     let mut known: BTreeMap<Vec<RankId>, u128> = BTreeMap::new();
     let classes = twins::classes(graph.topology, &graph.ranks, None);
@@ -162,7 +164,7 @@ fn likely(graph: &Graph<'_>) -> Partition {
     best
 }
 
-/// The partitions that [`likely`] tries, none twice.
+/// Returns the partitions that [`likely`] tries, each once.
 pub(super) fn candidates(graph: &Graph<'_>, classes: &[Vec<RankId>]) -> Vec<Vec<Vec<RankId>>> {
     let ranks = &graph.ranks;
     let mut all: Vec<Vec<Vec<RankId>>> = vec![ranks.iter().map(|r| vec![*r]).collect()];
@@ -194,7 +196,7 @@ fn by_key<K: Ord>(ranks: &[RankId], key: impl Fn(&RankId) -> K) -> Vec<Vec<RankI
 }
 
 impl Graph<'_> {
-    /// The part of each node, where parts hang together by links of at least `least`.
+    /// Returns the component of each node, where components are connected by links of at least `least`.
     fn hang_together(&self, least: Rat) -> Vec<u32> {
         let mut part: Vec<u32> = (0..self.topology.nodes().len() as u32).collect();
         fn root(part: &mut [u32], mut node: u32) -> u32 {

@@ -1,4 +1,4 @@
-//! Rounds and latency: what no bandwidth buys.
+//! Bounds on rounds and latency, which hold for any bandwidth.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,13 +7,13 @@ use super::orbits;
 use crate::ids::RankId;
 use crate::topology::{NodeId, Topology};
 
-/// Links times ranks up to which the farthest pair is looked for.
+/// The largest product of links and ranks up to which the farthest pair is searched.
 const SEARCHED: usize = 1 << 28;
 
 /// The least numbers of rounds, where in a round each rank sends to some ranks at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// With one message a rank and round: what one rank knows, at most twice as many know after a round.
+    /// With one message a rank and round: the ranks that know a value at most double in a round.
     pub one_port: u32,
     /// With a message on every port of a rank at once.
     pub all_ports: u32,
@@ -21,8 +21,8 @@ pub struct Rounds {
     pub ports: u32,
     /// Sends from rank to rank that a message takes between the ranks farthest apart.
     pub diameter: u32,
-    /// Nanoseconds that a message takes between the ranks farthest apart; `None` where the graph is too
-    /// large to look.
+    /// Nanoseconds that a message takes between the ranks farthest apart; `None` where the graph is too large for the
+    /// search.
     pub farthest_ns: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Rounds {
     }
 }
 
-/// ceil(log n) to the base given.
+/// Returns ceil(log n) to the base given.
 fn logarithm(n: u32, base: u64) -> u32 {
     let (mut reached, mut rounds) = (1_u64, 0);
     while reached < u64::from(n) && base > 1 {
@@ -56,8 +56,8 @@ fn logarithm(n: u32, base: u64) -> u32 {
     rounds
 }
 
-/// Sends to the rank farthest from `from` of those that can be reached, each to a rank that it is linked to.
-/// Ranks outside the run pass nothing on: what only they could bring is a missing link, not a long way.
+/// Returns the number of sends to the reachable rank farthest from `from`, each between linked ranks. Ranks outside
+/// the run forward nothing: a connection through them alone is a missing link, not a long path.
 fn sends(topology: &Topology, from: RankId, nranks: u32) -> u32 {
     let mut left: Vec<RankId> = (0..nranks).map(RankId).filter(|r| *r != from).collect();
     let (mut ring, mut steps) = (vec![from], 0);
@@ -70,7 +70,7 @@ fn sends(topology: &Topology, from: RankId, nranks: u32) -> u32 {
     steps
 }
 
-/// The time of a message from `from` to the rank farthest from it.
+/// Returns the time of a message from `from` to the rank farthest from it.
 fn latency(topology: &Topology, from: RankId, nranks: u32) -> u64 {
     let mut best = vec![u64::MAX; topology.nodes().len()];
     best[from.index()] = 0;

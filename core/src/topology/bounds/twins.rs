@@ -1,22 +1,23 @@
-//! Ranks that nothing tells apart: one of them stands for all in every question about the whole graph.
+//! Twins: ranks that cannot be told apart. One of them stands for all of its class in every question about the whole
+//! graph.
 //!
-//! Two ranks are twins if exchanging them, and nothing else, maps the graph to itself. That relation is an
-//! equivalence: exchanging a and c is exchanging a and b, then b and c, then a and b again. A flow or cut for
-//! one rank is thus a flow or cut of the same value for its twins.
+//! Two ranks are twins if exchanging them alone maps the graph to itself. That relation is an equivalence: exchanging
+//! a and c is exchanging a and b, then b and c, then a and b again. So a flow or cut for one rank is a flow or cut of
+//! equal value for its twins.
 
 use std::collections::HashMap;
 
 use crate::ids::RankId;
 use crate::topology::{NodeId, Topology};
 
-/// A link's other end, with what it is like.
+/// A link's other end, with its capacity and latency.
 type End = (NodeId, crate::rational::Rat, u64);
 
-/// Number of links, and their bandwidths.
+/// The number of links, and their bandwidths.
 type Outline = (usize, Vec<(u64, u64)>);
 
-/// The classes of twins among `ranks`, each in order; in order of their first rank. `fixed` stands for nobody
-/// but itself, though another may stand for it.
+/// Returns the classes of twins among `ranks`, each in order; in order of their first rank. `fixed` stands for no
+/// other rank, though another may stand for it.
 pub(super) fn classes(
     topology: &Topology,
     ranks: &[RankId],
@@ -56,7 +57,7 @@ pub(super) fn classes(
     classes
 }
 
-/// Whether the ends of `a`'s links are those of `b`'s, when a and b change places.
+/// Whether the ends of `a`'s links are those of `b`'s, when a and b are exchanged.
 fn same(ends_a: &[End], ends_b: &[End], a: RankId, b: RankId) -> bool {
     let (a, b) = (NodeId::from(a), NodeId::from(b));
     if ends_a.len() != ends_b.len() {
@@ -124,7 +125,7 @@ mod tests {
         let mut pairs = 0;
         for _ in 0..400 {
             let n = 2 + below(4) as u32;
-            // Nearly all alike, so that one difference decides.
+            // Nearly all links are equal, so that one difference decides.
             let mut links = Vec::new();
             for from in 0..n {
                 for to in (0..n).filter(|to| *to != from) {

@@ -7,14 +7,14 @@ use super::xml::{Element, File};
 use crate::diagnostics::Code;
 use crate::topology::Problem;
 
-/// What the GPUs are that a file leaves out, or how those are joined of which it lists no links.
+/// The GPUs that a file leaves out, or the links of GPUs for which it lists none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assumption {
     model: Option<Model>,
     links: Links,
 }
 
-/// What a GPU is.
+/// The model of a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Model {
     /// NVIDIA's, of a CUDA capability such as 80.
@@ -24,7 +24,7 @@ enum Model {
 }
 
 impl Model {
-    /// The maker's name, its PCI number, and the classes of its GPUs, the usual one first.
+    /// Returns the maker's name, its PCI number, and the classes of its GPUs, the usual one first.
     fn maker(&self) -> (&'static str, &'static str, [&'static str; 2]) {
         match self {
             Self::Sm(_) => ("NVIDIA", "0x10de", CLASSES),
@@ -37,9 +37,9 @@ impl Model {
 const CLASSES: [&str; 2] = ["0x03", "0x12"];
 
 impl Assumption {
-    /// From text: `sm=80,nvlinks=12` for NVIDIA's GPUs on an `NVSwitch`, `sm=70,cube` for eight in a hybrid cube mesh,
-    /// `gfx942,xgmi=1` for AMD's in a full mesh of xGMI links. `sm=80` or `gfx942` alone stands for GPUs without
-    /// links; links alone, such as `nvlinks=12`, join GPUs that the file names.
+    /// Reads a text: `sm=80,nvlinks=12` for NVIDIA's GPUs on an `NVSwitch`, `sm=70,cube` for eight in a hybrid cube
+    /// mesh, `gfx942,xgmi=1` for AMD's in a full mesh of xGMI links. `sm=80` or `gfx942` alone stands for GPUs
+    /// without links; links alone, such as `nvlinks=12`, join GPUs that the file names.
     ///
     /// # Errors
     /// E0608 for a text that is none of these.
@@ -90,20 +90,20 @@ impl Assumption {
     }
 }
 
-/// A model of AMD's: three or four digits of base 16.
+/// Whether `name` is a model of AMD's: three or four digits of base 16.
 fn is_gfx(name: &str) -> bool {
     let digits = name.strip_prefix("gfx").unwrap_or_default();
     (3..=4).contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// What was assumed, and what is worth a note, in sentences.
+/// The assumptions that were made, and notes, in sentences.
 #[derive(Default)]
 pub(super) struct Completed {
     pub(super) assumptions: Vec<String>,
     pub(super) notes: Vec<String>,
 }
 
-/// Puts GPUs and network cards into a file that has no GPU, and links into one whose GPUs have none.
+/// Adds GPUs and network cards to a file that has no GPU, and links to one whose GPUs have none.
 pub(super) fn complete(
     file: File,
     root: &mut Element,
@@ -170,7 +170,7 @@ pub(super) fn complete(
     Ok(Completed { assumptions, ..Completed::default() })
 }
 
-/// Adds links to GPUs that the file names, if it lists no link of any.
+/// Adds links to GPUs that the file names, if it lists none for any of them.
 fn join(root: &mut Element, assume: Option<Assumption>) -> Result<Completed, Problem> {
     let mut found = Completed::default();
     let has_gpus = |e: &Element| e.tag == "pci" && e.all("gpu").next().is_some();
@@ -206,7 +206,7 @@ fn join(root: &mut Element, assume: Option<Assumption>) -> Result<Completed, Pro
     Ok(found)
 }
 
-/// What to say of a file that lists no `NVLink` of GPUs that mostly have some.
+/// Returns a note about a file that lists no `NVLink` of GPUs that usually have some.
 fn without_links(root: &Element) -> Option<String> {
     let sm = lowest(root).filter(|_| count(root, &has_cables) == 0)?;
     let usual = match sm {
@@ -221,7 +221,7 @@ fn without_links(root: &Element) -> Option<String> {
     ))
 }
 
-/// The lowest CUDA capability of the GPUs.
+/// Returns the lowest CUDA capability of the GPUs.
 fn lowest(root: &Element) -> Option<u32> {
     let own = (root.tag == "gpu" && root.get("gcn").is_none()).then(|| root.get("sm"));
     let own = own.flatten().and_then(|sm| sm.parse().ok());
@@ -236,7 +236,7 @@ fn has_cables(device: &Element) -> bool {
     device.all("gpu").flat_map(|gpu| &gpu.children).any(|e| listed(&e))
 }
 
-/// A network device of which the file does not say that it is a network card.
+/// Whether the element is a network device that the file does not list as a network card.
 fn is_card(element: &Element) -> bool {
     element.is_class("0x02") && element.all("nic").next().is_none()
 }
@@ -245,7 +245,7 @@ fn count(element: &Element, wanted: &dyn Fn(&Element) -> bool) -> usize {
     usize::from(wanted(element)) + element.children.iter().map(|c| count(c, wanted)).sum::<usize>()
 }
 
-/// The outermost elements that are wanted, in order of the file.
+/// Calls `act` with the outermost wanted elements, in order of the file.
 fn each(
     element: &mut Element,
     wanted: &dyn Fn(&Element) -> bool,
@@ -258,7 +258,7 @@ fn each(
     }
 }
 
-/// The devices that are wanted, in order of the file.
+/// Returns the wanted devices, in order of the file.
 fn devices(root: &mut Element, wanted: &dyn Fn(&Element) -> bool) -> Vec<Device> {
     let mut devices = Vec::new();
     for child in &mut root.children {

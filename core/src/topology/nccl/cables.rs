@@ -1,21 +1,21 @@
-//! Cables of the GPUs: `NVLinks`, xGMI and chip-to-chip links.
+//! Links of the GPUs: `NVLinks`, xGMI and chip-to-chip links.
 
-use super::graph::{Gpu, GraphReader};
+use super::graph::{GraphGpu, GraphReader};
 use super::xml::Element;
 use super::{places, speeds};
 use crate::topology::{LinkKind, NodeId, NodeKind, Problem};
 
-/// `NVLinks` between two devices.
+/// The most `NVLinks` between two devices.
 pub(super) const NVLINKS: i64 = 1024;
 
-/// What the cables of all GPUs come to.
+/// The result of reading the links of all GPUs.
 #[derive(Default)]
 pub(super) struct Cables {
     /// The lowest CUDA capability.
     pub(super) sm: Option<u32>,
-    /// The node of all `NVSwitches`.
+    /// The node that stands for all `NVSwitches`.
     switch: Option<NodeId>,
-    /// The `NVLinks` or xGMI links that each GPU lists, by rank.
+    /// The numbers of `NVLinks` or xGMI links that each GPU lists, by rank.
     pub(super) counts: Vec<u64>,
 }
 
@@ -26,7 +26,7 @@ impl Cables {
 }
 
 impl GraphReader<'_> {
-    /// Cables of the GPUs: to each other, to CPUs, and to switches, which are one node together.
+    /// Adds the links of the GPUs: to each other, to CPUs, and to switches, which are one node together.
     pub(super) fn cables(&mut self) -> Result<Cables, Problem> {
         let gpus = std::mem::take(&mut self.gpus);
         let mut found = Cables { counts: vec![0; gpus.len()], ..Cables::default() };
@@ -56,7 +56,7 @@ impl GraphReader<'_> {
                     self.guessed.xgmi += 1;
                     speeds::XGMI
                 };
-                // The cables of a device are those of all its parts together.
+                // The links of a device are those of all its parts together.
                 self.lay(gpu, cable, speed * count / gpu.parts, &mut found)?;
             }
             self.chip_to_chip(gpu)?;
@@ -64,10 +64,10 @@ impl GraphReader<'_> {
         Ok(found)
     }
 
-    /// One cable of a GPU.
+    /// Adds one entry of links of a GPU.
     fn lay(
         &mut self,
-        gpu: &Gpu,
+        gpu: &GraphGpu,
         cable: &Element,
         capacity: u64,
         found: &mut Cables,
@@ -95,8 +95,8 @@ impl GraphReader<'_> {
         Ok(())
     }
 
-    /// The links of a GPU to its CPU. Parts of one device name one link, which they share.
-    fn chip_to_chip(&mut self, gpu: &Gpu) -> Result<(), Problem> {
+    /// Adds the links of a GPU to its CPU. Parts of one device name one link, which they share.
+    fn chip_to_chip(&mut self, gpu: &GraphGpu) -> Result<(), Problem> {
         let file = self.file;
         let mut capacity = 0;
         for c2c in gpu.element.all("c2c") {

@@ -1,7 +1,7 @@
 //! From the tree of a file to the graph of a machine, as NCCL builds it.
 //!
-//! Two walks: the first finds the GPUs, whose ranks number the first nodes; the second makes the other nodes
-//! and all links. Links between the same two nodes add up.
+//! Two walks: the first finds the GPUs, whose ranks number the first nodes; the second makes the other nodes and all
+//! links. The capacities of links between two nodes are summed.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::rational::Rat;
 use crate::topology::draft::Draft;
 use crate::topology::{Link, LinkKind, NodeId, NodeKind, Problem, Vendor};
 
-/// CPUs of a host: each is linked to all others.
+/// The most CPUs of a host: each is linked to all others.
 const CPUS: usize = 256;
-/// Nodes of a system.
+/// The most nodes of a system.
 const NODES: usize = 1 << 12;
 /// The longest latency of a network port: an hour, in microseconds.
 const SLOWEST: f64 = 3.6e9;
 
-/// The system that a complete tree describes.
+/// Returns the system that a complete tree describes.
 pub(super) fn system(
     name: &str,
     file: File,
@@ -74,7 +74,7 @@ pub(super) fn system(
     })
 }
 
-/// What was not known, counted.
+/// The numbers of unknown facts that were guessed.
 #[derive(Default)]
 pub(super) struct Guessed {
     pci: usize,
@@ -99,7 +99,7 @@ impl Guessed {
     }
 }
 
-/// Where in the tree a device hangs.
+/// The place of a device in the tree.
 #[derive(Clone, Copy)]
 struct Attachment {
     parent: NodeId,
@@ -109,17 +109,17 @@ struct Attachment {
     host: usize,
 }
 
-/// A GPU, or one of the parts of a device that are GPUs.
-pub(super) struct Gpu<'a> {
+/// A GPU, or a part of a device that is a GPU.
+pub(super) struct GraphGpu<'a> {
     pub(super) element: &'a Element,
     pub(super) node: NodeId,
     pub(super) cpu: NodeId,
     pub(super) host: usize,
-    /// What [`places::bus`] makes of its bus id.
+    /// The bus id, as [`places::bus`] normalizes it.
     pub(super) bus: String,
-    /// The GPUs of its device.
+    /// The number of GPUs of its device.
     pub(super) parts: u64,
-    /// The node that joins these; the GPU itself where it is the only one.
+    /// The node that joins the GPUs of its device; the GPU itself where it is the only one.
     pub(super) device: NodeId,
 }
 
@@ -128,15 +128,15 @@ pub(super) struct GraphReader<'a> {
     pub(super) file: File<'a>,
     draft: Draft,
     nodes: usize,
-    /// Which rank of the job each GPU is.
+    /// The rank of the job of each GPU.
     ranks: &'a [u32],
-    /// What [`places::host`] makes of the hosts.
+    /// The hosts, as [`places::host`] normalizes them.
     hosts: Vec<String>,
-    /// By bus id and host: the GPUs of a device, or its node.
+    /// The GPUs of a device, or its node, by bus id and host.
     devices: BTreeMap<(String, usize), Vec<NodeId>>,
     pub(super) links: BTreeMap<(NodeId, NodeId, LinkKind), (u64, u64)>,
-    pub(super) gpus: Vec<Gpu<'a>>,
-    /// Links between PCI switches, which may name one that comes later, with the host that they are on.
+    pub(super) gpus: Vec<GraphGpu<'a>>,
+    /// Links between PCI switches, with their host; a link may name a switch that comes later in the file.
     bridges: Vec<(&'a Element, NodeId, usize)>,
     pub(super) guessed: Guessed,
 }
@@ -219,12 +219,12 @@ impl<'a> GraphReader<'a> {
         Ok(())
     }
 
-    /// A name, with its host where there are several.
+    /// Returns a name, with its host where there are several.
     fn named(&self, name: String, host: usize) -> String {
         if self.hosts.len() > 1 { format!("{name} of host {host}") } else { name }
     }
 
-    /// The devices of a CPU or a PCI switch.
+    /// Adds the devices of a CPU or a PCI switch.
     fn below(&mut self, element: &'a Element, place: Attachment) -> Result<(), Problem> {
         for device in fused(element) {
             self.device(device, place)?;
@@ -250,7 +250,7 @@ impl<'a> GraphReader<'a> {
         } else if let Some(nic) = element.all("nic").next().filter(|_| !bridge) {
             vec![self.nic(nic, Some(&busid), speed, place)?]
         } else if !bridge && ["0x03", "0x12", "0x02"].iter().any(|class| element.is_class(class)) {
-            // NCCL passes them over too: a display, a card without a driver.
+            // NCCL ignores these too: a display, a card without a driver.
             return Ok(());
         } else {
             let name = self.named(format!("PCI {busid}"), place.host);
@@ -271,8 +271,8 @@ impl<'a> GraphReader<'a> {
         }
     }
 
-    /// The GPUs of a device, mostly one. Several are parts of it: they reach each other inside of it, and a node of
-    /// its own holds the links that they share.
+    /// Adds the GPUs of a device, usually one. Several GPUs are parts of the device: they reach each other inside it,
+    /// and a node of its own holds the links that they share.
     fn gpus(
         &mut self,
         first: &'a Element,
@@ -309,13 +309,13 @@ impl<'a> GraphReader<'a> {
             let bus = places::bus(&bus);
             let Attachment { cpu, host, .. } = place;
             let device = shared.unwrap_or(node);
-            self.gpus.push(Gpu { element, node, cpu, host, bus, parts, device });
+            self.gpus.push(GraphGpu { element, node, cpu, host, bus, parts, device });
             nodes.push(node);
         }
         Ok(nodes)
     }
 
-    /// A network card, and behind each of its ports the network.
+    /// Adds a network card, and behind each of its ports the network.
     fn nic(
         &mut self,
         nic: &Element,
@@ -342,7 +342,7 @@ impl<'a> GraphReader<'a> {
         Ok(node)
     }
 
-    /// Microseconds, as a fraction, in nanoseconds.
+    /// Reads a fraction of microseconds as nanoseconds.
     fn latency(&self, net: &Element) -> Result<u64, Problem> {
         let Some(text) = net.get("latency") else { return Ok(0) };
         match text.parse::<f64>() {
@@ -351,7 +351,7 @@ impl<'a> GraphReader<'a> {
         }
     }
 
-    /// Short cuts between PCI switches.
+    /// Adds the direct links between PCI switches.
     fn bridges(&mut self) -> Result<(), Problem> {
         for (link, from, host) in std::mem::take(&mut self.bridges) {
             for to in self.target(link, host)?.into_iter().filter(|to| *to != from) {
@@ -361,8 +361,8 @@ impl<'a> GraphReader<'a> {
         Ok(())
     }
 
-    /// The device that a link names, on this host or the only one of its bus id in the file: its node, or the GPUs
-    /// that are its parts.
+    /// Returns the device that a link names, on this host or the only one of its bus id in the file: its node, or the
+    /// GPUs that are its parts.
     pub(super) fn target(&self, link: &Element, host: usize) -> Result<Vec<NodeId>, Problem> {
         let target = self.file.text(link, "target")?;
         let bus = places::bus(target);
@@ -380,8 +380,8 @@ impl<'a> GraphReader<'a> {
     }
 }
 
-/// The PCI devices below `element`. Broadcom's switches of two levels forward at full speed between all
-/// ports, so the devices of a second level count as those of the first.
+/// Returns the PCI devices below `element`. Broadcom's switches of two levels forward at full speed between all
+/// ports, so the devices of a second level count as devices of the first.
 fn fused(element: &Element) -> Vec<&Element> {
     let generation = broadcom(element, 0);
     let mut devices = Vec::new();
@@ -395,7 +395,7 @@ fn fused(element: &Element) -> Vec<&Element> {
     devices
 }
 
-/// The PCI generation of a Broadcom switch that is of this level.
+/// Returns the PCI generation of a Broadcom switch of this level.
 fn broadcom(element: &Element, level: u64) -> Option<u8> {
     let id = |name| u64::from_str_radix(element.get(name)?.strip_prefix("0x")?, 16).ok();
     let vendors = [id("vendor")?, id("device")?, id("subsystem_vendor")?];

@@ -1,25 +1,25 @@
-//! The links that are assumed between GPUs: to one switch, a mesh of all, or a cube.
+//! The links assumed between GPUs: to one switch, a mesh of all, or a cube.
 
 use super::xml::Element;
 use crate::diagnostics::Code;
 use crate::topology::Problem;
 
-/// How GPUs are joined.
+/// The way in which GPUs are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Links {
-    /// By nothing but PCI.
+    /// By PCI alone.
     None,
-    /// Each by so many `NVLinks` to one `NVSwitch`.
+    /// Each GPU by this number of `NVLinks` to one `NVSwitch`.
     Switch(u32),
-    /// Each two of a host by so many xGMI links.
+    /// Each two GPUs of a host by this number of xGMI links.
     Mesh(u32),
-    /// The eight of a host as two squares with their diagonals, each GPU with a partner in the other.
+    /// The eight GPUs of a host as two squares with their diagonals, each GPU with a partner in the other square.
     Cube,
 }
 
-/// GPUs of a cube.
+/// The number of GPUs of a cube.
 const CUBE: usize = 8;
-/// `NVLinks` between the GPUs of a cube, as the first machines with V100 have them: six for each.
+/// The numbers of `NVLinks` between the GPUs of a cube, as in the first machines with V100: six for each GPU.
 const LANES: [[u32; CUBE]; CUBE] = [
     [0, 1, 1, 2, 2, 0, 0, 0],
     [1, 0, 2, 1, 0, 2, 0, 0],
@@ -30,7 +30,7 @@ const LANES: [[u32; CUBE]; CUBE] = [
     [0, 0, 1, 0, 1, 2, 0, 2],
     [0, 0, 0, 1, 2, 1, 2, 0],
 ];
-/// The first capability whose GPUs have six `NVLinks`; before, they have four, which are all single in a cube.
+/// The first capability whose GPUs have six `NVLinks`; earlier ones have four, which are all single in a cube.
 const SIX: u32 = 70;
 
 /// A device that holds GPUs: its host, bus id and class.
@@ -45,7 +45,7 @@ impl Links {
         matches!(self, Self::Mesh(_))
     }
 
-    /// How they join GPUs of capability `sm`, for a sentence about all GPUs.
+    /// Returns a sentence part about the way in which they join all GPUs, of capability `sm`.
     pub(super) fn sentence(self, sm: Option<u32>) -> String {
         match self {
             Self::None => "without NVLinks".to_owned(),
@@ -59,7 +59,7 @@ impl Links {
         }
     }
 
-    /// Whether they can join these devices.
+    /// Checks that they can join these devices.
     pub(super) fn fit(self, devices: &[Device]) -> Result<(), Problem> {
         let of_host = |host: &str| devices.iter().filter(|d| d.host == host).count();
         let wrong = devices.iter().map(|d| of_host(&d.host)).find(|count| *count != CUBE);
@@ -73,7 +73,7 @@ impl Links {
         }
     }
 
-    /// The links of the GPUs in one of the devices.
+    /// Returns the links of the GPUs in one of the devices.
     pub(super) fn of(self, device: &Device, all: &[Device], sm: Option<u32>) -> Vec<Element> {
         let host: Vec<_> = all.iter().filter(|other| other.host == device.host).collect();
         let others = || host.iter().filter(|other| other.busid != device.busid);
@@ -100,7 +100,7 @@ fn link(tag: &'static str, to: &Device, count: u32) -> Element {
     Element::new(tag, &[("target", &to.busid), ("count", &count), ("tclass", &to.class)])
 }
 
-/// So many `NVLinks` to the only `NVSwitch`.
+/// Returns the element of `count` `NVLinks` to the only `NVSwitch`.
 pub(super) fn switch(count: &str) -> Element {
     let target = ("target", "ffff:ff:ff.f");
     Element::new("nvlink", &[target, ("count", count), ("tclass", "0x068000")])

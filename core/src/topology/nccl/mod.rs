@@ -1,8 +1,7 @@
 //! NCCL's topology files, read and written; RCCL's dialect too.
 //!
-//! A file is a tree of elements (`xml`), which an [`Assumption`] may complete, and from which the graph is
-//! made (`graph`) at the speeds that NCCL takes (`speeds`). The tree is kept, so what was read can be
-//! written again (`write`).
+//! A file is a tree of elements (`xml`), which an [`Assumption`] may complete, and from which the graph is made
+//! (`graph`) at the speeds that NCCL assumes (`speeds`). The tree is kept, so a file can be written again (`write`).
 
 mod assume;
 mod cables;
@@ -31,12 +30,12 @@ pub struct System {
     pub nvswitch: bool,
     /// The processors, in order of the file.
     pub cpus: Vec<Cpu>,
-    /// Which rank of the job each rank is: a file has the ranks of the whole job, of which its machine may hold a part.
+    /// The rank of the job of each rank: a file has the ranks of the whole job, of which its machine may hold a part.
     pub ranks: Vec<u32>,
-    /// The assumptions about what the file does not say, in sentences.
+    /// The assumptions about facts that are not in the file, in sentences.
     pub assumptions: Vec<String>,
-    /// What is odd about the machine, in sentences without a full stop: a GPU that is unlike the others, links that
-    /// such GPUs mostly have.
+    /// Oddities of the machine, in sentences without a full stop: a GPU that differs from the others, links that GPUs
+    /// of this kind usually have.
     pub notes: Vec<String>,
     root: xml::Element,
 }
@@ -50,11 +49,11 @@ pub struct Cpu {
     pub vendor: Option<String>,
 }
 
-/// Reads the topology file `name`. Where it has no GPUs, or none of them has links, `assume` says what they are.
+/// Reads the topology file `name`. Where it has no GPUs, or none of them has links, `assume` describes them.
 ///
 /// # Errors
-/// E0606 for XML that cannot be read, E0607 for XML that is no topology of NCCL's, E0608 for one without GPUs where
-/// nothing is assumed.
+/// E0606 for XML that cannot be read, E0607 for XML that is no topology of NCCL's, E0608 for a file without GPUs and
+/// without an assumption.
 pub fn read(name: &str, bytes: &[u8], assume: Option<Assumption>) -> Result<System, Problem> {
     let file = xml::File::new(name, bytes)?;
     let mut root = file.parse()?;
@@ -65,7 +64,7 @@ pub fn read(name: &str, bytes: &[u8], assume: Option<Assumption>) -> Result<Syst
 }
 
 impl System {
-    /// The text of the file again, as NCCL's reader takes it, with the assumptions as comments.
+    /// Returns the text of the file again, as NCCL's reader takes it, with the assumptions as comments.
     ///
     /// # Errors
     /// E0609 for a topology that NCCL's reader would not take.

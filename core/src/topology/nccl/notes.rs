@@ -1,13 +1,13 @@
-//! What is odd about a machine: GPUs that have fewer or more links than most of the others.
+//! Oddities of a machine: GPUs that have fewer or more links than most of the others.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Ranks that are named before the rest is only counted.
+/// The number of ranks named before the rest is only counted.
 const NAMED: usize = 8;
 
-/// The GPUs that are unlike most, in a sentence without a full stop: `counts` are the links of each, called `link`, and
-/// `ranks` are the ranks of the job.
+/// Returns a sentence without a full stop about the GPUs that differ from most: `counts` are the numbers of links of
+/// each, called `link`, and `ranks` are the ranks of the job.
 pub(super) fn unlike(counts: &[u64], link: &str, ranks: &[u32]) -> Option<String> {
     let mut by_count: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (rank, count) in counts.iter().enumerate() {
@@ -31,7 +31,7 @@ pub(super) fn unlike(counts: &[u64], link: &str, ranks: &[u32]) -> Option<String
     Some(format!("{text}the {} others {usual}", most.len()))
 }
 
-/// Ranks by their number, and by that in the job where it is another.
+/// Names ranks by their numbers, and by those in the job where they differ.
 fn named(odd: &[usize], ranks: &[u32]) -> String {
     let name = |rank: &usize| match ranks.get(*rank) {
         Some(job) if *job as usize != *rank => format!("{rank} ({job} of the job)"),

@@ -1,8 +1,8 @@
-//! What names a device: a bus id on a host. Both are numbers, which files spell in several ways.
+//! The name of a device: a bus id on a host. Both are numbers, which files spell in several ways.
 
 use super::xml::Element;
 
-/// A bus id as it is compared: `0000:AB:00.0`, `0:ab:00.0` and `AB:00.0` name one device.
+/// Normalizes a bus id: `0000:AB:00.0`, `0:ab:00.0` and `AB:00.0` name one device.
 pub(super) fn bus(text: &str) -> String {
     let text = text.to_lowercase();
     let digits = text.replace([':', '.'], "");
@@ -10,13 +10,13 @@ pub(super) fn bus(text: &str) -> String {
     id.unwrap_or(text)
 }
 
-/// The hash of a CPU's host as it is compared; that of a host without one is 0, as for NCCL.
+/// Normalizes the hash of a CPU's host; that of a host without one is 0, as for NCCL.
 pub(super) fn host(cpu: &Element) -> String {
     let hash = cpu.get("host_hash").unwrap_or_default().to_ascii_lowercase();
     number(hash.strip_prefix("0x").unwrap_or(&hash)).map_or(hash.clone(), str::to_owned)
 }
 
-/// A number of base 16 without the zeros before it.
+/// Returns a number of base 16 without leading zeros.
 fn number(text: &str) -> Option<&str> {
     text.chars().all(|c| c.is_ascii_hexdigit()).then(|| text.trim_start_matches('0'))
 }

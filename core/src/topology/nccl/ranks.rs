@@ -1,20 +1,20 @@
-//! Which rank each GPU is: a file has the ranks of a whole job, of which its machine may hold a part.
+//! The rank of each GPU: a file has the ranks of a whole job, of which its machine may hold a part.
 
 use super::places;
 use super::xml::{Element, File};
 use crate::topology::Problem;
 
-/// GPUs of a system.
+/// The most GPUs of a system.
 pub(super) const GPUS: usize = 1024;
 
 /// A GPU, with its host.
-struct Found<'a> {
+struct HostGpu<'a> {
     element: &'a Element,
     host: usize,
 }
 
-/// The ranks of the job that the GPUs are, in ascending order: the GPU of the i-th is rank i of the topology. A file
-/// without ranks is given some, by its device numbers or else by its order.
+/// Returns the ranks of the job that the GPUs have, in ascending order: the GPU of the i-th is rank i of the
+/// topology. A file without ranks gets some, by its device numbers or else by its order.
 pub(super) fn number(file: File, root: &mut Element) -> Result<Vec<u32>, Problem> {
     let mut gpus = Vec::new();
     let mut hosts = Vec::new();
@@ -33,12 +33,12 @@ pub(super) fn number(file: File, root: &mut Element) -> Result<Vec<u32>, Problem
     }
     let has = |name: &str| gpus.iter().any(|gpu| gpu.element.get(name).is_some());
     if has("rank") {
-        let key = |gpu: &Found| need(file, gpu.element, "rank");
+        let key = |gpu: &HostGpu| need(file, gpu.element, "rank");
         let ranks = sorted(file, &gpus, key, |gpu| format!("rank {}", shown(gpu, "rank")))?;
         return Ok(ranks.into_iter().map(|(rank, _)| rank).collect());
     }
     let order: Vec<usize> = if has("dev") {
-        let key = |gpu: &Found| {
+        let key = |gpu: &HostGpu| {
             let part = file.number(gpu.element, "mlopart", 0..=i64::from(u32::MAX))?;
             Ok((gpu.host, need(file, gpu.element, "dev")?, part))
         };
@@ -55,10 +55,10 @@ pub(super) fn number(file: File, root: &mut Element) -> Result<Vec<u32>, Problem
     Ok((0..ranks.len() as u32).collect())
 }
 
-/// The GPUs below an element, in order of the file.
-fn find<'a>(element: &'a Element, host: usize, gpus: &mut Vec<Found<'a>>) {
+/// Finds the GPUs below an element, in order of the file.
+fn find<'a>(element: &'a Element, host: usize, gpus: &mut Vec<HostGpu<'a>>) {
     if element.tag == "gpu" {
-        gpus.push(Found { element, host });
+        gpus.push(HostGpu { element, host });
     } else {
         element.children.iter().for_each(|child| find(child, host, gpus));
     }
@@ -69,16 +69,16 @@ fn need(file: File, gpu: &Element, name: &str) -> Result<u32, Problem> {
     Ok(number.ok_or_else(|| file.lacks(gpu, name))? as u32)
 }
 
-fn shown<'a>(gpu: &Found<'a>, name: &str) -> &'a str {
+fn shown<'a>(gpu: &HostGpu<'a>, name: &str) -> &'a str {
     gpu.element.get(name).unwrap_or_default()
 }
 
-/// The keys of the GPUs, which must differ, in ascending order, each with the GPU's position in the file.
+/// Returns the keys of the GPUs, which must differ, in ascending order, each with the GPU's position in the file.
 fn sorted<K: Ord>(
     file: File,
-    gpus: &[Found],
-    key: impl Fn(&Found) -> Result<K, Problem>,
-    what: impl Fn(&Found) -> String,
+    gpus: &[HostGpu],
+    key: impl Fn(&HostGpu) -> Result<K, Problem>,
+    what: impl Fn(&HostGpu) -> String,
 ) -> Result<Vec<(K, usize)>, Problem> {
     let keyed = gpus.iter().enumerate().map(|(i, gpu)| Ok((key(gpu)?, i)));
     let mut keys = keyed.collect::<Result<Vec<_>, Problem>>()?;

@@ -1,14 +1,14 @@
-//! How fast links are, as NCCL and RCCL take them: bytes a second, all exact.
+//! The speeds of links that NCCL and RCCL assume: bytes a second, all exact.
 
 use super::xml::Element;
 
 /// The most megabytes a second of a chip-to-chip link; also the most megabits of a network port.
 pub(super) const MEGA: i64 = 1_000_000_000;
 
-/// Bytes a second of a link inside of a device.
+/// Bytes a second of a link inside a device.
 pub(super) const LOCAL: u64 = 5_000_000_000_000;
 
-/// An `NVLink` of a GPU of capability `sm`, in one direction.
+/// Returns the speed of an `NVLink` of a GPU of capability `sm`, in one direction.
 pub(super) const fn nvlink(sm: i64) -> u64 {
     match sm {
         100.. => 40_100_000_000,
@@ -19,7 +19,7 @@ pub(super) const fn nvlink(sm: i64) -> u64 {
     }
 }
 
-/// An xGMI link of an AMD GPU; `None` where RCCL has no speed of its own for it.
+/// Returns the speed of an xGMI link of an AMD GPU; `None` where RCCL has no speed of its own for it.
 pub(super) fn xgmi(gcn: &str) -> Option<u64> {
     let model = gcn.strip_prefix("gfx").unwrap_or(gcn);
     let known = |list: &[&str]| list.iter().any(|known| model.starts_with(known));
@@ -32,10 +32,10 @@ pub(super) fn xgmi(gcn: &str) -> Option<u64> {
     }
 }
 
-/// An xGMI link of a GPU that is not known.
+/// The speed of an xGMI link of an unknown GPU.
 pub(super) const XGMI: u64 = 24_000_000_000;
 
-/// A PCI link of `width` lanes, 0 for 16; and whether its speed was known.
+/// Returns the speed of a PCI link of `width` lanes, 0 for 16, and whether its rate was known.
 pub(super) fn pci(speed: Option<&str>, width: u64) -> (u64, bool) {
     let rate = speed.and_then(|speed| {
         let (rate, _) = speed.split_once("GT/s")?;
@@ -53,7 +53,7 @@ pub(super) fn pci(speed: Option<&str>, width: u64) -> (u64, bool) {
     (rate.unwrap_or(60) * width * (1_000_000_000 / 80), rate.is_some())
 }
 
-/// From one CPU to another; `None` where the CPU is not known.
+/// Returns the speed from one CPU to another; `None` where the CPU is not known.
 pub(super) fn between_cpus(cpu: &Element) -> Option<u64> {
     let number = |name: &str| cpu.get(name).and_then(|text| text.parse::<i64>().ok());
     let gigabytes = match (cpu.get("arch")?, cpu.get("vendor")) {
@@ -72,10 +72,10 @@ pub(super) fn between_cpus(cpu: &Element) -> Option<u64> {
     Some(gigabytes * 1_000_000_000)
 }
 
-/// Between CPUs that are not known.
+/// The speed between unknown CPUs.
 pub(super) const CPUS: u64 = 6_000_000_000;
 
-/// A network port of `megabits` a second; what is not known is 10 Gb/s.
+/// Returns the speed of a network port of `megabits` a second; an unknown one has 10 Gb/s.
 pub(super) const fn network(megabits: i64) -> u64 {
     (if megabits <= 0 { 10_000 } else { megabits as u64 }) * 125_000
 }

@@ -1,7 +1,7 @@
-//! Topology files inside of what NCCL's own reader takes.
+//! Writes topology files within the limits of NCCL's own reader.
 //!
-//! It has no `<?xml?>` line, breaks no line inside of a tag, escapes nothing, and stops at so many elements,
-//! children, attributes and characters; what does not fit is refused with the reason.
+//! It accepts no `<?xml?>` line and no line break inside a tag, escapes nothing, and has limits for elements,
+//! children, attributes and characters; a topology beyond them is refused with the reason.
 
 use std::fmt::Write as _;
 
@@ -18,14 +18,14 @@ const CHILDREN: usize = 640;
 const ATTRIBUTES: usize = 16;
 const CHARACTERS: usize = 255;
 
-/// Capabilities with an `NVLink` speed of their own; the first that fits a topology is taken.
+/// Capabilities with an `NVLink` speed of their own; the first that fits a topology is used.
 const GPUS: [i64; 5] = [80, 90, 100, 60, 86];
 
 fn refuse(title: impl Into<String>) -> Problem {
     Problem::new(Code::CannotWrite, title)
 }
 
-/// An element as text, with comments above it.
+/// Returns an element as text, with comments above it.
 pub(super) fn document(comments: &[String], root: &Element) -> Result<String, Problem> {
     let mut text = String::new();
     for comment in comments {
@@ -81,7 +81,7 @@ fn put(
     Ok(())
 }
 
-/// A made-up topology as a file: its links as `NVLinks` between GPUs, or to one `NVSwitch`.
+/// Writes a constructed topology as a file: its links as `NVLinks` between GPUs, or to one `NVSwitch`.
 pub fn write(topology: &Topology) -> Result<String, Problem> {
     if topology.is_relative() {
         return Err(refuse("the links of the topology have no bandwidth in bytes a second")
@@ -129,19 +129,19 @@ pub fn write(topology: &Topology) -> Result<String, Problem> {
     document(&comments, &root)
 }
 
-/// Stands for a GPU in the file.
+/// Returns the bus id of a GPU in the file.
 fn busid(rank: NodeId) -> String {
     format!("0000:{:02x}:{:02x}.0", rank.0 / 32 + 1, rank.0 % 32)
 }
 
-/// `NVLinks` that carry what `link` does.
+/// Returns the number of `NVLinks` that have the capacity of `link`.
 fn lanes(link: &Link, each: u64) -> Option<u64> {
     let whole = link.capacity.den() == 1 && link.capacity.num().is_multiple_of(each);
     let count = link.capacity.num() / each;
     (whole && count <= NVLINKS as u64).then_some(count)
 }
 
-/// A capability at which every link is a whole number of `NVLinks`.
+/// Returns a capability at which every link is a whole number of `NVLinks`.
 fn capability(topology: &Topology) -> Result<i64, Problem> {
     let fits = |sm: &i64, links: &[Link]| {
         links.iter().all(|link| lanes(link, speeds::nvlink(*sm)).is_some())

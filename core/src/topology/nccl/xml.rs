@@ -1,8 +1,8 @@
-//! XML to a bounded tree of the elements that NCCL's topology files have; the rest is passed over.
+//! Reads XML into a bounded tree of the elements of NCCL's topology files; the other elements are ignored.
 //!
-//! Apart from what the elements mean, so that a hostile file is dealt with in one place: text is streamed,
-//! nothing is kept of tags and attributes that nobody asks for, and what is kept is counted. Entities are
-//! never expanded beyond the five that XML has.
+//! This is separate from the meaning of the elements, so that a hostile file is dealt with in one place: text is
+//! streamed, unknown tags and attributes are dropped, and the rest is counted. Entities are never expanded beyond the
+//! five that XML has.
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
@@ -10,13 +10,13 @@ use quick_xml::{Reader, XmlVersion};
 use crate::diagnostics::Code;
 use crate::topology::Problem;
 
-/// Elements inside elements.
+/// The most nested elements.
 const DEPTH: usize = 64;
-/// Elements that are kept.
+/// The most elements that are kept.
 const ELEMENTS: usize = 1 << 14;
-/// Attributes of an element.
+/// The most attributes of an element.
 const ATTRIBUTES: usize = 64;
-/// Bytes of a value.
+/// The most bytes of a value.
 const VALUE: usize = 1 << 10;
 
 const TAGS: [&str; 10] =
@@ -78,7 +78,7 @@ impl Element {
         Self { tag, attributes: attributes.collect(), ..Self::default() }
     }
 
-    /// The value of an attribute, if it has one and that is not empty.
+    /// Returns the value of an attribute, if it has one that is not empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let found = self.attributes.iter().find(|(n, _)| *n == name);
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
@@ -88,12 +88,12 @@ impl Element {
         self.children.iter().filter(move |child| child.tag == tag)
     }
 
-    /// Whether it stands for `NVLinks`, or AMD's.
+    /// Whether it lists `NVLinks`, or AMD's links.
     pub(super) fn is_cable(&self) -> bool {
         ["nvlink", "xgmi"].contains(&self.tag)
     }
 
-    /// Whether it is a PCI device whose class begins so.
+    /// Whether it is a PCI device whose class begins with `prefix`.
     pub(super) fn is_class(&self, prefix: &str) -> bool {
         self.tag == "pci" && self.get("class").is_some_and(|class| class.starts_with(prefix))
     }
@@ -131,12 +131,12 @@ impl<'a> File<'a> {
         self.problem(Code::UnreadableXml, at, title)
     }
 
-    /// What an element says makes no sense.
+    /// Returns the problem of an element whose content makes no sense.
     pub(super) fn wrong(&self, element: &Element, title: impl Into<String>) -> Problem {
         self.problem(Code::NotATopology, element.at, title)
     }
 
-    /// A number in an attribute; `None` if it is absent.
+    /// Returns a number in an attribute; `None` if it is absent.
     pub(super) fn number(
         &self,
         element: &Element,
@@ -152,7 +152,7 @@ impl<'a> File<'a> {
         })
     }
 
-    /// An attribute that must be there.
+    /// Returns an attribute that must be there.
     pub(super) fn text(&self, element: &'a Element, name: &str) -> Result<&'a str, Problem> {
         element.get(name).ok_or_else(|| self.lacks(element, name))
     }
@@ -161,7 +161,7 @@ impl<'a> File<'a> {
         self.wrong(element, format!("a <{}> without `{name}`", element.tag))
     }
 
-    /// The root element.
+    /// Reads the root element.
     pub(super) fn parse(&self) -> Result<Element, Problem> {
         let mut reader = Reader::from_str(self.text);
         reader.config_mut().allow_dangling_amp = true;
@@ -284,7 +284,7 @@ fn close(
     }
 }
 
-/// A text for a message: no longer than a line, without what a terminal would obey.
+/// Returns a text for a message: no longer than a line, without control characters.
 fn shown(text: &str) -> String {
     let clean = |c: char| if c.is_control() { '?' } else { c };
     text.chars().take(40).map(clean).collect()

@@ -1,5 +1,5 @@
-//! Channels as NCCL looks for them: rings that may share links, each with a speed, as many as the links
-//! carry. The highest speed is tried first; what a channel takes is subtracted along its paths.
+//! Channels as NCCL searches them: rings that may share links, each with a speed, as many as the links carry. The
+//! highest speed is tried first; a channel's speed is subtracted along its paths.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -10,45 +10,45 @@ use crate::rational::Rat;
 use crate::topology::paths::{self, Path, PathType};
 use crate::topology::{NodeId, NodeKind, Problem, Topology};
 
-/// Ranks up to which channels are sought where not all ranks hang on one switch; beyond, there is one ring.
+/// The most ranks up to which channels are searched where not all ranks are on one switch; beyond, there is one ring.
 pub const SEARCHED: u32 = 64;
-/// Channels of a search, also after they are doubled.
+/// The most channels of a search, also after they are doubled.
 const MOST: u64 = 32;
-/// Expansions of one try where all channels are alike, where they need not be, and of all tries.
+/// Expansions of one try where all channels are equal, of one try where they may differ, and of all tries.
 const STEPS: [u32; 3] = [256, 1 << 14, 1 << 19];
-/// Channels this fast are doubled, at half of the speed, in bytes a second.
+/// The least speed of channels that are doubled, at half of it, in bytes a second.
 const DOUBLED: Rat = Rat::whole(25_000_000_000);
-/// Beyond this capability, more channels than so many are doubled only from this speed on.
+/// Beyond this capability, more channels than this number are doubled only from this speed on.
 const RARELY: (u32, usize, Rat) = (80, 4, Rat::whole(50_000_000_000));
-/// A speed that is at most so many hundredths of the best one is not tried.
+/// A speed of at most this many hundredths of the best one is not tried.
 const WORTH: u64 = 49;
 /// The unit of the lists of speeds, in bytes a second.
 const UNIT: u64 = 10_000_000;
-/// NCCL's speeds below capability 90, from 90 and from 100 on, for searches in which all ranks are inside: those of
-/// a file. Its speeds for searches across machines do not come into question, though the file has network cards.
+/// NCCL's speeds below capability 90, from 90 and from 100 on, for searches in which all ranks are in one machine:
+/// that of a file. Its speeds for searches across machines do not apply, even if the file has network cards.
 const SPEEDS: [&[u64]; 3] = [
     &[4000, 3000, 2000, 1800, 1500, 1200, 1000, 900, 700, 600, 500, 400, 300],
     &[6000, 5000, 4000, 3000, 2400, 2000, 1500, 1200, 1100, 600, 300],
     &[9000, 8000, 7000, 6000, 5000, 4500, 4000, 3000, 2400, 2000, 1900, 1800],
 ];
 
-/// What a search for channels has found.
+/// The result of a search for channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channels {
     /// The ranks of each channel in order, each sending to the next and the last to the first.
     pub orders: Vec<Vec<RankId>>,
-    /// What each carries: bytes a second, or multiples of B.
+    /// The speed of each: bytes a second, or multiples of B.
     pub speed: Rat,
     /// The worst kind of path that was allowed.
     pub kind: PathType,
-    /// Whether all channels were held to one order.
+    /// Whether all channels were forced to one order.
     pub same: bool,
-    /// Whether nothing was found, so that this is one ring at the speed that its links leave it.
+    /// Whether the search found none, so that this is one ring at the speed that its links allow.
     pub fallback: bool,
 }
 
 impl Channels {
-    /// What all carry together, if that is in range.
+    /// The sum of all speeds, if that is in range.
     pub fn total(&self) -> Option<Rat> {
         times(self.speed, Rat::whole(self.orders.len() as u64))
     }
@@ -58,15 +58,15 @@ fn times(a: Rat, b: Rat) -> Option<Rat> {
     Rat::new(a.num().checked_mul(b.num())?, a.den().checked_mul(b.den())?)
 }
 
-/// How many of `speed` fit into `capacity`.
+/// Returns the number of times that `speed` fits into `capacity`.
 fn fit(capacity: Rat, speed: Rat) -> u64 {
     let whole = u128::from(capacity.num()) * u128::from(speed.den());
     let part = (u128::from(capacity.den()) * u128::from(speed.num())).max(1);
     u64::try_from(whole / part).unwrap_or(u64::MAX)
 }
 
-/// The speeds that are tried, highest first: NCCL's for compute capability `sm`; without one the
-/// bandwidths of the links, whole and in halves, thirds and quarters.
+/// Returns the speeds to try, highest first: NCCL's for compute capability `sm`; without one the bandwidths of the
+/// links, whole and in halves, thirds and quarters.
 fn speeds(topology: &Topology, sm: Option<u32>) -> Vec<Rat> {
     if let Some(sm) = sm {
         let list = SPEEDS[usize::from(sm >= 90) + usize::from(sm >= 100)];
@@ -82,15 +82,15 @@ fn speeds(topology: &Topology, sm: Option<u32>) -> Vec<Rat> {
     speeds
 }
 
-/// Searches kept: three algorithms ask for the same rings, for every rank count of a list.
+/// The number of searches kept: three algorithms need one result, for every rank count of a list.
 const KEPT: usize = 256;
 
-type Asked = (Topology, u32, Option<u32>);
+type ChannelQuery = (Topology, u32, Option<u32>);
 
-static FOUND: LazyLock<Mutex<HashMap<Asked, Channels>>> = LazyLock::new(Mutex::default);
+static FOUND: LazyLock<Mutex<HashMap<ChannelQuery, Channels>>> = LazyLock::new(Mutex::default);
 
-/// Channels through the first `nranks` ranks. `sm` is the compute capability, 90 for Hopper, that decides
-/// which speeds are tried. Fails only where there is not even one ring.
+/// Returns channels through the first `nranks` ranks. `sm` is the compute capability, 90 for Hopper, which decides
+/// the speeds that are tried. Fails only where there is not even one ring.
 pub fn channels(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Channels, Problem> {
     let asked = (topology.clone(), nranks, sm);
     let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ pub fn channels(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Cha
     Ok(channels)
 }
 
-/// Whether channels are sought at all among the first `nranks` ranks, and not only one ring.
+/// Whether channels are searched among the first `nranks` ranks, and not only one ring.
 pub fn are_sought(topology: &Topology, nranks: u32) -> bool {
     nranks <= SEARCHED || switched::ring(topology, nranks).is_some()
 }
@@ -127,14 +127,14 @@ fn sought(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Channels,
     }
 }
 
-/// NCCL's rule for which channels are doubled in the end.
+/// NCCL's rule for doubling channels in the end.
 fn are_doubled(found: &Channels, sm: u32) -> bool {
     let (newer, many, fast) = RARELY;
     let rarely = sm > newer && found.orders.len() > many;
     found.speed >= if rarely { fast } else { DOUBLED } && found.orders.len() < MOST as usize
 }
 
-/// Each channel twice, as far as there is place for them, at half of the speed.
+/// Doubles the channels, as far as there is place for them, at half of the speed.
 fn doubled(mut found: Channels) -> Channels {
     if let Some(half) = Rat::ZERO.between(found.speed, 1, 2) {
         found.speed = half;
@@ -145,7 +145,8 @@ fn doubled(mut found: Channels) -> Channels {
     found
 }
 
-/// Where all ranks hang on one switch, the channels without a search: each is the ring in the order of the ranks.
+/// Returns the channels without a search where all ranks are on one switch: each is the ring in the order of the
+/// ranks.
 fn on_one_switch(topology: &Topology, nranks: u32, speeds: &[Rat]) -> Option<Channels> {
     let carried = switched::ring(topology, nranks)?;
     let mut best = None;
@@ -217,7 +218,7 @@ fn searched(topology: &Topology, nranks: u32, sm: Option<u32>, speeds: &[Rat]) -
     Some(best)
 }
 
-/// Channels of `speed` that leave and enter the rank with the least room.
+/// Returns the number of channels of `speed` that leave and enter the rank with the least room.
 fn ports(topology: &Topology, ranks: &[RankId], speed: Rat) -> u64 {
     let mut room = vec![[0_u64; 2]; topology.nodes().len()];
     for link in topology.links() {
@@ -230,7 +231,7 @@ fn ports(topology: &Topology, ranks: &[RankId], speed: Rat) -> u64 {
     ranks.iter().flat_map(|r| room[r.index()]).min().unwrap_or(0)
 }
 
-/// One ring, at the speed that the narrowest of its links leaves it.
+/// Returns one ring, at the speed that the narrowest of its links allows.
 fn fallback(topology: &Topology, nranks: u32) -> Result<Channels, Problem> {
     let order = around(topology, nranks)?;
     let mut uses = vec![0_u64; topology.links().len()];
@@ -250,7 +251,7 @@ fn fallback(topology: &Topology, nranks: u32) -> Result<Channels, Problem> {
     Ok(Channels { orders: vec![order], speed, kind, same: true, fallback: true })
 }
 
-/// One try: a speed, a kind of paths, and whether all channels are alike.
+/// One try: a speed, a kind of paths, and whether all channels are equal.
 struct Search<'a> {
     topology: &'a Topology,
     paths: &'a [Vec<Path>],
@@ -259,7 +260,7 @@ struct Search<'a> {
     same: bool,
     full: u64,
     budget: u32,
-    /// Whether ranks hang on a switch, so that only the next and the last one are tried.
+    /// Whether ranks are on a switch, so that only the next and the previous rank are tried.
     switched: bool,
     room: Vec<Rat>,
     orders: Vec<Vec<RankId>>,
@@ -281,7 +282,7 @@ impl<'a> Search<'a> {
         Self { topology, paths, speed, kind, same, full, budget, switched, room, orders, best }
     }
 
-    /// Takes the speed from every link between two ranks; what was there before, or nothing is taken.
+    /// Subtracts the speed from every link between two ranks and returns their room before, or subtracts nothing.
     fn take(&mut self, a: RankId, b: RankId) -> Option<Vec<(u32, Rat)>> {
         let path = &self.paths[a.index()][b.index()];
         self.budget = self.budget.checked_sub(1)?;
@@ -308,7 +309,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks for one channel more; true when there are as many as fit.
+    /// Searches one more channel; returns true when there are as many as fit.
     fn channel(&mut self) -> bool {
         if self.orders.len() > self.best.len() {
             self.best.clone_from(&self.orders);
@@ -325,7 +326,7 @@ impl<'a> Search<'a> {
         !alike && self.extend(&mut vec![RankId(0)])
     }
 
-    /// Lays one channel and looks for more.
+    /// Lays one channel and searches more.
     fn lay(&mut self, order: &[RankId]) -> bool {
         let mut undo = Vec::new();
         let mut done = true;
@@ -345,7 +346,7 @@ impl<'a> Search<'a> {
         done
     }
 
-    /// Whether all these fit together.
+    /// Whether all these channels fit together.
     fn lay_all(&mut self, orders: &[Vec<RankId>]) -> bool {
         orders.iter().all(|order| {
             let mut hops = order.iter().zip(order.iter().cycle().skip(1));

@@ -1,13 +1,13 @@
-//! A successor of its own for every rank: the rings that fall apart into several, from which the
-//! heuristic makes one. Apart, because that there is none is a proof by itself.
+//! Assigns a distinct successor to every rank. The result falls apart into several rings, of which the heuristic
+//! makes one. It is a module of its own, because its failure is a proof by itself.
 
 use super::pairs::{Pairs, members};
 use crate::ids::RankId;
 
-/// Ranks that send, and all to whom they may send, who are fewer.
+/// Ranks that send, and all ranks that they may send to, which are fewer.
 type Crowd = (Vec<RankId>, Vec<RankId>);
 
-/// Each rank's successor. Ranks choose in `order`, the next in number first.
+/// Returns each rank's successor. Ranks choose in `order`, the next in number first.
 pub(super) fn successors(pairs: &Pairs, order: &[RankId]) -> Result<Vec<RankId>, Crowd> {
     let n = pairs.nranks() as usize;
     let mut next: Vec<Option<RankId>> = vec![None; n];
@@ -26,7 +26,7 @@ pub(super) fn successors(pairs: &Pairs, order: &[RankId]) -> Result<Vec<RankId>,
     Ok(next.into_iter().flatten().collect())
 }
 
-/// Finds a successor for `rank`, and others for those that must give theirs up.
+/// Finds a successor for `rank`, and new ones for the ranks that must give theirs up.
 fn augment(
     pairs: &Pairs,
     rank: RankId,

@@ -1,30 +1,30 @@
-//! Rings that share no cable, so that each carries its part of the data at full speed.
+//! Rings that share no link, in either direction, so that each carries its part of the data at full speed.
 //!
-//! Apart from the search for one ring: a ring that is taken first may spoil all others, so that which
-//! ones are taken together is a question of its own.
+//! This is separate from the search for one ring: a ring that is taken first may spoil all others, so the rings must
+//! be chosen together.
 
 use super::hamilton::{self, OutOfSteps};
 use super::heuristic::{self, Dice};
 use super::pairs::Pairs;
 use crate::ids::RankId;
 
-/// Ranks up to which every choice of rings is tried, while steps last.
+/// The most ranks up to which every choice of rings is tried, while steps last.
 const EXACT: u32 = 12;
-/// Steps of that search.
+/// The steps of that search.
 const STEPS: u32 = 2_000_000;
-/// Steps of a search for one ring among what others have left over.
+/// The steps of a search for one ring among the pairs that other rings left over.
 const RING_STEPS: u64 = 400_000;
-/// Times that rings are taken one by one, each time in another order.
+/// The most times that rings are taken one by one, each time in another order.
 const TRIES: u64 = 64;
-/// Pairs that all these times look at together.
+/// The most pairs that all these times examine together.
 const WORK: u64 = 100_000_000;
 
-/// What two disjoint rings must not share.
+/// The resource that two disjoint rings must not share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// A cable, in whichever direction.
+pub enum DisjointBy {
+    /// The links between two ranks, in either direction.
     Cables,
-    /// A link, which is one direction of a cable: a ring and its reverse are two.
+    /// A link in its direction: a ring and its reverse are two.
     Links,
 }
 
@@ -37,8 +37,8 @@ pub struct Disjoint {
     pub proved: bool,
 }
 
-/// Up to `k` rings through all ranks that share nothing, as many as are found.
-pub fn disjoint(pairs: &Pairs, k: usize, mode: Mode) -> Disjoint {
+/// Returns up to `k` rings through all ranks that share no link, as many as are found.
+pub fn disjoint(pairs: &Pairs, k: usize, mode: DisjointBy) -> Disjoint {
     let first = hamilton::ring(pairs);
     let none = matches!(first, hamilton::RingSearch::None { .. });
     let Some(first) = first.order() else { return Disjoint { rings: Vec::new(), proved: none } };
@@ -63,7 +63,7 @@ pub fn disjoint(pairs: &Pairs, k: usize, mode: Mode) -> Disjoint {
         dice.shuffle(&mut order);
     }
     while best.len() < wanted && pairs.nranks() <= EXACT {
-        match Choice::new(pairs, best.len() + 1, mode).find() {
+        match RingSetSearch::new(pairs, best.len() + 1, mode).find() {
             Ok(Some(rings)) => best = rings,
             Ok(None) => return Disjoint { rings: best, proved: true },
             Err(OutOfSteps) => break,
@@ -72,29 +72,30 @@ pub fn disjoint(pairs: &Pairs, k: usize, mode: Mode) -> Disjoint {
     Disjoint { proved: best.len() == wanted, rings: best }
 }
 
-/// Each ring leaves and enters every rank once.
-fn bound(pairs: &Pairs, mode: Mode) -> usize {
+/// Returns an upper bound: each ring leaves and enters every rank once.
+fn bound(pairs: &Pairs, mode: DisjointBy) -> usize {
     let least = |graph: &Pairs| graph.ranks().map(|r| graph.degree(r)).min().unwrap_or(0);
     let most = match mode {
         _ if pairs.nranks() <= 2 => 1,
-        Mode::Cables => least(&pairs.cables()) / 2,
-        Mode::Links => least(pairs).min(least(&pairs.reversed())),
+        DisjointBy::Cables => least(&pairs.cables()) / 2,
+        DisjointBy::Links => least(pairs).min(least(&pairs.reversed())),
     };
     most as usize
 }
 
-/// Takes away what the ring uses.
-fn take(pairs: &mut Pairs, ring: &[RankId], mode: Mode) {
+/// Removes the links that the ring uses.
+fn take(pairs: &mut Pairs, ring: &[RankId], mode: DisjointBy) {
     for (a, b) in ring.iter().zip(ring.iter().cycle().skip(1)) {
         pairs.forbid(*a, *b);
-        if mode == Mode::Cables {
+        if mode == DisjointBy::Cables {
             pairs.forbid(*b, *a);
         }
     }
 }
 
-/// Walecki's zigzags, which use up a complete graph, one cable at each rank aside if their number is even.
-fn walecki(pairs: &Pairs, mode: Mode) -> Vec<Vec<RankId>> {
+/// Returns Walecki's zigzags, which use up a complete graph, except one neighbor of each rank if the number of ranks
+/// is even.
+fn walecki(pairs: &Pairs, mode: DisjointBy) -> Vec<Vec<RankId>> {
     let n = pairs.nranks();
     if n < 3 || !pairs.is_complete() {
         return Vec::new();
@@ -110,15 +111,20 @@ fn walecki(pairs: &Pairs, mode: Mode) -> Vec<Vec<RankId>> {
         let mut back = ring.clone();
         back[1..].reverse();
         rings.push(ring);
-        if mode == Mode::Links {
+        if mode == DisjointBy::Links {
             rings.push(back);
         }
     }
     rings
 }
 
-/// One ring after the other from what is left, with the ranks renamed by `order`.
-fn one_by_one(pairs: &Pairs, wanted: usize, mode: Mode, order: &[RankId]) -> Vec<Vec<RankId>> {
+/// Takes one ring after another from the remaining links, with the ranks renamed by `order`.
+fn one_by_one(
+    pairs: &Pairs,
+    wanted: usize,
+    mode: DisjointBy,
+    order: &[RankId],
+) -> Vec<Vec<RankId>> {
     let mut left = Pairs::all(pairs.nranks(), |a, b| pairs.has(order[a.index()], order[b.index()]));
     let mut rings = Vec::new();
     while rings.len() < wanted
@@ -131,11 +137,11 @@ fn one_by_one(pairs: &Pairs, wanted: usize, mode: Mode, order: &[RankId]) -> Vec
     rings
 }
 
-/// Every choice of rings. They are in the order of their second ranks, for each uses another.
-struct Choice {
+/// The search through all choices of rings. They are in the order of their second ranks, as each uses another.
+struct RingSetSearch {
     out: Vec<u32>,
-    mode: Mode,
-    /// A ring stands for its reverse too.
+    mode: DisjointBy,
+    /// Whether a ring stands for its reverse too.
     mirrored: bool,
     steps: u32,
     wanted: usize,
@@ -143,9 +149,9 @@ struct Choice {
     rings: Vec<Vec<RankId>>,
 }
 
-impl Choice {
-    fn new(pairs: &Pairs, wanted: usize, mode: Mode) -> Self {
-        let mirrored = mode == Mode::Cables && pairs.is_symmetric();
+impl RingSetSearch {
+    fn new(pairs: &Pairs, wanted: usize, mode: DisjointBy) -> Self {
+        let mirrored = mode == DisjointBy::Cables && pairs.is_symmetric();
         let path = vec![RankId(0)];
         let out = hamilton::rows(pairs);
         Self { out, mode, mirrored, steps: STEPS, wanted, path, rings: Vec::new() }
@@ -201,11 +207,11 @@ impl Choice {
         Ok(false)
     }
 
-    /// Takes a link, and returns the rows of its ends as they were.
+    /// Takes a link, and returns the earlier rows of its ends.
     fn use_up(&mut self, from: u32, to: u32) -> (u32, u32) {
         let before = (self.out[from as usize], self.out[to as usize]);
         self.out[from as usize] &= !(1 << to);
-        if self.mode == Mode::Cables {
+        if self.mode == DisjointBy::Cables {
             self.out[to as usize] &= !(1 << from);
         }
         before

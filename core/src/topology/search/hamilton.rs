@@ -1,49 +1,49 @@
-//! A ring through all ranks: exact up to 24 ranks, with a proof where there is none; beyond, a heuristic
-//! that says so.
+//! A ring through all ranks: exact up to 24 ranks, with a proof where there is none; beyond, a heuristic that says
+//! so.
 //!
-//! Up to [`EXACT`] ranks a search in order of ranks, cut short where it cannot end well, has a budget of
-//! steps; what it leaves open is settled by a table of all sets of ranks (Held and Karp's). Both give
-//! the same ring, the first in the order of the alphabet.
+//! Up to [`EXACT`] ranks a search in order of ranks, which prunes branches that cannot succeed, has a budget of
+//! steps; if that is used up, a table of all sets of ranks decides (Held and Karp's). Both give one result, the first
+//! ring in alphabetical order.
 
 use super::heuristic;
 use super::pairs::Pairs;
 use super::proof::NoRing;
 use crate::ids::RankId;
 
-/// Ranks up to which the answer is exact.
+/// The most ranks up to which the answer is exact.
 pub const EXACT: u32 = 24;
 /// Steps of the search in order before the table is filled.
 const STEPS: u32 = 20_000;
 /// Steps of the heuristic, each of a few operations.
 const STEPS_BEYOND: u64 = 40_000_000;
-/// Ranks taken out at once in search of a cut that proves that there is no ring.
+/// The most ranks removed at once in search of a cut that proves that there is no ring.
 const CUT: u32 = 6;
 
-/// How far a ring is the answer to the question for the first one.
+/// The quality of a ring as the answer to the question for the first ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// No ring comes before it in the order of the alphabet, starting with rank 0.
+    /// No ring comes before it in alphabetical order, starting with rank 0.
     Exact,
-    /// It is a ring, and any other might have been found.
+    /// It is a ring, but not known to be the first.
     Heuristic,
 }
 
-/// What a search for a ring has found.
+/// The result of a search for a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RingSearch {
     /// A ring.
     Found {
         /// The ranks in order, rank 0 first. Each sends to the next, the last to the first.
         order: Vec<RankId>,
-        /// Whether it is the first of all.
+        /// Whether it is the first of all rings.
         how: How,
     },
-    /// There is none.
+    /// There is no ring.
     None {
-        /// The reason why there is none.
+        /// The proof that there is none.
         proof: NoRing,
     },
-    /// Beyond [`EXACT`] ranks: none was found, and there may be one.
+    /// Beyond [`EXACT`] ranks: none was found, but there may be one.
     GaveUp {
         /// Number of ranks.
         nranks: u32,
@@ -71,8 +71,8 @@ pub fn is_ring(pairs: &Pairs, order: &[RankId]) -> bool {
         && (order.len() < 2 || order.iter().zip(next).all(|(a, b)| pairs.has(*a, *b)))
 }
 
-/// A ring through all ranks: the natural order where it is one. Up to [`EXACT`] ranks the first in the
-/// order of the alphabet. The same pairs always give the same ring.
+/// Returns a ring through all ranks: the natural order where it is one. Up to [`EXACT`] ranks the first in
+/// alphabetical order. Equal pairs always give equal rings.
 pub fn ring(pairs: &Pairs) -> RingSearch {
     let natural: Vec<_> = pairs.ranks().collect();
     if is_ring(pairs, &natural) {
@@ -91,8 +91,9 @@ pub fn ring(pairs: &Pairs) -> RingSearch {
                 }),
         };
     }
-    let found =
-        Search::new(pairs).first().unwrap_or_else(|OutOfSteps| Table::new(pairs).rings(1).pop());
+    let found = Search::new(pairs)
+        .first()
+        .unwrap_or_else(|OutOfSteps| HamiltonTable::new(pairs).rings(1).pop());
     match found {
         Some(order) => RingSearch::Found { order, how: How::Exact },
         None => RingSearch::None {
@@ -101,18 +102,18 @@ pub fn ring(pairs: &Pairs) -> RingSearch {
     }
 }
 
-/// Up to `limit` rings in the order of the alphabet, rank 0 first; a ring and its reverse are two.
-/// `None` beyond [`EXACT`] ranks.
+/// Returns up to `limit` rings in alphabetical order, rank 0 first; a ring and its reverse are two. `None` beyond
+/// [`EXACT`] ranks.
 pub fn all_rings(pairs: &Pairs, limit: usize) -> Option<Vec<Vec<RankId>>> {
     let natural: Vec<_> = pairs.ranks().collect();
     match pairs.nranks() {
         0 | 1 => Some(vec![natural; limit.min(1)]),
         n if n > EXACT => None,
-        _ => Some(Table::new(pairs).rings(limit)),
+        _ => Some(HamiltonTable::new(pairs).rings(limit)),
     }
 }
 
-/// The rows of up to 32 ranks.
+/// Returns the rows of up to 32 ranks.
 pub(super) fn rows(pairs: &Pairs) -> Vec<u32> {
     pairs.ranks().map(|rank| pairs.row(rank)[0] as u32).collect()
 }
@@ -120,7 +121,7 @@ pub(super) fn rows(pairs: &Pairs) -> Vec<u32> {
 /// The budget was used up.
 pub(super) struct OutOfSteps;
 
-/// Depth first, smallest rank first, with what is left of the budget.
+/// Depth-first search, smallest rank first, with the rest of the budget.
 struct Search {
     out: Vec<u32>,
     steps: u32,
@@ -159,7 +160,7 @@ impl Search {
     }
 }
 
-/// Whether every open rank can still be reached from `end` and left, and one leads home.
+/// Whether every open rank can still be reached from `end` and left, and one of them leads to rank 0.
 pub(super) fn hopeful(out: &[u32], end: u32, open: u32) -> bool {
     let (mut seen, mut wave, mut home) = (0, out[end as usize] & open, false);
     while wave != 0 {
@@ -175,16 +176,16 @@ pub(super) fn hopeful(out: &[u32], end: u32, open: u32) -> bool {
     home && seen == open
 }
 
-/// For every set of ranks without rank 0, those from which a path passes through all of the set and
-/// then to rank 0. 32 MiB for [`EXACT`] ranks.
-struct Table {
+/// For every set of ranks without rank 0, the ranks from which a path passes through the whole set and then to rank
+/// 0. 32 MiB for [`EXACT`] ranks.
+struct HamiltonTable {
     /// Bit r - 1 stands for rank r.
     out: Vec<u32>,
     from_zero: u32,
     heads: Vec<u32>,
 }
 
-impl Table {
+impl HamiltonTable {
     fn new(pairs: &Pairs) -> Self {
         let rows = rows(pairs);
         let out: Vec<u32> = rows[1..].iter().map(|row| row >> 1).collect();
@@ -205,7 +206,7 @@ impl Table {
         Self { out, from_zero: rows[0] >> 1, heads }
     }
 
-    /// Up to `limit` rings, without a step in vain.
+    /// Returns up to `limit` rings, without a wasted step.
     fn rings(&self, limit: usize) -> Vec<Vec<RankId>> {
         let mut found = Vec::new();
         let all = (self.heads.len() - 1) as u32;

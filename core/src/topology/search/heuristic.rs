@@ -1,16 +1,16 @@
-//! Rings through more ranks than every set of which could be listed: covers of several rings patched
-//! into one, and paths turned round until they close (Karp's patching, Posa's rotations).
+//! Rings through too many ranks for a table of their sets: covers of several rings patched into one, and paths
+//! rotated until they close (Karp's patching, Posa's rotations).
 //!
-//! Every number that looks random comes from a fixed seed, and every loop has a budget of steps.
+//! Every pseudorandom number comes from a fixed seed, and every loop has a budget of steps.
 
 use super::cover;
 use super::pairs::{Pairs, members};
 use crate::ids::RankId;
 
-/// Covers that are patched before paths are turned round.
+/// The number of covers that are patched before paths are rotated.
 const COVERS: u32 = 16;
 
-/// Pseudo-random numbers that are the same everywhere: xorshift64*.
+/// Pseudorandom numbers that are equal on all machines: xorshift64*.
 #[derive(Clone, Debug)]
 pub(super) struct Dice(u64);
 
@@ -34,7 +34,7 @@ impl Dice {
     }
 }
 
-/// A ring that starts with rank 0; or the steps that were spent in vain, `steps` or somewhat more.
+/// Returns a ring that starts with rank 0. Fails with the number of steps used, `steps` or somewhat more.
 pub(super) fn ring(pairs: &Pairs, steps: u64) -> Result<Vec<RankId>, u64> {
     let mut dice = Dice::new();
     let mut left = steps;
@@ -58,7 +58,7 @@ pub(super) fn ring(pairs: &Pairs, steps: u64) -> Result<Vec<RankId>, u64> {
     Err(steps - left)
 }
 
-/// The ring turned until rank 0 is in front.
+/// Rotates the ring until rank 0 is in front.
 pub(super) fn from_zero(mut ring: Vec<RankId>) -> Vec<RankId> {
     let zero = ring.iter().position(|r| r.0 == 0).unwrap_or(0);
     ring.rotate_left(zero);
@@ -113,7 +113,7 @@ impl<'a> Patch<'a> {
         }
     }
 
-    /// Turns the ring through `start` round.
+    /// Reverses the ring through `start`.
     fn reverse(&mut self, start: RankId) {
         let mut at = start;
         loop {
@@ -127,7 +127,7 @@ impl<'a> Patch<'a> {
         }
     }
 
-    /// Joins rings where two steps of two rings can be exchanged, until one is left.
+    /// Joins rings where two hops of two rings can be exchanged, until one is left.
     fn one(mut self, left: &mut u64) -> Option<Vec<RankId>> {
         let mut rings = self.size.len();
         let mut joined = true;
@@ -150,7 +150,7 @@ impl<'a> Patch<'a> {
         (rings == 1).then_some(order)
     }
 
-    /// Makes one ring of that of `a` and that of `to` by letting `a` send to `to`.
+    /// Joins the ring of `a` and the ring of `to` by letting `a` send to `to`.
     fn join(&mut self, a: RankId, to: RankId, left: &mut u64) -> bool {
         let (mine, theirs) = (self.ring[a.index()], self.ring[to.index()]);
         if mine == theirs {
@@ -185,11 +185,11 @@ impl<'a> Patch<'a> {
     }
 }
 
-/// A path that grows at its end, and is turned round from a neighbor of the end on where it cannot.
+/// A path that grows at its end; where it cannot grow, its part behind a neighbor of the end is reversed.
 struct Rotation<'a> {
     pairs: &'a Pairs,
     path: Vec<RankId>,
-    /// Where a rank of the path is in it.
+    /// The position of each rank in the path.
     place: Vec<usize>,
     /// The ranks that are not in the path, as bits.
     open: Vec<u64>,
@@ -211,7 +211,7 @@ impl<'a> Rotation<'a> {
         self.open[rank.index() / 64] &= !(1 << (rank.index() % 64));
     }
 
-    /// The open neighbors of `rank`.
+    /// Returns the open neighbors of `rank`, as bits.
     fn ways(&self, rank: RankId) -> impl Iterator<Item = u64> + '_ {
         self.pairs.row(rank).iter().zip(&self.open).map(|(row, open)| row & open)
     }

@@ -1,5 +1,5 @@
-//! A ring that leaves an island only when it has seen all of it: ranks that are joined by a better kind of
-//! link follow each other, and the ring crosses to the next island once.
+//! A ring that leaves an island only after all its ranks: ranks that are joined by a better kind of link follow each
+//! other, and the ring crosses to the next island once.
 //!
 //! Any ring would do for an algorithm; this one loads the slow links least.
 
@@ -7,7 +7,7 @@ use super::hamilton::is_ring;
 use super::pairs::Pairs;
 use crate::ids::RankId;
 
-/// A way into an island, and how the ring came there.
+/// An entry into an island, and the part of the ring before it.
 #[derive(Clone, Copy)]
 struct Entrance {
     entry: RankId,
@@ -15,8 +15,8 @@ struct Entrance {
     before: Option<(RankId, RankId)>,
 }
 
-/// A ring over `pairs` through the islands that `better` pairs make, in order of their first ranks. `None` where
-/// there is one island, one of them lacks a link inside, or the islands in that order are not joined.
+/// Returns a ring over `pairs` through the islands that `better` pairs make, in order of their first ranks. `None`
+/// where there is one island, one of them lacks a link inside, or the islands in that order are not joined.
 pub(super) fn ring(better: &Pairs, pairs: &Pairs) -> Option<Vec<RankId>> {
     let islands = islands(better);
     if islands.len() < 2 || islands.iter().any(|island| !complete(better, island)) {
@@ -36,7 +36,7 @@ pub(super) fn ring(better: &Pairs, pairs: &Pairs) -> Option<Vec<RankId>> {
     is_ring(pairs, &order).then_some(order)
 }
 
-/// Entry and exit of each island, for a ring that enters the first at `start`.
+/// Returns entry and exit of each island, for a ring that enters the first at `start`.
 fn entrances(
     islands: &[Vec<RankId>],
     pairs: &Pairs,
@@ -47,7 +47,7 @@ fn entrances(
         let next = &islands[(i + 1) % islands.len()];
         let mut reached: Vec<Entrance> = Vec::new();
         for entrance in &layers[i] {
-            // From the far end, so that an island is walked in order.
+            // Exits are tried from the far end, so that an island is walked in order.
             for exit in island.iter().rev().filter(|r| **r != entrance.entry || island.len() == 1) {
                 for entry in next.iter().filter(|entry| pairs.has(*exit, **entry)) {
                     if reached.iter().all(|known| known.entry != *entry) {
@@ -74,7 +74,7 @@ fn entrances(
     (entry == start).then_some(found)
 }
 
-/// Ranks that hang together, in order.
+/// Returns the connected sets of ranks, each in order.
 fn islands(pairs: &Pairs) -> Vec<Vec<RankId>> {
     let mut seen = vec![false; pairs.nranks() as usize];
     let mut islands = Vec::new();

@@ -1,7 +1,7 @@
-//! Rings, channels and trees sought in a topology.
+//! Searches for rings, channels and trees in a topology.
 //!
-//! Every search is deterministic, has a budget of steps, and says whether its answer is proved the best
-//! or only found.
+//! Every search is deterministic, has a budget of steps, and tells whether its answer is proved the best or only
+//! found.
 
 pub mod channels;
 pub mod disjoint;
@@ -26,10 +26,9 @@ use crate::ids::RankId;
 const KINDS: [LinkKind; 5] =
     [LinkKind::NvLink, LinkKind::C2c, LinkKind::Pci, LinkKind::Sys, LinkKind::Net];
 
-/// A ring through the first `nranks` ranks over the best kind of links that has one: cables between cards
-/// and their switches first, then what goes over PCI, between CPUs and over the network as well.
-/// It never passes through a rank without stopping there, and leaves an island of better links, where it can,
-/// only when it has seen all of it.
+/// Returns a ring through the first `nranks` ranks over the best kind of links that has one: links between cards and
+/// their switches first, then PCI, links between CPUs and the network as well. It never passes through a rank without
+/// stopping there, and leaves an island of better links, where possible, only after all its ranks.
 pub fn around(topology: &Topology, nranks: u32) -> Result<Vec<RankId>, Problem> {
     topology.holds(nranks)?;
     let mut verdict = None;

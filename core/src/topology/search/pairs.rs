@@ -1,7 +1,7 @@
-//! Which rank may send to which: one bit for every ordered pair, all that the searches look at.
+//! The ranks that each rank may send to: one bit for every ordered pair, which is all that the searches use.
 //!
-//! Apart from the topology, because rings are sought in subsets of it: pairs joined by a good path only,
-//! or what earlier rings left over.
+//! Pairs are separate from the topology, because rings are searched in subsets of it: pairs joined by a good path
+//! only, or pairs that earlier rings left over.
 
 use crate::ids::RankId;
 use crate::topology::{LinkKind, NodeId, Topology};
@@ -10,19 +10,19 @@ use crate::topology::{LinkKind, NodeId, Topology};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairs {
     nranks: u32,
-    /// Words of a row.
+    /// The number of words of a row.
     words: usize,
     rows: Vec<u64>,
 }
 
 impl Pairs {
-    /// No pair of `nranks` ranks.
+    /// Pairs of `nranks` ranks, without any.
     pub fn none(nranks: u32) -> Self {
         let words = (nranks as usize).div_ceil(64);
         Self { nranks, words, rows: vec![0; words * nranks as usize] }
     }
 
-    /// The pairs that `allowed` takes.
+    /// The pairs for which `allowed` holds.
     pub fn all(nranks: u32, allowed: impl Fn(RankId, RankId) -> bool) -> Self {
         let mut pairs = Self::none(nranks);
         for a in (0..nranks).map(RankId) {
@@ -40,15 +40,15 @@ impl Pairs {
         pairs
     }
 
-    /// The pairs among the first `nranks` ranks that are joined by a cable, or through switches alone.
-    /// A rank that the topology lacks has none.
+    /// The pairs among the first `nranks` ranks that are joined by a link, or through switches alone. A rank that the
+    /// topology lacks has none.
     pub fn linked(topology: &Topology, nranks: u32) -> Self {
         let within = topology.nranks();
         Self::all(nranks, |a, b| a.0 < within && topology.linked(a, b))
     }
 
-    /// The pairs among the first `nranks` ranks that are joined by links of this kind or better, through
-    /// switches at most. A rank that the topology lacks has none.
+    /// The pairs among the first `nranks` ranks that are joined by links of this kind or better, directly or through
+    /// switches. A rank that the topology lacks has none.
     pub fn within(topology: &Topology, nranks: u32, worst: LinkKind) -> Self {
         let mut pairs = Self::none(nranks);
         for rank in topology.ranks().take(nranks as usize) {
@@ -84,14 +84,14 @@ impl Pairs {
             && self.row(a)[b.index() / 64] >> (b.index() % 64) & 1 == 1
     }
 
-    /// Lets `a` send to `b`; a rank to itself, or one out of range, stays without.
+    /// Lets `a` send to `b`; ignores a pair of one rank, or one out of range.
     pub fn allow(&mut self, a: RankId, b: RankId) {
         if a != b && a.0 < self.nranks && b.0 < self.nranks {
             self.rows[a.index() * self.words + b.index() / 64] |= 1 << (b.index() % 64);
         }
     }
 
-    /// Takes the pair away.
+    /// Removes a pair.
     pub fn forbid(&mut self, a: RankId, b: RankId) {
         if self.has(a, b) {
             self.rows[a.index() * self.words + b.index() / 64] &= !(1 << (b.index() % 64));
@@ -118,7 +118,7 @@ impl Pairs {
         self.rows.iter().map(|w| u64::from(w.count_ones())).sum()
     }
 
-    /// Every pair turned round.
+    /// Returns every pair reversed.
     #[must_use]
     pub fn reversed(&self) -> Self {
         let mut back = Self::none(self.nranks);
@@ -128,7 +128,7 @@ impl Pairs {
         back
     }
 
-    /// Every pair in both directions: the cables, whichever way they may be used.
+    /// Returns every pair in both directions, whichever direction may be used.
     #[must_use]
     pub fn cables(&self) -> Self {
         let mut both = self.reversed();
@@ -147,7 +147,7 @@ impl Pairs {
         self.count() == n * n.saturating_sub(1)
     }
 
-    /// The ranks reached from `start` without passing through those in `removed`, as bits.
+    /// Returns the ranks reached from `start` without passing through those in `removed`, as bits.
     pub(super) fn flood(&self, start: RankId, removed: &[u64]) -> Vec<u64> {
         let mut seen = vec![0; self.words];
         seen[start.index() / 64] |= 1 << (start.index() % 64);
@@ -162,7 +162,7 @@ impl Pairs {
         seen
     }
 
-    /// Bits for a set of ranks, as wide as a row.
+    /// Returns bits for a set of ranks, as wide as a row.
     pub(super) fn set(&self, ranks: &[RankId]) -> Vec<u64> {
         let mut set = vec![0; self.words];
         for rank in ranks {
@@ -180,7 +180,7 @@ fn bits(word: usize, mut set: u64) -> impl Iterator<Item = RankId> {
     })
 }
 
-/// The ranks of a set of bits, in order.
+/// Returns the ranks of a set of bits, in order.
 pub(super) fn members(set: &[u64]) -> impl Iterator<Item = RankId> + '_ {
     set.iter().enumerate().flat_map(|(i, word)| bits(i, *word))
 }

@@ -1,6 +1,6 @@
-//! Why no ring passes through all ranks, as something that a person can check by hand.
+//! The reason why no ring passes through all ranks, in a form that a person can check by hand.
 //!
-//! Apart from the search, which only knows that it has tried everything.
+//! It is separate from the search, which only knows that it has tried everything.
 
 use std::fmt;
 
@@ -8,40 +8,40 @@ use super::cover;
 use super::pairs::Pairs;
 use crate::ids::RankId;
 
-/// Ranks listed before the rest is only counted.
+/// The number of ranks listed before the rest is only counted.
 const LISTED: usize = 12;
-/// Ways to take ranks out that are tried before the search itself is the proof.
+/// The number of ways to remove ranks that are tried before the search itself is the proof.
 const CUTS: usize = 100_000;
 
-/// Why no ring of links passes through all ranks.
+/// The reason why no ring of links passes through all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoRing {
-    /// A ring enters and leaves a rank by two cables; this one has fewer.
+    /// A ring enters and leaves a rank by two neighbors; this rank has fewer.
     DeadEnd {
         /// The rank.
         rank: RankId,
-        /// The other ends of its cables.
+        /// Its neighbors.
         cables: Vec<RankId>,
     },
-    /// There is no way from one rank to another.
+    /// There is no path from one rank to another.
     Unreachable {
-        /// The rank at which it would start.
+        /// The rank at which the path would start.
         from: RankId,
-        /// The rank at which it would end.
+        /// The rank at which the path would end.
         to: RankId,
     },
-    /// Some ranks send only to fewer ranks, and each needs one of its own.
+    /// Some ranks send only to fewer ranks, and each needs a receiver of its own.
     Crowded {
         /// The ranks that send.
         senders: Vec<RankId>,
-        /// All to whom they may send.
+        /// All ranks that they may send to.
         receivers: Vec<RankId>,
     },
-    /// A ring without k of its ranks falls into k parts at most; here it falls into more.
+    /// A ring without k of its ranks falls into at most k parts; this graph falls into more.
     Cut {
-        /// The ranks taken out.
+        /// The removed ranks.
         removed: Vec<RankId>,
-        /// A rank of each part that is left.
+        /// A rank of each remaining part.
         parts: Vec<RankId>,
     },
     /// Every order was tried.
@@ -52,7 +52,7 @@ pub enum NoRing {
 }
 
 impl NoRing {
-    /// The proofs that cost less than a search: cables at each rank, reach, and room for all that send.
+    /// Returns a proof that costs less than a search: neighbors of each rank, reach, and receivers for all senders.
     pub(super) fn cheap(pairs: &Pairs) -> Option<Self> {
         let cables = pairs.cables();
         let least = pairs.nranks().saturating_sub(1).min(2);
@@ -76,7 +76,7 @@ impl NoRing {
             .map(|(senders, receivers)| Self::Crowded { senders, receivers })
     }
 
-    /// `most` ranks or fewer whose removal leaves more parts than ranks were removed.
+    /// Returns at most `most` ranks whose removal leaves more parts than ranks were removed.
     pub(super) fn cut(pairs: &Pairs, most: u32) -> Option<Self> {
         let cables = pairs.cables();
         let mut left = CUTS;
@@ -112,7 +112,7 @@ fn cut_of(
     None
 }
 
-/// The smallest rank of each part that is left.
+/// Returns the smallest rank of each remaining part.
 fn parts_without(cables: &Pairs, removed: &[RankId]) -> Vec<RankId> {
     let mut gone = cables.set(removed);
     let mut parts = Vec::new();

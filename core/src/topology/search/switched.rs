@@ -1,10 +1,10 @@
-//! The ring in the order of the ranks where all of them hang on one switch: no search finds a better one there.
+//! The ring in the order of the ranks where all of them are on one switch: no search finds a better one there.
 
 use crate::rational::Rat;
 use crate::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
 
-/// What the ring through the first `nranks` ranks carries, each link once; `None` where these do not all hang on one
-/// switch.
+/// Returns the bandwidth of the ring through the first `nranks` ranks, which uses each link once; `None` where these
+/// are not all on one switch.
 pub(super) fn ring(topology: &Topology, nranks: u32) -> Option<Rat> {
     if nranks > topology.nranks() {
         return None;
@@ -25,7 +25,7 @@ pub(super) fn ring(topology: &Topology, nranks: u32) -> Option<Rat> {
     (0..nranks).filter_map(hop).min()
 }
 
-/// The cable from one node to another.
+/// Returns the `NVLink` from one node to another.
 fn cable(topology: &Topology, from: NodeId, to: NodeId) -> Option<&Link> {
     let links = topology.out(from);
     let at = links.binary_search_by_key(&(to, LinkKind::NvLink), |l| (l.to, l.kind)).ok()?;

@@ -1,4 +1,4 @@
-//! Trees through all ranks: one that is shallow, and several that share no link.
+//! Trees through all ranks: one shallow tree, and several that share no link.
 
 use std::collections::VecDeque;
 
@@ -8,20 +8,20 @@ use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::Problem;
 
-/// Operations on words that a packing takes at most.
+/// The most operations on words that a packing takes.
 const WORK: u64 = 1_000_000_000;
 
 /// A tree through all ranks, from the root down.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tree {
+pub struct SpanningTree {
     /// The root, at which the tree begins.
     pub root: RankId,
     /// The parent of each rank, which sends to it; the root has none.
     pub parent: Vec<Option<RankId>>,
 }
 
-impl Tree {
-    /// Steps from the root to each rank; `None` if the parents do not lead there.
+impl SpanningTree {
+    /// Returns the steps from the root to each rank; `None` if the parents do not lead to every rank.
     pub fn depths(&self) -> Option<Vec<u32>> {
         let mut depths = vec![None; self.parent.len()];
         *depths.get_mut(self.root.index())? = Some(0);
@@ -39,7 +39,7 @@ impl Tree {
         depths.into_iter().collect()
     }
 
-    /// Steps from the root to the farthest rank.
+    /// Returns the steps from the root to the farthest rank.
     pub fn depth(&self) -> u32 {
         self.depths().into_iter().flatten().max().unwrap_or(0)
     }
@@ -55,13 +55,13 @@ impl Tree {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grown {
     /// The tree.
-    pub tree: Tree,
-    /// Whether its depth is proved to be the least; else it was the least that was found.
+    pub tree: SpanningTree,
+    /// Whether its depth is proved to be the least; else it is the least that was found.
     pub how: How,
 }
 
-/// A shallow tree in which no rank has more than `max_children`. Level by level as many ranks as possible
-/// are joined, evenly among their parents; where that ends too early, a chain is looked for.
+/// Returns a shallow tree in which no rank has more than `max_children`. Level by level as many ranks as possible are
+/// joined, evenly among their parents; where that ends too early, a chain is searched.
 pub fn tree(pairs: &Pairs, root: RankId, max_children: u32) -> Result<Grown, Problem> {
     let n = pairs.nranks();
     if root.0 >= n {
@@ -96,7 +96,7 @@ pub fn tree(pairs: &Pairs, root: RankId, max_children: u32) -> Result<Grown, Pro
     Err(problem.help("allow more children"))
 }
 
-/// No tree is less deep: the farthest rank, and room for all.
+/// Returns a lower bound of the depth: the distance of the farthest rank, and the levels that have room for all.
 fn shallowest(pairs: &Pairs, root: RankId, max_children: u32) -> u32 {
     let mut depth = 0;
     let (mut room, mut level) = (1_u64, 1_u64);
@@ -109,8 +109,8 @@ fn shallowest(pairs: &Pairs, root: RankId, max_children: u32) -> u32 {
     farthest.max(depth)
 }
 
-/// `None` if ranks are left over to which the last level has no link.
-fn by_levels(pairs: &Pairs, root: RankId, max_children: u32) -> Option<Tree> {
+/// Builds the tree level by level; `None` if ranks are left over that the last level has no link to.
+fn by_levels(pairs: &Pairs, root: RankId, max_children: u32) -> Option<SpanningTree> {
     let n = pairs.nranks() as usize;
     let mut parent = vec![None; n];
     let mut level = vec![root];
@@ -141,10 +141,10 @@ fn by_levels(pairs: &Pairs, root: RankId, max_children: u32) -> Option<Tree> {
         level = open.iter().copied().filter(|r| parent[r.index()].is_some()).collect();
         open.retain(|r| parent[r.index()].is_none());
     }
-    Some(Tree { root, parent })
+    Some(SpanningTree { root, parent })
 }
 
-/// Gives `adult` one child more of this level; its children may have to change their parents.
+/// Gives `adult` one more child of this level; earlier children may have to change their parents.
 fn adopt(pairs: &Pairs, adult: RankId, wishes: &[RankId], parent: &mut [Option<RankId>]) -> bool {
     let mut wished_by = vec![None; parent.len()];
     let mut given_up = vec![None; parent.len()];
@@ -173,9 +173,9 @@ fn adopt(pairs: &Pairs, adult: RankId, wishes: &[RankId], parent: &mut [Option<R
     false
 }
 
-/// A chain from the root through all ranks; and if there is none, whether that is proved. It is a ring
-/// through one more rank, to which everyone and which to the root alone may send.
-fn chain(pairs: &Pairs, root: RankId) -> (Option<Tree>, bool) {
+/// Returns a chain from the root through all ranks, and, if there is none, whether that is proved. The chain is a
+/// ring through one more rank, which every rank may send to and which may send to the root alone.
+fn chain(pairs: &Pairs, root: RankId) -> (Option<SpanningTree>, bool) {
     let n = pairs.nranks();
     let closed =
         Pairs::all(n + 1, |a, b| if a.0 == n { b == root } else { b.0 == n || pairs.has(a, b) });
@@ -188,7 +188,7 @@ fn chain(pairs: &Pairs, root: RankId) -> (Option<Tree>, bool) {
         for pair in order[1..].windows(2) {
             parent[pair[1].index()] = Some(pair[0]);
         }
-        Tree { root, parent }
+        SpanningTree { root, parent }
     });
     (tree, none)
 }
@@ -196,16 +196,15 @@ fn chain(pairs: &Pairs, root: RankId) -> (Option<Tree>, bool) {
 /// Trees that share no link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// The trees, all from the same root.
-    pub trees: Vec<Tree>,
+    /// The trees, all from one root.
+    pub trees: Vec<SpanningTree>,
     /// Whether these are all that were asked for, or no more exist; else there were too many pairs.
     pub proved: bool,
 }
 
-/// Up to `k` trees from `root` that share no link, a cable being a link in each direction: as many as
-/// there are ways without a common link to the rank that has the fewest (Edmonds), which is what a
-/// broadcast can reach where pairs are cables of one bandwidth. A link joins a tree if all the trees to
-/// come can still reach the rank at its end (Lovasz).
+/// Returns up to `k` trees from `root` that share no link, where each direction is a link: as many as there are
+/// link-disjoint paths to the rank that has the fewest (Edmonds), which is the bandwidth of a broadcast where all
+/// links have one bandwidth. A link joins a tree if all later trees can still reach the rank at its end (Lovasz).
 pub fn packing(pairs: &Pairs, root: RankId, k: u32) -> Packing {
     let n = u64::from(pairs.nranks());
     let affordable = (WORK / (n * n * n.div_ceil(64)).max(1)).isqrt().max(1);
@@ -222,9 +221,9 @@ pub fn packing(pairs: &Pairs, root: RankId, k: u32) -> Packing {
     Packing { trees, proved }
 }
 
-/// A tree from `rest` that leaves enough for `later` trees. There always is one.
-fn grow(rest: &mut Pairs, root: RankId, later: u32) -> Option<Tree> {
-    let mut tree = Tree { root, parent: vec![None; rest.nranks() as usize] };
+/// Grows a tree in `rest` that leaves enough links for `later` trees. There always is one.
+fn grow(rest: &mut Pairs, root: RankId, later: u32) -> Option<SpanningTree> {
+    let mut tree = SpanningTree { root, parent: vec![None; rest.nranks() as usize] };
     let mut joined = vec![root];
     let mut at = 0;
     while joined.len() < tree.parent.len() {
@@ -247,7 +246,7 @@ fn grow(rest: &mut Pairs, root: RankId, later: u32) -> Option<Tree> {
     Some(tree)
 }
 
-/// Ways from `root` to `to` that share no link, up to `most`.
+/// Returns the number of paths from `root` to `to` that share no link, up to `most`.
 fn ways(pairs: &Pairs, root: RankId, to: RankId, most: u32) -> u32 {
     let n = pairs.nranks();
     let (mut used, mut back) = (Pairs::none(n), Pairs::none(n));

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{OpId, RankId, RegionId};
-use roundelay_core::messages::{Group, Groups, MessageId, Step as GroupStep, TwoSided};
+use roundelay_core::messages::{Group, GroupStep, Groups, MessageId, TwoSided};
 use roundelay_core::schedule::{Buffer, Schedule};
 
 use crate::error::Error;

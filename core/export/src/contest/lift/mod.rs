@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use super::tree::{LoopNode, LoopPlace, LoopTable, Number};
 use regions::{BufferPart, Cut};
 use roundelay_core::ids::ScratchId;
-use roundelay_core::layout::trace::{Operands, Trace, Way};
+use roundelay_core::layout::trace::{LoopPath, Operands, Trace};
 use roundelay_core::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind, VarId};
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
@@ -29,7 +29,7 @@ type LiftResult<T> = Result<T, Unfit>;
 const MOST: usize = 2_000;
 
 /// The values that each rank looked up, each with the way that led there.
-type Rows<T> = Vec<Vec<(Way, T)>>;
+type Rows<T> = Vec<Vec<(LoopPath, T)>>;
 
 /// The lifting of one program.
 pub(super) struct Lift<'p> {

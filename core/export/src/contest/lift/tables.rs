@@ -8,14 +8,14 @@ use super::numbers::binary;
 use super::{Around, Lift, LiftResult, Rows, Unfit};
 use crate::contest::tree::{LoopTable, Number, Piece};
 use roundelay_core::ids::RankId;
-use roundelay_core::layout::trace::Way;
+use roundelay_core::layout::trace::LoopPath;
 use roundelay_core::program::ir::Stmt;
 use roundelay_core::schedule::{Buffer, Region};
 use roundelay_core::syntax::ast::BinOp;
 
 impl Lift<'_> {
     /// Whether a way leads through the enclosing loops and calls.
-    fn leads_here(&self, way: &Way) -> bool {
+    fn leads_here(&self, way: &LoopPath) -> bool {
         way.len() == self.around.len()
             && way.iter().zip(&self.around).all(|(at, around)| match around {
                 Around::Step(call) => at == call,
@@ -24,8 +24,8 @@ impl Lift<'_> {
     }
 
     /// Returns the values that were seen at this place, without those of other calls.
-    pub(super) fn here<T: Clone>(&self, seen: &[&[(Way, T)]]) -> Rows<T> {
-        let own = |own: &&[(Way, T)]| {
+    pub(super) fn here<T: Clone>(&self, seen: &[&[(LoopPath, T)]]) -> Rows<T> {
+        let own = |own: &&[(LoopPath, T)]| {
             own.iter().filter(|(way, _)| self.leads_here(way)).cloned().collect::<Vec<_>>()
         };
         seen.iter().map(own).collect()
@@ -38,7 +38,7 @@ impl Lift<'_> {
         at: usize,
         many: usize,
     ) -> LiftResult<(Buffer, Piece)> {
-        let mut seen: Vec<Vec<(Way, Vec<i64>)>> = Vec::new();
+        let mut seen: Vec<Vec<(LoopPath, Vec<i64>)>> = Vec::new();
         let mut buffer = None;
         let all: Vec<_> = self.traces.iter().map(|trace| trace.moves(stmt)).collect();
         for trace in self.here(&all) {
@@ -63,7 +63,10 @@ impl Lift<'_> {
     }
 
     /// Returns a number that each rank looked up: arithmetic on the rank if possible, or else an entry of a table.
-    pub(in crate::contest) fn entry(&mut self, seen: &[Vec<(Way, i64)>]) -> LiftResult<Number> {
+    pub(in crate::contest) fn entry(
+        &mut self,
+        seen: &[Vec<(LoopPath, i64)>],
+    ) -> LiftResult<Number> {
         let all = || seen.iter().flatten().map(|(_, value)| *value);
         let Some(first) = all().next() else { return Ok(Number::Const(0)) };
         if all().all(|value| value == first) {
@@ -115,13 +118,14 @@ impl Lift<'_> {
 
     /// Returns a count or a condition, which could be arithmetic on the rank only by chance: a constant, or an entry of
     /// a table.
-    pub(super) fn count(&mut self, seen: &[Vec<(Way, i64)>]) -> LiftResult<Number> {
+    pub(super) fn count(&mut self, seen: &[Vec<(LoopPath, i64)>]) -> LiftResult<Number> {
         let mut all = seen.iter().flatten().map(|(_, value)| *value);
         let Some(first) = all.next() else { return Ok(Number::Const(0)) };
         if all.all(|value| value == first) {
             return Ok(Number::Const(first));
         }
-        let seen: Vec<Vec<(Way, Vec<i64>)>> = each(seen, |way, v| vec![(way.clone(), vec![*v])]);
+        let seen: Vec<Vec<(LoopPath, Vec<i64>)>> =
+            each(seen, |way, v| vec![(way.clone(), vec![*v])]);
         let (table, indices) = self.table(&seen, &[0])?;
         Ok(Number::Entry(table, indices))
     }
@@ -129,10 +133,10 @@ impl Lift<'_> {
     /// Adds a table of the values with as few indices as possible, and returns it with its indices here.
     fn table(
         &mut self,
-        seen: &[Vec<(Way, Vec<i64>)>],
+        seen: &[Vec<(LoopPath, Vec<i64>)>],
         nothing: &[i64],
     ) -> LiftResult<(usize, Vec<Number>)> {
-        let rows: Vec<(usize, &Way, &Vec<i64>)> = seen
+        let rows: Vec<(usize, &LoopPath, &Vec<i64>)> = seen
             .iter()
             .enumerate()
             .flat_map(|(rank, own)| own.iter().map(move |(way, value)| (rank, way, value)))
@@ -196,9 +200,10 @@ impl Lift<'_> {
 
 /// Maps every entry of every rank to other entries.
 pub(super) fn each<T, U>(
-    seen: &[Vec<(Way, T)>],
-    made: impl Fn(&Way, &T) -> Vec<(Way, U)>,
-) -> Vec<Vec<(Way, U)>> {
-    let own = |own: &Vec<(Way, T)>| own.iter().flat_map(|(way, value)| made(way, value)).collect();
+    seen: &[Vec<(LoopPath, T)>],
+    made: impl Fn(&LoopPath, &T) -> Vec<(LoopPath, U)>,
+) -> Vec<Vec<(LoopPath, U)>> {
+    let own =
+        |own: &Vec<(LoopPath, T)>| own.iter().flat_map(|(way, value)| made(way, value)).collect();
     seen.iter().map(own).collect()
 }

@@ -1,28 +1,28 @@
-//! The ways that a schedule's messages take, each found once.
+//! The paths of a schedule's messages, each found once.
 
 use super::machine::Machine;
 use crate::ids::RankId;
 use crate::schedule::{OpKind, Schedule};
 use crate::topology::routes::Routes;
 
-/// From one rank to another.
+/// The path from one rank to another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wire {
-    /// Its links in [`Wires::links`].
+pub(super) struct RankPath {
+    /// Its links in [`RankPaths::links`].
     first: u32,
     len: u32,
-    /// Seconds.
+    /// The latency in seconds.
     pub(super) latency: f64,
-    /// Bytes a second if nothing else is on its links.
+    /// Bytes a second if no other message is on its links.
     pub(super) alone: f64,
 }
 
-/// All of them, by their ends.
-pub(super) struct Wires {
-    all: Vec<Wire>,
-    /// Links, and what part of the bytes each carries.
+/// The paths of all pairs of ranks that talk.
+pub(super) struct RankPaths {
+    all: Vec<RankPath>,
+    /// The links of paths, and the part of the bytes that each carries.
     links: Vec<(u32, f64)>,
-    /// Open addressing: the ends and the wire; a power of two of slots, at most half of them taken.
+    /// Open addressing by the ends: the ends and the path; a power of two of slots, at most half of them taken.
     slots: Vec<(u64, u32)>,
     /// Bytes a second of each link of the topology.
     pub(super) capacity: Vec<f64>,
@@ -30,8 +30,8 @@ pub(super) struct Wires {
 
 const EMPTY: u64 = u64::MAX;
 
-impl Wires {
-    /// `None` if two ranks talk that are not linked.
+impl RankPaths {
+    /// Returns the paths; `None` if two ranks talk that are not linked.
     pub(super) fn new(schedule: &Schedule, machine: &Machine) -> Option<Self> {
         let (capacity, latency) = machine.links();
         let mut found =
@@ -51,7 +51,7 @@ impl Wires {
         if ends.iter().any(|(from, to)| !machine.topology.linked(*from, *to)) {
             return None;
         }
-        // The ways from one rank are found together.
+        // The paths from one rank are found together.
         ends.sort_unstable();
         let mut routes = Routes::new(&machine.topology, machine.routing);
         for (from, to) in ends {
@@ -60,7 +60,7 @@ impl Wires {
                 .way(from.into(), to.into(), |link, share| found.links.push((link as u32, share)));
             let way = &found.links[first..];
             let alone = way.iter().map(|(link, share)| found.capacity[*link as usize] / share);
-            let wire = Wire {
+            let path = RankPath {
                 first: first as u32,
                 len: way.len() as u32,
                 latency: machine.on_path(routes.latency(way, |link| latency[link]), (from, to)),
@@ -68,42 +68,47 @@ impl Wires {
             };
             let slot = found.slot(key(from, to));
             found.slots[slot].1 = found.all.len() as u32;
-            found.all.push(wire);
+            found.all.push(path);
         }
         Some(found)
     }
 
-    /// Given ways over given links, for tests of what flows on them.
+    /// Returns given paths over given links, for tests of the flows on them.
     #[cfg(test)]
     pub(super) fn of(capacity: &[f64], ways: &[Vec<(u32, f64)>]) -> Self {
         let (mut all, mut links) = (Vec::new(), Vec::new());
         for way in ways {
             let (first, len) = (links.len() as u32, way.len() as u32);
             let alone = way.iter().map(|(link, share)| capacity[*link as usize] / share);
-            all.push(Wire { first, len, latency: 0.0, alone: alone.fold(f64::INFINITY, f64::min) });
+            all.push(RankPath {
+                first,
+                len,
+                latency: 0.0,
+                alone: alone.fold(f64::INFINITY, f64::min),
+            });
             links.extend_from_slice(way);
         }
         Self { all, links, slots: Vec::new(), capacity: capacity.to_vec() }
     }
 
-    /// The number of the way between two ranks that the schedule joins.
+    /// Returns the number of the path between two ranks that the schedule joins.
     pub(super) fn between(&self, from: RankId, to: RankId) -> u32 {
         self.slots[self.slot(key(from, to))].1
     }
 
-    pub(super) fn wire(&self, wire: u32) -> &Wire {
-        &self.all[wire as usize]
+    pub(super) fn path(&self, path: u32) -> &RankPath {
+        &self.all[path as usize]
     }
 
-    /// The links of a wire, and what part of the bytes each carries.
-    pub(super) fn links(&self, wire: u32) -> &[(u32, f64)] {
-        let Wire { first, len, .. } = self.all[wire as usize];
+    /// Returns the links of a path, and the part of the bytes that each carries.
+    pub(super) fn links(&self, path: u32) -> &[(u32, f64)] {
+        let RankPath { first, len, .. } = self.all[path as usize];
         &self.links[first as usize..][..len as usize]
     }
 
-    /// The most links that a wire has.
+    /// Returns the largest number of links of a path.
     pub(super) fn longest(&self) -> usize {
-        self.all.iter().map(|wire| wire.len as usize).max().unwrap_or(0)
+        self.all.iter().map(|path| path.len as usize).max().unwrap_or(0)
     }
 
     fn slot(&self, key: u64) -> usize {

@@ -1,4 +1,4 @@
-//! Which statements the ops of a fused schedule stand for: sets of statements, each distinct one once.
+//! The sets of statements that the ops of a fused schedule come from, each distinct set once.
 
 use rustc_hash::FxHashMap;
 
@@ -6,48 +6,48 @@ use crate::ids::SpanId;
 use crate::schedule::interner::Interner;
 
 /// Sets of statements.
-pub(super) struct Sets {
+pub(super) struct StatementSets {
     all: Interner<Box<[SpanId]>>,
-    unions: FxHashMap<(Set, Set), Set>,
-    /// Asked for last: neighbors have much in common.
-    last: ((Set, Set), Set),
+    unions: FxHashMap<(StatementSet, StatementSet), StatementSet>,
+    /// The last union: neighbors often ask for the same one.
+    last: ((StatementSet, StatementSet), StatementSet),
 }
 
-/// A set of statements, by its place among [`Sets`].
+/// A set of statements, by its number in [`StatementSets`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Set(u32);
+pub(super) struct StatementSet(u32);
 
-impl Set {
+impl StatementSet {
     pub(super) const EMPTY: Self = Self(0);
 }
 
-impl Default for Sets {
+impl Default for StatementSets {
     fn default() -> Self {
         let mut all = Interner::default();
         all.intern(Box::default());
-        let none = (Set::EMPTY, Set::EMPTY);
-        Self { all, unions: FxHashMap::default(), last: (none, Set::EMPTY) }
+        let none = (StatementSet::EMPTY, StatementSet::EMPTY);
+        Self { all, unions: FxHashMap::default(), last: (none, StatementSet::EMPTY) }
     }
 }
 
-impl Sets {
-    pub(super) fn get(&self, set: Set) -> &[SpanId] {
+impl StatementSets {
+    pub(super) fn get(&self, set: StatementSet) -> &[SpanId] {
         &self.all.items[set.0 as usize]
     }
 
-    /// The set of these statements.
-    pub(super) fn of(&mut self, statements: &[SpanId]) -> Set {
+    /// Returns the set of `statements`.
+    pub(super) fn of(&mut self, statements: &[SpanId]) -> StatementSet {
         let mut statements = statements.to_vec();
         statements.sort_unstable();
         statements.dedup();
-        Set(self.all.intern(statements.into()))
+        StatementSet(self.all.intern(statements.into()))
     }
 
-    pub(super) fn union(&mut self, a: Set, b: Set) -> Set {
-        if a == b || b == Set::EMPTY {
+    pub(super) fn union(&mut self, a: StatementSet, b: StatementSet) -> StatementSet {
+        if a == b || b == StatementSet::EMPTY {
             return a;
         }
-        if a == Set::EMPTY {
+        if a == StatementSet::EMPTY {
             return b;
         }
         if self.last.0 == (a, b) {
@@ -67,17 +67,17 @@ impl Sets {
 
 #[cfg(test)]
 mod tests {
-    use super::{Set, Sets};
+    use super::{StatementSet, StatementSets};
     use crate::ids::SpanId;
 
     #[test]
     fn equal_sets_are_one() {
-        let mut sets = Sets::default();
+        let mut sets = StatementSets::default();
         let [zero, one, two] = [0, 1, 2].map(|at| sets.of(&[SpanId(at)]));
         let both = sets.union(two, zero);
         assert_eq!(sets.get(both), [SpanId(0), SpanId(2)]);
         assert_eq!((sets.union(zero, two), sets.union(both, two)), (both, both));
-        assert_eq!(sets.union(Set::EMPTY, one), one);
+        assert_eq!(sets.union(StatementSet::EMPTY, one), one);
         let all = sets.union(both, one);
         assert_eq!(sets.get(all), [0, 1, 2].map(SpanId));
         assert_eq!(sets.of(&[2, 1, 0, 1].map(SpanId)), all);
