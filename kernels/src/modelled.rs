@@ -9,14 +9,14 @@ use loom::cell::UnsafeCell;
 use loom::model::Builder;
 
 /// Memory that two threads must not touch at once; loom sees to it.
-pub(crate) struct Memory(UnsafeCell<u32>);
+pub(crate) struct ModelledMemory(UnsafeCell<u32>);
 
 // SAFETY: loom reports every access that is not ordered with a write.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for ModelledMemory {}
 // SAFETY: as above.
-unsafe impl Send for Memory {}
+unsafe impl Send for ModelledMemory {}
 
-impl Memory {
+impl ModelledMemory {
     pub(crate) fn new() -> Self {
         Self(UnsafeCell::new(0))
     }

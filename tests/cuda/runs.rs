@@ -12,7 +12,7 @@ use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_kernels::reference::Reference;
-use roundelay_kernels::shim::{Job, Outcome, Shim};
+use roundelay_kernels::shim::{ShimJob, Outcome, Shim};
 use roundelay_tests::compile;
 
 /// The algorithm of the library with that name.
@@ -110,7 +110,7 @@ pub(super) fn on_the_host(
 }
 
 /// Runs a job to its end, or says why it did not come there.
-pub(super) fn try_run(shim: &Shim, job: &Job<'_>) -> Result<Outcome, String> {
+pub(super) fn try_run(shim: &Shim, job: &ShimJob<'_>) -> Result<Outcome, String> {
     let outcome = shim.run(job).map_err(|error| error.to_string())?;
     if let Some(stuck) = outcome.stuck(job) {
         return Err(stuck.to_string());
@@ -119,7 +119,7 @@ pub(super) fn try_run(shim: &Shim, job: &Job<'_>) -> Result<Outcome, String> {
 }
 
 /// Runs a job to its end.
-pub(super) fn run(shim: &Shim, job: &Job<'_>) -> Outcome {
+pub(super) fn run(shim: &Shim, job: &ShimJob<'_>) -> Outcome {
     let Schedule { algorithm, nranks, .. } = job.schedule;
     try_run(shim, job).unwrap_or_else(|why| panic!("{algorithm} on {nranks} ranks: {why}"))
 }

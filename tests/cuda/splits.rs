@@ -6,7 +6,7 @@ use roundelay_core::optimize::Goal;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Callers;
 use roundelay_export::cuda::{Kernel, Protocol, Spec};
-use roundelay_kernels::shim::Job;
+use roundelay_kernels::shim::ShimJob;
 
 use super::runs::{algorithm, inputs, on_the_host, program, proved, spec, try_run};
 use super::trace::validate;
@@ -81,7 +81,7 @@ fn too_fine(text: &str, what: &str) -> Diagnostic {
     let made = proved.optimized(goal).expect("what is made is proved");
     let table = Kernel::of_table(&made, spec).expect("floats have sums");
     let data = inputs(&table, 61);
-    let ran = try_run(&program(&table), &Job::new(&table, 61, &data));
+    let ran = try_run(&program(&table), &ShimJob::new(&table, 61, &data));
     let outputs = ran.unwrap_or_else(|why| panic!("{what}: {why}")).outputs;
     assert!(outputs == on_the_host(&proved, &table, 61, &data), "{what}: the table's bits");
     let mut errors = Kernel::of_loops(algorithm, &proved, spec).expect_err(what);

@@ -8,7 +8,7 @@ use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{Buffer, OpKind, Operand, SignalKind};
 use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Facts, Header, Kernel};
-use roundelay_kernels::shim::{Job, Outcome, Shim};
+use roundelay_kernels::shim::{ShimJob, Outcome, Shim};
 use roundelay_tests::{root, taken};
 
 use super::runs::{code, inputs, loops, named, on_the_host, program, proved, run, spec, try_run};
@@ -81,7 +81,7 @@ fn difference(expected: &str, found: &str) -> Option<String> {
 
 fn traced(shim: &Shim, kernel: &Kernel, count: u64) -> Option<String> {
     let data = inputs(kernel, count);
-    let job = Job { trace: true, threads: 1, ..Job::new(kernel, count, &data) };
+    let job = ShimJob { trace: true, threads: 1, ..ShimJob::new(kernel, count, &data) };
     let outcome = run(shim, &job);
     difference(&expected(kernel, &job.facts, count), &outcome.trace)
 }
@@ -112,7 +112,7 @@ fn every_kernel_does_what_was_proved_and_leaves_the_hosts_bits() {
 pub(super) fn validate(kernel: &Kernel, proved: &Proved, count: u64) -> Result<(), String> {
     let shim = program(kernel);
     let data = inputs(kernel, count);
-    let job = Job { trace: true, ..Job::new(kernel, count, &data) };
+    let job = ShimJob { trace: true, ..ShimJob::new(kernel, count, &data) };
     let outcome = try_run(&shim, &job)?;
     difference(&expected(kernel, &job.facts, count), &outcome.trace).map_or(Ok(()), Err)?;
     let host = on_the_host(proved, kernel, count, &data);
@@ -125,7 +125,7 @@ pub(super) fn validate(kernel: &Kernel, proved: &Proved, count: u64) -> Result<(
     };
     same(outcome, "out of place")?;
     if kernel.proof.in_place {
-        same(try_run(&shim, &Job { in_place: true, trace: false, ..job })?, "in place")?;
+        same(try_run(&shim, &ShimJob { in_place: true, trace: false, ..job })?, "in place")?;
     }
     Ok(())
 }
@@ -153,7 +153,7 @@ fn a_wrong_text_is_found_out() {
         let data = inputs(&kernel, 61);
         let limit = std::time::Duration::from_millis(300);
         let job =
-            Job { trace: true, threads: 1, poll_limit: limit, ..Job::new(&kernel, 61, &data) };
+            ShimJob { trace: true, threads: 1, poll_limit: limit, ..ShimJob::new(&kernel, 61, &data) };
         let outcome = shim.run(&job).unwrap_or_else(|error| panic!("{error}"));
         let found = difference(&expected(&kernel, &job.facts, 61), &outcome.trace);
         let found = found.unwrap_or_else(|| panic!("`{to}` for `{from}` was not noticed"));

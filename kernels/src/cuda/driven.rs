@@ -19,7 +19,7 @@ use super::world::CudaWorld;
 use crate::grid;
 
 /// One op, as it is issued; the addresses of inputs and outputs are found then.
-enum Step {
+enum DrivenStep {
     Move {
         stream: usize,
         sources: Vec<BufferOffset>,
@@ -47,7 +47,7 @@ enum BufferOffset {
 
 /// The ops of a plan on one device, issued one by one from the host: copies, and a kernel for each fold.
 pub struct Driven {
-    steps: Vec<Step>,
+    steps: Vec<DrivenStep>,
     divisor: i64,
     folds: Folds,
     streams: Vec<Arc<CudaStream>>,
@@ -113,7 +113,7 @@ impl Driven {
         }
         for step in &self.steps {
             match step {
-                Step::Move { stream, sources, targets, len, finish } => {
+                DrivenStep::Move { stream, sources, targets, len, finish } => {
                     let from: Vec<u64> = sources.iter().map(address).collect();
                     let stream = &self.streams[*stream];
                     let divisor = if *finish { self.divisor } else { 0 };
@@ -123,10 +123,10 @@ impl Driven {
                         self.fold(stream, &[address(first)], address(other), *len, 0)?;
                     }
                 }
-                Step::Post { stream, event } => {
+                DrivenStep::Post { stream, event } => {
                     self.events[*event].record(&self.streams[*stream]).map_err(issue())?;
                 }
-                Step::Wait { stream, event } => {
+                DrivenStep::Wait { stream, event } => {
                     self.streams[*stream].wait(&self.events[*event]).map_err(issue())?;
                 }
             }
@@ -156,7 +156,7 @@ impl Driven {
 
 /// The ops in an order in which they can be issued, those that `finish` dividing, how many events they take, and
 /// bytes of scratch.
-fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<Step>, usize, u64) {
+fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<DrivenStep>, usize, u64) {
     // All scratch of a rank, then that of the next.
     let mut offsets = vec![0];
     for scratch in &schedule.scratch {
@@ -181,7 +181,7 @@ fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<St
     let step = |(stream, id): (StreamId, OpId)| {
         let (op, stream) = (schedule.op(id), stream.index());
         match op.kind {
-            OpKind::Move => Step::Move {
+            OpKind::Move => DrivenStep::Move {
                 stream,
                 sources: schedule.srcs(op).iter().map(place).collect(),
                 targets: schedule.dsts(op).iter().map(place).collect(),
@@ -191,15 +191,15 @@ fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<St
             OpKind::Post => {
                 posts[op.arg as usize].push_back(events);
                 events += 1;
-                Step::Post { stream, event: events - 1 }
+                DrivenStep::Post { stream, event: events - 1 }
             }
             OpKind::Wait => {
                 let event = posts[op.arg as usize].pop_front().expect("the order has posts first");
-                Step::Wait { stream, event }
+                DrivenStep::Wait { stream, event }
             }
         }
     };
-    let steps: Vec<Step> = grid::order(schedule).into_iter().map(step).collect();
+    let steps: Vec<DrivenStep> = grid::order(schedule).into_iter().map(step).collect();
     (steps, events, per_rank * u64::from(schedule.nranks))
 }
 
@@ -227,13 +227,13 @@ rank 1 stream 0
         let schedule = schedule_text::parse(THROUGH).expect("a schedule");
         let (steps, events, scratch) = steps(&schedule, &[], 100, 4);
         assert_eq!((events, scratch), (1, 2 * 1024), "two slots of 400 bytes, aligned");
-        let [_, Step::Move { targets, len, .. }, Step::Post { event, .. }, rest @ ..] = &steps[..]
+        let [_, DrivenStep::Move { targets, len, .. }, DrivenStep::Post { event, .. }, rest @ ..] = &steps[..]
         else {
             panic!("copies, then a post");
         };
         let [BufferOffset::Scratch(at)] = targets[..] else { panic!("into scratch") };
         assert_eq!((at, *len, *event), (1024 + 400, 100, 0));
-        let [Step::Wait { event: 0, stream: 1 }, Step::Move { stream: 1, .. }] = rest else {
+        let [DrivenStep::Wait { event: 0, stream: 1 }, DrivenStep::Move { stream: 1, .. }] = rest else {
             panic!("a wait, then a copy");
         };
     }

@@ -28,7 +28,7 @@ pub(super) struct Hints {
 }
 
 /// A library that was loaded.
-pub(super) struct Found {
+pub(super) struct LoadedNvrtc {
     /// NVRTC, and its builtins if they had to be found for it. All stay loaded.
     pub(super) libraries: Vec<Library>,
     /// Where it lies, if that is known.
@@ -46,7 +46,7 @@ impl Hints {
     }
 
     /// Looks in all places, in their order.
-    pub(super) fn find(&self) -> Result<Found, Error> {
+    pub(super) fn find(&self) -> Result<LoadedNvrtc, Error> {
         if let Some(named) = &self.named {
             let named = Path::new(named);
             return at(named).map_err(|why| {
@@ -58,7 +58,7 @@ impl Hints {
             for name in NAMES {
                 // SAFETY: NVRTC's initializers ask nothing of the caller.
                 if let Ok(library) = unsafe { Library::new(name) } {
-                    return Ok(Found { libraries: vec![library], path: loaded_from(STEM) });
+                    return Ok(LoadedNvrtc { libraries: vec![library], path: loaded_from(STEM) });
                 }
             }
             tried.push(format!("the loader knows none of {}", NAMES.join(", ")));
@@ -79,7 +79,7 @@ impl Hints {
 }
 
 /// A library, or one in a folder, as the toolkit and the wheels lay them out.
-fn at(place: &Path) -> Result<Found, String> {
+fn at(place: &Path) -> Result<LoadedNvrtc, String> {
     let path = if place.is_dir() {
         let inner = ["", "lib64", "lib", "nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"];
         let found = inner.iter().find_map(|inner| newest(&place.join(inner), STEM));
@@ -100,7 +100,7 @@ fn at(place: &Path) -> Result<Found, String> {
         );
     }
     libraries.reverse();
-    Ok(Found { libraries, path: Some(path) })
+    Ok(LoadedNvrtc { libraries, path: Some(path) })
 }
 
 /// The file of a folder with that stem and the highest version.

@@ -17,7 +17,7 @@ const MOST_BLOCKS: u64 = 512;
 /// The argument of the kernel.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Call {
+struct FoldCall {
     sources: u64,
     len: u64,
     divisor: i64,
@@ -26,7 +26,7 @@ struct Call {
 }
 
 // SAFETY: words without padding, as the kernel's text has them.
-unsafe impl DeviceRepr for Call {}
+unsafe impl DeviceRepr for FoldCall {}
 
 /// Folds of one element type and op on a device.
 pub(super) struct Folds {
@@ -71,7 +71,7 @@ impl Folds {
         }
         let mut all = [0; 8];
         all[..from.len()].copy_from_slice(from);
-        let call = Call { sources: from.len() as u64, len, divisor, to, from: all };
+        let call = FoldCall { sources: from.len() as u64, len, divisor, to, from: all };
         let blocks = bytes.div_ceil(BYTES_PER_BLOCK).min(MOST_BLOCKS) as u32;
         let config = LaunchConfig {
             grid_dim: (blocks, 1, 1),

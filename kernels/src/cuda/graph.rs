@@ -10,7 +10,7 @@ use super::device::failed;
 use super::error::Error;
 use super::plan::CudaPlan;
 use super::rooms::Rooms;
-use super::site::Table;
+use super::device_plan::AddressTable;
 use crate::host::Element;
 
 /// A launch of a [`CudaPlan`] on buffers that were given once, captured into a CUDA graph. Each [`Self::launch`] replays it.
@@ -74,14 +74,14 @@ impl CudaPlan {
         // Not the world's context: many streams make cudarc track every slice.
         let context = CudaContext::new(self.world.devices[0].ordinal).map_err(what())?;
         let stream = context.new_stream().map_err(what())?;
-        for site in &self.sites {
-            site.bind(&stream, Table::Replayed, io)?;
+        for device_plan in &self.device_plans {
+            device_plan.bind(&stream, AddressTable::Replayed, io)?;
         }
         stream.synchronize().map_err(what())?;
         stream
             .begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
             .map_err(what())?;
-        let launched = self.launch_all((0, &stream), Table::Replayed);
+        let launched = self.launch_all((0, &stream), AddressTable::Replayed);
         // Whatever became of it, the stream captures no longer.
         let graph = stream.end_capture(CUgraphInstantiate_flags(0)).map_err(what());
         launched?;

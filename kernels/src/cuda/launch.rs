@@ -11,8 +11,8 @@ use roundelay_export::cuda;
 use super::device::failed;
 use super::error::Error;
 use super::plan::CudaPlan;
-use super::site::Table;
-use super::state::{Caller, Last};
+use super::device_plan::AddressTable;
+use super::state::{Caller, LastLaunch};
 use crate::grid;
 use crate::host::{self, Element};
 
@@ -98,7 +98,7 @@ impl CudaPlan {
         self.verdict(&mut self.last())
     }
 
-    fn last(&self) -> MutexGuard<'_, Last> {
+    fn last(&self) -> MutexGuard<'_, LastLaunch> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -129,7 +129,7 @@ impl CudaPlan {
         let mut io = Vec::with_capacity(inputs.len());
         let mut in_use: Vec<SyncOnDrop> = Vec::new();
         for ((rank, input), output) in call.ranks().zip(inputs).zip(outputs) {
-            let stream = self.sides.stream(self.world.placement.device(rank), caller);
+            let stream = self.stream_order.stream(self.world.placement.device(rank), caller);
             let lens = (input.len(), output.len());
             let ((from, read), (to, written)) =
                 (input.device_ptr(stream), output.device_ptr_mut(stream));
@@ -159,7 +159,7 @@ impl CudaPlan {
         let mut io = Vec::with_capacity(buffers.len());
         let mut in_use: Vec<SyncOnDrop> = Vec::new();
         for (rank, buffer) in call.ranks().zip(buffers) {
-            let stream = self.sides.stream(self.world.placement.device(rank), caller);
+            let stream = self.stream_order.stream(self.world.placement.device(rank), caller);
             let len = buffer.len();
             let (whole, used) = buffer.device_ptr_mut(stream);
             let most = call.in_place_len(rank);
@@ -201,7 +201,7 @@ impl CudaPlan {
     }
 
     /// Launches on checked buffers, input and output of each rank.
-    fn start(&self, last: &mut Last, caller: Caller<'_>, io: Vec<[u64; 2]>) -> Result<(), Error> {
+    fn start(&self, last: &mut LastLaunch, caller: Caller<'_>, io: Vec<[u64; 2]>) -> Result<(), Error> {
         // The counters of a launch that gave up are not what the next one expects.
         self.verdict(last)?;
         let (_, stream) = caller;
@@ -212,39 +212,39 @@ impl CudaPlan {
             stream.join(before).map_err(failed("ordering launches"))?;
         }
         let (table, bind) = if captured {
-            (Table::Captured, true)
+            (AddressTable::Captured, true)
         } else {
-            (Table::Direct, last.bound.as_ref() != Some(&io))
+            (AddressTable::Direct, last.bound.as_ref() != Some(&io))
         };
         if !captured {
             // Not known again before all devices have the new ones.
             last.bound = None;
         }
         if bind {
-            self.sides.fork(caller)?;
-            for (at, site) in self.sites.iter().enumerate() {
-                site.bind(self.sides.stream(at, caller), table, &io)?;
+            self.stream_order.fork(caller)?;
+            for (at, device_plan) in self.device_plans.iter().enumerate() {
+                device_plan.bind(self.stream_order.stream(at, caller), table, &io)?;
             }
         }
         self.launch_all(caller, table)?;
         if !captured {
-            *last = Last { stream: Some(stream.clone()), bound: Some(io) };
+            *last = LastLaunch { stream: Some(stream.clone()), bound: Some(io) };
         }
         Ok(())
     }
 
     /// Launches on what is bound: on the device of the caller's stream, and on all others beside it.
-    pub(super) fn launch_all(&self, caller: Caller<'_>, table: Table) -> Result<(), Error> {
-        self.sides.fork(caller)?;
-        for (at, site) in self.sites.iter().enumerate() {
+    pub(super) fn launch_all(&self, caller: Caller<'_>, table: AddressTable) -> Result<(), Error> {
+        self.stream_order.fork(caller)?;
+        for (at, device_plan) in self.device_plans.iter().enumerate() {
             let device = self.world.devices[at].ordinal;
             let what = || format!("launching {} on device {device}", self.kernel.name);
-            let (stream, grid) = (self.sides.stream(at, caller), site.grid - self.absent_ctas(at));
+            let (stream, grid) = (self.stream_order.stream(at, caller), device_plan.grid - self.absent_ctas(at));
             // SAFETY: the buffers were checked, and their events, a graph or the caller keep them until the stream is
             // done; launches are ordered after one another, those of graphs by their owner.
-            unsafe { site.launch(stream, table, grid, what) }?;
+            unsafe { device_plan.launch(stream, table, grid, what) }?;
         }
-        self.sides.join(caller)
+        self.stream_order.join(caller)
     }
 
     /// Waits for all devices: what was written for the plan is there.
@@ -263,7 +263,7 @@ impl CudaPlan {
     }
 
     /// The error of a launch whose wait gave up; then everything is as before the first launch.
-    fn verdict(&self, last: &mut Last) -> Result<(), Error> {
+    fn verdict(&self, last: &mut LastLaunch) -> Result<(), Error> {
         if !self.control.gave_up() {
             return Ok(());
         }
@@ -272,12 +272,12 @@ impl CudaPlan {
         let (schedule, groups) = (&self.kernel.schedule, &self.facts.groups);
         let stuck =
             grid::stuck(schedule, groups, &self.control.read(), self.options.common.deadline);
-        for (device, site) in self.world.devices.iter().zip(&self.sites) {
-            site.clear(device)?;
+        for (device, device_plan) in self.world.devices.iter().zip(&self.device_plans) {
+            device_plan.clear(device)?;
             device.finish("clearing counters")?;
         }
         self.control.clear();
-        *last = Last::default();
+        *last = LastLaunch::default();
         Err(match stuck {
             Some(stuck) => host::Error::Timeout(Box::new(stuck)).into(),
             None => Error::KernelFailed {

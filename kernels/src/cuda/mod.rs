@@ -22,7 +22,7 @@ mod outlook;
 mod plan;
 mod report;
 mod rooms;
-mod site;
+mod device_plan;
 mod state;
 mod symbols;
 mod world;

@@ -11,7 +11,7 @@ use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
 use libloading::Library;
 
 use super::error::{Error, Part};
-use super::find::{self, Found, Hints};
+use super::find::{self, LoadedNvrtc, Hints};
 
 /// What is called of it, the same since CUDA 11.2.
 const FUNCTIONS: [&CStr; 13] = [
@@ -78,7 +78,7 @@ impl Nvrtc {
 
     /// Finds and loads it, and has cudarc bind to it.
     pub(super) fn find(hints: &Hints) -> Result<Self, Error> {
-        let Found { libraries, path } = hints.find()?;
+        let LoadedNvrtc { libraries, path } = hints.find()?;
         let place = path.as_deref().unwrap_or(Path::new("the loader's NVRTC"));
         let unfit =
             |why: String| Error::missing(Part::Nvrtc, [format!("{} {why}", place.display())]);

@@ -15,10 +15,10 @@ use super::control::Control;
 use super::device::Device;
 use super::error::Error;
 use super::options::CudaOptions;
-use super::site::{Functions, Homes, Site, launch};
-use super::state::{Last, Sides};
+use super::device_plan::{Functions, BufferTable, DevicePlan, launch};
+use super::state::{LastLaunch, StreamOrder};
 use super::world::CudaWorld;
-use crate::grid::{self, Crowded, Layout};
+use crate::grid::{self, Crowded, GridLayout};
 use crate::host;
 use crate::host::planned::{PlannedCall, check_multiple};
 
@@ -43,10 +43,10 @@ pub struct CudaPlan {
     pub(super) in_flight: u32,
     pub(super) control: Control,
     /// By device.
-    pub(super) sites: Vec<Site>,
-    pub(super) sides: Sides,
+    pub(super) device_plans: Vec<DevicePlan>,
+    pub(super) stream_order: StreamOrder,
     /// Held for a launch: the counters and the scratch are one launch's at a time.
-    pub(super) last: Mutex<Last>,
+    pub(super) last: Mutex<LastLaunch>,
     /// The last rank never runs, for tests.
     pub(super) absent: bool,
 }
@@ -115,23 +115,23 @@ impl CudaPlan {
         let facts = kernel.facts(count);
         let (functions, in_flight) = Self::functions(world, &kernel, &facts, threads)?;
         let parts = Self::parts(world, &kernel, &facts, &functions, count, options)?;
-        let layout = Layout::new(&facts, parts, element.size()).map_err(|_| {
+        let layout = GridLayout::new(&facts, parts, element.size()).map_err(|_| {
             let what = format!("scratch for {count} elements a unit has more bytes than addresses");
             Error::from(host::Error::TooLarge { what })
         })?;
         let control = Control::new(&world.devices[0], layout.control_words)?;
-        let mut sites = Vec::new();
-        let mut homes = Homes::new();
+        let mut device_plans = Vec::new();
+        let mut buffer_table = BufferTable::new();
         for (at, (device, functions)) in world.devices.iter().zip(functions).enumerate() {
             let poll_limit = options.poll_limit();
             let launch = launch(device, &control, (count, parts), poll_limit, facts.scale_outputs)?;
             let placement = world.placement;
-            let site = Site::new((device, at), placement, functions, &facts, (&layout, launch))?;
-            homes.extend(site.homes(device));
-            sites.push(site);
+            let device_plan = DevicePlan::new((device, at), placement, functions, &facts, (&layout, launch))?;
+            buffer_table.extend(device_plan.rank_memory(device));
+            device_plans.push(device_plan);
         }
-        for (device, site) in world.devices.iter().zip(&mut sites) {
-            site.fill(device, &homes)?;
+        for (device, device_plan) in world.devices.iter().zip(&mut device_plans) {
+            device_plan.fill(device, &buffer_table)?;
             device.finish("preparing the plan")?;
         }
         Ok(Self {
@@ -143,8 +143,8 @@ impl CudaPlan {
             parts,
             in_flight,
             control,
-            sites,
-            sides: Sides::new(&world.devices)?,
+            device_plans,
+            stream_order: StreamOrder::new(&world.devices)?,
             last: Mutex::default(),
             absent: false,
         })

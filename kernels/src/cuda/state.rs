@@ -9,7 +9,7 @@ use super::error::Error;
 
 /// What the next launch must know of the last one that no graph replays.
 #[derive(Default)]
-pub(super) struct Last {
+pub(super) struct LastLaunch {
     /// Where it is.
     pub(super) stream: Option<Arc<CudaStream>>,
     /// The buffers that its table holds.
@@ -20,20 +20,20 @@ pub(super) struct Last {
 pub(super) type Caller<'a> = (usize, &'a Arc<CudaStream>);
 
 /// A stream for each device that the caller's is not on; none where there is one device.
-pub(super) struct Sides(Vec<Side>);
+pub(super) struct StreamOrder(Vec<ForkedStream>);
 
 /// A device's own stream, forked from the caller's and joined to it.
-struct Side {
+struct ForkedStream {
     stream: Arc<CudaStream>,
     forked: CudaEvent,
     joined: CudaEvent,
 }
 
-impl Sides {
+impl StreamOrder {
     pub(super) fn new(devices: &[Device]) -> Result<Self, Error> {
         let side = |device: &Device| {
             let what = || format!("making a stream on device {}", device.ordinal);
-            Ok(Side {
+            Ok(ForkedStream {
                 stream: device.context.new_stream().map_err(failed(what()))?,
                 forked: device.context.new_event(None).map_err(failed(what()))?,
                 joined: device.context.new_event(None).map_err(failed(what()))?,
@@ -53,7 +53,7 @@ impl Sides {
         if device == at { caller } else { &self.0[device].stream }
     }
 
-    fn others(&self, at: usize) -> impl Iterator<Item = &Side> {
+    fn others(&self, at: usize) -> impl Iterator<Item = &ForkedStream> {
         self.0.iter().enumerate().filter_map(move |(device, side)| (device != at).then_some(side))
     }
 
@@ -68,7 +68,7 @@ impl Sides {
 
     /// Orders the caller's stream after the other devices'.
     pub(super) fn join(&self, (at, caller): Caller<'_>) -> Result<(), Error> {
-        let join = |side: &Side| {
+        let join = |side: &ForkedStream| {
             side.joined.record(&side.stream)?;
             caller.wait(&side.joined)
         };

@@ -8,7 +8,7 @@ use roundelay_core::dtype::ReduceOp;
 use roundelay_core::executor::holds_no_element;
 use roundelay_core::ids::RankId;
 
-use super::memory::{ExecMem, Granted, Memory};
+use super::memory::{ExecMem, Granted, CallBuffers};
 use super::{Executor, OpParam};
 use crate::host::{Element, Error};
 
@@ -91,7 +91,7 @@ impl Framework {
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
     ) -> Result<Ran, Error> {
-        Call::new(self, executor, *param).run(&mut Memory::Apart(inputs, outputs))
+        ExecutorCall::new(self, executor, *param).run(&mut CallBuffers::Apart(inputs, outputs))
     }
 
     /// Runs `executor` as [`Self::run_in_place`] does, on bytes that are aligned for the element type of `param`.
@@ -104,12 +104,12 @@ impl Framework {
         param: &OpParam,
         buffers: &mut [&mut [u8]],
     ) -> Result<Ran, Error> {
-        Call::new(self, executor, *param).run(&mut Memory::InPlace(buffers))
+        ExecutorCall::new(self, executor, *param).run(&mut CallBuffers::InPlace(buffers))
     }
 }
 
 /// One call of an executor.
-struct Call<'e, E: ?Sized> {
+struct ExecutorCall<'e, E: ?Sized> {
     executor: &'e E,
     param: OpParam,
     ccl_buffer: u64,
@@ -125,7 +125,7 @@ struct Units {
     starts: (u64, u64),
 }
 
-impl<'e, E: Executor + ?Sized> Call<'e, E> {
+impl<'e, E: Executor + ?Sized> ExecutorCall<'e, E> {
     fn new(framework: &Framework, executor: &'e E, param: OpParam) -> Self {
         let ccl_buffer = framework.ccl_buffer.unwrap_or_else(|| executor.ccl_buffer_size());
         Self { executor, param, ccl_buffer, granted: Granted::new(executor, ccl_buffer) }
@@ -150,7 +150,7 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
         (0..self.executor.nranks()).map(RankId)
     }
 
-    fn run(&self, memory: &mut Memory<'_, '_>) -> Result<Ran, Error> {
+    fn run(&self, memory: &mut CallBuffers<'_, '_>) -> Result<Ran, Error> {
         let started = Instant::now();
         self.check(memory)?;
         let total = self.param.total;
@@ -180,23 +180,23 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
     }
 
     /// A run on `count` elements a unit.
-    fn kernel(&self, count: u64, memory: &mut Memory<'_, '_>) -> Result<(), Error> {
+    fn kernel(&self, count: u64, memory: &mut CallBuffers<'_, '_>) -> Result<(), Error> {
         let memory = match memory {
-            Memory::Apart(inputs, outputs) => Memory::Apart(inputs, outputs),
-            Memory::InPlace(buffers) => Memory::InPlace(buffers),
+            CallBuffers::Apart(inputs, outputs) => CallBuffers::Apart(inputs, outputs),
+            CallBuffers::InPlace(buffers) => CallBuffers::InPlace(buffers),
         };
         let mut mem = ExecMem { memory, granted: &self.granted };
         self.executor.kernel_run(&OpParam { count, ..self.param }, &mut mem).map(|_| ())
     }
 
     /// A run where `part` of the caller's memory lies.
-    fn advanced(&self, part: Range<u64>, memory: &mut Memory<'_, '_>) -> Result<(), Error> {
+    fn advanced(&self, part: Range<u64>, memory: &mut CallBuffers<'_, '_>) -> Result<(), Error> {
         let size = self.size();
         let at = (part.start * size) as usize..(part.end * size) as usize;
         // A rank that lacks a buffer has none of it here either.
         let of = |len: usize| if len == 0 { 0..0 } else { at.clone() };
         match memory {
-            Memory::Apart(inputs, outputs) => {
+            CallBuffers::Apart(inputs, outputs) => {
                 let inputs: Vec<_> = inputs.iter().map(|input| &input[of(input.len())]).collect();
                 let mut outputs: Vec<_> = outputs
                     .iter_mut()
@@ -205,9 +205,9 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
                         &mut buffer[at]
                     })
                     .collect();
-                self.kernel(part.end - part.start, &mut Memory::Apart(&inputs, &mut outputs))
+                self.kernel(part.end - part.start, &mut CallBuffers::Apart(&inputs, &mut outputs))
             }
-            Memory::InPlace(buffers) => {
+            CallBuffers::InPlace(buffers) => {
                 let mut buffers: Vec<_> = buffers
                     .iter_mut()
                     .map(|buffer| {
@@ -215,13 +215,13 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
                         &mut buffer[at]
                     })
                     .collect();
-                self.kernel(part.end - part.start, &mut Memory::InPlace(&mut buffers))
+                self.kernel(part.end - part.start, &mut CallBuffers::InPlace(&mut buffers))
             }
         }
     }
 
     /// Whether executors have the op, and the caller's buffers are what the call says.
-    fn check(&self, memory: &Memory<'_, '_>) -> Result<(), Error> {
+    fn check(&self, memory: &CallBuffers<'_, '_>) -> Result<(), Error> {
         let op = self.param.op;
         if op.is_for_integers() {
             return Err(Error::NotForExecutors { op });
@@ -248,7 +248,7 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
             }
         };
         match memory {
-            Memory::Apart(inputs, outputs) => {
+            CallBuffers::Apart(inputs, outputs) => {
                 counted("inputs", inputs.len())?;
                 counted("outputs", outputs.len())?;
                 for ((rank, input), output) in self.ranks().zip(*inputs).zip(&**outputs) {
@@ -258,7 +258,7 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
                 }
                 Ok(())
             }
-            Memory::InPlace(buffers) => {
+            CallBuffers::InPlace(buffers) => {
                 if !self.executor.collective().has_in_place() {
                     return Err(Error::NoInPlace { why: "AllToAll has no in-place form" });
                 }
@@ -285,7 +285,7 @@ struct Ccl {
 
 impl Ccl {
     /// For runs of at most `most` elements a unit.
-    fn new<E: Executor + ?Sized>(call: &Call<'_, E>, most: u64) -> Self {
+    fn new<E: Executor + ?Sized>(call: &ExecutorCall<'_, E>, most: u64) -> Self {
         let bytes = most * call.size();
         let window = |units: u64| Window::new((units * bytes) as usize);
         Self {
@@ -297,9 +297,9 @@ impl Ccl {
     /// Copies `part` in, runs, and copies the result out.
     fn run<E: Executor + ?Sized>(
         &mut self,
-        call: &Call<'_, E>,
+        call: &ExecutorCall<'_, E>,
         part: Range<u64>,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CallBuffers<'_, '_>,
     ) -> Result<(), Error> {
         let len = part.end - part.start;
         // Unit `unit` of a buffer of the caller's that begins with unit `start`, and of a window.
@@ -314,8 +314,8 @@ impl Ccl {
             let window = self.inputs[i].bytes();
             for unit in 0..input {
                 let from = match &*memory {
-                    Memory::Apart(inputs, _) => &inputs[i][there(0, unit)],
-                    Memory::InPlace(buffers) => &buffers[i][there(starts.0, unit)],
+                    CallBuffers::Apart(inputs, _) => &inputs[i][there(0, unit)],
+                    CallBuffers::InPlace(buffers) => &buffers[i][there(starts.0, unit)],
                 };
                 window[here(unit)].copy_from_slice(from);
             }
@@ -330,13 +330,13 @@ impl Ccl {
                 &mut window.bytes()[..(call.units(rank).output * len * size) as usize]
             })
             .collect();
-        call.kernel(len, &mut Memory::Apart(&inputs, &mut outputs))?;
+        call.kernel(len, &mut CallBuffers::Apart(&inputs, &mut outputs))?;
         for (i, rank) in call.ranks().enumerate() {
             let Units { output, starts, .. } = call.units(rank);
             for unit in 0..output {
                 let into = match memory {
-                    Memory::Apart(_, outputs) => &mut outputs[i][there(0, unit)],
-                    Memory::InPlace(buffers) => &mut buffers[i][there(starts.1, unit)],
+                    CallBuffers::Apart(_, outputs) => &mut outputs[i][there(0, unit)],
+                    CallBuffers::InPlace(buffers) => &mut buffers[i][there(starts.1, unit)],
                 };
                 into.copy_from_slice(&outputs[i][here(unit)]);
             }

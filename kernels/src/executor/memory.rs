@@ -73,7 +73,7 @@ fn within(what: Asset, asked: u64, used: u64) -> Result<(), Error> {
 }
 
 /// A buffer of each rank, in bytes.
-pub(super) enum Memory<'m, 'b> {
+pub(super) enum CallBuffers<'m, 'b> {
     /// Input and output apart.
     Apart(&'m [&'m [u8]], &'m mut [&'b mut [u8]]),
     /// One for both.
@@ -82,7 +82,7 @@ pub(super) enum Memory<'m, 'b> {
 
 /// The memory that a run works on, of all ranks.
 pub struct ExecMem<'m, 'b> {
-    pub(super) memory: Memory<'m, 'b>,
+    pub(super) memory: CallBuffers<'m, 'b>,
     pub(super) granted: &'m Granted,
 }
 
@@ -95,8 +95,8 @@ impl ExecMem<'_, '_> {
     pub fn run(&mut self, plan: &Plan) -> Result<Stats, Error> {
         self.granted.covers(plan)?;
         match &mut self.memory {
-            Memory::Apart(inputs, outputs) => plan.run_bytes(inputs, outputs),
-            Memory::InPlace(buffers) => plan.run_bytes_in_place(buffers),
+            CallBuffers::Apart(inputs, outputs) => plan.run_bytes(inputs, outputs),
+            CallBuffers::InPlace(buffers) => plan.run_bytes_in_place(buffers),
         }
     }
 }

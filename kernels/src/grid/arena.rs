@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::launch::RankMemory;
-use super::layout::{Layout, TooLarge};
+use super::layout::{GridLayout, TooLarge};
 
 /// The layout of a device's block of memory: the byte at which each part begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Arena {
 
     /// The block of a device with so many of the ranks and streams.
     pub fn new(
-        layout: &Layout,
+        layout: &GridLayout,
         facts_words: usize,
         nranks: usize,
         ranks_here: usize,
@@ -80,7 +80,7 @@ impl Arena {
 mod tests {
     use super::*;
 
-    const LAYOUT: Layout = Layout {
+    const LAYOUT: GridLayout = GridLayout {
         groups: 4,
         parts: 2,
         posted_words: 10,
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_has_no_address_is_refused() {
-        let huge = Layout { scratch_bytes: usize::MAX - 300, ..LAYOUT };
+        let huge = GridLayout { scratch_bytes: usize::MAX - 300, ..LAYOUT };
         assert_eq!(Arena::new(&huge, 1, 1, 1, 1), Err(TooLarge));
     }
 }

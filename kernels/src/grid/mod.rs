@@ -12,7 +12,7 @@ mod watch;
 pub use crate::buffers::Buffers;
 pub use arena::Arena;
 pub use launch::{Launch, RankMemory};
-pub use layout::{Layout, TooLarge};
+pub use layout::{GridLayout, TooLarge};
 pub use model::{Estimate, Gpu, LaunchShape};
 pub use order::order;
 pub use parts::{Crowded, parts, worth};

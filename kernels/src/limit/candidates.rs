@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::jobs::Job;
-use super::loops::{ALIGNED, Isa, Pass, Words, fence};
+use super::jobs::SumJob;
+use super::loops::{ALIGNED, Isa, Pass, SumKind, fence};
 
 /// Bytes of a thread's scratch, and so the most of a block.
 pub(super) const SCRATCH: usize = 64 << 10;
@@ -36,10 +36,10 @@ pub(super) struct Candidate {
 }
 
 /// All programs for jobs like these: one thread, two, four and so on up to `threads`.
-pub(super) fn all(jobs: &[Job], words: Words, threads: usize) -> Vec<Candidate> {
+pub(super) fn all(jobs: &[SumJob], words: SumKind, threads: usize) -> Vec<Candidate> {
     let isa = Isa::widest();
     let cached = isa.pass(words, false).expect("every CPU writes through its caches");
-    let aligned = |job: &Job| job.dsts.iter().all(|dst| dst.addr().is_multiple_of(ALIGNED));
+    let aligned = |job: &SumJob| job.dsts.iter().all(|dst| dst.addr().is_multiple_of(ALIGNED));
     let streaming = isa.pass(words, true).filter(|_| jobs.iter().all(aligned));
     let Some(first) = jobs.first() else { return Vec::new() };
     let (sources, destinations) = (first.srcs.len(), first.dsts.len());
@@ -112,7 +112,7 @@ impl Candidate {
     /// The pointers of the jobs are good for `len` bytes; sources are written by nobody, and destinations are
     /// apart and touched by nobody but the other parts. `scratch` is good for [`SCRATCH`] bytes, and the
     /// caller's own. These are the jobs that the program was made for.
-    pub(super) unsafe fn part(&self, jobs: &[Job], len: usize, me: usize, scratch: *mut u8) {
+    pub(super) unsafe fn part(&self, jobs: &[SumJob], len: usize, me: usize, scratch: *mut u8) {
         let bound = |part: usize| {
             let total = jobs.len() * len;
             if part == self.threads {
@@ -144,7 +144,7 @@ impl Candidate {
     /// # Safety
     /// As for [`Self::part`], for `from..to` of this job.
     #[inline(always)]
-    unsafe fn stretch(&self, job: &Job, from: usize, to: usize, scratch: *mut u8) {
+    unsafe fn stretch(&self, job: &SumJob, from: usize, to: usize, scratch: *mut u8) {
         let streaming = self.streaming.filter(|_| self.stores == Stores::Streaming);
         let write = streaming.unwrap_or(self.cached);
         if self.group >= job.srcs.len() && !self.spread {

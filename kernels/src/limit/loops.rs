@@ -11,7 +11,7 @@ pub(super) type Pass = unsafe fn(srcs: &[*const u8], dsts: &[*mut u8], start: us
 
 /// What sources are added up as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Words {
+pub(super) enum SumKind {
     /// The sum of `f32`.
     Float,
     /// The wrapping sum of 32-bit words: as many bytes, whatever the bits mean.
@@ -44,26 +44,26 @@ impl Isa {
     }
 
     /// The loop, through the caches or past them; not every instruction set has the second.
-    pub(super) fn pass(self, words: Words, streaming: bool) -> Option<Pass> {
+    pub(super) fn pass(self, words: SumKind, streaming: bool) -> Option<Pass> {
         Some(match (self, words, streaming) {
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx512, Words::Float, false) => vector::avx512_float,
+            (Self::Avx512, SumKind::Float, false) => vector::avx512_float,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx512, Words::Float, true) => vector::avx512_float_streaming,
+            (Self::Avx512, SumKind::Float, true) => vector::avx512_float_streaming,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx512, Words::Integer, false) => vector::avx512_integer,
+            (Self::Avx512, SumKind::Integer, false) => vector::avx512_integer,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx512, Words::Integer, true) => vector::avx512_integer_streaming,
+            (Self::Avx512, SumKind::Integer, true) => vector::avx512_integer_streaming,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx2, Words::Float, false) => vector::avx2_float,
+            (Self::Avx2, SumKind::Float, false) => vector::avx2_float,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx2, Words::Float, true) => vector::avx2_float_streaming,
+            (Self::Avx2, SumKind::Float, true) => vector::avx2_float_streaming,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx2, Words::Integer, false) => vector::avx2_integer,
+            (Self::Avx2, SumKind::Integer, false) => vector::avx2_integer,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx2, Words::Integer, true) => vector::avx2_integer_streaming,
-            (_, Words::Float, false) => float,
-            (_, Words::Integer, false) => integer,
+            (Self::Avx2, SumKind::Integer, true) => vector::avx2_integer_streaming,
+            (_, SumKind::Float, false) => float,
+            (_, SumKind::Integer, false) => integer,
             (_, _, true) => return None,
         })
     }

@@ -20,8 +20,8 @@ use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 
 use candidates::{Candidate, SCRATCH};
-use jobs::Job;
-use loops::Words;
+use jobs::SumJob;
+use loops::SumKind;
 
 /// Bytes that the programs move to be compared, if there are so many: several times what caches hold.
 const TRIED: usize = 192 << 20;
@@ -88,7 +88,7 @@ pub fn measure(
     time: Duration,
 ) -> Limit {
     let unit = traffic.count as usize * traffic.dtype.size();
-    let words = if traffic.dtype == DType::F32 { Words::Float } else { Words::Integer };
+    let words = if traffic.dtype == DType::F32 { SumKind::Float } else { SumKind::Integer };
     let jobs = jobs::jobs(traffic.collective, traffic.root, inputs, outputs, unit);
     let operands: usize = jobs.iter().map(|job| job.srcs.len() + job.dsts.len()).sum();
     let programs = candidates::all(&jobs, words, threads.max(1) as usize);
@@ -139,7 +139,7 @@ struct Apart<T>(T);
 
 /// What threads share: which program is to be run, for the how manieth time, and who is done.
 struct Crew<'a> {
-    jobs: &'a [Job],
+    jobs: &'a [SumJob],
     programs: &'a [Candidate],
     /// The number of runs, and in the lowest bits the program.
     turn: Apart<AtomicU64>,
@@ -186,7 +186,7 @@ impl Drop for Over<'_> {
 /// The pointers of the jobs are good for every length that `work` asks for, sources are written by nobody meanwhile,
 /// and destinations are apart and touched by nobody.
 unsafe fn with_crew<R>(
-    jobs: &[Job],
+    jobs: &[SumJob],
     programs: &[Candidate],
     work: impl FnOnce(&mut Captain<'_, '_>) -> R,
 ) -> R {

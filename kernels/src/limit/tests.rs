@@ -32,7 +32,7 @@ fn check(collective: Collective, nranks: u32, count: usize, dtype: DType, off: u
     let units = |rank| collective.output_units(RankId(rank), nranks, root) as usize;
     let mut outputs: Vec<Buffer> =
         (0..nranks).map(|rank| Buffer::new(&vec![0xA5; units(rank) * unit], off)).collect();
-    let words = if dtype == DType::F32 { Words::Float } else { Words::Integer };
+    let words = if dtype == DType::F32 { SumKind::Float } else { SumKind::Integer };
     let mut programs = usize::MAX;
     let mut at = 0;
     while at < programs {

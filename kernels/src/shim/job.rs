@@ -7,7 +7,7 @@ use roundelay_core::schedule::Schedule;
 use roundelay_export::cuda::{Facts, Kernel};
 
 use super::Error;
-use crate::grid::{Buffers, Layout};
+use crate::grid::{Buffers, GridLayout};
 
 const MAGIC: u64 = 0x4a_4f42;
 /// More threads would only be switched between.
@@ -15,7 +15,7 @@ const MOST_THREADS: u32 = 4;
 
 /// A run of a kernel on data.
 #[derive(Clone, Debug)]
-pub struct Job<'a> {
+pub struct ShimJob<'a> {
     /// What the kernel performs.
     pub schedule: &'a Schedule,
     /// What it reads besides its buffers, for this count.
@@ -44,7 +44,7 @@ pub struct Job<'a> {
     pub poll_limit: Duration,
 }
 
-impl<'a> Job<'a> {
+impl<'a> ShimJob<'a> {
     /// One launch of `kernel`, one CTA a stream and two threads a CTA, out of place; waits may last ten seconds.
     pub fn new(kernel: &'a Kernel, count: u64, inputs: &'a [Vec<u8>]) -> Self {
         Self {
@@ -69,8 +69,8 @@ impl<'a> Job<'a> {
         ranks.map(|rank| Buffers::new(self.schedule, rank, self.count, self.element_size))
     }
 
-    pub(super) fn layout(&self) -> Result<Layout, Error> {
-        Layout::new(&self.facts, self.parts, self.element_size)
+    pub(super) fn layout(&self) -> Result<GridLayout, Error> {
+        GridLayout::new(&self.facts, self.parts, self.element_size)
             .map_err(|_| Error::BadJob { what: "its memory has more bytes than addresses".into() })
     }
 
@@ -151,7 +151,7 @@ pub(super) mod tests {
         roundelay_core::schedule::text::parse(text).expect("a schedule")
     }
 
-    pub(in super::super) fn job<'a>(schedule: &'a Schedule, inputs: &'a [Vec<u8>]) -> Job<'a> {
+    pub(in super::super) fn job<'a>(schedule: &'a Schedule, inputs: &'a [Vec<u8>]) -> ShimJob<'a> {
         let facts = Facts {
             words: vec![-1, 2],
             groups: [0, 1].map(|rank| Group { rank: RankId(rank), stream: 0 }).to_vec(),
@@ -162,7 +162,7 @@ pub(super) mod tests {
             scratch_elements: 6,
             scale_outputs: true,
         };
-        Job {
+        ShimJob {
             schedule,
             facts,
             element_size: 2,
@@ -199,10 +199,10 @@ pub(super) mod tests {
         let schedule = schedule();
         let good = [vec![1; 6], vec![2; 6]];
         let short = [vec![1; 6], vec![2; 5]];
-        let refused = |job: Job| job.encode().expect_err("a bad job").to_string();
+        let refused = |job: ShimJob| job.encode().expect_err("a bad job").to_string();
         assert!(refused(job(&schedule, &short)).contains("5 bytes of input for rank 1, not 6"));
         assert!(refused(job(&schedule, &good[..1])).contains("1 inputs for 2 ranks"));
-        assert!(refused(Job { threads: 5, ..job(&schedule, &good) }).contains("5 threads"));
-        assert!(refused(Job { parts: 0, ..job(&schedule, &good) }).contains("no CTAs"));
+        assert!(refused(ShimJob { threads: 5, ..job(&schedule, &good) }).contains("5 threads"));
+        assert!(refused(ShimJob { parts: 0, ..job(&schedule, &good) }).contains("no CTAs"));
     }
 }

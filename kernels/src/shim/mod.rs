@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 pub use error::Error;
-pub use job::Job;
+pub use job::ShimJob;
 pub use outcome::Outcome;
 
 /// Flags of the compiler besides the paths.
@@ -68,7 +68,7 @@ impl Shim {
     }
 
     /// Runs it on a job.
-    pub fn run(&self, job: &Job) -> Result<Outcome, Error> {
+    pub fn run(&self, job: &ShimJob) -> Result<Outcome, Error> {
         let stem = unique(&self.program);
         let files = ["job", "result", "log"].map(|end| stem.with_extension(end));
         let [input, output, log] = &files;

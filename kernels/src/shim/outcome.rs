@@ -1,6 +1,6 @@
 //! What a process left.
 
-use super::{Error, Job};
+use super::{Error, ShimJob};
 use crate::grid;
 use crate::stuck::Stuck;
 
@@ -19,11 +19,11 @@ pub struct Outcome {
 
 impl Outcome {
     /// The wait to blame, if the run gave up.
-    pub fn stuck(&self, job: &Job) -> Option<Stuck> {
+    pub fn stuck(&self, job: &ShimJob) -> Option<Stuck> {
         grid::stuck(job.schedule, &job.facts.groups, &self.control, job.poll_limit)
     }
 
-    pub(super) fn decode(bytes: &[u8], job: &Job) -> Result<Self, Error> {
+    pub(super) fn decode(bytes: &[u8], job: &ShimJob) -> Result<Self, Error> {
         let mut rest = Rest(bytes);
         let status = rest.word()?;
         let groups = job.layout()?.control_words;

@@ -77,7 +77,7 @@ pub(super) type Stream = cudaStream_t;
 
 /// One end of a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End {
+pub(super) struct NcclEnd {
     pub(super) peer: u32,
     pub(super) address: u64,
     /// Elements.
@@ -85,7 +85,7 @@ pub(super) struct End {
 }
 
 /// A rank's own end of a communicator.
-pub(super) struct Link {
+pub(super) struct NcclLink {
     nccl: &'static Nccl,
     /// Null once it was given up.
     handle: ncclComm_t,
@@ -94,9 +94,9 @@ pub(super) struct Link {
 }
 
 // SAFETY: NCCL's communicators are of no thread; they take one call at a time, and whoever calls has the link alone.
-unsafe impl Send for Link {}
+unsafe impl Send for NcclLink {}
 
-impl Link {
+impl NcclLink {
     /// Meets the other ranks. With a real NCCL, the context of the rank's device is the thread's.
     pub(super) fn join(
         nccl: &'static Nccl,
@@ -139,8 +139,8 @@ impl Link {
     /// what is sent or touches what is received until then, but what is ordered behind this on `stream`.
     pub(super) unsafe fn group(
         &mut self,
-        sends: &[End],
-        receives: &[End],
+        sends: &[NcclEnd],
+        receives: &[NcclEnd],
         dtype: DType,
         stream: Stream,
     ) -> Result<(), Error> {
@@ -149,14 +149,14 @@ impl Link {
         // SAFETY: it takes nothing.
         let mut code = unsafe { (functions.group_start)() };
         if code == SUCCESS {
-            for End { peer, address, len } in receives {
+            for NcclEnd { peer, address, len } in receives {
                 let to = ptr::with_exposed_provenance_mut(*address as usize);
                 let (len, peer) = (*len as usize, *peer as c_int);
                 // SAFETY: the caller's promise, and the handle is a communicator's.
                 code =
                     worse(code, unsafe { (functions.recv)(to, len, dtype, peer, handle, stream) });
             }
-            for End { peer, address, len } in sends {
+            for NcclEnd { peer, address, len } in sends {
                 let from = ptr::with_exposed_provenance(*address as usize);
                 let (len, peer) = (*len as usize, *peer as c_int);
                 // SAFETY: as above.
@@ -169,7 +169,7 @@ impl Link {
         }
         let rank = self.rank;
         let what = || {
-            let peers = |ends: &[End]| {
+            let peers = |ends: &[NcclEnd]| {
                 let peers: Vec<String> = ends.iter().map(|end| end.peer.to_string()).collect();
                 peers.join(", ")
             };
@@ -261,7 +261,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for NcclLink {
     fn drop(&mut self) {
         if self.handle.is_null() {
             return;
@@ -339,7 +339,7 @@ fn datatype(dtype: DType) -> c_int {
 pub struct NcclComm(Arc<Shared>);
 
 pub(super) struct Shared {
-    pub(super) link: Mutex<Link>,
+    pub(super) link: Mutex<NcclLink>,
     pub(super) device: Device,
     stream: Arc<CudaStream>,
     pub(super) rank: RankId,
@@ -375,7 +375,7 @@ impl NcclComm {
         let making = format!("making a stream on device {}", device.ordinal);
         let stream = device.context.new_stream().map_err(failed(making))?;
         let rank = rank.into();
-        let link = Mutex::new(Link::join(nccl, id, (rank, nranks), deadline)?);
+        let link = Mutex::new(NcclLink::join(nccl, id, (rank, nranks), deadline)?);
         Ok(Self(Arc::new(Shared { link, device, stream, rank, nranks, deadline })))
     }
 
@@ -419,7 +419,7 @@ impl NcclComm {
         &self.0
     }
 
-    pub(super) fn link(&self) -> MutexGuard<'_, Link> {
+    pub(super) fn link(&self) -> MutexGuard<'_, NcclLink> {
         self.0.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,8 +15,8 @@ use super::super::device::failed;
 use super::super::error::Error;
 use super::super::fold::Folds;
 use super::comm::NcclComm;
-use super::issue::{Memory, issue};
-use super::steps::{Bases, Step, Steps};
+use super::issue::{FoldMemory, issue};
+use super::steps::{Bases, NcclStep, Steps};
 use crate::host::planned::{PlannedCall, check_multiple};
 use crate::host::{self, Element};
 
@@ -63,7 +63,7 @@ struct OnDevice<'a> {
     stream: &'a CudaStream,
 }
 
-impl Memory for OnDevice<'_> {
+impl FoldMemory for OnDevice<'_> {
     fn fold(&mut self, from: &[u64], to: u64, len: u64, divisor: i64) -> Result<(), Error> {
         // SAFETY: the addresses are within the buffers of the call, which stay lent until the stream is done.
         unsafe { self.folds.run(self.stream, from, to, len, divisor) }
@@ -133,7 +133,7 @@ impl NcclPlan {
 
     /// The number of groups of sends and receives that a launch issues.
     pub fn groups(&self) -> usize {
-        self.steps.list.iter().filter(|step| matches!(step, Step::Group { .. })).count()
+        self.steps.list.iter().filter(|step| matches!(step, NcclStep::Group { .. })).count()
     }
 
     /// Issues the rank's part on its slices, and returns when NCCL has taken all of it, which other ranks must issue

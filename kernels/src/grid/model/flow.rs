@@ -44,10 +44,10 @@ struct Stream {
     first: OpId,
     next: OpId,
     end: OpId,
-    state: State,
+    state: FlowState,
 }
 
-enum State {
+enum FlowState {
     /// The op at hand ends its delay, or begins to move.
     Delay(f64),
     /// Bytes are left; they flow at that rate at most.
@@ -71,7 +71,7 @@ impl Flow<'_> {
             .iter()
             .map(|s| {
                 let (first, end) = (s.first, OpId(s.first.0 + s.len));
-                Stream { clock: Clock::default(), first, next: first, end, state: State::Over }
+                Stream { clock: Clock::default(), first, next: first, end, state: FlowState::Over }
             })
             .collect();
         for stream in &mut streams {
@@ -87,7 +87,7 @@ impl Flow<'_> {
             let due: Vec<bool> =
                 streams.iter().map(|s| ends(s, now).is_some_and(|end| end <= then)).collect();
             for (stream, due) in streams.iter_mut().zip(due) {
-                if let State::Moves { left, rate, .. } = &mut stream.state {
+                if let FlowState::Moves { left, rate, .. } = &mut stream.state {
                     *left -= *rate * (then - now);
                     stream.clock.moving += then - now;
                 }
@@ -97,7 +97,7 @@ impl Flow<'_> {
             }
             now = then;
             for stream in &mut streams {
-                if let State::Waits(channel) = stream.state
+                if let FlowState::Waits(channel) = stream.state
                     && !posts[channel].is_empty()
                 {
                     self.enter(stream, &mut posts);
@@ -109,7 +109,7 @@ impl Flow<'_> {
     /// Begins the next op.
     fn enter(&self, stream: &mut Stream, posts: &mut [VecDeque<Clock>]) {
         if stream.next >= stream.end {
-            stream.state = State::Over;
+            stream.state = FlowState::Over;
             return;
         }
         let op = self.schedule.op(stream.next);
@@ -123,7 +123,7 @@ impl Flow<'_> {
             OpKind::Wait => {
                 let said = (self.is_said)(op);
                 let Some(mut sent) = posts[op.arg as usize].pop_front() else {
-                    stream.state = State::Waits(op.arg as usize);
+                    stream.state = FlowState::Waits(op.arg as usize);
                     return;
                 };
                 sent.signals += if said { self.gpu.line } else { self.gpu.signal };
@@ -133,18 +133,18 @@ impl Flow<'_> {
             }
         };
         stream.clock.latency += delay;
-        stream.state = State::Delay(stream.clock.now());
+        stream.state = FlowState::Delay(stream.clock.now());
     }
 
     /// The delay of the op at hand is over, or its bytes have flowed.
     fn go_on(&self, stream: &mut Stream, posts: &mut [VecDeque<Clock>]) {
         let op = self.schedule.op(stream.next);
         match (op.kind, &stream.state) {
-            (OpKind::Move, State::Delay(_)) => {
+            (OpKind::Move, FlowState::Delay(_)) => {
                 let Bytes { loaded, stored } = self.work.moves[stream.next.index()];
                 let (loaded, all) = (loaded as f64, (loaded + stored) as f64);
                 let most = if loaded > 0.0 { self.loads * all / loaded } else { f64::INFINITY };
-                stream.state = State::Moves { left: all, most, rate: 0.0 };
+                stream.state = FlowState::Moves { left: all, most, rate: 0.0 };
                 return;
             }
             (OpKind::Post, _) => posts[op.arg as usize].push_back(stream.clock),
@@ -159,7 +159,7 @@ impl Flow<'_> {
         let mut rates: Vec<(f64, &mut f64)> = streams
             .iter_mut()
             .filter_map(|stream| match &mut stream.state {
-                State::Moves { most, rate, .. } => Some((*most, rate)),
+                FlowState::Moves { most, rate, .. } => Some((*most, rate)),
                 _ => None,
             })
             .collect();
@@ -176,8 +176,8 @@ impl Flow<'_> {
 /// When the state of a stream ends, if it does by itself.
 fn ends(stream: &Stream, now: f64) -> Option<f64> {
     match stream.state {
-        State::Delay(until) => Some(until.max(now)),
-        State::Moves { left, rate, .. } => Some(if left > 0.0 { now + left / rate } else { now }),
-        State::Waits(_) | State::Over => None,
+        FlowState::Delay(until) => Some(until.max(now)),
+        FlowState::Moves { left, rate, .. } => Some(if left > 0.0 { now + left / rate } else { now }),
+        FlowState::Waits(_) | FlowState::Over => None,
     }
 }

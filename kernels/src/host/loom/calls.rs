@@ -10,12 +10,12 @@ use crate::host::calls::Calls;
 use crate::host::error::Error;
 use crate::host::needs::Needs;
 use crate::host::options::Options;
-use crate::modelled::{Memory, check, within};
+use crate::modelled::{ModelledMemory, check, within};
 
 /// Ranks, and what a caller's buffer of each is.
 struct Ranks {
     calls: std::sync::Arc<Calls>,
-    buffers: [Memory; 3],
+    buffers: [ModelledMemory; 3],
 }
 
 const ZERO: RankId = RankId(0);
@@ -31,7 +31,7 @@ impl Ranks {
         // loom's clocks stand still.
         let options = Options::new().deadline(Duration::MAX);
         let calls = Calls::new(nranks, options).expect("so many ranks can be");
-        Arc::new(Self { calls, buffers: [Memory::new(), Memory::new(), Memory::new()] })
+        Arc::new(Self { calls, buffers: [ModelledMemory::new(), ModelledMemory::new(), ModelledMemory::new()] })
     }
 
     /// A call in which the rank does that, once it has met those.

@@ -12,8 +12,8 @@ use roundelay_core::ids::RankId;
 use roundelay_core::messages::{Groups, TwoSided};
 use roundelay_core::verify::Proved;
 
-use super::super::comm::{Link, NcclId};
-use super::super::issue::{Memory, issue};
+use super::super::comm::{NcclLink, NcclId};
+use super::super::issue::{FoldMemory, issue};
 use super::super::library::Nccl;
 use super::super::steps::{Bases, Steps};
 use crate::buffers::Buffers;
@@ -65,7 +65,7 @@ struct OnHost {
     kernel: Kernel,
 }
 
-impl Memory for OnHost {
+impl FoldMemory for OnHost {
     fn fold(&mut self, from: &[u64], to: u64, len: u64, divisor: i64) -> Result<(), Error> {
         let sources: Vec<*const u8> =
             from.iter().map(|at| ptr::with_exposed_provenance(*at as usize)).collect();
@@ -139,7 +139,7 @@ impl Case {
                 let id = &id;
                 scope.spawn(move || {
                     let nranks = self.form.schedule().nranks;
-                    let mut link = Link::join(nccl(), id, (rank, nranks), deadline)?;
+                    let mut link = NcclLink::join(nccl(), id, (rank, nranks), deadline)?;
                     self.issue(rank, in_place, &mut link, breaks)
                 })
             };
@@ -152,7 +152,7 @@ impl Case {
         &self,
         rank: RankId,
         in_place: bool,
-        link: &mut Link,
+        link: &mut NcclLink,
         breaks: Breaks<'_>,
     ) -> Result<Vec<u8>, Error> {
         let mut steps = self.steps(rank);

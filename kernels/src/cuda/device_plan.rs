@@ -11,7 +11,7 @@ use super::compile::{Compiled, Target, WALKERS, compile};
 use super::control::Control;
 use super::device::{Device, failed};
 use super::error::Error;
-use crate::grid::{Arena, Launch, Layout, Placement, RankMemory};
+use crate::grid::{Arena, Launch, GridLayout, Placement, RankMemory};
 use crate::host;
 
 /// The kernel that writes addresses, and its text.
@@ -38,7 +38,7 @@ unsafe impl DeviceRepr for Launch {}
 /// What launches of one set of addresses share: those made one by one, those that graphs of the callers' replay, and those of
 /// a graph of the plan's own, which has a table for itself and so need not fill it in at each launch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Table {
+pub(super) enum AddressTable {
     Direct = 0,
     Captured = 1,
     Replayed = 2,
@@ -81,7 +81,7 @@ impl Functions {
 }
 
 /// A plan on one device.
-pub(super) struct Site {
+pub(super) struct DevicePlan {
     functions: Functions,
     arena: Arena,
     memory: CudaSlice<u8>,
@@ -94,16 +94,16 @@ pub(super) struct Site {
 }
 
 /// Where the memory of ranks begins, of all devices; the callers' part of it is not known yet.
-pub(super) type Homes = Vec<RankMemory>;
+pub(super) type BufferTable = Vec<RankMemory>;
 
-impl Site {
+impl DevicePlan {
     /// Takes the memory, and fills in the facts.
     pub(super) fn new(
         (device, at): (&Device, usize),
         placement: Placement,
         functions: Functions,
         facts: &Facts,
-        (layout, launch): (&Layout, Launch),
+        (layout, launch): (&GridLayout, Launch),
     ) -> Result<Self, Error> {
         let groups = placement.groups(at, &facts.groups);
         let ranks = placement.ranks(at);
@@ -136,7 +136,7 @@ impl Site {
     }
 
     /// Where the memory of the ranks here begins.
-    pub(super) fn homes(&self, device: &Device) -> impl Iterator<Item = RankMemory> {
+    pub(super) fn rank_memory(&self, device: &Device) -> impl Iterator<Item = RankMemory> {
         let base = address(&self.memory, &device.context.default_stream());
         self.arena.ranks.iter().map(move |home| RankMemory {
             scratch: base + home.scratch as u64,
@@ -147,8 +147,8 @@ impl Site {
     }
 
     /// Fills in all tables, but for the callers' buffers.
-    pub(super) fn fill(&mut self, device: &Device, homes: &Homes) -> Result<(), Error> {
-        let words = homes.iter().flat_map(|rank| rank.words());
+    pub(super) fn fill(&mut self, device: &Device, buffer_table: &BufferTable) -> Result<(), Error> {
+        let words = buffer_table.iter().flat_map(|rank| rank.words());
         let bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
         let stream = device.context.default_stream();
         for table in self.arena.tables {
@@ -163,7 +163,7 @@ impl Site {
     pub(super) fn bind(
         &self,
         stream: &CudaStream,
-        table: Table,
+        table: AddressTable,
         io: &[[u64; 2]],
     ) -> Result<(), Error> {
         for addresses in batches(self.launches[table as usize].ranks, io) {
@@ -188,7 +188,7 @@ impl Site {
     pub(super) unsafe fn launch(
         &self,
         stream: &CudaStream,
-        table: Table,
+        table: AddressTable,
         grid: u32,
         what: impl Fn() -> String,
     ) -> Result<(), Error> {
