@@ -1,5 +1,5 @@
-//! A schedule that the host drives: asynchronous copies and kernels that add, a stream for each of the schedule's, and
-//! events for signals. What a generated kernel is compared with.
+//! A schedule that the host drives: asynchronous copies and kernels that add, one CUDA stream for each stream of the
+//! schedule, and events for signals. Generated kernels are compared with it.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::rooms::Rooms;
 use super::world::CudaWorld;
 use crate::grid;
 
-/// One op, as it is issued; the addresses of inputs and outputs are found then.
+/// One op as the host issues it; the addresses of inputs and outputs are found at the launch.
 enum DrivenStep {
     Move {
         stream: usize,
@@ -65,7 +65,7 @@ impl Driven {
         let (schedule, proof) = (&*plan.kernel().schedule, &*plan.kernel().proof);
         let Spec { element, op, .. } = plan.kernel().spec;
         let folds = Folds::new(device, element, op)?;
-        // Not the world's context: many streams make cudarc track every slice.
+        // The world's context is not used: many streams make cudarc track every slice.
         let what = || format!("making streams on device {}", device.ordinal);
         let context = CudaContext::new(device.ordinal).map_err(failed(what()))?;
         let stream = |_| context.new_stream().map_err(failed(what()));
@@ -92,7 +92,7 @@ impl Driven {
         })
     }
 
-    /// Issues all ops, ordered after and before what else is on the stream, and does not wait.
+    /// Issues all ops, ordered after the earlier work on `stream` and before the later work, and does not wait.
     pub fn launch(
         &self,
         rooms: &mut Rooms,
@@ -148,16 +148,16 @@ impl Driven {
         len: u64,
         divisor: i64,
     ) -> Result<(), Error> {
-        // SAFETY: all lie within buffers of the device, which the caller lends for this, because the schedule was
-        // proved.
+        // SAFETY: all addresses lie within buffers of the device, because the schedule was proved; the caller lends the
+        // buffers for the launch.
         unsafe { self.folds.run(stream, from, to, len, divisor) }
     }
 }
 
-/// The ops in an order in which they can be issued, those that `finish` dividing, how many events they take, and
+/// Returns the ops in an order in which they can be issued (the ops in `finish` divide), the number of events, and the
 /// bytes of scratch.
 fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<DrivenStep>, usize, u64) {
-    // All scratch of a rank, then that of the next.
+    // The scratch of rank 0, then the scratch of rank 1, and so on.
     let mut offsets = vec![0];
     for scratch in &schedule.scratch {
         let bytes = (scratch.elements(count) * size).next_multiple_of(256);
@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// Rank 1 takes what rank 0 has, by way of scratch.
+    /// Rank 0 sends its input to rank 1 through scratch.
     const THROUGH: &str = "\
 schedule Through Broadcast nranks 2 root 0
 scratch inbox slots 2 width 1

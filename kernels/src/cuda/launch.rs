@@ -1,4 +1,4 @@
-//! Launches of a plan on the callers' slices, and what became of them.
+//! Launches of a plan on the callers' slices, and their errors.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -17,13 +17,13 @@ use crate::grid;
 use crate::host::{self, Element};
 
 impl CudaPlan {
-    /// Launches the collective on a slice for each rank and returns at once: results are there when `stream` has come
-    /// so far. Slices are as long as [`Self::input_len`] and [`Self::output_len`] say, and empty where a rank has no
-    /// such buffer. [`Self::wait`] or [`Self::check`] tells what became of the launch; after an error the outputs are
-    /// undefined.
+    /// Launches the collective on a slice for each rank and returns at once: the results are complete when `stream` has
+    /// passed the launch. Slices have the lengths of [`Self::input_len`] and [`Self::output_len`], and are empty where
+    /// a rank has no buffer. [`Self::wait`] and [`Self::check`] report the error of a launch; after an error the
+    /// outputs are undefined.
     ///
-    /// Slices are used as cudarc has it: their events keep other streams in order, where the context tracks them.
-    /// The launch can be captured into a graph if it does not; so can nothing that allocates or waits.
+    /// The launch uses slices as cudarc does: their events keep other streams in order, where the context tracks them.
+    /// A graph can capture the launch if the context does not track them, because a capture must not allocate or wait.
     ///
     /// # Errors
     /// Before the launch E0401 (not one slice for each rank), E0402 (wrong length), E0403 (another element type),
@@ -38,11 +38,11 @@ impl CudaPlan {
         self.launch_apart(stream, inputs, outputs, 1)
     }
 
-    /// Launches the collective in place, on one slice for each rank, as long as [`Self::in_place_len`] says, and
+    /// Launches the collective in place, on one slice for each rank with the length of [`Self::in_place_len`], and
     /// returns at once as [`Self::launch`] does.
     ///
     /// # Errors
-    /// E0408 where there is no in-place form; else those of [`Self::launch`].
+    /// E0408 where there is no in-place form; otherwise the errors of [`Self::launch`].
     pub fn launch_in_place<T: Element, B: DevicePtrMut<T>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -55,7 +55,7 @@ impl CudaPlan {
     /// Launches the collective on bytes. Lengths are those of [`Self::launch`] times the size of an element.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::launch`].
+    /// E0404 for a slice that is not aligned for the element type; otherwise the errors of [`Self::launch`].
     pub fn launch_bytes<I: DevicePtr<u8>, O: DevicePtrMut<u8>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -69,7 +69,7 @@ impl CudaPlan {
     /// element.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::launch_in_place`].
+    /// E0404 for a slice that is not aligned for the element type; otherwise the errors of [`Self::launch_in_place`].
     pub fn launch_bytes_in_place<B: DevicePtrMut<u8>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -78,7 +78,7 @@ impl CudaPlan {
         self.launch_aliased(stream, buffers, self.call.dtype.size())
     }
 
-    /// Waits until the last launch is over, and tells what became of all launches so far.
+    /// Waits until the last launch is over, and reports the error of any launch so far.
     ///
     /// # Errors
     /// E0405 where a wait of a kernel came to its deadline; E0421 where the device ended a kernel.
@@ -90,7 +90,7 @@ impl CudaPlan {
         self.verdict(&mut last)
     }
 
-    /// Tells what became of the launches that are over, without waiting for others.
+    /// Reports the error of the launches that are over, without waiting for others.
     ///
     /// # Errors
     /// E0405 where a wait of a kernel came to its deadline.
@@ -171,7 +171,7 @@ impl CudaPlan {
         self.start(&mut last, caller, io)
     }
 
-    /// The stream with its device, which must be one of the world's.
+    /// Returns the stream with its device, which must be one of the world's.
     fn caller<'a>(&self, stream: &'a Arc<CudaStream>) -> Result<Caller<'a>, Error> {
         let given = stream.context().ordinal();
         let devices = &self.world.devices;
@@ -202,7 +202,8 @@ impl CudaPlan {
 
     /// Launches on checked buffers, input and output of each rank.
     fn start(&self, last: &mut LastLaunch, caller: Caller<'_>, io: Vec<[u64; 2]>) -> Result<(), Error> {
-        // The counters of a launch that gave up are not what the next one expects.
+        // The counters of a launch that gave up would mislead the next launch, so its error is reported and they are
+        // cleared.
         self.verdict(last)?;
         let (_, stream) = caller;
         let status =
@@ -217,7 +218,7 @@ impl CudaPlan {
             (AddressTable::Direct, last.bound.as_ref() != Some(&io))
         };
         if !captured {
-            // Not known again before all devices have the new ones.
+            // `bound` stays empty until all devices have the new buffers.
             last.bound = None;
         }
         if bind {
@@ -233,7 +234,7 @@ impl CudaPlan {
         Ok(())
     }
 
-    /// Launches on what is bound: on the device of the caller's stream, and on all others beside it.
+    /// Launches on the bound buffers: on the device of the caller's stream, and on all other devices beside it.
     pub(super) fn launch_all(&self, caller: Caller<'_>, table: AddressTable) -> Result<(), Error> {
         self.stream_order.fork(caller)?;
         for (at, device_plan) in self.device_plans.iter().enumerate() {
@@ -241,18 +242,18 @@ impl CudaPlan {
             let what = || format!("launching {} on device {device}", self.kernel.name);
             let (stream, grid) = (self.stream_order.stream(at, caller), device_plan.grid - self.absent_ctas(at));
             // SAFETY: the buffers were checked, and their events, a graph or the caller keep them until the stream is
-            // done; launches are ordered after one another, those of graphs by their owner.
+            // done; launches are ordered after one another, and launches of graphs are ordered by the graph's owner.
             unsafe { device_plan.launch(stream, table, grid, what) }?;
         }
         self.stream_order.join(caller)
     }
 
-    /// Waits for all devices: what was written for the plan is there.
+    /// Waits for all devices, until all that was written for the plan is visible.
     pub(super) fn settle(&self) -> Result<(), Error> {
         self.world.devices.iter().try_for_each(|device| device.finish(&self.kernel.name))
     }
 
-    /// CTAs of the rank that never runs.
+    /// Returns the number of CTAs of the rank that never runs.
     fn absent_ctas(&self, device: usize) -> u32 {
         let absent = RankId(self.world.nranks() - 1);
         if !self.absent || self.world.placement.device(absent) != device {
@@ -262,12 +263,12 @@ impl CudaPlan {
         streams as u32 * self.parts
     }
 
-    /// The error of a launch whose wait gave up; then everything is as before the first launch.
+    /// Returns the error of a launch whose wait gave up, and resets the plan to its state before the first launch.
     fn verdict(&self, last: &mut LastLaunch) -> Result<(), Error> {
         if !self.control.gave_up() {
             return Ok(());
         }
-        // All others of it, and those launched after it, end at once.
+        // All other waits of that launch and of later launches end at once.
         self.settle()?;
         let (schedule, groups) = (&self.kernel.schedule, &self.facts.groups);
         let stuck =

@@ -1,5 +1,5 @@
-//! The loop around an executor: what fits the CCL buffers runs where it lies; what does not goes through them
-//! in parts, the last of which may be smaller.
+//! The loop around an executor: data that fits the CCL buffers is processed in the caller's memory; larger data goes
+//! through the buffers in parts, the last of which may be smaller.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -12,33 +12,33 @@ use super::memory::{ExecMem, Granted, CallBuffers};
 use super::{Executor, OpParam};
 use crate::host::{Element, Error};
 
-/// Where every CCL buffer begins: aligned for all element types, and for cache lines.
+/// The alignment of every CCL buffer: for all element types, and for cache lines.
 const ALIGN: usize = 64;
 
-/// Runs executors: sizes that fit the CCL buffers where the data lies, larger ones in parts through these buffers.
+/// Runs executors: data that fits the CCL buffers in the caller's memory, larger data in parts through these buffers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Framework {
     ccl_buffer: Option<u64>,
 }
 
-/// What one call of [`Framework::run`] and its kin did.
+/// The facts of one call of [`Framework::run`] or of its variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// How often the executor's kernel ran: once for each part of the data.
+    /// The number of runs of the executor's kernel: one for each part of the data.
     pub loops: u64,
     /// Whether data went through the CCL buffers.
     pub staged: bool,
-    /// How long the call took.
+    /// The time that the call took.
     pub elapsed: Duration,
 }
 
 impl Framework {
-    /// A framework whose CCL buffers are as large as each executor wants them.
+    /// A framework whose CCL buffers have the size that each executor asks for.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes CCL buffers of `bytes` bytes, whatever executors want.
+    /// Makes CCL buffers of `bytes` bytes, for all executors.
     #[must_use]
     pub fn ccl_buffer(mut self, bytes: u64) -> Self {
         self.ccl_buffer = Some(bytes);
@@ -50,7 +50,7 @@ impl Framework {
     ///
     /// # Errors
     /// E0315 where a plan takes more than the executor asked for; E0431 for a bitwise or a logical op, which the
-    /// contest's framework does not have; else those of [`Plan::run`](crate::Plan::run).
+    /// contest's framework does not have; otherwise the errors of [`Plan::run`](crate::Plan::run).
     pub fn run<T: Element, E: Executor + ?Sized>(
         &self,
         executor: &E,
@@ -68,7 +68,7 @@ impl Framework {
     /// larger of the rank's input and output.
     ///
     /// # Errors
-    /// E0408 where there is no in-place form; else those of [`Self::run`].
+    /// E0408 where there is no in-place form; otherwise the errors of [`Self::run`].
     pub fn run_in_place<T: Element, E: Executor + ?Sized>(
         &self,
         executor: &E,
@@ -83,7 +83,7 @@ impl Framework {
     /// Runs `executor` as [`Self::run`] does, on bytes that are aligned for the element type of `param`.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned; else those of [`Self::run`].
+    /// E0404 for a slice that is not aligned; otherwise the errors of [`Self::run`].
     pub fn run_bytes<E: Executor + ?Sized>(
         &self,
         executor: &E,
@@ -97,7 +97,7 @@ impl Framework {
     /// Runs `executor` as [`Self::run_in_place`] does, on bytes that are aligned for the element type of `param`.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned; else those of [`Self::run_in_place`].
+    /// E0404 for a slice that is not aligned; otherwise the errors of [`Self::run_in_place`].
     pub fn run_bytes_in_place<E: Executor + ?Sized>(
         &self,
         executor: &E,
@@ -116,12 +116,12 @@ struct ExecutorCall<'e, E: ?Sized> {
     granted: Granted,
 }
 
-/// What a rank has, in units.
+/// The sizes of a rank's buffers, in units.
 #[derive(Clone, Copy)]
 struct Units {
     input: u64,
     output: u64,
-    /// Where both begin in the one buffer of a run in place.
+    /// The offsets of input and output in the one buffer of a run in place.
     starts: (u64, u64),
 }
 
@@ -179,7 +179,7 @@ impl<'e, E: Executor + ?Sized> ExecutorCall<'e, E> {
         Ok(Ran { loops, staged, elapsed: started.elapsed() })
     }
 
-    /// A run on `count` elements a unit.
+    /// Runs the executor on `count` elements a unit.
     fn kernel(&self, count: u64, memory: &mut CallBuffers<'_, '_>) -> Result<(), Error> {
         let memory = match memory {
             CallBuffers::Apart(inputs, outputs) => CallBuffers::Apart(inputs, outputs),
@@ -189,11 +189,11 @@ impl<'e, E: Executor + ?Sized> ExecutorCall<'e, E> {
         self.executor.kernel_run(&OpParam { count, ..self.param }, &mut mem).map(|_| ())
     }
 
-    /// A run where `part` of the caller's memory lies.
+    /// Runs the executor on `part` of the caller's memory, in place of a copy.
     fn advanced(&self, part: Range<u64>, memory: &mut CallBuffers<'_, '_>) -> Result<(), Error> {
         let size = self.size();
         let at = (part.start * size) as usize..(part.end * size) as usize;
-        // A rank that lacks a buffer has none of it here either.
+        // A rank without a buffer has an empty part of it.
         let of = |len: usize| if len == 0 { 0..0 } else { at.clone() };
         match memory {
             CallBuffers::Apart(inputs, outputs) => {
@@ -220,7 +220,7 @@ impl<'e, E: Executor + ?Sized> ExecutorCall<'e, E> {
         }
     }
 
-    /// Whether executors have the op, and the caller's buffers are what the call says.
+    /// Checks that executors have the op, and that the caller's buffers have the sizes that the call demands.
     fn check(&self, memory: &CallBuffers<'_, '_>) -> Result<(), Error> {
         let op = self.param.op;
         if op.is_for_integers() {
@@ -272,7 +272,7 @@ impl<'e, E: Executor + ?Sized> ExecutorCall<'e, E> {
     }
 }
 
-/// The elements of each loop.
+/// Returns the elements of each loop.
 fn parts(total: u64, most: u64) -> impl Iterator<Item = Range<u64>> {
     (0..total.div_ceil(most)).map(move |i| i * most..total.min((i + 1) * most))
 }
@@ -284,7 +284,7 @@ struct Ccl {
 }
 
 impl Ccl {
-    /// For runs of at most `most` elements a unit.
+    /// Allocates buffers for runs of at most `most` elements a unit.
     fn new<E: Executor + ?Sized>(call: &ExecutorCall<'_, E>, most: u64) -> Self {
         let bytes = most * call.size();
         let window = |units: u64| Window::new((units * bytes) as usize);
@@ -302,7 +302,7 @@ impl Ccl {
         memory: &mut CallBuffers<'_, '_>,
     ) -> Result<(), Error> {
         let len = part.end - part.start;
-        // Unit `unit` of a buffer of the caller's that begins with unit `start`, and of a window.
+        // The ranges of unit `unit`: in a caller's buffer that begins with unit `start`, and in a window.
         let size = call.size();
         let there = |start: u64, unit: u64| {
             let at = (start + unit) * call.param.total + part.start;
@@ -345,7 +345,7 @@ impl Ccl {
     }
 }
 
-/// A buffer that begins where elements of every type can.
+/// A buffer that is aligned for elements of every type.
 struct Window {
     memory: Vec<u8>,
     at: usize,
@@ -365,11 +365,13 @@ impl Window {
 }
 
 fn bytes<T: Element>(slice: &[T]) -> &[u8] {
-    // SAFETY: the same memory for the same time; an element is so many bytes, all of them initialized.
+    // SAFETY: the bytes are the slice's memory, borrowed for the slice's lifetime; an element has no byte that is not
+    // initialized.
     unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), size_of_val(slice)) }
 }
 
 fn bytes_mut<T: Element>(slice: &mut [T]) -> &mut [u8] {
-    // SAFETY: as above, and every bit pattern is an element.
+    // SAFETY: the bytes are the slice's memory, borrowed for the slice's lifetime, all initialized; every bit pattern
+    // is an element.
     unsafe { std::slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), size_of_val(slice)) }
 }

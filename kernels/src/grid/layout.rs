@@ -1,4 +1,4 @@
-//! Where everything lies that a launch needs besides the callers' buffers.
+//! The sizes of the memory that a launch needs besides the callers' buffers.
 
 use roundelay_export::cuda::Facts;
 
@@ -12,13 +12,13 @@ pub(crate) const CONTROL_GROUP: usize = 8;
 pub struct GridLayout {
     /// Streams of all ranks.
     pub groups: usize,
-    /// CTAs of each.
+    /// CTAs of each stream.
     pub parts: usize,
-    /// 8-byte counters at each rank that others raise.
+    /// 8-byte counters at each rank that other ranks raise.
     pub posted_words: usize,
     /// 8-byte counters at each rank of waits done.
     pub waited_words: usize,
-    /// 8-byte words of each CTA's own.
+    /// 8-byte words that each CTA has for itself.
     pub work_words: usize,
     /// 8-byte step numbers of the links of fifos.
     pub steps_words: usize,
@@ -28,7 +28,7 @@ pub struct GridLayout {
     pub control_words: usize,
 }
 
-/// What does not fit the machine's address space.
+/// The error where memory does not fit the machine's address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
@@ -38,7 +38,7 @@ impl GridLayout {
         let word = |words: u64| usize::try_from(words).map_err(|_| TooLarge);
         let times = |a: usize, b: usize| a.checked_mul(b).ok_or(TooLarge);
         let (groups, parts) = (facts.groups.len(), parts as usize);
-        // A counter for each part at either end: a sum would let one part's posts stand for another's.
+        // Each part has a counter at either end: with one sum, one part's posts would count for another's.
         let counters = times(word(facts.posted_words)?, parts)?;
         Ok(Self {
             groups,

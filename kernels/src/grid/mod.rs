@@ -1,4 +1,4 @@
-//! What a launch of a generated kernel takes and leaves, whoever launches it: plain arithmetic, no driver.
+//! The data of a launch of a generated kernel, for every launcher: plain arithmetic, no driver.
 
 mod arena;
 mod launch;

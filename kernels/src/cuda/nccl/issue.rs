@@ -4,17 +4,17 @@ use super::super::error::Error;
 use super::comm::{NcclEnd, NcclLink, Stream};
 use super::steps::{Bases, NcclStep, Steps, Transfer};
 
-/// What a rank's memory does beside sends and receives, in the order in which it is asked.
+/// A rank's memory as folds see it: it runs them in the order of the calls.
 pub(super) trait FoldMemory {
-    /// `to = from[0]`, with each other source folded into it in turn, divided by `divisor` unless that is 0. All are
-    /// addresses of `len` elements within the buffers that were lent for the call.
+    /// Computes `to = from[0]`, with each other source folded into it in turn, divided by `divisor` unless that is 0.
+    /// All addresses are those of `len` elements within the buffers that were lent for the call.
     fn fold(&mut self, from: &[u64], to: u64, len: u64, divisor: i64) -> Result<(), Error>;
 }
 
 /// Issues all steps of a rank in order.
 ///
 /// # Safety
-/// The buffers that begin at `bases` are as long as the steps were made for, and stay lent until `stream` is done.
+/// The buffers at `bases` have the lengths that the steps were made for, and stay lent until `stream` is done.
 pub(super) unsafe fn issue(
     steps: &Steps,
     link: &mut NcclLink,

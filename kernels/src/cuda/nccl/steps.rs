@@ -1,4 +1,4 @@
-//! What one rank does for one count: transfers in groups, and folds, as places in its buffers.
+//! The steps of one rank for one count: groups of transfers, and folds, on places in its buffers.
 
 use std::collections::HashSet;
 
@@ -9,12 +9,12 @@ use roundelay_core::schedule::{Buffer, Schedule};
 
 use crate::host::Error;
 
-/// Where scratch of another name begins: where any element type and any load may.
+/// The alignment of each scratch buffer: any element type and any load may begin there.
 const ALIGNMENT: u64 = 256;
-/// No buffer has so many bytes.
+/// The bytes that no buffer reaches.
 const MOST: u64 = 1 << 62;
 
-/// A rank's input, its output and its scratch.
+/// The addresses of a rank's input, output and scratch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bases {
     pub(super) input: u64,
@@ -30,7 +30,7 @@ pub(super) enum NcclPlace {
     Scratch(u64),
 }
 
-/// One end of a message, never of none.
+/// One side of a message; messages of no elements have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) peer: u32,
@@ -39,14 +39,14 @@ pub(super) struct Transfer {
     pub(super) len: u64,
 }
 
-/// What is issued before anything else.
+/// A step of a rank; steps are issued one after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NcclStep {
     Group {
         sends: Vec<Transfer>,
         receives: Vec<Transfer>,
     },
-    /// The first source with each other folded into it in turn, to all targets.
+    /// The first source, with each other source folded into it in turn, to all targets.
     Fold {
         from: Vec<NcclPlace>,
         to: Vec<NcclPlace>,
@@ -55,7 +55,7 @@ pub(super) enum NcclStep {
     },
 }
 
-/// All of a rank.
+/// All steps of a rank.
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
     pub(super) list: Vec<NcclStep>,
@@ -110,8 +110,8 @@ impl Steps {
     }
 }
 
-/// Where scratch of each name begins, and where all of it ends; E0407 where that, or a buffer of the caller, has more
-/// bytes than addresses.
+/// Returns the offset of each scratch buffer, and the end of the last; E0407 where that end, or a buffer of the caller,
+/// has more bytes than addresses.
 fn starts(schedule: &Schedule, rank: RankId, count: u64, size: u64) -> Result<Vec<u64>, Error> {
     let too_large = |what: &str| Error::TooLarge {
         what: format!("{what} for {count} elements a unit has more bytes than addresses"),
@@ -131,7 +131,7 @@ fn starts(schedule: &Schedule, rank: RankId, count: u64, size: u64) -> Result<Ve
     Ok(starts)
 }
 
-/// Places in bytes.
+/// Turns regions of a schedule into places in bytes.
 struct NcclWriter<'a> {
     form: &'a TwoSided,
     schedule: &'a Schedule,
@@ -153,7 +153,8 @@ impl NcclWriter<'_> {
         (place, len)
     }
 
-    /// What is empty for this count is so at both ends, and left out at both.
+    /// Returns the step of a group. A message that is empty for this count is empty at both its ranks, and both leave
+    /// it out.
     fn group(&self, group: &Group) -> Option<NcclStep> {
         let transfer = |peer: RankId, region| {
             let (place, len) = self.place(region);

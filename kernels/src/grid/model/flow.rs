@@ -1,5 +1,5 @@
-//! The streams of a schedule on their way, from event to event: an op that ends its delay, a move whose bytes have flowed, a
-//! signal that arrives.
+//! The streams of a schedule in simulated time, from event to event: an op that ends its delay, a move whose bytes have
+//! flowed, a signal that arrives.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use roundelay_core::schedule::{Op, OpKind, Schedule};
 use super::gpu::Gpu;
 use super::work::{Bytes, Work};
 
-/// When something is over, and what the time before it went to.
+/// A point in time, and the parts of the time before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     pub(super) moving: f64,
@@ -34,11 +34,11 @@ pub(super) struct Flow<'a> {
     pub(super) work: &'a Work,
     /// Bytes a second that the loads of one stream bring.
     pub(super) loads: f64,
-    /// Whether a signal is one that lines stand for.
+    /// Whether a signal is implied by the lines of data, so that it costs nothing.
     pub(super) is_said: &'a dyn Fn(&Op) -> bool,
 }
 
-/// A stream on its way.
+/// A stream and its progress.
 struct Stream {
     clock: Clock,
     first: OpId,
@@ -48,21 +48,21 @@ struct Stream {
 }
 
 enum FlowState {
-    /// The op at hand ends its delay, or begins to move.
+    /// The op at hand is delayed until that time, and then ends or begins to move.
     Delay(f64),
-    /// Bytes are left; they flow at that rate at most.
+    /// Bytes are left; they flow at `most` bytes a second at most.
     Moves {
         left: f64,
         most: f64,
         rate: f64,
     },
-    /// For a post of that channel, which is not there yet.
+    /// Waits for a post of that channel, which has not arrived.
     Waits(usize),
     Over,
 }
 
 impl Flow<'_> {
-    /// When each stream is over.
+    /// Returns the end of each stream.
     pub(super) fn run(&self) -> Vec<Clock> {
         let mut posts = vec![VecDeque::new(); self.schedule.channels.len()];
         let mut streams: Vec<Stream> = self
@@ -83,7 +83,7 @@ impl Flow<'_> {
             let Some(then) = streams.iter().filter_map(|s| ends(s, now)).reduce(f64::min) else {
                 return streams.into_iter().map(|stream| stream.clock).collect();
             };
-            // Those that end now go on; what they post is seen by those that wait.
+            // Streams that end now go on; streams that wait see their posts.
             let due: Vec<bool> =
                 streams.iter().map(|s| ends(s, now).is_some_and(|end| end <= then)).collect();
             for (stream, due) in streams.iter_mut().zip(due) {
@@ -113,7 +113,7 @@ impl Flow<'_> {
             return;
         }
         let op = self.schedule.op(stream.next);
-        // Posts that follow each other are one step, and so are waits.
+        // Posts that follow each other are one step, and so are consecutive waits.
         let before = stream.next.0.checked_sub(1).filter(|before| *before >= stream.first.0);
         let follows = before.is_some_and(|before| self.schedule.op(OpId(before)).kind == op.kind);
         let step = |said: bool| if said || follows { 0.0 } else { self.gpu.step };
@@ -136,7 +136,7 @@ impl Flow<'_> {
         stream.state = FlowState::Delay(stream.clock.now());
     }
 
-    /// The delay of the op at hand is over, or its bytes have flowed.
+    /// Ends the delay of the op at hand, or its move.
     fn go_on(&self, stream: &mut Stream, posts: &mut [VecDeque<Clock>]) {
         let op = self.schedule.op(stream.next);
         match (op.kind, &stream.state) {
@@ -154,7 +154,8 @@ impl Flow<'_> {
         self.enter(stream, posts);
     }
 
-    /// Shares the rate of memory fairly among the moves: who cannot use its share leaves the rest to the others.
+    /// Shares the rate of memory fairly among the moves: a move that cannot use its share leaves the rest to the
+    /// others.
     fn share(&self, streams: &mut [Stream]) {
         let mut rates: Vec<(f64, &mut f64)> = streams
             .iter_mut()
@@ -173,7 +174,7 @@ impl Flow<'_> {
     }
 }
 
-/// When the state of a stream ends, if it does by itself.
+/// Returns the end of a stream's state; `None` for a stream that waits or is over.
 fn ends(stream: &Stream, now: f64) -> Option<f64> {
     match stream.state {
         FlowState::Delay(until) => Some(until.max(now)),

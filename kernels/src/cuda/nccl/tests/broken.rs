@@ -1,4 +1,4 @@
-//! What is wrong is seen, by the library or in the bits, and nobody waits for ever.
+//! Wrong steps are detected, by the library or in the bits, and no rank waits for ever.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn ring() -> Case {
     Case::new(named("RingAllReduce", 4), 40, (DType::F32, ReduceOp::Sum))
 }
 
-/// What ranks say is wrong; somebody says something.
+/// Returns the errors of the ranks; at least one rank has an error.
 fn told(case: &Case, breaks: Breaks<'_>) -> Vec<String> {
     let all = case.run_with(false, DEADLINE, breaks);
     let told: Vec<String> = all
@@ -32,7 +32,7 @@ fn told(case: &Case, breaks: Breaks<'_>) -> Vec<String> {
         .inspect(|error| assert_eq!(error.code().as_str(), "E0421", "{error}"))
         .map(|error| error.to_string())
         .collect();
-    assert!(!told.is_empty(), "nobody saw it");
+    assert!(!told.is_empty(), "no rank has an error");
     told
 }
 
@@ -96,12 +96,12 @@ fn groups_that_wait_for_each_other_are_seen() {
     });
 }
 
-/// The bits are not the author's.
+/// Asserts that the results are not the author's bits.
 fn assert_other_bits(case: &Case, breaks: Breaks<'_>) {
     let results = case.run_with(false, DEADLINE, breaks);
     let results: Vec<Vec<u8>> =
         results.into_iter().map(|result| result.expect("it runs")).collect();
-    assert!(results != case.expected(), "nobody saw it");
+    assert!(results != case.expected(), "the bits are the author's");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn an_average_that_does_not_divide_gives_other_bits() {
     });
 }
 
-/// Joins as two ranks of so many.
+/// Joins two ranks of a communicator of `nranks` ranks.
 fn two_of(nranks: u32, ranks: [u32; 2], deadline: Duration) -> [Result<NcclLink, Error>; 2] {
     let id = NcclId::of(nccl()).expect("a name");
     std::thread::scope(|scope| {
@@ -170,7 +170,7 @@ fn ranks_that_do_not_all_come_are_told() {
     let [first, second] = two_of(3, [0, 2], Duration::from_millis(300));
     for result in [first, second] {
         let (code, why) = error(result);
-        // Whoever gives up first tells the other.
+        // The rank that gives up first tells the other rank.
         assert!(
             code == "E0427" && why.contains("did not all come") || code == "E0421",
             "{code} {why}"
@@ -201,8 +201,8 @@ fn a_rank_that_does_not_call_is_waited_for_until_the_deadline() {
         len: 4,
     };
     let stream = std::ptr::without_provenance_mut(1);
-    // SAFETY: the room is as long, and lent until the link is gone.
-    let waited = unsafe { first.group(&[], &[end], DType::U32, stream) }.expect_err("nobody sends");
+    // SAFETY: the room has that length, and is lent until the link is gone.
+    let waited = unsafe { first.group(&[], &[end], DType::U32, stream) }.expect_err("no rank sends");
     assert_eq!(waited.code().as_str(), "E0405");
     let waited = waited.to_string();
     assert!(waited.contains("rank 0 waits for rank 1 to send message 0"), "{waited}");
@@ -210,7 +210,7 @@ fn a_rank_that_does_not_call_is_waited_for_until_the_deadline() {
         waited.contains("a group of rank 0 that sends to [] and receives from [1]"),
         "{waited}"
     );
-    // The other learns of it, and both are of no use any more.
+    // The other rank learns of it, and both communicators are unusable.
     for (link, why) in [(&mut second, "rank 0 gave up"), (&mut first, "given up after an error")] {
         let error = link.check("a call").expect_err("it is given up");
         assert_eq!(error.code().as_str(), "E0421");

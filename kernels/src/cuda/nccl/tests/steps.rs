@@ -1,4 +1,4 @@
-//! What a rank issues for a count, as places in its buffers.
+//! The steps of a rank for a count, as places in its buffers.
 
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
@@ -46,7 +46,7 @@ fn what_is_empty_is_left_out() {
         });
         transfers.sum::<usize>()
     };
-    // Six rounds of a send and a receive; one element is of one block, and passes through every rank.
+    // Six rounds of a send and a receive; one element belongs to one block, which passes through every rank.
     assert_eq!([groups(4), groups(0)], [12, 0]);
     assert!(groups(1) < 5, "{}", groups(1));
 }
