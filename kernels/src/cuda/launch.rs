@@ -23,7 +23,8 @@ impl CudaPlan {
     /// outputs are undefined.
     ///
     /// The launch uses slices as cudarc does: their events keep other streams in order, where the context tracks them.
-    /// A graph can capture the launch if the context does not track them, because a capture must not allocate or wait.
+    /// A graph can capture the launch if the context does not track them; it can capture no call that allocates or
+    /// waits.
     ///
     /// # Errors
     /// Before the launch E0401 (not one slice for each rank), E0402 (wrong length), E0403 (another element type),

@@ -1,12 +1,12 @@
-//! What a collective must read and write at least, by its contract: every part of an input that somebody wants, read
-//! once; every part of an output, written once. No schedule has a say in it.
+//! The least that a collective must read and write, by its contract: each part of an input that an output needs, read
+//! once; each part of an output, written once. Schedules play no role.
 
 use std::collections::BTreeMap;
 
 use roundelay_core::collective::{Collective, Expected};
 use roundelay_core::ids::RankId;
 
-/// Units of inputs that are added up (or one that is copied), and the units of outputs that want the result. All
+/// Units of inputs that are added up (or one that is copied), and the units of outputs that receive the result. All
 /// have one length.
 pub(super) struct SumJob {
     pub(super) srcs: Vec<*const u8>,
@@ -26,7 +26,7 @@ pub(super) fn jobs(
 ) -> Vec<SumJob> {
     let nranks = inputs.len() as u32;
     let source = |rank: RankId, k: u32| inputs[rank.index()][k as usize * unit..][..unit].as_ptr();
-    // Once for each buffer: a later loan of the whole would end an earlier one of a part.
+    // Each buffer is borrowed once: a second borrow of the whole would end an earlier borrow of a part.
     let outputs: Vec<(*mut u8, usize)> =
         outputs.iter_mut().map(|output| (output.as_mut_ptr(), output.len())).collect();
     let destination = |rank: RankId, k: u32| {

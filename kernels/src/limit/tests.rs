@@ -1,11 +1,11 @@
-//! Every program computes what the collective asks for: else it would be no limit but a shortcut.
+//! Every program computes the collective: otherwise its time would be no limit.
 
 use roundelay_core::dtype::ReduceOp;
 
 use super::*;
 use crate::reference::Reference;
 
-/// Bytes that begin `off` behind a cache line.
+/// Bytes that begin `off` bytes behind the start of a cache line.
 struct Buffer(Vec<u8>, std::ops::Range<usize>);
 
 impl Buffer {

@@ -1,4 +1,4 @@
-//! What a process is to run, as words.
+//! The job of a process, as words.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use super::Error;
 use crate::grid::{Buffers, GridLayout};
 
 const MAGIC: u64 = 0x4a_4f42;
-/// More threads would only be switched between.
+/// The most threads: the CPU would only switch between more.
 const MOST_THREADS: u32 = 4;
 
 /// A run of a kernel on data.
 #[derive(Clone, Debug)]
 pub struct ShimJob<'a> {
-    /// What the kernel performs.
+    /// The schedule that the kernel performs.
     pub schedule: &'a Schedule,
-    /// What it reads besides its buffers, for this count.
+    /// The kernel's facts for this count.
     pub facts: Facts,
     /// Bytes of an element.
     pub element_size: usize,
@@ -30,17 +30,17 @@ pub struct ShimJob<'a> {
     pub parts: u32,
     /// Threads a CTA, 4 at most.
     pub threads: u32,
-    /// Input and output share memory, by NCCL's rules.
+    /// Whether input and output share memory, by NCCL's rules.
     pub in_place: bool,
-    /// Launches in a row, on counters that go on.
+    /// Consecutive launches, whose counters go on.
     pub repeats: u32,
-    /// Whether ops are to be written down.
+    /// Whether the kernel writes a trace of its ops.
     pub trace: bool,
     /// Random delays before ops and in polls; 0 for none.
     pub delay_seed: u64,
     /// A rank whose CTAs end at once.
     pub stuck_rank: Option<RankId>,
-    /// For how long a wait may last.
+    /// The longest time of a wait.
     pub poll_limit: Duration,
 }
 
@@ -74,7 +74,8 @@ impl<'a> ShimJob<'a> {
             .map_err(|_| Error::BadJob { what: "its memory has more bytes than addresses".into() })
     }
 
-    /// When the process is given up: every launch may wait once for as long as the limit, and compute meanwhile.
+    /// Returns the time after which the process is given up: every launch may wait once until the limit, and compute
+    /// meanwhile.
     pub(super) fn process_limit(&self) -> Duration {
         Duration::from_secs(120) + 2 * self.poll_limit
     }
@@ -100,7 +101,7 @@ impl<'a> ShimJob<'a> {
         Ok(())
     }
 
-    /// The words, little-endian.
+    /// Returns the words, little-endian.
     pub(super) fn encode(&self) -> Result<Vec<u8>, Error> {
         self.check()?;
         let layout = self.layout()?;
