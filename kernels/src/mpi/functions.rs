@@ -46,8 +46,8 @@ macro_rules! functions {
                     lacking as extern "C" fn() -> c_int as Symbol
                 };
                 $(
-                    // SAFETY: the MPI standard says what a function of this name is given and returns; handles that are
-                    // numbers of 32 bits are passed in the registers and places on the stack of wider ones.
+                    // SAFETY: the MPI standard gives the arguments and the result of a function of this name; handles
+                    // that are numbers of 32 bits are passed in the registers and places on the stack of wider ones.
                     let $name = unsafe {
                         std::mem::transmute::<Symbol, unsafe extern "C" fn($($arg),*) -> c_int>(at($symbol))
                     };
