@@ -23,8 +23,8 @@ ROUNDELAY_DEVICE u64 mul_high(u64 a, u64 b) { return __umul64hi(a, b); }
 ROUNDELAY_DEVICE u64 reversed(u64 x) { return __brevll(x); }
 #endif
 
-// ---- division: in 32 bits where they suffice, because 64 bits cost a GPU several times as much; in functions of its o
-// because values derived from a divisor would otherwise stay in registers through the loops around it -----------------
+// ---- division: in 32 bits where they suffice, because 64 bits cost a GPU several times as much; and in functions of
+// its own, because values derived from a divisor would stay in registers through the loops around it ------------------
 
 ROUNDELAY_SHARED u64 quotient(u64 a, u64 b) { return (a | b) >> 32 == 0 ? u32(a) / u32(b) : a / b; }
 

@@ -225,7 +225,7 @@ class Lane {
         put_wait(channel);
     }
 
-    // ---- for the rest of the prelude ----------------------------------------------------------------------------------
+    // Whether this CTA executes the ops that the walk comes to.
     // Whether this CTA executes the ops at which the walk is.
     ROUNDELAY_DEVICE bool active() const { return at.stream == mine; }
 

@@ -286,8 +286,9 @@ ROUNDELAY_SHARED void stretches(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 
     stretch<S, 1>(srcs, to, len, divisor);
 }
 
-// Moves elements [begin, end) of operands that begin at these addresses: `acc = srcs[0]; for src in srcs[1..] { acc =
-// src op acc }`, divided by `divisor` unless that is 0, to all of `dsts`. Two operands are the same memory or apart.
+// Moves elements [begin, end) of operands that begin at these addresses:
+// `acc = srcs[0]; for src in srcs[1..] { acc = src op acc }`, divided by `divisor` unless that is 0, to all of `dsts`.
+// Two operands are equal or apart.
 template <int S, int D>
 ROUNDELAY_DEVICE void move(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 begin, u64 end, i64 divisor) {
     delay();

@@ -1,4 +1,4 @@
-// The arithmetic of the elements: kernels/src/reduce/number.rs says the same for the host, bit for bit.
+// The arithmetic of the elements, equal bit for bit to the host's in kernels/arithmetic/src/number.rs.
 //
 // Integers wrap. f16, bf16 and the fp8 types compute each reduce in f32 and round to nearest even; fp8 saturates where
 // a finite result is too large, as the hardware's conversion does. Minimum and maximum are those of IEEE 754-2019. The

@@ -17,8 +17,8 @@ pub const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers
 pub const THREADS: u32 = 256;
 /// Threads of a block that walk the program, one warp; the others move data.
 pub const WALKERS: u32 = 32;
-/// Loads of 16 bytes that a multiprocessor has under way, 56 KiB: 132 of them fill the 4.8 TB/s of a copy, half of which
-/// are loads, as long as memory takes less than 3 us (Little's law).
+/// Loads of 16 bytes that a multiprocessor has under way, 56 KiB: 132 of them fill the 4.8 TB/s of a copy, half of
+/// which are loads, as long as memory takes less than 3 us (Little's law).
 const UNDER_WAY: u32 = 3584;
 /// The most loads that a thread has registers for.
 const MOST_LOADS: u32 = 16;

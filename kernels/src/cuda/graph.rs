@@ -13,7 +13,8 @@ use super::rooms::Rooms;
 use super::device_plan::AddressTable;
 use crate::host::Element;
 
-/// A launch of a [`CudaPlan`] on buffers that were given once, captured into a CUDA graph. Each [`Self::launch`] replays it.
+/// A launch of a [`CudaPlan`] on buffers that were given once, captured into a CUDA graph. Each [`Self::launch`]
+/// replays it.
 ///
 /// The graph has the plan for itself: other launches of the plan wait until the graph is dropped. Dropping it waits for
 /// its launches.

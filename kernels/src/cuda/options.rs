@@ -106,8 +106,8 @@ impl CudaOptions {
     /// `callers`: whether one launch brings all ranks in, or one for each device. This method needs no part of CUDA.
     ///
     /// # Errors
-    /// E0423 where the algorithm does not fit the form or the protocol; E0425 for a fault of the optimizer; E0431 where the
-    /// elements do not have the op.
+    /// E0423 where the algorithm does not fit the form or the protocol; E0425 for a fault of the optimizer; E0431 where
+    /// the elements do not have the op.
     pub fn kernel(
         &self,
         algorithm: &Configured,
