@@ -1,4 +1,4 @@
-//! Executors: what the macro makes of them, the framework's loop, and what it refuses.
+//! Executors: the expansion of the macro, the framework's loop, and its refusals.
 
 use std::sync::Arc;
 
@@ -179,7 +179,7 @@ fn what_a_contestant_computes_by_hand_is_derived() {
     }
 }
 
-/// An executor by hand that says what it is told to say.
+/// An executor written by hand, which returns the values that it is given.
 struct ByHand {
     slaves: u32,
     links: CommInfo,

@@ -21,7 +21,7 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
     profile.join(format!("roundelay{}", std::env::consts::EXE_SUFFIX))
 });
 
-/// What one call did.
+/// The results of one call.
 pub(super) struct Call {
     pub(super) code: i32,
     pub(super) out: String,
@@ -46,7 +46,7 @@ pub(super) fn roundelay(args: &[&str]) -> Call {
     with_input(args, b"")
 }
 
-/// `roundelay ARGS` that may take so much memory.
+/// Calls `roundelay ARGS` with a limit of its memory.
 pub(super) fn with_memory(args: &[&str], memory: &str) -> Call {
     let mut command = binary();
     command.env("ROUNDELAY_MEMORY", memory);

@@ -12,7 +12,7 @@ use roundelay_tests::{kinds, taken};
 
 use super::runs::{code, inputs, loops, named, on_the_host, program, proved, spec, try_run};
 
-/// Whether a kernel leaves the host's bits, run like that; else what is wrong.
+/// Checks that a kernel leaves the host's bits in such a run; the error says what differs.
 fn like_the_host(
     shim: &Shim,
     (proved, kernel): (&Proved, &Kernel),
@@ -109,7 +109,7 @@ fn walker(kernel: &mut Kernel) {
     for (srcs, dsts) in shapes {
         let _ = write!(all, " MOVE({srcs}, {dsts})");
     }
-    // Nor does a line of the text say which algorithm it is of.
+    // No line of the text names its algorithm.
     let lines = code.lines().filter(|line| !line.starts_with("#line"));
     let lines = lines.map(|line| match line.strip_prefix("#define ROUNDELAY_MOVES(MOVE)") {
         Some(mix) => {

@@ -1,5 +1,5 @@
-//! The signals' protocol under the shim: whatever the delays, what a wait lets through has been written; and a rank
-//! that never comes is told of, not waited for.
+//! The signals' protocol under the shim: with all delays, data behind a wait has been written; and a rank that never
+//! comes is reported, not waited for.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the tests of kernels share: every algorithm of the library as a kernel, and its runs.
+//! Common parts of the tests of kernels: every algorithm of the library as a kernel, and its runs.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +28,7 @@ pub(super) fn algorithm(text: &str) -> Configured {
     Configured::new(program.algorithms.into_iter().next().expect("one"), &source)
 }
 
-/// What most tests make kernels for.
+/// Returns the spec of most tests' kernels.
 pub(super) fn spec(algorithm: &Configured) -> Spec {
     Spec {
         element: Element::Host(DType::F32),
@@ -39,7 +39,7 @@ pub(super) fn spec(algorithm: &Configured) -> Spec {
     }
 }
 
-/// The proof for so many ranks, unless the algorithm refuses them.
+/// Returns the proof for `nranks` ranks, unless the algorithm refuses them.
 pub(super) fn proved(algorithm: &Configured, nranks: u32) -> Option<Proved> {
     match roundelay_core::prove(algorithm, nranks) {
         Ok(proved) => Some(proved),
@@ -67,7 +67,7 @@ pub(super) fn program(kernel: &Kernel) -> Shim {
     shim
 }
 
-/// A text without what stands above it.
+/// Returns a text without its head.
 pub(super) fn code(text: &str) -> String {
     let lines = text.lines().skip_while(|line| line.starts_with("//"));
     lines.flat_map(|line| [line, "\n"]).collect()

@@ -11,7 +11,7 @@ use roundelay_kernels::shim::ShimJob;
 use super::runs::{algorithm, inputs, on_the_host, program, proved, spec, try_run};
 use super::trace::validate;
 
-/// Everybody pulls the root's input, in the pieces of a cut.
+/// Returns a program in which every rank pulls the root's input, in the pieces of a cut.
 fn pulled(pieces: &[&str]) -> String {
     let pull = |piece: &&str| format!("        copy(hub.input{piece}, local.output{piece});\n");
     let pulls: String = pieces.iter().map(pull).collect();
@@ -61,7 +61,7 @@ algorithm Blocks() -> AllGather {{
     )
 }
 
-/// Its loops do what was proved, at counts that nothing divides.
+/// Checks that the kernel's loops do the proved ops, at counts that no number divides.
 fn fits(text: &str, what: &str) {
     let algorithm = &algorithm(text);
     let proved = proved(algorithm, 3).expect("three ranks will do");

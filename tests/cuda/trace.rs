@@ -13,7 +13,7 @@ use roundelay_tests::{root, taken};
 
 use super::runs::{code, inputs, loops, named, on_the_host, program, proved, run, spec, try_run};
 
-/// What a kernel must have done, in the words in which it tells.
+/// Returns the ops that a kernel must have done, in the words of its trace.
 fn expected(kernel: &Kernel, facts: &Facts, count: u64) -> String {
     let schedule = &*kernel.schedule;
     let scratch = facts.words[Header::ScratchAt as usize] as usize;
@@ -63,7 +63,7 @@ fn expected(kernel: &Kernel, facts: &Facts, count: u64) -> String {
     text
 }
 
-/// The first line in which two texts differ, with the group that it is of.
+/// Returns the first line in which two texts differ, with its group.
 fn difference(expected: &str, found: &str) -> Option<String> {
     let mut group = "";
     let (mut left, mut right) = (expected.lines(), found.lines());
@@ -86,8 +86,8 @@ fn traced(shim: &Shim, kernel: &Kernel, count: u64) -> Option<String> {
     difference(&expected(kernel, &job.facts, count), &outcome.trace)
 }
 
-/// Every algorithm of the library, at rank counts from 1 to 9 that it takes, which take turns, and for counts that
-/// nothing divides: what it does, and what comes of it.
+/// Every algorithm of the library, at its rank counts from 1 to 9 in turn, and for counts that no number divides: its
+/// ops, and its results.
 #[test]
 fn every_kernel_does_what_was_proved_and_leaves_the_hosts_bits() {
     let (mut kernels, mut wrong) = (0, String::new());
@@ -130,7 +130,7 @@ pub(super) fn validate(kernel: &Kernel, proved: &Proved, count: u64) -> Result<(
     Ok(())
 }
 
-/// A generator that writes something else is found out, whatever it gets wrong.
+/// A generator that writes a wrong text is detected, for each kind of mistake.
 #[test]
 fn a_wrong_text_is_found_out() {
     let algorithm = named("RingAllReduce");
@@ -159,6 +159,6 @@ fn a_wrong_text_is_found_out() {
         let found = found.unwrap_or_else(|| panic!("`{to}` for `{from}` was not noticed"));
         told.push(format!("{found}\n"));
     }
-    // The book tells what came of the first.
+    // The book shows the result of the first.
     expect_file![root().join("book/src/listings/kernel/wrong.text")].assert_eq(&told[0]);
 }

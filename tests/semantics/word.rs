@@ -1,5 +1,5 @@
-//! Nothing runs that was not proved, whoever says that it was: what passes make is proved again, and ranks that
-//! choose by themselves between in place and not may do so only where the proof covers it.
+//! No schedule runs that was not proved, even if its caller says so: the results of passes are proved again, and ranks
+//! that choose by themselves between in place and not may do so only where the proof covers it.
 
 use roundelay::library::RingAllReduce;
 use roundelay::{DType, Level, Options, Plan, ReduceOp, SpmdPlan, ToPlan as _};
