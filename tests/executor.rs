@@ -285,7 +285,7 @@ fn wrong_calls_are_told() {
 
 #[test]
 fn executors_are_found_by_name_and_a_name_is_given_once() {
-    register(Down).expect("nobody else has the name");
+    register(Down).expect("no other executor has the name");
     assert_eq!(find("Down").map(|executor| executor.nranks()), Some(5));
     assert!(names().contains(&"Down".to_owned()));
     let twice = register(Down).expect_err("it is there already");

@@ -1,4 +1,4 @@
-//! The worked tables in the library's doc comments: what goes between four ranks, step by step, as the
+//! The worked tables in the library's doc comments: the traffic between four ranks, step by step, as the
 //! schedules say.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p roundelay-tests tables::` writes them into `stdlib/library/*.coll` anew.

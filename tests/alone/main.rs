@@ -45,7 +45,7 @@ collective! {
 }
 
 collective! {
-    /// Nobody says when it may be read.
+    /// No signal tells when it may be read.
     #[verify(off, reason = "a test of what a plan says")]
     algorithm Hasty() -> AllReduce {
         scratch theirs: like output;

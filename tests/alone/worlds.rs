@@ -243,7 +243,7 @@ fn a_world_may_be_given_another_deadline() {
     both(|world| {
         let world = world.deadline(Duration::from_millis(30));
         if world.rank().id() == 0 {
-            let error = world.rank().barrier().expect_err("nobody else comes");
+            let error = world.rank().barrier().expect_err("no other rank comes");
             assert_eq!(error.code(), Code::Timeout, "{error}");
         } else {
             thread::sleep(Duration::from_millis(300));

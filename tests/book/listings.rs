@@ -206,7 +206,7 @@ fn the_tutorials_rust_is_from_examples() {
     }
 }
 
-/// Code is no wider than the page. The page wraps what commands print: their messages may be a little wider.
+/// Code is no wider than the page. The page wraps the output of commands: their messages may be a little wider.
 #[test]
 fn no_line_is_wider_than_a_page() {
     let mut wide = Vec::new();

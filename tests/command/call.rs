@@ -41,7 +41,7 @@ pub(crate) fn example(name: &str) -> Command {
     Command::new(BINARY.with_file_name("examples").join(name))
 }
 
-/// `roundelay ARGS`, at the repository's root; a panic fails the test whatever it asked for.
+/// `roundelay ARGS`, at the repository's root; a panic always fails the test.
 pub(super) fn roundelay(args: &[&str]) -> Call {
     with_input(args, b"")
 }

@@ -75,7 +75,7 @@ fn wrong_calls() {
     refused(&["mpi", "RingBroadcast", "--set", "root=4"], 1, "E02", "");
 }
 
-/// A file computes with 64 bits, whatever the count.
+/// A file computes with 64 bits, for every count.
 #[test]
 fn what_is_cut_too_finely_is_refused() {
     let text = "algorithm Fine() -> AllReduce {

@@ -126,7 +126,7 @@ pub(super) mod one_device {
         plan.leave_out_last_rank(true);
         let mut graph = rooms.graph(&mut plan, false).expect("a graph");
         graph.launch().expect("a launch");
-        assert_eq!(graph.wait().expect_err("nobody comes").code(), Code::Timeout);
+        assert_eq!(graph.wait().expect_err("no rank comes").code(), Code::Timeout);
         drop(graph);
         plan.leave_out_last_rank(false);
         rooms.clear().expect("cleared");

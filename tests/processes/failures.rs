@@ -181,7 +181,7 @@ fn check(case: &Case, waits: &Waits) -> bool {
     let load = took.iter().map(|(_, load)| *load).max().unwrap_or_default();
     let slowest = took.iter().map(|(after, _)| *after).max().unwrap_or_default();
     let own = slowest.saturating_sub(load);
-    waits.lock().expect("nobody panics here").push([slowest, own]);
+    waits.lock().expect("no thread panics here").push([slowest, own]);
     assert!(own < PROMISE, "after {slowest:?}, {load:?} of it without a core: {}", about());
     for text in &verdicts {
         assert_eq!(*text, verdicts[0], "all say the same: {}", about());
@@ -341,7 +341,7 @@ fn every_survivor_is_told_the_same() {
         });
     }
     let happened = happened.into_inner();
-    let mut waits = waits.into_inner().expect("nobody panics there");
+    let mut waits = waits.into_inner().expect("no thread panics there");
     for (which, name) in
         ["by the clock", "without time for which they had no core"].iter().enumerate()
     {

@@ -116,7 +116,7 @@ fn calls_that_differ_are_refused_at_once_and_nothing_else_changes() {
             number += 5;
         }
     }
-    assert!(since.elapsed() < AT_ONCE, "nobody waits for a deadline");
+    assert!(since.elapsed() < AT_ONCE, "no rank waits for a deadline");
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn options_at_their_extremes_are_errors_or_work() {
             let plan = ring.plan_with(2, 4, DType::I32, ReduceOp::Sum, options).expect("a plan");
             let mut buffers = [[1; 4], [2; 4]];
             let ran = plan.run_in_place(&mut buffers.each_mut().map(|b| &mut b[..]));
-            ran.expect("without signals nobody waits");
+            ran.expect("without signals no rank waits");
             assert_eq!(buffers, [[3; 4]; 2]);
         }
         // Ranks that wait for each other for ever, and hardly at all.

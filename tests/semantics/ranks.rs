@@ -136,5 +136,5 @@ pub(super) fn with_longer_deadlines<T>(run: impl FnMut(Duration) -> Option<T>) -
     let deadlines =
         iter::successors(Some(Duration::from_millis(30)), |deadline| Some(*deadline * 2));
     let said = deadlines.take_while(|deadline| *deadline < Duration::from_secs(20)).find_map(run);
-    said.expect("whatever the deadline, it says nothing of the rank that is missing")
+    said.expect("with every deadline, it does not name the missing rank")
 }

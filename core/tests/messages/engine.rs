@@ -277,7 +277,7 @@ impl Rank<'_> {
             Action::Sent(id) => {
                 let taken = self.taken.remove(&id).expect("it is sent once");
                 if self.transport.synchronous {
-                    taken.recv_timeout(DEADLINE).expect("somebody receives it");
+                    taken.recv_timeout(DEADLINE).expect("a rank receives it");
                 }
             }
             Action::Receive(id) => {
@@ -298,7 +298,7 @@ impl Rank<'_> {
                 let come = self.come.entry(way).or_default();
                 while come.len() <= place {
                     let parcel = self.from[&way].recv_timeout(DEADLINE);
-                    come.push(parcel.expect("somebody sends it"));
+                    come.push(parcel.expect("a rank sends it"));
                 }
                 // Read at the last moment, or long ago.
                 let values = come[place].take().unwrap_or_else(|| world.read(source));

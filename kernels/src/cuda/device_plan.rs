@@ -279,7 +279,7 @@ mod tests {
             }
             assert_eq!(bound, io);
         }
-        assert!(size_of::<Addresses>() <= 4096, "what a launch may carry on every GPU");
+        assert!(size_of::<Addresses>() <= 4096, "a launch may carry 4096 bytes on every GPU");
     }
 
     #[test]

@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(parts(&[(8, 264)], None, 1000), Ok(33));
         assert_eq!(parts(&[(8, 264)], None, 5), Ok(5));
         assert_eq!(parts(&[(8, 264)], None, 0), Ok(1));
-        assert_eq!(parts(&[(8, 264)], Some(33), 1), Ok(33), "what was asked for is not changed");
+        assert_eq!(parts(&[(8, 264)], Some(33), 1), Ok(33), "the wanted number is not changed");
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn run(subject: Subject) {
                 for count in BTreeSet::from(counts(nranks)) {
                     let kind = kinds[turn % kinds.len()];
                     assert_right(&proofs.plan(nranks, count, kind), kind, turn as u64);
-                    // A step without a common divisor with 56 meets all of them.
+                    // A step without a common divisor with 56 meets all kinds.
                     turn += 9;
                 }
             }

@@ -132,11 +132,11 @@ fn ranks_that_there_are_not_are_refused() {
 fn a_message_that_does_not_come_ends_with_the_deadline() {
     let told = each(2, hasty(), |world| {
         if me(&world) == 0 {
-            let error = world.recv(&mut [0_u8; 4], 1).expect_err("nobody sends");
+            let error = world.recv(&mut [0_u8; 4], 1).expect_err("no rank sends");
             return (code(Err::<(), _>(error)), String::new());
         }
         // Longer than the ring, to itself.
-        let error = world.send(&vec![0_u8; 100_000], 1).expect_err("nobody receives");
+        let error = world.send(&vec![0_u8; 100_000], 1).expect_err("no rank receives");
         (error.code().as_str().to_owned(), error.to_string())
     });
     // The first rank to fail tells the other.

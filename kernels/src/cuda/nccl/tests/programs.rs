@@ -50,7 +50,7 @@ pub(super) fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {
 /// Returns the proved schedule of one algorithm of the library for `nranks` ranks.
 pub(super) fn named(name: &str, nranks: u32) -> Proved {
     let algorithm = library().into_iter().find(|a| a.name() == name).expect("the library has it");
-    admitted(&algorithm, nranks).expect("it takes so many ranks")
+    admitted(&algorithm, nranks).expect("it takes that number of ranks")
 }
 
 #[test]
