@@ -189,7 +189,7 @@ impl<'e, E: Executor + ?Sized> ExecutorCall<'e, E> {
         self.executor.kernel_run(&OpParam { count, ..self.param }, &mut mem).map(|_| ())
     }
 
-    /// Runs the executor on `part` of the caller's memory, in place of a copy.
+    /// Runs the executor on `part` of the caller's memory, without a copy.
     fn advanced(&self, part: Range<u64>, memory: &mut CallBuffers<'_, '_>) -> Result<(), Error> {
         let size = self.size();
         let at = (part.start * size) as usize..(part.end * size) as usize;
