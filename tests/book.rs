@@ -65,7 +65,7 @@ fn holds(what: &str, text: &str) {
     }
 }
 
-/// Whether the algorithm is proved for some of 1..=9 ranks and refuses the others, and else why not.
+/// Checks that the algorithm is proved for some of 1..=9 ranks and refuses the others; the error says why not.
 fn proved(what: &str, algorithm: Algorithm, source: &Source) -> Result<(), String> {
     let algorithm = Configured::new(algorithm, source);
     let mut proved = 0;
@@ -87,7 +87,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A table a family, and the tour shows all of them.
+/// There is one table for each family, and the tour shows all of them.
 #[test]
 fn the_tables_of_the_families_are_what_the_schedules_say() {
     let tour = std::fs::read_to_string(root().join("book/src/guide/library.md")).unwrap();
@@ -101,7 +101,7 @@ fn the_tables_of_the_families_are_what_the_schedules_say() {
     }
 }
 
-/// The flags of every subcommand, and the page shows all of them.
+/// There is one table for each subcommand's flags, and the page shows all of them.
 #[test]
 fn the_tables_of_the_command_are_its_flags() {
     let printed = console::transcript("$ roundelay man --markdown", &root());

@@ -1,5 +1,5 @@
-//! Executors in the contest's form: exported C++ under a stub runtime leaves the host's bits, and what a published
-//! entry did wrong goes wrong here and not in what is exported.
+//! Executors in the contest's form: exported C++ under a stub runtime leaves the host's bits; the mistakes of a
+//! published entry show in the entry and not in exported executors.
 
 #[path = "contest/executable.rs"]
 mod executable;

@@ -1,5 +1,5 @@
-//! Kernels without a GPU: NVRTC compiles them, and the same texts run on CPU threads, where they must do exactly what
-//! was proved and leave the host engine's bits.
+//! Kernels without a GPU: NVRTC compiles them, and their texts run on CPU threads, where they must do exactly the
+//! proved ops and leave the host engine's bits.
 
 mod choice;
 mod compile;

@@ -23,7 +23,7 @@ mod over_nccl;
 
 use std::process::Command;
 
-/// All tests of `below` that run with so many devices.
+/// Runs all tests of `below` for that number of devices.
 fn run_below(devices: u32, name: &str) {
     let mut command = Command::new(std::env::current_exe().expect("a running program"));
     command.args(["--ignored", "--test-threads", "1", name]);

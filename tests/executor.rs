@@ -1,4 +1,4 @@
-//! Executors: what the macro makes of them, the framework's loop, and what it refuses.
+//! Executors: the expansion of the macro, the framework's loop, and its refusals.
 
 use std::sync::Arc;
 
@@ -179,7 +179,7 @@ fn what_a_contestant_computes_by_hand_is_derived() {
     }
 }
 
-/// An executor by hand that says what it is told to say.
+/// An executor written by hand, which returns the values that it is given.
 struct ByHand {
     slaves: u32,
     links: CommInfo,
@@ -285,7 +285,7 @@ fn wrong_calls_are_told() {
 
 #[test]
 fn executors_are_found_by_name_and_a_name_is_given_once() {
-    register(Down).expect("nobody else has the name");
+    register(Down).expect("no other executor has the name");
     assert_eq!(find("Down").map(|executor| executor.nranks()), Some(5));
     assert!(names().contains(&"Down".to_owned()));
     let twice = register(Down).expect_err("it is there already");

@@ -1,5 +1,5 @@
-//! The formulas of the book's chapter on costs: each is what the simulator says of the algorithm's schedule, and each size
-//! from which one algorithm is faster than another is where the simulator has it. The chapter's two tables are written here:
+//! The formulas of the book's chapter on costs: each equals the simulator's time of the algorithm's schedule, and each
+//! size from which one algorithm is faster than another is the simulator's. The chapter's two tables are written here:
 //! `UPDATE_EXPECT=1 cargo test -p roundelay-tests formulas::`.
 
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ use roundelay_tests::{compile, root};
 const L: f64 = 2e-6;
 const B: f64 = 25e9;
 
-/// What joins the ranks, with that latency between every two.
+/// The links between the ranks, with equal latency between every two.
 #[derive(Clone, Copy, PartialEq)]
 enum Links {
     /// A link each way for every two.
@@ -134,7 +134,7 @@ struct Beaten {
 }
 
 const NEAR: Set = &[("near_first", "true")];
-/// Leaves of four hosts, whose uplinks carry a quarter of what the hosts can send.
+/// Leaves of four hosts, whose uplinks carry a quarter of the hosts' bandwidth.
 const LEAVES: &str = "spine_leaf(2, 4, 2, 4, 25GB/s, 1us)";
 
 const RING: Line = Line { algorithm: "RingAllReduce", set: &[], latency: 14.0 * L, volume: 1.75 };
@@ -226,7 +226,7 @@ fn simulated(schedule: &Schedule, topology: &str, bytes: u64) -> f64 {
     run.seconds
 }
 
-/// What floats lose in sums of some dozen terms, and no more: pieces are whole elements.
+/// Compares up to the error of floats in sums of some dozen terms: pieces are whole elements.
 fn same(simulated: f64, formula: f64) -> bool {
     (simulated / formula - 1.0).abs() < 1e-9
 }
@@ -296,7 +296,7 @@ impl Beaten {
         topology.nranks()
     }
 
-    /// From how many bytes on; `None` for all sizes.
+    /// Returns the least number of bytes; `None` for all sizes.
     fn from(&self) -> Option<f64> {
         let ahead = self.faster.latency - self.slower.latency;
         (ahead > 0.0).then(|| ahead * B / (self.slower.volume - self.faster.volume))

@@ -1,6 +1,6 @@
-//! The two frontends agree: the same text through the macro's flattener and through the file's lexer gives the
-//! same tokens at the same places, and the same tree. A struct that the macro made reads its source again: that gives the
-//! schedules of the file, with the same places and the same values of parameters, and escapes have their values.
+//! The two frontends agree: a text through the macro's flattener and through the file's lexer gives equal tokens at
+//! equal places, and equal trees. A struct that the macro made reads its source again: that gives the schedules of the
+//! file, with equal places and values of parameters, and escapes have their values.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn from_text(path: &str, text: &str, name: &str) -> Configured {
     Configured::new(algorithm, &source)
 }
 
-/// Compares also the places in the source, but for those of a block in this file.
+/// Compares two expansions, with the places in the source, except for those of a block in this file.
 fn same(expanded: &dyn Algorithm, walked: &Configured, nranks: u32) {
     let summary = |result: Result<Schedule, Vec<Finding>>| {
         result.map_err(|all| {
@@ -76,7 +76,7 @@ fn same(expanded: &dyn Algorithm, walked: &Configured, nranks: u32) {
     };
     let mut left = summary(expanded.schedule(nranks));
     let mut right = summary(walked.schedule(nranks));
-    // What a caller puts the run on is no attribute: `plan_on` of a struct compares links by itself.
+    // The topology that a caller sets for a run is no attribute: `plan_on` of a struct compares links by itself.
     if let (Ok(schedule), Some(_)) = (&mut right, walked.topology()) {
         (schedule.demands.topology, schedule.demands.rings) = (None, false);
     }
@@ -140,7 +140,7 @@ fn numbers_lists_and_rings_mean_the_same_to_both() {
     ring.set("ring", ParamValue::Ring(Ring::twisted())).unwrap();
     let expanded = TwistedRingAllReduce::new().ring(Ring::twisted());
     same(&expanded, &ring, 8);
-    // Refused by both in the same words: the order is one of eight ranks.
+    // Both refuse it in equal words: the order is one of eight ranks.
     same(&expanded, &ring, 7);
     ring.set_text("ring", "1,2,3,4,5,6,0,7").unwrap();
     same(&TwistedRingAllReduce::new().ring([1, 2, 3, 4, 5, 6, 0, 7]), &ring, 8);
@@ -190,7 +190,7 @@ fn calls_mean_the_same_to_both() {
     assert_eq!(files, [file!(), "data/rails.coll", "data/rails.coll"]);
 }
 
-/// Escapes in every place, beside the same without them.
+/// Escapes in every place, beside equal code without them.
 mod escapes {
     pub(super) fn after(rank: i64, by: i64, nranks: i64) -> i64 {
         (rank + by).rem_euclid(nranks)
@@ -273,7 +273,7 @@ fn an_escape_has_the_values_of_its_place() {
         same(&escapes::Escaped::new().back(true).order([0, 1]).parts(3), &set, nranks);
     }
     assert_eq!(escapes::Escaped::new().schedule(5).unwrap().scratch[0].slots, 3);
-    // What does not fit is told at the statement.
+    // A value that does not fit is an error at the statement.
     let refused = escapes::TooMuch::new().schedule(2).unwrap_err();
     assert_eq!((refused[0].code, refused[0].at.0), (Code::BadArgument, 1), "{refused:?}");
 }
@@ -346,7 +346,7 @@ fn trees_and_groups_mean_the_same_to_both() {
             same(&expanded, &walked, nranks);
             laid_out += usize::from(expanded.schedule(nranks).is_ok());
         }
-        // The optional ones, given too.
+        // Optional parameters, given too.
         walked.set_text("up", tree_text).unwrap();
         walked.set_text("parts", groups_text).unwrap();
         same(&expanded.up(tree).parts(groups), &walked, 4);

@@ -1,5 +1,5 @@
-//! GOAL, as `LogGOPSim`'s `txt2bin` reads it: a reader of that grammar takes what is exported, every program runs to its
-//! end, and what each rank sends reaches whom it must.
+//! GOAL, as `LogGOPSim`'s `txt2bin` reads it: a reader of that grammar accepts the exported text, every program runs to
+//! its end, and the data of each rank reaches the ranks that it must reach.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,7 +18,7 @@ enum What {
     Calc(u64),
 }
 
-/// A task, those that end before it begins, and those that begin before it does.
+/// A task, the tasks that end before it begins, and the tasks that begin before it does.
 #[derive(Clone, Debug)]
 struct Task {
     what: What,
@@ -108,11 +108,11 @@ fn read(text: &str) -> Result<Programs, String> {
     programs.into_iter().collect::<Option<_>>().ok_or_else(|| "a rank is missing".to_owned())
 }
 
-/// Runs the programs: the k-th receive that starts takes the k-th send of its pair and tag, which must be as long. What
-/// each rank has heard of in the end, and how many messages come one after another.
+/// Runs the programs: the k-th receive that starts takes the k-th send of its pair and tag, which must be as long.
+/// Returns the ranks that each rank has heard of in the end, and the longest chain of messages.
 fn run(programs: &Programs) -> Result<(Vec<BTreeSet<usize>>, usize), String> {
     type State = (BTreeSet<usize>, usize);
-    // From, to, tag; and the task that receives, its size and what it had heard of.
+    // From, to, tag; and the task that receives, its size and the ranks that it had heard of.
     type Ends = (usize, usize, u32);
     type Open = (usize, u64, State);
     let mut started: Vec<Vec<bool>> = programs.iter().map(|p| vec![false; p.len()]).collect();
@@ -244,7 +244,7 @@ fn a_ring_sends_what_it_must() {
     }
 }
 
-/// The reader is one: it refuses what the grammar has not.
+/// The reader is strict: it refuses texts that the grammar does not have.
 #[test]
 fn other_texts_are_refused() {
     let right = "num_ranks 2\nrank 0 {\nl1: send 4b to 1 tag 0\nl2: calc 5\nl2 requires l1\n}\nrank 1 {\nl1: recv 4b from 0 tag 0\n}\n";

@@ -1,4 +1,4 @@
-//! What sources become, kept as files: a change of the expansion or of a schedule shows in review.
+//! The expansions and schedules of sources, kept as files: a change of the expansion or of a schedule shows in review.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p roundelay-tests golden::` writes them anew.
 
@@ -93,7 +93,7 @@ fn kernel(golden: &str) -> std::path::PathBuf {
     root().join(format!("tests/golden/{golden}.cu"))
 }
 
-/// A wrong program expands to nothing: what stands beside its errors are the items' signatures alone.
+/// A wrong program expands to its items' signatures alone, beside its errors.
 #[test]
 fn every_source_of_the_library_has_one_struct_an_algorithm() {
     for (path, text) in sources("stdlib/library") {

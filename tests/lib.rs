@@ -1,4 +1,4 @@
-//! What the integration tests share: every `.coll` source of the tree, and paths.
+//! Common parts of the integration tests: every `.coll` source of the tree, and paths.
 
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,8 @@ pub fn taken(at: usize, every: usize) -> bool {
     at.is_multiple_of(every) || std::env::var_os("ROUNDELAY_WHOLE").is_some()
 }
 
-/// Every dtype with every op that all of them have, and then each op of integers with one of these: what is wrong of an op
-/// with some dtype alone, the kernels' own tests see, which have all.
+/// Returns every dtype with every op that all dtypes have, and then each op of integers with one of these: the kernels'
+/// own tests have all pairs, and see errors of an op with one dtype alone.
 pub fn kinds() -> Vec<(DType, ReduceOp)> {
     let (of_integers, of_all): (Vec<ReduceOp>, Vec<ReduceOp>) =
         ReduceOp::ALL.iter().partition(|op| op.is_for_integers());
@@ -83,9 +83,9 @@ pub fn name(path: &Path) -> String {
     path.file_name().expect("a file").to_string_lossy().into_owned()
 }
 
-/// Every algorithm of the library, a line each, handed to a macro: families, named as their files, of algorithms, each
+/// Every algorithm of the library, one per line, handed to a macro: families, named as their files, of algorithms, each
 /// with the rank counts that it promises to admit and its parameters. A `Topology` is not listed: it only has `rings`
-/// found. Tests run over this list and hold it against the sources, so an algorithm is listed here and nowhere else.
+/// found. Tests run over this list and compare it with the sources, so an algorithm is listed only here.
 #[macro_export]
 macro_rules! library {
     ($then:ident) => {

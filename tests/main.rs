@@ -1,5 +1,5 @@
-//! What holds across the crates, one module a subject; README.md says what each holds. One binary: it is linked once, and
-//! long tests of one subject run beside those of another.
+//! Properties across the crates, one module for each subject; README.md names the property of each. The tests are one
+//! binary: it is linked once, and long tests of one subject run beside those of another.
 
 #![allow(missing_docs)]
 

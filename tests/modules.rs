@@ -1,8 +1,8 @@
 //! The modules of every crate depend on each other in one direction: no folder's modules need each other in a circle.
 //!
-//! What a module needs are the paths in its tokens: those that begin with `crate`, `super` or a name that a `use` brings
-//! in. So what stands in a macro's arguments counts, and modules for tests do not. A child needs its parent and may be
-//! needed by it: only siblings are compared.
+//! A module needs the paths in its tokens: those that begin with `crate`, `super` or a name that a `use` brings in. So
+//! tokens in a macro's arguments count, and modules for tests do not. A child needs its parent and may be needed by it:
+//! only siblings are compared.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -30,7 +30,7 @@ const CRATES: [(&str, &str); 11] = [
 /// The path of a module from the root of its crate.
 type Name = Vec<String>;
 
-/// What a module's tokens say.
+/// The facts of a module's tokens.
 #[derive(Default)]
 struct Module {
     /// The paths in it, from the root of the crate.
@@ -64,14 +64,14 @@ fn no_modules_depend_on_each_other_in_a_circle() {
     assert!(circles.is_empty(), "modules depend on each other:\n{}", circles.join("\n"));
 }
 
-/// Reads the module of a file, and those that it declares; their files lie in `folder`.
+/// Reads the module of a file, and the modules that it declares; their files lie in `folder`.
 fn read(file: &Path, folder: &Path, name: Name, modules: &mut Modules) {
     let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let tokens = text.parse().expect("a module's file is Rust");
     add(tokens, folder, name, modules);
 }
 
-/// Adds a module by its tokens, and those that it declares.
+/// Adds a module by its tokens, and the modules that it declares.
 fn add(tokens: TokenStream, folder: &Path, name: Name, modules: &mut Modules) {
     let mut own = Module::default();
     let mut declared = Vec::new();
@@ -107,7 +107,7 @@ fn look(
 ) {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let mut at = 0;
-    // Whether what comes is only there for tests.
+    // Whether the next item is only there for tests.
     let mut for_tests = false;
     while let Some(token) = tokens.get(at) {
         at += 1;
@@ -181,7 +181,7 @@ fn words(tokens: &[TokenTree]) -> (Name, usize) {
     (path, at)
 }
 
-/// Takes down the names that a `use` of `tokens` brings in, whose paths go on from `before`.
+/// Records the names that a `use` of `tokens` brings in, whose paths go on from `before`.
 fn bring_in(tokens: &[TokenTree], before: &[String], name: &Name, own: &mut Module) {
     for branch in tokens.split(|token| is_punct(Some(token), ',')) {
         let (path, len) = words(branch);
@@ -235,7 +235,7 @@ fn resolve(path: &[String], modules: &Modules, more: usize) -> Name {
         let passed_on = modules[&at].names.get(word).filter(|known| **known != path && more > 0);
         let passed_on = passed_on.map(|known| [known, &path[index + 1..]].concat());
         let found = passed_on.map(|path| resolve(&path, modules, more - 1));
-        // What belongs to another crate leads to none of these modules.
+        // An item of another crate leads to none of these modules.
         return found.filter(|found| !found.is_empty()).unwrap_or(at);
     }
     at
@@ -283,7 +283,7 @@ fn circle(edges: &Edges) -> Option<Name> {
     edges.keys().filter_map(around).min_by_key(Vec::len)
 }
 
-/// A circle, and for each of its steps a place where it is taken.
+/// Describes a circle, with a place for each of its steps.
 fn told(circle: &[String], edges: &Edges) -> String {
     let links: Vec<_> =
         circle.windows(2).map(|pair| format!("\n    {}", edges[&pair[0]][&pair[1]])).collect();
@@ -300,7 +300,7 @@ fn a_circle_is_seen() {
     let mut modules = Modules::new();
     add(text.parse().expect("this is Rust"), Path::new(""), Name::new(), &mut modules);
     let edges = siblings(&modules).remove(&Name::new()).expect("they need each other");
-    // What `a` calls `C` belongs to `b`: so `c` needs `b`, and `b` needs `c`.
+    // The item that `a` calls `C` belongs to `b`: so `c` needs `b`, and `b` needs `c`.
     assert_eq!(circle(&edges).expect("a circle"), ["b", "c", "b"]);
     assert_eq!(edges["b"]["c"], "b needs c::D::new");
     assert!(edges["d"].contains_key("c") && !edges["c"].contains_key("d"), "{edges:?}");

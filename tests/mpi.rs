@@ -1,6 +1,6 @@
-//! Exported C files, compiled by MPI's compilers and run beside its own collectives: every byte is the same, and sums of
-//! floats have the host engine's bits. A test takes a few algorithms and whatever MPI is installed, of which there must be
-//! one; `cargo xtask mpi` takes all of both.
+//! Exported C files, compiled by MPI's compilers and run beside its own collectives: every byte is equal, and sums of
+//! floats have the host engine's bits. A test takes a few algorithms and the installed MPIs, of which there must be at
+//! least one; `cargo xtask mpi` takes all of both.
 
 #[path = "mpi/cases.rs"]
 mod cases;

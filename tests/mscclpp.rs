@@ -1,5 +1,5 @@
-//! Execution plans for MSCCL++: which algorithms of the library have one, and why others have none. Each plan is read and
-//! proved before it is taken.
+//! Execution plans for MSCCL++: the algorithms of the library that have one, and the reasons why others have none. Each
+//! plan is read and proved before it counts.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p roundelay-tests mscclpp::` writes the list anew.
 
@@ -13,7 +13,7 @@ use roundelay_core::prove_source;
 use roundelay_export::exchange::mscclpp::{export, read};
 use roundelay_tests::root;
 
-/// What comes of an algorithm, in a few words.
+/// Describes the plan of an algorithm, in a few words.
 fn told(algorithm: &Configured, nranks: u32, in_place: bool) -> String {
     let proved = match prove_source(algorithm, nranks) {
         Ok(proved) => proved,
@@ -33,7 +33,7 @@ fn told(algorithm: &Configured, nranks: u32, in_place: bool) -> String {
     let read = read("plan.json", text.as_bytes());
     let program = read.program.unwrap_or_else(|| panic!("{:#?}", read.errors));
     assert_eq!(read.warnings, [], "{}", algorithm.name());
-    // What comes back is a schedule of the same ranks with the same promise, and is proved.
+    // The plan that is read back is a schedule of as many ranks with an equal promise, and is proved.
     let verdict = program.verdict(&read.source);
     assert!(verdict.is_right() && verdict.warnings.is_empty());
     let again = verdict.checked.proved.expect("it is proved");

@@ -1,4 +1,4 @@
-//! Ranks that are processes: what they compute, and what the others are told when one of them fails. Each test starts
+//! Ranks that are processes: their results, and the errors of the other ranks when one of them fails. Each test starts
 //! this binary again, once for each rank.
 
 #![cfg(target_os = "linux")]

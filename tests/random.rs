@@ -1,4 +1,5 @@
-//! Random input: what is right stays the same through print and parse, what is not is an error, nothing panics.
+//! Random input: right programs stay equal through print and parse, wrong ones give an error, and no input causes a
+//! panic.
 
 use proptest::prelude::*;
 use roundelay::Algorithm as _;
@@ -16,7 +17,7 @@ struct Scope {
     peers: usize,
 }
 
-/// An `int`, seldom out of range for what it is used for.
+/// An `int`, seldom out of range for its use.
 fn int(scope: Scope, depth: u32) -> BoxedStrategy<String> {
     let mut leaves = vec![
         (0..6_i64).prop_map(|i| i.to_string()).boxed(),
@@ -90,7 +91,7 @@ fn regions(scope: Scope) -> BoxedStrategy<(String, String)> {
         .boxed()
 }
 
-/// Some statements; what they declare is numbered on from `scope`.
+/// Some statements; the numbers of their declarations go on from `scope`.
 fn statements(scope: Scope, depth: u32) -> BoxedStrategy<String> {
     (0..4_usize).prop_flat_map(move |left| sequence(scope, depth, left)).boxed()
 }
@@ -166,7 +167,7 @@ fn sequence(scope: Scope, depth: u32, left: usize) -> BoxedStrategy<String> {
     proptest::strategy::Union::new_weighted(all).boxed()
 }
 
-/// A program that checks: what it does makes no sense.
+/// A program that passes the checks, without a meaning.
 fn program() -> impl Strategy<Value = String> {
     statements(Scope::default(), 2).prop_map(|body| {
         format!(
@@ -193,7 +194,7 @@ fn compiled(text: &str) -> Configured {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A program and its printed form give the same schedules, or the same problems; proofs end.
+    /// A program and its printed form give equal schedules, or equal problems; proofs end.
     #[test]
     fn programs_mean_the_same_after_printing(text in program(), nranks in 1..6_u32) {
         let source = Source::from_text("random", &text);
@@ -209,7 +210,7 @@ proptest! {
             schedule.locations.clear(); // places move when a text is printed
         }
         prop_assert!(left == right, "{text}\n{printed}");
-        // Whatever it says, it says it and returns.
+        // The proof returns, with any result.
         if let Err(errors) = prove_source(&first, nranks) {
             prop_assert!(!errors.is_empty());
             for error in errors {

@@ -1,4 +1,4 @@
-//! `roundelay::select`: against an evaluation of everything there is, and what it says where it cannot choose.
+//! `roundelay::select`: compared with an evaluation of all algorithms, and its errors where it cannot choose.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ fn what_is_too_large_to_count_has_its_closed_form() {
 
 #[test]
 fn a_topology_decides() {
-    // Slow links between fast pairs: what crosses them counts.
+    // Slow links between fast pairs: the traffic across them counts.
     let islands = "islands(2, 4, 100GB/s, 1us, 5GB/s, 10us)".parse::<Topology>();
     let topology = islands.unwrap_or_else(|problem| panic!("{problem:?}"));
     let choice = select(Collective::AllGather, 8, 1 << 24, Some(&topology));
@@ -147,8 +147,8 @@ fn a_topology_decides() {
     assert!(near(ways.steps, port.steps), "{ways:?} {port:?}");
 }
 
-/// Forms stand where nothing is laid out, so they are held against the simulator on as many ranks as a test can lay
-/// out: exactly where they are exact, and nowhere do they promise what is not there.
+/// Forms stand where no schedule is laid out, so they are compared with the simulator on as many ranks as a test can
+/// lay out: equal where they are exact, and nowhere do they promise a time that is not reached.
 #[test]
 fn forms_are_near_what_is_simulated() {
     let costs = Costs::parse("network", NETWORK).expect("constants");
@@ -196,7 +196,7 @@ fn refusals_come_with_reason_and_advice() {
     assert!(halving.reason.contains("or RingAllReduce for other counts"), "{}", halving.reason);
 }
 
-/// What a communicator does in a process whose `ROUNDELAY_SELECTION` names this file.
+/// Runs a test in a process whose `ROUNDELAY_SELECTION` names this file, and returns its output.
 fn under(selection: &str, test: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("choices");
@@ -226,7 +226,7 @@ fn six_ranks(comm: &roundelay::Comm, len: usize) -> Result<(), roundelay::Error>
     Ok(())
 }
 
-/// The algorithm of the file takes powers of two alone, so its refusal tells the calls that it is asked for.
+/// The algorithm of the file takes powers of two alone, so its refusal shows the calls that reach it.
 #[test]
 #[ignore = "runs in a process of its own, started by a_selection_file_decides"]
 fn small_calls_are_refused_and_large_ones_run() {

@@ -1,5 +1,5 @@
-//! What the algorithms compute, through the facade, against the plain reference: results, determinism,
-//! links, signals. Proofs say that a schedule is right; this says that the engine does what it says.
+//! The results of the algorithms, through the facade, against the plain reference: results, determinism, links,
+//! signals. Proofs say that a schedule is right; these tests say that the engine does what the schedule says.
 
 #[path = "semantics/attributes.rs"]
 mod attributes;

@@ -1,4 +1,4 @@
-//! The worked tables in the library's doc comments: what goes between four ranks, step by step, as the
+//! The worked tables in the library's doc comments: the traffic between four ranks, step by step, as the
 //! schedules say.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p roundelay-tests tables::` writes them into `stdlib/library/*.coll` anew.
@@ -21,13 +21,13 @@ const RANKS: u32 = 4;
 /// A table with more lines is not taken in at a glance; fewer parts show as much.
 const MOST_LINES: usize = 8;
 
-/// Parameters that say in how many parts, one behind the other, data goes its way.
+/// Parameters that give the number of consecutive parts in which data travels.
 const PARTS: [&str; 3] = ["loops", "slices", "pieces"];
 
 /// Characters of a line of the library.
 const WIDTH: usize = 100;
 
-/// What begins a line of a doc comment.
+/// The beginning of a line of a doc comment.
 const DOC: &str = "/// ";
 
 type Settings = Vec<(String, String)>;

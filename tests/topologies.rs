@@ -1,4 +1,4 @@
-//! Algorithms on topologies: what they use exists or is reported, and none beats a bound.
+//! Algorithms on topologies: the links that they use exist or are reported, and none beats a bound.
 
 use std::sync::Arc;
 
@@ -79,10 +79,10 @@ fn loads_are_those_worked_by_hand() {
     };
     let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-12;
     let (ring, twisted) = (RingAllReduce::new(), TwistedRingAllReduce::new());
-    // 2 (n-1)/n of S over the one link that a rank sends on.
+    // 2 (n-1)/n of S over the one link on which a rank sends.
     assert!(near(on(&ring, "full_mesh(8)"), 1.75));
     assert!(near(on(&ring, "crossbar(8, 1GB/s)"), 1.75e-9));
-    // Half of it each way.
+    // Half of it goes each way.
     assert!(near(on(&twisted, "full_mesh(8)"), 0.875));
     // Both ways through one port.
     assert!(near(on(&twisted, "crossbar(8)"), 1.75));

@@ -1,5 +1,6 @@
-//! One file a mistake: `wrong/E0101_unknown_name.coll` and beside it the message, as the command prints it. What is
-//! only warned of (`wrong/W0001_unused_scratch.coll`) is proved all the same; warnings beside errors are left out.
+//! One file for each mistake: `wrong/E0101_unknown_name.coll` and beside it the message, as the command prints it.
+//! Programs with only a warning (`wrong/W0001_unused_scratch.coll`) are proved all the same; warnings beside errors are
+//! left out.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p roundelay-tests wrong::` writes the messages anew.
 
@@ -17,8 +18,8 @@ use roundelay_core::verify::Signals;
 use roundelay_tests::compile;
 use roundelay_tests::{name, root, sources};
 
-/// `// nranks: 4` in the first lines: the rank count that shows the mistake. `// topology: ring(4)`: what it
-/// shows on. `// signals: binary`: with which.
+/// Reads `// nranks: 4` in the first lines: the rank count that shows the mistake. `// topology: ring(4)`: the topology
+/// that shows it. `// signals: binary`: the signals of the check.
 fn header<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let mut comments = text.lines().map_while(|line| line.strip_prefix("// "));
     comments.find_map(|line| line.strip_prefix(key)?.strip_prefix(": ")).map(str::trim)
@@ -92,10 +93,9 @@ fn what_is_right_is_not_warned_of() {
 fn every_code_of_the_compiler_has_a_file() {
     let covered: BTreeSet<String> =
         sources("tests/wrong").iter().map(|(path, _)| name(path)[..5].to_owned()).collect();
-    // Bytes that are no text cannot be a text file here. The language cannot go out of bounds; only a
-    // schedule that came from elsewhere can (core's own tests).
-    // What cannot be exported is right, and the export's tests have it.
-    // A program for another runtime is no source: core's own tests and the command's have them.
+    // Bytes that are no text cannot be a text file here. The language cannot go out of bounds; only a schedule from
+    // elsewhere can (core's own tests). A program that cannot be exported is right, and the export's tests have it. A
+    // program for another runtime is no source: core's own tests and the command's have them.
     let elsewhere = [
         Code::UnreadableSource,
         Code::OutOfBounds,

@@ -1,5 +1,5 @@
-//! What the compiler does from outside, one module a subject. One binary: it is linked once, and long tests of one subject
-//! run beside those of another.
+//! The behavior of the compiler from outside, one module for each subject. The tests are one binary: it is linked once,
+//! and long tests of one subject run beside those of another.
 
 #![allow(missing_docs)]
 // expect-test writes its own quotes when it updates.

@@ -1,4 +1,4 @@
-// What peers and objects answer, now that it is known who asks.
+// The methods of peers and objects, which need the whole `Lane`.
 #pragma once
 #include "lane.cuh"
 
@@ -54,7 +54,7 @@ ROUNDELAY_DEVICE Peer Object::peer(i64 number) const {
 
 ROUNDELAY_DEVICE List Object::list(i64 first, i64 count) const { return {words + first, count, made, lane->at.seen}; }
 
-// Row `index` of rows whose offsets, one more than there are rows, stand before their items.
+// Row `index` of a table: the offsets of the rows, one more than there are rows, stand before the rows' items.
 ROUNDELAY_DEVICE List Object::row(i64 offsets, i64 index, i64 rows) const {
     if (u64(index) >= u64(rows)) return List();
     const i64 first = word(offsets + index);

@@ -1,5 +1,5 @@
-// Integer arithmetic of the language: 64 bits, Euclidean, total. What could fail was refused when the schedule was
-// proved; a value that nobody uses may still be computed, so nothing here traps.
+// Integer arithmetic of the language: 64 bits, Euclidean, total. Computations that could fail were refused when the
+// schedule was proved; a value that is never used may still be computed, so no function here traps.
 #pragma once
 #include "base.cuh"
 
@@ -23,14 +23,14 @@ ROUNDELAY_DEVICE u64 mul_high(u64 a, u64 b) { return __umul64hi(a, b); }
 ROUNDELAY_DEVICE u64 reversed(u64 x) { return __brevll(x); }
 #endif
 
-// ---- division: in 32 bits where that will do, for 64 cost a GPU several times as much; and in functions of its own, or
-// whatever it needs of a divisor is kept in registers through the loops around it --------------------------------------
+// ---- division: in 32 bits where they suffice, because 64 bits cost a GPU several times as much; and in functions of
+// its own, because values derived from a divisor would stay in registers through the loops around it ------------------
 
 ROUNDELAY_SHARED u64 quotient(u64 a, u64 b) { return (a | b) >> 32 == 0 ? u32(a) / u32(b) : a / b; }
 
 ROUNDELAY_SHARED u64 remainder(u64 a, u64 b) { return (a | b) >> 32 == 0 ? u32(a) % u32(b) : a % b; }
 
-// a / b, rounded so that what remains is not negative
+// a / b, rounded so that the remainder is not negative
 ROUNDELAY_SHARED i64 quo(i64 a, i64 b) {
     if (a >= 0 && b > 0) return i64(quotient(u64(a), u64(b)));
     if (b == 0) return 0;
@@ -39,9 +39,9 @@ ROUNDELAY_SHARED i64 quo(i64 a, i64 b) {
     return q * b <= a ? q : b > 0 ? q - 1 : q + 1;
 }
 
-// What remains, in 0..|b|
+// The remainder, in 0..|b|
 ROUNDELAY_SHARED i64 mod(i64 a, i64 b) {
-    // Most are ranks that went around once at most.
+    // Most values are ranks that wrapped around at most once.
     if (b > 0 && a >= -b && a < b) return a < 0 ? a + b : a;
     if (a >= 0 && b > 0) return i64(remainder(u64(a), u64(b)));
     if (b == 0 || b == -1) return 0;
@@ -49,7 +49,7 @@ ROUNDELAY_SHARED i64 mod(i64 a, i64 b) {
     return r >= 0 ? r : b > 0 ? r + b : r - b;
 }
 
-// floor(a * b / d) with no bit lost on the way; d > 0, and the result fits.
+// floor(a * b / d), with no bit lost in between; d > 0, and the result fits.
 ROUNDELAY_SHARED u64 mul_div(u64 a, u64 b, u64 d) {
     if (a == 0 || b == 0) return 0;
     u64 high = mul_high(a, b), low = a * b, q = 0;

@@ -1,5 +1,5 @@
-// What the rest of the prelude stands on: types, the launch, and the machine's barriers and ordered accesses.
-// All PTX is here; host_shim.h gives the same functions in C++ for threads of a CPU.
+// The base of the prelude: types, the launch, and the machine's barriers and ordered accesses. All PTX is here;
+// host_shim.h gives the same functions in C++ for threads of a CPU.
 #pragma once
 
 namespace roundelay {
@@ -14,7 +14,7 @@ using u64 = unsigned long long;
 using f32 = float;
 using f64 = double;
 
-// Where a rank's memory lies: addresses that this device may use.
+// The addresses of a rank's memory, as this device may use them.
 struct Memory {
     u64 input;
     u64 output;
@@ -23,7 +23,7 @@ struct Memory {
     u64 waited; // how often each part of this rank has waited on each channel
 };
 
-// Everything that differs between launches of one text.
+// The values that differ between launches of one text.
 struct Launch {
     const i64* facts;
     const Memory* ranks;
@@ -37,7 +37,7 @@ struct Launch {
     u64 finish_scale; // whether an average is divided by a kernel of its own
 };
 
-// Who must see what a signal orders: ranks of this device, or of others too.
+// The ranks that must see what a signal orders: those of this device, or those of other devices too.
 enum class Scope { Device, System };
 
 #ifdef ROUNDELAY_SCOPE_SYS
@@ -46,7 +46,7 @@ constexpr Scope SCOPE = Scope::System;
 constexpr Scope SCOPE = Scope::Device;
 #endif
 
-// As much as one load or store moves.
+// The bytes that one load or store moves.
 struct alignas(16) Vector {
     u64 words[2];
 };
@@ -64,7 +64,7 @@ struct Traced {
 #ifndef ROUNDELAY_THREADS
 #define ROUNDELAY_THREADS 256
 #endif
-// Those of them that move; one warp walks.
+// Threads of a CTA that move; one more warp walks.
 #ifndef ROUNDELAY_MOVERS
 #define ROUNDELAY_MOVERS (ROUNDELAY_THREADS - 32)
 #endif
@@ -78,12 +78,12 @@ struct Traced {
 #else
 
 #define ROUNDELAY_DEVICE __device__ __forceinline__
-// One copy in the kernel, however often it is called.
+// A function with one copy in the kernel, however often it is called.
 #define ROUNDELAY_SHARED __device__ __noinline__
 #define ROUNDELAY_KERNEL_OF(NAME, THREADS)                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS, ROUNDELAY_CTAS)                                              \
         NAME(const __grid_constant__ roundelay::Launch launch)
-// Of threads that move; and with the warp that walks, too.
+// A kernel of only the threads that move, and a kernel with the warp that walks.
 #define ROUNDELAY_KERNEL(NAME) ROUNDELAY_KERNEL_OF(NAME, ROUNDELAY_MOVERS)
 #define ROUNDELAY_WALKED_KERNEL(NAME) ROUNDELAY_KERNEL_OF(NAME, ROUNDELAY_THREADS)
 
@@ -92,17 +92,17 @@ namespace roundelay {
 constexpr bool TRACING = false;
 // Threads whose accesses are one access where they are side by side.
 constexpr int WARP = 32;
-// Polls between two looks at the abort flag and the clock.
+// Polls between two checks of the abort flag and the clock.
 constexpr u32 POLLS = 1024;
 
 ROUNDELAY_DEVICE int thread() { return int(threadIdx.x); }
-// Those that move; behind them is the warp that walks, if there is one.
+// The number of threads that move; behind them is the warp that walks, if there is one.
 ROUNDELAY_DEVICE constexpr int threads() { return ROUNDELAY_MOVERS; }
 ROUNDELAY_DEVICE int block_index() { return int(blockIdx.x); }
 
 // ---- barriers; each orders what its threads did before it ---------------------------------------------------
 
-// Of all threads that move.
+// The barrier of all threads that move.
 ROUNDELAY_DEVICE void cta_sync() { asm volatile("bar.sync 1, %0;" ::"n"(ROUNDELAY_MOVERS) : "memory"); }
 
 ROUNDELAY_DEVICE bool cta_any(bool mine) {
@@ -114,21 +114,21 @@ ROUNDELAY_DEVICE bool cta_any(bool mine) {
     return any != 0;
 }
 
-// Whether it holds for all threads of the warp.
+// Whether `mine` holds for all threads of the warp.
 ROUNDELAY_DEVICE bool warp_all(bool mine) { return __all_sync(~0u, mine) != 0; }
-// The first thread of the warp for which it holds; -1 where it holds for none.
+// The first thread of the warp for which `mine` holds; -1 where it holds for none.
 ROUNDELAY_DEVICE int warp_first(bool mine) { return __ffs(int(__ballot_sync(~0u, mine))) - 1; }
-// What that thread of the warp has.
+// The value of `mine` in thread `from` of the warp.
 ROUNDELAY_DEVICE u64 warp_get(u64 mine, int from) { return __shfl_sync(~0u, mine, from); }
 
 // ---- the warp that walks ---------------------------------------------------------------------------------
 
 ROUNDELAY_DEVICE bool walks() { return thread() >= threads(); }
-// Which of its threads this is.
+// The index of this thread in the warp that walks.
 ROUNDELAY_DEVICE int walker() { return thread() - threads(); }
 ROUNDELAY_DEVICE bool leads() { return walker() == 0; }
 ROUNDELAY_DEVICE void walker_sync() { __syncwarp(); }
-// It and all others.
+// The barrier of the warp that walks and all other threads.
 ROUNDELAY_DEVICE void everyone_sync() { __syncthreads(); }
 
 constexpr u32 SHARED_BYTES = 4096;
@@ -138,12 +138,12 @@ ROUNDELAY_DEVICE void* shared_memory() {
     return memory;
 }
 
-// Says to the CTA what was done before.
+// Tells the CTA that the work before this call is done.
 ROUNDELAY_DEVICE void publish(u32* at, u32 value) {
     asm volatile("st.release.cta.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
 
-// What was published, when it is something else.
+// Waits for a published value other than `known`.
 ROUNDELAY_DEVICE u32 wait_until_not(const u32* at, u32 known) {
     u32 value;
     do {
@@ -152,10 +152,10 @@ ROUNDELAY_DEVICE u32 wait_until_not(const u32* at, u32 known) {
     return value;
 }
 
-// No program comes here.
+// Traps; no correct program comes here.
 ROUNDELAY_DEVICE void trap() { __trap(); }
 
-// ---- accesses that other CTAs order themselves by ------------------------------------------------------------
+// ---- accesses that order CTAs among each other ---------------------------------------------------------------
 
 template <Scope S> ROUNDELAY_DEVICE u64 load_acquire(const u64* at) {
     u64 value;
@@ -209,7 +209,7 @@ template <Scope S> ROUNDELAY_DEVICE void fence() {
     }
 }
 
-// Two words, each whole, in no order with each other: what a line of the LL protocol is made of.
+// Two words, each loaded whole, in no order with each other: the parts of a line of the LL protocol.
 template <Scope S> ROUNDELAY_DEVICE Vector load_words(const Vector* at) {
     Vector line;
     if constexpr (S == Scope::System) {
@@ -238,7 +238,7 @@ template <Scope S> ROUNDELAY_DEVICE void store_words(Vector* at, Vector line) {
 
 // ---- the rest of the machine -----------------------------------------------------------------------------
 
-// The same bits as another type.
+// The bits of a value, read as another type.
 template <class To, class From> ROUNDELAY_DEVICE To bits_as(From from) {
     static_assert(sizeof(To) == sizeof(From), "the same bits");
     To to;
@@ -246,16 +246,16 @@ template <class To, class From> ROUNDELAY_DEVICE To bits_as(From from) {
     return to;
 }
 
-// The same, which is found once and not again at each use.
+// Returns `value`, which is then computed once and not again at each use.
 ROUNDELAY_DEVICE u64 at_hand(u64 value) {
     asm volatile("" : "+l"(value));
     return value;
 }
 
-// What never changes while a kernel runs.
+// Loads a word that never changes while a kernel runs.
 ROUNDELAY_DEVICE i64 constant(const i64* at) { return __ldg(at); }
 
-// Ordinary accesses to memory that some rank owns, aligned for `T`: ordered by the barriers and signals around them.
+// Ordinary accesses to memory that a rank owns, aligned for `T`: ordered by the barriers and signals around them.
 template <class T> ROUNDELAY_DEVICE T load(u64 address) {
     if constexpr (sizeof(T) == 16) {
         T value;
@@ -298,7 +298,7 @@ template <class T> ROUNDELAY_DEVICE void store(u64 address, T value) {
     }
 }
 
-// The same for what is not loaded again: it takes no room from what is.
+// Loads a vector that is not loaded again, so that it takes no room in the cache.
 ROUNDELAY_DEVICE Vector load_once(u64 address) {
     Vector value;
     asm volatile("ld.global.L1::no_allocate.v2.u64 {%0, %1}, [%2];"
@@ -314,7 +314,7 @@ ROUNDELAY_DEVICE u64 nanoseconds() {
     return now;
 }
 
-// Under the shim: a random pause, the same with room for other threads, and a record of what is done.
+// For the shim: a random pause, a pause that yields to other threads, and records of signals and moves.
 ROUNDELAY_DEVICE void delay() {}
 ROUNDELAY_DEVICE void make_room() {}
 ROUNDELAY_DEVICE void trace_signal(bool, int, i64, i64, i64) {}

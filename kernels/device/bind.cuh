@@ -1,18 +1,18 @@
-// Puts the callers' buffers into a table of ranks' memory. A launch of its own before the kernel's, on the same stream:
-// its arguments are values, so a graph replays it with the addresses that it was captured with.
+// Puts the callers' buffers into a table of ranks' memory. The kernel is launched before the main kernel, on the same
+// stream: its arguments are values, so a graph replays it with the addresses of its capture.
 #pragma once
 #include "base.cuh"
 
 namespace roundelay {
 
-// As many as a call binds: with the words before them well below what a launch may carry.
+// The ranks that one launch binds: with the words before them, well below the limit of a launch's arguments.
 constexpr int BOUND_AT_ONCE = 64;
 
 struct Addresses {
     Memory* ranks;
     u64 first;
     u64 count;
-    // Input and output of each.
+    // The input and the output of each rank.
     u64 at[2 * BOUND_AT_ONCE];
 };
 

@@ -1,4 +1,4 @@
-// Data ops: which elements of whose memory a `copy` or `reduce` moves.
+// Data ops: the elements, and their ranks, that a `copy` or `reduce` moves.
 #pragma once
 #include "answers.cuh"
 #include "moves.cuh"
@@ -8,9 +8,9 @@ namespace roundelay {
 // Sources that one move folds besides its destination; longer folds are several moves.
 constexpr int MOST_FOLDED = 7;
 
-// ---- where regions lie ---------------------------------------------------------------------------------------
+// ---- the places of regions -----------------------------------------------------------------------------------
 
-// Puts the first place where it lies.
+// Locates the region of the first place.
 ROUNDELAY_SHARED void locate_first(Lane& lane) { lane.locate(lane.places[0].rank, lane.places[0].region); }
 
 ROUNDELAY_DEVICE Region located(const Place& place) {
@@ -26,20 +26,20 @@ ROUNDELAY_DEVICE Operand operand(i32 rank, const Region& region) {
 }
 
 ROUNDELAY_DEVICE u64 address(const Lane& lane, const Operand& operand) {
-    // The addresses of the buffers come first, in this order.
+    // The addresses of the buffers are the first words of a rank's memory, in this order.
     const i64* const memory = reinterpret_cast<const i64*>(lane.launch.ranks + operand.rank);
     return u64(constant(memory + operand.buffer) + operand.element * i64(sizeof(Element)));
 }
 
-// ---- what slots hold -----------------------------------------------------------------------------------------
+// ---- the data in slots ---------------------------------------------------------------------------------------
 
-// The work words of a slot: the interval that it holds, over their denominator; 0 for nothing yet.
+// The work words of a slot: the interval that it holds, over their denominator; 0 while it holds nothing.
 ROUNDELAY_DEVICE u64* held(const Lane& lane, const Region& slot) {
     return lane.work + HELD_WORDS * (lane.facts[lane.scratch_row(slot.buffer - SCRATCH) + 2] + slot.slot);
 }
 
-// The shape of an op: that of its first operand which has one of its own, else that of what the first slot of this rank
-// holds that holds anything.
+// Returns the shape of an op: the shape of its first operand with a shape of its own, otherwise the shape of the data
+// in the first slot of this rank that holds data.
 ROUNDELAY_DEVICE void find_shape(const Lane& lane, const Place* places, int count, Region& shape) {
     for (int i = 0; i < count; ++i) {
         if (places[i].region.floating) continue;
@@ -57,7 +57,8 @@ ROUNDELAY_DEVICE void find_shape(const Lane& lane, const Place* places, int coun
     }
 }
 
-// Lets every place lie where it does, slots in the shape of the op. What slots of this rank hold afterwards is put down.
+// Locates the regions of all places, slots in the shape of the op, and records the data that slots of this rank hold
+// afterwards.
 ROUNDELAY_SHARED void settle(Lane& lane, int count, int first_written) {
     Place* const places = lane.places;
     Region shape;
@@ -80,7 +81,7 @@ ROUNDELAY_SHARED void settle(Lane& lane, int count, int first_written) {
 
 // ---- moves ---------------------------------------------------------------------------------------------------
 
-// What the next move of this stream divides by: an average, where it is complete.
+// The divisor of the next move of this stream, where it completes an average.
 ROUNDELAY_DEVICE i64 divisor(const Lane& lane) {
     if constexpr (!AVERAGE) return 0;
     const u64 bit = u64(constant(lane.group + 3)) + lane.moves;
@@ -96,7 +97,7 @@ ROUNDELAY_DEVICE void trace_operands(const Lane& lane, int srcs, int dsts, bool 
     trace_move(traced, srcs, dsts, i64(lane.length), finishes);
 }
 
-// Folds the first operands into the others.
+// Folds the first `srcs` operands into the other operands.
 ROUNDELAY_SHARED void perform(Lane& lane, int srcs, int dsts, i64 by) {
     if constexpr (TRACING) trace_operands(lane, srcs, dsts, by != 0);
     ++lane.moves;
@@ -112,7 +113,7 @@ ROUNDELAY_SHARED void perform(Lane& lane, int srcs, int dsts, i64 by) {
     });
 }
 
-// Where slots take part that have no shape of their own.
+// Performs an op with slots that have no shape of their own.
 ROUNDELAY_SHARED void data_in_slots(Lane& lane, int srcs, int dsts) {
     settle(lane, srcs + dsts, srcs);
     if (!lane.active()) return;
@@ -141,9 +142,9 @@ template <int S, int D> ROUNDELAY_DEVICE void data(const Place (&places)[S + D])
     perform(lane, S, D, divisor(lane));
 }
 
-// ---- what the text calls -------------------------------------------------------------------------------------
+// ---- the functions that the text calls -----------------------------------------------------------------------
 
-// Whether the first two places are one, which are of one rank and in one buffer.
+// Whether the first two places are equal; both are of one rank and in one buffer.
 ROUNDELAY_SHARED bool same_interval(Lane& lane) {
     Region &a = lane.places[0].region, &b = lane.places[1].region;
     lane.locate(lane.places[0].rank, a);
@@ -152,7 +153,7 @@ ROUNDELAY_SHARED bool same_interval(Lane& lane) {
            same_product(a.hi, b.grain.den, b.hi, a.grain.den);
 }
 
-// Where a caller gave one region for both buffers, a copy from one to the other is none.
+// Where a caller passed one region for both buffers, a copy from one to the other does nothing.
 ROUNDELAY_DEVICE bool is_none(const Place& src, const Place& dst) {
     Lane& lane = *src.lane;
     if (!lane.at.called || src.rank != dst.rank || src.region.buffer != dst.region.buffer) return false;
@@ -183,7 +184,7 @@ template <int N> ROUNDELAY_DEVICE void copy(const Place& src, const Place (&dsts
     }
 }
 
-// dst = src op dst, source after source.
+// dst = src op dst, for one source after another.
 template <int N, int FIRST = 0> ROUNDELAY_DEVICE void reduce(const Place (&srcs)[N], const Place& dst) {
     constexpr int MANY = N - FIRST < MOST_FOLDED ? N - FIRST : MOST_FOLDED;
     Place places[MANY + 2];
@@ -198,7 +199,7 @@ ROUNDELAY_DEVICE void reduce(const Place& src, const Place& dst) { data<2, 1>({d
 
 // ---- averages that are divided at the end ----------------------------------------------------------------------
 
-// Divides the output of one rank of this device for each `parts` blocks.
+// Divides the output of one rank of this device in each `parts` blocks.
 ROUNDELAY_DEVICE void scale(const Launch& launch) {
     const Facts facts{launch.facts};
     const i64 first = facts[facts[Header::GroupsAt] + GROUP_WORDS * i64(launch.first_group)];

@@ -1,4 +1,4 @@
-// One move of a schedule that the host drives: what it is compared with.
+// One move of a schedule that the host drives, to compare generated kernels with.
 #pragma once
 // All threads move.
 #define ROUNDELAY_MOVERS ROUNDELAY_THREADS

@@ -1,4 +1,4 @@
-// Facts: words that the host found out about a schedule, and how they are looked up.
+// Facts: words that the host computed about a schedule, and the functions that look them up.
 #pragma once
 #include "words.cuh"
 
@@ -16,10 +16,10 @@ struct Hash {
     ROUNDELAY_DEVICE i64 positive() const { return i64(value << 1 >> 1); }
 };
 
-// Parts of a key; lists and topologies have words of their own.
+// Adds a part of a key; lists and topologies have functions with words of their own.
 ROUNDELAY_DEVICE void spell(Hash& hash, i64 part) { hash.word(part); }
 
-// The value of a key, by its hash: no two keys of a table share one. 0 if nobody wrote it down.
+// Returns the value of a key, by its hash: no two keys of a table share one. 0 if the table lacks the key.
 ROUNDELAY_SHARED i64 look_up(const i64* words, u64 hash) {
     const i64* const table = words + constant(words + i64(Header::TableAt));
     const u64 mask = u64(constant(words + i64(Header::TableMask)));

@@ -1,5 +1,5 @@
 // NCCL's primitives: data passes through slots at the receiver, in slices. A sender has as many credits as a link has
-// slots; it waits for one where all are spent, and the receiver for data.
+// slots; it waits for a credit where all are spent, and the receiver waits for data.
 #pragma once
 #include "data.cuh"
 #include "ll.cuh"
@@ -8,17 +8,17 @@ namespace roundelay {
 
 enum class Protocol { Direct, Simple, Ll };
 
-// Whether slots hold lines that say themselves when they have arrived.
+// Whether slots hold lines, whose flags tell that they have arrived.
 constexpr bool LINED = Protocol::ROUNDELAY_PROTOCOL == Protocol::Ll;
 
 // ---- links -----------------------------------------------------------------------------------------------------
 
-// Work words of an open link: its key, first slot, ends, and steps.
+// The work words of an open link: its key, first slot, ends, and steps.
 ROUNDELAY_DEVICE u64* open_link(const Lane& lane, i32 entry) {
     return lane.work + HELD_WORDS * lane.facts[Header::Slots] + LINK_WORDS * entry;
 }
 
-// Puts away what was counted.
+// Stores the counts of the link at hand.
 ROUNDELAY_DEVICE void lay_down(const Lane& lane, Link& link) {
     if (link.key >= 0 && leads()) {
         open_link(lane, link.entry)[3] = link.steps;
@@ -34,7 +34,7 @@ ROUNDELAY_DEVICE void Lane::lay_down_links() {
     walker_sync();
 }
 
-// Has this rank's end of the link at hand, in the lane of the walk.
+// Makes this rank's end of a link the link at hand, in the lane of the walk.
 ROUNDELAY_SHARED void take_up(Lane& lane, Link& link, i32 from, i32 to) {
     const bool sends = from == lane.me;
     const i32 key = (lane.at.lane * lane.ranks + (sends ? to : from)) * 2 + sends;
@@ -82,9 +82,9 @@ ROUNDELAY_SHARED void take_credits_back(Lane& lane) {
 
 ROUNDELAY_DEVICE void Lane::end_fifo() { take_credits_back(*this); }
 
-// ---- what a slice waits for and tells -----------------------------------------------------------------------------
+// ---- the signals of a slice ---------------------------------------------------------------------------------------
 
-// That data is there: flags in the lines say so where there are any.
+// Signals or waits that data has arrived; the flags in the lines do so where there are lines.
 ROUNDELAY_DEVICE void tail(Lane& lane, bool posts, i32 peer) {
     if constexpr (LINED) {
         if constexpr (TRACING) {
@@ -105,21 +105,21 @@ ROUNDELAY_DEVICE Operand slot_of(const Lane& lane, const Link& link, i32 receive
 
 // ---- the primitives ----------------------------------------------------------------------------------------------
 
-// What arrived from `from`, if anything, folded into the own place, if any, goes to the destination, if any, and on to
-// `to`, if to anyone.
+// A pass: the data from `from`, if it receives, is folded into the own place, if any, and goes to the destination, if
+// any, and on to `to`, if it sends.
 struct Pass {
     bool receives, own, dst, sends;
     i32 from, to;
 };
 
-// Whether the places of a pass, this rank's all, are settled and there is something to do.
+// Settles the places of a pass, all of this rank; returns whether this CTA has work to do.
 ROUNDELAY_SHARED bool begin_pass(Lane& lane, bool own, bool dst) {
     const int places = own + dst;
     if (lane.places[0].region.floating || lane.places[places - 1].region.floating) settle(lane, places, own);
     return lane.active();
 }
 
-// Where a slice of place `i` lies.
+// The operand of a slice of place `i`.
 ROUNDELAY_DEVICE Operand slice_of(Lane& lane, int i, u32 slice) {
     const Place& whole = lane.places[i];
     const u32 slices = lane.at.fifo.slices;
@@ -145,7 +145,7 @@ ROUNDELAY_SHARED void begin_slice(Lane& lane, Pass pass, u32 slice) {
     }
 }
 
-// Says that both are done.
+// Signals the end of both.
 ROUNDELAY_SHARED void end_slice(Lane& lane, Pass pass) {
     if (pass.sends) {
         tail(lane, true, pass.to);
@@ -165,7 +165,7 @@ ROUNDELAY_DEVICE Slot lines_of(const Lane& lane, const Link& link, const Operand
     return {address(lane, slot), flag, wraps(flag) ? lines : 0};
 }
 
-// What `perform` does where slots hold lines.
+// The form of `perform` for slots that hold lines.
 template <bool RECEIVES, bool OWN, bool DST, bool SENDS> ROUNDELAY_SHARED void perform_lined(Lane& lane, i64 by, u32 step) {
     constexpr int S = RECEIVES + OWN;
     const Operand* const operands = lane.operands;
@@ -192,7 +192,7 @@ template <bool RECEIVES, bool OWN, bool DST, bool SENDS> ROUNDELAY_SHARED void p
     });
 }
 
-// Slice by slice.
+// Performs a pass slice by slice.
 template <bool RECEIVES, bool OWN, bool DST, bool SENDS>
 ROUNDELAY_DEVICE void pass(Lane& lane, i32 from, const Place& own, const Place& dst, i32 to) {
     if constexpr (OWN) lane.places[0] = own;

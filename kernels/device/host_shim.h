@@ -1,5 +1,5 @@
 // The machine of base.cuh on a CPU: a thread for each thread of a CTA. For g++ -DROUNDELAY_SHIM -include host_shim.h;
-// what is not here is in shim_main.cpp, which runs a kernel.
+// the rest is in shim_main.cpp, which runs a kernel.
 #pragma once
 #include "base.cuh"
 
@@ -15,7 +15,7 @@
 namespace roundelay {
 
 constexpr bool TRACING = true;
-// A thread is its own warp, so that four of them share a move as four warps do.
+// A thread is a warp of its own, so that four threads share a move as four warps do.
 constexpr int WARP = 1;
 constexpr u32 POLLS = 1;
 
@@ -26,13 +26,13 @@ struct Kernel {
     int walkers; // threads of a CTA besides those that move
 };
 
-// Makes a kernel known by its name.
+// Registers a kernel by its name.
 bool enter(const char* name, Kernel kernel);
 
-// All threads of this CTA that move meet: whether any came with `mine`.
+// The barrier of all threads of this CTA that move: returns whether any came with `mine`.
 bool meet(bool mine);
 
-// Ends the program: a device would have trapped.
+// Ends the program where a device would have trapped.
 [[noreturn]] void misaligned(u64 address, u64 alignment);
 
 } // namespace shim
@@ -68,7 +68,7 @@ template <Scope S> u64 load_acquire(const u64* at) { return __atomic_load_n(at, 
 
 template <Scope S> u64 load_relaxed(const u64* at) {
 #ifdef __SANITIZE_THREAD__
-    // The thread sanitizer knows no fences, which make acquires of these.
+    // The thread sanitizer does not know fences, which make acquires of these loads.
     return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 #else
     return __atomic_load_n(at, __ATOMIC_RELAXED);
@@ -91,7 +91,7 @@ template <Scope S> Vector load_words(const Vector* at) {
 }
 
 template <Scope S> void store_words(Vector* at, Vector line) {
-    // Some from the front and some from behind: nobody may rely on an order.
+    // Some lines are stored from the front and some from the back: no reader may rely on an order.
     const u64 first = u64(at) / sizeof(Vector) % 2;
     __atomic_store_n(&at->words[first], line.words[first], __ATOMIC_RELAXED);
     delay();
@@ -109,7 +109,7 @@ inline u64 at_hand(u64 value) { return value; }
 
 inline i64 constant(const i64* at) { return *at; }
 
-// Aligned, as a device demands.
+// Checks alignment, as a device demands it.
 template <class T> T* aligned(u64 address) {
     if (address % sizeof(T) != 0) {
         shim::misaligned(address, sizeof(T));
@@ -129,7 +129,7 @@ template <class T> void store(u64 address, T value) { __builtin_memcpy(aligned<T
 
 namespace shim {
 
-// A float of fewer than 32 bits. FORMAT is that of numbers.cuh.
+// A float of fewer than 32 bits. FORMAT is the format of numbers.cuh.
 template <int FORMAT> struct Small;
 template <> struct Small<16> {
     static constexpr int EXPONENT = 5, MANTISSA = 10;
@@ -140,7 +140,7 @@ template <> struct Small<17> {
     static constexpr u32 INFINITE = 0x7f80, NOT_A_NUMBER = 0x7fc0, LARGEST = INFINITE;
 };
 template <> struct Small<8> {
-    // No infinity: it stands for a pattern that no number has.
+    // There is no infinity: the value stands for a pattern that no number has.
     static constexpr int EXPONENT = 4, MANTISSA = 3;
     static constexpr u32 INFINITE = 0x80, NOT_A_NUMBER = 0x7f, LARGEST = 0x7e;
 };
@@ -149,7 +149,7 @@ template <> struct Small<9> {
     static constexpr u32 INFINITE = 0x7c, NOT_A_NUMBER = 0x7f, LARGEST = 0x7b;
 };
 
-// Exact.
+// Converts exactly.
 template <int FORMAT> f32 widen(u32 bits) {
     using F = Small<FORMAT>;
     constexpr int SHIFT = 23 - F::MANTISSA, BIAS = (1 << (F::EXPONENT - 1)) - 1;
@@ -182,7 +182,7 @@ template <int FORMAT> u32 narrow(f32 value) {
     if (magnitude == 0x7f800000) {
         return (FORMAT == 8 ? F::LARGEST : F::INFINITE) | sign;
     }
-    // Below the smallest normal number, mantissas lose further bits, and the hidden one is no longer hidden.
+    // Below the smallest normal number, mantissas lose further bits, and the hidden bit is no longer hidden.
     int lost = SHIFT;
     u32 mantissa = magnitude - (u32(127 - BIAS) << 23);
     if (BIAS < 127 && magnitude < u32(128 - BIAS) << 23) {

@@ -1,5 +1,5 @@
-// A CTA's walk through the program of its rank: which stream and lane it is at, whose numbers it sees, which regions
-// are its input and output. One warp walks, all its threads alike, and puts down what the others are to do.
+// A CTA's walk through the program of its rank: the current stream and lane, the ranks that it sees, and the regions of
+// its input and output. One warp walks, all its threads alike, and writes the work for the other threads.
 #pragma once
 #include "numbers.cuh"
 #include "peer.cuh"
@@ -7,15 +7,15 @@
 
 namespace roundelay {
 
-// An algorithm on regions of its caller, one of which gives each rank a block of its own.
+// A call of an algorithm on regions of its caller, one of which gives each rank a block of its own.
 struct Call {
     Region large;
     Region block; // this rank's
-    i32 me;       // this rank's number among
+    i32 me;       // this rank's number among the members
     const Members* members;
 };
 
-// The fifo of the algorithm that is running.
+// The fifo of the running algorithm.
 struct Fifo {
     i64 origin; // element of scratch where slot 0 begins
     i64 stride;
@@ -26,7 +26,7 @@ struct Fifo {
     i32 first_link; // of the open links, its first
 };
 
-// Where a walk is; blocks put it back as it was.
+// The state of a walk; blocks restore it at their end.
 struct Walk {
     i64 path = 0;    // of calls
     i32 stream = 0;
@@ -38,7 +38,7 @@ struct Walk {
     Fifo fifo;
 };
 
-// One end of a link while it is at hand.
+// This rank's end of a link, while it is the link at hand.
 struct Link {
     i32 key = -1; // none
     i32 entry;    // among the open links
@@ -50,7 +50,7 @@ struct Link {
 
 class Lane {
   public:
-    // ---- what does not change -----------------------------------------------------------------------------
+    // ---- constants of the walk ----------------------------------------------------------------------------
     const Launch& launch;
     const Facts facts;
     const i64* const group; // rank, stream, ops, first move or op
@@ -61,7 +61,7 @@ class Lane {
     const i32 ranks;   // of the machine
     const i64 streams; // where the channels between streams of a rank begin
 
-    // ---- what does ------------------------------------------------------------------------------------------
+    // ---- state of the walk ----------------------------------------------------------------------------------
     Walker walker;
     u32 steps = 0;        // ops executed
     u32 moves = 0;        // of which moves
@@ -69,7 +69,7 @@ class Lane {
     Walk at;
     Link incoming, outgoing;
 
-    // The op in the making. It is here, and not where it is made, as each place of its own would cost a register.
+    // The op in the making. It is a member, because a variable at each place of use would cost a register.
     Operand operands[16];
     u64 length;
     Place places[9];
@@ -78,19 +78,19 @@ class Lane {
         : Lane(launch, {launch.facts}, launch.first_group + quotient(u64(block_index()), launch.parts)) {
         const i32 slots = i32(facts[Header::Slots]);
         at.next_members = HELD_WORDS * slots + LINK_WORDS * i32(facts[Header::LinksOfARank]);
-        // Slots hold nothing yet.
+        // Slots hold no data yet.
         for (i32 slot = roundelay::walker(); slot < slots; slot += WARP) work[HELD_WORDS * slot + 2] = 0;
         walker_sync();
     }
 
-    // The program is over.
+    // Ends the program.
     ROUNDELAY_DEVICE ~Lane() {
         walker.put([](Entry& entry) { entry.does = Does::End; });
     }
 
     Lane(const Lane&) = delete;
 
-    // ---- what a program asks ----------------------------------------------------------------------------------
+    // ---- questions of a program -------------------------------------------------------------------------------
     ROUNDELAY_DEVICE i64 nranks() const { return at.seen == nullptr ? ranks : at.seen->count; }
     ROUNDELAY_DEVICE i64 rank() const { return at.seen == nullptr ? me : at.seen->me; }
     ROUNDELAY_DEVICE Peer local() { return {this, me, i32(rank()), at.seen}; }
@@ -111,7 +111,7 @@ class Lane {
     ROUNDELAY_DEVICE Ring ring_natural() { return {*this, List(), at.seen}; }
     ROUNDELAY_DEVICE Ring ring_order(const List& order) { return {*this, order, at.seen}; }
 
-    // What the host made where the text has `site`, of these arguments.
+    // Returns the value that the host computed for the text's `site` and these arguments.
     template <class... Args> ROUNDELAY_DEVICE Ring ring_at(i64 site, const Args&... args) {
         return ring(object(site, args...));
     }
@@ -139,7 +139,7 @@ class Lane {
         return Pieces::slots(scratch(k, like), n, stride(declaration(k)));
     }
 
-    // Slots that take the shape of what is written to them.
+    // Slots that take the shape of the data that is written to them.
     ROUNDELAY_DEVICE Pieces scratch_blocks(i64 k, i64 n, const Pieces&) const {
         return Pieces::slots(slot(declaration(k)), n, stride(declaration(k)));
     }
@@ -150,12 +150,12 @@ class Lane {
         at.fifo = {facts[scratch_row(id)], stride(id), i32(k), id, u32(credits), u32(slices), links};
     }
 
-    // The sender takes the credits that are still out, so the next run starts with slot 0 again.
+    // The sender takes the outstanding credits, so the next run starts with slot 0 again.
     ROUNDELAY_DEVICE void end_fifo();
 
     // ---- blocks -----------------------------------------------------------------------------------------------------
-    // Iteration `lo` on this stream, the others on children of it. With WALK every CTA walks all iterations, which it
-    // must where they hold what is counted on the way; else each walks its own.
+    // Runs iteration `lo` on this stream, and the other iterations on its children. With WALK every CTA walks all
+    // iterations, which is necessary where they change counters; otherwise each CTA walks its own iteration.
     template <bool WALK, class Body> ROUNDELAY_DEVICE void parallel(i64 lo, i64 hi, const Body& body) {
         const Walk outer = at;
         const bool parent = active();
@@ -189,8 +189,9 @@ class Lane {
         at = outer;
     }
 
-    // Another algorithm on these regions. `in_many`, `out_many`: whether its input and output are as long as all ranks'
-    // blocks together; where the caller's region is that long for the shorter one too, each rank has a block of it.
+    // Runs another algorithm on these regions. `in_many`, `out_many`: whether its input and output are as long as all
+    // ranks' blocks together; where the caller's region has that length for the shorter of them too, each rank has a
+    // block of it.
     template <class Body>
     ROUNDELAY_DEVICE void call(i64 id, bool in_many, bool out_many, const Region& input, const Region& output,
                                const Body& body) {
@@ -216,7 +217,7 @@ class Lane {
         at = outer;
     }
 
-    // All parts of this stream.
+    // The barrier of all parts of this stream.
     ROUNDELAY_SHARED void meet() {
         if (!active() || launch.parts == 1) return;
         const i64 channel = streams + CHILD_SIGNALS * facts[Header::Streams] + mine;
@@ -224,8 +225,8 @@ class Lane {
         put_wait(channel);
     }
 
-    // ---- for the rest of the prelude ----------------------------------------------------------------------------------
-    // Whether what the walk comes by is for this CTA to do.
+    // Whether this CTA executes the ops that the walk comes to.
+    // Whether this CTA executes the ops at which the walk is.
     ROUNDELAY_DEVICE bool active() const { return at.stream == mine; }
 
     ROUNDELAY_SHARED void post(i32 to, Signal kind) {
@@ -248,7 +249,7 @@ class Lane {
         ++steps;
     }
 
-    // The region as it lies at `rank`, where calls give each rank a block of its own.
+    // The region at `rank`, where calls give each rank a block of its own.
     ROUNDELAY_DEVICE void locate(i32 rank, Region& region) const {
         while (region.call != nullptr) {
             const Call& call = *region.call;
@@ -278,7 +279,7 @@ class Lane {
         walker.wait({mine.posted + 8 * u64(channel) * launch.parts, counter(mine.waited, channel), steps});
     }
 
-    // The channel of this kind from that rank, in the lane of the walk: an i32 would overflow where lanes are many.
+    // The channel of this kind from that rank, in the lane of the walk; an i32 would overflow with many lanes.
     ROUNDELAY_DEVICE i64 channel(i32 from, Signal kind) const {
         return (i64(at.lane) * ranks + from) * PAIR_SIGNALS + i32(kind);
     }
@@ -316,7 +317,7 @@ class Lane {
         return facts.find(Key::Object, site, nranks(), group, args...);
     }
 
-    // The ranks that a `within` block sees. The number of a rank that is none of them is their count.
+    // Builds the ranks that a `within` block sees. A rank outside the block has their count as its number.
     ROUNDELAY_SHARED Members number(const List& list) {
         u64* const numbered = work + at.next_members;
         for (i32 i = roundelay::walker(); i < len(list); i += WARP) numbered[i] = u64(rank_of(at.seen, list[i]));
@@ -326,7 +327,7 @@ class Lane {
         return members;
     }
 
-    // Between a stream and its child.
+    // Posts or waits between a stream and its child.
     ROUNDELAY_SHARED void stream_signal(bool posts, i32 child, Signal kind) {
         const i64 channel = streams + CHILD_SIGNALS * child + i32(kind) - PAIR_SIGNALS;
         if (posts) {

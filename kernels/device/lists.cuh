@@ -4,7 +4,8 @@
 
 namespace roundelay {
 
-// The ranks of a `within` block in the order of their numbers. All ranks where there is none: then numbers are ranks.
+// The ranks of a `within` block in the order of their numbers. Outside all blocks these are all ranks, and numbers are
+// ranks.
 struct Members {
     const u64* ranks;
     i32 count;
@@ -27,7 +28,7 @@ ROUNDELAY_DEVICE i32 number_of(const Members* members, i32 rank) {
     return members == nullptr ? rank : number_among(*members, rank);
 }
 
-// Integers: a literal's, or those of an object, which may be numbers among other ranks than the program sees.
+// Integers: those of a literal, or those of an object, which may be numbers among other ranks than the program sees.
 class List {
     const i64* words = nullptr;
     i64 count = 0;

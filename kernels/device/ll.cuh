@@ -1,6 +1,6 @@
-// The LL protocol: data and the news of it in one store. A line has two words of 4 bytes of data below the flag of
-// its step; a word arrives whole, so whoever sees the flag sees the data, without a barrier or a fence on the way.
-// Twice the bytes, and nothing to wait for behind them.
+// The LL protocol: one store carries data and the signal of its arrival. A line has two words of 4 bytes of data below
+// the flag of its step; a word arrives whole, so a reader that sees the flag sees the data, without a barrier or a
+// fence. It costs twice the bytes, and no wait comes after them.
 #pragma once
 #include "base.cuh"
 #include "moves.cuh"
@@ -21,19 +21,19 @@ struct Slot {
     u64 rewritten; // lines that all get the flag, whatever is sent; 0 in general: see `wraps`
 };
 
-// Where the first elements of this rank lie: those that are sent or folded in, and those that are written.
+// The addresses of this rank's first elements: those that are sent or folded in, and those that are written.
 struct Local {
     u64 own;
     u64 dst;
 };
 
-// Whether flags are about to come again. Then all lines of a slot are rewritten, so that none has an old flag, and
-// waited for like data: the slot is not free before.
+// Whether flags are about to repeat. Then all lines of a slot are rewritten, so that none has an old flag, and waited
+// for like data, because the slot is not free before.
 ROUNDELAY_DEVICE bool wraps(u32 flag) { return flag >= 0u - (1u << 21); }
 
 using LineData = Registers<LINE_DATA / sizeof(Register)>;
 
-// The elements of a line, of which the last may have fewer.
+// The elements of a line; the last line may have fewer.
 ROUNDELAY_DEVICE LineData load_elements(u64 address, u64 elements) {
     constexpr u64 ALL = LINE_DATA / sizeof(Element);
     if (elements >= ALL && address % LINE_DATA == 0) {
@@ -75,7 +75,7 @@ ROUNDELAY_DEVICE Vector load_line(Slot slot, u64 at) {
 
 ROUNDELAY_DEVICE u64 data_of(Vector line) { return (line.words[0] & 0xffffffff) | (line.words[1] << 32); }
 
-// Loads a line again until all of it has arrived. False: gave up.
+// Loads a line again and again until all of it has arrived. False: the thread gave up.
 ROUNDELAY_DEVICE bool receive(const Launch& launch, Waiter waiter, Slot slot, u64 at, Vector& line, Patience& patience) {
     while (u32(line.words[0] >> 32) != slot.flag || u32(line.words[1] >> 32) != slot.flag) {
         if (!patience.lasts(launch, waiter, waiter.expected - 1)) {
@@ -86,15 +86,15 @@ ROUNDELAY_DEVICE bool receive(const Launch& launch, Waiter waiter, Slot slot, u6
     return true;
 }
 
-// This part's elements of a pass of `len`: received from `in`, with `local.own` folded into it, divided by `divisor`
-// unless that is 0, to `local.dst` and on to `out`. False: this thread gave up.
+// Performs this part of a pass of `len` elements: received from `in`, with `local.own` folded into it, divided by
+// `divisor` unless that is 0, to `local.dst` and on to `out`. False: this thread gave up.
 template <bool RECEIVES, bool OWN, bool DST, bool SENDS>
 ROUNDELAY_SHARED bool pass_lines(const Launch& launch, Waiter waiter, Slot in, Slot out, Local local, u64 len,
                                  i64 divisor) {
     constexpr u64 EACH = LINE_DATA / sizeof(Element);
     delay();
     const Portion mine = portion(len, launch.parts, waiter.part);
-    // Parts begin with a line, or at the end of all.
+    // Parts begin at the start of a line, or at the end of all elements.
     const u64 begin = (mine.begin + EACH - 1) / EACH, end = (mine.end + EACH - 1) / EACH;
     const u64 warp = thread() / WARP, lane = thread() % WARP;
     Patience patience;
@@ -133,7 +133,7 @@ ROUNDELAY_SHARED bool pass_lines(const Launch& launch, Waiter waiter, Slot in, S
                     data[u].at[r] = divisor != 0 ? finish(data[u].at[r], divisor) : data[u].at[r];
                 }
             }
-            // What waits elsewhere goes first.
+            // The line that another rank waits for is written first.
             if constexpr (SENDS) {
                 store_line(out, at, bits_as<u64>(data[u]));
             }

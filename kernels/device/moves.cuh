@@ -1,6 +1,6 @@
-// What a move does to memory: folds its sources, element by element, into all its destinations.
+// The effect of a move on memory: folds its sources, element by element, into all its destinations.
 //
-// All threads of a CTA call `move`; nothing orders it with what they did before or do next.
+// All threads of a CTA call `move`; it is not ordered with what they do before or after it.
 #pragma once
 #include "base.cuh"
 #include "numbers.cuh"
@@ -15,10 +15,10 @@ static_assert(ROUNDELAY_VECTOR == 16, "vectors have 16 bytes");
 
 namespace roundelay {
 
-// Vectors that a thread has on their way at once.
+// Vectors that a thread has under way at once.
 constexpr int IN_FLIGHT = ROUNDELAY_IN_FLIGHT;
 
-// How often a thread's part of a move is unrolled, if `LOADS` make a vector of the result.
+// The unrolling of a thread's part of a move, if `LOADS` vectors make one vector of the result.
 template <int LOADS> constexpr int UNROLL = LOADS >= IN_FLIGHT ? 1 : IN_FLIGHT / LOADS;
 
 // ---- a vector, or a single element ----------------------------------------------------------------------------
@@ -77,12 +77,12 @@ template <class Unit, int S> ROUNDELAY_DEVICE Loaded<Unit> folded(const Loaded<U
     return finished(acc, divisor);
 }
 
-// ---- vectors that do not lie at a multiple of their size --------------------------------------------------------
+// ---- vectors that are not aligned to their size -----------------------------------------------------------------
 
 // The low 64 bits of 128, from bit `bits` on; fewer than 64.
 ROUNDELAY_DEVICE u64 funnel(u64 low, u64 high, u32 bits) { return low >> bits | high << 1 << (63 - bits); }
 
-// The two vectors around it.
+// The two vectors around an address.
 struct Around {
     Vector low, high;
 };
@@ -90,7 +90,7 @@ struct Around {
 ROUNDELAY_DEVICE Around load_around(u64 address) {
     const u64 low = address & ~(sizeof(Vector) - 1);
     Around around{load<Vector>(low), {}};
-    // Where it does, one holds it all.
+    // Where the address is aligned, one vector holds all of it.
     if (address != low) around.high = load<Vector>(low + sizeof(Vector));
     return around;
 }
@@ -104,8 +104,8 @@ ROUNDELAY_DEVICE Loaded<Vector> within(const Around& around, u64 address) {
 
 // ---- loops -----------------------------------------------------------------------------------------------------
 
-// A thread's way through vectors that the threads of a CTA share, U of them in a round. Those of a warp lie side by side, so
-// that what differs within a round is known.
+// A thread's way through vectors that the threads of a CTA share, U of them in a round. Those of a warp lie side by
+// side, so that offsets within a round are known.
 template <int U> struct Rounds {
     static constexpr u64 APART = WARP * sizeof(Vector);
 
@@ -126,16 +126,17 @@ template <int U> struct Rounds {
         return next;
     }
 
-    // Vectors from there on, as far as a round may go.
+    // The number of vectors from there on, limited to a round.
     ROUNDELAY_DEVICE u32 here() const { return u32(left < U * WARP ? left : U * WARP); }
 };
 
-// So many vectors at these addresses. The loads of a round are on their way before the stores of the round before.
+// Moves `count` vectors at these addresses. The loads of a round are issued before the stores of the round before.
 template <int S, int D>
 ROUNDELAY_DEVICE void vectors(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 count, i64 divisor) {
     constexpr int U = UNROLL<S>;
     using Round = Rounds<U>;
-    // Not left undefined where a thread has none: they would be kept from one move to the next.
+    // The value is defined where a thread has no vector: the compiler would otherwise keep registers from one move to
+    // the next.
     Loaded<Vector> got[U][S]{};
     const auto fetch = [&](const Round& round) {
         const u32 here = round.here();
@@ -172,11 +173,12 @@ ROUNDELAY_DEVICE void vectors(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
     }
 }
 
-// The same where sources do not lie as the destinations do; loads are fewer, as each is two.
+// Moves vectors where sources and destinations are aligned differently; fewer loads are under way, because each needs
+// two.
 template <int S, int D>
 ROUNDELAY_DEVICE void shifted(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 count, i64 divisor) {
     constexpr int U = UNROLL<2 * S>;
-    // Sources at once.
+    // Sources that are loaded at once.
     constexpr int B = 2 * S <= IN_FLIGHT ? S : IN_FLIGHT >= 4 ? IN_FLIGHT / 2 : 1;
     using Round = Rounds<U>;
     Around got[U][B]{};
@@ -212,7 +214,7 @@ ROUNDELAY_DEVICE void shifted(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
     }
 }
 
-// Elements `[0, head)` and `[tail, len)` of those at these addresses.
+// Moves elements `[0, head)` and `[tail, len)` of the operands at these addresses.
 template <int S, int D>
 ROUNDELAY_DEVICE void elements(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 head, u64 tail, u64 len, i64 divisor) {
     const u64 between = tail - head;
@@ -230,7 +232,7 @@ ROUNDELAY_DEVICE void elements(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 h
 
 // ---- moves -----------------------------------------------------------------------------------------------------
 
-// So many elements at these addresses, whose destinations lie alike within 16 bytes.
+// Moves elements at these addresses, whose destinations lie alike within 16 bytes.
 template <int S, int D>
 ROUNDELAY_DEVICE void stretch(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 len, i64 divisor) {
     constexpr u64 EACH = sizeof(Vector) / sizeof(Element);
@@ -238,7 +240,7 @@ ROUNDELAY_DEVICE void stretch(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 le
 #pragma unroll
     for (int s = 0; s < S; ++s) differ |= srcs[s] ^ dsts[0];
     const bool lie_apart = differ % sizeof(Vector) != 0;
-    // What is loaded around a vector that does not lie at a multiple of its size is of this stretch, too.
+    // The vectors that are loaded around an unaligned vector lie in this stretch, too.
     const u64 around = lie_apart ? EACH : 0;
     const u64 head = (0 - dsts[0]) % sizeof(Vector) / sizeof(Element) + around;
     const u64 count = len > head + around ? (len - head - around) / EACH : 0;
@@ -258,7 +260,8 @@ ROUNDELAY_DEVICE void stretch(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 le
     elements(srcs, dsts, edge, edge + count * EACH, len, divisor);
 }
 
-// One destination after the other, as they lie differently; one that is a source, too, is the last.
+// Writes one destination after another, because they are aligned differently; a destination that is also a source is
+// the last.
 template <int S, int D>
 ROUNDELAY_SHARED void stretches(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 len, i64 divisor) {
     u64 last = dsts[D - 1];
@@ -283,9 +286,9 @@ ROUNDELAY_SHARED void stretches(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 
     stretch<S, 1>(srcs, to, len, divisor);
 }
 
-// Elements [begin, end) of operands that begin at these addresses:
+// Moves elements [begin, end) of operands that begin at these addresses:
 // `acc = srcs[0]; for src in srcs[1..] { acc = src op acc }`, divided by `divisor` unless that is 0, to all of `dsts`.
-// Two operands are the same memory or apart.
+// Two operands are equal or apart.
 template <int S, int D>
 ROUNDELAY_DEVICE void move(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 begin, u64 end, i64 divisor) {
     delay();
@@ -305,13 +308,13 @@ ROUNDELAY_DEVICE void move(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 begin
     stretch<S, D>(from, to, end - begin, divisor);
 }
 
-// The part of a move that one of `parts` CTAs does.
+// The portion of a move that one of `parts` CTAs does.
 struct Portion {
     u64 begin;
     u64 end;
 };
 
-// Elements at whose multiples parts are cut: whole vectors and lines of every dtype.
+// The granularity of cuts between parts: whole vectors and lines of every dtype.
 constexpr u64 GRAIN = 128;
 
 ROUNDELAY_DEVICE Portion portion(u64 len, u64 parts, u64 part) {

@@ -1,8 +1,8 @@
-// The arithmetic of the elements: kernels/src/reduce/number.rs says the same for the host, bit for bit.
+// The arithmetic of the elements, equal bit for bit to the host's in kernels/arithmetic/src/number.rs.
 //
-// Integers wrap. f16, bf16 and the fp8 types compute each reduce in f32 and round to nearest even; fp8 saturates
-// where a finite result is too large, as the hardware's conversion does. Minimum and maximum are those of IEEE
-// 754-2019. Which NaN a NaN is depends on the machine.
+// Integers wrap. f16, bf16 and the fp8 types compute each reduce in f32 and round to nearest even; fp8 saturates where
+// a finite result is too large, as the hardware's conversion does. Minimum and maximum are those of IEEE 754-2019. The
+// bits of a NaN depend on the machine.
 #pragma once
 #include "base.cuh"
 
@@ -19,7 +19,7 @@
 #define ROUNDELAY_FORMAT_f8e5m2 9
 #define ROUNDELAY_FORMAT_OF_(name) ROUNDELAY_FORMAT_##name
 #define ROUNDELAY_FORMAT_OF(name) ROUNDELAY_FORMAT_OF_(name)
-// 0 for what the machine computes with as it is.
+// The format number; 0 for types with which the machine computes directly.
 #define ROUNDELAY_FORMAT ROUNDELAY_FORMAT_OF(ROUNDELAY_ELEMENT)
 
 #ifndef ROUNDELAY_SHIM
@@ -37,7 +37,7 @@
 
 namespace roundelay {
 
-// Types without arithmetic: they are widened to f32.
+// Types without arithmetic of their own: they are widened to f32.
 struct f16 {
     u16 bits;
 };
@@ -61,7 +61,7 @@ struct Pair {
 };
 
 #if ROUNDELAY_FORMAT == 0
-// The machine computes with these as they are.
+// The types with which the machine computes directly.
 #elif defined(ROUNDELAY_SHIM)
 
 using Bits = decltype(Element::bits);
@@ -105,7 +105,7 @@ ROUNDELAY_DEVICE Pair widen(u32 two) {
 ROUNDELAY_DEVICE u32 narrow(Pair pair) {
     u32 two = __nv_cvt_float2_to_fp8x2(make_float2(pair.low, pair.high), __NV_SATFINITE, FP8);
     if constexpr (FP8 == __NV_E5M2) {
-        // An infinity was one before, and stays one.
+        // An infinity of the input stays an infinity.
         two = isinf(pair.low) ? (two & 0xff80u) | 0x7cu : two;
         two = isinf(pair.high) ? (two & 0x80ffu) | 0x7c00u : two;
     }
@@ -114,7 +114,7 @@ ROUNDELAY_DEVICE u32 narrow(Pair pair) {
 
 #endif
 
-// ---- what an op does to two numbers; `src op acc`, since the order of operands is part of the meaning --------------
+// ---- the ops on two numbers; `src op acc`, since the order of operands is part of the meaning ----------------------
 
 template <class T> constexpr bool FLOATING = false;
 template <> constexpr bool FLOATING<f32> = true;
@@ -162,7 +162,7 @@ struct Min {
     template <class T> ROUNDELAY_DEVICE static T fold(T src, T acc) {
         const T less = src < acc ? src : acc;
         if constexpr (FLOATING<T>) {
-            // Equal numbers have equal bits, but for zeros: there the sign decides.
+            // Equal numbers have equal bits, except for zeros, whose sign decides.
             using Bits = typename BitsOf<T>::Type;
             const T equal = bits_as<T>(bits_as<Bits>(src) | bits_as<Bits>(acc));
             const T ordered = src == acc ? equal : less;
@@ -189,7 +189,7 @@ struct Max {
     }
 };
 
-// For integers alone.
+// The ops of integers alone.
 struct Bitwise {
     static constexpr bool AVERAGES = false;
 
@@ -226,15 +226,15 @@ struct Lxor : Bitwise {
 using Op = ROUNDELAY_OP;
 constexpr bool AVERAGE = Op::AVERAGES;
 
-// What an average does to a complete sum; integers truncate toward zero.
+// Divides a complete sum by the divisor of an average; integers truncate toward zero.
 template <class T> ROUNDELAY_DEVICE T divided(T sum, i64 divisor) {
     if constexpr (FLOATING<T>) {
         return sum / T(divisor);
     } else if constexpr (sizeof(T) == 8) {
         return sum / T(divisor);
     } else if constexpr (sizeof(T) == 1) {
-        // A product with 2^24 / divisor, a little too large: by less than 1 / divisor, as the sum is below 2^8. There are
-        // many in a vector, and the compiler finds the one division for all of them.
+        // The quotient is a product with 2^24 / divisor, a little too large: by less than 1 / divisor, as the sum is
+        // below 2^8. A vector has many such products, and the compiler shares the one division among them.
         const u32 inverse = (1u << 24) / u32(divisor) + 1;
         const i32 wide = i32(sum);
         const u32 quotient = u32(wide < 0 ? -wide : wide) * inverse >> 24;
@@ -248,7 +248,7 @@ template <class T> ROUNDELAY_DEVICE T divided(T sum, i64 divisor) {
 
 // ---- elements as registers hold them -----------------------------------------------------------------------
 
-// One register: a few small elements, or a large one.
+// One register: several small elements, or one large element.
 template <int BYTES> struct RegisterOf {
     using Type = u32;
 };
@@ -257,12 +257,12 @@ template <> struct RegisterOf<8> {
 };
 using Register = RegisterOf<sizeof(Element)>::Type;
 
-// What a loop loads and stores: registers of a vector, or one of them with a single element in it.
+// The unit of a loop's loads and stores: registers of a vector, or one register with a single element in it.
 template <int N> struct Registers {
     Register at[N];
 };
 
-// `f` of the numbers of two registers, each with its neighbor.
+// Applies `f` to the numbers of two registers, each with its neighbor.
 template <class F> ROUNDELAY_DEVICE Register each(Register a, Register b, F f) {
 #if ROUNDELAY_FORMAT != 0
     Register result = 0;
@@ -297,7 +297,7 @@ struct Finishing {
 };
 
 #if ROUNDELAY_FORMAT == 0 && !defined(ROUNDELAY_SHIM)
-// Four bytes at once: fewer instructions, and fewer registers than a byte in each.
+// Handles four bytes at once, which takes fewer instructions, and fewer registers than one for each byte.
 constexpr bool SIGNED = Element(-1) < Element(0);
 
 ROUNDELAY_DEVICE u32 fold_bytes(Sum, u32 src, u32 acc) { return __vadd4(src, acc); }
@@ -312,7 +312,7 @@ ROUNDELAY_DEVICE u32 fold_bytes(Lor, u32 src, u32 acc) { return __vsetne4(src | 
 ROUNDELAY_DEVICE u32 fold_bytes(Lxor, u32 src, u32 acc) { return __vsetne4(src, 0) ^ __vsetne4(acc, 0); }
 #endif
 
-// Every element of `src` into its neighbor of `acc`.
+// Folds every element of `src` into its neighbor of `acc`.
 ROUNDELAY_DEVICE Register fold(Register src, Register acc) {
 #if ROUNDELAY_FORMAT == 0 && !defined(ROUNDELAY_SHIM)
     if constexpr (sizeof(Element) == 1) {

@@ -1,5 +1,5 @@
 // Rings, trees, groups and topologies: words that the host laid out, and this rank's place in them. They hold numbers
-// among the ranks that were seen where they were made, and answer in numbers among those seen where they are asked.
+// among the ranks that were seen where the object was made, and answer with numbers among the ranks seen at the call.
 #pragma once
 #include "lists.cuh"
 
@@ -28,12 +28,12 @@ class Ring {
     ROUNDELAY_DEVICE i64 position_of(i64 rank) const;
 };
 
-// What the other objects have in common.
+// The common part of the other objects.
 class Object {
   protected:
     Lane* lane;
     const Members* made;
-    const i64* words; // none of an object that nobody made: it is empty, whatever it is asked
+    const i64* words; // null for an object that was never made, which is empty
 
     ROUNDELAY_DEVICE i64 word(i64 index) const { return words == nullptr ? 0 : constant(words + index); }
     ROUNDELAY_DEVICE i32 me() const;                        // this rank's number where it was made
@@ -93,7 +93,8 @@ class Groups : Object {
     friend ROUNDELAY_DEVICE i64 len(const Groups& groups) { return groups.word(1); }
 };
 
-// [id, n, linked[n * n], first[n + 1], neighbors…, shares[n], m, missing[m], h, hubs[h]]: of the machine, whoever asks.
+// [id, n, linked[n * n], first[n + 1], neighbors…, shares[n], m, missing[m], h, hubs[h]]: numbers of the machine's
+// ranks, for every caller.
 class Topology : Object {
     ROUNDELAY_DEVICE i64 behind() const { // the neighbors
         const i64 n = word(1), firsts = 2 + n * n;

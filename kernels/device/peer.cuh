@@ -1,4 +1,4 @@
-// Peers, and what of whose memory an op works on.
+// Peers, and the operands of an op: regions with their ranks.
 #pragma once
 #include "objects.cuh"
 #include "regions.cuh"
@@ -12,7 +12,7 @@ struct Place {
     Region region;
 };
 
-// From which element on an operand lies in a rank's input (0), output (1) or scratch (2).
+// The first element of an operand in a rank's input (0), output (1) or scratch (2).
 struct alignas(16) Operand {
     i64 element;
     i32 rank;
@@ -32,7 +32,7 @@ struct Places {
     friend ROUNDELAY_DEVICE i64 len(const Places& places) { return len(places.pieces); }
 };
 
-// A rank that this rank talks to, or itself.
+// A rank to which this rank talks, or this rank itself.
 struct Peer {
     Lane* lane;
     i32 rank;

@@ -1,9 +1,9 @@
-// One warp of a CTA walks the program, the walker; the others do what it comes by, the movers. The walker is ahead: where
-// regions lie was found out when a wait is over, and the walk's variables are in no register of those who move.
+// One warp of a CTA walks the program, the walker; the other threads do the ops, the movers. The walker is ahead: it
+// has located the regions when a wait is over, and the walk's variables take no registers of the movers.
 //
-// What is to be done goes through a ring of entries in shared memory. The walker waits for an entry that is free, and
-// the movers for one that is written; a mover never waits for another CTA with an entry that the walker needs, since those
-// before the one at hand are given back whenever the movers meet.
+// The ops go through a ring of entries in shared memory. The walker waits for a free entry, and the movers for a
+// written one; a mover never waits for another CTA with an entry that the walker needs, since the movers give back the
+// entries before the one at hand whenever they meet.
 #pragma once
 #include "ll.cuh"
 #include "moves.cuh"
@@ -16,10 +16,10 @@ constexpr u32 QUEUED = 8;
 
 enum class Does : u32 { Move, Pass, Post, Wait, End };
 
-// What a pass of slots has, as bits.
+// The parts of a pass of slots, as bits.
 enum Has : u32 { RECEIVES = 1, OWN = 2, DST = 4, SENDS = 8 };
 
-// What the primitives have.
+// The parts of each primitive.
 namespace passes {
 constexpr u32 send = OWN | SENDS;
 constexpr u32 recv = RECEIVES | DST;
@@ -29,21 +29,21 @@ constexpr u32 recv_reduce_copy = RECEIVES | OWN | DST;
 constexpr u32 recv_reduce_copy_send = RECEIVES | OWN | DST | SENDS;
 } // namespace passes
 
-// Posts and waits that one entry has, one behind the other in the program.
+// Posts and waits of one entry, consecutive in the program.
 constexpr u32 POSTS = 16;
 constexpr u32 WAITS = 5;
 
 struct Entry {
     Does does;
-    // Of a move, its sources and above 8 bits its destinations; of a pass, what it has; of posts and waits, how many.
+    // Of a move, its sources and above 8 bits its destinations; of a pass, its parts; of posts and waits, their number.
     u32 shape;
     u64 step;
-    // Of a move, the elements of this part; of a pass, those of all.
+    // Of a move, the elements of this part; of a pass, the elements of all parts.
     u64 begin, end;
     i64 divisor;
     union {
-        // Of a move, where its sources and then its destinations begin; of a pass, its own elements and those it writes; of
-        // posts, the counters.
+        // Of a move, the addresses of its sources and then of its destinations; of a pass, of its own elements and of
+        // those it writes; of posts, of the counters.
         u64 at[POSTS];
         Awaited waits[WAITS];
     };
@@ -61,9 +61,9 @@ static_assert(sizeof(Queue) <= SHARED_BYTES, "it is in shared memory");
 
 ROUNDELAY_DEVICE Queue& queue() { return *static_cast<Queue*>(shared_memory()); }
 
-// The walker's end; the same in all its threads. Posts that follow each other are one entry, and so are waits: the movers then
-// have one release for the posts, and poll for all waits at once. An entry that may still grow is published when the walker
-// comes by something else, which is soon, as the walk itself waits for nothing but room.
+// The walker's end, with equal values in all its threads. Consecutive posts are one entry, and so are consecutive
+// waits: the movers then have one release for the posts, and poll for all waits at once. An entry that may still grow
+// is published when the walker reaches another op, which is soon, as the walk itself waits only for room.
 class Walker {
     u32 written = 0; // the entry at hand, if one is open, is not among them
     u32 done = 0;
@@ -79,7 +79,7 @@ class Walker {
         if (leads()) publish(&queue().written, written);
     }
 
-    // Room for an entry, behind the one that was open.
+    // Waits for room for an entry, behind the one that was open.
     ROUNDELAY_DEVICE void begin() {
         if (open > 0) close();
         while (written - done >= QUEUED) done = wait_until_not(&queue().done, done);
@@ -91,7 +91,7 @@ class Walker {
     }
 
     ROUNDELAY_DEVICE bool has(u64 counters) const {
-        // What its leading thread wrote is seen by all.
+        // All threads see what the leading thread wrote.
         walker_sync();
         bool found = false;
         for (u32 i = 0; i < open; ++i) found = found || next().waits[i].counters == counters;
@@ -139,7 +139,7 @@ template <int S, int D> ROUNDELAY_DEVICE void move_entry(const Entry& entry) {
     move<S, D>(srcs, dsts, entry.begin, entry.end, entry.divisor);
 }
 
-// The shapes that the program has.
+// The shapes of moves that the program has.
 ROUNDELAY_DEVICE void move_entry(const Entry& entry) {
     switch (entry.shape) {
 #ifdef ROUNDELAY_MOVES
@@ -159,7 +159,7 @@ template <u32 HAS> ROUNDELAY_DEVICE bool pass_entry(const Launch& launch, const 
         launch, waiter, entry.in, entry.out, local, entry.end, entry.divisor);
 }
 
-// The passes that the program has. False: this thread gave up.
+// The shapes of passes that the program has. False: this thread gave up.
 ROUNDELAY_DEVICE bool pass_entry(const Launch& launch, const Signals& signals, const Entry& entry) {
     switch (entry.shape) {
 #ifdef ROUNDELAY_PASSES
@@ -173,8 +173,8 @@ ROUNDELAY_DEVICE bool pass_entry(const Launch& launch, const Signals& signals, c
     return false;
 }
 
-// All that the walker of this CTA puts down, to the end. Who gave up goes on without doing anything, so that the walker
-// always comes to its end.
+// Does all ops that the walker of this CTA wrote, to the end. A thread that gave up goes on without doing any, so that
+// the walker always comes to its end.
 ROUNDELAY_SHARED void do_entries(const Launch& launch) {
     Queue& ring = queue();
     const u64 group = launch.first_group + u64(block_index()) / launch.parts;
@@ -182,7 +182,7 @@ ROUNDELAY_SHARED void do_entries(const Launch& launch) {
     u32 known = 0;
     for (u32 nth = 0;; ++nth) {
         signals.at(nth);
-        // Entries that nobody met at are given back, too.
+        // Entries at which the threads did not meet are given back, too.
         if (nth - signals.met_at() >= QUEUED / 2) signals.meet();
         if (known == nth) known = wait_until_not(&ring.written, nth);
         const Entry& entry = ring.entries[nth % QUEUED];
@@ -200,7 +200,7 @@ ROUNDELAY_SHARED void do_entries(const Launch& launch) {
     }
 }
 
-// A CTA's whole life: `walk` is the walker's.
+// Runs a CTA; `walk` is the walker's part.
 template <class Walk> ROUNDELAY_DEVICE void run_cta(const Launch& launch, const Walk& walk) {
     if (thread() == 0) {
         queue().written = 0;
@@ -216,7 +216,7 @@ template <class Walk> ROUNDELAY_DEVICE void run_cta(const Launch& launch, const 
 
 } // namespace roundelay
 
-// A kernel whose body the walker goes through.
+// Defines a kernel whose body the walker goes through.
 #define ROUNDELAY_WALK(NAME)                                                                                           \
     static ROUNDELAY_DEVICE void NAME##_walk(const roundelay::Launch& launch);                                         \
     ROUNDELAY_WALKED_KERNEL(NAME) {                                                                                    \

@@ -6,10 +6,10 @@
 
 namespace roundelay {
 
-// Denominators up to here leave room for the number of ranks.
+// The largest denominator that leaves room for the number of ranks.
 constexpr u64 COARSE = u64(1) << 31;
 
-// What a boundary is counted in: 1/den of the count.
+// The unit in which boundaries are counted: 1/den of the count.
 struct Grain {
     u64 den;
     u64 whole; // count / den
@@ -17,7 +17,7 @@ struct Grain {
 
     ROUNDELAY_DEVICE u64 element(u64 number) const { return number * whole + mul_div(number, rest, den); }
 
-    // An n-th of it.
+    // An n-th of this grain.
     ROUNDELAY_DEVICE Grain finer(u64 n) const {
         const u64 part = quotient(whole, n);
         return {den * n, part, (whole - part * n) * den + rest};
@@ -31,8 +31,8 @@ ROUNDELAY_DEVICE Grain grain_of(u64 den, u64 count) {
     return {den, whole, count - whole * den};
 }
 
-// What terms are to be divided by before they are multiplied by n: most are low enough as they are, and need no loop of
-// divisions. The host refused what is not even in lowest terms.
+// The divisor of the terms before they are multiplied by n: most terms are low enough, and need no loop of divisions.
+// The host refused terms that are too large even in lowest terms.
 ROUNDELAY_SHARED u64 excess(u64 den, u64 lo, u64 hi, u64 n) {
     if (den <= COARSE && n <= COARSE && den * n <= COARSE) return 1;
     return gcd(gcd(den, hi), lo);
@@ -54,7 +54,7 @@ struct Region {
 
     ROUNDELAY_DEVICE u64 length() const { return grain.element(hi) - grain.element(lo); }
 
-    // The same, over the terms' common divisor.
+    // The region over the terms' common divisor.
     ROUNDELAY_DEVICE Region over(u64 common) const {
         Region region = between(quotient(lo, common), quotient(hi, common));
         region.grain = grain_of(quotient(grain.den, common), grain.count());
@@ -63,10 +63,10 @@ struct Region {
 
     ROUNDELAY_DEVICE Region lowest() const { return over(gcd(gcd(grain.den, hi), lo)); }
 
-    // The same, its terms low enough to be multiplied by n. Without a branch, which would cost registers.
+    // The region with terms low enough to be multiplied by n. The code has no branch, which would cost registers.
     ROUNDELAY_DEVICE Region ready_for(u64 n) const { return over(excess(grain.den, lo, hi, n)); }
 
-    // The same in n-ths of its grain.
+    // The region in n-ths of its grain.
     ROUNDELAY_DEVICE Region finer(u64 n) const {
         Region region = between(lo * n, hi * n);
         region.grain = grain.finer(n);
@@ -83,7 +83,7 @@ struct Region {
     ROUNDELAY_DEVICE Pieces split(i64 n) const;
     ROUNDELAY_DEVICE Pieces split(const List& weights) const;
 
-    // A slot in the shape of the data that it meets.
+    // The slot in the shape of the data that it meets.
     ROUNDELAY_DEVICE Region shaped_like(const Region& shape) const {
         Region region = between(shape.lo, shape.hi);
         region.grain = shape.grain;
@@ -92,7 +92,7 @@ struct Region {
         return region;
     }
 
-    // Moved by so many times the width of `block`.
+    // The region moved by `by` times the width of `block`.
     ROUNDELAY_DEVICE Region moved(i64 by, const Region& block) const {
         u64 width = block.hi - block.lo, den = block.grain.den;
         Region fine = *this;
@@ -118,7 +118,7 @@ ROUNDELAY_DEVICE bool same_region(const Region& a, const Region& b) {
            same_product(a.lo, b.grain.den, b.lo, a.grain.den) && same_product(a.hi, b.grain.den, b.hi, a.grain.den);
 }
 
-// A region cut in pieces, or the slots of a scratch declaration.
+// The pieces of a region, or the slots of a scratch declaration.
 class Pieces {
     enum class Cut { Even, Weighted, Slots };
 

@@ -1,7 +1,7 @@
-// Runs a kernel's text on a CPU: `exe JOB RESULT`. A job says what is launched and holds all inputs; the result holds
-// the control words, all outputs and what part 0 of every stream did. Files are little-endian words of 64 bits.
+// Runs a kernel's text on a CPU: `exe JOB RESULT`. A job gives the launch and all inputs; the result holds the control
+// words, all outputs and the ops of part 0 of every stream. Files are little-endian words of 64 bits.
 //
-// Exit codes: 0 there is a result, 2 the job is no job, 3 it takes too long, 4 the kernel did what no kernel may.
+// Exit codes: 0 the result is written, 2 the job is not valid, 3 it takes too long, 4 the kernel broke a rule.
 #include "host_shim.h"
 #include "words.cuh"
 
@@ -32,9 +32,9 @@ constexpr u8 FILL = 0xa5;
     _exit(code);
 }
 
-// ---- threads and where they meet ---------------------------------------------------------------------------
+// ---- threads and their barriers ----------------------------------------------------------------------------
 
-// A wait on a word in the kernel, of a second at most.
+// A wait on a word in the kernel, of at most a second.
 void sleep_while(const u32* word, u32 value) {
     const timespec second = {1, 0};
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &second, nullptr, 0);
@@ -68,7 +68,7 @@ struct Thread {
 
 thread_local Thread self;
 
-// When waits at a barrier are given up: long after any wait for a signal was.
+// The time after which waits at a barrier are given up: long after any wait for a signal was.
 u64 barrier_limit_ns;
 
 u64 random_below(u64 limit) {
@@ -154,7 +154,7 @@ u32 wait_until_not(const u32* at, u32 known) {
 
 void trap() { die(4, "a program came where none does"); }
 
-// So many threads meet.
+// The barrier of `count` threads.
 static bool meet_at(Barrier& barrier, int threads, bool mine) {
     if (mine) {
         __atomic_store_n(&barrier.any, 1, __ATOMIC_RELAXED);
@@ -184,7 +184,7 @@ void everyone_sync() { meet_at(self.cta->everyone, self.cta->threads + self.cta-
 
 // ---- traces ------------------------------------------------------------------------------------------------
 
-// Whether this thread writes them: the last, which walks if one does.
+// Whether this thread writes traces: the last thread, which walks if one does.
 static bool traces() { return self.cta->traced && self.index == self.cta->threads + self.cta->walkers - 1; }
 
 void trace_signal(bool post, int kind, i64 from, i64 to, i64 lane) {
@@ -233,7 +233,7 @@ class Words {
         fclose(file);
     }
 
-    // So many words, in place.
+    // Reads that many words, in place.
     u64* take(size_t count) {
         if (words.size() - next < count) {
             die(2, "the job ends early");
@@ -245,7 +245,7 @@ class Words {
     u64 word() { return *take(1); }
 };
 
-// Memory between guards, that begins `shift` bytes after a multiple of 256.
+// Memory between guards, which begins `shift` bytes after a multiple of 256.
 class Buffer {
     static constexpr size_t GUARD = 256;
     std::vector<u8> memory;
@@ -291,7 +291,7 @@ struct Run {
     std::vector<Memory> memories;
     std::vector<u64> control, work, steps;
     std::vector<Cta> ctas;
-    // Of the first repeat.
+    // The outputs of the first repeat.
     std::vector<std::vector<u8>> outputs;
     std::string traces;
 };
@@ -337,7 +337,7 @@ void read_job(Run& run, Words& job) {
 void allocate(Run& run) {
     for (u64 r = 0; r < run.nranks; ++r) {
         Rank& rank = run.ranks[r];
-        // Nobody may count on more than the alignment of an element.
+        // No kernel may rely on more than the alignment of an element.
         const size_t shift = r % 2 * run.element;
         Memory memory;
         if (run.in_place != 0) {
@@ -363,7 +363,7 @@ void allocate(Run& run) {
     run.ctas.resize(run.groups * run.parts);
 }
 
-// What the facts say of a group.
+// The facts of a group.
 const i64* described(const Run& run, u64 group) {
     return run.facts + run.facts[i64(Header::GroupsAt)] + GROUP_WORDS * i64(group);
 }
@@ -382,7 +382,7 @@ void* enter_thread(void* argument) {
     return nullptr;
 }
 
-// One launch: all threads of all CTAs, until the last has returned.
+// Runs one launch: all threads of all CTAs, until the last has returned.
 void launch(Run& run, shim::Kernel kernel, bool traced, u64 seed) {
     for (size_t i = 0; i < run.ctas.size(); ++i) {
         Cta& cta = run.ctas[i];
@@ -427,7 +427,7 @@ std::vector<u8> output_of(Run& run, Rank& rank) {
     return std::vector<u8>(data, data + rank.output_bytes);
 }
 
-// What no schedule does, whatever its data: fails the run with the reason.
+// Fails the run with the reason, for an act that no schedule does, whatever its data.
 void check(Run& run, u64 repeat) {
     for (u64 r = 0; r < run.nranks; ++r) {
         Rank& rank = run.ranks[r];

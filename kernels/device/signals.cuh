@@ -1,17 +1,17 @@
-// Signals between CTAs, and what a CTA does while it waits.
+// Signals between CTAs, and the polls of a CTA that waits.
 //
-// A channel has one counter for each part of its poster, at the receiver. The k-th wait is over when every one of them
-// is at least k: a sum would not do, as one part may be several posts ahead of another. Counters only rise, over
-// all launches, so nothing is ever reset.
+// A channel has one counter for each part of its poster, at the receiver. The k-th wait is over when every counter is
+// at least k: their sum would not do, as one part may be several posts ahead of another. Counters only rise, over all
+// launches, so none is ever reset.
 //
-// Words of `control`: [0] is 0, or 1 + the group that gave up first: from then on no op does anything. From
-// [8 + 8 * group] on, what a group waits for: state (0 nothing, 1 waiting, 2 gave up), step, expected, seen, part.
+// Words of `control`: [0] is 0, or 1 + the group that gave up first: from then on no op has an effect. From [8 + 8 *
+// group] on, the wait of a group: state (0 none, 1 waiting, 2 gave up), step, expected, seen, part.
 #pragma once
 #include "base.cuh"
 
 namespace roundelay {
 
-// Whose wait it is, for the record.
+// The owner of a wait, for the record.
 struct Waiter {
     u64 group;
     u64 part;
@@ -19,10 +19,10 @@ struct Waiter {
     u64 expected; // posts
 };
 
-// How long a wait has lasted. Looks at the abort flag and the clock once in POLLS polls: both are far away.
+// The time of a wait. It checks the abort flag and the clock once in POLLS polls: both are slow to read.
 class Patience {
     enum State : u64 { NOTHING, WAITING, GAVE_UP };
-    // A wait shorter than this is not worth a word to the host.
+    // A shorter wait is not recorded for the host.
     static constexpr u64 LONG_NS = 1000000;
 
     u32 polls = 0;
@@ -44,18 +44,18 @@ class Patience {
     }
 
   public:
-    // After a poll in vain: whether to poll again.
+    // Called after a poll in vain: returns whether to poll again.
     ROUNDELAY_DEVICE bool lasts(const Launch& launch, const Waiter& waiter, u64 seen) {
         return !is_time() || still_lasts(launch, waiter, seen);
     }
 
-    // After a poll in vain: whether it is time to look at the clock.
+    // Called after a poll in vain: returns whether it is time to check the clock.
     ROUNDELAY_DEVICE bool is_time() {
         polls += 1;
         return polls % POLLS == 0;
     }
 
-    // Whether to poll again, by the abort flag and the clock.
+    // Returns whether to poll again, by the abort flag and the clock.
     ROUNDELAY_DEVICE bool still_lasts(const Launch& launch, const Waiter& waiter, u64 seen) {
         make_room();
         if (load_relaxed<Scope::System>(launch.control) != 0) {
@@ -76,7 +76,7 @@ class Patience {
         return true;
     }
 
-    // After a poll that was not in vain. Another part's record stays.
+    // Called after a successful poll. A record of another part stays.
     ROUNDELAY_DEVICE void over(const Launch& launch, const Waiter& waiter) {
         u64* record = record_of(launch, waiter);
         if (recorded && load_relaxed<Scope::System>(record + 4) == waiter.part) {
@@ -85,16 +85,16 @@ class Patience {
     }
 };
 
-// A wait, as words: where the counters of its channel are, one for each part of the poster; where it says how often this part has
-// waited there; and the ops that the stream had executed.
+// A wait, as words: the address of the counters of its channel, one for each part of the poster; the address of the
+// number of waits that this part has done there; and the ops that the stream had executed.
 struct Awaited {
     u64 counters;
     u64 waited;
     u64 step;
 };
 
-// Waits for one more post of all parts to each of `count` channels than before; by one warp, whose threads share the counters
-// between them. No channel comes twice. False: gave up.
+// Waits for one more post of all parts to each of `count` channels than before; called by one warp, whose threads share
+// the counters between them. No channel comes twice. False: the warp gave up.
 ROUNDELAY_SHARED bool await(const Launch& launch, const Awaited* waits, u32 count, Waiter waiter) {
     const u64 parts = launch.parts;
     Patience patience;
@@ -112,7 +112,7 @@ ROUNDELAY_SHARED bool await(const Launch& launch, const Awaited* waits, u32 coun
             if (!lacks) part += WARP;
         }
         if (!patience.is_time()) continue;
-        // One speaks for all, of what the first of them lacks.
+        // One thread records the wait for all, with the first counter that is too low.
         const int first = warp_first(lacks);
         if (first < 0) continue;
         waiter.expected = warp_get(expected, first);
@@ -126,21 +126,22 @@ ROUNDELAY_SHARED bool await(const Launch& launch, const Awaited* waits, u32 coun
     return true;
 }
 
-// Entries of the walker that are done with: see queue.cuh.
+// Gives back entries of the walker that are done: see queue.cuh.
 ROUNDELAY_DEVICE u32& entries_done() { return *static_cast<u32*>(shared_memory()); }
 
-// What a CTA knows about the order of its own threads, and its way to signal others; the same in all threads.
+// The knowledge of a CTA about the order of its own threads, and its way to signal others; with equal values in all
+// threads.
 class Signals {
     const Launch& launch;
-    // Narrow, since they are kept in registers all along.
+    // Narrow types, since they stay in registers throughout.
     u32 group;
     u32 part;
-    // Of what the walker put down, which is at hand, and which was when the threads last met.
+    // The walker's entry at hand, and the entry at hand when the threads last met.
     u32 nth = 0;
     u32 met = 0;
     // Whether a move was begun since then.
     bool unmet = false;
-    // Whether this thread gave up; and whether all know that one did.
+    // Whether this thread gave up; and whether all threads know that one did.
     bool mine_failed = false;
     bool all_stopped = false;
 
@@ -154,29 +155,29 @@ class Signals {
     ROUNDELAY_DEVICE u64 word(u64 words, i64 index) const { return words + 8 * (u64(index) * launch.parts + part); }
 
   public:
-    // `group`: the (rank, stream) of this CTA, `part`: which of its parts.
+    // `group`: the (rank, stream) of this CTA, `part`: the index of this CTA among its parts.
     ROUNDELAY_DEVICE Signals(const Launch& launch, u64 group, u64 part)
         : launch(launch), group(u32(group)), part(u32(part)) {}
 
-    // Whether the kernel winds down: nothing is moved, posted or waited for any more.
+    // Whether the kernel winds down: then the CTA moves, posts and waits no more.
     ROUNDELAY_DEVICE bool stopped() const { return all_stopped; }
 
     ROUNDELAY_DEVICE Waiter waiter(i64 step, u64 expected) const { return {group, part, u64(step), expected}; }
 
-    // This thread gave up; the others learn it at their next wait.
+    // Records that this thread gave up; the others learn it at their next wait.
     ROUNDELAY_DEVICE void fail() { mine_failed = true; }
 
-    // All threads that move meet.
+    // The barrier of all threads that move.
     ROUNDELAY_DEVICE void meet() {
         cta_sync();
         have_met();
     }
 
-    // Which of the entries that the walker put down is at hand.
+    // Sets the entry at hand among those that the walker wrote.
     ROUNDELAY_DEVICE void at(u32 entry) { nth = entry; }
     ROUNDELAY_DEVICE u32 met_at() const { return met; }
 
-    // Before a move touches memory: the moves before it are done by all threads. False: leave it out.
+    // Called before a move touches memory: all threads have done the moves before it. False: leave the move out.
     ROUNDELAY_DEVICE bool begin_move() {
         if (unmet && !all_stopped) {
             meet();
@@ -185,13 +186,13 @@ class Signals {
         return !all_stopped;
     }
 
-    // Posts to channel `index` at `to`, after all that this CTA did before.
+    // Posts to channel `index` at `to`, after all work of this CTA before.
     ROUNDELAY_DEVICE void post(const Memory& to, i64 index) {
         const u64 counter = word(to.posted, index);
         post_all(&counter, 1);
     }
 
-    // Posts to each of these counters, after all that this CTA did before: with one release for all.
+    // Posts to each of these counters, after all work of this CTA before: with one release for all.
     ROUNDELAY_DEVICE void post_all(const u64* counters, u32 count) {
         if (all_stopped) {
             return;
@@ -205,20 +206,20 @@ class Signals {
         }
     }
 
-    // Waits for the next post to channel `index` at `me`, before all that this CTA does from here on. False: it gave up.
+    // Waits for the next post to channel `index` at `me`, before all later work of this CTA. False: it gave up.
     ROUNDELAY_DEVICE bool wait(const Memory& me, i64 index, i64 step) {
         const Awaited one{me.posted + 8 * u64(index) * launch.parts, word(me.waited, index), u64(step)};
         return wait_all(&one, 1);
     }
 
-    // The same for the next post to each of several channels.
+    // Waits for the next post to each of several channels.
     ROUNDELAY_DEVICE bool wait_all(const Awaited* waits, u32 count) {
         if (all_stopped) {
             return false;
         }
         delay();
         if (thread() < WARP) {
-            // What a thread of it could not wait for, none waits for.
+            // If one thread of the warp has given up, no thread of the warp waits.
             if (!warp_all(!mine_failed) || !await(launch, waits, count, waiter(0, 0))) mine_failed = true;
         }
         all_stopped = cta_any(mine_failed);
@@ -226,7 +227,7 @@ class Signals {
         return !all_stopped;
     }
 
-    // All parts of this stream meet.
+    // The barrier of all parts of this stream.
     ROUNDELAY_DEVICE void meet_parts(const Memory& me, i64 index, i64 step) {
         if (launch.parts > 1) {
             post(me, index);

@@ -14,7 +14,7 @@ ROUNDELAY_DEVICE void move_row(Lane& lane, i64 shape, const i64* row, u64 length
     perform(lane, srcs, dsts, finishes ? lane.facts[Header::Divisor] : 0);
 }
 
-// What an author would call a channel.
+// The parts of a channel, as an author would name them.
 struct Named {
     Signal kind;
     i32 from;
@@ -31,7 +31,7 @@ ROUNDELAY_DEVICE Named named(const Lane& lane, i64 channel) {
 }
 
 ROUNDELAY_DEVICE void run_table(Lane& lane) {
-    // No statement leads to the stream whose ops these are.
+    // The stream of the ops is set here, because no statement leads to it.
     lane.at.stream = lane.mine;
     const i64 ops = constant(lane.group + 2);
     const i64* op = lane.facts.words + lane.facts[Header::OpsAt] + OP_WORDS * constant(lane.group + 3);

@@ -1,20 +1,20 @@
-//! How long the buffers of a rank are, and how they lie in one where a call is in place.
+//! The lengths of a rank's buffers, and their offsets in the one buffer of a call in place.
 
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Schedule};
 
-/// A rank's buffers as callers have them, in bytes.
+/// The sizes of a rank's buffers as callers pass them, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
     /// Bytes of the input.
     pub input: usize,
     /// Bytes of the output.
     pub output: usize,
-    /// Bytes of the one buffer in place.
+    /// Bytes of the one buffer of a call in place.
     pub shared: usize,
-    /// Where the input begins in that.
+    /// The offset of the input in that buffer.
     pub input_at: usize,
-    /// Where the output begins in that.
+    /// The offset of the output in that buffer.
     pub output_at: usize,
 }
 

@@ -1,5 +1,5 @@
-//! What a `Move` does to memory on a CPU: the loops of the crate `roundelay-arithmetic`. In models of the engines' protocols
-//! loom sees every access.
+//! The effect of a `Move` on memory on a CPU: the loops of the crate `roundelay-arithmetic`. In models of the engines'
+//! protocols loom checks every access.
 
 #[cfg(all(test, loom))]
 pub use modelled::{Kernel, copy};
@@ -28,7 +28,7 @@ mod modelled {
         }
 
         /// # Safety
-        /// As for the kernel that it calls.
+        /// The promises of the kernel that this method calls.
         pub unsafe fn run(
             &self,
             srcs: &[*const u8],
@@ -38,16 +38,16 @@ mod modelled {
             stores: Stores,
         ) {
             touched(srcs, dsts, len * self.size());
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises it.
             unsafe { self.0.run(srcs, dsts, len, divide, stores) };
         }
     }
 
     /// # Safety
-    /// As for the copy that it calls.
+    /// The promises of the copy that this function calls.
     pub unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, stores: Stores) {
         touched(&[src], &[dst], bytes);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises it.
         unsafe { roundelay_arithmetic::copy(dst, src, bytes, stores) };
     }
 }

@@ -1,4 +1,4 @@
-//! A run that got stuck: which of many waits is to blame, and how a wait is named.
+//! The error of a stuck run: the choice of the wait to blame among many, and the name of a wait.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ pub struct Stuck {
     pub stream: StreamId,
     /// The place of the wait on the stream: the number of ops before it.
     pub step: u32,
-    /// The signal that it waits for, such as `Data from rank 2`.
+    /// The signal that the rank waits for, such as `Data from rank 2`.
     pub waiting_on: String,
-    /// Which post of that signal it waits for, counted from 1.
+    /// The number of the awaited post of that signal, counted from 1.
     pub expected: u64,
-    /// How many posts of that signal had come.
+    /// The number of posts of that signal that had come.
     pub seen: u64,
     /// The file of the algorithm's source; empty if not known.
     pub file: Arc<str>,
     /// The line of the statement in that file; 0 if not known.
     pub line: u32,
-    /// How long nothing happened; `None` if the run was given up at once because no rank could post any more.
+    /// The time without any progress; `None` if the run was given up at once because no rank could post any more.
     pub after: Option<Duration>,
 }
 
@@ -52,12 +52,12 @@ impl fmt::Display for Stuck {
     }
 }
 
-/// A stream that waits, and what for.
+/// A stream that waits, and the channel of its wait.
 pub(crate) type Waiting = (StreamId, ChannelId);
 
-/// The wait to blame: from a rank that waits, on to the rank it waits for, as long as that one waits too;
-/// in a cycle the one that came least far. `waits` holds one wait of each rank that waits; `step` tells how far a
-/// stream came.
+/// Returns the wait to blame: goes from a rank that waits to the rank that it waits for, as long as that rank waits
+/// too; in a cycle, takes the wait whose stream is at the earliest step. `waits` holds one wait of each rank that
+/// waits; `step` returns the number of ops that a stream has done.
 pub(crate) fn to_blame(
     schedule: &Schedule,
     mut waits: Vec<Option<Waiting>>,
@@ -67,18 +67,18 @@ pub(crate) fn to_blame(
     let streams = &schedule.streams;
     let mut rank = streams[first.0.index()].rank;
     let mut path: Vec<Waiting> = Vec::new();
-    // Taken: a rank is visited once.
+    // The wait is taken out: a rank is visited once.
     while let Some(wait) = waits[rank.index()].take() {
         path.push(wait);
         rank = schedule.channels[wait.1.index()].from;
     }
     let back = path.iter().position(|wait| streams[wait.0.index()].rank == rank);
     let suspects = &path[back.unwrap_or(path.len().saturating_sub(1))..];
-    // None if a slow op ended, and met all waits, between the verdict and the stop.
+    // There is no suspect if a slow op ended, and met all waits, between the verdict and the stop.
     suspects.iter().copied().min_by_key(|wait| step(wait.0)).unwrap_or(first)
 }
 
-/// A signal, as its reader waits for it.
+/// Returns the name of a signal, from the view of its reader.
 pub(crate) fn signal_name(schedule: &Schedule, id: ChannelId) -> String {
     let channel = &schedule.channels[id.index()];
     let kind = match channel.kind {

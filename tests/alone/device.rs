@@ -1,4 +1,4 @@
-//! Kernels: their texts need no GPU; what a device lacks is said by code.
+//! Kernels: their texts need no GPU; a code names the part that a device lacks.
 
 use std::time::Duration;
 

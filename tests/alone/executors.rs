@@ -17,7 +17,7 @@ roundelay::executor! {
     }
 }
 
-/// The executor `Four` under a name of its own, with a look at what it is asked.
+/// The executor `Four` under a name of its own, which records the calls of its methods.
 struct Watched;
 
 impl Executor for Watched {

@@ -1,5 +1,5 @@
-//! What a user can do who depends on the crate `roundelay` alone: every public item has a path, and every error can be
-//! matched on. `cargo xtask test` holds the names here against those of the documentation.
+//! The uses of a crate that depends on `roundelay` alone: every public item has a path, and every error can be matched
+//! on. `cargo xtask test` compares the names here with those of the documentation.
 
 #![allow(missing_docs)]
 #![allow(clippy::float_cmp, reason = "sums of small integers are exact")]
@@ -45,7 +45,7 @@ collective! {
 }
 
 collective! {
-    /// Nobody says when it may be read.
+    /// No signal tells when it may be read.
     #[verify(off, reason = "a test of what a plan says")]
     algorithm Hasty() -> AllReduce {
         scratch theirs: like output;
@@ -124,7 +124,7 @@ fn a_rank_that_does_not_come_is_named() -> Result<(), Error> {
         }
         other => panic!("{other:?}"),
     }
-    // What a wait that is never met would say.
+    // The message of a wait that is never met.
     let told = |stuck: &Stuck| format!("{stuck}");
     let _: fn(&Stuck) -> String = told;
     Ok(())
@@ -168,7 +168,7 @@ fn a_communicator_runs_what_it_is_told_to() -> Result<(), Error> {
     comm.broadcast(&mut slices, 3)?;
     assert_eq!(buffers, [[3]; 4]);
 
-    // One whose root is fixed serves that root alone, and a wrong one is refused at its first call.
+    // An algorithm with a fixed root serves that root alone, and its first call with another root is refused.
     let fixed = Comm::new(2)?.using(RingBroadcast::new().root(1)).using(Hasty::new());
     let (mut a, mut b) = ([1.0_f32], [2.0]);
     fixed.broadcast(&mut [&mut a[..], &mut b], 1)?;

@@ -1,5 +1,5 @@
-//! Ranks that are processes: here each is a thread, which joins as a process would. Elsewhere than on Linux there are
-//! none, and a program is told so.
+//! Ranks that are processes: here each is a thread, which joins as a process would. Systems other than Linux have no
+//! such ranks, and a program gets an error.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -108,7 +108,7 @@ fn calls_may_be_values_on_bytes() {
         world.rank().call_bytes_in_place(sum, &mut output)?;
         assert_eq!(output, [4, 8, 2]);
 
-        // The root of a collective that has none, and the op of one that only copies, mean nothing.
+        // The root of a collective without root, and the op of a collective that only copies, are ignored.
         let all = Call { collective: Collective::AllGather, root: 9, count: 1, ..sum };
         let all = Call { op: if me == 0 { ReduceOp::Sum } else { ReduceOp::Max }, ..all };
         let pending = world.nonblocking().call_bytes(all, vec![me as u8], vec![0; 2]);
@@ -134,7 +134,7 @@ fn compiled(text: &str) -> compiler::layout::Configured {
 #[test]
 fn sizes_have_algorithms_that_were_compiled_when_the_program_ran() {
     both(|world| {
-        // What is wrong is refused where it is called, and so tells for which sizes it is.
+        // A wrong algorithm is refused where it is called, and so shows the sizes that it is for.
         let wrong = || compiled("algorithm Wrong() -> AllReduce { }");
         let world = world.using_between(&(8..=16), wrong()).using_between(&(12..=12), wrong());
         for (bytes, right) in [(7, true), (8, false), (12, false), (16, false), (17, true)] {
@@ -151,7 +151,7 @@ fn sizes_have_algorithms_that_were_compiled_when_the_program_ran() {
     });
 }
 
-/// For two ranks: each takes what the other has.
+/// For two ranks: each copies the other's data.
 const MIDST: &str = "algorithm Midst() -> AllReduce {
     scratch theirs: 1 like output;
     let other = peer(1 - rank);
@@ -164,14 +164,14 @@ const MIDST: &str = "algorithm Midst() -> AllReduce {
     reduce(local.theirs[0], local.output);
 }";
 
-/// Roots and others that only send wait for nobody, and are told all the same.
+/// Roots and other ranks that only send wait for no rank, and get the error all the same.
 #[test]
 fn ranks_that_wait_for_nobody_are_told_of_other_calls() {
     for collective in [Collective::Broadcast, Collective::Reduce] {
         for turn in 0..50 {
             both(|world| {
                 let me = world.rank().id();
-                // Each is the root; or each gives to the other.
+                // Each rank is the root of its own call; or each names the other as the root.
                 let root = if collective == Collective::Broadcast { me } else { 1 - me };
                 let (count, dtype, op) = (3, DType::U8, ReduceOp::Sum);
                 let call = Call { collective, root, count, dtype, op };
@@ -180,7 +180,7 @@ fn ranks_that_wait_for_nobody_are_told_of_other_calls() {
                 }
                 let mut told =
                     Vec::from_iter(world.rank().call_bytes_in_place(call, &mut [1; 3]).err());
-                // Who has left the call already is told in place of one of the next, which it has not made then.
+                // A rank that has left the call already gets the error at its next call, which does not count as made.
                 for made in 0..3 {
                     while let Err(error) = world.rank().barrier() {
                         assert_eq!(error.code(), Code::CallsDiffer, "{made}: {error}");
@@ -230,7 +230,8 @@ fn something_else_goes_on_while_a_rank_waits() {
             thread::sleep(Duration::from_millis(50));
         }
         world.rank().barrier()?;
-        // Every tenth of a millisecond or more often, on a machine that does something else, too.
+        // The thread calls every tenth of a millisecond or more often; the bound allows for a machine that does other
+        // work, too.
         let calls = calls.load(Ordering::Relaxed);
         assert!(late || calls >= 50, "{calls} calls in 50 ms");
         Ok(())
@@ -242,7 +243,7 @@ fn a_world_may_be_given_another_deadline() {
     both(|world| {
         let world = world.deadline(Duration::from_millis(30));
         if world.rank().id() == 0 {
-            let error = world.rank().barrier().expect_err("nobody else comes");
+            let error = world.rank().barrier().expect_err("no other rank comes");
             assert_eq!(error.code(), Code::Timeout, "{error}");
         } else {
             thread::sleep(Duration::from_millis(300));

@@ -1,4 +1,4 @@
-//! Commands as the book shows them, and what they print. Apart, because it starts processes.
+//! Commands as the book shows them, and their output. The module is apart, because it starts processes.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(crate) fn commands(text: &str) -> Vec<String> {
     found
 }
 
-/// The command `$ …` and what it prints in `folder`, on both streams.
+/// Returns the command `$ …` and its output in `folder`, on both streams.
 pub(crate) fn transcript(line: &str, folder: &Path) -> String {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut command = command(line, folder);
@@ -44,17 +44,17 @@ pub(crate) fn transcript(line: &str, folder: &Path) -> String {
     shown
 }
 
-/// What the command of that line writes to its standard output in `folder`.
+/// Returns the standard output of the line's command in `folder`.
 pub(crate) fn drawn(line: &str, folder: &Path) -> String {
     let output = command(line, folder).output().expect("the command starts");
     assert!(output.status.success(), "{line} ended with {}", output.status);
     String::from_utf8(output.stdout).expect("a picture is text")
 }
 
-/// The command of a line, with nothing to read and nobody to read its errors.
+/// Returns the command of a line, with an empty input and its errors dropped.
 fn command(line: &str, folder: &Path) -> Command {
     let words = words(&line.trim_start_matches("$ ").replace("\\\n", " "));
-    // Programs of the tree run in its root; the others where the listings lie.
+    // Programs of the tree run in its root; the other programs run where the listings are.
     let (mut command, folder) = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["roundelay", ref args @ ..] => (with(binary(), args), folder),
         ["cargo", "run", ref flags @ .., "--example", name] => {
@@ -88,7 +88,7 @@ fn words(line: &str) -> Vec<String> {
     words.collect()
 }
 
-/// `text` with every decimal fraction replaced: times and speeds are never the same twice.
+/// Returns `text` with every decimal fraction replaced: times and speeds differ from run to run.
 pub(crate) fn without_measurements(text: &str) -> String {
     let is_fraction = |word: &str| word.contains('.') && word.parse::<f64>().is_ok();
     let mut plain = String::new();

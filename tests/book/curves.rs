@@ -1,5 +1,5 @@
-//! Pictures that take too long to be drawn by every run of the tests: `x.curves` holds a command, `x.svg` is what it
-//! draws for a whole range of rank counts. Here some of its points are compared with a run of those counts alone.
+//! Pictures that take too long to be drawn by every run of the tests: `x.curves` holds a command, `x.svg` its picture
+//! for a whole range of rank counts. The test compares some of its points with a run of those counts alone.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use roundelay_tests::{files, root};
 
 use crate::book::{console, read};
 
-/// What the commands ask for, and the counts that are looked at: few ranks, and some on both sides of powers of two.
+/// The range of the commands, and the counts that are compared: few ranks, and some on both sides of powers of two.
 const ALL: &str = "--nranks 2..=128";
 const SOME: &str = "--nranks 2,3,5,8,9,16,31,33,64,100,128";
 
@@ -34,7 +34,7 @@ fn the_curves_go_through_the_points_that_the_command_finds() {
     }
 }
 
-/// Draws the whole range, which must hold what a part of it holds.
+/// Draws the whole range, which must hold the points of a part of it.
 fn draw(command: &str, folder: &Path, picture: &Path) {
     let drawn = console::drawn(command, folder);
     let points = drawn.matches("<circle ").count();
@@ -42,7 +42,7 @@ fn draw(command: &str, folder: &Path, picture: &Path) {
     std::fs::write(picture, drawn).expect("the book's folder is there");
 }
 
-/// Whether a picture has the points of another, which has less of them, in the same look.
+/// Checks that a picture has the points of another picture, which has fewer, in an equal style.
 fn agree(drawn: &str, some: &str) -> Result<(), String> {
     let style = |text: &str| between(text, "<style>", "</style>").first().cloned();
     if style(drawn) != style(some) {
@@ -57,7 +57,7 @@ fn agree(drawn: &str, some: &str) -> Result<(), String> {
     }
 }
 
-/// What stands between two words, each time.
+/// Returns the texts between two words, at each occurrence.
 fn between(text: &str, open: &str, close: &str) -> Vec<String> {
     let parts = text.split(open).skip(1);
     parts.filter_map(|part| Some(part.split_once(close)?.0.to_owned())).collect()

@@ -137,7 +137,8 @@ fn misaligned_buffer() -> Result<(), Error> {
     Ok(())
 }
 
-/// What a run gives when rank 0 is held up. Not provoked: a proved schedule on a healthy machine has none.
+/// Returns the error of a run in which rank 0 is held up. It is made by hand: a proved schedule on a healthy machine
+/// gives none.
 fn timeout() -> Result<(), Error> {
     let stuck = Stuck {
         rank: RankId(1),
@@ -199,7 +200,7 @@ fn no_such_rank() -> Result<(), Error> {
     Ok(())
 }
 
-/// What the second of two threads gets that call for one rank.
+/// Returns the error that the second of two threads gets when both call for one rank.
 fn rank_busy() -> Result<(), Error> {
     Err(roundelay_kernels::Error::RankBusy { rank: RankId(1) }.into())
 }
@@ -259,20 +260,21 @@ fn not_joined() -> Result<(), Error> {
     Ok(())
 }
 
-/// What the survivors are told when rank 3 is killed. Not provoked: that takes processes.
+/// Returns the error of the survivors when rank 3 is killed. It is made by hand: a real one takes processes.
 fn rank_ended() -> Result<(), Error> {
     let what = "rank 3 (process 4242) was killed by signal 9 (SIGKILL) in call 17, AllReduce of 1000 f32, sum, at step 2 (ring.coll:27); ranks 0 and 2 waited for it";
     let ended = Ended { rank: RankId(3), pid: 4242, number: 17, what: what.to_owned() };
     Err(roundelay_kernels::Error::RankEnded(Box::new(ended)).into())
 }
 
-/// What is said where no descriptor is left. Not provoked: it would take those of other tests.
+/// Returns the error where no descriptor is left. It is made by hand: a real one would take the descriptors of other
+/// tests.
 fn system_refused() -> Result<(), Error> {
     let what = "the system refuses a descriptor of this process (pidfd_open): Too many open files (os error 24); this process may hold 20 descriptors (`ulimit -n`): raise that limit".to_owned();
     Err(roundelay_kernels::Error::SystemRefused { what }.into())
 }
 
-/// What is said of a word in shared memory that no rank writes. Not provoked: ranks write no such words.
+/// Returns the error for a word in shared memory that no rank writes. It is made by hand: ranks write no such words.
 fn corrupt() -> Result<(), Error> {
     let what = "rank 1 says that a buffer of 4000 bytes lies at 12 of the arena, whose heaps begin at 4096".to_owned();
     Err(roundelay_kernels::Error::Corrupt { what }.into())

@@ -1,4 +1,4 @@
-//! The library's families as tables: what `roundelay list` reads from their schedules, as Markdown.
+//! The library's families as tables: the facts that `roundelay list` reads from their schedules, as Markdown.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -12,7 +12,7 @@ use roundelay_tests::root;
 
 const GLOSSARY: &str = "reference/glossary.md";
 
-/// Words that the book does not use, and the word that it uses. A page that must name the other word, because it is
+/// Words that the book does not use, each with the word that it uses. A page that must use the word, because it is
 /// another library's or a paper's, is named behind.
 const AVOIDED: &[(&str, &str, &[&str])] = &[
     ("team", "communicator, or group", &["guide/coming_from.md"]),
@@ -47,7 +47,7 @@ const AVOIDED: &[(&str, &str, &[&str])] = &[
     ("recognise", "recognize", &[]),
 ];
 
-/// A page: its prose alone, everything else blanked out, and the links to the glossary that it has.
+/// A page: its prose alone, with all other text blanked out, and its links to the glossary.
 struct Page {
     name: String,
     text: String,
@@ -70,7 +70,7 @@ fn pages() -> Vec<Page> {
         .collect()
 }
 
-/// The book's text as it reads, at the same places: without code, headings, directives, tags and links to other pages.
+/// Returns the book's prose, at unchanged places: without code, headings, directives, tags and links to other pages.
 fn prose(text: &str) -> (String, Vec<(Range<usize>, String)>) {
     let mut plain = text.as_bytes().to_vec();
     let blank = |plain: &mut Vec<u8>, range: Range<usize>| {
@@ -137,7 +137,7 @@ fn prose(text: &str) -> (String, Vec<(Range<usize>, String)>) {
             _ => at += 1,
         }
     }
-    // Bytes of one character are blanked together, but for those that stay.
+    // Bytes of one character are blanked together, and other bytes stay.
     (String::from_utf8_lossy(&plain).into_owned(), links)
 }
 

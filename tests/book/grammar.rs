@@ -1,5 +1,5 @@
-//! The grammar of the reference is the grammar of the parser: it is read from the page, and both must take the same
-//! sources. Words of the language that are names elsewhere (`on`, `view`) are told apart by the lexer, for both.
+//! The grammar of the reference is the grammar of the parser: the test reads it from the page, and both must accept
+//! equal sources. The lexer distinguishes words of the language that are names elsewhere (`on`, `view`), for both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use roundelay_tests::{files, root};
 
 const PAGE: &str = "book/src/reference/grammar.md";
 
-/// What stands at the right of a production. Choices are numbered, so that the tests know which were made.
+/// The right side of a production. Choices are numbered, so that the tests know which were made.
 enum Rule {
     /// A token by its spelling, or a class of tokens by its name.
     Token(String),
@@ -141,7 +141,7 @@ impl Grammar {
     }
 }
 
-/// Whether a token is what the grammar calls `name`.
+/// Whether the grammar calls a token `name`.
 fn is(tok: &Tok, name: &str) -> bool {
     match tok {
         Tok::Ident(_) => name == "NAME",
@@ -221,7 +221,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether the parser takes a source; nothing where what it checks is not its grammar: how deep brackets nest, and
+/// Whether the parser accepts a source; `None` where it checks more than its grammar: the depth of nested brackets, and
 /// that there is a token at all.
 fn parses(source: &Source) -> Option<bool> {
     let (_, diagnostics) = parse(source);
@@ -257,7 +257,7 @@ fn all_sources() -> Vec<(PathBuf, String)> {
     paths.filter_map(|path| Some((path.clone(), std::fs::read_to_string(&path).ok()?))).collect()
 }
 
-/// Numbers that are the same on every run.
+/// Numbers that repeat on every run.
 struct Seeded(u64);
 
 impl Seeded {
@@ -353,9 +353,9 @@ struct Author<'g> {
     seeded: Seeded,
     /// The ways of each choice that were taken in sentences before this one.
     used: BTreeSet<(usize, usize)>,
-    /// Those of this sentence.
+    /// The choices of this sentence.
     made: BTreeSet<(usize, usize)>,
-    /// How deep the shortest sentence of each production is.
+    /// The depth of the shortest sentence of each production.
     depths: Vec<usize>,
 }
 
@@ -491,8 +491,8 @@ fn depth(rule: &Rule, depths: &[usize]) -> usize {
     }
 }
 
-/// A sentence in which the lexer takes a name for a word of the language, or the other way around, is another one: both
-/// must agree on it all the same.
+/// A sentence in which the lexer takes a name for a word of the language, or vice versa, is another sentence: both must
+/// agree on it all the same.
 #[test]
 fn the_parser_takes_what_the_grammar_makes() {
     let grammar = Grammar::of_the_page();

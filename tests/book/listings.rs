@@ -1,4 +1,4 @@
-//! What the book shows is a file: a program that is right or a program whose mistake is shown, a transcript, a picture.
+//! All code in the book is a file: a right program or a program whose mistake is shown, a transcript, a picture.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn the_transcripts_are_what_the_command_prints() {
         let commands = console::commands(&written);
         assert!(!commands.is_empty(), "{} holds no command", path.display());
         let fresh: Vec<_> = commands.iter().map(|c| console::transcript(c, folder)).collect();
-        // What is simulated is the same every time.
+        // Simulated results repeat in every run.
         if commands.iter().all(|command| command.starts_with("$ roundelay simulate ")) {
             expect_file![path].assert_eq(&fresh.join("\n"));
         } else {
@@ -40,7 +40,7 @@ fn the_transcripts_are_what_the_command_prints() {
     }
 }
 
-/// `x.picture` holds a command; `x.svg` is what it draws.
+/// `x.picture` holds a command; `x.svg` is the picture that it draws.
 #[test]
 fn the_pictures_are_what_the_command_draws() {
     let pictures = files(&root().join("book/src"), "picture");
@@ -51,7 +51,7 @@ fn the_pictures_are_what_the_command_draws() {
         expect_file![path.with_extension("svg")].assert_eq(&console::drawn(command.trim(), folder));
     }
     for path in files(&root().join("book/src"), "svg") {
-        // What was measured is drawn by Python, whose tests draw it again.
+        // Python draws the measured data, and its tests draw it again.
         let made_of = ["picture", "curves", "measured"];
         let command = made_of.map(|extension| path.with_extension(extension));
         assert!(
@@ -62,21 +62,21 @@ fn the_pictures_are_what_the_command_draws() {
     }
 }
 
-/// A program is right, or a transcript beside it shows what is wrong with it.
+/// A program is right, or a transcript beside it shows its mistake.
 #[test]
 fn every_program_is_right_or_its_mistake_is_shown() {
     for path in files(&root().join("book/src/listings"), "coll") {
         let (file, folder) = (path.file_name().expect("a name"), path.parent().expect("a folder"));
         let file = file.to_string_lossy();
         let text = read(&path);
-        // As `compile` finds what is used: from the tests' package.
+        // The path from the tests' package, by which `compile` finds the files that the program uses.
         let inside = path.strip_prefix(root()).expect("a file of the tree");
         let shown = Path::new("..").join(inside).display().to_string();
         let mistake = files(folder, "console").iter().map(|p| read(p)).any(|transcript| {
             transcript.contains("error[")
                 && console::commands(&transcript).iter().any(|c| c.contains(&*file))
         });
-        // What is right for some rank counts may be shown where it is wrong.
+        // A program that is right for some rank counts may be shown where it is wrong.
         if let Err(why) = is_right(&shown, &text)
             && !mistake
         {
@@ -85,7 +85,7 @@ fn every_program_is_right_or_its_mistake_is_shown() {
     }
 }
 
-/// Whether the program compiles and is proved, and else why not.
+/// Checks that the program compiles and is proved; the error says why not.
 fn is_right(what: &str, text: &str) -> Result<(), String> {
     let source = Source::from_text(what, text);
     let reports = |errors: Vec<roundelay_core::diagnostics::Diagnostic>| {
@@ -206,7 +206,7 @@ fn the_tutorials_rust_is_from_examples() {
     }
 }
 
-/// Code is no wider than the page. The page wraps what commands print: their messages may be a little wider.
+/// Code is no wider than the page. The page wraps the output of commands: their messages may be a little wider.
 #[test]
 fn no_line_is_wider_than_a_page() {
     let mut wide = Vec::new();

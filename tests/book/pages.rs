@@ -106,12 +106,13 @@ fn fence(page: &mut String, language: &str, text: &str) {
     page.push_str("```\n");
 }
 
-/// What is too wide goes on below, under its own text. The lines of a program itself stay as they are.
+/// Returns a line broken to the page's width, with the rest below, under its own text. Lines of a program itself stay
+/// unchanged.
 fn wrapped(line: &str) -> String {
     let text = line.trim_start();
     let blanks = line.len() - text.len();
     if text.starts_with('|') {
-        // What is said of a place in the program, behind the marks below it.
+        // The message for a place in the program, behind the marks below it.
         let label = text.find(|c| !" |_^-".contains(c)).map_or(0, |at| blanks + at);
         let goes_on = format!("{:blanks$}|", "");
         return broken(line, &format!("{goes_on:label$}"));

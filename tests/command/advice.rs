@@ -1,4 +1,4 @@
-//! What is said to somebody who is new here: the next thing to type.
+//! The advice for new users: the next command to type.
 
 use super::call::{roundelay, with_input};
 

@@ -1,5 +1,5 @@
-//! `roundelay bench`: what it takes, what it prints, what it refuses. No test looks at a time: only at what must hold
-//! of any.
+//! `roundelay bench`: its arguments, its output, its refusals. No test checks a time itself: only properties of every
+//! time.
 
 use serde_json::Value;
 
@@ -161,7 +161,7 @@ fn types_ops_and_roots() {
     let report = json(&["RingReduce", "-n", "2", "-b", "1K", "--op", "all", "--root", "1"]);
     assert_eq!(of(&report, "redop"), ["sum", "prod", "min", "max", "avg"]);
     assert!(of(&report, "root").iter().all(|root| **root == 1));
-    // Of all types those that have the op.
+    // Among all types, the rows have only the types with the op.
     let report = json(&["RingReduce", "-n", "2", "-b", "1K", "--op", "max,lxor", "-d", "all"]);
     assert_eq!(of(&report, "redop").iter().filter(|op| **op == "lxor").count(), 6);
     assert_eq!(results(&report).len(), 16);

@@ -21,7 +21,7 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
     profile.join(format!("roundelay{}", std::env::consts::EXE_SUFFIX))
 });
 
-/// What one call did.
+/// The results of one call.
 pub(super) struct Call {
     pub(super) code: i32,
     pub(super) out: String,
@@ -41,12 +41,12 @@ pub(crate) fn example(name: &str) -> Command {
     Command::new(BINARY.with_file_name("examples").join(name))
 }
 
-/// `roundelay ARGS`, at the repository's root; a panic fails the test whatever it asked for.
+/// `roundelay ARGS`, at the repository's root; a panic always fails the test.
 pub(super) fn roundelay(args: &[&str]) -> Call {
     with_input(args, b"")
 }
 
-/// `roundelay ARGS` that may take so much memory.
+/// Calls `roundelay ARGS` with a limit of its memory.
 pub(super) fn with_memory(args: &[&str], memory: &str) -> Call {
     let mut command = binary();
     command.env("ROUNDELAY_MEMORY", memory);

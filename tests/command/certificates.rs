@@ -1,4 +1,4 @@
-//! What `check` says of a proof, and what can be asked of it: signals, budgets, one order.
+//! The output of `check` about a proof, and its flags: signals, budgets, one order.
 
 use super::call::{TempFile, roundelay};
 

@@ -176,7 +176,7 @@ fn a_dry_run_predicts_what_launches_take() {
             assert!((all - number(row, "predicted")).abs() < 1e-6, "{row}");
         }
     }
-    // What the optimizer made reads every input once and writes every output once, with nothing to wait for.
+    // The optimized schedule reads every input once and writes every output once, and has no waits.
     let table = &rows[6];
     assert_eq!((table["form"].as_str(), table["waits"].as_u64()), (Some("table"), Some(0)));
     assert_eq!(table["traffic"].as_u64(), Some(2 * 8 * (64 << 20)));

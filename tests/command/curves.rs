@@ -1,5 +1,5 @@
-//! `simulate` of several algorithms or rank counts: what single runs and closed forms say, gaps, pictures, and what it
-//! refuses.
+//! `simulate` of several algorithms or rank counts: equal to single runs and closed forms, gaps, pictures, and its
+//! refusals.
 
 use super::call::{Call, TempFile, roundelay};
 
@@ -53,14 +53,14 @@ fn each_point_is_what_its_form_says() {
         let volume = (2.0 * (1.0 - 1.0 / f.exp2()) + folded) * size;
         let by_form = (2.0 * f + folded) * latency + volume / bandwidth;
         if left_over {
-            // What a rank needs later finds its way early, and shares the port with what is folded in.
+            // Data that a rank needs later arrives early, and shares the port with the data that is folded in.
             let slower = run["seconds"].as_f64().unwrap() / by_form;
             assert!((1.0..1.3).contains(&slower), "{slower} at {n}");
         } else {
             near(&run["seconds"], by_form);
         }
     }
-    // What halves and doubles is the same at powers of two, and there alone.
+    // Algorithms of halving and doubling equal the closed form at powers of two, and only there.
     assert_eq!(runs(&json, 2).len(), 4);
     for (run, n) in runs(&json, 2).iter().zip([2, 4, 8, 16]) {
         assert_eq!(run["nranks"], n);
@@ -208,7 +208,7 @@ fn tags(text: &str) -> Vec<String> {
     tags
 }
 
-/// A parameter is for those that have it.
+/// A parameter applies to the algorithms that have it.
 #[test]
 fn parameters_are_for_those_that_have_them() {
     let topology = ["--topology", LEAVES, "--bytes", "4MiB", "--nranks", "16"];
@@ -263,7 +263,7 @@ fn calls_that_make_no_sense() {
     with(&list, &["-n", "2..4"]).refused(1, "E0007");
 }
 
-/// A rank alone and no elements take no time, and are drawn all the same.
+/// A single rank and no elements take no time, and are drawn all the same.
 #[test]
 fn next_to_nothing() {
     let svg = TempFile::new("none.svg", b"");

@@ -1,4 +1,4 @@
-//! `--device cuda`, without a GPU: what it says where there is no driver, and what it prints below a driver for tests.
+//! `--device cuda`, without a GPU: its error where there is no driver, and its output below a driver for tests.
 
 use std::process::Command;
 

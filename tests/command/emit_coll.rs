@@ -16,7 +16,7 @@ fn every_algorithm_of_the_library_is_a_file_that_check_accepts() {
         for algorithm in program.algorithms {
             let name = algorithm.name.as_str();
             let out = roundelay(&["emit", "coll", name]).ends(0).out;
-            // What the language server, `fmt` and people see: the docs, the comments, nothing else.
+            // The text that the language server, `fmt` and readers see has the docs and the comments, and no others.
             for doc in &algorithm.docs {
                 assert!(out.contains(&format!("///{doc}")), "{name} lacks `{doc}`:\n{out}");
             }

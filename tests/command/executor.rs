@@ -1,4 +1,4 @@
-//! `executor` and `emit hccl-cpp`: what they say, as text and JSON, and what they refuse.
+//! `executor` and `emit hccl-cpp`: their output, as text and JSON, and their refusals.
 
 use super::call::{TempFile, roundelay};
 
@@ -138,7 +138,7 @@ fn an_executor_is_exported() {
         assert!(text.contains(method), "{method}");
     }
     assert!(text.contains("REGISTER_EXEC(\"Entry\""), "{text}");
-    // The lines of the library's algorithms stand beside what became of them.
+    // The lines of the library's algorithms stand beside their exported form.
     assert!(text.contains("reduce(from.block[b], local.block[b]);"));
     // At two ranks both directions of the ring share the flags of one link.
     let two = written(
@@ -174,7 +174,7 @@ fn each_class_is_tested_at_both_its_ends() {
     assert!(out.contains("its largest size up to 16 MiB") && !out.contains("up to 2 B"), "{out}");
 }
 
-/// Times say how the command was built that took them; simulated ones do not depend on it.
+/// Times come with the build of the command that measured them; simulated times do not depend on it.
 #[test]
 fn measured_times_say_how_the_command_was_built() {
     let file = written(ENTRY);
@@ -192,7 +192,7 @@ fn measured_times_say_how_the_command_was_built() {
     assert!(!call.out.contains("build") && call.err.is_empty(), "{}{}", call.out, call.err);
 }
 
-/// What `run` refuses is neither proved nor scored.
+/// An executor that `run` refuses is neither proved nor scored.
 #[test]
 fn an_executor_that_can_hold_no_element() {
     let file = written(&ENTRY.replace("64 KiB", "7 B"));

@@ -1,4 +1,4 @@
-//! Flags: what helps say of them, what their values may be, and how a wrong call is told.
+//! Flags: their text in the helps, their values, and the errors of a wrong call.
 
 use roundelay::{Collective, DType, ReduceOp};
 
@@ -25,7 +25,7 @@ fn subcommands() -> Vec<Vec<String>> {
 fn help(words: &[String]) -> String {
     let mut args: Vec<&str> = words.iter().map(String::as_str).collect();
     args.push("--help");
-    // As one line: where it is wrapped depends on the width.
+    // The help as one line: its line breaks depend on the width.
     let help = roundelay(&args).ends(0).out;
     help.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -42,7 +42,7 @@ fn the_help_has_examples_and_says_where_to_read_on() {
     assert!(roundelay(&["--version"]).ends(0).out.starts_with("roundelay "));
 }
 
-/// What a shell would run where it is pasted.
+/// A shell would run text in backticks where it is pasted.
 #[test]
 fn no_help_has_backticks_in_double_quotes() {
     for words in subcommands() {
@@ -131,7 +131,7 @@ fn counts_take_the_units_of_sizes_and_powers_of_ten() {
     }
 }
 
-/// The whole of what is printed, for each kind of wrong call.
+/// Compares the whole output for each kind of wrong call.
 #[test]
 fn wrong_calls_are_told_as_other_errors_are() {
     let told = |args: &[&str], expected: &str| {

@@ -1,4 +1,4 @@
-//! Ranks as processes: what they are told, how they are ended, and that nothing of them stays.
+//! Ranks as processes: their environment, their end, and that nothing of them stays.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -20,7 +20,7 @@ fn sorted(out: &str) -> Vec<&str> {
     lines
 }
 
-/// A launcher whose ranks have all printed a line, and these lines.
+/// A launcher whose ranks have each printed a line, and these lines.
 struct Running {
     launcher: Child,
     out: BufReader<ChildStdout>,
@@ -29,7 +29,7 @@ struct Running {
 
 impl Running {
     fn new(nranks: usize, flags: &[&str], script: &str) -> Self {
-        // Whoever runs the tests may ignore signals, as a shell does for what it starts in the background.
+        // The tests may run with signals ignored, as a shell ignores them for background commands.
         let mut command = Command::new("env");
         command.arg("--default-signal").arg(binary().get_program());
         command.args(["launch", "-n", &nranks.to_string()]).args(flags);
@@ -56,7 +56,7 @@ impl Running {
         kill(signal, &self.launcher.id().to_string());
     }
 
-    /// Its exit code, if it was not killed, and what it and its ranks printed after the first lines.
+    /// Returns its exit code, if it was not killed, and the output of it and its ranks after the first lines.
     fn ends(mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
         self.out.read_to_string(&mut out).expect("text");
@@ -80,7 +80,7 @@ fn kill(signal: &str, pid: &str) {
     assert!(done.success(), "{signal} to {pid}");
 }
 
-/// Where a process is, such as `S` or `Z`; none where it is gone.
+/// Returns the state of a process, such as `S` or `Z`; `None` where it is gone.
 fn state(pid: &str) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
@@ -327,7 +327,7 @@ fn ranks_do_not_outlive_the_launcher() {
     gone(&pids);
 }
 
-/// Neither what a rank started nor a zombie stays, although the rank does not wait for it.
+/// Neither a process that a rank started nor a zombie stays, although the rank does not wait for it.
 #[test]
 fn nothing_is_left_behind() {
     // A process that ends at once, one that ends soon, and one that would not.
@@ -401,7 +401,7 @@ fn calls_that_start_nothing() {
     refused(&["-n", "2", ""], "E0507", "no folder");
 }
 
-/// What is found out by all ranks is told by one.
+/// One rank reports an error that all ranks found.
 #[test]
 fn a_program_that_does_not_start() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! `list`: what each algorithm takes, and `--why`, which to run.
+//! `list`: the parameters of each algorithm, and `--why`, the algorithm to run.
 
 use roundelay::Algorithm as _;
 use roundelay::library;
@@ -68,7 +68,7 @@ fn what_is_refused_names_the_next_count() {
     assert_eq!((&halving["shown"], &halving["next_admitted"]), (&Value::Null, &8.into()));
     assert!(halving["refusal"].as_str().unwrap().contains("must be a power of two"));
     assert_eq!(halving["wrong"], Value::Null);
-    // Beyond what was tried.
+    // The rank count is beyond the ones that were tried.
     let out = roundelay(&["list", "HalvingDoublingAllReduce", "--nranks", "40"]).ends(0).out;
     assert!(out.contains("at 40: -, and no more up to 33"), "{out}");
 }
@@ -85,7 +85,7 @@ fn a_collective_filters() {
     assert!(call.err.contains("two collectives"), "{}", call.err);
 }
 
-/// A source with what the library has not: refusals in the middle, an error at some counts, a parameter without a
+/// A source with cases that the library lacks: refusals in the middle, an error at some counts, a parameter without a
 /// default, lists and nested brackets.
 #[test]
 fn a_source_of_ones_own() {
@@ -181,7 +181,7 @@ fn predictions_follow_from_the_numbers_beside_them() {
     near(get(&ring["parts"], "bytes"), get(&ring["volume"], "busiest") * bytes);
 }
 
-/// One model: what is ranked on a topology is what `simulate` finds there, by the same constants.
+/// There is one model: the ranking on a topology has the times of `simulate` there, by the same constants.
 #[test]
 fn list_predicts_what_simulate_finds() {
     let mesh = ["--topology", "full_mesh(16, 25GB/s, 2us)", "--bytes", "64K"];
@@ -289,7 +289,8 @@ fn a_wrong_file_of_constants_is_named_with_its_line() {
     }
 }
 
-/// Not how good the constants are, which depends on the machine: that there are such, and that they are used.
+/// The test does not check the quality of the constants, which depends on the machine, but that they exist and are
+/// used.
 #[test]
 fn calibrate_writes_constants_that_list_reads() {
     let file = TempFile::new("own.costs", b"");
@@ -321,12 +322,13 @@ fn own_algorithms_are_ranked_beside_the_library() {
     assert_eq!(own.len(), 1, "{json}");
     assert_eq!(own[0]["algorithm"], "TwoWays");
     let of = |name: &str| ranked.iter().find(|row| row["algorithm"] == name).expect("ranked");
-    // The same algorithm as the library's, which copies its halves on two streams at once.
+    // The algorithm equals the library's, which copies its halves on two streams at once.
     let ratio = own[0]["seconds"].as_f64().unwrap()
         / of("TwistedRingAllReduce")["seconds"].as_f64().unwrap();
     assert!((1.0..1.05).contains(&ratio), "{ratio}");
 
-    // Wrong at a rank count: refused with the reason of the proof, and the library is ranked all the same.
+    // An algorithm that is wrong at a rank count is refused with the reason of the proof, and the library is ranked all
+    // the same.
     let wrong = "book/src/listings/breaking_it/off_by_one.coll";
     let json = why(&[wrong, "--nranks", "3"]);
     let refused = json["refused"].as_array().expect("a list");

@@ -1,4 +1,5 @@
-//! What runs take of the memory: what has no room is left out and said, and the rest is printed as soon as it is known.
+//! The memory of runs: runs without room are left out with a message, and all other results are printed as soon as they
+//! are known.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -18,7 +19,7 @@ fn a_score_leaves_out_what_has_no_room() {
     assert!(row("1 KiB").ends_with(" 0") && row("1 MiB").ends_with(" 0"), "{out}");
     let why = "not run: it needs 19.2 GiB of memory, and ROUNDELAY_MEMORY lets it take 24.0 MiB";
     assert!(row("1 GiB").contains(" 29.2 ") && row("1 GiB").ends_with(why), "{out}");
-    // The mean of what was measured would not be that of all sizes.
+    // The mean of the measured sizes would not be the mean of all sizes.
     let json = with_memory(&[&score[..], &["--format", "json"]].concat(), "24M").ends(0).json();
     assert!(json["mean_measured"].is_null() && json["rows"][2]["measured"]["Err"].is_string());
 }
@@ -59,7 +60,7 @@ fn a_run_leaves_out_counts_of_a_range_and_refuses_those_that_are_named() {
     let json = run("2..=5", &["--format", "json"]).ends(0);
     assert_eq!(json.json().as_array().map(Vec::len), Some(1));
     assert!(json.err.contains("left out 4 ranks"), "{}", json.err);
-    // What was known before is printed.
+    // Earlier results are printed.
     let named = run("2,4", &[]).ends(2);
     assert!(named.err.contains("error[E0407]: the run needs 1.5 MiB"), "{}", named.err);
     assert!(named.out.lines().count() == 3, "{}", named.out);

@@ -1,4 +1,4 @@
-//! `emit mpi` and `emit goal`: what they print, and all that can be wrong with the call.
+//! `emit mpi` and `emit goal`: their output, and all errors of the call.
 
 use super::call::{TempFile, roundelay};
 
@@ -20,7 +20,7 @@ fn a_c_file_says_what_was_proved_and_how_it_was_made() {
     assert!(out.contains("\nint ring_broadcast(const void *in, void *out, int count,"), "{out}");
 }
 
-/// Without a flag it is for as many ranks as the other forms.
+/// Without a flag the output is for as many ranks as other forms.
 #[test]
 fn there_are_four_ranks_by_default() {
     assert!(roundelay(&["emit", "mpi", "RingAllReduce"]).ends(0).out.contains("    RANKS = 4,\n"));
@@ -45,7 +45,7 @@ fn sizes_and_rates_are_those_of_other_commands() {
     let slow = goal(&["--count", "256", "--reduce", "1GB/s", "--copy", "512MB/s"]);
     // 512 bytes are reduced, 1024 are copied.
     assert!(slow.contains(": calc 512\n") && slow.contains(": calc 2000\n"), "{slow}");
-    // What is empty is left out.
+    // Empty messages are left out.
     let empty = goal(&["--count", "0"]);
     assert!(!empty.contains("send") && !empty.contains("calc"), "{empty}");
 }
@@ -75,7 +75,7 @@ fn wrong_calls() {
     refused(&["mpi", "RingBroadcast", "--set", "root=4"], 1, "E02", "");
 }
 
-/// A file computes with 64 bits, whatever the count.
+/// A file computes with 64 bits, for every count.
 #[test]
 fn what_is_cut_too_finely_is_refused() {
     let text = "algorithm Fine() -> AllReduce {
@@ -87,7 +87,7 @@ fn what_is_cut_too_finely_is_refused() {
     assert!(call.err.contains("pieces"), "{}", call.err);
 }
 
-/// The text of a comment ends no comment, and names are those of C.
+/// The text of a comment ends no comment, and names are valid in C.
 #[test]
 fn docs_and_names_are_harmless() {
     let text = "

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::call::roundelay;
 
-/// A launcher that says it is this one, and prints its arguments and what it was given.
+/// Returns a launcher that names this version, and prints its arguments and its environment.
 fn launcher(folder: &Path, version: &str) -> PathBuf {
     let file = folder.join("launch");
     let script = format!(

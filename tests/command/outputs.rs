@@ -1,10 +1,10 @@
-//! Files that commands write beside their reports, and what they write for shells and `man`.
+//! Files that commands write beside their reports, and their output for shells and `man`.
 
 use super::call::{TempFile, roundelay};
 
 const MESH: &str = "full_mesh(4, 25GB/s, 2us)";
 
-/// Calls that write one file, and what it begins with. They are soon over.
+/// Calls that write one file, and the beginning of the file. They end soon.
 const WRITERS: [(&[&str], &str); 3] = [
     (&["topo", MESH, "--svg"], "<svg "),
     (&["simulate", "RingAllReduce", "--bytes", "4K", "--topology", MESH, "--svg"], "<svg "),

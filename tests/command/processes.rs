@@ -1,4 +1,4 @@
-//! `--callers processes`: ranks that `run` and `bench` start as processes, and what becomes of them.
+//! `--callers processes`: ranks that `run` and `bench` start as processes, and their fate.
 
 use std::fs;
 use std::io::Read as _;
@@ -172,7 +172,7 @@ fn nothing_is_left_of_them() {
         let mut running = command.spawn().expect("the command starts");
         until("three ranks", || children(running.id()).len() == 3);
         let ranks = children(running.id());
-        // Until they are in calls: what is told before that is that they do not meet.
+        // The ranks must be in calls: an earlier error says that they do not meet.
         std::thread::sleep(Duration::from_millis(500));
         if whole {
             running.kill().expect("it runs");

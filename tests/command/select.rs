@@ -9,7 +9,7 @@ fn json(args: &[&str]) -> serde_json::Value {
     roundelay(&[&["select"], args, &["--format", "json"]].concat()).ends(0).json()
 }
 
-/// Each row is what `list --why` finds at both its ends, and another algorithm is the best beyond.
+/// Each row is the result of `list --why` at both its ends, and another algorithm is the best beyond.
 #[test]
 fn ranges_end_where_another_algorithm_is_faster() {
     let topology = ["--topology", "full_mesh(8, 25GB/s, 2us)"];

@@ -1,4 +1,4 @@
-//! `simulate`: times that can be worked out by hand, and what it refuses.
+//! `simulate`: times that can be computed by hand, and its refusals.
 
 use super::call::{Call, TempFile, roundelay};
 
@@ -50,7 +50,7 @@ fn people_are_told_where_the_time_goes() {
     assert!(steps.contains("pulls from 0: 2 us of latency"), "{steps}");
 }
 
-/// The direct exchange: two steps of seven messages where streams go by data, fourteen messages one after the other in
+/// The direct exchange: two steps of seven messages where streams go by data, fourteen messages one after another in
 /// order; and NHR's slices are pieces of a step's message.
 #[test]
 fn streams_and_pieces_are_flags() {
@@ -72,7 +72,7 @@ fn streams_and_pieces_are_flags() {
     assert!(out.contains("6 steps, 48 messages of 112 pieces; streams go by data"), "{out}");
 }
 
-/// What can be worked out by hand: 14 steps of a ring, or a half to the other rank.
+/// Costs that can be computed by hand: 14 steps of a ring, or a half to the other rank.
 #[test]
 fn costs_are_flags() {
     let args = [
@@ -151,7 +151,7 @@ fn programs_that_do_not_end() {
     simulate(&[&[file.path()], &mesh[..]].concat()).refused(1, "E0007");
 }
 
-/// Fewer elements than ranks, none, and a rank alone.
+/// Fewer elements than ranks, no elements, and a single rank.
 #[test]
 fn next_to_nothing() {
     for count in ["0", "1", "3"] {
@@ -162,7 +162,7 @@ fn next_to_nothing() {
     assert!(call.out.contains("0 messages in a row"), "{}", call.out);
 }
 
-/// What is in a picture is for flags to say; what they name and is not there is refused.
+/// Flags choose the content of a picture; names that do not exist are refused.
 #[test]
 fn pictures_of_a_part() {
     let mesh = ["RingAllReduce", "--topology", "full_mesh(64, 25GB/s, 2us)"];

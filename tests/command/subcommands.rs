@@ -1,4 +1,4 @@
-//! What each subcommand does when all is well, and the line between 0, 1 and 2.
+//! The output of each subcommand on success, and the line between the exit codes 0, 1 and 2.
 
 use std::process::Stdio;
 
@@ -78,7 +78,7 @@ fn several_sources_are_checked_one_after_the_other() {
     assert_eq!(begins(&format!("file {right}")), Some(2), "{}", call.out);
     assert_eq!(begins("proved RingAllReduce"), Some(3), "{}", call.out);
     assert!(call.err.contains(&format!("{wrong}:10:9")), "{}", call.err);
-    // The worst counts, and what is wrong with one keeps no other from being proved.
+    // The worst exit code counts, and a wrong file keeps no other from being proved.
     for missing in [["none.coll", wrong, right], [right, "none.coll", wrong]] {
         let call = check(&missing).refused(2, "E0001");
         assert!(call.out.contains("proved") && call.out.contains("failed"), "{}", call.out);

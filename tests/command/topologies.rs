@@ -1,4 +1,4 @@
-//! `topo`, and topologies given to other commands: right ones, and all that can be wrong with one.
+//! `topo`, and topologies given to other commands: right ones, and all errors of a topology.
 
 use super::call::{TempFile, roundelay};
 

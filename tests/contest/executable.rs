@@ -35,7 +35,7 @@ pub(crate) struct Call<'a> {
     /// Bytes of a CCL buffer.
     pub(crate) ccl: u64,
     pub(crate) dead: &'a [(u32, u32)],
-    /// One task at a time in the order of a seed; else a thread a stream.
+    /// Runs one task at a time in the order of a seed; `None` runs a thread for each stream.
     pub(crate) seed: Option<u64>,
     pub(crate) in_place: bool,
 }
@@ -56,7 +56,7 @@ impl Default for Call<'_> {
     }
 }
 
-/// What a run printed: what was asked for, and bytes by link.
+/// The output of a run: the resources that it asked for, and bytes by link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Printed {
     /// Bytes from the first rank to the second.
@@ -90,7 +90,7 @@ static RUNTIME_HASH: LazyLock<u64> = LazyLock::new(|| {
     hasher.finish()
 });
 
-/// Files in the making: two tests may want the same one.
+/// Files being made: two tests may need one file.
 static MAKING: LazyLock<Mutex<HashMap<PathBuf, Result<(), String>>>> =
     LazyLock::new(Mutex::default);
 
@@ -103,7 +103,7 @@ fn make(path: &Path, arguments: impl FnOnce(&Path) -> Vec<PathBuf>) -> Result<()
         Ok(())
     } else {
         fs::create_dir_all(folder()).expect("a folder for programs");
-        // Under a name of its own until it is whole: other processes may want the same one.
+        // The file has a name of its own until it is whole: other processes may make the same file.
         let own = path.with_extension(format!("{}.tmp", std::process::id()));
         let compiler = std::env::var_os("CXX").unwrap_or_else(|| "g++".into());
         let done = Command::new(compiler)
@@ -172,7 +172,7 @@ impl Executable {
         command
     }
 
-    /// The outputs of all calls and ranks, for inputs in that order, and what was reported; or what went wrong.
+    /// Returns the outputs of all calls and ranks, for inputs in that order, and the report; or the error.
     pub(crate) fn run(
         &self,
         call: &Call<'_>,
@@ -210,7 +210,8 @@ impl Executable {
         Ok((outputs, report))
     }
 
-    /// What a call reports where memory is addresses alone; an error where a byte of an output would be wrong.
+    /// Returns the report of a call in which memory is only addresses; an error where a byte of an output would be
+    /// wrong.
     pub(crate) fn dry(&self, call: &Call<'_>) -> Result<Printed, String> {
         let done = self.start(call).arg("dry=1").output().expect("it was compiled");
         reported(&done)

@@ -22,7 +22,7 @@ pub(crate) struct Placed {
 /// The mesh of the contest.
 pub(crate) const BROKEN: &str = "full_mesh(8) without (0, 1)";
 
-/// An algorithm of the library with values for its parameters; what is wrong with it as text.
+/// Places an algorithm of the library with values for its parameters; the error is text.
 pub(crate) fn place(
     name: &str,
     topology: &str,
@@ -68,7 +68,7 @@ fn placed(
     Ok(Placed { source, proved, run })
 }
 
-/// The C++ text of an executor with these classes; what is wrong as text.
+/// Returns the C++ text of an executor with these classes; the error is text.
 pub(crate) fn export(name: &str, classes: &[(Option<u64>, &Placed)]) -> Result<String, String> {
     let classes = classes.iter().map(|(below, placed)| SizeClass {
         below: *below,
@@ -85,7 +85,7 @@ pub(crate) fn export(name: &str, classes: &[(Option<u64>, &Placed)]) -> Result<S
     })
 }
 
-/// An exported executor as a program, with what it was exported from.
+/// An exported executor as a program, with the algorithms of its classes.
 pub(crate) struct Exported {
     pub(crate) program: Executable,
     pub(crate) classes: Vec<(Option<u64>, Placed)>,
@@ -101,7 +101,7 @@ impl Exported {
         Self { program, classes }
     }
 
-    /// What runs for so many bytes, by nccl-tests' size.
+    /// Returns the algorithm for `bytes` bytes, by nccl-tests' size.
     pub(crate) fn class(&self, bytes: u64) -> &Placed {
         let fits = |below: &Option<u64>| below.is_none_or(|below| bytes < below);
         &self.classes.iter().find(|(below, _)| fits(below)).expect("the last has no limit").1

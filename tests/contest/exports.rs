@@ -1,4 +1,4 @@
-//! What is exported, against the host engine: bit for bit, since the schedule fixes the order.
+//! Exported executors against the host engine: bit for bit, since the schedule fixes the order.
 
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
@@ -10,7 +10,7 @@ use crate::contest::export::{BROKEN, Exported, Placed, export, place, place_text
 
 pub(crate) const DEAD: &[(u32, u32)] = &[(0, 1)];
 
-/// What the host leaves for a call in loops, each as a plan of its own.
+/// Returns the host's outputs of a call in loops, each loop as a plan of its own.
 fn on_host(placed: &Placed, call: &Call<'_>, total: u64, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let unit = call.dtype.size() as u64;
     let (ins, outs) = (u64::from(call.units.0), u64::from(call.units.1));
@@ -22,7 +22,7 @@ fn on_host(placed: &Placed, call: &Call<'_>, total: u64, inputs: &[Vec<u8>]) -> 
         let len = (count * unit) as usize;
         let at = |unit_at: u64| ((unit_at * total + done) * unit) as usize;
         let part = |input: &Vec<u8>| {
-            // In a rooted collective others may have none.
+            // In a rooted collective other ranks may have no input.
             let units = if input.is_empty() { 0..0 } else { 0..ins };
             units.map(|u| &input[at(u)..][..len]).collect::<Vec<_>>().concat()
         };
@@ -42,7 +42,7 @@ fn on_host(placed: &Placed, call: &Call<'_>, total: u64, inputs: &[Vec<u8>]) -> 
     outputs
 }
 
-/// Runs `call` and the host on the same data, and compares every byte.
+/// Runs `call` and the host on equal data, and compares every byte.
 fn equals_host(exported: &Exported, call: &Call<'_>) -> Printed {
     let schedule = exported.classes[0].1.proved.schedule();
     let (mut all, mut expected) = (Vec::new(), Vec::new());
@@ -105,7 +105,7 @@ fn the_twisted_ring_of_the_broken_mesh_leaves_the_hosts_bits() {
     equals_host(&ring, &Call { in_place: true, ..call(&[1, 100, 7], 148) });
 }
 
-/// One algorithm's signals and scratch are never in another's way, whatever sizes follow each other.
+/// Signals and scratch of an algorithm never disturb each other, in any order of sizes.
 #[test]
 fn an_executor_of_four_classes_picks_by_bytes() {
     let entry = entry();
@@ -164,7 +164,7 @@ fn programs_keep_their_loops() {
     let told = [("loops", &loops), ("from the schedule", &flat), ("refused", &refused)];
     let told = told.map(|(what, names)| format!("{what}: {}\n", names.join(", ")));
     expect_test::expect_file!["loops.txt"].assert_eq(&told.concat());
-    // Class k takes fewer bytes than 512 * 2^k; the last takes what is left.
+    // Class k takes fewer bytes than 512 * 2^k; the last takes all larger sizes.
     let last = classes.len() - 1;
     let limit = |nth: usize| (nth < last).then_some(512 << nth);
     let classes: Vec<_> = (0..).map(limit).zip(classes).collect();
@@ -273,7 +273,7 @@ fn groups_of_lists_become_tables() {
     equals_host(&exported, &Call { nranks: 5, counts: &[1, 103], ccl: 400, ..Call::default() });
 }
 
-/// Streams that fork again are numbered on the way: such a text has the loops that its schedule shows.
+/// Streams that fork again get numbers in the text: such a text has the loops that its schedule shows.
 #[test]
 fn streams_in_streams_are_written_from_the_schedule() {
     let text = "algorithm Forks() -> AllGather {
@@ -350,7 +350,7 @@ fn what_the_form_cannot_hold_is_refused() {
     assert!(refused.contains("[E0704]"), "{refused}");
 }
 
-/// What people read: `UPDATE_EXPECT=1` writes it anew.
+/// The text for readers: `UPDATE_EXPECT=1` writes it anew.
 #[test]
 fn the_text_of_a_small_ring() {
     let ring = place("RingAllReduce", "full_mesh(3)", 3, &[]).expect("it is right");

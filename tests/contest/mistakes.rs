@@ -1,4 +1,4 @@
-//! What a published entry did wrong, one mistake at a time, against what is exported.
+//! The mistakes of a published entry, one at a time, against exported executors.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ fn ours() -> Exported {
     Exported::new("Ring", vec![(None, ring())])
 }
 
-/// Each of 8 ranks has `value(rank, i)`; wrong elements of rank 0, whose sum is not what it should be.
+/// Each of 8 ranks has `value(rank, i)`; returns the number of rank 0's elements with a wrong sum.
 fn wrong_sums(program: &Executable, count: u64) -> usize {
     let value = |rank: i32, i: i32| rank * 100_000 + i;
     let each = |of: &dyn Fn(i32) -> i32| {
@@ -62,7 +62,7 @@ fn a_typed_order_is_for_one_dead_cable() {
     let ring = place("TwistedRingAllReduce", other, 8, &[("ring", "around(topology)")]);
     let derived = Exported::new("Derived", vec![(None, ring.expect("it is right"))]);
     derived.program.run(&call, &vec![vec![0; 400]; 8]).expect("no dead cable is used");
-    // Where there is none, that is said.
+    // Where there is none, the error says so.
     for (nranks, cut, reason) in [
         (2, "full_mesh(2) without (0, 1)", "[E0603]"),
         (3, "full_mesh(3) without (1, 2)", "[E0605]"),
@@ -156,7 +156,7 @@ fn two_of_seven_links_are_a_third_of_the_bound() {
 
 #[test]
 fn the_order_of_a_ring_differs_by_slice() {
-    // Every element is the same sum, but for the order in which it is added up.
+    // Every element is one sum, but for the order in which it is added up.
     let values = [1e8_f32, 1.0, -1e8, 3.0, 1e-3, -7.0, 5e7, 0.3];
     let inputs: Vec<Vec<u8>> = values.iter().map(|v| v.to_le_bytes().repeat(160)).collect();
     let call = Call { counts: &[160], dead: DEAD, ..Call::default() };

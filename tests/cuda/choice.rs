@@ -1,4 +1,4 @@
-//! Kernels are chosen by a model: what it says of sizes, protocols and forms.
+//! A model chooses kernels: its results for sizes, protocols and forms.
 
 use roundelay::cuda::{Form, Gpu, KernelChoice, KernelRow, Protocol, select};
 use roundelay::{Collective, DType, ReduceOp};
@@ -28,7 +28,7 @@ fn lines_are_for_small_messages() {
                 [Protocol::Simple, Protocol::Ll].map(|p| time(&choice, name, Form::Loops, p));
             assert_eq!(ll < simple, lines, "{name} at {bytes} bytes: {ll} by lines, {simple}");
         }
-        // Of what goes through slots, the one with lines is the first where messages are small.
+        // Among kernels with slots, the kernel with lines is the first where messages are small.
         let slots = choice.ranked.iter().find(|row| row.protocol != Protocol::Direct);
         let slots = slots.expect("there are some");
         assert_eq!(slots.protocol == Protocol::Ll, lines, "{choice}");

@@ -13,11 +13,11 @@ use roundelay_tests::{kinds, root, taken};
 
 use super::runs::{code, loops, named, proved, spec};
 
-/// The columns of what kernels take.
+/// The columns of the kernels' resources.
 const HEAD: &str =
     "algorithm | registers | stack, bytes | CTAs a multiprocessor | KiB of loads under way there\n";
 
-/// Compiles a kernel, and says what is wrong with what came of it.
+/// Compiles a kernel, and appends the errors of the result to `wrong`.
 fn compiled(kernel: &Kernel, arch: &str, wrong: &mut String) -> Option<Fitted> {
     let arch: Arch = arch.parse().expect("an architecture");
     let element = kernel.spec.element.name();
@@ -41,7 +41,7 @@ fn compiled(kernel: &Kernel, arch: &str, wrong: &mut String) -> Option<Fitted> {
     }
 }
 
-/// All algorithms on the GPU that is at hand most, and what each takes of it; on the others in turn.
+/// Compiles all algorithms for the most common GPU, with the resources of each; and for the other GPUs in turn.
 #[test]
 fn every_algorithm_compiles_and_nothing_spills() {
     let mut wrong = String::new();
@@ -62,7 +62,7 @@ fn every_algorithm_compiles_and_nothing_spills() {
     expect_file![root().join("tests/golden/registers.txt")].assert_eq(&format!("{HEAD}{rows}"));
 }
 
-/// What a kernel takes of a multiprocessor.
+/// Returns the row of a kernel's resources of a multiprocessor.
 fn row(name: &str, Fitted { compiled, target }: &Fitted) -> String {
     let Resources { registers, stack, .. } = compiled.resources(name).expect("it was compiled");
     let (ctas, under_way) = (target.ctas, target.bytes_in_flight() / 1024);

@@ -7,20 +7,20 @@ use roundelay_core::optimize::Goal;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
-use roundelay_kernels::shim::{Job, Shim};
+use roundelay_kernels::shim::{Shim, ShimJob};
 use roundelay_tests::{kinds, taken};
 
 use super::runs::{code, inputs, loops, named, on_the_host, program, proved, spec, try_run};
 
-/// Whether a kernel leaves the host's bits, run like that; else what is wrong.
+/// Checks that a kernel leaves the host's bits in such a run; the error says what differs.
 fn like_the_host(
     shim: &Shim,
     (proved, kernel): (&Proved, &Kernel),
     count: u64,
-    how: impl FnOnce(&mut Job<'_>),
+    how: impl FnOnce(&mut ShimJob<'_>),
 ) -> Result<(), String> {
     let data = inputs(kernel, count);
-    let mut job = Job::new(kernel, count, &data);
+    let mut job = ShimJob::new(kernel, count, &data);
     how(&mut job);
     let outcome = try_run(shim, &job)?;
     let host = on_the_host(proved, kernel, count, &data);
@@ -88,7 +88,7 @@ fn tables_have_the_hosts_bits() {
                 let many = kernel.schedule.streams.len() as u32;
                 streams = streams.max(many / nranks);
                 let parts = if many > nranks || level == Level::O0 { 1 } else { 3 };
-                let run = |job: &mut Job<'_>| (job.parts, job.threads) = (parts, 1);
+                let run = |job: &mut ShimJob<'_>| (job.parts, job.threads) = (parts, 1);
                 if let Err(why) = like_the_host(&shim, (&proved, &kernel), count, run) {
                     let name = algorithm.name();
                     let _ = writeln!(wrong, "{name} for {nranks} ranks, {level}: {why}");
@@ -109,7 +109,7 @@ fn walker(kernel: &mut Kernel) {
     for (srcs, dsts) in shapes {
         let _ = write!(all, " MOVE({srcs}, {dsts})");
     }
-    // Nor does a line of the text say which algorithm it is of.
+    // No line of the text names its algorithm.
     let lines = code.lines().filter(|line| !line.starts_with("#line"));
     let lines = lines.map(|line| match line.strip_prefix("#define ROUNDELAY_MOVES(MOVE)") {
         Some(mix) => {
@@ -135,7 +135,7 @@ fn streams_of_several_parts_have_the_hosts_bits() {
             let kernel = loops(algorithm, &proved, spec(algorithm));
             let shim = program(&kernel);
             for (parts, count, seed) in [(2, 1000, 0), (3, 1500, 11)] {
-                let run = |job: &mut Job<'_>| {
+                let run = |job: &mut ShimJob<'_>| {
                     (job.parts, job.threads, job.repeats, job.delay_seed) = (parts, 1, 2, seed);
                 };
                 let done = like_the_host(&shim, (&proved, &kernel), count, run);
@@ -165,7 +165,7 @@ fn ll_has_the_hosts_bits() {
                 let kernel = loops(algorithm, &proved, spec);
                 let shim = program(&kernel);
                 for (count, parts) in [(1, 1), (61, 1), (1001, 2)] {
-                    let run = |job: &mut Job<'_>| (job.parts, job.repeats) = (parts, 3);
+                    let run = |job: &mut ShimJob<'_>| (job.parts, job.repeats) = (parts, 3);
                     let done = like_the_host(&shim, (&proved, &kernel), count, run);
                     if let Err(why) = done {
                         let name = &kernel.name;

@@ -1,4 +1,4 @@
-//! The texts: how they grow, and what they leave out.
+//! The texts: their growth, and the signals that they leave out.
 
 use roundelay::{Algorithm as _, DType, Level, ReduceOp, Ring, select};
 use roundelay_core::diagnostics::Code;
@@ -8,7 +8,7 @@ use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
 
 use super::runs::{algorithm, code, loops, named, proved, spec};
 
-/// Loops stay loops: a text for 256 ranks is one for 8 but for what is said above it, and what is left out.
+/// Loops stay loops: a text for 256 ranks equals the text for 8 except for its head and the signals that are left out.
 #[test]
 fn texts_do_not_grow_with_the_ranks() {
     for algorithm in select::library() {
@@ -52,7 +52,7 @@ fn a_protocol_that_does_not_fit_is_refused() {
     }
 }
 
-/// Elements that are floats have no bits and no truth values, also where the host has no such type.
+/// Elements that are floats have no bits and no truth values, also where the host lacks the type.
 #[test]
 fn an_op_that_the_elements_do_not_have_is_refused() {
     let algorithm = named("RingAllReduce");
@@ -75,7 +75,7 @@ fn an_op_that_the_elements_do_not_have_is_refused() {
     }
 }
 
-/// Loops that no one text can hold are refused, and the help says what is taken instead.
+/// Loops that no single text can hold are refused, and the help names the form to use instead.
 #[test]
 fn loops_that_do_not_fit_are_refused() {
     let both = include_str!("../../book/src/listings/kernel/mixed.coll");
@@ -113,7 +113,7 @@ fn loops_that_do_not_fit_are_refused() {
     }
 }
 
-/// What a macro expanded is read again for its loops, with its callees and the values of its parameters.
+/// The program that a macro expanded is read again for its loops, with its callees and the values of its parameters.
 #[test]
 fn a_macro_gives_the_kernel_of_its_source() {
     use roundelay::cuda::OnDevice as _;

@@ -1,10 +1,10 @@
-//! The signals' protocol under the shim: whatever the delays, what a wait lets through has been written; and a rank
-//! that never comes is told of, not waited for.
+//! The signals' protocol under the shim: with all delays, data behind a wait has been written; and a rank that never
+//! comes is reported, not waited for.
 
 use std::time::Duration;
 
 use roundelay_core::ids::RankId;
-use roundelay_kernels::shim::Job;
+use roundelay_kernels::shim::ShimJob;
 
 use super::runs::{inputs, loops, named, on_the_host, program, proved, spec, try_run};
 
@@ -25,7 +25,12 @@ fn signals_hold_whatever_the_delays() {
         let data = inputs(&kernel, 300);
         let host = on_the_host(&proved, &kernel, 300, &data);
         for seed in 1..=12 {
-            let job = Job { delay_seed: seed, repeats: 8, parts, ..Job::new(&kernel, 300, &data) };
+            let job = ShimJob {
+                delay_seed: seed,
+                repeats: 8,
+                parts,
+                ..ShimJob::new(&kernel, 300, &data)
+            };
             let outcome = try_run(&shim, &job).unwrap_or_else(|why| panic!("{name}: {why}"));
             assert!(outcome.outputs == host, "{name}, seed {seed}: other bits than the host's");
         }
@@ -39,10 +44,10 @@ fn a_rank_that_never_comes_is_told_of() {
     let proved = proved(algorithm, 4).expect("any rank count will do");
     let kernel = loops(algorithm, &proved, spec(algorithm));
     let data = inputs(&kernel, 61);
-    let job = Job {
+    let job = ShimJob {
         stuck_rank: Some(RankId(2)),
         poll_limit: Duration::from_millis(200),
-        ..Job::new(&kernel, 61, &data)
+        ..ShimJob::new(&kernel, 61, &data)
     };
     let outcome = program(&kernel).run(&job).unwrap_or_else(|error| panic!("{error}"));
     assert!(outcome.aborted);

@@ -1,4 +1,4 @@
-//! What the tests of kernels share: every algorithm of the library as a kernel, and its runs.
+//! Common parts of the tests of kernels: every algorithm of the library as a kernel, and its runs.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_kernels::reference::Reference;
-use roundelay_kernels::shim::{Job, Outcome, Shim};
+use roundelay_kernels::shim::{Outcome, Shim, ShimJob};
 use roundelay_tests::compile;
 
 /// The algorithm of the library with that name.
@@ -28,7 +28,7 @@ pub(super) fn algorithm(text: &str) -> Configured {
     Configured::new(program.algorithms.into_iter().next().expect("one"), &source)
 }
 
-/// What most tests make kernels for.
+/// Returns the spec of most tests' kernels.
 pub(super) fn spec(algorithm: &Configured) -> Spec {
     Spec {
         element: Element::Host(DType::F32),
@@ -39,7 +39,7 @@ pub(super) fn spec(algorithm: &Configured) -> Spec {
     }
 }
 
-/// The proof for so many ranks, unless the algorithm refuses them.
+/// Returns the proof for `nranks` ranks, unless the algorithm refuses them.
 pub(super) fn proved(algorithm: &Configured, nranks: u32) -> Option<Proved> {
     match roundelay_core::prove(algorithm, nranks) {
         Ok(proved) => Some(proved),
@@ -67,7 +67,7 @@ pub(super) fn program(kernel: &Kernel) -> Shim {
     shim
 }
 
-/// A text without what stands above it.
+/// Returns a text without its head.
 pub(super) fn code(text: &str) -> String {
     let lines = text.lines().skip_while(|line| line.starts_with("//"));
     lines.flat_map(|line| [line, "\n"]).collect()
@@ -110,7 +110,7 @@ pub(super) fn on_the_host(
 }
 
 /// Runs a job to its end, or says why it did not come there.
-pub(super) fn try_run(shim: &Shim, job: &Job<'_>) -> Result<Outcome, String> {
+pub(super) fn try_run(shim: &Shim, job: &ShimJob<'_>) -> Result<Outcome, String> {
     let outcome = shim.run(job).map_err(|error| error.to_string())?;
     if let Some(stuck) = outcome.stuck(job) {
         return Err(stuck.to_string());
@@ -119,7 +119,7 @@ pub(super) fn try_run(shim: &Shim, job: &Job<'_>) -> Result<Outcome, String> {
 }
 
 /// Runs a job to its end.
-pub(super) fn run(shim: &Shim, job: &Job<'_>) -> Outcome {
+pub(super) fn run(shim: &Shim, job: &ShimJob<'_>) -> Outcome {
     let Schedule { algorithm, nranks, .. } = job.schedule;
     try_run(shim, job).unwrap_or_else(|why| panic!("{algorithm} on {nranks} ranks: {why}"))
 }

@@ -1,6 +1,6 @@
-//! What the machine code of a kernel has to do: instructions from the end of a wait to the first load behind it, on the
-//! shortest way, and those of the loops that move data. Nobody ran it; these are counted in what NVIDIA's disassembler
-//! prints.
+//! The work of a kernel's machine code: instructions from the end of a wait to the first load behind it, on the
+//! shortest way, and those of the loops that move data. The code is not run; the test counts instructions in the output
+//! of NVIDIA's disassembler.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
@@ -145,13 +145,13 @@ fn instruction(text: &str) -> Option<Instruction> {
     let conditional = text.starts_with('@');
     let op = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
     let ends = ["BRA", "BRX", "RET", "EXIT", "BPT"].iter().any(|name| op.starts_with(name));
-    // What synchronizes names the place where it will, and does not go there.
+    // Instructions that synchronize name a place, and do not jump there.
     let jumps = ["BRA", "BRX", "CALL"].iter().any(|name| op.starts_with(name));
     let goes_on = !ends || conditional || op.starts_with("BRA.DIV");
     Some(Instruction { text: whole, targets: if jumps { targets } else { Vec::new() }, goes_on })
 }
 
-/// What the disassembler that `cargo xtask nvrtc` installs prints of machine code.
+/// Disassembles machine code with the disassembler that `cargo xtask nvrtc` installs.
 fn disassembled(cubin: &[u8]) -> Code {
     let program = root().join("target/nvrtc/nvidia/cu13/bin/nvdisasm");
     assert!(program.is_file(), "{} is not there: run `cargo xtask nvrtc`", program.display());
@@ -164,7 +164,7 @@ fn disassembled(cubin: &[u8]) -> Code {
 fn listing(program: &Path, file: &Path) -> String {
     let ran = Command::new(program).arg("-c").arg(file).output().expect("it starts");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    // What indirect jumps may lead to stands in comments behind them.
+    // Comments behind indirect jumps name their targets.
     String::from_utf8(ran.stdout)
         .expect("text")
         .replace(" ;", ";")
@@ -223,7 +223,7 @@ $K$f:
         /*00b0*/              RET.REL.NODEC R2 `(.text.K) ;
 ",
     );
-    // The jump and the call, what is called, and the load.
+    // The jump and the call, the callee's instruction, and the load.
     assert_eq!(code.steps_to_load(), Some(4));
     assert_eq!(code.loops().into_iter().collect::<Vec<_>>(), [(1, 1, 6)]);
 }

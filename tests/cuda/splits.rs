@@ -6,12 +6,12 @@ use roundelay_core::optimize::Goal;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Callers;
 use roundelay_export::cuda::{Kernel, Protocol, Spec};
-use roundelay_kernels::shim::Job;
+use roundelay_kernels::shim::ShimJob;
 
 use super::runs::{algorithm, inputs, on_the_host, program, proved, spec, try_run};
 use super::trace::validate;
 
-/// Everybody pulls the root's input, in the pieces of a cut.
+/// Returns a program in which every rank pulls the root's input, in the pieces of a cut.
 fn pulled(pieces: &[&str]) -> String {
     let pull = |piece: &&str| format!("        copy(hub.input{piece}, local.output{piece});\n");
     let pulls: String = pieces.iter().map(pull).collect();
@@ -61,7 +61,7 @@ algorithm Blocks() -> AllGather {{
     )
 }
 
-/// Its loops do what was proved, at counts that nothing divides.
+/// Checks that the kernel's loops do the proved ops, at counts that no number divides.
 fn fits(text: &str, what: &str) {
     let algorithm = &algorithm(text);
     let proved = proved(algorithm, 3).expect("three ranks will do");
@@ -81,7 +81,7 @@ fn too_fine(text: &str, what: &str) -> Diagnostic {
     let made = proved.optimized(goal).expect("what is made is proved");
     let table = Kernel::of_table(&made, spec).expect("floats have sums");
     let data = inputs(&table, 61);
-    let ran = try_run(&program(&table), &Job::new(&table, 61, &data));
+    let ran = try_run(&program(&table), &ShimJob::new(&table, 61, &data));
     let outputs = ran.unwrap_or_else(|why| panic!("{what}: {why}")).outputs;
     assert!(outputs == on_the_host(&proved, &table, 61, &data), "{what}: the table's bits");
     let mut errors = Kernel::of_loops(algorithm, &proved, spec).expect_err(what);

@@ -8,12 +8,12 @@ use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{Buffer, OpKind, Operand, SignalKind};
 use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Facts, Header, Kernel};
-use roundelay_kernels::shim::{Job, Outcome, Shim};
+use roundelay_kernels::shim::{Outcome, Shim, ShimJob};
 use roundelay_tests::{root, taken};
 
 use super::runs::{code, inputs, loops, named, on_the_host, program, proved, run, spec, try_run};
 
-/// What a kernel must have done, in the words in which it tells.
+/// Returns the ops that a kernel must have done, in the words of its trace.
 fn expected(kernel: &Kernel, facts: &Facts, count: u64) -> String {
     let schedule = &*kernel.schedule;
     let scratch = facts.words[Header::ScratchAt as usize] as usize;
@@ -63,7 +63,7 @@ fn expected(kernel: &Kernel, facts: &Facts, count: u64) -> String {
     text
 }
 
-/// The first line in which two texts differ, with the group that it is of.
+/// Returns the first line in which two texts differ, with its group.
 fn difference(expected: &str, found: &str) -> Option<String> {
     let mut group = "";
     let (mut left, mut right) = (expected.lines(), found.lines());
@@ -81,13 +81,13 @@ fn difference(expected: &str, found: &str) -> Option<String> {
 
 fn traced(shim: &Shim, kernel: &Kernel, count: u64) -> Option<String> {
     let data = inputs(kernel, count);
-    let job = Job { trace: true, threads: 1, ..Job::new(kernel, count, &data) };
+    let job = ShimJob { trace: true, threads: 1, ..ShimJob::new(kernel, count, &data) };
     let outcome = run(shim, &job);
     difference(&expected(kernel, &job.facts, count), &outcome.trace)
 }
 
-/// Every algorithm of the library, at rank counts from 1 to 9 that it takes, which take turns, and for counts that
-/// nothing divides: what it does, and what comes of it.
+/// Every algorithm of the library, at its rank counts from 1 to 9 in turn, and for counts that no number divides: its
+/// ops, and its results.
 #[test]
 fn every_kernel_does_what_was_proved_and_leaves_the_hosts_bits() {
     let (mut kernels, mut wrong) = (0, String::new());
@@ -112,7 +112,7 @@ fn every_kernel_does_what_was_proved_and_leaves_the_hosts_bits() {
 pub(super) fn validate(kernel: &Kernel, proved: &Proved, count: u64) -> Result<(), String> {
     let shim = program(kernel);
     let data = inputs(kernel, count);
-    let job = Job { trace: true, ..Job::new(kernel, count, &data) };
+    let job = ShimJob { trace: true, ..ShimJob::new(kernel, count, &data) };
     let outcome = try_run(&shim, &job)?;
     difference(&expected(kernel, &job.facts, count), &outcome.trace).map_or(Ok(()), Err)?;
     let host = on_the_host(proved, kernel, count, &data);
@@ -125,12 +125,12 @@ pub(super) fn validate(kernel: &Kernel, proved: &Proved, count: u64) -> Result<(
     };
     same(outcome, "out of place")?;
     if kernel.proof.in_place {
-        same(try_run(&shim, &Job { in_place: true, trace: false, ..job })?, "in place")?;
+        same(try_run(&shim, &ShimJob { in_place: true, trace: false, ..job })?, "in place")?;
     }
     Ok(())
 }
 
-/// A generator that writes something else is found out, whatever it gets wrong.
+/// A generator that writes a wrong text is detected, for each kind of mistake.
 #[test]
 fn a_wrong_text_is_found_out() {
     let algorithm = named("RingAllReduce");
@@ -152,13 +152,17 @@ fn a_wrong_text_is_found_out() {
         let shim = Shim::compile(&wrong, &kernel.name).unwrap_or_else(|error| panic!("{error}"));
         let data = inputs(&kernel, 61);
         let limit = std::time::Duration::from_millis(300);
-        let job =
-            Job { trace: true, threads: 1, poll_limit: limit, ..Job::new(&kernel, 61, &data) };
+        let job = ShimJob {
+            trace: true,
+            threads: 1,
+            poll_limit: limit,
+            ..ShimJob::new(&kernel, 61, &data)
+        };
         let outcome = shim.run(&job).unwrap_or_else(|error| panic!("{error}"));
         let found = difference(&expected(&kernel, &job.facts, 61), &outcome.trace);
         let found = found.unwrap_or_else(|| panic!("`{to}` for `{from}` was not noticed"));
         told.push(format!("{found}\n"));
     }
-    // The book tells what came of the first.
+    // The book shows the result of the first.
     expect_file![root().join("book/src/listings/kernel/wrong.text")].assert_eq(&told[0]);
 }

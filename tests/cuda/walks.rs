@@ -95,7 +95,7 @@ fn operators_nest_as_the_author_nested_them() {
     validate(&kernel, &proved, 30_011).unwrap_or_else(|why| panic!("{why}"));
 }
 
-/// How many kernels of an algorithm do what was proved, or the first that does not.
+/// Returns the number of an algorithm's kernels that do the proved ops, or the first that does not.
 fn validated(algorithm: &Configured) -> Result<u32, String> {
     let fits = spec(algorithm);
     let lined = (fits.protocol == Protocol::Simple).then_some(Protocol::Ll);

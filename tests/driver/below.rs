@@ -1,4 +1,4 @@
-//! What runs below the driver for tests.
+//! The tests that run below the driver for tests.
 
 pub(super) mod one_device {
     use std::time::Duration;
@@ -83,7 +83,7 @@ pub(super) mod one_device {
         let mut all = [rooms(), rooms(), rooms()];
         for (rooms, stream) in all.iter_mut().zip(streams.iter().cycle()) {
             rooms.clear().expect("cleared");
-            // Not waited for: each launch comes after the one before.
+            // There is no wait: each launch comes after the launch before.
             rooms.launch(&plan, stream, false).expect("a launch");
         }
         plan.wait().expect("no wait gave up");
@@ -107,14 +107,14 @@ pub(super) mod one_device {
         for in_place in [false, true] {
             let expected = case.expected(in_place).expect("a result");
             for rooms in &mut all {
-                // A launch of its own on other buffers before it, and one on the same after it.
+                // A launch of its own on other buffers comes before it, and one on its buffers after it.
                 rooms.enter().expect("entered");
                 rooms.launch(&plan, &world.stream(), in_place).expect("a launch");
                 rooms.enter().expect("entered");
                 let mut graph = rooms.graph(&mut plan, in_place).expect("a graph");
                 graph.launch().expect("a launch");
                 graph.wait().expect("no wait gave up");
-                // In place, what is reduced again is another sum.
+                // In place, a second reduction gives another sum.
                 for _ in 0..if in_place { 0 } else { 3 } {
                     graph.launch().expect("a launch");
                 }
@@ -126,7 +126,7 @@ pub(super) mod one_device {
         plan.leave_out_last_rank(true);
         let mut graph = rooms.graph(&mut plan, false).expect("a graph");
         graph.launch().expect("a launch");
-        assert_eq!(graph.wait().expect_err("nobody comes").code(), Code::Timeout);
+        assert_eq!(graph.wait().expect_err("no rank comes").code(), Code::Timeout);
         drop(graph);
         plan.leave_out_last_rank(false);
         rooms.clear().expect("cleared");

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use roundelay_tests::root;
 
-/// Has a program find the driver where it looks for libcuda, and what goes with it: NVRTC, which makes every kernel that it
-/// compiles for the driver, too, and NCCL's library of our own. All of it is made once by a process.
+/// Has a program find the driver where it looks for libcuda, and the libraries with it: NVRTC, which also makes for the
+/// driver every kernel that it compiles, and the test library of NCCL. A process makes all of it once.
 pub(crate) fn below(command: &mut Command) -> &mut Command {
     static VARIABLES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
         let target = std::env::var_os("CARGO_TARGET_DIR");

@@ -100,7 +100,7 @@ fn what_does_not_fit_is_refused_with_a_code() {
     refused(plan.launch_bytes(&other.stream(), &input, &mut output), "E0420");
     let there = other.buffer("input", roundelay_core::ids::RankId(0), 40).expect("room");
     refused(plan.launch_bytes(stream, &there, &mut output), "E0420");
-    // It is as good as before, on another stream too.
+    // The plan is as good as before, on another stream too.
     let another = comm.context().new_stream().expect("a stream");
     for stream in [stream, &another, stream] {
         plan.launch_bytes(stream, &input, &mut output).expect("a launch");

@@ -21,7 +21,7 @@ use roundelay_export::exchange::msccl::{
 
 const PLAIN: Options = Options { protocol: Protocol::Simple, instances: 1, runtime: Runtime::Rccl };
 
-/// The program of an algorithm of the library; `None` where the algorithm refuses so many ranks.
+/// Returns the program of an algorithm of the library; `None` where the algorithm refuses that number of ranks.
 fn exported(name: &str, nranks: u32, options: Options) -> Option<Result<Exported, Vec<Finding>>> {
     let algorithm = select::library().iter().find(|a| a.name() == name)?;
     let proved = prove_source(algorithm, nranks).ok()?;
@@ -29,8 +29,8 @@ fn exported(name: &str, nranks: u32, options: Options) -> Option<Result<Exported
     Some(export(&form, options))
 }
 
-/// A line for each algorithm: at which numbers of ranks it is a program, of how many steps in the longest block of how
-/// many blocks, for which modes and sizes; or why it is none.
+/// Returns a line for each algorithm: the numbers of ranks at which it is a program, the steps of its longest block,
+/// the number of its blocks, its modes and sizes; or the reason why it is none.
 fn table(options: Options, counts: &[u32]) -> String {
     let mut text = String::new();
     for algorithm in select::library() {
@@ -127,8 +127,9 @@ fn the_library() {
     "]].assert_eq(&table(PLAIN, &[2, 3, 5, 8]));
 }
 
-/// Every protocol, several instances and every runtime: what comes out is right by the proof and by the model of the
-/// runtime, which was written from its rules and shares nothing with the importer; and it says what is asked for.
+/// Every protocol, several instances and every runtime: the exported program is right by the proof and by the model of
+/// the runtime, which was written from its rules and shares no code with the importer; and it has the attributes that
+/// the options ask for.
 #[test]
 fn every_way_to_write_the_library() {
     let protocols = [Protocol::Simple, Protocol::Ll, Protocol::Ll128];
@@ -199,7 +200,7 @@ fn a_ring_is_one_block_a_channel() {
     "#]].assert_eq(&ring.text[..end]);
 }
 
-/// Each limit, with what is needed.
+/// Each limit is named, with the amount that is needed.
 #[test]
 fn limits_are_named() {
     let refused = |name: &str, nranks, options: Options| {

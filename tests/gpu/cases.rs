@@ -1,4 +1,4 @@
-//! What is run: an algorithm on data, as a kernel, and what must come out.
+//! The cases: an algorithm on data, as a kernel, and its expected results.
 
 use roundelay::{Algorithm as _, DType, Options, Plan, ReduceOp};
 use roundelay_core::ids::RankId;
@@ -12,11 +12,11 @@ use roundelay_kernels::reference::Reference;
 
 use super::engine::Engine;
 
-/// How many launches follow one another where so many are to, and where each costs more.
+/// The number of consecutive launches in most runs, and in runs where each costs more.
 const REPEATS: u32 = 100;
 const FEW_REPEATS: u32 = 3;
 
-/// What is reduced.
+/// The data of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Data {
     pub(crate) count: usize,
@@ -87,7 +87,7 @@ impl Case<'_> {
         }
     }
 
-    /// What the host's engine makes of it; none where there is no such form.
+    /// Returns the host engine's results; `None` where the form does not exist.
     pub(crate) fn expected(&self, in_place: bool) -> Option<Vec<Vec<u8>>> {
         let Data { count, dtype, op } = self.data;
         let options = Options::new().level(Level::O0);
@@ -114,7 +114,7 @@ impl Case<'_> {
         )
     }
 
-    /// The one buffer of a rank in place, with its input in it.
+    /// Returns a rank's buffer in place, with its input in it.
     pub(crate) fn entered(buffers: &Buffers, input: &[u8]) -> Vec<u8> {
         let mut shared = vec![0xA5; buffers.shared];
         shared[buffers.input_at..][..input.len()].copy_from_slice(input);

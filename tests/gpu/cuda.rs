@@ -25,7 +25,8 @@ pub(crate) struct Cuda {
     small: bool,
 }
 
-/// Whether each text compiles, by a digest of it. Who wants one that another thread compiles waits for it.
+/// Whether each text compiles, by a digest of it. A thread that needs a text which another thread compiles waits for
+/// it.
 type Compiled = HashMap<u64, Arc<OnceLock<Result<(), String>>>>;
 
 /// Kernels that are compiled for a generation of GPUs, ahead of their launches.
@@ -94,7 +95,7 @@ impl Cuda {
                 Ok(()) => Err("no wait gave up".to_owned()),
             };
         }
-        // Posts that nobody took would be taken for new ones.
+        // Posts that no wait took would count as new ones.
         plan.leave_out_last_rank(false);
         let expected = case.expected(false).ok_or("the host has no result")?;
         for _ in 0..BETWEEN {
@@ -113,7 +114,7 @@ fn coded(error: &Error) -> String {
     format!("[{}] {error}", error.code())
 }
 
-/// The results after so many launches in a row, looked at in between.
+/// Returns the results after `repeats` consecutive launches, which are also checked in between.
 fn launches(
     world: &CudaWorld,
     plan: &CudaPlan,
@@ -124,7 +125,7 @@ fn launches(
     let mut rooms = Rooms::new(world, case.buffers(), &case.inputs())?;
     let (stream, mut before) = (world.stream(), None);
     for launched in 1..=repeats {
-        // What is not written again would be right from the last time; in place, inputs are gone.
+        // Bytes that are not written again would be right from the last time; in place, inputs are gone.
         if in_place {
             rooms.enter()?;
         } else if launched % BETWEEN == 1 {

@@ -1,22 +1,22 @@
-//! What runs kernels.
+//! Engines that run kernels.
 
 use roundelay_kernels::Stuck;
 
 use super::cases::Case;
 
 pub(crate) trait Engine: Sync {
-    /// What it is, for the report.
+    /// Describes the engine for the report.
     fn about(&self) -> String;
 
-    /// Whether each kernel costs so much that there are to be few.
+    /// Whether a kernel costs so much that there must be few.
     fn is_slow(&self) -> bool;
 
-    /// Whether it runs kernels, each in a form and with a protocol; if not, all that counts is the schedule.
+    /// Whether the engine runs kernels, each in a form and with a protocol; if not, only the schedule matters.
     fn has_kernels(&self) -> bool {
         true
     }
 
-    /// Compiles what a run of this case needs. Threads do so ahead of the runs.
+    /// Compiles the kernels of a run of this case. Threads do so ahead of the runs.
     fn prepare(&self, _case: &Case) -> Result<(), String> {
         Ok(())
     }
@@ -26,10 +26,10 @@ pub(crate) trait Engine: Sync {
         false
     }
 
-    /// The outputs of all ranks, the same after each of so many launches in a row.
+    /// Returns the outputs of all ranks, equal after each of `repeats` consecutive launches.
     fn run(&self, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<Vec<u8>>, String>;
 
-    /// What is reported where the last rank never runs; an error if another is blamed, or none.
+    /// Returns the report of a run whose last rank never runs; an error if another rank is blamed, or none.
     fn without_last(&self, case: &Case) -> Result<String, String>;
 }
 

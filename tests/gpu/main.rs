@@ -36,7 +36,7 @@ usage: gpu-check cuda|shim|nccl|compile|nvrtc [OPTION]...
   --from N          the first case that is run, 0 if not given
   --arch sm_N       what `compile` compiles for, sm_90 if not given";
 
-/// What is given on the command line.
+/// The arguments of the command line.
 struct Args {
     kind: String,
     quick: bool,

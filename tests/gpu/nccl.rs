@@ -1,4 +1,4 @@
-//! Algorithms over NCCL's sends and receives: each rank a thread, all of them on one GPU.
+//! Algorithms over NCCL's sends and receives: each rank is a thread, and all ranks share one GPU.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn coded(error: &Error) -> String {
     format!("[{}] {error}", error.code())
 }
 
-/// What each rank does on a thread of its own, all at once.
+/// Does the work of each rank on a thread of its own, all at once.
 fn each<T: Send, R: Send>(
     ranks: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> Result<R, Error> + Sync,
@@ -59,7 +59,7 @@ impl Drop for Nccl {
 }
 
 impl Nccl {
-    /// NCCL with ranks on that device, or why there is none.
+    /// Returns NCCL with ranks on that device, or the reason why there is none.
     pub(crate) fn new(device: usize, patience: Duration) -> Result<Self, String> {
         let world = CudaWorld::on(&[device], 1).map_err(|error| coded(&error))?;
         let name = world.names().next().unwrap_or("a GPU").to_owned();
@@ -85,8 +85,8 @@ impl Nccl {
         Ok(met.clone())
     }
 
-    /// The outputs of a run. All ranks are ready before one of them launches: what is loaded or allocated may wait for
-    /// the whole device, on which others would wait for this one.
+    /// Returns the outputs of a run. All ranks are ready before one of them launches: loading or allocating may wait
+    /// for the whole device, on which the other ranks would wait for this one.
     fn outputs(
         ranks: Vec<NcclComm>,
         case: &Case,
@@ -125,7 +125,7 @@ impl Part {
     fn run(&mut self, in_place: bool, repeats: u32) -> Result<Vec<u8>, Error> {
         let Self { comm, plan, buffers, bytes, input, room } = self;
         let stream = comm.stream();
-        // What is not written again would be right from the last time; in place, inputs are gone.
+        // Bytes that are not written again would be right from the last time; in place, inputs are gone.
         let fresh =
             if in_place { Case::entered(buffers, bytes) } else { vec![0xA5; buffers.output] };
         for _ in 0..repeats {
@@ -183,7 +183,7 @@ impl Engine for Nccl {
         let last = case.nranks - 1;
         let parts = each(ranks, |comm| Part::new(comm, case))?;
         let told = each(parts, |mut part| {
-            // It is there until the others have given up, and makes no call.
+            // The rank stays until the others have given up, and makes no call.
             if part.comm.rank().0 == last {
                 std::thread::sleep(Duration::from_secs(4));
                 return Ok(None);

@@ -1,5 +1,5 @@
-//! In which order cases are run: a run that is cut short has seen every algorithm once before it goes into depth, and what
-//! shares a kernel comes together.
+//! The order of the cases: a run that is cut short has seen every algorithm once before it goes into depth, and cases
+//! that share a kernel come together.
 
 use std::collections::HashSet;
 use std::num::NonZero;
@@ -19,14 +19,14 @@ use super::engine::Engine;
 const COUNT: usize = 1003;
 /// Ranks where the algorithm takes them.
 const NRANKS: u32 = 5;
-/// How many of the other types a quick run has of each algorithm.
+/// The number of other types that a quick run has of each algorithm.
 const QUICK_TYPES: usize = 1;
 
 /// An algorithm with its proofs, by rank count.
 pub(crate) struct Subject {
     pub(crate) algorithm: &'static Configured,
     proofs: Vec<(u32, Proved)>,
-    /// What cannot be proved although the rank count is none that the algorithm refuses.
+    /// Algorithms that cannot be proved although they do not refuse the rank count.
     pub(crate) unproved: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ struct Planned {
 pub(crate) struct Order {
     pub(crate) subjects: Vec<Subject>,
     cases: Vec<Planned>,
-    /// So many of them have seen every algorithm.
+    /// The number of cases after which every algorithm was seen.
     pub(crate) first_pass: usize,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// The algorithms of the library, or those of these names, proved for all rank counts.
+/// Returns the algorithms of the library, or those of these names, proved for all rank counts.
 fn subjects(only: &[String], nranks: &[u32]) -> Vec<Subject> {
     let wanted = |a: &&Configured| only.is_empty() || only.iter().any(|name| name == a.name());
     let algorithms: Vec<&'static Configured> = select::library().iter().filter(wanted).collect();
@@ -80,7 +80,7 @@ fn subject(algorithm: &'static Configured, nranks: &[u32]) -> Subject {
     for &nranks in nranks {
         match prove_source(algorithm, nranks) {
             Ok(proved) => proofs.push((nranks, proved)),
-            // Such as a power of two that is none.
+            // The algorithm refuses the count, such as one that is no power of two.
             Err(why) if why.iter().all(|why| why.code == Code::RankCountRefused) => {}
             Err(why) => unproved.push(format!("{nranks} ranks: {}", why[0].title)),
         }

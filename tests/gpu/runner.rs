@@ -1,5 +1,5 @@
-//! Runs cases in their order until the time is over. Threads compile kernels and find what must come out ahead of the runs,
-//! which follow one another: a device belongs to one of them at a time.
+//! Runs cases in their order until the time is over. Threads compile kernels and compute the expected results ahead of
+//! the runs, which follow one another: a device belongs to one run at a time.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use super::order::{Order, cores};
 /// Cases that each thread may have prepared before they are run.
 const AHEAD: usize = 2;
 
-/// What stands before a run: its kernel, and its results out of place and in place.
+/// The preparation of a run: its kernel, and its results out of place and in place.
 struct Prepared {
     kernel: Result<(), String>,
     expected: [Option<Vec<Vec<u8>>>; 2],
@@ -69,7 +69,7 @@ impl Ahead<'_> {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// A case as soon as it is prepared, unless the time ends before.
+    /// Returns a case as soon as it is prepared, unless the time ends before.
     fn take(&self, case: usize, end: Option<Instant>) -> Option<Prepared> {
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         self.at.store(case, Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl Ahead<'_> {
     }
 }
 
-/// What has been run.
+/// The cases that have been run.
 #[derive(Default)]
 pub(crate) struct Outcome {
     /// The case after the last that was run.
@@ -103,7 +103,7 @@ pub(crate) struct Outcome {
     pub(crate) failed: usize,
     /// Whether the device is of no use to this process any more.
     pub(crate) lost: bool,
-    /// By algorithm: runs, and those that were wrong.
+    /// By algorithm: the number of runs, and of wrong runs.
     of: Vec<(usize, usize)>,
 }
 
@@ -149,7 +149,7 @@ impl Outcome {
         let Ahead { engine, order, .. } = ahead;
         let is_late = || limits.end.is_some_and(|end| Instant::now() >= end);
         loop {
-            // As soon as every algorithm was seen, what goes wrong is looked at once.
+            // As soon as every algorithm was seen, the run without the last rank is checked once.
             if self.reached == order.first_pass && limits.from < order.first_pass {
                 self.without_last(*engine);
                 self.lost |= engine.is_lost();
@@ -169,7 +169,7 @@ impl Outcome {
         }
     }
 
-    /// A case in both forms of its buffers; what was wrong.
+    /// Runs a case in both forms of its buffers; returns the errors.
     fn one(
         &mut self,
         engine: &dyn Engine,
@@ -222,7 +222,7 @@ impl Outcome {
     }
 }
 
-/// The report of a ring whose last rank never runs.
+/// Returns the report of a ring whose last rank never runs.
 fn without_last(engine: &dyn Engine) -> Result<String, String> {
     const NRANKS: u32 = 4;
     let ring = select::library().iter().find(|algorithm| algorithm.name() == "RingAllReduce");
@@ -233,7 +233,7 @@ fn without_last(engine: &dyn Engine) -> Result<String, String> {
     engine.without_last(&Case { algorithm, proved: &proved, nranks: NRANKS, data, form, protocol })
 }
 
-/// Compiles every kernel and runs none: how many there are. What is refused is named.
+/// Compiles every kernel and runs none; returns their number, and names the refused ones.
 pub(crate) fn compile(kernels: &super::cuda::Kernels, order: &Order, limits: &Limits) -> usize {
     let (next, failed) = (AtomicUsize::new(limits.from), AtomicUsize::new(0));
     let begun = Instant::now();

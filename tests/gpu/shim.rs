@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use roundelay_core::ids::RankId;
-use roundelay_kernels::shim::{Job, Shim};
+use roundelay_kernels::shim::{Shim, ShimJob};
 
 use super::cases::Case;
 use super::engine::{Engine, blames_last};
@@ -28,7 +28,7 @@ impl Engine for Threads {
         let kernel = case.kernel()?;
         let shim = Shim::compile(&kernel.text, &kernel.name).map_err(|e| e.to_string())?;
         let inputs = case.inputs();
-        let mut job = Job::new(&kernel, case.data.count as u64, &inputs);
+        let mut job = ShimJob::new(&kernel, case.data.count as u64, &inputs);
         (job.in_place, job.repeats) = (in_place, repeats);
         // Several CTAs a stream where that is still few threads.
         job.parts = if case.nranks <= 4 { 2 } else { 1 };
@@ -43,7 +43,7 @@ impl Engine for Threads {
         let kernel = case.kernel()?;
         let shim = Shim::compile(&kernel.text, &kernel.name).map_err(|e| e.to_string())?;
         let inputs = case.inputs();
-        let mut job = Job::new(&kernel, case.data.count as u64, &inputs);
+        let mut job = ShimJob::new(&kernel, case.data.count as u64, &inputs);
         job.stuck_rank = Some(RankId(case.nranks - 1));
         job.poll_limit = Duration::from_millis(300);
         let outcome = shim.run(&job).map_err(|e| e.to_string())?;

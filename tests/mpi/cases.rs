@@ -1,4 +1,4 @@
-//! Algorithms as C files with a table of them, and the digests of what the host engine makes of the same inputs.
+//! Algorithms as C files with a table of them, and the digests of the host engine's results for equal inputs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ pub(crate) struct Case {
 pub(crate) type Digests = BTreeMap<(String, u64, u32), u64>;
 
 impl Case {
-    /// The root of a rooted collective is the last rank if ranks are odd, else the first.
+    /// The root of a rooted collective is the last rank if the number of ranks is odd, otherwise the first.
     pub(crate) fn new(algorithm: &Configured, nranks: u32) -> Option<Self> {
         let mut algorithm = algorithm.clone();
         if algorithm.collective().is_rooted() {
@@ -52,7 +52,7 @@ impl Case {
         Self { name: name.to_owned(), form, file, proved }
     }
 
-    /// What the host engine leaves of the driver's floats.
+    /// Adds the digests of the host engine's results for the driver's floats.
     fn host(&self, digests: &mut Digests) {
         let schedule = self.proved.schedule();
         let (collective, nranks, root) = (schedule.collective, schedule.nranks, schedule.root);

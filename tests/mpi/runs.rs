@@ -8,7 +8,7 @@ use roundelay_core::syntax::Source;
 use super::cases::{Case, Digests, named, write};
 use super::installed::{Mpi, all};
 
-/// Compiles and runs cases of one number of ranks; what is wrong.
+/// Compiles and runs cases of one number of ranks; the error lists the wrong ones.
 fn wrong(mpi: &Mpi, cases: &[Case], args: &[&str]) -> Result<(), String> {
     let nranks = cases[0].proved.schedule().nranks;
     let folder = tempfile::tempdir().expect("a folder for the tests");
@@ -53,8 +53,8 @@ fn report(all: Vec<Result<(), String>>) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Each collective, rooted ones with both kinds of root, and a program that reduces in the order of the ranks out of place
-/// alone; one MPI after another takes the next number of ranks.
+/// Each collective, rooted ones with both kinds of root, and a program that reduces in the order of the ranks out of
+/// place alone; the MPIs take turns at the numbers of ranks.
 #[test]
 fn a_few_algorithms_do_what_mpi_does() {
     let names = [

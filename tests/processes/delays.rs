@@ -1,4 +1,4 @@
-//! Ranks that are late anywhere in any call: the bits are those of a run in which nobody is late.
+//! Ranks that are late anywhere in any call: the bits are those of a run in which no rank is late.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -34,7 +34,7 @@ struct Call {
     root: u32,
 }
 
-/// A rank's input: sums of such numbers depend on their order.
+/// Returns a rank's input: sums of these numbers depend on their order.
 fn input(rank: u32, len: usize) -> Vec<f32> {
     (0..len).map(|at| ((at * 7 + rank as usize * 131) % 1009) as f32 / 7.0).collect()
 }
@@ -69,7 +69,7 @@ impl Call {
     }
 }
 
-/// A rank's life: every call once without delays, or so many calls with delays.
+/// Runs a rank: every call once without delays, or a given number of calls with delays.
 fn live(case: &str) {
     let words: Vec<&str> = case.split(' ').collect();
     let [level, calls] = words[..] else { panic!("{case}") };

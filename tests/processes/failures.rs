@@ -1,4 +1,5 @@
-//! A rank fails, at any place of a call: every survivor says the same of it, in time, and all later calls say it again.
+//! A rank fails, at any place of a call: every survivor reports the same error, in time, and all later calls report it
+//! again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -111,7 +112,7 @@ fn live(text: &str) -> ! {
     end();
 }
 
-/// What a rank said with these words before it.
+/// Returns the line of a rank's output that begins with these words, without them.
 fn line(told: &Told, begin: &str) -> Option<String> {
     told.said.iter().find_map(|line| line.strip_prefix(begin).map(str::to_owned))
 }
@@ -119,7 +120,7 @@ fn line(told: &Told, begin: &str) -> Option<String> {
 /// How long survivors had to wait for a verdict: by the clock, and without the time in which they had no core.
 type Waits = Mutex<Vec<[Duration; 2]>>;
 
-/// Whether the fault happened; what the ranks were told is right.
+/// Returns whether the fault happened; asserts that the ranks' errors are right.
 fn check(case: &Case, waits: &Waits) -> bool {
     let test = "failures::every_survivor_is_told_the_same";
     let told = run(test, case.nranks, &case.text(), |pids, ended| {
@@ -131,7 +132,7 @@ fn check(case: &Case, waits: &Waits) -> bool {
     let all_done = || told.iter().all(|told| told.said.last().is_some_and(|line| line == "done"));
     let bad = &told[case.rank as usize];
     let Some(began) = line(bad, "at ") else {
-        // There is no such place.
+        // The call has no such place.
         assert!(all_done(), "{}", about());
         return false;
     };
@@ -176,11 +177,11 @@ fn check(case: &Case, waits: &Waits) -> bool {
     if case.fault == "stop" {
         return true;
     }
-    // Each was told by the one who wrote it down first, so any of them may have been kept from it.
+    // Each rank was told by the rank that recorded the fault first, so load may have delayed any of them.
     let load = took.iter().map(|(_, load)| *load).max().unwrap_or_default();
     let slowest = took.iter().map(|(after, _)| *after).max().unwrap_or_default();
     let own = slowest.saturating_sub(load);
-    waits.lock().expect("nobody panics here").push([slowest, own]);
+    waits.lock().expect("no thread panics here").push([slowest, own]);
     assert!(own < PROMISE, "after {slowest:?}, {load:?} of it without a core: {}", about());
     for text in &verdicts {
         assert_eq!(*text, verdicts[0], "all say the same: {}", about());
@@ -189,7 +190,7 @@ fn check(case: &Case, waits: &Waits) -> bool {
     true
 }
 
-/// Whether a verdict says what happened, where, and who waited for it.
+/// Checks that a verdict names the fault, its place, and the ranks that waited.
 fn verdict(case: &Case, pid: u32, text: &str) -> Result<(), String> {
     let Case { fault, rank, nranks, level, .. } = *case;
     let wrong = |what: &str| Err(format!("{what} in {text:?}"));
@@ -201,7 +202,7 @@ fn verdict(case: &Case, pid: u32, text: &str) -> Result<(), String> {
     let Some(rest) = text.strip_prefix(&format!("rank {rank} (process {pid}) {how} ")) else {
         return wrong("another rank or ending");
     };
-    // Who panics says so at once, if it is in a call.
+    // A rank that panics reports it at once, if it is in a call.
     let rest = rest.strip_prefix("and left the world ").unwrap_or(rest);
     let Some((place, rest)) = rest.split_once("; ") else { return wrong("no place") };
     let at = place.strip_prefix("in call 5, AllReduce of 20000 f32, sum, at ");
@@ -256,7 +257,7 @@ fn wake(pids: &[u32], rank: u32, ended: &AtomicUsize) {
         thread::sleep(Duration::from_millis(5));
     }
     let pid = Pid::from_raw(pids[rank as usize].cast_signed()).expect("a process");
-    // It may have ended where the fault has no such place.
+    // The process may have ended where the fault has no such place.
     _ = kill_process(pid, Signal::CONT);
 }
 
@@ -308,7 +309,7 @@ fn every_survivor_is_told_the_same() {
     }
     let whole = std::env::var_os("ROUNDELAY_WHOLE").is_some();
     let (waits, happened, wrong) = (Waits::default(), AtomicUsize::new(0), Mutex::new(Vec::new()));
-    // Ranks of a case wait for most of their time, those of a stop for all of it.
+    // Ranks of a case wait for most of their time, and ranks of a stop for all of it.
     let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (stops, others): (Vec<Row>, Vec<Row>) =
         rows(whole).into_iter().partition(|row| row.first.fault == "stop");
@@ -327,7 +328,7 @@ fn every_survivor_is_told_the_same() {
                                 Err(_) => {
                                     wrong.lock().expect("a list").push(case);
                                     worse += 1;
-                                    // It is known by now, and a hang would go on.
+                                    // The error is known by now, and a hang would go on.
                                     if worse > 2 {
                                         break;
                                     }
@@ -340,7 +341,7 @@ fn every_survivor_is_told_the_same() {
         });
     }
     let happened = happened.into_inner();
-    let mut waits = waits.into_inner().expect("nobody panics there");
+    let mut waits = waits.into_inner().expect("no thread panics there");
     for (which, name) in
         ["by the clock", "without time for which they had no core"].iter().enumerate()
     {

@@ -1,11 +1,11 @@
-//! What processes compute: own memory and memory of the arena, several algorithms in turn, ranks ahead of others.
+//! The results of processes: own memory and memory of the arena, several algorithms in turn, ranks ahead of others.
 
 use roundelay::library::{NcclRingAllReduce, NhrBroadcast, RingAllReduce, TwistedRingAllReduce};
 use roundelay::{Error, Level, Options, ReduceOp, World};
 
 use super::ranks::{DEADLINE, case, end, run, say};
 
-/// A rank's calls: of several collectives and sizes by turns, so that each meets what the one before left.
+/// Makes a rank's calls: several collectives and sizes in turn, so that each meets the state that the last call left.
 fn calls(world: &World) -> Result<(), Error> {
     let mut rank = world.rank();
     let (me, n) = (rank.id() as i32, rank.nranks() as i32);
@@ -69,7 +69,7 @@ fn calls_of_all_kinds() {
 fn own_algorithms_as_they_were_written() {
     if let Some(level) = case() {
         let world = world(level.parse().expect("a level")).expect("a world");
-        // A ring, its twisted kin and a pipeline of pushes take turns at the same signals.
+        // A ring, its twisted variant and a pipeline of pushes take turns at shared signals.
         let world = world
             .using_up_to(100, TwistedRingAllReduce::new())
             .using_up_to(10_000, NcclRingAllReduce::new())

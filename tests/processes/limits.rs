@@ -1,5 +1,5 @@
-//! What the system does not give: each is an error with a code, which says what was asked and what helps, on all ranks
-//! alike, and nobody hangs.
+//! Resources that the system refuses: each gives an error with a code, which names the resource and the remedy, on all
+//! ranks alike, and no rank hangs.
 
 use std::time::Instant;
 
@@ -13,18 +13,18 @@ fn limit(resource: Resource, most: u64) {
     setrlimit(resource, Rlimit { current: Some(most), maximum }).expect("a lower limit");
 }
 
-/// Leaves room for so many more descriptors.
+/// Leaves room for `descriptors` more descriptors.
 fn spare(descriptors: usize) {
     let open = std::fs::read_dir("/proc/self/fd").expect("a list of descriptors");
     let numbers = open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u64>().ok());
     let mut numbers: Vec<u64> = numbers.collect();
-    // That of the list is closed by now.
+    // The descriptor of the list is closed by now.
     numbers.retain(|number| std::fs::symlink_metadata(format!("/proc/self/fd/{number}")).is_ok());
     let mut free = (0..).filter(|number| !numbers.contains(number));
     limit(Resource::Nofile, free.nth(descriptors).expect("one of all numbers"));
 }
 
-/// Joins and makes a call, and says what came of it.
+/// Joins and makes a call, and reports the result.
 fn attempt() {
     let options = Options::new().deadline(std::time::Duration::from_secs(5));
     let called = World::from_env_with(options)
@@ -35,12 +35,12 @@ fn attempt() {
     }
 }
 
-/// Whether a rank is the one that a case is about.
+/// Whether a case is about this rank.
 fn is_meant(who: &str) -> bool {
     who == "all" || std::env::var("ROUNDELAY_RANK").is_ok_and(|rank| rank == who)
 }
 
-/// All ranks came to the same, and those that failed say so with a code: what each said.
+/// Asserts that all ranks have one result, and that failed ranks report a code; returns each rank's report.
 fn alike(told: &[Told], about: &str) -> Vec<String> {
     let said: Vec<String> = told.iter().map(|told| told.said.join("; ")).collect();
     let fine = said.iter().filter(|said| *said == "ok").count();
@@ -206,7 +206,7 @@ fn a_filter_of_system_calls_is_in_the_way() {
     }
 }
 
-/// What `/proc` tells is of use, and nothing needs it.
+/// `/proc` is useful, and no call needs it.
 #[test]
 fn there_is_no_proc() {
     if case().is_some() {

@@ -1,4 +1,4 @@
-//! Starts the ranks of a test, and hears what they say.
+//! Starts the ranks of a test, and reads their reports.
 
 use std::io::Read as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -8,24 +8,24 @@ use std::time::Duration;
 
 use roundelay::UniqueId;
 
-/// Set in the processes of ranks: what the test is to do there.
+/// Set in the processes of ranks: the case that the test runs there.
 const CASE: &str = "ROUNDELAY_CASE";
 
-/// Before each line that a rank says, so that it is not taken for one of the test's.
+/// The prefix of each line that a rank reports, which tells it from lines of the test.
 const MARK: &str = "@ ";
 
-/// What became of a rank.
+/// The end of a rank.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) pid: u32,
     pub(super) status: ExitStatus,
-    /// What it said, a line each.
+    /// The lines that the rank reported.
     pub(super) said: Vec<String>,
-    /// All that it wrote, for messages of tests.
+    /// All output of the rank, for messages of tests.
     pub(super) all: String,
 }
 
-/// What the test is to do, if this is the process of a rank.
+/// Returns the case of the test, if this is the process of a rank.
 pub(super) fn case() -> Option<String> {
     std::env::var(CASE).ok()
 }
@@ -46,7 +46,7 @@ pub(super) fn run(
     run_under(&[], test, nranks, case, meanwhile)
 }
 
-/// The same, with `under` as the program and its arguments that start each of them in its own place.
+/// Runs ranks, with `under` as the program and its arguments that start each of them in its own place.
 pub(super) fn run_under(
     under: &[&str],
     test: &str,
@@ -85,12 +85,12 @@ pub(super) fn of_test(under: &[&str], test: &str, case: &str) -> Command {
         }
     };
     command.args(["--exact", &format!("processes::{test}"), "--nocapture", "--test-threads=1"]);
-    // What a panic prints comes before the panic, and would take most of the time that is measured.
+    // The output of a panic comes before the panic, and would take most of the measured time.
     command.env("RUST_BACKTRACE", "0").env(CASE, case);
     command
 }
 
-/// What a rank said in all that it wrote.
+/// Returns the lines that a rank reported among all its output.
 pub(super) fn said(text: &str) -> Vec<String> {
     let lines = text.lines().filter_map(|line| line.split_once(MARK));
     lines.map(|(_, line)| line.to_owned()).collect()

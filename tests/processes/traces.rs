@@ -1,4 +1,4 @@
-//! What ranks leave behind: nothing, however they end; and what a forked child has of them: nothing.
+//! Ranks leave nothing behind, however they end; and a forked child has nothing of them.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ fn a_program_that_a_rank_starts_has_none_of_its_descriptors() {
     }
 }
 
-/// As `roundelay launch` starts them, and whatever becomes of them: no file, no memory and no process stays.
+/// The ranks run as `roundelay launch` starts them; however they end, no file, no memory and no process stays.
 #[test]
 fn nothing_is_left_of_a_launch() {
     let test = "traces::nothing_is_left_of_a_launch";
@@ -76,7 +76,7 @@ fn nothing_is_left_of_a_launch() {
             _ => {}
         }
         say(&rank.barrier().expect_err("rank 1 ended").to_string());
-        // Those who stay are ended.
+        // Ranks that stay are ended.
         std::thread::sleep(std::time::Duration::from_secs(60));
         end();
     }
@@ -109,8 +109,8 @@ fn nothing_is_left_of_a_launch() {
     }
 }
 
-/// A process that is forked off a rank, as a loader of data is, has nothing of its world: each call is an error, and what
-/// it drops changes nothing, also where calls were under way in a thread that it does not have.
+/// A process that is forked off a rank, as a loader of data is, has nothing of its world: each call is an error, and
+/// dropping its values changes nothing, also where calls were under way in a thread that it does not have.
 #[test]
 fn a_forked_child_has_nothing_of_a_world() {
     use std::sync::{Arc, Mutex};
@@ -129,7 +129,7 @@ fn a_forked_child_has_nothing_of_a_world() {
             let mut rank = world.rank();
             let told = [
                 rank.barrier().expect_err("no rank").code(),
-                // Of a shape that has a plan, and of one that has none.
+                // Calls of a shape that has a plan, and of one that has none.
                 rank.all_reduce(&mut [1_u32; 1000], ReduceOp::Sum).expect_err("no rank").code(),
                 rank.all_reduce(&mut [1_u8; 7], ReduceOp::Max).expect_err("no rank").code(),
                 sum(&world).wait().expect_err("no rank").code(),

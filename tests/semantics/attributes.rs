@@ -1,4 +1,4 @@
-//! What the generated test of an algorithm finds that its expansion does not.
+//! Errors that the generated test of an algorithm finds and its expansion does not.
 
 // Algorithms in functions: their own tests are not run.
 #![allow(unnameable_test_items)]

@@ -55,7 +55,7 @@ fn gather(rank: &mut Rank<'_>) -> Result<(), Error> {
     done
 }
 
-/// What each rank's calls come to, each rank on a thread of its own.
+/// Returns the results of each rank's calls, each rank on a thread of its own.
 fn on_ranks<T: Send>(comm: &Comm, work: impl Fn(Rank<'_>) -> T + Sync) -> Vec<T> {
     thread::scope(|threads| {
         let work = &work;
@@ -90,7 +90,7 @@ fn calls_that_differ_are_refused_at_once_and_nothing_else_changes() {
         for (theirs, text) in others {
             for odd in 0..nranks {
                 let refused = on_ranks(&comm, |mut rank| {
-                    // What comes after is what goes wrong.
+                    // Only the later call goes wrong.
                     all_reduce::<10>(&mut rank).expect("all ranks call it");
                     let call = if rank.id() == odd { theirs } else { mine.0 };
                     call(&mut rank).expect_err("they differ")
@@ -116,7 +116,7 @@ fn calls_that_differ_are_refused_at_once_and_nothing_else_changes() {
             number += 5;
         }
     }
-    assert!(since.elapsed() < AT_ONCE, "nobody waits for a deadline");
+    assert!(since.elapsed() < AT_ONCE, "no rank waits for a deadline");
 }
 
 #[test]
@@ -167,15 +167,15 @@ fn whoever_left_a_refused_call_is_told_at_the_next() {
     still_works(comm);
 }
 
-/// What an error says before its code, which is its last word.
+/// Returns the message of an error without its code, which is its last word.
 fn without_code(error: &Error) -> String {
     let said = error.to_string();
     let code = format!(" [{}]", error.code());
     said.strip_suffix(&code).unwrap_or_else(|| panic!("{said} does not end in {code}")).to_owned()
 }
 
-/// Ranks of which `missing` makes no second call, and what the two others were told, who gave up first; nothing if
-/// the machine was so busy that another rank was late.
+/// Returns the communicator of ranks of which `missing` makes no second call, and the errors of the two others, the
+/// first to give up first; `None` if the machine was so busy that another rank was late.
 fn call_without(missing: u32, deadline: Duration) -> Option<(Comm, Error, Error)> {
     let comm = Comm::with(3, Options::new().deadline(deadline)).expect("a communicator");
     let results = on_ranks(&comm, |mut rank| {
@@ -202,7 +202,7 @@ fn a_rank_that_does_not_come_is_named_with_the_call_and_all_ends() {
             " waited {deadline:?} in call 2 for rank {missing}, which did not make call 2, AllReduce of 10 f32, sum; its last was call 1, Broadcast of 10 f32, root 1; "
         );
         assert!(cause.contains(&said), "{cause}");
-        // One rule: of these ranks nothing works any more, whatever its shape, and says at once why.
+        // One rule: no later call of these ranks works, whatever its shape, and each names the reason at once.
         assert_eq!(later.code(), Code::Abandoned);
         let calls: [Call; 3] = [all_reduce::<10>, broadcast, all_reduce::<7>];
         let since = Instant::now();
@@ -233,13 +233,13 @@ fn a_communicator_that_keeps_one_plan() {
         }
     });
     assert!(comm.kept()[1] <= 4, "{:?}", comm.kept());
-    // Those that no rank holds go when there is another.
+    // Plans that no rank holds are dropped when there is another.
     on_ranks(&comm, |mut rank| broadcast(&mut rank).expect("all ranks call it"));
     on_ranks(&comm, |mut rank| gather(&mut rank).expect("all ranks call it"));
     on_ranks(&comm, |mut rank| broadcast(&mut rank).expect("all ranks call it"));
     assert!(comm.kept()[1] <= 2, "{:?}", comm.kept());
 
-    // One caller: whatever was not called for the longest time goes.
+    // One caller: the plan that was not called for the longest time is dropped.
     let two = Comm::new(1).expect("a communicator").keeping(NonZeroUsize::new(2).expect("not 0"));
     for count in [1, 2, 1, 3, 1, 2, 3] {
         two.all_reduce(&mut [&mut vec![1.0_f32; count][..]], ReduceOp::Sum).expect("it runs");
@@ -302,7 +302,7 @@ fn options_at_their_extremes_are_errors_or_work() {
             let plan = ring.plan_with(2, 4, DType::I32, ReduceOp::Sum, options).expect("a plan");
             let mut buffers = [[1; 4], [2; 4]];
             let ran = plan.run_in_place(&mut buffers.each_mut().map(|b| &mut b[..]));
-            ran.expect("without signals nobody waits");
+            ran.expect("without signals no rank waits");
             assert_eq!(buffers, [[3; 4]; 2]);
         }
         // Ranks that wait for each other for ever, and hardly at all.

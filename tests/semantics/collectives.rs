@@ -5,13 +5,13 @@ use roundelay::{Algorithm, Collective, DType, ReduceOp, collective};
 
 use super::runs::{Kind, Proofs, assert_right};
 
-/// What the escape calls: a function of this crate.
+/// The function of this crate that the escape calls.
 fn after(rank: i64, distance: i64, nranks: i64) -> i64 {
     (rank + distance).rem_euclid(nranks)
 }
 
 collective! {
-    /// Pulls: in round d, everybody from the rank d to the right.
+    /// Pulls: in round d, every rank from the rank d to the right.
     algorithm PullReduceScatter() -> ReduceScatter {
         copy(local.input.block(rank), local.output);
         for d in 1..nranks {
@@ -25,7 +25,7 @@ collective! {
         }
     }
 
-    /// Pushes: in round d, everybody to the rank d to the right.
+    /// Pushes: in round d, every rank to the rank d to the right.
     algorithm PushAllGather() -> AllGather {
         copy(local.input, local.output.block(rank));
         for d in 1..nranks {

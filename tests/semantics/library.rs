@@ -1,4 +1,4 @@
-//! The library's algorithms on data. `matrix` has all of them; here is what holds of some.
+//! The library's algorithms on data. `matrix` has all of them; this module has properties of some.
 
 #[path = "library/around.rs"]
 mod around;

@@ -1,4 +1,5 @@
-//! The ops of integers, by whoever calls: what they give for one rank and for several, and that floats do not have them.
+//! The ops of integers, for every kind of caller: their results for one rank and for several, and that floats do not
+//! have them.
 
 use std::thread;
 
@@ -6,10 +7,10 @@ use roundelay::library::RingAllReduce;
 use roundelay::{Comm, DType, Error, Rank, ReduceOp, ToPlan as _, half};
 use roundelay_core::diagnostics::Code;
 
-/// What ranks 0 to 2 contribute.
+/// The contributions of ranks 0 to 2.
 const MINE: [[i32; 5]; 3] = [[5, 6, 0, 0, -1], [3, 0, 0, 4, -1], [6, 2, 0, 0, 8]];
 
-/// What comes of the first two of these, and of all three. Of the first alone comes what it is.
+/// The results of the first two of these, and of all three. One contribution alone is its own result.
 const RESULTS: [(ReduceOp, [[i32; 5]; 2]); 6] = [
     (ReduceOp::Band, [[1, 0, 0, 0, -1], [0, 0, 0, 0, 8]]),
     (ReduceOp::Bor, [[7, 6, 0, 4, -1], [7, 6, 0, 4, -1]]),
@@ -38,7 +39,7 @@ pub(super) fn assert_right(rank: &mut Rank<'_>) {
     }
 }
 
-/// Fails unless the error names the op, the type, and what would work.
+/// Fails unless the error names the op, the type, and a remedy.
 pub(super) fn refused<T>(op: ReduceOp, element: &str, done: Result<T, Error>) {
     let error = done.err().expect("floats have no such op");
     assert_eq!(error.code(), Code::NoSuchOp, "{error}");

@@ -1,4 +1,4 @@
-//! Many ranks on few cores end, and what waits sleeps. The tests here measure the time that the process gets of the
+//! Many ranks on few cores end, and waiting ranks sleep. The tests here measure the time that the process gets of the
 //! cores, so each runs in a process of its own.
 
 use std::process::Command;
@@ -29,7 +29,7 @@ fn alone(test: &str) -> bool {
     false
 }
 
-/// Time that all threads of this process had a core so far; none where the system does not say.
+/// Returns the time that all threads of this process had a core so far; `None` where the system does not say.
 fn busy() -> Option<Duration> {
     const TICK: Duration = Duration::from_millis(10);
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;

@@ -33,7 +33,7 @@ impl Whole for half::bf16 {
     }
 }
 
-/// What a team runs; its op is a sum.
+/// The calls of a team; its op is a sum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Runs<'t> {
     pub(super) team: &'t SpmdPlan,
@@ -82,7 +82,7 @@ impl Runs<'_> {
         });
     }
 
-    /// The life of one rank's thread. Its buffers are the same in all runs.
+    /// Runs one rank's thread. Its buffers stay in all runs.
     fn rank<T: Whole>(&self, rank: RankId, runs: Range<u64>, before: impl Fn(Turn)) {
         let Self { team, collective, root, count, in_place } = *self;
         let nranks = team.nranks();
@@ -130,11 +130,11 @@ impl Runs<'_> {
     }
 }
 
-/// What `run` says with a deadline of 30 ms, or with twice as much, and so on, while it says nothing: on a busy machine
-/// a rank that should be in time may come after the deadline.
+/// Returns the result of `run` with a deadline of 30 ms, doubled while it returns `None`: on a busy machine a rank that
+/// should be in time may come after the deadline.
 pub(super) fn with_longer_deadlines<T>(run: impl FnMut(Duration) -> Option<T>) -> T {
     let deadlines =
         iter::successors(Some(Duration::from_millis(30)), |deadline| Some(*deadline * 2));
     let said = deadlines.take_while(|deadline| *deadline < Duration::from_secs(20)).find_map(run);
-    said.expect("whatever the deadline, it says nothing of the rank that is missing")
+    said.expect("with every deadline, it does not name the missing rank")
 }

@@ -27,7 +27,7 @@ impl Kind {
     }
 }
 
-/// An algorithm, proved once for each rank count: what changes from run to run is the plan.
+/// An algorithm, proved once for each rank count: only the plan changes from run to run.
 pub(super) struct Proofs<'a> {
     algorithm: &'a dyn Algorithm,
     proved: BTreeMap<u32, Proved>,
@@ -93,7 +93,7 @@ pub(super) fn data(plan: &Plan, seed: u64) -> (Reference, Vec<Vec<u8>>) {
     (reference, reference.inputs(seed))
 }
 
-/// The outputs of one run; what was not written shows as a pattern.
+/// Returns the outputs of one run; unwritten bytes show as a pattern.
 pub(super) fn run(plan: &Plan, in_place: bool, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
     const UNWRITTEN: u8 = 0xA5;
     let size = plan.dtype().size();

@@ -88,7 +88,7 @@ fn more_threads_than_cores() {
     }
 }
 
-/// What every rank's one call comes to.
+/// Returns the result of every rank's one call.
 fn call_all(team: &SpmdPlan, ranks: impl IntoIterator<Item = u32>) -> Vec<Result<(), Error>> {
     let call = |rank| {
         let member = team.rank(RankId(rank)).expect("a rank of the team");
@@ -168,8 +168,8 @@ fn a_rank_is_called_by_one_thread_at_a_time() {
     }
 }
 
-/// The team in which rank `missing` of 4 never calls, what the others' calls came to, and who gave up, why; nothing if
-/// the thread of another rank itself began after the deadline, and is named for that.
+/// Returns the team in which rank `missing` of 4 never calls, the results of the others' calls, and the rank that gave
+/// up with its reason; `None` if the thread of another rank itself began after the deadline, and is named for that.
 fn call_without(
     algorithm: &dyn Algorithm,
     missing: u32,

@@ -1,5 +1,5 @@
-//! Nothing runs that was not proved, whoever says that it was: what passes make is proved again, and ranks that
-//! choose by themselves between in place and not may do so only where the proof covers it.
+//! No schedule runs that was not proved, even if its caller says so: the results of passes are proved again, and ranks
+//! that choose by themselves between in place and not may do so only where the proof covers it.
 
 use roundelay::library::RingAllReduce;
 use roundelay::{DType, Level, Options, Plan, ReduceOp, SpmdPlan, ToPlan as _};
@@ -49,7 +49,7 @@ fn engines_refuse_what_a_broken_pass_makes() {
         refused(of(&broken).expect_err("rank 0 is counted twice"), pass);
         refused(team(&broken).expect_err("rank 0 is counted twice"), pass);
         let broken = proved.with_broken_passes(forgets_a_signal);
-        refused(team(&broken).expect_err("somebody leaves too early"), pass);
+        refused(team(&broken).expect_err("a rank leaves too early"), pass);
         // At O0 there is no pass to go wrong.
         let as_written = Options::new().level(Level::O0);
         assert!(Plan::with(&broken, 10, DType::F32, ReduceOp::Sum, as_written).is_ok());

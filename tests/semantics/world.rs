@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use roundelay::{Error, Options, UniqueId, World};
 
-/// So many that a test tells what is due to their number.
+/// Numbers of ranks, whose effects a test tells apart.
 const COUNTS: [u32; 4] = [1, 2, 3, 5];
 
 /// Options with a deadline that a loaded machine keeps.
@@ -31,9 +31,9 @@ fn hasty() -> Options {
     Options::new().deadline(Duration::from_millis(700))
 }
 
-/// What each rank of a new world returns.
+/// Returns the result of each rank of a new world.
 fn each<R: Send>(nranks: u32, options: Options, rank: impl Fn(World) -> R + Sync) -> Vec<R> {
-    // Joining has as long as it takes.
+    // Joining has no short deadline.
     let id = UniqueId::new().expect("an id");
     thread::scope(|threads| {
         let ranks: Vec<_> = (0..nranks)

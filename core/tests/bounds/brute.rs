@@ -17,7 +17,7 @@ impl Random {
     }
 }
 
-/// A graph of at most seven nodes, or `None` where the dice give one in parts.
+/// Returns a graph of at most seven nodes, or `None` where the dice give one in parts.
 fn graph(random: &mut Random) -> Option<Topology> {
     let nranks = 2 + random.below(5);
     let switches = random.below(8 - nranks);
@@ -48,7 +48,7 @@ fn is_symmetric(t: &Topology) -> bool {
     t.reversed().links() == t.links()
 }
 
-/// What leaves a set of nodes, in sixths of b.
+/// Returns the bandwidth that leaves a set of nodes, in sixths of b.
 fn leaves(t: &Topology, side: u32) -> u128 {
     let inside = |node: NodeId| side >> node.0 & 1 == 1;
     let crossing = t.links().iter().filter(|l| inside(l.from) && !inside(l.to));
@@ -61,7 +61,7 @@ fn sides(t: &Topology) -> impl Iterator<Item = (u32, u128)> {
     (0..1_u32 << t.nodes().len()).map(move |side| (side, u128::from((side & ranks).count_ones())))
 }
 
-/// The least that leaves a set which holds the ranks of `group` and none of the others.
+/// Returns the least bandwidth that leaves a set which holds the ranks of `group` and no other rank.
 fn kappa(t: &Topology, group: u32) -> u128 {
     let ranks = (1_u32 << t.nranks()) - 1;
     let fits = sides(t).filter(|(side, _)| side & ranks == group);
@@ -262,7 +262,7 @@ fn runs_that_do_not_fit_are_refused() {
     assert_eq!(code(5, 0), "E0604");
     assert_eq!(code(4, 4), "E0204");
     assert_eq!(code(0, 0), "E0204");
-    // Two fractions whose common unit has 64 bits and more.
+    // Two fractions whose common unit needs 64 bits and more.
     let mut draft = Draft::new("odd", 2, true).unwrap();
     for (from, den) in [(0, 4_294_967_291), (1, 4_294_967_279)] {
         let (from, to, kind) = (NodeId(from), NodeId(1 - from), LinkKind::NvLink);

@@ -7,7 +7,7 @@ use roundelay_core::collective::Collective;
 
 use crate::bounds::{bounds, of};
 
-/// The table of the broken mesh: equal shards, AllReduce, what binds it.
+/// The table of the broken mesh: equal shards, AllReduce, and the cut that binds it.
 #[test]
 fn meshes_with_cut_cables() {
     let rank_0_keeps_one =

@@ -27,7 +27,7 @@ fn large_rings_and_meshes() {
     assert_eq!(mesh.of(Collective::AllReduce).per_byte.to_string(), "1/64");
 }
 
-/// A torus is narrowest across its longest dimension, whatever the order of the dimensions.
+/// A torus is narrowest across its longest dimension, in any order of the dimensions.
 #[test]
 fn halves_of_a_torus() {
     let upper_columns = |rank: &u32| rank % 8 >= 4;

@@ -59,7 +59,7 @@ fn times_are_sums_of_latency_and_volume() {
     let hd = of("HD", Collective::AllReduce);
     assert_eq!(hd.seconds(6, 1, 1.0, 1.0, true), None);
     assert!(hd.seconds(8, 1, 1.0, 1.0, true).is_some());
-    // At small sizes the fewest messages win, at large ones the least volume.
+    // At small sizes the fewest messages win, at large sizes the least volume.
     let time = |family, bytes| {
         of(family, Collective::AllReduce).seconds(8, bytes, 1e-6, 1e10, true).unwrap()
     };

@@ -28,8 +28,7 @@ fn library() -> Vec<Configured> {
     files.iter().flat_map(read).collect()
 }
 
-/// Families in which ranks have different parts of what follows one another, or where a form says the most there
-/// can be.
+/// Families in which ranks take part in different consecutive steps, or where a form gives the possible maximum.
 const CHAINS: [&str; 9] = [
     "MultiRing",
     "NhrBroadcast",
@@ -71,7 +70,7 @@ fn forms_are_what_the_schedules_take() {
                 assert!(all.0 <= all.1 + 1e-9, "{what} of {name} at {n} in all: {all:?}");
                 let busiest = (counted.busiest, by_form.busiest);
                 assert!(busiest.0 <= busiest.1 + 1e-9, "{what} of {name} at {n}: {busiest:?}");
-                // Where not all ranks do all of what follows one another, the busiest does less.
+                // Where not all ranks take part in all consecutive steps, the busiest rank does less.
                 let by_all =
                     what != "pieces" && !CHAINS.iter().any(|chain| name.starts_with(chain));
                 assert!(

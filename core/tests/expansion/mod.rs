@@ -1,4 +1,4 @@
-//! What is proved when a macro expands: which rank counts, within which budget, and what is said of the rest.
+//! The proof when a macro expands: its rank counts, its budget, and the report about other counts.
 
 use roundelay_core::check::Frontend;
 use roundelay_core::compile;
@@ -38,12 +38,12 @@ fn codes(errors: &[Diagnostic]) -> Vec<(Code, Option<u32>)> {
     errors.iter().map(|e| (e.code, e.nranks)).collect()
 }
 
-/// Refuses what is not in `counts`, and is wrong at each of them: so the errors say what was tried.
+/// Refuses counts outside of `counts`, and is wrong at each of them: so the errors show the tried counts.
 fn tried(attributes: &str, counts: &str) -> Vec<u32> {
     let text = format!(
         "{attributes} algorithm A() -> AllGather {{ require {counts}, \"why\"; if nranks > 1 {{ peer((rank + 1) % nranks).TxAck(); }} else {{ copy(local.input, local.output); }} }}"
     );
-    // The same mistake is told once: it is hidden, count by count, by refusing smaller ones.
+    // A repeated mistake is reported once: refusing smaller counts shows it count by count.
     let mut found = Vec::new();
     let mut least = 0;
     loop {
@@ -95,7 +95,7 @@ fn what_is_beyond_the_budget_is_left_to_the_test() {
     assert!(left[0].notes[0].contains("the generated test proves 2..=64"), "{:?}", left[0].notes);
     let Outcome { left, .. } = outcome(&ring("#[verify(nranks = 4000)]", ""));
     assert!(left[0].title.starts_with("nothing was proved at expansion"), "{}", left[0].title);
-    // What nobody asked for is left in silence.
+    // Unrequested counts that are left out are not reported.
     let long = "algorithm A() -> AllGather { for i in 0..1000000 { let x = i; } copy(local.input, local.output.block(rank)); }";
     let Outcome { errors, left } = outcome(long);
     assert_eq!((codes(&errors), codes(&left)), (vec![], vec![]));
@@ -131,7 +131,7 @@ fn what_the_generated_test_proves() {
     assert_eq!(of("#[topology(full_mesh(nranks))]", ""), some("2..=33", false));
 }
 
-/// Whoever calls a rooted collective may name any root: one that is right for the default alone is refused.
+/// A caller of a rooted collective may name any root: an algorithm that is right for the default root alone is refused.
 #[test]
 fn small_counts_are_proved_for_every_root() {
     let only = |root: &str| {

@@ -14,7 +14,7 @@ fn of(name: &str, set: &[(&str, &str)], nranks: u32) -> Schedule {
     schedule(&algorithm(FAMILY, name, set), nranks)
 }
 
-/// What each rank pulls on its only stream.
+/// Returns the pulls of each rank on its only stream.
 fn pulled(schedule: &Schedule) -> Vec<Vec<Pull>> {
     let one = |mut streams: Vec<Vec<Pull>>| {
         assert_eq!(streams.len(), 1);
@@ -60,7 +60,8 @@ fn far_first() {
         let scatter = of("HalvingDoublingReduceScatter", &[], nranks);
         let gather = of("HalvingDoublingAllGather", &[], nranks);
         for rank in 0..n {
-            // Step s: partner r xor m, m = 2^(f-1-s); I reduce what agrees with me in the bits from m on.
+            // Step s: partner r xor m, m = 2^(f-1-s); the rank reduces the data whose index agrees with its own in the
+            // bits from m on.
             let halving = |parts: Rat| {
                 let step = move |s: u32| {
                     let m = 1_i64 << (f - 1 - s);
@@ -98,7 +99,7 @@ fn near_first() {
         let gather = of("HalvingDoublingAllGather", &[("far_first", "true")], nranks);
         for rank in 0..n {
             let place = reversed(rank, n);
-            // Places are one run a message; the blocks of a ReduceScatter are those that agree in low bits.
+            // Places are one run a message; the blocks of a ReduceScatter are the blocks that agree in low bits.
             let halving = |s: u32, parts: Rat| {
                 let (m, half) = (1_i64 << s, 1_i64 << (f - 1 - s));
                 Pull::pieces(rank ^ m, &like(place, !(half - 1), n), parts, true)
@@ -134,7 +135,7 @@ fn across(schedule: &Schedule, g: u32) -> f64 {
     crossing.filter_map(|u| u.units).map(|u| u.num() as f64 / u.den() as f64).sum()
 }
 
-/// 12 and 24 buffers far first, 3 near first: the table of what crosses between groups of neighbors.
+/// 12 and 24 buffers far first, 3 near first: the table of the traffic between groups of neighbors.
 #[test]
 fn near_first_leaves_little_between_groups() {
     for (n, g, far, near) in [(16, 4, 12.0, 3.0), (32, 8, 24.0, 3.0)] {
@@ -261,7 +262,7 @@ fn volumes_of_all_reduce() {
         let halving = f64::from(1 << n.ilog2());
         let folded = if n.is_power_of_two() { 0.0 } else { 2.0 };
         assert!((2.0 - 2.0 / halving + folded - volume).abs() < 1e-9);
-        // In a port one of both whole moves comes in, the other goes out.
+        // Of two whole moves at a port, one comes in, and one goes out.
         assert_port(&schedule, volume - folded / 2.0);
     }
 }

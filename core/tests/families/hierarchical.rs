@@ -1,4 +1,4 @@
-//! Two levels: what crosses between islands is read from the schedules, for any groups; and composition nests.
+//! Two levels: the traffic between islands is read from the schedules, for any groups; and composition nests.
 
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{OpKind, Schedule};
@@ -16,7 +16,8 @@ fn balanced(nranks: u32) -> u32 {
         .expect("a divisor")
 }
 
-/// What each rank takes from, or gives to, ranks of another color, in units of the count, and in how many ops.
+/// Returns the data that each rank takes from, or gives to, ranks of another color, in units of the count, and the
+/// number of ops.
 fn across(schedule: &Schedule, colors: &[i64]) -> Vec<(Rat, usize)> {
     let mut all = vec![(Rat::ZERO, 0); colors.len()];
     for stream in &schedule.streams {
@@ -108,7 +109,7 @@ fn islands_of_several_sizes_are_refused() {
     }
 }
 
-/// Islands of islands of pairs: three levels of calls, each on regions of the one before.
+/// Islands of islands of pairs: three levels of calls, each on regions of the level before.
 #[test]
 fn composition_nests_three_deep() {
     const NESTED: &str = "

@@ -1,5 +1,5 @@
-//! The mesh, recursive doubling, Bruck's algorithms and pairwise exchange: whom a rank deals with in each
-//! step, and which blocks arrive.
+//! The mesh, recursive doubling, Bruck's algorithms and pairwise exchange: the partners of a rank in each step, and the
+//! blocks that arrive.
 
 use roundelay_core::check::Frontend;
 use roundelay_core::compile;
@@ -18,7 +18,7 @@ const DOUBLING: &str = include_str!("../../../stdlib/library/doubling.coll");
 const BRUCK: &str = include_str!("../../../stdlib/library/bruck.coll");
 const PAIRWISE: &str = include_str!("../../../stdlib/library/pairwise.coll");
 
-/// What a rank pulls, on its only stream.
+/// Returns the pulls of each rank, on its only stream.
 fn of_ranks(schedule: &Schedule) -> Vec<Vec<Pull>> {
     let ranks = pulls(schedule).into_iter();
     ranks.map(|streams| <[_; 1]>::try_from(streams).expect("one stream").into()).map(one).collect()
@@ -239,7 +239,7 @@ fn bruck_exchanges_the_blocks_of_bit_k_in_step_k() {
     });
 }
 
-/// Everybody's partner in a round has him for a partner, and every two ranks meet once.
+/// Partners in a round have each other as partners, and every two ranks meet once.
 #[test]
 fn pairwise_exchange_pairs_the_ranks_up() {
     for (name, reduces) in [("PairwiseAllToAll", false), ("PairwiseReduceScatter", true)] {
@@ -258,7 +258,7 @@ fn pairwise_exchange_pairs_the_ranks_up() {
     }
 }
 
-/// The proof rejects an algorithm whose second exchange does not wait for the first one.
+/// The proof rejects an algorithm whose second exchange does not wait for the first.
 #[test]
 fn the_signals_of_the_mesh_are_needed() {
     let without = MESH.replacen(

@@ -28,8 +28,8 @@ fn with(name: &str, credits: i64, slices: i64, more: &[(&str, &str)]) -> Configu
     algorithm(NCCL, name, &set)
 }
 
-/// One piece on its way: from whom it came, what it was folded with, where it was kept, who it went to. Pieces
-/// of user buffers are named by their place among all of a unit.
+/// The way of one piece: the rank that it came from, the data that it was folded with, the place where it was kept, the
+/// rank that it went to. Pieces of user buffers are named by their place among all pieces of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Step {
     from: Option<i64>,
@@ -38,7 +38,7 @@ struct Step {
     to: Option<i64>,
 }
 
-/// What each rank does, in order; copies within a rank left out.
+/// Returns the steps of each rank, in order; copies within a rank are left out.
 fn steps(schedule: &Schedule, per_unit: i64) -> Vec<Vec<Step>> {
     let piece = |o: &Operand| {
         let region = schedule.region(*o);
@@ -49,7 +49,7 @@ fn steps(schedule: &Schedule, per_unit: i64) -> Vec<Vec<Step>> {
     let of = |stream: &Stream| {
         let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
         let mut steps = Vec::new();
-        // A wait for data says from whom, the post of data to whom.
+        // A wait for data names the sender, the post of data the receiver.
         let mut from = None;
         for op in ops {
             if op.kind == OpKind::Wait && schedule.channel(op).kind == SignalKind::Tail {
@@ -74,7 +74,7 @@ fn steps(schedule: &Schedule, per_unit: i64) -> Vec<Vec<Step>> {
     schedule.streams.iter().map(of).collect()
 }
 
-/// A cell of memory: of a user buffer counted from its start, of a slot from what it holds.
+/// A cell of memory: of a user buffer counted from its start, of a slot from the data that it holds.
 type Cell = (RankId, Buffer, u32, u64);
 
 /// A run of the streams, each as far ahead as it may go.
@@ -82,9 +82,9 @@ struct StreamRun<'s> {
     schedule: &'s Schedule,
     /// Cells a unit: everything is cut at their boundaries.
     parts: u64,
-    /// What buffers and slots hold, as the order in which it was reduced.
+    /// The contents of buffers and slots, as the order in which they were reduced.
     held: BTreeMap<Cell, String>,
-    /// Slots of the fifo with data that nobody has taken, and who sent it.
+    /// Slots of the fifo with data that no rank has taken, and the sender of the data.
     full: BTreeMap<(RankId, u32), RankId>,
     /// The most of one link at once.
     most: usize,
@@ -179,7 +179,7 @@ fn shuffled(n: i64) -> Vec<i64> {
     odd.into_iter().chain(even).collect()
 }
 
-/// Whether it receives, what it folds with, where it keeps the result, and whether it sends that.
+/// Whether it receives, the operand of its fold, the place of its result, and whether it sends the result.
 type Call = (bool, Option<(Buffer, i64)>, Option<(Buffer, i64)>, bool);
 
 /// Calls of primitives by position, slice by slice: chunk numbers may be any, modulo n.
@@ -210,7 +210,7 @@ fn two_n_minus_one_primitives_on_the_chunks_of_nccl() {
                 let all = schedule(&with("NcclRingAllReduce", 4, slices, &set), n as u32);
                 for (rank, steps) in (0..).zip(steps(&all, n * slices)) {
                     let place = order.iter().position(|r| *r == rank).unwrap() as i64;
-                    // NCCL's formulas, and the same with chunks counted from the one before.
+                    // NCCL's formulas, and variants with chunks counted from the chunk before.
                     let i = place + i64::from(handshake);
                     let chunk = |buffer, c: i64| Some((buffer, c.rem_euclid(n)));
                     let mut calls = vec![(false, chunk(Input, i - 1), None, true)];
@@ -228,7 +228,7 @@ fn two_n_minus_one_primitives_on_the_chunks_of_nccl() {
             let gather = schedule(&with("NcclRingAllGather", 4, slices, &set), n as u32);
             let (scatter, gather) = (steps(&scatter, slices), steps(&gather, slices));
             for (rank, (scatter, gather)) in (0..).zip(scatter.into_iter().zip(gather)) {
-                // Chunks are those of ranks, found j places to the left.
+                // Chunks are the chunks of ranks, found j places to the left.
                 let block = |buffer, j: i64| Some((buffer, along(&order, rank, -j)));
                 let mut calls = vec![(false, block(Input, 1), None, true)];
                 calls.extend((2..n).map(|j| (true, block(Input, j), None, true)));
@@ -275,7 +275,7 @@ fn pieces_go_down_the_chain() {
                         "{name}: rank {rank} of {n}"
                     );
                 }
-                // A piece sets out when the one two before it, whose slot it takes, has been received.
+                // A piece starts when the piece two before it, whose slot it takes, has been received.
                 let steps = i64::from(proved(&with(name, 2, 1, &set), n as u32).steps);
                 let pairs = (pieces - 1) / 2;
                 assert_eq!(steps, n - 1 + if n == 2 { pairs } else { 2 * pairs }, "{name}");
@@ -284,8 +284,8 @@ fn pieces_go_down_the_chain() {
     }
 }
 
-/// As few credits as the ring runs with: all slices of the first chunk are out before anybody receives, and
-/// where what is received is sent on in the same move, it needs a free slot before it frees one.
+/// Returns the fewest credits with which the ring runs: all slices of the first chunk are out before any rank receives,
+/// and where received data is sent on by its move, the move needs a free slot before it frees one.
 fn fewest(name: &str, n: u32, slices: u32) -> Option<u32> {
     match (name, n) {
         (_, 1) => None,
@@ -328,7 +328,8 @@ fn with_as_few_credits_as_will_do_and_with_one_less() {
     for n in 1..=33_u32 {
         for credits in 1..=8 {
             for slices in 1..=4 {
-                // Few ranks show all; of many, each gets some of the 32 settings, and none is left out.
+                // Few ranks run all settings; of many ranks, each count runs some of the 32 settings, and no setting is
+                // left out.
                 let turn = (credits * 4 + slices + n * 5) % 16 == 0;
                 for name in NAMES {
                     if n <= 5 || turn {
@@ -364,7 +365,7 @@ fn a_slot_holds_a_slice_and_is_used_in_turn() {
     }
 }
 
-/// `(((1 2) 3) 0)`: from rank `first` on around the natural ring, each with what came from its left.
+/// Returns `(((1 2) 3) 0)`: from rank `first` on around the natural ring, each folded with the data from its left.
 fn chain(first: i64, n: i64) -> String {
     let ranks = (1..n).map(|k| (first + k).rem_euclid(n));
     ranks.fold(first.rem_euclid(n).to_string(), |sum, rank| format!("({sum} {rank})"))

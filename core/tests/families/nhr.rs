@@ -1,4 +1,4 @@
-//! NHR: who pulls which slices of whom in which step, against the tables and the closed form.
+//! NHR: the slices that each rank pulls in each step, and their sources, against the tables and the closed form.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -35,7 +35,7 @@ fn schedule(name: &str, nranks: u32, set: &[(&str, &str)]) -> Schedule {
     algorithm(name, set).schedule(nranks).expect("every rank count is admitted")
 }
 
-/// What one rank pulls in one step: slices in order of their numbers; the rank of its owner for a whole buffer.
+/// The pull of one rank in one step: slices in order of their numbers; the rank of its owner for a whole buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Pull {
     from: u32,
@@ -45,7 +45,7 @@ struct Pull {
 
 /// All pulls of each rank in order, one entry for each step in which it pulls.
 ///
-/// A step begins where a rank waits for an ack. What lies in a slot of scratch is known from how it came there: so
+/// A step begins where a rank waits for an ack. The contents of a scratch slot follow from the pull that filled it: so
 /// pulls are followed in the order in which they run, and a slot that was never filled is not read.
 fn pulls(schedule: &Schedule) -> Vec<Vec<Pull>> {
     let n = schedule.nranks;
@@ -198,7 +198,7 @@ fn the_table_for_five_ranks() {
     assert!(all.iter().all(|steps| steps.len() == 6));
     for (s, row) in reordered.into_iter().enumerate() {
         assert_eq!(table(&all, s), row);
-        // The all-gather is the mirror: who sent gets back.
+        // The all-gather is the mirror: a rank that sent gets back.
         for rank in 0..5 {
             let up = &all[rank][s];
             let back = &all[up.from as usize][5 - s];
@@ -331,7 +331,7 @@ fn scatter_sends_what_it_holds() {
                 let roots = expected.iter().filter(|pull| pull.from == root);
                 sent += roots.map(|pull| pull.slices.len()).sum::<usize>();
                 assert!(expected.iter().all(|pull| {
-                    // A rank holds what it pulled, the root all.
+                    // A rank holds the slices that it pulled, the root all.
                     let of = &all[pull.from as usize];
                     let holds = |s| of.iter().any(|pull| pull.slices.contains(s));
                     pull.from == root || pull.slices.iter().all(holds)
@@ -342,7 +342,7 @@ fn scatter_sends_what_it_holds() {
     }
 }
 
-/// What `rank` gets in a Scatter: the slices whose route from the root leads through it, by walking each.
+/// Returns the pull of `rank` in a Scatter: the slices whose route from the root leads through it, by walking each.
 fn scatter(n: u32, root: u32, rank: u32) -> Option<Pull> {
     let mut pull: Option<Pull> = None;
     for slice in 0..n {
@@ -369,7 +369,7 @@ fn roots(n: u32) -> Vec<u32> {
     roots
 }
 
-/// Whole buffers: in step k those whose distance from the root has bit k as its lowest send, and get back.
+/// Whole buffers: in step k the ranks whose distance from the root has bit k as its lowest send, and get back.
 #[test]
 fn one_shot_is_one_tree_up_and_down() {
     for n in 2..=64 {

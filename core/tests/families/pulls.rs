@@ -1,4 +1,4 @@
-//! What each rank pulls, step by step, as its schedule says.
+//! The pulls of each rank, step by step, from its schedule.
 
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
@@ -38,10 +38,10 @@ pub(crate) fn proved(algorithm: &Configured, nranks: u32) -> Proof {
         .unwrap_or_else(|found| panic!("{} at {nranks}: {found:#?}", algorithm.name()))
 }
 
-/// One pull: from whom, the intervals of the data in units of the count, and whether it is reduced.
+/// One pull: its source, the intervals of the data in units of the count, and whether it is reduced.
 ///
-/// The intervals are those of the buffer where the data arrives; or of the input, where pieces of it were
-/// copied there before, for the data to be reduced into them.
+/// The intervals are those of the buffer where the data arrives; or of the input, where pieces of it were copied there
+/// before, for the data to be reduced into them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pull {
     pub(crate) from: i64,
@@ -50,7 +50,7 @@ pub(crate) struct Pull {
 }
 
 impl Pull {
-    /// The pieces `lo..hi` of what is cut into `parts` pieces a unit.
+    /// Returns the pull of pieces `lo..hi` of a region that is cut into `parts` pieces a unit.
     pub(crate) fn pieces(from: i64, pieces: &[[i64; 2]], parts: Rat, reduces: bool) -> Self {
         let at = |i: i64| Rat::new(i as u64 * parts.den(), parts.num()).expect("a small fraction");
         let data = pieces.iter().map(|[lo, hi]| [at(*lo), at(*hi)]).collect();

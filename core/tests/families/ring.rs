@@ -50,7 +50,7 @@ fn blocks(order: &[i64], rank: i64, first: i64, part: i64, of: i64, reduces: boo
     (0..n - 1).map(pull).collect()
 }
 
-/// What every rank pulls, by streams: each is a ring, given by its order.
+/// Asserts the pulls of every rank, by streams: each is a ring, given by its order.
 fn assert_pulls(
     schedule: &Schedule,
     rings: &[Vec<i64>],
@@ -63,7 +63,7 @@ fn assert_pulls(
 }
 
 fn backwards(order: &[i64]) -> Vec<i64> {
-    // The place of a rank stays its place: all count blocks from the same rank on.
+    // The place of a rank stays its place: all orders count blocks from one rank on.
     order[..1].iter().chain(order[1..].iter().rev()).copied().collect()
 }
 
@@ -123,7 +123,7 @@ fn slices_go_from_the_root_around_and_around_to_it() {
                 {
                     let schedule = schedule(&algorithm(RING, name, &set), n as u32);
                     for (rank, streams) in (0..).zip(pulls(&schedule)) {
-                        // Who begins pulls nothing.
+                        // The first rank pulls nothing.
                         let pulled = if rank == first { 0 } else { slices };
                         let pull = |s| Pull::piece(left(rank), s, parts(slices, 1), reduces);
                         assert_eq!(streams, [(0..pulled).map(pull).collect::<Vec<_>>()]);
@@ -149,7 +149,7 @@ fn half_of_each_block_each_way() {
             assert_pulls(&scatter, &ways, |o, r, way| blocks(o, r, 2, way, 2, true));
             for schedule in [gather, scatter] {
                 assert_port(&schedule, (n - 1) as f64);
-                // Half of that over each link: left and right share what passes a port.
+                // Half of that goes over each link: left and right share the traffic of a port.
                 let over = |a: i64, b: i64| {
                     let link =
                         schedule.traffic().filter(|u| (u.from.0, u.to.0) == (a as u32, b as u32));

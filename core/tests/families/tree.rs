@@ -1,4 +1,4 @@
-//! Trees: who hands to whom, in which order, is read from what the ranks pull and whom they let pull.
+//! Trees: their edges and the order of children are read from the pulls of the ranks and the acks that allow them.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ impl Walked {
         (0..self.up.len()).filter(|r| !self.children[*r].is_empty()).collect()
     }
 
-    /// When the last rank has the data if a rank sends to one child after the other, in order.
+    /// Returns the step at which the last rank has the data if a rank sends to one child after another, in order.
     fn sends_in_a_row(&self) -> usize {
         let mut last = 0;
         let mut open = vec![(self.root(), 0)];
@@ -63,7 +63,7 @@ impl Walked {
     }
 }
 
-/// The tree of each stream by what is reduced: children, the last first, each with the whole of its slice.
+/// Returns the tree of each stream by its reductions: children, the last first, each with the whole of its slice.
 fn reduced(schedule: &Schedule) -> Vec<Walked> {
     let n = schedule.nranks as usize;
     let all = pulls(schedule);
@@ -83,7 +83,8 @@ fn reduced(schedule: &Schedule) -> Vec<Walked> {
     (0..all[0].len()).map(of_stream).collect()
 }
 
-/// The tree of each stream by what is copied: a parent each, and children as they are let in for the first slice.
+/// Returns the tree of each stream by its copies: a parent each, and children in the order of their admission for the
+/// first slice.
 fn copied(schedule: &Schedule) -> Vec<Walked> {
     let n = schedule.nranks as usize;
     let all = pulls(schedule);
@@ -271,7 +272,7 @@ fn the_leaves_of_one_double_binary_tree_are_the_inner_ranks_of_the_other() {
         assert_eq!([first.depth(), second.depth()], [ceil_log2(n); 2], "at {n}");
         let both: Vec<_> = first.inner().intersection(&second.inner()).copied().collect();
         assert_eq!(both, if n % 2 == 0 || n < 3 { vec![] } else { vec![0] }, "at {n}");
-        // What one tree alone cannot do: no port carries more than twice the buffer.
+        // One tree alone cannot reach this: no port carries more than twice the buffer.
         assert!(schedule.busiest_port() <= 2.0 + 1e-9, "{} at {n}", schedule.busiest_port());
     }
 }
@@ -301,7 +302,7 @@ fn both_trees_lead_from_any_root() {
 
 #[test]
 fn slices_follow_each_other() {
-    // A slice waits for no other, so slices cost no steps: a tree has as many as it is deep.
+    // A slice waits for no other, so slices cost no steps: the number of steps is the depth of the tree.
     for n in [2_u32, 3, 6, 7, 8, 15, 31, 33] {
         for slices in ["1", "2", "8"] {
             let chain = set("chain(0)", "0", slices);
@@ -360,7 +361,7 @@ fn every_root_and_every_count_is_proved() {
 
 #[test]
 fn any_tree_is_right() {
-    // Park and Miller's generator: any trees will do, but the same ones each time.
+    // Park and Miller's generator: any trees will do, if they repeat each time.
     let mut seed = 48_271_u64;
     let mut draw = |below: usize| {
         seed = seed * 48_271 % 0x7fff_ffff;

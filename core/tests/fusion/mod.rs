@@ -91,14 +91,14 @@ fn nothing_is_read_or_written_twice() {
         let one = fuse(schedule, Callers::One, true).expect("it is fit");
         let moved = traffic(&one);
         assert!(moved <= least + 1e-6, "{} {n}: {moved} of {least}", schedule.algorithm);
-        // The author's nesting costs no more where all ranks have the same.
+        // The author's nesting costs no more traffic where all ranks have one nesting.
         let one = fuse(schedule, Callers::One, false).expect("it is fit");
         let moved = traffic(&one);
         assert!(moved <= least + 1e-6, "{} {n}: {moved} of {least}", schedule.algorithm);
     });
 }
 
-/// Ops name statements that carry or fold data; in the ring, where each does something for the result, all of them.
+/// Ops name statements that carry or fold data; in the ring, where each statement adds to the result, they name all.
 #[test]
 fn every_statement_is_named() {
     let lines = |schedule: &Schedule| -> BTreeSet<u32> {

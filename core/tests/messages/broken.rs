@@ -1,5 +1,5 @@
-//! A constructor that goes wrong: what it makes is broken before it is looked at, and what is let through all the same
-//! gives the author's bits.
+//! A faulty constructor: its form is broken before the check, and a form that passes all the same gives the author's
+//! bits.
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
@@ -16,7 +16,7 @@ const ANY: usize = usize::MAX;
 /// Whether an action is one of a kind.
 type Kind = fn(Action) -> bool;
 
-/// Why the form of `author` is refused when it is broken so.
+/// Returns the reason why the form of `author` is refused when `breaks` changes it.
 fn refused(author: &Proved, breaks: impl Fn(&mut Schedule, &mut [Vec<Action>])) -> String {
     let found = TwoSided::new_with(author, ANY, breaks).expect_err("it is broken");
     assert_eq!((found.len(), found[0].code), (1, Code::Unproved));
@@ -184,7 +184,7 @@ rank 2 stream 0
     });
 }
 
-/// Any action at any other place of its rank: what is let through is as good.
+/// Any action at any other place of its rank: a form that passes is as good.
 #[test]
 fn actions_out_of_place() {
     let [mut wrong, mut right] = [0; 2];

@@ -1,9 +1,9 @@
 //! Two engines that know nothing of each other's schedule: one runs an author's ops in turns, the other runs the
-//! two-sided form, a thread for each rank, with nothing between ranks but channels.
+//! two-sided form, a thread for each rank, with only channels between ranks.
 //!
 //! Sends are eager, and take the data where they begin, or synchronous: then the data is read when the receive ends,
-//! and the send ends after that. The target of a receive holds garbage from its beginning on. So whatever a send or a
-//! receive would let happen at another time shows in the bits.
+//! and the send ends after that. The target of a receive holds garbage from its beginning on. So an effect of a send or
+//! a receive at another time shows in the bits.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,12 +17,12 @@ use roundelay_core::messages::{Action, Message, MessageId, TwoSided};
 use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule};
 use roundelay_core::verify::{Proof, Proved};
 
-/// What is never a result.
+/// A value that is never a result.
 const GARBAGE: u32 = 0xFFC0_BAD0;
 /// A message that takes longer never comes.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Numbers in a row that nobody would guess.
+/// Consecutive numbers that are hard to guess.
 #[derive(Clone)]
 pub(super) struct Dice(pub(super) u64);
 
@@ -36,7 +36,7 @@ impl Dice {
     }
 }
 
-/// What a run is of.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     /// Elements a unit.
@@ -56,7 +56,7 @@ pub(super) struct Transport {
     pub(super) seed: u64,
 }
 
-/// A rank's buffers, one after the other.
+/// A rank's buffers, one after another.
 struct Memory {
     cells: Vec<AtomicU32>,
     firsts: Vec<usize>,
@@ -130,7 +130,7 @@ impl Memory {
     }
 }
 
-/// Memory of all ranks, and the schedule whose moves are run in it.
+/// The memory of all ranks, and the schedule whose moves run in it.
 pub(super) struct World<'a> {
     pub(super) schedule: &'a Schedule,
     proof: &'a Proof,
@@ -221,10 +221,10 @@ pub(super) fn author(author: &Proved, run: Run) -> Vec<Vec<u32>> {
     world.outputs()
 }
 
-/// Messages that have the same way: from a rank to another, in a lane where there are tags.
+/// The way of messages: from a rank to another, in a lane where there are tags.
 type Way = (RankId, RankId, LaneId);
 
-/// What a send gives the receiver: the data of an eager one.
+/// The data that a send gives the receiver: the data of an eager send.
 type Parcel = Option<Vec<u32>>;
 
 /// A rank's thread.
@@ -235,9 +235,9 @@ struct Rank<'a> {
     dice: Dice,
     to: HashMap<Way, Sender<Parcel>>,
     from: HashMap<Way, Receiver<Parcel>>,
-    /// How many sends and receives have begun on each way: the k-th of the one meets the k-th of the other.
+    /// The number of sends and receives that have begun on each way: the k-th send meets the k-th receive.
     begun: HashMap<Way, usize>,
-    /// Which of its way each receive is, and what has come so far.
+    /// The position of each receive on its way, and the parcels that have arrived so far.
     place: HashMap<MessageId, usize>,
     come: HashMap<Way, Vec<Parcel>>,
     /// The ends of synchronous sends.
@@ -277,7 +277,7 @@ impl Rank<'_> {
             Action::Sent(id) => {
                 let taken = self.taken.remove(&id).expect("it is sent once");
                 if self.transport.synchronous {
-                    taken.recv_timeout(DEADLINE).expect("somebody receives it");
+                    taken.recv_timeout(DEADLINE).expect("a rank receives it");
                 }
             }
             Action::Receive(id) => {
@@ -298,7 +298,7 @@ impl Rank<'_> {
                 let come = self.come.entry(way).or_default();
                 while come.len() <= place {
                     let parcel = self.from[&way].recv_timeout(DEADLINE);
-                    come.push(parcel.expect("somebody sends it"));
+                    come.push(parcel.expect("a rank sends it"));
                 }
                 // Read at the last moment, or long ago.
                 let values = come[place].take().unwrap_or_else(|| world.read(source));

@@ -1,4 +1,4 @@
-//! What the form of an algorithm looks like.
+//! The texts of algorithms' forms.
 
 use expect_test::{Expect, expect, expect_file};
 use roundelay_core::ids::RankId;
@@ -62,7 +62,7 @@ rank 2 stream 0
     )
 }
 
-/// The ways of its messages and what all ranks do; it gives the author's bits.
+/// Checks the ways of its messages and the actions of all ranks; the form gives the author's bits.
 fn check(schedule: &str, messages: &str, expected: &Expect) {
     let (author, form) = of_text(schedule);
     same_bits(&author, &form, &mut Dice(1), schedule);
@@ -70,7 +70,7 @@ fn check(schedule: &str, messages: &str, expected: &Expect) {
     expected.assert_eq(&print(&form));
 }
 
-/// What is of a third rank is received by the one that moves it, before it is sent on.
+/// A third rank's data is received by the rank that moves it, before it is sent on.
 #[test]
 fn a_copy_from_rank_to_rank_goes_by_the_one_that_does_it() {
     let copy =
@@ -96,7 +96,7 @@ fn a_copy_from_rank_to_rank_goes_by_the_one_that_does_it() {
     );
 }
 
-/// The one that moves folds what it has received, and sends on what comes of it.
+/// The rank that moves folds the data that it has received, and sends on the result.
 #[test]
 fn a_fold_for_all() {
     let fold = "fold 0.input[0..1], 1.input[0..1], 2.input[0..1] -> 0.output[0..1], 1.output[0..1], 2.output[0..1]";
@@ -128,7 +128,7 @@ fn a_fold_for_all() {
     );
 }
 
-/// A fold into what a rank has is that rank's, in the author's order.
+/// The rank whose data is the target of a fold does the fold, in the author's order.
 #[test]
 fn a_push_is_folded_by_the_receiver() {
     let before = ["copy 0.input[0..1] -> 0.output[0..1]", "", ""];
@@ -169,7 +169,7 @@ fn a_push_is_folded_by_the_receiver() {
     );
 }
 
-/// What goes to ranks that have no part in it is folded where it is moved, in scratch. What is read twice comes once.
+/// A fold for ranks without an operand is done where it is moved, in scratch. Data that is read twice comes once.
 #[test]
 fn a_fold_for_others() {
     let moves = [
@@ -183,7 +183,7 @@ fn a_fold_for_others() {
     assert_eq!(ways(&form), "0>1 0>1 1>2 2>1 2>1 1>2 1>0");
 }
 
-/// What has no elements at any count is no message; what has none at some counts is one.
+/// A region without elements at every count is no message; a region that is empty at some counts is one.
 #[test]
 fn nothing_is_left_out_at_both_ends() {
     let moves = [

@@ -1,5 +1,5 @@
-//! The form in groups: ranks issue them in any order, messages arrive at any time between, and results are the
-//! author's bits. What is wrong with groups is seen.
+//! The form in groups: ranks issue them in any order, messages arrive at any time between, and results are the author's
+//! bits. Wrong groups are detected.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -24,7 +24,7 @@ struct Issued<'a> {
     form: &'a TwoSided,
     groups: &'a Groups,
     next: Vec<usize>,
-    /// Of each rank the messages of its group that have not ended; `None` between groups.
+    /// For each rank the number of its group's messages that have not ended; `None` between groups.
     open: Vec<Option<usize>>,
     sends: HashMap<(RankId, RankId), VecDeque<MessageId>>,
     receives: HashMap<(RankId, RankId), VecDeque<MessageId>>,

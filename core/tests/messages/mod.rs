@@ -33,7 +33,7 @@ fn library() -> Vec<Configured> {
     LIBRARY.iter().flat_map(|(name, text)| algorithms(name, text)).collect()
 }
 
-/// The proved schedule for so many ranks, unless the count is refused.
+/// Returns the proved schedule for `nranks` ranks, unless the count is refused.
 fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {
     match algorithm.schedule(nranks) {
         Ok(schedule) => Some(Proved::new(schedule).expect("the library is right")),
@@ -60,13 +60,13 @@ fn same_bits(author: &Proved, form: &TwoSided, dice: &mut Dice, what: &str) {
     }
 }
 
-/// One algorithm of the library for so many ranks.
+/// Returns one algorithm of the library for `nranks` ranks.
 fn of_library(name: &str, nranks: u32) -> Proved {
     let algorithm = library().into_iter().find(|a| a.name() == name).expect("the library has it");
     admitted(&algorithm, nranks).expect("it takes so many ranks")
 }
 
-/// The form of what the text says, a schedule as `emit schedule` prints it.
+/// Returns the form of a text, a schedule as `emit schedule` prints it.
 fn of_text(schedule: &str) -> (Proved, TwoSided) {
     let schedule = text::parse(schedule).unwrap_or_else(|error| panic!("{error:?}\n{schedule}"));
     let author = Proved::new(schedule).unwrap_or_else(|found| panic!("{found:#?}"));

@@ -1,4 +1,4 @@
-//! Random programs: what is right comes to the form, and gives the same bits.
+//! Random programs: right ones have a form, which gives equal bits.
 
 use roundelay_core::messages::TwoSided;
 use roundelay_core::schedule::text;

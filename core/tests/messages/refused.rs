@@ -1,4 +1,4 @@
-//! What has no two-sided form is refused at the move that has none.
+//! A schedule without a two-sided form is refused at the move that has none.
 
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
@@ -13,12 +13,12 @@ fn parsed(schedule: &str) -> Result<Proved, Vec<Finding>> {
     Proved::new(text::parse(schedule).unwrap_or_else(|error| panic!("{error}\n{schedule}")))
 }
 
-/// Cuts whose distance is no fraction of 64-bit numbers: nothing of that width can be received into scratch.
+/// Cuts whose distance is no fraction of 64-bit numbers: no region of that width can be received into scratch.
 #[test]
 fn a_width_that_is_no_number() {
     let pieces =
         ["0..1/8589934583", "1/8589934583..8589934582/8589934609", "8589934582/8589934609..1"];
-    // The middle is folded the other way round, so that the three are not joined.
+    // The middle is folded in the reverse order, so that the three are not joined.
     let [first, middle, last] = pieces;
     let folds = [
         format!("  fold 0.input[{first}], 1.input[{first}] -> 0.output[{first}] @0\n"),
@@ -61,7 +61,7 @@ fn more_than_there_may_be() {
     assert_ne!(author.schedule().location(found[0].at).line, 0, "{found:#?}");
 }
 
-/// What is too large to be written is refused before it is proved, with what the first rank does.
+/// A form that is too large to be written is refused before it is proved, with the actions of the first rank.
 #[test]
 fn more_than_is_written() {
     let ring = library().into_iter().find(|algorithm| algorithm.name() == "RingAllReduce");

@@ -273,7 +273,7 @@ fn ranks_that_contradict_each_other() {
     );
 }
 
-/// Ranks, else device numbers, else the order of the file: here all three, the first link from rank 1.
+/// Ranks, otherwise device numbers, otherwise the order of the file: here all three, the first link from rank 1.
 #[test]
 fn what_numbers_the_ranks() {
     let linked = two(r#"<nvlink target="0000:02:00.0" count="1"/>"#);
@@ -401,7 +401,7 @@ fn too_much_of_everything() {
     );
 }
 
-/// 50 MB of elements that nobody knows pass by; of known ones reading stops early.
+/// Reading skips 50 MB of unknown elements; of known elements it stops early.
 #[test]
 fn fifty_megabytes() {
     let started = std::time::Instant::now();

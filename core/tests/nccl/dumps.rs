@@ -5,7 +5,7 @@ use roundelay_core::topology::{LinkKind, NodeKind};
 
 use crate::nccl::{capacity, says, text};
 
-/// A GPU of a host: its bus id, and what its element holds.
+/// Returns a GPU of a host: its bus id, and the content of its element.
 fn gpu(busid: &str, attributes: &str, links: &str) -> String {
     format!(
         r#"<pci busid="{busid}" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
@@ -24,7 +24,7 @@ fn system(cpus: &str) -> String {
     format!("<system version=\"1\">{cpus}</system>")
 }
 
-/// So many hosts with bus ids that are the same, of two CPUs with one GPU each.
+/// Returns a host for each hash, with equal bus ids, of two CPUs with one GPU each.
 fn hosts(hashes: &[&str]) -> String {
     let mut xml = String::new();
     for (host, hash) in hashes.iter().enumerate() {
@@ -41,7 +41,7 @@ fn hosts(hashes: &[&str]) -> String {
     system(&xml)
 }
 
-/// Read, written and read again it is the same.
+/// Reads a file, writes it and reads it again: both systems must be equal.
 fn sound(xml: &str, assume: Option<&str>) -> System {
     let assume = assume.map(|text| Assumption::parse(text).unwrap());
     let system =
@@ -87,7 +87,7 @@ fn hosts_are_told_apart_by_number() {
     assert_eq!(problem.title, "two PCI devices have the busid 00000000:01:00.0");
 }
 
-/// A link between two GPUs names one on the same host; letters of bus ids are large or small.
+/// A link between two GPUs names a GPU on their host; letters of bus ids are large or small.
 #[test]
 fn targets_are_on_the_same_host() {
     let pair = |host: u32| {
@@ -217,7 +217,7 @@ fn a_cube_of_eight() {
         for a in 0..8 {
             assert_eq!((0..8).map(|b| lanes(a, b)).sum::<u64>(), total, "{assume}, rank {a}");
             assert!((0..8).all(|b| lanes(a, b) == lanes(b, a)));
-            // The four of a half are all joined, and each has a partner in the other.
+            // The four of a half are all joined, and each has a partner in the other half.
             let joined = (0..8).filter(|b| lanes(a, *b) > 0);
             let half = (0..4).map(|b| a / 4 * 4 + b).filter(|b| *b != a);
             let mut expected: Vec<_> = half.chain([(a + 4) % 8]).collect();
@@ -240,7 +240,7 @@ fn links_that_the_file_leaves_out() {
         assert_eq!(says(&system.topology, "0", "1"), "NVL 721.8GB/s");
         assert_eq!(system.sm, Some(103));
     }
-    // What lists some is left as it is.
+    // A GPU that lists some links is left unchanged.
     let whole = hosts(&["host_hash=\"0x1\""]);
     let system = sound(&whole, Some("nvlinks=4"));
     assert_eq!(says(&system.topology, "0", "1"), "NVL 721.8GB/s");
@@ -258,7 +258,7 @@ fn kept_attributes_and_elements_nobody_knows() {
     assert!(system.write().unwrap().contains("keep=\"1\""));
 }
 
-/// What the report says of which rank is which, and of GPUs that are unlike the others.
+/// The report's lines about the numbers of ranks, and about GPUs that are unlike the others.
 #[test]
 fn what_is_said_of_the_machine() {
     let devices = |counts: &[u32]| {
@@ -278,7 +278,7 @@ fn what_is_said_of_the_machine() {
         "rank 0 (4 of the job) has 1 NVLink, rank 4 (8 of the job) has 17 NVLinks, the 3 others 18";
     assert_eq!(notes(&[1, 18, 18, 18, 17]), [each]);
     assert_eq!(notes(&[0, 1, 0]), ["rank 1 (5 of the job) has 1 NVLink, the 2 others none"]);
-    // No count is that of most.
+    // No count has a majority.
     assert!(notes(&[18, 9]).is_empty() && notes(&[18, 9, 6]).is_empty());
     let of_sm = |sm: u32| {
         let bare = devices(&[0, 0]).replace("sm=\"103\"", &format!("sm=\"{sm}\""));

@@ -1,4 +1,4 @@
-//! What the real files say: all of it as goldens, and the values that were worked by hand.
+//! The contents of the real files: all of it as goldens, and the values that were computed by hand.
 
 use expect_test::expect_file;
 use roundelay_core::topology::LinkKind;
@@ -32,7 +32,7 @@ fn pci_of_sixteen_lanes() {
     assert_eq!(found.unwrap(), "24GB/s");
 }
 
-/// Network cards hang on the network, and yet nobody leaves the machine to reach another rank.
+/// Network cards hang on the network, and yet no path to another rank leaves the machine.
 #[test]
 fn a_machine_is_one_island() {
     for name in FULL {
@@ -41,7 +41,7 @@ fn a_machine_is_one_island() {
     }
 }
 
-/// One machine spells the same speed in two ways.
+/// One machine spells one speed in two ways.
 #[test]
 fn speeds_are_spelt_in_two_ways() {
     let topology = load("rccl-8p90a-partial-mesh.xml").topology;

@@ -1,4 +1,4 @@
-//! Real files with bytes changed, cut out, doubled and swapped: whatever comes of it, no panic.
+//! Real files with bytes changed, cut out, doubled and swapped: no result is a panic.
 
 use roundelay_core::topology::nccl::{self, Assumption};
 use roundelay_core::topology::{NodeId, paths};

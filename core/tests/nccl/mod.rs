@@ -1,4 +1,4 @@
-//! NCCL's topology files and the paths in them: what real files say, what is refused, what is written.
+//! NCCL's topology files and the paths in them: the contents of real files, refusals, written files.
 
 mod bad;
 mod dumps;
@@ -58,7 +58,7 @@ fn says(topology: &Topology, from: &str, to: &str) -> String {
     format!("{} {}", path.kind, rate_text(path.bandwidth.floor()))
 }
 
-/// A made-up topology whose links carry `rate`, or b.
+/// Returns an artificial topology whose links carry `rate`, or b.
 fn shape(kind: ShapeKind, sizes: &[i64], rate: Option<u64>) -> Shape {
     let sizes = sizes.iter().map(|n| Argument::Size(Size::One(*n)));
     let arguments: Vec<_> = sizes.chain(rate.map(Argument::Rate)).collect();

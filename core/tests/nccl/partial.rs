@@ -1,4 +1,4 @@
-//! Files without GPUs, and what is assumed of these.
+//! Files without GPUs, and the assumptions about them.
 
 use expect_test::expect;
 use roundelay_core::diagnostics::Code;

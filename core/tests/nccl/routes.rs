@@ -24,7 +24,7 @@ fn made_up_topologies() {
     assert_eq!(says(&ring, "0", "0"), "LOC 5TB/s");
     let islands = made_up(ShapeKind::Islands, &[2, 2]);
     assert_eq!(says(&islands, "0", "2"), "NET 20GB/s");
-    // Its peer in the other island hangs on another rail, and no rank passes on what comes from a network.
+    // Its peer in the other island hangs on another rail, and no rank forwards data from a network.
     assert_eq!(says(&islands, "0", "3"), "DIS 0B/s");
 }
 
@@ -85,13 +85,13 @@ fn the_host_bridge_of_intel_costs_a_sixth() {
 #[test]
 fn a_card_near_an_nvlink_neighbor() {
     let amd = machine("AuthenticAMD", "");
-    // 4 has a way of its own, SYS; through rank 2, over NVLink, it is PXN.
+    // 4 has a path of its own, SYS; through rank 2, over NVLink, it is PXN.
     assert_eq!(says(&amd, "4", "NIC n"), "PXN 24GB/s");
     assert_eq!(says(&amd, "4", "NET n"), "NET 12.5GB/s");
     let links = path(&amd, "4", "NET n").links;
     let via: Vec<_> = links.iter().map(|l| amd.links()[*l as usize].from).collect();
     assert_eq!(via[..2], [NodeId(4), NodeId(2)]);
-    // Rank 2 has a link in one direction only: the other way is its own.
+    // Rank 2 has a link in one direction only: the other direction is its own path.
     assert_eq!(says(&amd, "2", "4"), "SYS 12GB/s");
 }
 
@@ -186,7 +186,7 @@ fn no_relay_behind_a_switch() {
     assert_eq!(says(&topology, "0", "2"), "PHB 12GB/s");
 }
 
-/// Of two ways of one kind the wider is taken, though it is found last.
+/// Of two paths of one kind the wider is taken, though it is found last.
 #[test]
 fn the_wider_of_two_relays() {
     let links = |list: &[(&str, u32)]| -> String {

@@ -8,8 +8,8 @@ use roundelay_core::units::rate_text;
 
 use crate::nccl::text;
 
-/// `gpus` GPUs of capability `sm` with so many `NVLinks` each to one switch, eight on each host, each below a PCI
-/// switch with what is `beside` it.
+/// Returns `gpus` GPUs of capability `sm` with `nvlinks` `NVLinks` each to one switch, eight on each host, each below a
+/// PCI switch with the elements `beside` it.
 fn machine(gpus: u32, sm: u32, nvlinks: u32, beside: &str) -> String {
     let mut xml = String::from("<system version=\"1\">");
     for gpu in 0..gpus {
@@ -59,8 +59,8 @@ fn network_cards_do_not_change_the_speeds() {
     }
 }
 
-/// More than four channels of less than 50 GB/s are not doubled on what is newer than sm 80; and there are never more
-/// than 32.
+/// More than four channels of less than 50 GB/s are not doubled on GPUs newer than sm 80; and there are never more than
+/// 32.
 #[test]
 fn what_is_doubled() {
     assert_eq!(found(&machine(4, 100, 11, "")), "11 x 40GB/s NVL");
@@ -71,7 +71,7 @@ fn what_is_doubled() {
     assert_eq!(found(&machine(4, 107, 36, "")), "32 x 45GB/s NVL");
 }
 
-/// What hangs on one switch needs no search, however many ranks there are.
+/// Ranks on one switch need no search, however many there are.
 #[test]
 fn hundreds_of_ranks_on_one_switch() {
     for gpus in [65, 72, 256, 576] {
@@ -81,7 +81,7 @@ fn hundreds_of_ranks_on_one_switch() {
     }
 }
 
-/// The narrowest of the GPUs sets what all carry; one without any `NVLink` leaves a last resort.
+/// The narrowest of the GPUs sets the rate of all; a GPU without any `NVLink` leaves a last resort.
 #[test]
 fn unequal_links() {
     let narrow = machine(72, 100, 18, "").replacen("count=\"18\"", "count=\"9\"", 1);

@@ -1,4 +1,4 @@
-//! Files that are written: read again they are the same graph, and NCCL's reader would take them.
+//! Written files: read again they give an equal graph, and NCCL's reader would accept them.
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::nccl::{self, write};
@@ -7,7 +7,7 @@ use roundelay_core::topology::{LinkKind, Topology};
 
 use crate::nccl::{FULL, PARTIAL, load, shape, text};
 
-/// What NCCL's reader asks of a file.
+/// Checks the demands of NCCL's reader on a file.
 fn inside_the_limits(written: &str) {
     let tags: Vec<_> = written.lines().filter(|line| !line.starts_with("<!--")).collect();
     assert!(tags.iter().all(|line| line.ends_with('>') && line.matches('<').count() == 1));
@@ -34,7 +34,7 @@ fn made_up(kind: ShapeKind, sizes: &[i64], rate: Option<u64>) -> Topology {
     shape(kind, sizes, rate).build().unwrap()
 }
 
-/// The `NVLinks` of both are the same; the file has a CPU and PCI links besides.
+/// Checks that both have equal `NVLinks`; the file has a CPU and PCI links besides.
 fn same_links(topology: &Topology) {
     let written = write(topology).unwrap();
     inside_the_limits(&written);

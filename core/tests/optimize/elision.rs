@@ -1,4 +1,4 @@
-//! Signal elision against the proof: what is left is enough, and nothing of it is too much.
+//! Signal elision against the proof: the remaining signals suffice, and none of them is superfluous.
 
 use roundelay_core::ids::{OpId, RankId};
 use roundelay_core::layout::Algorithm as _;
@@ -56,7 +56,7 @@ fn the_ring_keeps_what_it_must() {
         let n = nranks as usize;
         assert_eq!(few.between_ranks(), (n * (2 * n - 1), n * (2 * n - 3)));
         let one = elided(&ring, Callers::One);
-        // Nobody leaves before all have ended: no word of that is needed.
+        // No rank leaves before all have ended: no signal of that is needed.
         assert_eq!(one.between_ranks().0, n * (2 * n - 2), "{nranks}");
     }
 }
@@ -99,7 +99,7 @@ fn what_is_left_of_the_library_is_proved() {
     }
 }
 
-/// Moves and what is proved of them are the same, but for where they stand.
+/// Asserts that moves and their proofs are equal, except for their places.
 fn same(a: &Schedule, before: &Proof, b: &Schedule, after: &Proof, what: &str) {
     let moves = [ops(a, OpKind::Move), ops(b, OpKind::Move)];
     let plain = |s: &Schedule, moves: &[OpId]| moves.iter().map(|m| *s.op(*m)).collect::<Vec<_>>();
@@ -154,8 +154,8 @@ fn a_caller_for_each_keeps_what_one_does_not_need() {
     assert!(fewer > 20, "{fewer}");
 }
 
-/// Who may pull is told by a barrier: the word of the seventh rank on the left comes by way of two that do not
-/// care.
+/// A barrier tells the ranks that may pull: the signal of the seventh rank on the left comes by way of two ranks that
+/// do not need it.
 const BY_BARRIER: &str = include_str!("by_barrier.coll");
 
 #[test]

@@ -10,7 +10,7 @@ use roundelay_core::verify::{Callers, Proved};
 
 use crate::optimize::{admitted, library};
 
-/// The schedule without what is the author's word only.
+/// Returns the schedule without the author's demands.
 fn bare(schedule: &Schedule) -> Schedule {
     Schedule { demands: Demands::default(), ..schedule.clone() }
 }
@@ -92,7 +92,7 @@ fn what_lies_side_by_side_is_one_in_any_order_of_the_loop() {
 #[test]
 fn what_depends_on_each_other_or_lies_apart_is_not_joined() {
     let stay = |collective, moves: &[&str]| assert_eq!(left(collective, "", moves), moves);
-    // The second reads what the first wrote, or writes what it read.
+    // The second move reads a region that the first wrote, or writes one that it read.
     stay("AllReduce", &["0.s#0@0[0..1] -> 0.s#0@0[1..2]", "0.s#0@0[1..2] -> 0.s#1@0[0..1]"]);
     stay(
         "AllReduce",
@@ -122,7 +122,7 @@ fn what_depends_on_each_other_or_lies_apart_is_not_joined() {
     );
     let shifted = ["0.s#0@0[0..1/2] -> 0.output[0..1/2]", "0.s#0@1/2[1/2..1] -> 0.output[1/2..1]"];
     stay("AllReduce", &shifted);
-    // The last writes over what the second wrote, though their coordinates differ.
+    // The last move overwrites the region that the second wrote, though their coordinates differ.
     stay(
         "AllReduce",
         &[
@@ -131,7 +131,7 @@ fn what_depends_on_each_other_or_lies_apart_is_not_joined() {
             "1.input[0..1/4] -> 0.s#0@0[0..1/4]",
         ],
     );
-    // In place they are one buffer: what is written was to be read.
+    // In place they are one buffer: the written region was to be read.
     let shifted =
         ["0.input[1/4..1/2] -> 0.output[0..1/4]", "0.input[1/2..3/4] -> 0.output[1/4..1/2]"];
     stay("AllReduce", &shifted);

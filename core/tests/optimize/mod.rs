@@ -1,4 +1,4 @@
-//! Passes from schedule to schedule: what they give is legal, proved, and what they say it is.
+//! Passes from schedule to schedule: their results are legal, proved, and as described.
 
 mod elision;
 mod join;
@@ -25,7 +25,7 @@ fn library() -> Vec<Configured> {
     LIBRARY.iter().flat_map(|(name, text)| algorithms(name, text)).collect()
 }
 
-/// One of them for so many ranks.
+/// Returns one algorithm of the library for `nranks` ranks.
 fn of_library(name: &str, nranks: u32) -> Schedule {
     let algorithm = library().into_iter().find(|a| a.name() == name).expect("the library has it");
     algorithm.schedule(nranks).unwrap_or_else(|found| panic!("{name}, {nranks}: {found:#?}"))

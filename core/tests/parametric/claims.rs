@@ -1,4 +1,4 @@
-//! What is claimed, and which construct leaves the class where nothing is.
+//! The claims, and the construct that leaves the class where there is no claim.
 
 use expect_test::{Expect, expect};
 
@@ -25,7 +25,7 @@ fn members_are_proved_and_hold_at_every_count_tried() {
     }
 }
 
-/// What is said of the first algorithm of `text`, with the construct as it stands there.
+/// Checks the finding for the first algorithm of `text`, with the construct as it stands there.
 fn outside(text: &str, want: &Expect) {
     let (algorithm, source) = algorithms(text).expect("it compiles").remove(0);
     let outside = prove(&algorithm, &source).expect_err("it is no member");
@@ -70,7 +70,7 @@ fn the_construct_that_leaves_the_class_is_named() {
     );
 }
 
-/// `body` of an AllReduce that is a ring but for what stands in it.
+/// Returns an AllReduce that is a ring except for `body`.
 fn ring(head: &str, body: &str) -> String {
     format!(
         "pub algorithm A({head}) -> AllReduce {{

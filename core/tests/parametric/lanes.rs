@@ -1,5 +1,5 @@
-//! Mutants with `parallel` put around statements, signals across its ends, and one iteration in another: what is
-//! claimed of lanes for every nranks must be so at each count.
+//! Mutants with `parallel` put around statements, signals across its ends, and one iteration in another: a claim about
+//! lanes for every nranks must hold at each count.
 
 use crate::parametric::{algorithms, finitely_right, members, prove};
 
@@ -21,10 +21,10 @@ enum Nesting {
     Nested,
 }
 
-/// Iterations: iteration 0 alone in most, for its lane is the one to be taken for the lane outside.
+/// Iterations: iteration 0 alone in most, because its lane can be mistaken for the lane outside.
 const ITERATIONS: [&str; 6] = ["0..1", "0..1", "0..1", "1..2", "-1..0", "0..2"];
 
-/// Numbers that look random and are the same in every run.
+/// Numbers that look random and repeat in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -46,8 +46,8 @@ fn depths(lines: &[String]) -> Vec<usize> {
     before.collect()
 }
 
-/// Whole statements that stand side by side among the lines from `first` to `last`, none of which declares a name:
-/// the first and last line of each choice.
+/// Returns whole statements that stand side by side among the lines from `first` to `last`, none of which declares a
+/// name: the first and last line of each choice.
 fn ranges(lines: &[String], (first, last): (usize, usize)) -> Vec<(usize, usize)> {
     let depths = depths(lines);
     let mut all = Vec::new();
@@ -113,7 +113,7 @@ fn signal(
     (first, last)
 }
 
-/// A mutant of `text`, with `parallel` at such a place.
+/// Returns a mutant of `text`, with `parallel` at a place of that nesting.
 fn mutant(text: &str, nesting: Nesting, numbers: &mut Numbers) -> Option<String> {
     let bare = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim_end());
     let mut lines: Vec<String> = bare.filter(|line| !line.is_empty()).map(str::to_owned).collect();

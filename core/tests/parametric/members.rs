@@ -158,7 +158,7 @@ pub algorithm LateRing(ring: Ring) -> AllReduce {
 }
 ";
 
-/// All of them.
+/// All members.
 pub(crate) const MEMBERS: [&str; 7] = [
     MESH_ALL_REDUCE,
     MESH_ALL_GATHER,

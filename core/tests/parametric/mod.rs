@@ -1,4 +1,4 @@
-//! The proof for every nranks from outside: what it claims, the proof for given counts must find too.
+//! The proof for every nranks from outside: the proof for given counts must confirm its claims.
 
 mod claims;
 mod lanes;
@@ -36,7 +36,7 @@ fn members() -> Vec<String> {
     first.chain(members::MEMBERS).map(str::to_owned).collect()
 }
 
-/// The algorithms of a source; `None` where it does not compile.
+/// Returns the algorithms of a source; `None` where it does not compile.
 fn algorithms(text: &str) -> Option<Vec<(Algorithm, Source)>> {
     let source = Source::from_text("test.coll", text);
     let program = compile(&source, Frontend::File).ok()?;

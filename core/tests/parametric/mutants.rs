@@ -1,11 +1,11 @@
-//! Mutants of sources: a claim for every nranks that a given count refutes is the one thing that must not be.
+//! Mutants of sources: a claim for every nranks must never be refuted at a given count.
 
 use crate::parametric::{algorithms, finitely_right, prove};
 
 /// Up to this count a claim is tried; a debug build is ten times as slow.
 const TRIED: u32 = if cfg!(debug_assertions) { 12 } else { 24 };
 
-/// `cargo xtask mutants` takes all of them, the tests every seventh.
+/// Returns the stride: `cargo xtask mutants` takes all mutants, the tests every seventh.
 fn every() -> usize {
     if std::env::var_os("ROUNDELAY_WHOLE").is_some() { 1 } else { 7 }
 }

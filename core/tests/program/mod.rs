@@ -1,4 +1,4 @@
-//! Programs: what lowering makes of a page, their text form, and one rank of very many.
+//! Programs: the lowered form of a page, their text form, and one rank of very many.
 
 use expect_test::expect;
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ fn it_reads_back_exactly() {
         let again = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert!(again == program, "{} is not read back", program.name);
         assert_eq!(print(&again), text);
-        // What is read does the same.
+        // The program that is read back does the same work.
         for nranks in 1..=5 {
             assert!(
                 again.algorithm().schedule(nranks) == program.algorithm().schedule(nranks),
@@ -201,7 +201,7 @@ fn deep_text_is_refused() {
     assert!(parse(&format!("{head}{blocks}")).unwrap_err().to_string().contains("nest deeper"));
 }
 
-/// Steps that call each other, each call in so many blocks.
+/// Returns steps that call each other, each call in `blocks` nested blocks.
 fn nested(steps: usize, blocks: usize) -> String {
     let (open, close) = ("if rank >= 0 { ".repeat(blocks), "}".repeat(blocks));
     let call = |step: usize| match step {
@@ -215,7 +215,7 @@ fn nested(steps: usize, blocks: usize) -> String {
 
 #[test]
 fn the_deepest_statements_fit_a_stack() {
-    // The stack of a thread that is started for a test, which is smaller than that of a process.
+    // The stack of a thread that a test starts is smaller than the stack of a process.
     assert!(program(&nested(3, 52)).algorithm().schedule(2).is_ok());
     let source = Source::from_text("page.coll", &nested(40, 120));
     let errors = compile(&source, Frontend::File).expect_err("they nest too deep");

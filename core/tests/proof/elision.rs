@@ -1,5 +1,5 @@
-//! Signal elision of random programs: the proof and the oracles find nothing wrong with what is left, joined or not,
-//! and without any signal of it something is.
+//! Signal elision of random programs: the proof and the oracles find no fault in the remaining signals, joined or not,
+//! and find one if any of these signals is removed.
 
 use roundelay_core::ids::OpId;
 use roundelay_core::optimize::elide::{Why, elide};

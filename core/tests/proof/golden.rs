@@ -1,4 +1,4 @@
-//! What only a schedule written by hand can get wrong, and what the proof says of it.
+//! Mistakes that only a schedule written by hand can have, and the proof's findings.
 
 use expect_test::{Expect, expect};
 use roundelay_core::diagnostics::Code;
@@ -21,7 +21,7 @@ fn refused(written: &str, code: Code, expected: &Expect) {
     expected.assert_eq(&said.join("\n"));
 }
 
-/// Rank 0 hands over both halves at once; the two streams of rank 1 wait for the same signal.
+/// Rank 0 hands over both halves at once; the two streams of rank 1 wait for one signal.
 const SHARED: &str = "
 schedule Shared Broadcast nranks 2 root 0
 at 0 = 1:1..1:9

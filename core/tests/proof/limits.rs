@@ -1,5 +1,5 @@
-//! Numbers at the ends of their types, where no oracle can follow: what does not fit is refused, never
-//! wrapped around and never a crash.
+//! Numbers at the ends of their types, where no oracle can follow: numbers that do not fit are refused, never wrapped
+//! around and never a crash.
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::verify::verify;
@@ -46,7 +46,7 @@ fn loops_in_loops_are_refused_before_they_begin() {
         found[0].title.starts_with("the loops in this one take 10000000000 steps"),
         "{found:#?}"
     );
-    // What cannot be told is still no error of its own, and an empty range is none at all.
+    // A count that cannot be evaluated is still no error of its own, and an empty range is no error at all.
     assert!(
         lay_out(&text("1 / rank"), 1).is_err_and(|found| found[0].code == Code::DivisionByZero)
     );
@@ -72,8 +72,8 @@ fn scratch_that_nothing_touches_takes_no_memory() {
     assert!(verify(&lay_out(STAR, 1000).unwrap()).is_ok());
 }
 
-/// Everybody hears of twice as many ranks in each round, none of them next to each other. What is read first makes
-/// clocks of neighbors unsure.
+/// Every rank hears of twice as many ranks in each round, none of them next to each other. The first reads make clocks
+/// of neighbors unsure.
 const EVERYBODY: &str = "
 algorithm Everybody() -> AllReduce {
     scratch empty: like output;

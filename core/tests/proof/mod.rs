@@ -1,5 +1,5 @@
-//! Schedules and their proof from outside: what is right is proved, what is wrong is refused, and an
-//! executor of interleavings that knows nothing of clocks says which is which.
+//! Schedules and their proof from outside: right schedules are proved, wrong ones are refused, and an executor of
+//! interleavings that knows nothing of clocks decides which is which.
 
 mod averages;
 mod elision;

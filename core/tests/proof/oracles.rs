@@ -77,8 +77,8 @@ fn the_search_loses_nothing() {
     assert!(wrong > 0 && right > 0 && long * 10 < wrong + right);
 }
 
-/// A slot whose scratch elsewhere holds data of another place, and that is written in two parts: one
-/// after the other, and by two streams.
+/// A slot whose scratch elsewhere holds data of another place, and that is written in two parts: one after another, and
+/// by two streams.
 const IN_PARTS: [&str; 2] = [
     "
 schedule Parts AllGather nranks 1 root 0

@@ -1,5 +1,5 @@
-//! Passes that go wrong: what fusion or elision makes is broken before it is looked at, and what is let through all
-//! the same must be right, and reduce in the author's order.
+//! Faulty passes: the results of fusion or elision are broken before the check, and schedules that pass all the same
+//! must be right, and reduce in the author's order.
 
 use roundelay_core::optimize::{Goal, Level, optimize, optimize_with};
 use roundelay_core::schedule::{OpKind, Schedule, legality, text};
@@ -13,7 +13,7 @@ use crate::proof::schedule;
 
 const EACH: Goal = Goal { level: Level::O2, callers: Callers::Each, reassociate: false };
 
-/// Every so many mutants are tried.
+/// The stride between mutants that are tried.
 const STRIDE: usize = 17;
 
 #[test]
@@ -92,7 +92,7 @@ fn another_promise_is_refused() {
     assert!(refused.to_string().contains("promises something else"), "{refused}");
 }
 
-/// What computes something else in place is not followed: fusion knows one meaning of it.
+/// A schedule that computes another result in place is not fused: fusion knows one meaning of it.
 #[test]
 fn what_runs_in_one_mode_is_not_fused() {
     let author = Proved::new(schedule(ONE_MODE, 2)).expect("right in one mode");

@@ -40,15 +40,15 @@ fn no_power_of_two(nranks: u32) -> bool {
     !nranks.is_power_of_two()
 }
 
-/// Right where both ranks run in place and where none does.
+/// Right where both ranks run in place and where neither does.
 pub(crate) const ONE_MODE: &str = include_str!("../../../tests/data/take_and_add.coll");
 
 /// In place the inputs have moved to the next rank when ranks 1 and 2 add them up, so their order is another than that
 /// of rank 0. Out of place all ranks have one order.
 pub(crate) const TURNED: &str = include_str!("../../../tests/data/turned.coll");
 
-/// In place the copy of the input to the output is none, and leaves there what the left neighbor's input was: all ranks
-/// together do as well with that, some of them do not. No other op reads an input that was overwritten.
+/// In place the copy of the input to the output does nothing, and leaves there the left neighbor's former input: all
+/// ranks together do as well with that, some of them do not. No other op reads an input that was overwritten.
 pub(crate) const TAKEN_FOR_HOME: &str = "
 algorithm TakenForHome() -> AllReduce {
     require nranks == 3, \"three ranks make one case\";
@@ -72,7 +72,8 @@ algorithm TakenForHome() -> AllReduce {
 }";
 
 /// Rank 0 takes its own block back from rank 1, which changes nothing, and then sends its input to rank 1. In place
-/// that block is its input, so what it sends is a step older than out of place, and meets what it sends to rank 2.
+/// that block is its input, so the data that it sends is a step older than out of place, and meets the data that it
+/// sends to rank 2.
 pub(crate) const TAKEN_BACK: &str = "
 algorithm TakenBack() -> AllGather {
     require nranks == 3, \"three ranks make one case\";
@@ -236,7 +237,7 @@ algorithm Distances() -> AllToAll {
     }
 }";
 
-/// The ring the other way about: each rank writes to its right neighbor.
+/// The ring in the push direction: each rank writes to its right neighbor.
 const PUSH_RING: &str = "
 algorithm PushRing(ring: Ring) -> AllReduce {
     view block = output.split(nranks);
@@ -275,7 +276,7 @@ algorithm Mesh() -> AllReduce {
     for far in 1..nranks { peer((rank - far) % nranks).RxDataSignal(); }
 }";
 
-/// Slots that change shape: each holds whatever block was last put there.
+/// Slots that change shape: each holds the block that was last put there.
 const SLOTS: &str = "
 algorithm Slots(ring: Ring) -> AllReduce {
     view block = output.split(nranks);

@@ -24,7 +24,7 @@ fn partition(whole: &Area, pieces: &[Area], count: u64) {
     assert_eq!(at, elements(&whole.region, count).end);
 }
 
-/// A count of any size: small ones, and those at which 64 bits come into play.
+/// A count of any size: small counts, and counts at which 64 bits come into play.
 fn counts() -> impl Strategy<Value = u64> {
     prop_oneof![0_u64..100, any::<u32>().prop_map(u64::from), 0..1_u64 << 48]
 }
@@ -78,7 +78,7 @@ proptest! {
             }
             Lengths::Equal => {
                 prop_assert_eq!(differ, None);
-                // Any boundary within lies at the same element of both.
+                // Any boundary within the interval lies at an equal element of both.
                 for i in 0..=6 {
                     let inner = |(lo, hi): (Rat, Rat)| lo.between(hi, i, 6).unwrap();
                     for count in 0..60 {

@@ -1,4 +1,4 @@
-//! What is right is proved for every rank count, and survives its text form.
+//! Right schedules are proved for every rank count, and survive their text form.
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::SpanId;
@@ -54,8 +54,8 @@ fn what_is_wrong_only_in_mixtures_says_so() {
     }
 }
 
-/// Orders are facts of every mode: what differs in place alone is told, refused where it is demanded, and said of that
-/// mode.
+/// Orders are facts of every mode: an order that differs in place alone is reported, refused where it is demanded, and
+/// named with that mode.
 #[test]
 fn orders_that_differ_in_place_are_told() {
     let mut turned = schedule(TURNED, 3);
@@ -71,7 +71,7 @@ fn orders_that_differ_in_place_are_told() {
     assert!(refused[0].title.starts_with("in place, ranks 0 and 1"), "{}", refused[0].title);
 }
 
-/// In place these quarters are memory that the same copy writes, a quarter further.
+/// In place these quarters are memory that this copy writes, a quarter further.
 #[test]
 fn steps_and_ports_are_those_of_the_mode_in_which_they_are_most() {
     let both = |text: &str| {
@@ -131,7 +131,7 @@ fn broken_text_is_an_error_and_no_crash() {
         let mut torn = bytes.to_vec();
         torn[at] = b"9#@/-x \n"[at % 8];
         for text in [cut, torn, bytes[..at].to_vec()] {
-            // Whatever can be read, right or not, the proof can be asked about.
+            // The proof accepts as input every schedule that can be read, right or not.
             if let Ok(schedule) = text::parse(&String::from_utf8_lossy(&text)) {
                 let _ = verify(&schedule);
             }

@@ -131,7 +131,7 @@ fn the_wrong_op() {
     one_error(GATHER, "copy(local.input, local.block[rank]);", "", "E0307 line 11 nranks 2");
 }
 
-/// Where one rank cannot even be laid out, that is one slip, and what two ranks do wrong is another.
+/// If one rank cannot even be laid out, that is one slip, and a mistake at two ranks is another.
 #[test]
 fn two_slips_at_two_rank_counts() {
     let text = GATHER.replace("require nranks > 1, \"somebody to talk to\";", "");

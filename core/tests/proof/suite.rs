@@ -23,7 +23,7 @@ use crate::proof::programs::RIGHT;
 
 use roundelay_library::SOURCES as LIBRARY;
 
-/// What became of one mutant.
+/// The fate of one mutant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fate {
     /// Wrong, and refused under this code.
@@ -86,7 +86,7 @@ fn schedules(name: &str, text: &str, nranks: u32) -> Vec<Schedule> {
         .unwrap_or_else(|errors| panic!("{errors:#?}"));
     let laid_out = program.algorithms.into_iter().filter_map(|algorithm| {
         match Configured::new(algorithm, &source).schedule(nranks) {
-            // What an attribute demands beyond being right is no business of the oracles.
+            // The oracles do not check an attribute's demands beyond being right.
             Ok(schedule) => Some(Schedule { demands: Demands::default(), ..schedule }),
             Err(found) if found.iter().all(|f| f.code.refuses()) => None,
             Err(found) => panic!("{name} at {nranks} ranks: {found:#?}"),
@@ -176,7 +176,7 @@ impl Score {
         assert!(some.is_empty(), "{} disagreements\n{}", self.wrong.len(), some.join("\n"));
     }
 
-    /// Harmful mutants, and harmless ones.
+    /// Returns the numbers of harmful mutants, and of harmless ones.
     pub(crate) fn parts(&self) -> (usize, usize) {
         let harmful = self.count(|_, f| matches!(f, Fate::Killed(_)));
         (harmful, self.count(|_, f| f == Fate::Equivalent))
@@ -246,14 +246,14 @@ fn fits(code: Code, kinds: &BTreeSet<Kind>, opinion: &Opinion) -> bool {
             Code::UninitializedRead => any(&[Kind::Garbage, Kind::Race]) || opinion.reshaped,
             Code::SharedSignal => any(&[Kind::SharedSignal]),
             Code::ScratchRace => any(&[Kind::RaceAcrossRuns]),
-            // A slot that is read in another shape holds garbage, or what belongs elsewhere.
+            // A slot that is read in another shape holds garbage, or data of another place.
             Code::InPlaceOnly | Code::SlotLength => true,
             _ => false,
         }
 }
 
-/// The mutants of all sources at 2, 3 and 4 ranks, judged on all cores: of each schedule and class as many, evenly spaced,
-/// as have so many ops together; where an algorithm has the fewest ranks, one at least.
+/// Judges the mutants of all sources at 2, 3 and 4 ranks, on all cores: of each schedule and class as many, evenly
+/// spaced, as have `ops` ops together; where an algorithm has the fewest ranks, at least one.
 fn judge_all(ops: usize) -> Score {
     let (mut jobs, mut known) = (Vec::new(), BTreeSet::new());
     for (name, text) in sources() {
@@ -326,7 +326,7 @@ fn the_oracles_agree_with_what_is_right() {
     }
 }
 
-/// The suite by sample: every class of every algorithm, and the more mutants of a schedule, the smaller it is.
+/// The suite by sample: every class of every algorithm, and more mutants of a schedule, the smaller it is.
 /// `ROUNDELAY_MUTANTS` asks for mutants with more ops together than 64, of each schedule and class.
 #[test]
 fn mutants() {
@@ -334,7 +334,7 @@ fn mutants() {
     let score = judge_all(asked.unwrap_or(64));
     assert_eq!(score.count(|_, f| f == Fate::Undecided), 0);
     score.agree();
-    // A fold's order matters to rounding alone, and one stream does what two did, only later.
+    // A fold's order matters to rounding alone, and one stream does the work of two, only later.
     let harmless = ["swap sources", "merge two streams"];
     for (name, _) in CLASSES {
         let killed = score.count(|class, f| class == *name && matches!(f, Fate::Killed(_)));

@@ -1,4 +1,4 @@
-//! Groups: who is in whose, by the ranks that a program finds there.
+//! Groups: their members, by the ranks that a program finds there.
 
 use roundelay_core::check::Frontend;
 use roundelay_core::compile;
@@ -6,7 +6,8 @@ use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::schedule::{OpKind, SignalKind};
 use roundelay_core::syntax::Source;
 
-/// Each rank says by posts who is in its group and who stands across, and by slots which group is which.
+/// Each rank tells by posts the members of its group and the ranks that stand across, and by slots the number of the
+/// group.
 const ASK: &str = "
 algorithm Ask(groups: Groups) -> AllReduce {
     scratch slot: 64 like input;
@@ -30,8 +31,8 @@ algorithm Ask(groups: Groups) -> AllReduce {
     }
 }";
 
-/// What a rank finds: who is in its group and who stands across, itself left out; its group's number, its place
-/// there, and whether all groups are of one size.
+/// The findings of a rank: the other members of its group and the ranks that stand across; its group's number, its
+/// place there, and whether all groups are of one size.
 type Found = (Vec<u32>, Vec<u32>, u64, u64, bool);
 
 fn ask(groups: &str, topology: Option<&str>, nranks: u32) -> Result<Vec<Found>, String> {
@@ -61,7 +62,7 @@ fn ask(groups: &str, topology: Option<&str>, nranks: u32) -> Result<Vec<Found>, 
     Ok((0..nranks as usize).map(of_rank).collect())
 }
 
-/// The groups put together again from what their members say.
+/// Returns the groups, assembled from the findings of their members.
 fn members(groups: &str, topology: Option<&str>, nranks: u32) -> Vec<Vec<u32>> {
     let found = ask(groups, topology, nranks).unwrap_or_else(|why| panic!("{groups}: {why}"));
     let count = found.iter().map(|f| f.2 + 1).max().unwrap_or(0);

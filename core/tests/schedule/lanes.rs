@@ -1,4 +1,4 @@
-//! Lanes: the values of the `parallel`s around a signal, all of them.
+//! Lanes: the values of all `parallel`s around a signal.
 
 use roundelay_core::schedule::text::{parse, print};
 use roundelay_core::schedule::{Schedule, SignalKind};

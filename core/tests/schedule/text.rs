@@ -1,4 +1,4 @@
-//! The text form reads back exactly, and says what is wrong with what is not one.
+//! The text form reads back exactly, and an invalid text gives an error that names the fault.
 
 use expect_test::expect;
 use proptest::prelude::*;

@@ -9,7 +9,7 @@ use roundelay_core::topology::{NodeId, Topology, paths};
 
 const GB: u64 = 1_000_000_000;
 
-/// The channels, after adding up what they take from each link.
+/// Returns the channels, after adding up their use of each link.
 fn sound(topology: &Topology, nranks: u32, sm: Option<u32>) -> Channels {
     let found = channels(topology, nranks, sm).unwrap();
     let mut uses = vec![0; topology.links().len()];

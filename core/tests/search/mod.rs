@@ -1,5 +1,4 @@
-//! Rings, channels and trees from outside: against every order of few ranks, and on graphs whose answer
-//! is known.
+//! Rings, channels and trees from outside: against every order of few ranks, and on graphs whose answer is known.
 
 mod channels;
 mod disjoint;
@@ -11,7 +10,7 @@ use roundelay_core::topology::Topology;
 use roundelay_core::topology::search::pairs::Pairs;
 use roundelay_core::topology::shape::{Argument, Shape, ShapeKind, Size};
 
-/// Pseudo-random numbers, the same on every machine.
+/// Pseudo-random numbers, equal on every machine.
 struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! One ring: exact where it says so, a proof where there is none, and found where it must be found.
+//! One ring: exact where the search says so, a proof where there is none, and found where it must be found.
 
 use super::{Dice, RCCL, cables, shape, topology};
 use roundelay_core::diagnostics::Code;

@@ -1,4 +1,4 @@
-//! Trees: they span, keep to their number of children, are shallow, and those of a packing share nothing.
+//! Trees: they span, keep to their number of children, are shallow, and trees of a packing share no link.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn spans(pairs: &Pairs, tree: &SpanningTree, most: usize) {
     }
 }
 
-/// The depth, and whether it is the least.
+/// Returns the depth, and whether it is the least.
 fn depth(pairs: &Pairs, root: u32, most: u32) -> (u32, How) {
     let grown = tree(pairs, RankId(root), most).unwrap();
     spans(pairs, &grown.tree, most as usize);
@@ -57,7 +57,7 @@ fn what_cannot_be() {
     assert_eq!(tree(&star, RankId(0), 2).unwrap_err().code, Code::Disconnected);
     assert_eq!(depth(&star, 1, 2), (2, How::Exact));
     assert_eq!(tree(&star, RankId(1), 0).unwrap_err().code, Code::Disconnected);
-    // Level by level ends too early here; the chain is there all the same.
+    // The search level by level ends too early here; the chain exists all the same.
     let chain = Pairs::of(4, &[(0, 1), (0, 2), (2, 1), (1, 3)]);
     assert_eq!(depth(&chain, 0, 1), (3, How::Exact));
 }

@@ -87,7 +87,7 @@ fn forms_hold_where_all_links_are_alike_and_nothing_else_costs() {
     }
 }
 
-/// All pull from one: the way out of it is shared.
+/// All ranks pull from one: they share its outgoing port.
 #[test]
 fn one_port_for_many() {
     let done = run(&schedule("MeshScatter", 4), &machine("crossbar(4, 1GB/s)"), GB);
@@ -102,7 +102,7 @@ fn written(text: &str, nranks: u32) -> Schedule {
         .expect("it fits")
 }
 
-/// Rank 1 pulls one part of three, rank 2 the other two: at half speed both until 1 has its own, then 2 alone.
+/// Rank 1 pulls one part of three, rank 2 the other two: at half speed both until 1 has its part, then 2 alone.
 #[test]
 fn who_ends_first_leaves_its_share() {
     let schedule = written(
@@ -157,7 +157,7 @@ fn messages_of_one_move_go_at_once() {
     let mut mesh = machine("full_mesh(3, 1GB/s, 1ms)");
     near(run(&schedule, &mesh, GB).seconds, 1.001);
     near(run(&schedule, &machine("crossbar(3, 1GB/s, 1ms)"), GB).seconds, 2.002);
-    // What is there and three more are three reductions; and two copies beside.
+    // The present block and three more make three reductions; two copies come beside.
     mesh.reduce = Some(4e9);
     mesh.copy = Some(10e9);
     near(run(&schedule, &mesh, GB).seconds, 1.001 + 0.75 + 0.2);
@@ -181,7 +181,7 @@ fn slow_ranks_and_links_hold_up_a_ring() {
     near(run(&schedule, &machine, GB).seconds, 14.0 * (1e-3 + step));
     machine.degraded = vec![((NodeId(3), NodeId(4)), 0.5)];
     near(run(&schedule, &machine, GB).seconds, 14.0 * (1e-3 + 2.0 * step));
-    // The link from 4 to 3 is not in the ring's way; those of rank 5 are.
+    // The link from 4 to 3 is not used by the ring; the links of rank 5 are.
     machine.degraded = vec![((NodeId(0), NodeId(2)), 0.5)];
     near(run(&schedule, &machine, GB).seconds, 14.0 * (1e-3 + step));
     machine.stragglers = vec![(RankId(5), 3.0)];
@@ -218,7 +218,7 @@ fn nothing_to_send() {
     assert!(run(&ring, &relative, 0).seconds == 0.0);
 }
 
-/// A topology's own numbers stand; what it does not say is the machine's.
+/// A topology's own numbers stand; for missing numbers the machine's count.
 #[test]
 fn what_the_topology_does_not_say() {
     let ring = schedule("RingAllReduce", 8);

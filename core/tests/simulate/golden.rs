@@ -57,8 +57,8 @@ fn golden_values() {
     }
 }
 
-/// Uplinks that are shared put the neighbor ring before halving and doubling, neighbors first too; on a
-/// crossbar it is behind.
+/// Shared uplinks put the neighbor ring before halving and doubling, neighbors first too; on a crossbar the ring is
+/// behind.
 #[test]
 fn oversubscription_changes_the_order() {
     let mut halving = library("HalvingDoublingAllReduce");

@@ -1,4 +1,4 @@
-//! The simulator against golden values of another one, closed forms, and what must hold of any run.
+//! The simulator against golden values of another simulator, closed forms, and properties of any run.
 
 mod forms;
 mod golden;
@@ -41,7 +41,7 @@ fn schedule(name: &str, nranks: u32) -> Schedule {
     library(name).schedule(nranks).expect("it can be laid out")
 }
 
-/// For so many bytes of an `AllReduce`.
+/// Simulates an `AllReduce` of `bytes` bytes.
 fn run(schedule: &Schedule, machine: &Machine, bytes: u64) -> Simulated {
     simulate(schedule, machine, bytes / 4, DType::F32, false).expect("it ends")
 }

@@ -1,4 +1,4 @@
-//! What must hold of any run: bytes are conserved, the critical path is a way through time, a timeline has no gaps.
+//! Properties of any run: bytes are conserved, the critical path is a way through time, a timeline has no gaps.
 
 use roundelay_core::cost::Load;
 use roundelay_core::dtype::DType;
@@ -147,8 +147,8 @@ fn recording_changes_nothing() {
     assert_eq!(Simulated { timeline: None, ..with }, without);
 }
 
-/// The proof counts steps in the memory of a run; the simulator finds them by who waits for whom, where each message
-/// takes a second and bytes take no time.
+/// The proof counts steps in the memory of a run; the simulator finds them by the waits between ranks, where each
+/// message takes a second and bytes take no time.
 #[track_caller]
 fn steps_alike(schedule: &Schedule, proved: u32, what: &str) {
     let machine = machine(&format!("full_mesh({}, 1GB/s, 1s)", schedule.nranks));
@@ -159,7 +159,7 @@ fn steps_alike(schedule: &Schedule, proved: u32, what: &str) {
     }
 }
 
-/// The steps of a run out of place, which is what the simulator runs.
+/// Returns the steps of a run out of place, which is the run that the simulator runs.
 fn longest(schedule: &Schedule) -> u32 {
     steps(schedule).expect("its events have an order").into_iter().max().unwrap_or(0)
 }
@@ -180,7 +180,7 @@ fn steps_are_counted_alike_by_the_proof_and_by_the_simulator() {
     assert!(compared > 250, "only {compared} runs");
 }
 
-/// Random programs that are right: what one stream writes and sends on, folds and overwrites.
+/// Random right programs: one stream writes and sends on, folds and overwrites.
 #[test]
 fn steps_of_random_programs_are_counted_alike() {
     let mut compared = 0;
@@ -194,7 +194,7 @@ fn steps_of_random_programs_are_counted_alike() {
     assert!(compared > 100, "only {compared} programs");
 }
 
-/// Rank 1 pulls and pushes on with no signal in between: the push needs what the pull wrote.
+/// Rank 1 pulls and pushes on with no signal in between: the push needs the data that the pull wrote.
 #[test]
 fn what_a_stream_sends_on_is_a_step_later() {
     let source = Source::from_text(
@@ -225,7 +225,7 @@ fn what_a_stream_sends_on_is_a_step_later() {
     steps_alike(&schedule, 2, "a relay");
 }
 
-/// What a contest's stream does one after the other, another machine's does at once.
+/// A contest's stream does its moves one after another, another machine's stream does them at once.
 #[test]
 fn streams_in_order_wait_for_each_move() {
     let schedule = schedule("MeshAllReduce", 8);
@@ -238,7 +238,7 @@ fn streams_in_order_wait_for_each_move() {
     assert!((time(&in_order) - 28e-6).abs() < 1e-12);
 }
 
-/// What waits for one move goes on in the order of the program: pieces of a chain are one behind the other.
+/// Ops that wait for one move go on in the order of the program: pieces of a chain follow one another.
 #[test]
 fn followers_go_on_in_the_order_of_the_program() {
     for (name, n, pieces) in [("NcclRingBroadcast", 4, 4.0), ("TreeBroadcast", 6, 8.0)] {
@@ -258,7 +258,7 @@ fn followers_go_on_in_the_order_of_the_program() {
     }
 }
 
-/// All pieces of a message but the first cost what the machine says, and nothing where they are joined.
+/// All pieces of a message except the first have the machine's cost per piece, and no cost where they are joined.
 #[test]
 fn pieces_share_a_latency_and_have_a_price() {
     let mut nhr = super::library("NhrAllReduce");

@@ -1,4 +1,4 @@
-//! What cannot be simulated is an error with a code, at its statement.
+//! A schedule that cannot be simulated is an error with a code, at its statement.
 
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::dtype::DType;

@@ -23,7 +23,7 @@ fn parse(text: &str) -> (Source, File, Vec<Diagnostic>) {
     (source, file, diagnostics)
 }
 
-/// Parses what must be right.
+/// Parses a text that must be right.
 fn parse_ok(text: &str) -> (Source, File) {
     let (source, file, diagnostics) = parse(text);
     let found: Vec<String> = diagnostics.iter().map(|d| d.report(&source)).collect();

@@ -16,7 +16,7 @@ fn comments(source: &Source) -> Vec<String> {
     all
 }
 
-/// Formats, and holds what must hold of any formatting.
+/// Formats a text, and asserts the properties of any formatting.
 fn format(text: &str) -> String {
     let (source, file) = parse_ok(text);
     let formatted = print_with_trivia(&file, &source);

@@ -1,4 +1,4 @@
-//! Topologies: what the constructors lay out, how they are written, and what is wrong with bad ones.
+//! Topologies: the layout of the constructors, their text form, and the faults of bad ones.
 
 mod shapes;
 mod text;
@@ -15,7 +15,7 @@ fn read(text: &str) -> Topology {
         .unwrap_or_else(|errors| panic!("{text}: {}", errors[0].report(&source)))
 }
 
-/// What is wrong with a text: `E0601 title`, an error a line.
+/// Returns the errors of a text: `E0601 title`, one error per line.
 fn wrong(text: &str) -> String {
     let source = Source::from_text("topology", text);
     let errors = check::topology::read(&source).expect_err(text);

@@ -1,4 +1,4 @@
-//! Each constructor against what it must lay out, counted by hand.
+//! Each constructor against its required layout, counted by hand.
 
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
@@ -72,10 +72,10 @@ fn which_links_are_missing() {
     };
     assert_eq!(missing("full_mesh(8)", 8), []);
     assert_eq!(missing("full_mesh(8) without (1, 0)", 8), [(0, 1), (1, 0)]);
-    // Only of those who take part.
+    // Only links of the participating ranks count.
     assert_eq!(missing("full_mesh(8) without (1, 7)", 7), []);
     assert_eq!(missing("ring(4)", 4), [(0, 2), (1, 3), (2, 0), (3, 1)]);
-    // Through switches all are linked, through ranks none.
+    // Through switches all ranks are linked, through ranks none.
     assert_eq!(missing("groups([2, 1]) without (0, 1)", 3), []);
     assert_eq!(missing("islands(2, 2)", 4), [(0, 3), (1, 2), (2, 1), (3, 0)]);
     assert_eq!(missing("full_mesh(1)", 1), []);
@@ -93,7 +93,8 @@ fn what_each_rank_should_own() {
     assert_eq!(shares("full_mesh(4) without (0, 1)", 3), [1, 1, 2]);
     assert_eq!(shares("crossbar(5, 240GB/s)", 5), [1; 5]);
     assert_eq!(shares("groups([3, 1], 20GB/s, 1us, 10GB/s)", 4), [5, 5, 5, 1]);
-    // 2 * 24_999_999_999 + 1 and 1 have no small common measure: thousandths, and nobody gets nothing.
+    // 2 * 24_999_999_999 + 1 and 1 have no small common measure: the shares are thousandths, and no rank gets a share
+    // of 0.
     assert_eq!(shares("groups([3, 1], 24999999999B/s, 1us, 1B/s)", 4), [1000, 1000, 1000, 1]);
     assert_eq!(shares("groups([3, 2], 23456789kB/s, 1us, 7kB/s)", 5), [1000, 1000, 1000, 500, 500]);
 }
@@ -159,7 +160,7 @@ fn capacities_follow_the_tiers() {
     assert!(latencies.contains(&(LinkKind::NvLink, 1000)));
     assert!(latencies.contains(&(LinkKind::Net, 5000)));
 
-    // A tier without values of its own has those of the tier before.
+    // A tier without values of its own has the values of the tier before.
     let same = read("islands(2, 2, 200GB/s, 3us)");
     assert!(same.links().iter().all(|l| l.latency == 3000));
     assert_eq!(capacity(&same, "rail 0", "2"), Rat::whole(200_000_000_000));

@@ -1,20 +1,21 @@
-//! How much the caches hold: beyond it, streaming stores pay.
+//! The size of the caches: for destinations beyond it, streaming stores pay.
 
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// What is assumed where the system does not say: the share of a core in a common server.
+/// The size that is assumed where the system gives none: the share of a core in a common server.
 const DEFAULT: usize = 8 << 20;
 
-/// Bytes of the largest cache that the first core reads through, as Linux reports it; 8 MiB where it does not.
+/// Returns the bytes of the largest cache that the first core reads through, as Linux reports it; 8 MiB where it does
+/// not.
 pub fn last_level_cache() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
     *BYTES
         .get_or_init(|| largest(Path::new("/sys/devices/system/cpu/cpu0/cache")).unwrap_or(DEFAULT))
 }
 
-/// The size of the largest cache described below `dir`, one subdirectory each.
+/// Returns the size of the largest cache described below `dir`, one subdirectory each.
 fn largest(dir: &Path) -> Option<usize> {
     let sizes = fs::read_dir(dir).ok()?.flatten().filter_map(|cache| {
         let size = fs::read_to_string(cache.path().join("size")).ok()?;
@@ -23,7 +24,7 @@ fn largest(dir: &Path) -> Option<usize> {
     sizes.max()
 }
 
-/// `32768K`, `32M` or plain bytes.
+/// Parses `32768K`, `32M` or plain bytes.
 fn bytes(size: &str) -> Option<usize> {
     let (number, shift) = match size.as_bytes().last()? {
         b'K' => (&size[..size.len() - 1], 10),

@@ -1,30 +1,31 @@
 //! Copies, with ordinary or with streaming stores.
 
-/// How a destination is written.
+/// The kind of stores to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stores {
-    /// Through the caches: what is written is read again before it would leave them.
+    /// Through the caches: the written bytes are read again before they would leave the caches.
     Cached,
-    /// Past the caches, whole lines at a time: a line is not read before it is overwritten, and displaces
-    /// nothing. For destinations beyond [`super::last_level_cache`]. Without SSE2 the same as `Cached`.
+    /// Past the caches, whole lines at a time: a line is not read before it is overwritten, and displaces nothing. For
+    /// destinations beyond [`super::last_level_cache`]. Without SSE2 it equals `Cached`.
     Streaming,
 }
 
 /// Bytes of a cache line.
 pub(super) const LINE: usize = 64;
 
-/// Copies `bytes` from `src` to `dst`; from a place to itself it does nothing. Streaming stores are complete
-/// when it returns: a signal posted afterwards is seen after them, as it is after ordinary stores.
+/// Copies `bytes` from `src` to `dst`; does nothing where they are equal. Streaming stores are complete when it
+/// returns: a signal posted afterwards is seen after them, as it is after ordinary stores.
 ///
 /// # Safety
-/// Both are good for `bytes`, and equal or apart; no other thread writes `src` or touches `dst` meanwhile.
+/// Both pointers are valid for `bytes` bytes, and equal or apart; no other thread writes `src` or touches `dst`
+/// meanwhile.
 pub unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, stores: Stores) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises it.
     unsafe { copy_unfenced(dst, src, bytes, stores) };
     fence(stores);
 }
 
-/// Orders streaming stores before all that follows; without it a signal could overtake them.
+/// Orders streaming stores before all later accesses; without it a signal could overtake them.
 pub(super) fn fence(stores: Stores) {
     #[cfg(target_arch = "x86_64")]
     if stores == Stores::Streaming {
@@ -35,15 +36,15 @@ pub(super) fn fence(stores: Stores) {
     let _ = stores;
 }
 
-/// [`copy`], of which the caller fences the stores.
+/// Copies as [`copy`] does, without the fence, which the caller adds.
 ///
 /// # Safety
-/// As for [`copy`].
+/// The promises of [`copy`].
 pub(super) unsafe fn copy_unfenced(dst: *mut u8, src: *const u8, bytes: usize, stores: Stores) {
     if src == dst.cast_const() {
         return;
     }
-    // SAFETY: not equal, hence apart.
+    // SAFETY: the pointers are not equal, hence apart.
     unsafe {
         match stores {
             #[cfg(target_arch = "x86_64")]
@@ -53,20 +54,21 @@ pub(super) unsafe fn copy_unfenced(dst: *mut u8, src: *const u8, bytes: usize, s
     }
 }
 
-/// Whole lines of `dst` by streaming stores, what is before and after them by ordinary ones.
+/// Copies whole lines of `dst` by streaming stores, and the bytes before and after them by ordinary stores.
 ///
 /// # Safety
-/// As for [`copy`], and the two are apart.
+/// The promises of [`copy`], and the two are apart.
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream(dst: *mut u8, src: *const u8, bytes: usize) {
     let head = dst.align_offset(LINE).min(bytes);
     let lines = (bytes - head) / LINE;
     let tail = head + lines * LINE;
-    // SAFETY: head, lines and tail are the `bytes` of both; `dst + head` is the start of a line, if any
-    // line is left; the machine has what is asked for.
+    // SAFETY: head, lines and tail are the `bytes` of both; `dst + head` is the start of a line, if any line is left;
+    // the CPU has the instructions of the function that is called.
     unsafe {
         std::ptr::copy_nonoverlapping(src, dst, head);
-        // A line at once where there is such a store: halves may leave before they are whole.
+        // One store writes a whole line where the CPU has such a store: a line written in halves may leave before it is
+        // whole.
         if std::arch::is_x86_feature_detected!("avx512f") {
             stream_whole(dst.add(head), src.add(head), lines);
         } else {
@@ -77,14 +79,14 @@ unsafe fn stream(dst: *mut u8, src: *const u8, bytes: usize) {
 }
 
 /// # Safety
-/// Both are good for so many lines, and apart; `dst` is the start of a line.
+/// Both pointers are valid for `lines` lines, and apart; `dst` is the start of a line.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 #[expect(clippy::cast_ptr_alignment, reason = "loads need no alignment, and lines have it")]
 unsafe fn stream_whole(dst: *mut u8, src: *const u8, lines: usize) {
     use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_stream_si512};
     for line in 0..lines {
-        // SAFETY: within the lines of both; the destination is aligned.
+        // SAFETY: the access is within the lines of both; the destination is aligned.
         unsafe {
             let bits = _mm512_loadu_si512(src.cast::<__m512i>().add(line));
             _mm512_stream_si512(dst.cast::<__m512i>().add(line), bits);
@@ -93,13 +95,13 @@ unsafe fn stream_whole(dst: *mut u8, src: *const u8, lines: usize) {
 }
 
 /// # Safety
-/// Both are good for so many lines, and apart; `dst` is the start of a line.
+/// Both pointers are valid for `lines` lines, and apart; `dst` is the start of a line.
 #[cfg(target_arch = "x86_64")]
 #[expect(clippy::cast_ptr_alignment, reason = "loads need no alignment, and lines have it")]
 unsafe fn stream_quarters(dst: *mut u8, src: *const u8, lines: usize) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
     for part in (0..4 * lines).step_by(4) {
-        // SAFETY: within the lines of both; the destination is aligned; every x86-64 has SSE2.
+        // SAFETY: the accesses are within the lines of both; the destination is aligned; every x86-64 has SSE2.
         unsafe {
             let from = src.cast::<__m128i>().add(part);
             let bits = [0, 1, 2, 3].map(|quarter| _mm_loadu_si128(from.add(quarter)));

@@ -1,7 +1,7 @@
 //! f16 and bf16 to f32 and back without branches, so that loops over them vectorise on any machine; the
 //! conversions of the `half` crate are calls. Round to nearest even; a NaN becomes the canonical quiet NaN.
 
-/// Exact.
+/// Converts exactly.
 #[inline(always)]
 pub(super) fn f16_to_f32(h: u16) -> f32 {
     const EXPONENT: u32 = 0x7c00 << 13;
@@ -35,7 +35,7 @@ pub(super) fn f32_to_f16(value: f32) -> u16 {
     (half | ((bits >> 16) & 0x8000)) as u16
 }
 
-/// Exact.
+/// Converts exactly.
 #[inline(always)]
 pub(super) fn bf16_to_f32(h: u16) -> f32 {
     f32::from_bits(u32::from(h) << 16)

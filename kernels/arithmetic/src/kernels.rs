@@ -11,27 +11,27 @@ use super::lanes::{
 };
 use super::number::{Number, Whole};
 
-/// `acc[i] = srcs[last][i] op (.. (srcs[0][i] op acc[i]))`, where `acc` overlaps no source.
+/// Computes `acc[i] = srcs[last][i] op (.. (srcs[0][i] op acc[i]))`, where `acc` overlaps no source.
 type Fold = unsafe fn(acc: *mut u8, srcs: *const *const u8, len: usize);
-/// `acc[i] /= nranks`
+/// Computes `acc[i] /= nranks`.
 type Average = unsafe fn(acc: *mut u8, len: usize, nranks: u32);
 
-/// Sources that one pass over an accumulator takes at most.
+/// The most sources of one pass over an accumulator.
 pub(super) const WIDTH: usize = 4;
 
 /// The loops for one dtype and op. Lengths are in elements, pointers aligned for the dtype.
 #[derive(Clone, Copy)]
 pub(super) struct Loops {
-    /// By the number of sources less one.
+    /// By the number of sources minus one.
     pub(super) fold: [Fold; WIDTH],
-    /// Folds whose first source takes the place of `acc`, which is only written; by the number of sources less two.
+    /// Folds whose first source takes the place of `acc`, which is only written; by the number of sources minus two.
     pub(super) join: [Fold; WIDTH],
-    /// For `avg`, which folds as `sum` does.
+    /// The division of `avg`, which folds as `sum` does.
     pub(super) divide: Average,
 }
 
-// Slices as arguments tell LLVM that nothing overlaps, also after inlining. Loops and no closures: those are
-// compiled without the features of their caller, and then not always in it.
+// Slice arguments tell LLVM that the operands do not overlap, also after inlining. These are loops and not closures: a
+// closure is compiled without the features of its caller, and is not always inlined into it.
 //
 // Indices are not checked: a loop that may end in a panic leaves its last vectors to scalar code.
 /// # Safety
@@ -41,7 +41,7 @@ unsafe fn fold<L: Lanes, const N: usize>(acc: &mut [L::Item], srcs: [&[L::Item];
     for (i, acc) in acc.iter_mut().enumerate() {
         let mut a = L::begin(*acc);
         for src in srcs {
-            // SAFETY: `i` is an index of `acc`, and the caller's promise.
+            // SAFETY: `i` is an index of `acc`, and the caller promises that all slices are of one length.
             a = L::step(*unsafe { src.get_unchecked(i) }, a);
         }
         *acc = L::end(a);
@@ -59,7 +59,7 @@ unsafe fn join<L: Lanes, const N: usize>(
     for (dst, (i, first)) in dst.iter_mut().zip(first.iter().enumerate()) {
         let mut a = L::begin(*first);
         for src in srcs {
-            // SAFETY: `i` is an index of `first`, and the caller's promise.
+            // SAFETY: `i` is an index of `first`, and the caller promises that all slices are of one length.
             a = L::step(*unsafe { src.get_unchecked(i) }, a);
         }
         *dst = L::end(a);
@@ -67,12 +67,12 @@ unsafe fn join<L: Lanes, const N: usize>(
 }
 
 /// # Safety
-/// `at` points to `N` pointers, each aligned and good for `len` items for as long as the slices live.
+/// `at` points to `N` pointers, each aligned and valid for `len` items for as long as the slices live.
 #[inline(always)]
 unsafe fn slices<'a, T, const N: usize>(at: *const *const u8, len: usize) -> [&'a [T]; N] {
     let mut slices = [&[][..]; N];
     for (k, slice) in slices.iter_mut().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises it.
         *slice = unsafe { std::slice::from_raw_parts(at.add(k).read().cast::<T>(), len) };
     }
     slices
@@ -85,13 +85,13 @@ fn divide<D: Divide>(acc: &mut [D::Item], nranks: u32) {
     }
 }
 
-/// The elements after the last whole item, as an item whose other elements are 0.
+/// Returns the elements after the last whole item, as an item whose other elements are 0.
 ///
 /// # Safety
-/// `at` is good for `len` items; `bytes` more are initialized and fewer than those of an item.
+/// `at` is valid for `len` items; the `bytes` bytes after them are initialized and fewer than those of an item.
 #[inline(always)]
 unsafe fn rest<T: Copy>(at: *const u8, len: usize, bytes: usize) -> T {
-    // SAFETY: any bits are an item; the caller's promise.
+    // SAFETY: any bits are an item; the caller promises that the bytes are valid.
     unsafe {
         let mut item = std::mem::zeroed::<T>();
         let from = at.add(len * size_of::<T>());
@@ -100,7 +100,7 @@ unsafe fn rest<T: Copy>(at: *const u8, len: usize, bytes: usize) -> T {
     }
 }
 
-/// The three entry points, compiled for one instruction set.
+/// Defines the three entry points, compiled for one instruction set.
 macro_rules! instruction_set {
     ($module:ident $(, #[$attribute:meta])?) => {
         mod $module {
@@ -145,7 +145,7 @@ macro_rules! instruction_set {
                 }
             }
 
-            /// `left` elements after `items`, fewer than an item has: `dst = src op .. first`.
+            /// Computes `dst = src op .. first` on the `left` elements after `items`, fewer than an item has.
             $(#[$attribute])?
             unsafe fn last<L: Lanes, const N: usize>(
                 dst: *mut u8,
@@ -155,7 +155,7 @@ macro_rules! instruction_set {
                 left: usize,
             ) {
                 let bytes = left * (size_of::<L::Item>() / L::ELEMENTS);
-                // SAFETY: the callers give as many elements at all; `dst` is written last.
+                // SAFETY: the callers give `items` items and `left` elements at all pointers; `dst` is written last.
                 unsafe {
                     let mut a = L::begin(rest(first, items, bytes));
                     for k in 0..N {
@@ -171,7 +171,7 @@ macro_rules! instruction_set {
             unsafe fn divide<D: Divide>(acc: *mut u8, len: usize, nranks: u32) {
                 let (items, left) = (len / D::ELEMENTS, len % D::ELEMENTS);
                 let bytes = left * (size_of::<D::Item>() / D::ELEMENTS);
-                // SAFETY: the caller gives `len` aligned elements that nobody else touches.
+                // SAFETY: the caller gives `len` aligned elements that no other thread touches.
                 unsafe {
                     super::divide::<D>(from_raw_parts_mut(acc.cast(), items), nranks);
                     if left > 0 {
@@ -202,19 +202,19 @@ instruction_set!(
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
 );
 
-/// Multiply and add are never contracted, so all give the same bits.
+/// An instruction set. Multiply and add are never contracted, so all sets give the same bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum InstructionSet {
     #[cfg(target_arch = "x86_64")]
     Avx512,
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// What the compiler takes for granted.
+    /// The instructions that the compiler takes for granted.
     Baseline,
 }
 
 impl InstructionSet {
-    /// Those that this machine runs, the widest first.
+    /// Returns the sets that this CPU has, the widest first.
     pub(super) fn supported() -> Vec<Self> {
         let mut sets = Vec::with_capacity(3);
         #[cfg(target_arch = "x86_64")]
@@ -242,7 +242,7 @@ impl InstructionSet {
         }
     }
 
-    /// Of the machine's numbers; `None` for the ops of [`Self::bits`].
+    /// Returns the loops of the CPU's own numbers; `None` for the ops of [`Self::bits`].
     fn number<T: Number>(self, op: ReduceOp) -> Option<Loops> {
         Some(match op {
             ReduceOp::Sum | ReduceOp::Avg => self.loops::<Plain<T, Sum>, Plain<T, Sum>>(),
@@ -253,7 +253,7 @@ impl InstructionSet {
         })
     }
 
-    /// Of the bits of integers, and of whether one is set; `None` for the ops of [`Self::number`].
+    /// Returns the loops of bitwise and logical ops on integers; `None` for the ops of [`Self::number`].
     fn bits<T: Whole>(self, op: ReduceOp) -> Option<Loops> {
         Some(match op {
             ReduceOp::Band => self.loops::<Plain<T, Band>, Plain<T, Sum>>(),
@@ -292,7 +292,7 @@ impl InstructionSet {
         }
     }
 
-    /// `None` where the dtype does not have the op.
+    /// Returns the loops of a dtype and op; `None` where the dtype does not have the op.
     pub(super) fn table(self, dtype: DType, op: ReduceOp) -> Option<Loops> {
         const F16: i16 = f16::INFINITY.to_bits() as i16;
         const BF16: i16 = bf16::INFINITY.to_bits() as i16;
@@ -319,7 +319,7 @@ impl InstructionSet {
 }
 
 impl Loops {
-    /// The widest loops that this machine runs; `None` where the dtype does not have the op.
+    /// Returns the widest loops that this CPU runs; `None` where the dtype does not have the op.
     pub(super) fn new(dtype: DType, op: ReduceOp) -> Option<Self> {
         InstructionSet::supported()[0].table(dtype, op)
     }

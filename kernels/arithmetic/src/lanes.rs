@@ -1,5 +1,5 @@
-//! What a loop does with its items: loads, combines in registers, stores. An item is one element or a few,
-//! and an accumulator stays in the form in which the next step needs it: rounded, but not yet packed.
+//! The steps of a loop on its items: load, combine in registers, store. An item is one element or a few, and an
+//! accumulator stays in the form in which the next step needs it: rounded, but not yet packed.
 //!
 //! [`super::number`] defines the results; the forms here give the same bits with fewer instructions.
 
@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 
 use super::number::{Number, Whole};
 
-/// One dtype and op.
+/// The steps for one dtype and op.
 pub(super) trait Lanes {
-    /// Loaded and stored: any bits are a value, and its alignment is that of the element.
+    /// The type that is loaded and stored: any bits are a value, and its alignment is that of the element.
     type Item: Copy;
-    /// Kept in registers between the first load and the store.
+    /// The type that is kept in registers between the first load and the store.
     type Acc: Copy;
     /// Elements of an item.
     const ELEMENTS: usize;
@@ -21,7 +21,7 @@ pub(super) trait Lanes {
     fn end(acc: Self::Acc) -> Self::Item;
 }
 
-/// One dtype, as `avg` completes it.
+/// The division by which `avg` completes a sum, for one dtype.
 pub(super) trait Divide {
     type Item: Copy;
     const ELEMENTS: usize;
@@ -29,7 +29,7 @@ pub(super) trait Divide {
     fn divide(item: Self::Item, nranks: u32) -> Self::Item;
 }
 
-/// A reduce op as a type, so that every loop is compiled for its own.
+/// A reduce op as a type, so that each op has compiled loops of its own.
 pub(super) trait Combine<T> {
     fn combine(src: T, acc: T) -> T;
 }
@@ -51,7 +51,7 @@ ops! {
     Whole: Band band Bor bor Bxor bxor Land land Lor lor Lxor lxor;
 }
 
-/// Element by element, as [`Number`] says.
+/// The steps element by element, as [`Number`] defines them.
 pub(super) struct Plain<T, O>(PhantomData<(T, O)>);
 
 impl<T: Number, O: Combine<T>> Lanes for Plain<T, O> {
@@ -83,7 +83,7 @@ impl<T: Number> Divide for Plain<T, Sum> {
     }
 }
 
-/// Which extremum is looked for, the smallest or the largest.
+/// The extremum of an op: the smallest or the largest.
 pub(super) trait Extreme {
     const LARGEST: bool;
 }
@@ -112,8 +112,8 @@ macro_rules! float_extrema {
             }
             #[inline(always)]
             fn step(src: $t, acc: $t) -> $t {
-                // Each is one instruction that gives its second operand for equal numbers and for NaN. The
-                // two differ only there: -0 or +0 is -0, and a NaN or anything is a NaN.
+                // Each is one instruction that returns its second operand for equal numbers and for NaN. The two
+                // results differ only there: -0 with +0 gives -0, and a NaN with any value gives a NaN.
                 let one = if src < acc { src } else { acc };
                 let other = if acc < src { acc } else { src };
                 <$t>::from_bits(one.to_bits() | other.to_bits())
@@ -137,7 +137,7 @@ macro_rules! float_extrema {
             fn step(src: $t, acc: $t) -> $t {
                 let one = if src > acc { src } else { acc };
                 let other = if acc > src { acc } else { src };
-                // As for the minimum, but a NaN and anything need not be a NaN.
+                // This works as for the minimum, but a NaN with another value need not give a NaN.
                 let number = <$t>::from_bits(one.to_bits() & other.to_bits());
                 if src.is_nan() | acc.is_nan() { <$t>::NAN } else { number }
             }
@@ -155,10 +155,10 @@ float_extrema! { f32 f64 }
 pub(super) struct HalfExtremum<const INFINITY: i16, O>(PhantomData<O>);
 
 impl<const INFINITY: i16, O: Extreme> HalfExtremum<INFINITY, O> {
-    /// Beyond every number: the key of all NaNs, so that they win.
+    /// The key of all NaNs, beyond every number, so that NaNs win.
     const NAN: i16 = if O::LARGEST { i16::MAX } else { i16::MIN };
 
-    /// From bits to a key of the same order and back; -0 is just below +0.
+    /// Turns bits into a key of the same order and back; -0 is just below +0.
     #[inline(always)]
     fn flip(bits: i16) -> i16 {
         bits ^ ((bits >> 15) & i16::MAX)
@@ -181,13 +181,13 @@ impl<const INFINITY: i16, O: Extreme> Lanes for HalfExtremum<INFINITY, O> {
     }
     #[inline(always)]
     fn end(acc: i16) -> i16 {
-        // The first mantissa bit alone makes the canonical quiet NaN.
+        // The first mantissa bit alone gives the canonical quiet NaN.
         let quiet = INFINITY | (((INFINITY & -INFINITY) as u16) >> 1) as i16;
         if acc == Self::NAN { quiet } else { Self::flip(acc) }
     }
 }
 
-/// Two bf16 in one word: each is an f32 with a mask or a shift, without a shuffle.
+/// Two bf16 in one word: a mask or a shift turns each into an f32, without a shuffle.
 #[derive(Clone, Copy)]
 #[repr(C, packed(2))]
 pub(super) struct Bf16Pair(u32);
@@ -197,7 +197,8 @@ pub(super) struct Bf16<O>(PhantomData<O>);
 
 const HIGH: u32 = 0xffff_0000;
 
-/// To the nearest bf16, ties to even, as an f32. A NaN stays one: computed from bf16, its low half is 0.
+/// Rounds to the nearest bf16, ties to even, as an f32. A NaN stays a NaN: a NaN computed from bf16 has a low half of
+/// 0.
 #[inline(always)]
 fn round_to_bf16(value: f32) -> f32 {
     let bits = value.to_bits();
@@ -242,7 +243,7 @@ impl Divide for Bf16<Sum> {
     }
 }
 
-/// f16 by the conversions of the machine, a vector at a time.
+/// f16 by the CPU's conversions, a vector at a time.
 #[cfg(target_arch = "x86_64")]
 pub(super) mod f16c {
     use std::arch::x86_64::{
@@ -263,12 +264,12 @@ pub(super) mod f16c {
             impl<O> $name<O> {
                 #[inline(always)]
                 fn vector(floats: [f32; $elements]) -> $floats {
-                    // SAFETY: as many bytes, and any are a value.
+                    // SAFETY: both types have equally many bytes, and any bits are a value.
                     unsafe { transmute(floats) }
                 }
                 #[inline(always)]
                 fn array(floats: $floats) -> [f32; $elements] {
-                    // SAFETY: as many bytes, and any are a value.
+                    // SAFETY: both types have equally many bytes, and any bits are a value.
                     unsafe { transmute(floats) }
                 }
             }
@@ -280,8 +281,8 @@ pub(super) mod f16c {
 
                 #[inline(always)]
                 fn begin(first: [u16; $elements]) -> $floats {
-                    // SAFETY: as many bytes, and any are a value; the loops are compiled for machines
-                    // that have the instruction.
+                    // SAFETY: both types have equally many bytes, and any bits are a value; the loops are compiled for
+                    // machines that have the instruction.
                     unsafe { $widen(transmute::<[u16; $elements], $bits>(first)) }
                 }
                 #[inline(always)]
@@ -291,12 +292,13 @@ pub(super) mod f16c {
                         exact[i] = O::combine(src[i], exact[i]);
                     }
                     let exact = Self::vector(exact);
-                    // SAFETY: as above.
+                    // SAFETY: the loops are compiled for machines that have the instructions.
                     unsafe { $widen($narrow::<_MM_FROUND_TO_NEAREST_INT>(exact)) }
                 }
                 #[inline(always)]
                 fn end($v: $floats) -> [u16; $elements] {
-                    // SAFETY: as above.
+                    // SAFETY: both types have equally many bytes, and the loops are compiled for machines that have the
+                    // instruction.
                     unsafe {
                         transmute::<$bits, [u16; $elements]>($narrow::<_MM_FROUND_TO_NEAREST_INT>(
                             $quiet,
@@ -321,7 +323,7 @@ pub(super) mod f16c {
         };
     }
 
-    // The conversion keeps the payload of a NaN: all become the canonical one.
+    // The conversion keeps the payload of a NaN: these expressions make all NaNs canonical.
     vectors!(F16x8, 8, __m128i, __m256, _mm256_cvtph_ps, _mm256_cvtps_ph, |v| {
         let nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(v, v);
         _mm256_blendv_ps(v, _mm256_set1_ps(f32::NAN), nan)

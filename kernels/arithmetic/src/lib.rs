@@ -1,5 +1,5 @@
-//! What a `Move` does to memory on a CPU: the fold of its sources, written to all its destinations. The loops are here, apart
-//! from the engines, so that they alone are built optimized where a program is built to be debugged.
+//! The effect of a `Move` on memory on a CPU: the fold of its sources, written to all its destinations. The loops are
+//! in a crate apart from the engines, so that they alone are optimized where a program is built for debugging.
 
 mod cache;
 mod copy;
@@ -17,10 +17,11 @@ use copy::{LINE, copy_unfenced, fence};
 pub use copy::{Stores, copy};
 use kernels::{Loops, WIDTH};
 
-/// Bytes that a fold keeps hot while it passes over its sources: a quarter of a small L1 cache.
+/// Bytes that a fold keeps in the cache while it passes over its sources: a quarter of a small L1 cache.
 const TILE: usize = 8 << 10;
 
-/// Bytes that a fold keeps hot where stores stream: so few lines that the next are read while these are on their way.
+/// Bytes that a fold keeps in the cache where stores stream: few lines, so that the next are read while these are on
+/// their way.
 const SHORT: usize = 512;
 
 /// The most sources of a run.
@@ -51,14 +52,13 @@ impl Kernel {
         self.size
     }
 
-    /// `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`, divided by `divide` if given, to all of `dsts`.
-    /// Streaming stores are complete when it returns.
+    /// Computes `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`, divides by `divide` if given, and writes to all
+    /// of `dsts`. Streaming stores are complete when it returns.
     ///
     /// # Safety
-    /// Every pointer is aligned and good for `len` elements of the kernel's dtype, initialized in the
-    /// sources; two of them are equal or their ranges are disjoint; and no other thread writes the
-    /// sources or touches the destinations meanwhile. There is at least one source and one destination,
-    /// and at most [`MAX_SOURCES`] sources.
+    /// Every pointer is aligned and valid for `len` elements of the kernel's dtype, initialized in the sources; two of
+    /// them are equal or their ranges are disjoint; and no other thread writes the sources or touches the destinations
+    /// meanwhile. There is at least one source and one destination, and at most [`MAX_SOURCES`] sources.
     pub unsafe fn run(
         &self,
         srcs: &[*const u8],
@@ -70,10 +70,10 @@ impl Kernel {
         let bytes = len * self.size;
         let mut tile = Tile([MaybeUninit::uninit(); TILE]);
         let plain = srcs.len() == 1 && divide.is_none();
-        // Fold in the first destination itself unless a source is still to be read from there.
+        // The fold uses the first destination itself unless a source must still be read from there.
         let in_place = stores == Stores::Cached && !srcs[1..].contains(&dsts[0].cast_const());
         let tile_bytes = match stores {
-            // A copy at a time, each with the longest run of reads.
+            // One copy at a time, each with the longest run of reads.
             Stores::Cached if plain => bytes + LINE,
             Stores::Cached => TILE,
             Stores::Streaming => SHORT,
@@ -111,11 +111,12 @@ impl Kernel {
     }
 
     /// # Safety
-    /// As for [`Kernel::run`], with `acc` for the destination: it may equal `srcs[0] + start`, no other.
+    /// The promises of [`Kernel::run`], with `acc` for the destination: it may equal `srcs[0] + start`, and no other
+    /// source.
     unsafe fn fold_tile(&self, srcs: &[*const u8], start: usize, acc: *mut u8, len: usize) {
         let mut at = [std::ptr::null(); MAX_SOURCES];
         for (at, src) in at.iter_mut().zip(srcs) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises it.
             *at = unsafe { src.add(start) };
         }
         let at = &at[..srcs.len()];

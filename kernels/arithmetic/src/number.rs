@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 
-/// What a reduction does to two elements, and what `avg` does to a complete one.
+/// The arithmetic of a reduction on two elements, and of `avg` on a complete one.
 pub(super) trait Number: Copy {
     fn sum(self, other: Self) -> Self;
     fn prod(self, other: Self) -> Self;
@@ -14,7 +14,7 @@ pub(super) trait Number: Copy {
     fn divide(self, nranks: u32) -> Self;
 }
 
-/// What integers have besides. Signs make no difference: the unsigned types do for the signed ones.
+/// The further ops of integers. Signs make no difference: the unsigned types serve for the signed ones.
 pub(super) trait Whole: Number {
     fn band(self, other: Self) -> Self;
     fn bor(self, other: Self) -> Self;
@@ -52,7 +52,7 @@ macro_rules! integers {
     )*};
 }
 
-// Up to 32 bits the f64 quotient is at least 2^-32 (relative) away from an integer it does not equal, so
+// Up to 32 bits the f64 quotient is at least 2^-32 (relative) away from any integer that it does not equal, so
 // truncating it is exact; and it vectorises, which integer division does not.
 integers! {
     i8, |x, n| f64::from(x) / f64::from(n);
@@ -110,7 +110,7 @@ macro_rules! floats {
             #[inline(always)]
             fn min(self, other: Self) -> Self {
                 let less = if self < other { self } else { other };
-                // Equal numbers have equal bits, but for zeros: there the sign decides.
+                // Equal numbers have equal bits, except for zeros, whose sign decides.
                 let equal = Self::from_bits(self.to_bits() | other.to_bits());
                 let ordered = if self == other { equal } else { less };
                 if self.is_nan() | other.is_nan() { self + other } else { ordered }

@@ -1,4 +1,4 @@
-//! All loops on all machines against the arithmetic of one element, and the shapes of runs.
+//! All loops on all machines against the arithmetic of one element, and against the shapes of runs.
 
 use ::half::{bf16, f16};
 
@@ -19,7 +19,7 @@ fn run(memory: &mut [Vec<i32>], srcs: &[usize], dsts: &[usize], divide: Option<u
     let at: Vec<*mut u8> = memory.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
     let srcs: Vec<*const u8> = srcs.iter().map(|&s| at[s].cast_const()).collect();
     let dsts: Vec<*mut u8> = dsts.iter().map(|&d| at[d]).collect();
-    // SAFETY: whole vectors of `len` elements, which are equal or apart.
+    // SAFETY: the operands are whole vectors of `len` elements, which are equal or apart.
     unsafe { kernel.run(&srcs, &dsts, len, divide, Stores::Cached) };
 }
 
@@ -63,7 +63,7 @@ fn halves_round_after_each_step() {
     let (mut acc, one) = ([::half::f16::from_f32(2048.0); 3], [::half::f16::ONE; 3]);
     let one = one.as_ptr().cast::<u8>();
     let at = acc.as_mut_ptr().cast::<u8>();
-    // SAFETY: three elements each, apart.
+    // SAFETY: the operands have three elements each, and are apart.
     unsafe { kernel.run(&[at.cast_const(), one, one], &[at], 3, None, Stores::Cached) };
     assert_eq!(acc, [::half::f16::from_f32(2048.0); 3]);
 }
@@ -94,7 +94,7 @@ fn element(dtype: DType, random: &mut Random) -> u64 {
             let near = [0, 1, 2, infinity, infinity - 1, infinity + 1, nan, one, one + 1, one - 1];
             near[below(random, near.len())] | sign
         }
-        // Of one magnitude, so that sums have ties.
+        // The values have one magnitude, so that sums have ties.
         Some((_, _, one)) if bits >> 62 == 1 => (one + (bits >> 8) % 64) ^ sign,
         None if bits >> 61 == 0 => 0,
         _ => bits,
@@ -121,7 +121,7 @@ fn read(dtype: DType, from: &[u8]) -> u64 {
     }
 }
 
-/// What one element becomes, by the definition.
+/// Computes the result of one element by the definition.
 fn defined(dtype: DType, op: ReduceOp, values: &[u64], divide: Option<u32>) -> u64 {
     fn of<T: Number>(op: ReduceOp, values: impl Iterator<Item = T>, divide: Option<u32>) -> T {
         let folded = values.reduce(|acc, src| match op {
@@ -161,7 +161,7 @@ fn defined(dtype: DType, op: ReduceOp, values: &[u64], divide: Option<u32>) -> u
     }
 }
 
-/// Equal bits, or two quiet NaNs; the canonical one (of either sign) in 16 bits, unless merely copied.
+/// Compares bits; two quiet NaNs are equal, and in 16 bits only canonical ones (of either sign), unless merely copied.
 fn same(dtype: DType, got: u64, want: u64, copied: bool) -> bool {
     let Some((infinity, quiet, _)) = float(dtype) else { return got == want };
     let magnitude = (1 << (dtype.size() * 8 - 1)) - 1;
@@ -171,7 +171,7 @@ fn same(dtype: DType, got: u64, want: u64, copied: bool) -> bool {
     if dtype.size() == 2 { got & magnitude == quiet } else { got & quiet == quiet }
 }
 
-/// One run of one kernel: where its operands lie in lines of memory, and what it gave.
+/// One run of one kernel, with the places of its operands in lines of memory.
 struct Case {
     set: InstructionSet,
     dtype: DType,
@@ -180,9 +180,9 @@ struct Case {
     srcs: usize,
     dsts: usize,
     len: usize,
-    /// Elements from the start of a line to each operand, taken in turn.
+    /// Elements from the start of a line to each operand, used in turn.
     offsets: Vec<usize>,
-    /// The destination, if any, that is a source, and that source.
+    /// The destination, if any, that equals a source, and the index of that source.
     shared: Option<(usize, usize)>,
     divide: Option<u32>,
 }
@@ -259,7 +259,7 @@ fn there_are_loops_for_each_op_that_a_dtype_has_and_no_others() {
     assert_eq!((none.op, none.element), (ReduceOp::Lor, "bf16"));
 }
 
-/// Every instruction set, dtype, op that it has, and kind of store.
+/// Calls `check` for every instruction set, dtype, op of the dtype, and kind of store.
 fn each_kernel(mut check: impl FnMut(InstructionSet, DType, ReduceOp, Stores)) {
     for set in InstructionSet::supported() {
         for &dtype in DType::ALL {
@@ -272,7 +272,7 @@ fn each_kernel(mut check: impl FnMut(InstructionSet, DType, ReduceOp, Stores)) {
     }
 }
 
-/// Any shape for that length: operands, places, an average's division.
+/// Returns a random shape for the length: operands, places, an average's division.
 fn shape(
     (set, dtype, op, stores): (InstructionSet, DType, ReduceOp, Stores),
     len: usize,
@@ -311,7 +311,7 @@ fn every_place_in_a_line_gives_what_is_defined() {
     let mut random = Random::with_seed(3);
     each_kernel(|set, dtype, op, stores| {
         for offset in 0..LINE / dtype.size() {
-            // The operand under test moves; the others stay where one element is off.
+            // The operand under test moves; the others stay at places where an error of one element shows.
             for offsets in [vec![offset], vec![offset, 1], vec![0, offset, 1]] {
                 let len = 100 + offset;
                 let case = shape((set, dtype, op, stores), len, &mut random);
@@ -345,11 +345,11 @@ fn every_half_meets_every_exponent() {
                 let divide = (op == ReduceOp::Avg).then_some(3);
                 let all: Vec<u16> = (0..=u16::MAX).collect();
                 for k in 0..64u16 {
-                    // All exponents of f16 and every fourth of bf16, either sign, some mantissas.
+                    // All exponents of f16 and every fourth exponent of bf16, with either sign and some mantissas.
                     let other = (k << 10) | (k.wrapping_mul(0x9e5) & 0x3ff);
                     let (others, mut out) = (vec![other; all.len()], vec![0u16; all.len()]);
                     let srcs = [all.as_ptr().cast(), others.as_ptr().cast()];
-                    // SAFETY: three whole vectors, apart.
+                    // SAFETY: the operands are three whole vectors, apart.
                     unsafe {
                         let dsts = [out.as_mut_ptr().cast()];
                         kernel.run(&srcs, &dsts, all.len(), divide, Stores::Cached);

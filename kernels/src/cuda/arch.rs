@@ -1,18 +1,18 @@
-//! What a kernel is compiled for.
+//! The generations of GPUs that kernels are compiled for.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::Error;
 
-/// The oldest that kernels are written for: the first with bf16.
+/// The oldest generation that kernels are written for: the first with bf16.
 const OLDEST: u32 = 80;
 
 /// A generation of GPUs, such as `sm_90`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Arch {
     number: u32,
-    /// `a`: with what only this generation has; `f`: with what its family has.
+    /// `a`: with features of only this generation; `f`: with features of its family.
     variant: Option<char>,
 }
 
@@ -20,7 +20,7 @@ impl Arch {
     /// The generation of a device with that compute capability, such as 9 and 0.
     ///
     /// # Errors
-    /// E0416 for one that no kernel can be compiled for.
+    /// E0416 for a generation that no kernel can be compiled for.
     pub fn of_capability(major: u32, minor: u32) -> Result<Self, Error> {
         format!("sm_{major}{minor}").parse()
     }
@@ -44,7 +44,7 @@ impl FromStr for Arch {
             Some(digits) => (digits, name.chars().last()),
             None => (name, None),
         };
-        // `parse` takes a sign, and zeros in front.
+        // `parse` would accept a sign, and leading zeros.
         if !(2..=3).contains(&digits.len()) || digits.starts_with(['+', '0']) {
             return Err(bad(form));
         }

@@ -1,4 +1,4 @@
-//! How fast a device copies its own memory: what collectives on it are held against.
+//! The speed at which a device copies its own memory, the measure for collectives on it.
 
 use std::time::Instant;
 
@@ -8,11 +8,11 @@ use super::device::failed;
 use super::error::Error;
 use super::world::CudaWorld;
 
-/// Far more than any cache holds; less where so much is not free.
+/// Far more bytes than any cache holds; a quarter of the free memory where that is less.
 const BYTES: usize = 256 << 20;
 /// Copies in a row.
 const COPIES: u32 = 20;
-/// Rows, of which the fastest counts: what else a device does only adds to them.
+/// Rows, of which the fastest counts: other work of the device only adds time.
 const ROWS: u32 = 5;
 
 impl CudaWorld {
@@ -31,7 +31,7 @@ impl CudaWorld {
             stream.synchronize().map_err(what())?;
             let begun = Instant::now();
             for _ in 0..COPIES {
-                // SAFETY: both slices are so long, and live until the stream was waited for.
+                // SAFETY: both slices have `bytes` bytes, and live until the stream was waited for.
                 let copied =
                     unsafe { result::memcpy_dtod_async(target, source, bytes, stream.cu_stream()) };
                 copied.map_err(what())?;

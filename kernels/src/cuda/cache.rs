@@ -1,5 +1,5 @@
-//! Compiled kernels on disk. An entry is written beside its place and then moved there, so that processes need
-//! no lock, and carries a hash of itself: what is damaged is compiled anew.
+//! Compiled kernels on disk. An entry is written beside its place and then moved there, so that processes need no lock,
+//! and carries a hash of itself: a damaged entry is compiled anew.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use sha2::{Digest as _, Sha256};
 
 use super::nvrtc::Built;
 
-/// Names the folder; `off` for none.
+/// The variable that names the folder; `off` for no cache.
 const VARIABLE: &str = "ROUNDELAY_CACHE";
-/// Another layout has another first line.
+/// The first line of an entry; another layout has another first line.
 const MAGIC: &[u8] = b"roundelay kernel 1\n";
 
-/// What an entry is found by: everything that it follows from.
+/// The key of an entry: a hash of all that the compiled kernel follows from.
 pub(super) type Key = [u8; 32];
 
-/// Where compiled kernels are kept between processes.
+/// The folder where compiled kernels are kept between processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
     folder: Option<PathBuf>,
@@ -47,7 +47,7 @@ impl Cache {
             Some(folder) => return Self::at(folder),
             None => {}
         }
-        // The base directory specification ignores a relative one.
+        // The base directory specification says to ignore a relative path.
         let caches =
             variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         let caches = caches.or_else(|| Some(Path::new(&variable("HOME")?).join(".cache")));
@@ -58,14 +58,14 @@ impl Cache {
         Some(self.folder.as_ref()?.join(format!("{}.kernel", hex(key))))
     }
 
-    /// The entry, if there is one and it is whole.
+    /// Returns the entry, if there is one and it is whole.
     pub(super) fn load(&self, key: &Key) -> Option<Built> {
         let bytes = fs::read(self.path(key)?).ok()?;
         let (hash, body) = bytes.strip_prefix(MAGIC)?.split_at_checked(32)?;
         (Sha256::digest(body).as_slice() == hash).then(|| decode(body))?
     }
 
-    /// Keeps an entry; the error says why it cannot be kept.
+    /// Writes an entry; the error says why it cannot be written.
     pub(super) fn store(&self, key: &Key, built: &Built) -> Result<(), String> {
         let Some(path) = self.path(key) else { return Ok(()) };
         let body = encode(built);
@@ -83,13 +83,13 @@ fn write(path: &Path, entry: &[u8]) -> io::Result<()> {
     let beside = folder.join(name);
     let done = fs::write(&beside, entry).and_then(|()| fs::rename(&beside, path));
     if done.is_err() {
-        // There may be half of it.
+        // The file may be half written.
         drop(fs::remove_file(&beside));
     }
     done
 }
 
-/// Three parts, each with its length before it.
+/// Encodes three parts, each with its length before it.
 fn encode(built: &Built) -> Vec<u8> {
     let mut body = Vec::new();
     for part in [&built.cubin[..], built.ptx.as_bytes(), built.log.as_bytes()] {
@@ -111,7 +111,7 @@ fn decode(mut body: &[u8]) -> Option<Built> {
     Some(Built { cubin, ptx: String::from_utf8(ptx).ok()?, log: String::from_utf8(log).ok()? })
 }
 
-/// The hash of parts, each with its length, so that none can run into the next.
+/// Returns the hash of parts, each with its length, so that no part can run into the next.
 pub(super) fn key<'a>(parts: impl IntoIterator<Item = &'a str>) -> Key {
     let mut hash = Sha256::new();
     for part in parts {
@@ -144,7 +144,7 @@ mod tests {
         cache.store(&one, &built()).unwrap();
         assert_eq!(cache.load(&one), Some(built()));
         assert_eq!(cache.load(&other), None);
-        // Nothing else is left.
+        // The folder holds no other file.
         assert_eq!(fs::read_dir(folder.path().join("not/there/yet")).unwrap().count(), 1);
     }
 

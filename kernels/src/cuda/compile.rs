@@ -1,4 +1,4 @@
-//! From a kernel's text to machine code, by way of the caches.
+//! The way from a kernel's text to machine code, through the caches.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,17 +15,17 @@ pub const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers
 
 /// Threads of a block, unless given.
 pub const THREADS: u32 = 256;
-/// Those of them that walk the program, one warp; the others move data.
+/// Threads of a block that walk the program, one warp; the others move data.
 pub const WALKERS: u32 = 32;
-/// Loads of 16 bytes that a multiprocessor has under way, 56 KiB: 132 of them fill the 4.8 TB/s of a copy, half of which
-/// are loads, as long as memory takes less than 3 us (Little's law).
+/// Loads of 16 bytes that a multiprocessor has under way, 56 KiB: 132 of them fill the 4.8 TB/s of a copy, half of
+/// which are loads, as long as memory takes less than 3 us (Little's law).
 const UNDER_WAY: u32 = 3584;
-/// The most that a thread has registers for.
+/// The most loads that a thread has registers for.
 const MOST_LOADS: u32 = 16;
 /// Threads of the largest block of which a multiprocessor holds two, with 128 registers for each thread.
 const TWICE: u32 = 256;
 
-/// What a kernel's text is compiled for: a generation of GPUs, a size of blocks, and macros.
+/// The target of a compilation: a generation of GPUs, a size of blocks, and macros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The GPU's generation.
@@ -51,7 +51,7 @@ pub struct Compiled {
     pub warnings: Vec<Message>,
     /// The registers, stack and shared memory of each kernel of the text, and of each function that was not inlined.
     pub usage: Vec<Usage>,
-    /// Why the result could not be kept on disk, where that was asked for and failed.
+    /// The error where the result was to be kept on disk and could not be.
     pub not_kept: Option<String>,
 }
 
@@ -73,8 +73,8 @@ impl Target {
         Self { arch, threads: THREADS, ctas: 1, defines: Vec::new() }
     }
 
-    /// The number of loads of 16 bytes that each thread that moves data has under way at once: its share of what a
-    /// multiprocessor is to have, if it has the registers.
+    /// The number of loads of 16 bytes that each thread that moves data has under way at once: its share of the loads
+    /// of a multiprocessor, limited by its registers.
     pub fn in_flight(&self) -> u32 {
         (UNDER_WAY / (self.movers() * self.ctas)).clamp(1, MOST_LOADS)
     }
@@ -98,10 +98,10 @@ impl Target {
         let mut options = vec![
             format!("--gpu-architecture={}", self.arch),
             "--std=c++17".to_owned(),
-            // The host rounds each product; a fused one would differ.
+            // The host rounds each product; a fused multiply-add would differ.
             "--fmad=false".to_owned(),
             "--ptxas-options=-v".to_owned(),
-            // Ours is looked into first.
+            // The cache of this crate is searched first.
             "--no-cache".to_owned(),
             format!("--define-macro=ROUNDELAY_THREADS={}", self.threads),
             format!("--define-macro=ROUNDELAY_CTAS={}", self.ctas),
@@ -119,34 +119,34 @@ impl Target {
 pub struct Fitted {
     /// The machine code.
     pub compiled: Arc<Compiled>,
-    /// What it was compiled for.
+    /// The target of the compilation.
     pub target: Target,
 }
 
-/// NVRTC with a cache in memory and one on disk.
+/// NVRTC with a cache in memory and a cache on disk.
 pub struct Compiler {
     nvrtc: &'static Nvrtc,
     disk: Cache,
     memory: Mutex<HashMap<Key, Once>>,
 }
 
-/// What a text became, once one of the threads that want it has compiled it; the others wait.
+/// The result of a compilation, set by the first thread that asks for it; the other threads wait.
 type Once = Arc<Mutex<Option<Arc<Compiled>>>>;
 
-/// Compiles the text of the kernel `name` with the one compiler of this process: see [`Compiler::compile`].
+/// Compiles the text of the kernel `name` with this process's compiler: see [`Compiler::compile`].
 ///
 /// # Errors
-/// E0415 if there is no NVRTC; else those of [`Compiler::compile`].
+/// E0415 if there is no NVRTC; otherwise the errors of [`Compiler::compile`].
 pub fn compile(text: &str, name: &str, target: &Target) -> Result<Arc<Compiled>, Error> {
     of_process()?.compile(text, name, target)
 }
 
-/// Compiles the text of the kernel `name` with the one compiler of this process for as many blocks as a multiprocessor
-/// holds, whatever `target` says of them: two if NVRTC then spills no register, else one, in which each thread has as
-/// many loads under way as the threads of two have.
+/// Compiles the text of the kernel `name` with this process's compiler for as many blocks as a multiprocessor holds,
+/// and ignores the blocks of `target`: two blocks if NVRTC then spills no register, otherwise one block, in which each
+/// thread has as many loads under way as the threads of two blocks have.
 ///
 /// # Errors
-/// Those of [`compile`].
+/// The errors of [`compile`].
 pub fn fit(text: &str, name: &str, target: &Target) -> Result<Fitted, Error> {
     let compiler = of_process()?;
     let fitted = |ctas| {
@@ -175,7 +175,7 @@ fn of_process() -> Result<&'static Compiler, Error> {
 }
 
 impl Compiler {
-    /// A compiler that keeps what it makes in `disk`.
+    /// A compiler that keeps its results in `disk`.
     ///
     /// # Errors
     /// E0415 if there is no NVRTC.
@@ -186,7 +186,7 @@ impl Compiler {
     /// Compiles the text of the kernel `name`. The same text for the same target is compiled once.
     ///
     /// # Errors
-    /// E0416 for an architecture that this NVRTC does not know, E0417 for a text that it refuses.
+    /// E0416 for an architecture that this NVRTC does not know, E0417 for a text that NVRTC refuses.
     pub fn compile(&self, text: &str, name: &str, target: &Target) -> Result<Arc<Compiled>, Error> {
         let Nvrtc { archs, version, size, headers, .. } = self.nvrtc;
         if !archs.contains(&target.arch.number()) {
@@ -225,11 +225,11 @@ impl Compiler {
 
     fn refusal(&self, failure: Failure, name: &str, target: &Target) -> Error {
         let Failure { word, log } = failure;
-        // Its own parts, which it loads when it compiles.
+        // NVRTC loads its builtins when it compiles.
         if log.contains("failed to open libnvrtc-builtins") {
             return Error::missing(Part::Nvrtc, [log.trim_end().replace('\n', " ")]);
         }
-        // A letter that this generation has not.
+        // The variant letter does not exist for this generation.
         if log.contains("--nv_arch flag") || log.contains("--gpu-architecture") {
             return Error::BadArchitecture {
                 given: target.arch.to_string(),

@@ -1,4 +1,4 @@
-//! The control block: words that a running kernel writes and the host reads, and the other way round.
+//! The control block: words that a running kernel writes and the host reads, and vice versa.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,30 +12,30 @@ use super::error::Error;
 pub(super) struct Control {
     words: NonNull<AtomicU64>,
     len: usize,
-    /// Frees it.
+    /// Frees the words when it is dropped.
     _memory: PinnedHostSlice<u64>,
 }
 
 // SAFETY: the words are atomics, which any thread may use.
 unsafe impl Send for Control {}
-// SAFETY: as above.
+// SAFETY: the words are atomics, which any thread may use.
 unsafe impl Sync for Control {}
 
 impl Control {
     pub(super) fn new(device: &Device, len: usize) -> Result<Self, Error> {
         let what = || format!("pinning {len} words of control for device {}", device.ordinal);
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
-        // SAFETY: it is written below, before anybody reads it.
+        // SAFETY: the words are written below, before any code reads them.
         let memory = unsafe { device.context.alloc_pinned_with_flags::<u64>(len, flags) };
         let mut memory = memory.map_err(failed(what()))?;
         let words = memory.as_mut_ptr().map_err(failed(what()))?;
-        // SAFETY: so many words were just allocated there, for this alone.
+        // SAFETY: `len` words were just allocated there, for this block alone.
         unsafe { words.write_bytes(0, len) };
         let words = NonNull::new(words.cast()).expect("the driver gave an address");
         Ok(Self { words, len, _memory: memory })
     }
 
-    /// Where a device finds it.
+    /// Returns the address of the block on a device.
     pub(super) fn address(&self, device: &Device) -> Result<u64, Error> {
         let what = || format!("mapping the control block into device {}", device.ordinal);
         device.context.bind_to_thread().map_err(failed(what()))?;
@@ -48,8 +48,8 @@ impl Control {
     }
 
     fn all(&self) -> &[AtomicU64] {
-        // SAFETY: so many words are there for as long as this is, and were written when it was made. Kernels
-        // and the host only access them whole and atomically.
+        // SAFETY: the `len` words live as long as `self`, and were written when it was made. Kernels and the host only
+        // access them whole and atomically.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.len) }
     }
 
@@ -58,12 +58,12 @@ impl Control {
         self.all()[0].load(Ordering::Acquire) != 0
     }
 
-    /// What is in it.
+    /// Returns the words of the block.
     pub(super) fn read(&self) -> Vec<u64> {
         self.all().iter().map(|word| word.load(Ordering::Acquire)).collect()
     }
 
-    /// As it was at first; only when no kernel runs.
+    /// Sets the words to zero, as they were at first; call it only when no kernel runs.
     pub(super) fn clear(&self) {
         self.all().iter().for_each(|word| word.store(0, Ordering::Release));
     }

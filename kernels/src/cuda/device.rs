@@ -1,4 +1,4 @@
-//! One GPU, and the few calls of the driver that concern nothing else.
+//! One GPU, and the driver's calls that concern it alone.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ pub(super) struct Device {
     pub(super) ordinal: usize,
     pub(super) name: String,
     pub(super) arch: Arch,
-    /// Multiprocessors, each of which holds so many CTAs.
+    /// The number of multiprocessors, each of which holds the same number of CTAs.
     pub(super) multiprocessors: u32,
 }
 
-/// What is left of a driver's error.
+/// Turns a driver's error into an [`Error`], with `what` as the failed action.
 pub(super) fn failed(what: impl Into<String>) -> impl FnOnce(DriverError) -> Error {
     let what = what.into();
     move |error| Error::KernelFailed { what, why: words(error) }
@@ -32,7 +32,7 @@ fn words(error: DriverError) -> String {
     text.map_or_else(|_| format!("{code:?}"), |text| format!("{text} ({code:?})"))
 }
 
-/// How many GPUs there are; E0415 where there is no driver or no GPU.
+/// Returns the number of GPUs; E0415 where there is no driver or no GPU.
 pub(super) fn count() -> Result<usize, Error> {
     // SAFETY: libraries of these names do nothing when they are loaded. Without this, cudarc panics.
     if !unsafe { sys::is_culib_present() } {
@@ -47,7 +47,7 @@ pub(super) fn count() -> Result<usize, Error> {
 }
 
 impl Device {
-    /// The GPU of that number, as the driver counts them.
+    /// Opens the GPU of that number, as the driver counts them.
     pub(super) fn open(ordinal: usize) -> Result<Self, Error> {
         let count = count()?;
         if ordinal >= count {
@@ -67,18 +67,18 @@ impl Device {
         })
     }
 
-    /// CTAs of a kernel that it holds at once.
+    /// Returns the number of CTAs of a kernel that the device holds at once.
     pub(super) fn holds(&self, function: &CudaFunction, threads: u32) -> Result<u64, Error> {
         let each = function.occupancy_max_active_blocks_per_multiprocessor(threads, 0, None);
         let each = each.map_err(failed(format!("asking device {} for room", self.ordinal)))?;
         Ok(u64::from(each) * u64::from(self.multiprocessors))
     }
 
-    /// Bytes of its memory, all zero.
+    /// Allocates `bytes` bytes, all zero.
     pub(super) fn zeros(&self, what: &str, bytes: usize) -> Result<CudaSlice<u8>, Error> {
         let stream = self.context.default_stream();
-        // The driver has no blocks of no bytes. They are zero when this returns: a slice is freed on the default stream of
-        // whichever device its thread used last, which does not wait for this one.
+        // The driver has no blocks of no bytes. The bytes are zero when the method returns: a slice is freed on the
+        // default stream of the device that its thread used last, which does not wait for this device.
         let memory = stream.alloc_zeros(bytes.max(1));
         let memory = memory.and_then(|memory| stream.synchronize().map(|()| memory));
         memory.map_err(|error| match error {
@@ -92,7 +92,7 @@ impl Device {
         })
     }
 
-    /// Functions of a compiled text.
+    /// Loads functions of a compiled text.
     pub(super) fn load<const N: usize>(
         &self,
         compiled: &Compiled,
@@ -107,7 +107,7 @@ impl Device {
         Ok(found.try_into().unwrap_or_else(|_| unreachable!("one function for each name")))
     }
 
-    /// Waits for all that was asked of it.
+    /// Waits for all work of the device.
     pub(super) fn finish(&self, what: &str) -> Result<(), Error> {
         let done = self.context.synchronize();
         done.map_err(failed(format!("{what} on device {}", self.ordinal)))

@@ -1,5 +1,5 @@
-//! A schedule that the host drives: asynchronous copies and kernels that add, a stream for each of the schedule's, and
-//! events for signals. What a generated kernel is compared with.
+//! A schedule that the host drives: asynchronous copies and kernels that add, one CUDA stream for each stream of the
+//! schedule, and events for signals. Generated kernels are compared with it.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use super::rooms::Rooms;
 use super::world::CudaWorld;
 use crate::grid;
 
-/// One op, as it is issued; the addresses of inputs and outputs are found then.
-enum Step {
+/// One op as the host issues it; the addresses of inputs and outputs are found at the launch.
+enum DrivenStep {
     Move {
         stream: usize,
         sources: Vec<BufferOffset>,
@@ -47,7 +47,7 @@ enum BufferOffset {
 
 /// The ops of a plan on one device, issued one by one from the host: copies, and a kernel for each fold.
 pub struct Driven {
-    steps: Vec<Step>,
+    steps: Vec<DrivenStep>,
     divisor: i64,
     folds: Folds,
     streams: Vec<Arc<CudaStream>>,
@@ -65,7 +65,7 @@ impl Driven {
         let (schedule, proof) = (&*plan.kernel().schedule, &*plan.kernel().proof);
         let Spec { element, op, .. } = plan.kernel().spec;
         let folds = Folds::new(device, element, op)?;
-        // Not the world's context: many streams make cudarc track every slice.
+        // The world's context is not used: many streams make cudarc track every slice.
         let what = || format!("making streams on device {}", device.ordinal);
         let context = CudaContext::new(device.ordinal).map_err(failed(what()))?;
         let stream = |_| context.new_stream().map_err(failed(what()));
@@ -92,7 +92,7 @@ impl Driven {
         })
     }
 
-    /// Issues all ops, ordered after and before what else is on the stream, and does not wait.
+    /// Issues all ops, ordered after the earlier work on `stream` and before the later work, and does not wait.
     pub fn launch(
         &self,
         rooms: &mut Rooms,
@@ -113,7 +113,7 @@ impl Driven {
         }
         for step in &self.steps {
             match step {
-                Step::Move { stream, sources, targets, len, finish } => {
+                DrivenStep::Move { stream, sources, targets, len, finish } => {
                     let from: Vec<u64> = sources.iter().map(address).collect();
                     let stream = &self.streams[*stream];
                     let divisor = if *finish { self.divisor } else { 0 };
@@ -123,10 +123,10 @@ impl Driven {
                         self.fold(stream, &[address(first)], address(other), *len, 0)?;
                     }
                 }
-                Step::Post { stream, event } => {
+                DrivenStep::Post { stream, event } => {
                     self.events[*event].record(&self.streams[*stream]).map_err(issue())?;
                 }
-                Step::Wait { stream, event } => {
+                DrivenStep::Wait { stream, event } => {
                     self.streams[*stream].wait(&self.events[*event]).map_err(issue())?;
                 }
             }
@@ -148,16 +148,21 @@ impl Driven {
         len: u64,
         divisor: i64,
     ) -> Result<(), Error> {
-        // SAFETY: all lie within buffers of the device, which the caller lends for this, because the schedule was
-        // proved.
+        // SAFETY: all addresses lie within buffers of the device, because the schedule was proved; the caller lends the
+        // buffers for the launch.
         unsafe { self.folds.run(stream, from, to, len, divisor) }
     }
 }
 
-/// The ops in an order in which they can be issued, those that `finish` dividing, how many events they take, and
+/// Returns the ops in an order in which they can be issued (the ops in `finish` divide), the number of events, and the
 /// bytes of scratch.
-fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<Step>, usize, u64) {
-    // All scratch of a rank, then that of the next.
+fn steps(
+    schedule: &Schedule,
+    finish: &[OpId],
+    count: u64,
+    size: u64,
+) -> (Vec<DrivenStep>, usize, u64) {
+    // The scratch of rank 0, then the scratch of rank 1, and so on.
     let mut offsets = vec![0];
     for scratch in &schedule.scratch {
         let bytes = (scratch.elements(count) * size).next_multiple_of(256);
@@ -181,7 +186,7 @@ fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<St
     let step = |(stream, id): (StreamId, OpId)| {
         let (op, stream) = (schedule.op(id), stream.index());
         match op.kind {
-            OpKind::Move => Step::Move {
+            OpKind::Move => DrivenStep::Move {
                 stream,
                 sources: schedule.srcs(op).iter().map(place).collect(),
                 targets: schedule.dsts(op).iter().map(place).collect(),
@@ -191,15 +196,15 @@ fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<St
             OpKind::Post => {
                 posts[op.arg as usize].push_back(events);
                 events += 1;
-                Step::Post { stream, event: events - 1 }
+                DrivenStep::Post { stream, event: events - 1 }
             }
             OpKind::Wait => {
                 let event = posts[op.arg as usize].pop_front().expect("the order has posts first");
-                Step::Wait { stream, event }
+                DrivenStep::Wait { stream, event }
             }
         }
     };
-    let steps: Vec<Step> = grid::order(schedule).into_iter().map(step).collect();
+    let steps: Vec<DrivenStep> = grid::order(schedule).into_iter().map(step).collect();
     (steps, events, per_rank * u64::from(schedule.nranks))
 }
 
@@ -209,7 +214,7 @@ mod tests {
 
     use super::*;
 
-    /// Rank 1 takes what rank 0 has, by way of scratch.
+    /// Rank 0 sends its input to rank 1 through scratch.
     const THROUGH: &str = "\
 schedule Through Broadcast nranks 2 root 0
 scratch inbox slots 2 width 1
@@ -227,13 +232,15 @@ rank 1 stream 0
         let schedule = schedule_text::parse(THROUGH).expect("a schedule");
         let (steps, events, scratch) = steps(&schedule, &[], 100, 4);
         assert_eq!((events, scratch), (1, 2 * 1024), "two slots of 400 bytes, aligned");
-        let [_, Step::Move { targets, len, .. }, Step::Post { event, .. }, rest @ ..] = &steps[..]
+        let [_, DrivenStep::Move { targets, len, .. }, DrivenStep::Post { event, .. }, rest @ ..] =
+            &steps[..]
         else {
             panic!("copies, then a post");
         };
         let [BufferOffset::Scratch(at)] = targets[..] else { panic!("into scratch") };
         assert_eq!((at, *len, *event), (1024 + 400, 100, 0));
-        let [Step::Wait { event: 0, stream: 1 }, Step::Move { stream: 1, .. }] = rest else {
+        let [DrivenStep::Wait { event: 0, stream: 1 }, DrivenStep::Move { stream: 1, .. }] = rest
+        else {
             panic!("a wait, then a copy");
         };
     }

@@ -1,4 +1,4 @@
-//! What can go wrong between a proved schedule and a GPU: each error has a code and says what would be right.
+//! The errors between a proved schedule and a GPU: each has a code and names the remedy.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use roundelay_export::cuda::Element;
 
 use super::log::{Message, Severity};
 
-/// Why a kernel cannot be compiled, launched or brought to its end.
+/// The reason why a kernel cannot be compiled, launched or completed.
 ///
 /// Each variant names its code, which [`Self::code`] returns and a page of the book explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// E0415: a part of CUDA is not there.
+    /// E0415: a part of CUDA is missing.
     NoCuda(Box<Missing>),
     /// E0416: not an architecture that a kernel can be compiled for.
     BadArchitecture {
         /// The architecture that was given.
         given: String,
-        /// Why no kernel can be compiled for it, and for which one can.
+        /// The reason why no kernel can be compiled for it, and the architectures that have kernels.
         why: String,
     },
     /// E0417: NVRTC refuses a kernel.
@@ -33,14 +33,14 @@ pub enum Error {
         ranks: u32,
         /// The number of streams that these ranks have together.
         streams: u64,
-        /// How many CTAs share a stream.
+        /// The number of CTAs that share a stream.
         ctas: u64,
-        /// How many CTAs the device holds at once.
+        /// The number of CTAs that the device holds at once.
         holds: u64,
     },
     /// E0419: the device has not enough memory.
     DeviceMemory {
-        /// What the memory is for, such as `scratch of rank 3`.
+        /// The purpose of the memory, such as `scratch of rank 3`.
         what: String,
         /// The number of the device.
         device: usize,
@@ -53,23 +53,23 @@ pub enum Error {
     WrongDevice {
         /// "input", "output" or "buffer".
         what: &'static str,
-        /// The rank whose slice it is.
+        /// The rank that owns the slice.
         rank: RankId,
-        /// The number of the device that the slice is on.
+        /// The number of the slice's device.
         given: usize,
-        /// The number of the device that the rank is on.
+        /// The number of the rank's device.
         expected: usize,
     },
     /// E0421: the device ended a kernel, or the driver a call.
     KernelFailed {
-        /// What failed, such as `RingAllReduce on device 0`.
+        /// The action that failed, such as `RingAllReduce on device 0`.
         what: String,
         /// The driver's message.
         why: String,
     },
     /// E0421: NCCL reports an error; the communicator is given up.
     NcclFailed {
-        /// What failed, such as `joining rank 1 of 8`.
+        /// The action that failed, such as `joining rank 1 of 8`.
         what: String,
         /// NCCL's message.
         why: String,
@@ -78,7 +78,7 @@ pub enum Error {
     NoPeerAccess {
         /// The number of the device that should read and write the other's memory.
         from: usize,
-        /// The number of the device whose memory it is.
+        /// The number of the device that owns the memory.
         to: usize,
     },
     /// E0423: a number of threads that no CTA can have.
@@ -91,20 +91,19 @@ pub enum Error {
         /// The element type of the plan.
         element: Element,
     },
-    /// The algorithm cannot be made into a kernel of that form (E0423) or into sends and receives (E0426), or what is
-    /// wrong with the algorithm itself.
-    /// The first diagnostic has the code.
+    /// The algorithm cannot be made into a kernel of that form (E0423) or into sends and receives (E0426), or the
+    /// algorithm itself is wrong. The first diagnostic has the code.
     NoKernel(Vec<Diagnostic>),
     /// E0401, E0402, E0405 and others: an error that the host's engine has too.
     Host(crate::Error),
 }
 
-/// The details of [`Error::NoCuda`] (E0415): the part of CUDA that is missing, and where it was looked for.
+/// The details of [`Error::NoCuda`] (E0415): the part of CUDA that is missing, and the places of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The part that is missing.
     pub part: Part,
-    /// Each place where it was looked for, and what was wrong there.
+    /// Each place of the search, and the problem there.
     pub tried: Vec<String>,
 }
 
@@ -123,12 +122,12 @@ pub enum Part {
     Nccl,
 }
 
-/// The details of [`Error::KernelRefused`] (E0417): what NVRTC says of a kernel that it refuses.
+/// The details of [`Error::KernelRefused`] (E0417): NVRTC's messages about a kernel that it refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The name of the kernel.
     pub kernel: String,
-    /// The architecture that it was compiled for, such as `sm_90`.
+    /// The architecture of the compilation, such as `sm_90`.
     pub arch: String,
     /// NVRTC's messages, with their places in the algorithm's source.
     pub messages: Vec<Message>,
@@ -200,7 +199,7 @@ impl fmt::Display for Refused {
         let Self { kernel, arch, messages, log } = self;
         write!(f, "NVRTC refuses {kernel} for {arch}")?;
         let mut errors = messages.iter().filter(|m| m.severity == Severity::Error).peekable();
-        // Without a place, such as an option that it does not know.
+        // NVRTC gave no place, such as for an unknown option.
         if errors.peek().is_none() {
             write!(f, "\n  {}", log.trim_end().replace('\n', "\n  "))?;
         }

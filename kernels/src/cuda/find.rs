@@ -1,5 +1,5 @@
-//! Where NVRTC lies. A place that was named is the only one; otherwise the loader's path, then the wheel that
-//! `cargo xtask nvrtc` installs.
+//! The search for NVRTC. A place that the variable names is the only place; otherwise the search takes the loader's
+//! path, then the wheel that `cargo xtask nvrtc` installs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,34 +9,34 @@ use libloading::Library;
 
 use super::error::{Error, Part};
 
-/// Names a library or its folder.
+/// The variable that names the library or its folder.
 const VARIABLE: &str = "ROUNDELAY_NVRTC";
-/// In the order in which cudarc asks for them, which is to get the same one.
+/// In the order in which cudarc asks for them, so that both get the same library.
 const NAMES: [&str; 3] = ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"];
 const STEM: &str = "libnvrtc.so";
-/// What NVRTC loads by itself, by its bare name.
+/// The library that NVRTC loads by itself, by its bare name.
 const BUILTINS: &str = "libnvrtc-builtins.so";
 
-/// What there is to go by.
+/// The places where the search begins.
 pub(super) struct Hints {
     /// The variable's value.
     pub(super) named: Option<OsString>,
-    /// Where the command runs.
+    /// The folder where the command runs.
     pub(super) folder: PathBuf,
     /// Whether to ask the loader.
     pub(super) loader: bool,
 }
 
-/// A library that was loaded.
-pub(super) struct Found {
-    /// NVRTC, and its builtins if they had to be found for it. All stay loaded.
+/// NVRTC after it was loaded.
+pub(super) struct LoadedNvrtc {
+    /// NVRTC, and its builtins if the search had to find them. Both stay loaded.
     pub(super) libraries: Vec<Library>,
-    /// Where it lies, if that is known.
+    /// The path of NVRTC, if it is known.
     pub(super) path: Option<PathBuf>,
 }
 
 impl Hints {
-    /// Those of this process.
+    /// Returns the hints of this process.
     pub(super) fn here() -> Self {
         Self {
             named: std::env::var_os(VARIABLE).filter(|value| !value.is_empty()),
@@ -45,8 +45,8 @@ impl Hints {
         }
     }
 
-    /// Looks in all places, in their order.
-    pub(super) fn find(&self) -> Result<Found, Error> {
+    /// Loads NVRTC from the first place that has it.
+    pub(super) fn find(&self) -> Result<LoadedNvrtc, Error> {
         if let Some(named) = &self.named {
             let named = Path::new(named);
             return at(named).map_err(|why| {
@@ -58,7 +58,7 @@ impl Hints {
             for name in NAMES {
                 // SAFETY: NVRTC's initializers ask nothing of the caller.
                 if let Ok(library) = unsafe { Library::new(name) } {
-                    return Ok(Found { libraries: vec![library], path: loaded_from(STEM) });
+                    return Ok(LoadedNvrtc { libraries: vec![library], path: loaded_from(STEM) });
                 }
             }
             tried.push(format!("the loader knows none of {}", NAMES.join(", ")));
@@ -78,8 +78,8 @@ impl Hints {
     }
 }
 
-/// A library, or one in a folder, as the toolkit and the wheels lay them out.
-fn at(place: &Path) -> Result<Found, String> {
+/// Loads the library at `place`, a file or a folder as the toolkit and the wheels lay it out.
+fn at(place: &Path) -> Result<LoadedNvrtc, String> {
     let path = if place.is_dir() {
         let inner = ["", "lib64", "lib", "nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"];
         let found = inner.iter().find_map(|inner| newest(&place.join(inner), STEM));
@@ -90,7 +90,7 @@ fn at(place: &Path) -> Result<Found, String> {
         return Err(format!("{} does not exist", place.display()));
     };
     let mut libraries = Vec::new();
-    // NVRTC asks the loader for them, which finds by its bare name what is loaded already.
+    // NVRTC asks the loader for its builtins by their bare name, and the loader finds a library that is loaded already.
     let builtins = path.parent().and_then(|folder| newest(folder, BUILTINS));
     for path in builtins.iter().chain([&path]) {
         // SAFETY: NVRTC's initializers ask nothing of the caller.
@@ -100,10 +100,10 @@ fn at(place: &Path) -> Result<Found, String> {
         );
     }
     libraries.reverse();
-    Ok(Found { libraries, path: Some(path) })
+    Ok(LoadedNvrtc { libraries, path: Some(path) })
 }
 
-/// The file of a folder with that stem and the highest version.
+/// Returns the file of a folder with that stem and the highest version.
 pub(super) fn newest(folder: &Path, stem: &str) -> Option<PathBuf> {
     let version = |path: &PathBuf| -> Option<Vec<u32>> {
         let rest = path.file_name()?.to_str()?.strip_prefix(stem)?;
@@ -117,12 +117,12 @@ pub(super) fn newest(folder: &Path, stem: &str) -> Option<PathBuf> {
         .map(|(_, path)| path)
 }
 
-/// Where the loader took a library from.
+/// Returns the path of the library that the loader took.
 fn loaded_from(stem: &str) -> Option<PathBuf> {
     mapped(|path, _| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(stem)))
 }
 
-/// The file that is mapped at an address, where the system tells.
+/// Returns the file that is mapped at an address, where the system tells.
 pub(super) fn mapped_at(address: usize) -> Option<PathBuf> {
     mapped(|_, addresses| {
         let ends = addresses.split_once('-');
@@ -131,7 +131,7 @@ pub(super) fn mapped_at(address: usize) -> Option<PathBuf> {
     })
 }
 
-/// The first mapped file that is wanted, by its path and by its addresses as the system writes them.
+/// Returns the first mapped file that `is_wanted` accepts, by its path and by its addresses as the system writes them.
 fn mapped(is_wanted: impl Fn(&Path, &str) -> bool) -> Option<PathBuf> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let rows = maps
@@ -141,8 +141,8 @@ fn mapped(is_wanted: impl Fn(&Path, &str) -> bool) -> Option<PathBuf> {
     wanted.next().map(|(_, path)| path.to_owned())
 }
 
-/// CUDA's headers, as the toolkit, the wheels of CUDA 13 and 12, and distributions lay them out beside the library;
-/// and where they were looked for.
+/// Returns the folder of CUDA's headers, as the toolkit, the wheels of CUDA 13 and 12, and distributions lay them out
+/// beside the library, and all folders that were searched.
 pub(super) fn headers(library: Option<&Path>) -> (Option<PathBuf>, Vec<PathBuf>) {
     let folder = library.and_then(Path::parent);
     let folders = folder.map(|folder| {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_named_place_is_the_only_one() {
-        // The wheel is there, and is not taken instead.
+        // The wheel exists, and is not taken instead.
         let nothing = Hints { named: Some("/nothing/here".into()), ..hints() };
         let why = refused(&nothing);
         assert!(why.contains("ROUNDELAY_NVRTC is set, and /nothing/here does not exist"), "{why}");
@@ -195,7 +195,7 @@ mod tests {
         let path = found.path.expect("a path");
         assert!(path.ends_with("libnvrtc.so.13"), "{}", path.display());
         assert!(headers(Some(&path)).0.is_some());
-        // By its folder and by itself, too.
+        // The library is also found by the name of its folder and by its own path.
         for named in [path.parent().unwrap(), &path] {
             let found = Hints { named: Some(named.into()), ..hints() }.find().unwrap();
             assert_eq!(found.path.as_ref(), Some(&path));

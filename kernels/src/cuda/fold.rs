@@ -11,13 +11,13 @@ use super::error::Error;
 const NAME: &str = "roundelay_driven";
 /// Bytes of a move for which one more block pays.
 const BYTES_PER_BLOCK: u64 = 16 << 10;
-/// More would only wait for each other.
+/// The most blocks of a launch: more blocks would only wait for each other.
 const MOST_BLOCKS: u64 = 512;
 
 /// The argument of the kernel.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Call {
+struct FoldCall {
     sources: u64,
     len: u64,
     divisor: i64,
@@ -26,7 +26,7 @@ struct Call {
 }
 
 // SAFETY: words without padding, as the kernel's text has them.
-unsafe impl DeviceRepr for Call {}
+unsafe impl DeviceRepr for FoldCall {}
 
 /// Folds of one element type and op on a device.
 pub(super) struct Folds {
@@ -43,11 +43,11 @@ impl Folds {
         Ok(Self { kernel, threads: target.threads, element_size: element.size() as u64 })
     }
 
-    /// Enqueues `to = from[0]`, with each other source folded into it in turn, divided by `divisor` unless that is 0:
-    /// a copy where that does, else the kernel.
+    /// Enqueues `to = from[0]`, with each other source folded into it in turn, divided by `divisor` unless that is 0: a
+    /// copy where one source is not divided, otherwise a launch of the kernel.
     ///
     /// # Safety
-    /// The addresses are those of `len` elements each, on the device of `stream`, and stay so until it is done.
+    /// Each address is valid for `len` elements on the device of `stream`, until `stream` is done.
     pub(super) unsafe fn run(
         &self,
         stream: &CudaStream,
@@ -64,14 +64,14 @@ impl Folds {
         let issue = || failed("issuing a fold");
         if let ([from], 0) = (from, divisor) {
             stream.context().bind_to_thread().map_err(issue())?;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises it.
             let copied =
                 unsafe { result::memcpy_dtod_async(to, *from, bytes as usize, stream.cu_stream()) };
             return copied.map_err(issue());
         }
         let mut all = [0; 8];
         all[..from.len()].copy_from_slice(from);
-        let call = Call { sources: from.len() as u64, len, divisor, to, from: all };
+        let call = FoldCall { sources: from.len() as u64, len, divisor, to, from: all };
         let blocks = bytes.div_ceil(BYTES_PER_BLOCK).min(MOST_BLOCKS) as u32;
         let config = LaunchConfig {
             grid_dim: (blocks, 1, 1),
@@ -80,13 +80,13 @@ impl Folds {
         };
         let mut builder = stream.launch_builder(&self.kernel);
         builder.arg(&call);
-        // SAFETY: the kernel takes this argument, and keeps to these elements.
+        // SAFETY: the kernel takes this argument, and touches only these elements.
         unsafe { builder.launch(config) }.map_err(issue())?;
         Ok(())
     }
 }
 
-/// The kernel that folds, for an element type and op.
+/// Returns the text of the kernel that folds, for an element type and op.
 fn text(element: Element, op: ReduceOp) -> String {
     let element = element.name();
     format!(

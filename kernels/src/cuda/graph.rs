@@ -1,5 +1,5 @@
-//! A launch of a plan as a CUDA graph: it costs the host and the device less than a launch of its own, which counts where
-//! messages are small.
+//! A launch of a plan as a CUDA graph. A replay costs the host and the device less than a plain launch, which matters
+//! where messages are small.
 
 use std::sync::Arc;
 
@@ -7,16 +7,17 @@ use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaContext, CudaGraph, CudaSlice, CudaStream, DevicePtr};
 
 use super::device::failed;
+use super::device_plan::AddressTable;
 use super::error::Error;
 use super::plan::CudaPlan;
 use super::rooms::Rooms;
-use super::site::Table;
 use crate::element::Element;
 
-/// A launch of a [`CudaPlan`] on buffers that were given once, captured into a CUDA graph. Each [`Self::launch`] replays it.
+/// A launch of a [`CudaPlan`] on buffers that were given once, captured into a CUDA graph. Each [`Self::launch`]
+/// replays it.
 ///
-/// It has the plan for itself: what else is launched of the plan waits until the graph is dropped. Dropping it waits for its
-/// launches.
+/// The graph has the plan for itself: other launches of the plan wait until the graph is dropped. Dropping it waits for
+/// its launches.
 pub struct PlanGraph<'a> {
     plan: &'a CudaPlan,
     graph: CudaGraph,
@@ -24,8 +25,8 @@ pub struct PlanGraph<'a> {
 }
 
 impl CudaPlan {
-    /// Captures a launch of the collective on a slice for each rank, as [`Self::launch`] takes them, into a CUDA graph on a
-    /// stream of its own. Nothing is launched yet, and what was launched before is over when this returns.
+    /// Captures a launch of the collective on a slice for each rank, as [`Self::launch`] takes them, into a CUDA graph
+    /// on a stream of its own. The method launches nothing, and earlier launches are over when it returns.
     ///
     /// ```no_run
     /// use roundelay_kernels::cuda::{CudaPlan, cudarc::driver::CudaSlice};
@@ -66,23 +67,23 @@ impl CudaPlan {
         self.graph_on(&io)
     }
 
-    /// A graph of a launch on checked buffers, which outlive it.
+    /// Captures a launch on checked buffers, which outlive the graph.
     fn graph_on(&self, io: &[[u64; 2]]) -> Result<PlanGraph<'_>, Error> {
         self.wait()?;
         self.settle()?;
         let what = || failed(format!("capturing a launch of {}", self.kernel.name));
-        // Not the world's context: many streams make cudarc track every slice.
+        // The world's context is not used: many streams make cudarc track every slice.
         let context = CudaContext::new(self.world.devices[0].ordinal).map_err(what())?;
         let stream = context.new_stream().map_err(what())?;
-        for site in &self.sites {
-            site.bind(&stream, Table::Replayed, io)?;
+        for device_plan in &self.device_plans {
+            device_plan.bind(&stream, AddressTable::Replayed, io)?;
         }
         stream.synchronize().map_err(what())?;
         stream
             .begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
             .map_err(what())?;
-        let launched = self.launch_all((0, &stream), Table::Replayed);
-        // Whatever became of it, the stream captures no longer.
+        let launched = self.launch_all((0, &stream), AddressTable::Replayed);
+        // The capture ends even if the launch failed.
         let graph = stream.end_capture(CUgraphInstantiate_flags(0)).map_err(what());
         launched?;
         let graph = graph?.ok_or_else(|| Error::KernelFailed {
@@ -111,7 +112,7 @@ impl PlanGraph<'_> {
     /// Launches the collective once more and returns at once. Launches follow each other.
     ///
     /// # Errors
-    /// E0405 where a wait of a launch before came to its deadline; E0421 where the driver refuses the launch.
+    /// E0405 where a wait of an earlier launch came to its deadline; E0421 where the driver refuses the launch.
     pub fn launch(&mut self) -> Result<(), Error> {
         self.plan.check()?;
         self.graph
@@ -119,7 +120,7 @@ impl PlanGraph<'_> {
             .map_err(failed(format!("launching a graph of {}", self.plan.kernel.name)))
     }
 
-    /// Waits for all launches so far, and tells what became of them.
+    /// Waits for all launches so far, and reports their errors.
     ///
     /// # Errors
     /// E0405 where a wait of a launch came to its deadline; E0421 where the device ended a kernel.
@@ -130,9 +131,9 @@ impl PlanGraph<'_> {
 }
 
 impl Drop for PlanGraph<'_> {
-    /// Waits: launches that are under way use the graph and the buffers.
+    /// Waits, because launches under way use the graph and the buffers.
     fn drop(&mut self) {
-        // A context that is lost runs nothing any more.
+        // A lost context runs nothing any more.
         let _ = self.stream.synchronize();
     }
 }

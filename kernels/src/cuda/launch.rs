@@ -1,4 +1,4 @@
-//! Launches of a plan on the callers' slices, and what became of them.
+//! Launches of a plan on the callers' slices, and their errors.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -9,21 +9,22 @@ use roundelay_core::ids::RankId;
 use roundelay_export::cuda;
 
 use super::device::failed;
+use super::device_plan::AddressTable;
 use super::error::Error;
 use super::plan::CudaPlan;
-use super::site::Table;
-use super::state::{Caller, Last};
+use super::state::{Caller, LastLaunch};
 use crate::element::Element;
 use crate::grid;
 
 impl CudaPlan {
-    /// Launches the collective on a slice for each rank and returns at once: results are there when `stream` has come
-    /// so far. Slices are as long as [`Self::input_len`] and [`Self::output_len`] say, and empty where a rank has no
-    /// such buffer. [`Self::wait`] or [`Self::check`] tells what became of the launch; after an error the outputs are
-    /// undefined.
+    /// Launches the collective on a slice for each rank and returns at once: the results are complete when `stream` has
+    /// passed the launch. Slices have the lengths of [`Self::input_len`] and [`Self::output_len`], and are empty where
+    /// a rank has no buffer. [`Self::wait`] and [`Self::check`] report the error of a launch; after an error the
+    /// outputs are undefined.
     ///
-    /// Slices are used as cudarc has it: their events keep other streams in order, where the context tracks them.
-    /// The launch can be captured into a graph if it does not; so can nothing that allocates or waits.
+    /// The launch uses slices as cudarc does: their events keep other streams in order, where the context tracks them.
+    /// A graph can capture the launch if the context does not track them; it can capture no call that allocates or
+    /// waits.
     ///
     /// # Errors
     /// Before the launch E0401 (not one slice for each rank), E0402 (wrong length), E0403 (another element type),
@@ -38,11 +39,11 @@ impl CudaPlan {
         self.launch_apart(stream, inputs, outputs, 1)
     }
 
-    /// Launches the collective in place, on one slice for each rank, as long as [`Self::in_place_len`] says, and
+    /// Launches the collective in place, on one slice for each rank with the length of [`Self::in_place_len`], and
     /// returns at once as [`Self::launch`] does.
     ///
     /// # Errors
-    /// E0408 where there is no in-place form; else those of [`Self::launch`].
+    /// E0408 where there is no in-place form; otherwise the errors of [`Self::launch`].
     pub fn launch_in_place<T: Element, B: DevicePtrMut<T>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -55,7 +56,7 @@ impl CudaPlan {
     /// Launches the collective on bytes. Lengths are those of [`Self::launch`] times the size of an element.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::launch`].
+    /// E0404 for a slice that is not aligned for the element type; otherwise the errors of [`Self::launch`].
     pub fn launch_bytes<I: DevicePtr<u8>, O: DevicePtrMut<u8>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -69,7 +70,7 @@ impl CudaPlan {
     /// element.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::launch_in_place`].
+    /// E0404 for a slice that is not aligned for the element type; otherwise the errors of [`Self::launch_in_place`].
     pub fn launch_bytes_in_place<B: DevicePtrMut<u8>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -78,7 +79,7 @@ impl CudaPlan {
         self.launch_aliased(stream, buffers, self.call.dtype.size())
     }
 
-    /// Waits until the last launch is over, and tells what became of all launches so far.
+    /// Waits until the last launch is over, and reports the error of any launch so far.
     ///
     /// # Errors
     /// E0405 where a wait of a kernel came to its deadline; E0421 where the device ended a kernel.
@@ -90,7 +91,7 @@ impl CudaPlan {
         self.verdict(&mut last)
     }
 
-    /// Tells what became of the launches that are over, without waiting for others.
+    /// Reports the error of the launches that are over, without waiting for others.
     ///
     /// # Errors
     /// E0405 where a wait of a kernel came to its deadline.
@@ -98,7 +99,7 @@ impl CudaPlan {
         self.verdict(&mut self.last())
     }
 
-    fn last(&self) -> MutexGuard<'_, Last> {
+    fn last(&self) -> MutexGuard<'_, LastLaunch> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -129,7 +130,7 @@ impl CudaPlan {
         let mut io = Vec::with_capacity(inputs.len());
         let mut in_use: Vec<SyncOnDrop> = Vec::new();
         for ((rank, input), output) in call.ranks().zip(inputs).zip(outputs) {
-            let stream = self.sides.stream(self.world.placement.device(rank), caller);
+            let stream = self.stream_order.stream(self.world.placement.device(rank), caller);
             let lens = (input.len(), output.len());
             let ((from, read), (to, written)) =
                 (input.device_ptr(stream), output.device_ptr_mut(stream));
@@ -159,7 +160,7 @@ impl CudaPlan {
         let mut io = Vec::with_capacity(buffers.len());
         let mut in_use: Vec<SyncOnDrop> = Vec::new();
         for (rank, buffer) in call.ranks().zip(buffers) {
-            let stream = self.sides.stream(self.world.placement.device(rank), caller);
+            let stream = self.stream_order.stream(self.world.placement.device(rank), caller);
             let len = buffer.len();
             let (whole, used) = buffer.device_ptr_mut(stream);
             let most = call.in_place_len(rank);
@@ -171,7 +172,7 @@ impl CudaPlan {
         self.start(&mut last, caller, io)
     }
 
-    /// The stream with its device, which must be one of the world's.
+    /// Returns the stream with its device, which must be one of the world's.
     fn caller<'a>(&self, stream: &'a Arc<CudaStream>) -> Result<Caller<'a>, Error> {
         let given = stream.context().ordinal();
         let devices = &self.world.devices;
@@ -201,8 +202,14 @@ impl CudaPlan {
     }
 
     /// Launches on checked buffers, input and output of each rank.
-    fn start(&self, last: &mut Last, caller: Caller<'_>, io: Vec<[u64; 2]>) -> Result<(), Error> {
-        // The counters of a launch that gave up are not what the next one expects.
+    fn start(
+        &self,
+        last: &mut LastLaunch,
+        caller: Caller<'_>,
+        io: Vec<[u64; 2]>,
+    ) -> Result<(), Error> {
+        // The counters of a launch that gave up would mislead the next launch, so its error is reported and they are
+        // cleared.
         self.verdict(last)?;
         let (_, stream) = caller;
         let status =
@@ -212,47 +219,48 @@ impl CudaPlan {
             stream.join(before).map_err(failed("ordering launches"))?;
         }
         let (table, bind) = if captured {
-            (Table::Captured, true)
+            (AddressTable::Captured, true)
         } else {
-            (Table::Direct, last.bound.as_ref() != Some(&io))
+            (AddressTable::Direct, last.bound.as_ref() != Some(&io))
         };
         if !captured {
-            // Not known again before all devices have the new ones.
+            // `bound` stays empty until all devices have the new buffers.
             last.bound = None;
         }
         if bind {
-            self.sides.fork(caller)?;
-            for (at, site) in self.sites.iter().enumerate() {
-                site.bind(self.sides.stream(at, caller), table, &io)?;
+            self.stream_order.fork(caller)?;
+            for (at, device_plan) in self.device_plans.iter().enumerate() {
+                device_plan.bind(self.stream_order.stream(at, caller), table, &io)?;
             }
         }
         self.launch_all(caller, table)?;
         if !captured {
-            *last = Last { stream: Some(stream.clone()), bound: Some(io) };
+            *last = LastLaunch { stream: Some(stream.clone()), bound: Some(io) };
         }
         Ok(())
     }
 
-    /// Launches on what is bound: on the device of the caller's stream, and on all others beside it.
-    pub(super) fn launch_all(&self, caller: Caller<'_>, table: Table) -> Result<(), Error> {
-        self.sides.fork(caller)?;
-        for (at, site) in self.sites.iter().enumerate() {
+    /// Launches on the bound buffers: on the device of the caller's stream, and on all other devices beside it.
+    pub(super) fn launch_all(&self, caller: Caller<'_>, table: AddressTable) -> Result<(), Error> {
+        self.stream_order.fork(caller)?;
+        for (at, device_plan) in self.device_plans.iter().enumerate() {
             let device = self.world.devices[at].ordinal;
             let what = || format!("launching {} on device {device}", self.kernel.name);
-            let (stream, grid) = (self.sides.stream(at, caller), site.grid - self.absent_ctas(at));
+            let (stream, grid) =
+                (self.stream_order.stream(at, caller), device_plan.grid - self.absent_ctas(at));
             // SAFETY: the buffers were checked, and their events, a graph or the caller keep them until the stream is
-            // done; launches are ordered after one another, those of graphs by their owner.
-            unsafe { site.launch(stream, table, grid, what) }?;
+            // done; launches are ordered after one another, and launches of graphs are ordered by the graph's owner.
+            unsafe { device_plan.launch(stream, table, grid, what) }?;
         }
-        self.sides.join(caller)
+        self.stream_order.join(caller)
     }
 
-    /// Waits for all devices: what was written for the plan is there.
+    /// Waits for all devices, until all that was written for the plan is visible.
     pub(super) fn settle(&self) -> Result<(), Error> {
         self.world.devices.iter().try_for_each(|device| device.finish(&self.kernel.name))
     }
 
-    /// CTAs of the rank that never runs.
+    /// Returns the number of CTAs of the rank that never runs.
     fn absent_ctas(&self, device: usize) -> u32 {
         let absent = RankId(self.world.nranks() - 1);
         if !self.absent || self.world.placement.device(absent) != device {
@@ -262,22 +270,22 @@ impl CudaPlan {
         streams as u32 * self.parts
     }
 
-    /// The error of a launch whose wait gave up; then everything is as before the first launch.
-    fn verdict(&self, last: &mut Last) -> Result<(), Error> {
+    /// Returns the error of a launch whose wait gave up, and resets the plan to its state before the first launch.
+    fn verdict(&self, last: &mut LastLaunch) -> Result<(), Error> {
         if !self.control.gave_up() {
             return Ok(());
         }
-        // All others of it, and those launched after it, end at once.
+        // All other waits of that launch and of later launches end at once.
         self.settle()?;
         let (schedule, groups) = (&self.kernel.schedule, &self.facts.groups);
         let stuck =
             grid::stuck(schedule, groups, &self.control.read(), self.options.common.deadline);
-        for (device, site) in self.world.devices.iter().zip(&self.sites) {
-            site.clear(device)?;
+        for (device, device_plan) in self.world.devices.iter().zip(&self.device_plans) {
+            device_plan.clear(device)?;
             device.finish("clearing counters")?;
         }
         self.control.clear();
-        *last = Last::default();
+        *last = LastLaunch::default();
         Err(match stuck {
             Some(stuck) => crate::Error::Timeout(Box::new(stuck)).into(),
             None => Error::KernelFailed {

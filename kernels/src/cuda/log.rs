@@ -1,4 +1,4 @@
-//! What NVRTC says of a text. The text's `#line` directives make it name the algorithm's own source.
+//! NVRTC's messages about a text. The text's `#line` directives make them name the algorithm's own source.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub struct Message {
     pub line: u32,
     /// Whether it refuses the kernel.
     pub severity: Severity,
-    /// What is wrong; the lines that follow show where.
+    /// The message; the lines that follow show the place.
     pub text: String,
 }
 
@@ -40,8 +40,8 @@ impl fmt::Display for Message {
     }
 }
 
-/// The messages of a log, in its order. What stands below a message until an empty line is a part of it:
-/// the line of the source and a mark.
+/// Returns the messages of a log, in its order. The lines below a message up to an empty line are a part of it: the
+/// line of the source and a mark.
 pub(super) fn messages(log: &str) -> Vec<Message> {
     let mut all: Vec<Message> = Vec::new();
     let mut open = false;
@@ -59,7 +59,7 @@ pub(super) fn messages(log: &str) -> Vec<Message> {
     all
 }
 
-/// `file(line): error: text`, perhaps with a number after the severity.
+/// Parses `file(line): error: text`, with or without a number after the severity.
 fn headline(line: &str) -> Option<Message> {
     let words = [
         ("): error", Severity::Error),
@@ -78,8 +78,8 @@ fn headline(line: &str) -> Option<Message> {
     })
 }
 
-/// The header of CUDA's that NVRTC could not open, if that is what it stopped at. "could not" is its word without
-/// any folder to look in, "cannot" with one.
+/// Returns CUDA's header that NVRTC could not open, if it stopped at one. NVRTC writes "could not" without any folder
+/// to search, "cannot" with one.
 pub(super) fn missing_header(messages: &[Message]) -> Option<String> {
     messages.iter().find_map(|message| {
         let (_, rest) = message.text.split_once("open source file \"")?;

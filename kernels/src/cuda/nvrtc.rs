@@ -1,6 +1,6 @@
-//! NVRTC by way of cudarc, which binds to the first library that the loader finds by NVRTC's names and panics if there is
-//! none. So the library that was named is loaded before, which the loader then answers with, and what was bound is held
-//! against it: the library that compiles must be the one that was named.
+//! NVRTC by way of cudarc, which binds to the first library that the loader finds by NVRTC's names and panics if there
+//! is none. So the named library is loaded first, the loader then returns it, and the bound library is compared with
+//! it: the library that compiles must be the named one.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
 use libloading::Library;
 
 use super::error::{Error, Part};
-use super::find::{self, Found, Hints};
+use super::find::{self, Hints, LoadedNvrtc};
 
-/// What is called of it, the same since CUDA 11.2.
+/// NVRTC's functions that are called, the same since CUDA 11.2.
 const FUNCTIONS: [&CStr; 13] = [
     c"nvrtcVersion",
     c"nvrtcGetErrorString",
@@ -30,10 +30,10 @@ const FUNCTIONS: [&CStr; 13] = [
     c"nvrtcGetCUBIN",
 ];
 
-/// A size, or bytes of that size, of a program.
+/// A function of NVRTC that writes a size of a program, or bytes of that size.
 type Asks<T> = unsafe fn(nvrtcProgram, *mut T) -> nvrtcResult;
 
-/// NVRTC.
+/// NVRTC after it was loaded.
 pub(super) struct Nvrtc {
     /// The numbers of the architectures that it knows.
     pub(super) archs: Vec<u32>,
@@ -41,15 +41,15 @@ pub(super) struct Nvrtc {
     pub(super) version: String,
     /// The library's size, which tells builds of a version apart.
     pub(super) size: u64,
-    /// Where CUDA's headers are.
+    /// The folder of CUDA's headers.
     pub(super) headers: Option<PathBuf>,
-    /// Where they were looked for.
+    /// The folders that were searched for them.
     pub(super) header_folders: Vec<PathBuf>,
-    /// It stays loaded, and so do its parts.
+    /// Keeps the library and its parts loaded.
     _libraries: Vec<Library>,
 }
 
-/// What a text became.
+/// The result of a compilation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Built {
     pub(super) cubin: Vec<u8>,
@@ -57,14 +57,14 @@ pub(super) struct Built {
     pub(super) log: String,
 }
 
-/// Why a text became nothing: NVRTC's word for it, and its log.
+/// The error of a compilation: NVRTC's word for it, and its log.
 pub(super) struct Failure {
     pub(super) word: String,
     pub(super) log: String,
 }
 
 impl Nvrtc {
-    /// The one of this process. Looked for again until it is found, then kept.
+    /// Returns the library of this process. Searches for it until it is found, then keeps it.
     pub(super) fn of_process() -> Result<&'static Self, Error> {
         static FOUND: OnceLock<Nvrtc> = OnceLock::new();
         static SEARCH: Mutex<()> = Mutex::new(());
@@ -76,9 +76,9 @@ impl Nvrtc {
         Ok(FOUND.get().expect("it was found before"))
     }
 
-    /// Finds and loads it, and has cudarc bind to it.
+    /// Finds and loads the library, and has cudarc bind to it.
     pub(super) fn find(hints: &Hints) -> Result<Self, Error> {
-        let Found { libraries, path } = hints.find()?;
+        let LoadedNvrtc { libraries, path } = hints.find()?;
         let place = path.as_deref().unwrap_or(Path::new("the loader's NVRTC"));
         let unfit =
             |why: String| Error::missing(Part::Nvrtc, [format!("{} {why}", place.display())]);
@@ -101,8 +101,8 @@ impl Nvrtc {
         })
     }
 
-    /// Compiles a text with the library that cudarc is bound to, of which there is one. `headers` are names and texts that it
-    /// may include.
+    /// Compiles a text with the library that cudarc is bound to; there is one. `headers` are the names and texts that
+    /// the text may include.
     pub(super) fn build(
         text: &str,
         name: &str,
@@ -147,10 +147,10 @@ impl Nvrtc {
     }
 }
 
-/// Has cudarc bind to the library; why it cannot, or bound to another one.
+/// Has cudarc bind to the library; the error says why it cannot, or that it is bound to another library.
 fn bind(found: &Library) -> Result<(), String> {
     let address = |library: &Library, name: &CStr| {
-        // SAFETY: what is asked for is an address, which is not used.
+        // SAFETY: the symbol is read as an address, which is not used.
         let symbol = unsafe { library.get::<*const ()>(name.to_bytes_with_nul()) };
         symbol.map(|symbol| (*symbol).addr()).map_err(|error| error.to_string())
     };
@@ -158,7 +158,7 @@ fn bind(found: &Library) -> Result<(), String> {
         address(found, name)
             .map_err(|error| format!("is not it, or older than CUDA 11.2: {error}"))?;
     }
-    // SAFETY: NVRTC's initializers ask nothing of the caller; one library of the names is loaded already.
+    // SAFETY: NVRTC's initializers ask nothing of the caller; a library of one of the names is loaded already.
     let bound = unsafe {
         if !sys::is_culib_present() {
             return Err("is not found again by any of the names that cudarc knows".to_owned());
@@ -184,7 +184,7 @@ fn check(code: nvrtcResult, log: impl FnOnce() -> String) -> Result<(), Failure>
     if code == nvrtcResult::NVRTC_SUCCESS {
         return Ok(());
     }
-    // SAFETY: NVRTC has a text for every number, which lasts.
+    // SAFETY: NVRTC has a static text for every number.
     let word = unsafe { CStr::from_ptr(sys::nvrtcGetErrorString(code)) };
     Err(Failure { word: word.to_string_lossy().into_owned(), log: log() })
 }
@@ -198,13 +198,13 @@ impl NvrtcProgram {
         // SAFETY: the program was created, and `len` is a size.
         check(unsafe { size(self.0, &raw mut len) }, String::new)?;
         let mut bytes = vec![0_u8; len];
-        // SAFETY: there is room for as many bytes as it said.
+        // SAFETY: the buffer has room for the bytes whose number NVRTC returned.
         let code = unsafe { fill(self.0, bytes.as_mut_ptr().cast()) };
         check(code, String::new)?;
         Ok(bytes)
     }
 
-    /// Without the NUL at its end.
+    /// Returns a text without the NUL at its end.
     fn text(&self, size: Asks<usize>, fill: Asks<c_char>) -> Result<String, Failure> {
         let bytes = self.bytes(size, fill)?;
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
@@ -215,7 +215,7 @@ impl NvrtcProgram {
 impl Drop for NvrtcProgram {
     fn drop(&mut self) {
         if !self.0.is_null() {
-            // SAFETY: it was created, and nobody has it after this.
+            // SAFETY: the program was created, and no code uses it after this.
             unsafe { sys::nvrtcDestroyProgram(&raw mut self.0) };
         }
     }
@@ -229,7 +229,7 @@ fn archs() -> Option<Vec<u32>> {
         return None;
     }
     let mut archs: Vec<c_int> = vec![0; count as usize];
-    // SAFETY: there is room for as many as it said.
+    // SAFETY: the buffer has room for the architectures whose number NVRTC returned.
     let code = unsafe { sys::nvrtcGetSupportedArchs(archs.as_mut_ptr()) };
     (code == nvrtcResult::NVRTC_SUCCESS)
         .then(|| archs.into_iter().map(|arch| arch as u32).collect())

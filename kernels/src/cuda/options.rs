@@ -1,4 +1,4 @@
-//! How a plan for GPUs is made and run.
+//! The options of plans for GPUs.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::options::Options;
 /// Bytes of the widest load.
 const VECTOR: u32 = 16;
 
-/// How a plan for GPUs is made and run: form and protocol of the kernel, threads, deadline.
+/// The options of a plan for GPUs: form and protocol of the kernel, threads, deadline.
 ///
-/// The default is the author's loops, the protocol that the program asks for, CTAs of [`THREADS`] threads, as many of
-/// them as the devices hold and the data is worth, and a deadline of a minute.
+/// The default is the author's loops, the protocol that the program asks for, CTAs of [`THREADS`] threads, as many CTAs
+/// as the devices hold and the data is worth, and a deadline of a minute.
 #[derive(Clone, Copy, Debug)]
 pub struct CudaOptions {
     pub(super) protocol: Option<Protocol>,
@@ -63,23 +63,23 @@ impl CudaOptions {
         self
     }
 
-    /// Sets the number of threads of a CTA: a multiple of 32, from 64 to 1024. Others are refused when the plan is made
-    /// (E0423).
+    /// Sets the number of threads of a CTA: a multiple of 32, from 64 to 1024. Other numbers are refused when the plan
+    /// is made (E0423).
     #[must_use]
     pub fn threads(mut self, threads: u32) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Sets how many CTAs share the work of each stream of a rank; 0 means that the plan chooses. More than the
-    /// devices hold at once are refused when the plan is made (E0418).
+    /// Sets the number of CTAs that share the work of each stream of a rank; 0 means that the plan chooses. A number
+    /// that the devices do not hold at once is refused when the plan is made (E0418).
     #[must_use]
     pub fn parts(mut self, parts: u32) -> Self {
         self.parts = NonZeroU32::new(parts);
         self
     }
 
-    /// Sets for how long a wait may last before the launch is given up with [`crate::Error::Timeout`] (E0405).
+    /// Sets the longest time of a wait, after which the launch is given up with [`crate::Error::Timeout`] (E0405).
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.common = self.common.deadline(deadline);
@@ -102,12 +102,12 @@ impl CudaOptions {
         self
     }
 
-    /// The kernel of an algorithm that was proved, in the form and with the protocol that these options name. `callers`: whether
-    /// one launch brings all ranks in, or one for each device. This needs no part of CUDA.
+    /// The kernel of an algorithm that was proved, in the form and with the protocol that these options name.
+    /// `callers`: whether one launch brings all ranks in, or one for each device. This method needs no part of CUDA.
     ///
     /// # Errors
-    /// E0423 where the algorithm does not fit the form or the protocol; E0425 for a fault of the optimizer; E0431 where the
-    /// elements do not have the op.
+    /// E0423 where the algorithm does not fit the form or the protocol; E0425 for a fault of the optimizer; E0431 where
+    /// the elements do not have the op.
     pub fn kernel(
         &self,
         algorithm: &Configured,

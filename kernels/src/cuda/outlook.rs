@@ -1,4 +1,5 @@
-//! What a launch would take, before there is one: of a plan on its device, and of a kernel on a GPU that is not there.
+//! The estimated time of a launch, before there is one: of a plan on its device, and of a kernel on a GPU that this
+//! machine need not have.
 
 use cudarc::driver::sys::CUdevice_attribute;
 use roundelay_export::cuda::Kernel;
@@ -11,29 +12,29 @@ use super::plan::{CudaPlan, check_threads, resident_parts};
 use super::world::CudaWorld;
 use crate::grid::{Estimate, Gpu, LaunchShape};
 
-/// What a GPU of the model is compiled for.
+/// The architecture for which kernels are compiled for a GPU of the model.
 const ARCH: &str = "sm_90";
 
-/// How a kernel would be launched on a GPU that is not there, as NVRTC compiles it, and what that would take.
+/// The launch of a kernel on a GPU that this machine need not have, as NVRTC compiles it, and its estimated time.
 #[derive(Clone, Debug)]
 pub struct Outlook {
-    /// CTAs of each stream, and what each of them has under way.
+    /// CTAs of each stream, and the bytes that each of them has under way.
     pub shape: LaunchShape,
     /// CTAs that a multiprocessor is to hold at once.
     pub ctas: u32,
     /// Registers of a thread.
     pub registers: u32,
-    /// What a launch takes, by estimate.
+    /// The estimated time of a launch.
     pub estimate: Estimate,
 }
 
 impl Outlook {
-    /// The outlook of `kernel` for `count` elements a unit, with all ranks on one `gpu`. Of `options` it takes the threads and
-    /// parts. `graph`: whether a CUDA graph launches it. This needs NVRTC, but no GPU.
+    /// The outlook of `kernel` for `count` elements a unit, with all ranks on one `gpu`. Threads and parts are those of
+    /// `options`. `graph`: whether a CUDA graph launches it. The estimate needs NVRTC, but no GPU.
     ///
     /// # Errors
-    /// E0415 without NVRTC; E0417 where it refuses the kernel; E0418 where the GPU would not hold all CTAs at once; E0423 for
-    /// a number of threads that no CTA can have.
+    /// E0415 without NVRTC; E0417 where NVRTC refuses the kernel; E0418 where the GPU would not hold all CTAs at once;
+    /// E0423 for a number of threads that no CTA can have.
     pub fn of(
         kernel: &Kernel,
         count: u64,
@@ -52,8 +53,8 @@ impl Outlook {
         Ok(Self { shape, ctas, registers, estimate })
     }
 
-    /// How `kernel` would be launched there without a graph, before anything is compiled: a multiprocessor holds one CTA, which
-    /// has as much under way as two would have.
+    /// The shape of a launch of `kernel` without a graph, before the kernel is compiled: a multiprocessor holds one
+    /// CTA, which has as many bytes under way as two would have.
     ///
     /// # Errors
     /// E0418 where the GPU would not hold all CTAs at once.
@@ -67,7 +68,7 @@ impl Outlook {
     }
 }
 
-/// How a kernel that was compiled for `target` is launched with all ranks on one `gpu`.
+/// Returns the shape of a launch of a kernel that was compiled for `target`, with all ranks on one `gpu`.
 fn shape(
     kernel: &Kernel,
     count: u64,
@@ -83,7 +84,7 @@ fn shape(
 }
 
 impl CudaWorld {
-    /// The first device as the model sees it. `copy_bandwidth`: what [`Self::copy_bandwidth`] measured there.
+    /// The first device as the model sees it. `copy_bandwidth`: the result of [`Self::copy_bandwidth`] on that device.
     ///
     /// # Errors
     /// E0421 where the driver reports an error.
@@ -103,7 +104,7 @@ impl CudaWorld {
 }
 
 impl CudaPlan {
-    /// What a launch takes on `gpu`, by estimate. `graph`: whether a CUDA graph launches it.
+    /// The estimated time of a launch on `gpu`. `graph`: whether a CUDA graph launches it.
     pub fn estimate(&self, gpu: &Gpu, graph: bool) -> Estimate {
         let shape = LaunchShape { parts: self.parts, in_flight: self.in_flight, graph };
         Estimate::of(&self.kernel, self.call.count, gpu, shape)

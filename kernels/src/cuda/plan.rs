@@ -13,12 +13,12 @@ use roundelay_export::cuda::{Element, Facts, Kernel, Spec};
 use super::compile::{Fitted, Target, WALKERS, fit};
 use super::control::Control;
 use super::device::Device;
+use super::device_plan::{BufferTable, DevicePlan, Functions, launch};
 use super::error::Error;
 use super::options::CudaOptions;
-use super::site::{Functions, Homes, Site, launch};
-use super::state::{Last, Sides};
+use super::state::{LastLaunch, StreamOrder};
 use super::world::CudaWorld;
-use crate::grid::{self, Crowded, Layout};
+use crate::grid::{self, Crowded, GridLayout};
 use crate::lowered::planned::{PlannedCall, check_multiple};
 
 const MOST_THREADS: u32 = 1024;
@@ -38,15 +38,15 @@ pub struct CudaPlan {
     pub(super) facts: Facts,
     pub(super) options: CudaOptions,
     pub(super) parts: u32,
-    /// Bytes that the loads of one CTA have under way at once, of the device where they are fewest.
+    /// Bytes that the loads of one CTA have under way at once, on the device where they are fewest.
     pub(super) in_flight: u32,
     pub(super) control: Control,
     /// By device.
-    pub(super) sites: Vec<Site>,
-    pub(super) sides: Sides,
-    /// Held for a launch: the counters and the scratch are one launch's at a time.
-    pub(super) last: Mutex<Last>,
-    /// The last rank never runs, for tests.
+    pub(super) device_plans: Vec<DevicePlan>,
+    pub(super) stream_order: StreamOrder,
+    /// Locked during a launch: the counters and the scratch belong to one launch at a time.
+    pub(super) last: Mutex<LastLaunch>,
+    /// Whether the last rank never runs, for tests.
     pub(super) absent: bool,
 }
 
@@ -69,9 +69,9 @@ impl CudaPlan {
     ///
     /// # Errors
     /// E0401 where the proof is for another number of ranks; E0407 for scratch with more bytes than addresses; E0415
-    /// without NVRTC; E0417 where it refuses the kernel; E0418 where a device does not hold all CTAs at once; E0419
-    /// where its memory does not suffice; E0423 where the algorithm does not fit the form, or a CTA cannot have so
-    /// many threads; E0425 for a fault of the optimizer; E0431 where the elements do not have the op.
+    /// without NVRTC; E0417 where NVRTC refuses the kernel; E0418 where a device does not hold all CTAs at once; E0419
+    /// where a device's memory does not suffice; E0423 where the algorithm does not fit the form, or a CTA cannot have
+    /// that number of threads; E0425 for a fault of the optimizer; E0431 where the elements do not have the op.
     pub fn new(
         world: &CudaWorld,
         algorithm: &Configured,
@@ -85,11 +85,11 @@ impl CudaPlan {
         Self::of_kernel(world, kernel, count, options)
     }
 
-    /// A plan that launches `kernel`, which was made for as many ranks as `world` has, for `count` elements a unit.
-    /// Of `options` it takes the threads and parts and the deadline; form and protocol are the kernel's.
+    /// A plan that launches `kernel`, which was made for the number of ranks of `world`, for `count` elements a unit.
+    /// The plan takes the threads, the parts and the deadline from `options`; form and protocol are the kernel's.
     ///
     /// # Errors
-    /// Those of [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn of_kernel(
         world: &CudaWorld,
         kernel: Kernel,
@@ -104,7 +104,7 @@ impl CudaPlan {
         check_multiple(&kernel.schedule, count)?;
         let threads = check_threads(options.threads)?;
         let Spec { element, op, .. } = kernel.spec;
-        // Only its size is looked at: there are no slices of fp8.
+        // Only the size of the dtype is used: no slice holds fp8.
         let dtype = match element {
             Element::Host(dtype) => dtype,
             Element::F8E4m3 | Element::F8E5m2 => DType::U8,
@@ -114,23 +114,24 @@ impl CudaPlan {
         let facts = kernel.facts(count);
         let (functions, in_flight) = Self::functions(world, &kernel, &facts, threads)?;
         let parts = Self::parts(world, &kernel, &facts, &functions, count, options)?;
-        let layout = Layout::new(&facts, parts, element.size()).map_err(|_| {
+        let layout = GridLayout::new(&facts, parts, element.size()).map_err(|_| {
             let what = format!("scratch for {count} elements a unit has more bytes than addresses");
             Error::from(crate::Error::TooLarge { what })
         })?;
         let control = Control::new(&world.devices[0], layout.control_words)?;
-        let mut sites = Vec::new();
-        let mut homes = Homes::new();
+        let mut device_plans = Vec::new();
+        let mut buffer_table = BufferTable::new();
         for (at, (device, functions)) in world.devices.iter().zip(functions).enumerate() {
             let poll_limit = options.poll_limit();
             let launch = launch(device, &control, (count, parts), poll_limit, facts.scale_outputs)?;
             let placement = world.placement;
-            let site = Site::new((device, at), placement, functions, &facts, (&layout, launch))?;
-            homes.extend(site.homes(device));
-            sites.push(site);
+            let device_plan =
+                DevicePlan::new((device, at), placement, functions, &facts, (&layout, launch))?;
+            buffer_table.extend(device_plan.rank_memory(device));
+            device_plans.push(device_plan);
         }
-        for (device, site) in world.devices.iter().zip(&mut sites) {
-            site.fill(device, &homes)?;
+        for (device, device_plan) in world.devices.iter().zip(&mut device_plans) {
+            device_plan.fill(device, &buffer_table)?;
             device.finish("preparing the plan")?;
         }
         Ok(Self {
@@ -142,14 +143,14 @@ impl CudaPlan {
             parts,
             in_flight,
             control,
-            sites,
-            sides: Sides::new(&world.devices)?,
+            device_plans,
+            stream_order: StreamOrder::new(&world.devices)?,
             last: Mutex::default(),
             absent: false,
         })
     }
 
-    /// The functions of each device, and the fewest bytes that the loads of one CTA have under way at once.
+    /// Returns the functions of each device, and the fewest bytes that the loads of one CTA have under way at once.
     fn functions(
         world: &CudaWorld,
         kernel: &Kernel,
@@ -182,7 +183,7 @@ impl CudaPlan {
         resident_parts(kernel, count, options, &rooms, ranks)
     }
 
-    /// How many CTAs share the work of each stream of a rank.
+    /// The number of CTAs that share the work of each stream of a rank.
     pub fn parts_per_stream(&self) -> u32 {
         self.parts
     }
@@ -207,26 +208,27 @@ impl CudaPlan {
         self.call.output_len(rank.into())
     }
 
-    /// The length in elements of the one buffer that `rank` has in place: that of the larger of its two buffers.
+    /// The length in elements of the one buffer that `rank` has in place: the length of the larger of its two buffers.
     pub fn in_place_len(&self, rank: impl Into<RankId>) -> usize {
         self.call.in_place_len(rank.into())
     }
 
-    /// Whether the last rank never runs, so that the others must give up.
+    /// Sets whether the last rank never runs, so that the other ranks must give up.
     #[doc(hidden)]
     pub fn leave_out_last_rank(&mut self, absent: bool) {
         self.absent = absent;
     }
 }
 
-/// The threads of a CTA, if it can have so many: some that move, beside the warp that walks.
+/// Returns `given` if a CTA can have that number of threads: threads that move, beside the warp that walks.
 pub(super) fn check_threads(given: u32) -> Result<u32, Error> {
     let can_be = given > WALKERS && given <= MOST_THREADS && given.is_multiple_of(32);
     if can_be { Ok(given) } else { Err(Error::BadThreads { given }) }
 }
 
-/// How many CTAs share a stream: as many as `options` want, or as all devices hold and the data is worth. `rooms` has the streams
-/// of each device and the CTAs that it holds, `ranks` says how many ranks a device has.
+/// Returns the number of CTAs that share a stream: the number in `options`, or the most that all devices hold and the
+/// data is worth. `rooms` has the streams of each device and the CTAs that it holds, `ranks` returns the number of
+/// ranks on a device.
 pub(super) fn resident_parts(
     kernel: &Kernel,
     count: u64,
@@ -251,10 +253,10 @@ fn fitted(kernel: &Kernel, device: &Device, devices: usize, threads: u32) -> Res
 }
 
 impl Drop for CudaPlan {
-    /// Waits: kernels that are under way use the plan's memory.
+    /// Waits, because kernels under way use the plan's memory.
     fn drop(&mut self) {
         for device in self.world.devices.iter() {
-            // A context that is lost runs nothing any more.
+            // A lost context runs nothing any more.
             let _ = device.finish("ending the plan");
         }
     }

@@ -1,13 +1,14 @@
-//! What kernels take of a multiprocessor, as the assembler says in NVRTC's log.
+//! The resources of a multiprocessor that kernels take, as the assembler says in NVRTC's log.
 
 use std::fmt;
 
-/// What a kernel takes of a multiprocessor, or a function that was not inlined, which several kernels may call.
+/// The resources that a kernel takes, or a function that was not inlined, which several kernels may call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The name of the kernel or function, as the assembler has it.
     pub name: String,
-    /// What the kernel takes with all that it calls; `None` for a function, whose part is in that of its callers.
+    /// The resources of the kernel with all functions that it calls; `None` for a function, whose part is in its
+    /// callers' resources.
     pub kernel: Option<Resources>,
     /// Bytes of stack of a thread, in this function.
     pub stack: u32,
@@ -17,7 +18,7 @@ pub struct Usage {
     pub spill_loads: u32,
 }
 
-/// What a kernel takes of a multiprocessor, with all functions that it calls.
+/// The resources of a multiprocessor that a kernel takes, with all functions that it calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     /// Registers of a thread.
@@ -30,7 +31,7 @@ pub struct Resources {
     pub barriers: u32,
 }
 
-/// All kernels and functions of a log, in its order.
+/// Returns all kernels and functions of a log, in its order.
 pub(super) fn report(log: &str) -> Vec<Usage> {
     let mut all: Vec<Usage> = Vec::new();
     let mut kernel = 0;
@@ -59,7 +60,7 @@ pub(super) fn report(log: &str) -> Vec<Usage> {
     all
 }
 
-/// The number that stands before `unit`; 0 if there is none.
+/// Returns the number that stands before `unit`; 0 if there is none.
 fn before(line: &str, unit: &str) -> u32 {
     let number = line.split_once(unit).map(|(head, _)| head);
     number.and_then(|head| head.split([' ', ',']).next_back()?.parse().ok()).unwrap_or(0)

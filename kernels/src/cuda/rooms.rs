@@ -11,7 +11,7 @@ use super::plan::CudaPlan;
 use super::world::CudaWorld;
 use crate::grid::Buffers;
 
-/// What a result holds before it is one.
+/// The byte that fills a result buffer before a launch.
 const UNTOUCHED: u8 = 0xA5;
 
 /// The buffers of all ranks on the devices of a world: inputs, and room for results in place and out of place.
@@ -60,14 +60,14 @@ impl Rooms {
             let what = || failed("clearing buffers");
             stream.context().bind_to_thread().map_err(what())?;
             let (at, _used) = room.device_ptr_mut(&stream);
-            // SAFETY: the slice is so long, and borrowed for this.
+            // SAFETY: the slice has `len` bytes, and is borrowed for this.
             let done = unsafe { result::memset_d8_async(at, UNTOUCHED, len, stream.cu_stream()) };
             done.map_err(what())?;
         }
         Ok(())
     }
 
-    /// Overwrites the room for results, and copies the inputs to where they lie in it for a launch in place.
+    /// Overwrites the room for results, and copies the inputs into it, where a launch in place reads them.
     pub fn enter(&mut self) -> Result<(), Error> {
         self.fill()?;
         for ((room, input), of_rank) in self.shared.iter_mut().zip(&self.inputs).zip(&self.buffers)
@@ -100,7 +100,7 @@ impl Rooms {
         plan.launch_bytes(stream, &inputs, &mut outputs)
     }
 
-    /// Where input and output of each rank begin, for what is driven from the host.
+    /// Returns the addresses of input and output of each rank, for schedules that the host drives.
     pub(super) fn addresses(&self, in_place: bool) -> Vec<[u64; 2]> {
         let at = |slice: &CudaSlice<u8>| slice.device_ptr(slice.stream()).0;
         let ranks = self.inputs.iter().zip(&self.shared).zip(&self.buffers);

@@ -1,4 +1,4 @@
-//! What orders the launches of a plan: after one another, and on all devices as on the caller's stream.
+//! The order of a plan's launches: after one another, and on all devices as on the caller's stream.
 
 use std::sync::Arc;
 
@@ -7,44 +7,44 @@ use cudarc::driver::{CudaEvent, CudaStream};
 use super::device::{Device, failed};
 use super::error::Error;
 
-/// What the next launch must know of the last one that no graph replays.
+/// The last launch that no graph replays, as far as the next launch must know it.
 #[derive(Default)]
-pub(super) struct Last {
-    /// Where it is.
+pub(super) struct LastLaunch {
+    /// The stream of the launch.
     pub(super) stream: Option<Arc<CudaStream>>,
-    /// The buffers that its table holds.
+    /// The buffers that the table of direct launches holds.
     pub(super) bound: Option<Vec<[u64; 2]>>,
 }
 
-/// A stream, and the device that it is on.
+/// A caller's stream, and the index of its device.
 pub(super) type Caller<'a> = (usize, &'a Arc<CudaStream>);
 
-/// A stream for each device that the caller's is not on; none where there is one device.
-pub(super) struct Sides(Vec<Side>);
+/// One stream for each device, to order the devices' work by the caller's stream; empty where there is one device.
+pub(super) struct StreamOrder(Vec<ForkedStream>);
 
 /// A device's own stream, forked from the caller's and joined to it.
-struct Side {
+struct ForkedStream {
     stream: Arc<CudaStream>,
     forked: CudaEvent,
     joined: CudaEvent,
 }
 
-impl Sides {
+impl StreamOrder {
     pub(super) fn new(devices: &[Device]) -> Result<Self, Error> {
         let side = |device: &Device| {
             let what = || format!("making a stream on device {}", device.ordinal);
-            Ok(Side {
+            Ok(ForkedStream {
                 stream: device.context.new_stream().map_err(failed(what()))?,
                 forked: device.context.new_event(None).map_err(failed(what()))?,
                 joined: device.context.new_event(None).map_err(failed(what()))?,
             })
         };
-        // A context with a stream of its own tracks the use of every slice: one device can do without.
+        // A context with a stream of its own tracks the use of every slice; one device needs no such stream.
         let several = if devices.len() > 1 { devices } else { &[] };
         several.iter().map(side).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The stream of a device.
+    /// Returns the stream of a device: the caller's own stream on the caller's device.
     pub(super) fn stream<'a>(
         &'a self,
         device: usize,
@@ -53,7 +53,7 @@ impl Sides {
         if device == at { caller } else { &self.0[device].stream }
     }
 
-    fn others(&self, at: usize) -> impl Iterator<Item = &Side> {
+    fn others(&self, at: usize) -> impl Iterator<Item = &ForkedStream> {
         self.0.iter().enumerate().filter_map(move |(device, side)| (device != at).then_some(side))
     }
 
@@ -68,7 +68,7 @@ impl Sides {
 
     /// Orders the caller's stream after the other devices'.
     pub(super) fn join(&self, (at, caller): Caller<'_>) -> Result<(), Error> {
-        let join = |side: &Side| {
+        let join = |side: &ForkedStream| {
             side.joined.record(&side.stream)?;
             caller.wait(&side.joined)
         };

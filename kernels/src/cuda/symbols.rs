@@ -1,6 +1,7 @@
 //! Tables of a library's functions, filled when the library is loaded.
 
-/// A struct `Functions` of a library's functions, each with its symbol and its type, and how it is filled.
+/// Defines a struct `Functions` of a library's functions, each with its symbol and its type, and the code that fills
+/// it.
 macro_rules! functions {
     ($($name:ident: $symbol:ident($($arg:ty),*) -> $result:ty;)*) => {
         pub(super) struct Functions {
@@ -8,7 +9,7 @@ macro_rules! functions {
         }
 
         impl Functions {
-            /// Those of a library that is known by its name to be the one of these types.
+            /// Looks up the functions in a library whose name says that it has these types.
             pub(super) fn of(library: &libloading::Library) -> Result<Self, libloading::Error> {
                 Ok(Self {
                     $(

@@ -12,7 +12,7 @@ use super::device::{self, Device, failed};
 use super::error::Error;
 use crate::grid::Placement;
 
-/// The GPUs of this process on which ranks run, and which rank is on which of them.
+/// The GPUs of this process on which ranks run, and the placement of the ranks on them.
 #[derive(Clone)]
 pub struct CudaWorld {
     pub(super) devices: Arc<[Device]>,
@@ -21,11 +21,11 @@ pub struct CudaWorld {
 
 impl CudaWorld {
     /// A world of `nranks` ranks on the devices with these numbers, which count from 0. Each device has a row of
-    /// consecutive ranks, in rows as even as they go; a number that comes again counts once.
+    /// consecutive ranks, in rows as even as possible; a repeated number counts once.
     ///
     /// # Errors
-    /// E0409 for no ranks; E0415 without a driver, a GPU of that number, or any number; E0422 where one of several
-    /// devices cannot reach another's memory.
+    /// E0409 for no ranks; E0415 without a driver, without a GPU of that number, or for no numbers; E0422 where one of
+    /// several devices cannot reach another's memory.
     pub fn on(ordinals: &[usize], nranks: u32) -> Result<Self, Error> {
         if nranks == 0 {
             return Err(crate::Error::NoRanks { nranks: 0 }.into());
@@ -77,7 +77,7 @@ impl CudaWorld {
         self.devices[0].context.default_stream()
     }
 
-    /// Waits until `stream` has done all that was asked of it.
+    /// Waits until `stream` has done all its work.
     ///
     /// # Errors
     /// E0421 where the driver reports an error.
@@ -101,7 +101,7 @@ impl CudaWorld {
     }
 }
 
-/// Lets one device reach the memory of another: what is allocated as such, and what comes from its pool.
+/// Lets one device reach the memory of another: plain allocations, and allocations from the other's pool.
 fn reach(from: &Device, to: &Device) -> Result<(), Error> {
     let what = || format!("opening device {} to device {}", to.ordinal, from.ordinal);
     let (reader, owner) = (from.context.cu_device(), to.context.cu_device());

@@ -1,4 +1,4 @@
-//! Executors that were compiled from a block of the language.
+//! Executors that were compiled from an `executor` block of the language.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,10 +14,10 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::threads::{Plan, Stats};
 
-/// Plans kept; a caller with more sizes than this lowers some again.
+/// The number of plans that are kept; a caller with more sizes lowers some plans again.
 const KEPT: usize = 16;
 
-/// What a plan is made for: size class, count, dtype, op.
+/// The key of a plan: size class, count, dtype, op.
 type Key = (usize, u64, DType, ReduceOp);
 
 /// An executor of the language, ready to run.
@@ -118,7 +118,7 @@ impl Executor for CompiledExecutor {
 
 /// A type that `executor!` makes: all its values are one executor.
 pub trait Compiled: Send + Sync {
-    /// The executor, compiled when it is first asked for.
+    /// The executor, compiled at the first call.
     fn compiled(&self) -> &'static CompiledExecutor;
 }
 

@@ -1,5 +1,5 @@
-//! The loop around an executor: what fits the CCL buffers runs where it lies; what does not goes through them
-//! in parts, the last of which may be smaller.
+//! The loop around an executor: data that fits the CCL buffers is processed in the caller's memory; larger data goes
+//! through the buffers in parts, the last of which may be smaller.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -8,38 +8,38 @@ use roundelay_core::dtype::ReduceOp;
 use roundelay_core::executor::holds_no_element;
 use roundelay_core::ids::RankId;
 
-use super::memory::{ExecMem, Granted, Memory};
+use super::memory::{CallBuffers, ExecMem, Granted};
 use super::{Executor, OpParam};
 use crate::element::Element;
 use crate::error::Error;
 
-/// Where every CCL buffer begins: aligned for all element types, and for cache lines.
+/// The alignment of every CCL buffer: for all element types, and for cache lines.
 const ALIGN: usize = 64;
 
-/// Runs executors: sizes that fit the CCL buffers where the data lies, larger ones in parts through these buffers.
+/// Runs executors: data that fits the CCL buffers in the caller's memory, larger data in parts through these buffers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Framework {
     ccl_buffer: Option<u64>,
 }
 
-/// What one call of [`Framework::run`] and its kin did.
+/// The facts of one call of [`Framework::run`] or of its variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// How often the executor's kernel ran: once for each part of the data.
+    /// The number of runs of the executor's kernel: one for each part of the data.
     pub loops: u64,
     /// Whether data went through the CCL buffers.
     pub staged: bool,
-    /// How long the call took.
+    /// The time that the call took.
     pub elapsed: Duration,
 }
 
 impl Framework {
-    /// A framework whose CCL buffers are as large as each executor wants them.
+    /// A framework whose CCL buffers have the size that each executor asks for.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes CCL buffers of `bytes` bytes, whatever executors want.
+    /// Makes CCL buffers of `bytes` bytes, for all executors.
     #[must_use]
     pub fn ccl_buffer(mut self, bytes: u64) -> Self {
         self.ccl_buffer = Some(bytes);
@@ -51,7 +51,7 @@ impl Framework {
     ///
     /// # Errors
     /// E0315 where a plan takes more than the executor asked for; E0431 for a bitwise or a logical op, which the
-    /// contest's framework does not have; else those of [`Plan::run`](crate::Plan::run).
+    /// contest's framework does not have; otherwise the errors of [`Plan::run`](crate::Plan::run).
     pub fn run<T: Element, E: Executor + ?Sized>(
         &self,
         executor: &E,
@@ -69,7 +69,7 @@ impl Framework {
     /// larger of the rank's input and output.
     ///
     /// # Errors
-    /// E0408 where there is no in-place form; else those of [`Self::run`].
+    /// E0408 where there is no in-place form; otherwise the errors of [`Self::run`].
     pub fn run_in_place<T: Element, E: Executor + ?Sized>(
         &self,
         executor: &E,
@@ -84,7 +84,7 @@ impl Framework {
     /// Runs `executor` as [`Self::run`] does, on bytes that are aligned for the element type of `param`.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned; else those of [`Self::run`].
+    /// E0404 for a slice that is not aligned; otherwise the errors of [`Self::run`].
     pub fn run_bytes<E: Executor + ?Sized>(
         &self,
         executor: &E,
@@ -92,41 +92,41 @@ impl Framework {
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
     ) -> Result<Ran, Error> {
-        Call::new(self, executor, *param).run(&mut Memory::Apart(inputs, outputs))
+        ExecutorCall::new(self, executor, *param).run(&mut CallBuffers::Apart(inputs, outputs))
     }
 
     /// Runs `executor` as [`Self::run_in_place`] does, on bytes that are aligned for the element type of `param`.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned; else those of [`Self::run_in_place`].
+    /// E0404 for a slice that is not aligned; otherwise the errors of [`Self::run_in_place`].
     pub fn run_bytes_in_place<E: Executor + ?Sized>(
         &self,
         executor: &E,
         param: &OpParam,
         buffers: &mut [&mut [u8]],
     ) -> Result<Ran, Error> {
-        Call::new(self, executor, *param).run(&mut Memory::InPlace(buffers))
+        ExecutorCall::new(self, executor, *param).run(&mut CallBuffers::InPlace(buffers))
     }
 }
 
 /// One call of an executor.
-struct Call<'e, E: ?Sized> {
+struct ExecutorCall<'e, E: ?Sized> {
     executor: &'e E,
     param: OpParam,
     ccl_buffer: u64,
     granted: Granted,
 }
 
-/// What a rank has, in units.
+/// The sizes of a rank's buffers, in units.
 #[derive(Clone, Copy)]
 struct Units {
     input: u64,
     output: u64,
-    /// Where both begin in the one buffer of a run in place.
+    /// The offsets of input and output in the one buffer of a run in place.
     starts: (u64, u64),
 }
 
-impl<'e, E: Executor + ?Sized> Call<'e, E> {
+impl<'e, E: Executor + ?Sized> ExecutorCall<'e, E> {
     fn new(framework: &Framework, executor: &'e E, param: OpParam) -> Self {
         let ccl_buffer = framework.ccl_buffer.unwrap_or_else(|| executor.ccl_buffer_size());
         Self { executor, param, ccl_buffer, granted: Granted::new(executor, ccl_buffer) }
@@ -151,7 +151,7 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
         (0..self.executor.nranks()).map(RankId)
     }
 
-    fn run(&self, memory: &mut Memory<'_, '_>) -> Result<Ran, Error> {
+    fn run(&self, memory: &mut CallBuffers<'_, '_>) -> Result<Ran, Error> {
         let started = Instant::now();
         self.check(memory)?;
         let total = self.param.total;
@@ -180,24 +180,24 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
         Ok(Ran { loops, staged, elapsed: started.elapsed() })
     }
 
-    /// A run on `count` elements a unit.
-    fn kernel(&self, count: u64, memory: &mut Memory<'_, '_>) -> Result<(), Error> {
+    /// Runs the executor on `count` elements a unit.
+    fn kernel(&self, count: u64, memory: &mut CallBuffers<'_, '_>) -> Result<(), Error> {
         let memory = match memory {
-            Memory::Apart(inputs, outputs) => Memory::Apart(inputs, outputs),
-            Memory::InPlace(buffers) => Memory::InPlace(buffers),
+            CallBuffers::Apart(inputs, outputs) => CallBuffers::Apart(inputs, outputs),
+            CallBuffers::InPlace(buffers) => CallBuffers::InPlace(buffers),
         };
         let mut mem = ExecMem { memory, granted: &self.granted };
         self.executor.kernel_run(&OpParam { count, ..self.param }, &mut mem).map(|_| ())
     }
 
-    /// A run where `part` of the caller's memory lies.
-    fn advanced(&self, part: Range<u64>, memory: &mut Memory<'_, '_>) -> Result<(), Error> {
+    /// Runs the executor on `part` of the caller's memory, without a copy.
+    fn advanced(&self, part: Range<u64>, memory: &mut CallBuffers<'_, '_>) -> Result<(), Error> {
         let size = self.size();
         let at = (part.start * size) as usize..(part.end * size) as usize;
-        // A rank that lacks a buffer has none of it here either.
+        // A rank without a buffer has an empty part of it.
         let of = |len: usize| if len == 0 { 0..0 } else { at.clone() };
         match memory {
-            Memory::Apart(inputs, outputs) => {
+            CallBuffers::Apart(inputs, outputs) => {
                 let inputs: Vec<_> = inputs.iter().map(|input| &input[of(input.len())]).collect();
                 let mut outputs: Vec<_> = outputs
                     .iter_mut()
@@ -206,9 +206,9 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
                         &mut buffer[at]
                     })
                     .collect();
-                self.kernel(part.end - part.start, &mut Memory::Apart(&inputs, &mut outputs))
+                self.kernel(part.end - part.start, &mut CallBuffers::Apart(&inputs, &mut outputs))
             }
-            Memory::InPlace(buffers) => {
+            CallBuffers::InPlace(buffers) => {
                 let mut buffers: Vec<_> = buffers
                     .iter_mut()
                     .map(|buffer| {
@@ -216,13 +216,13 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
                         &mut buffer[at]
                     })
                     .collect();
-                self.kernel(part.end - part.start, &mut Memory::InPlace(&mut buffers))
+                self.kernel(part.end - part.start, &mut CallBuffers::InPlace(&mut buffers))
             }
         }
     }
 
-    /// Whether executors have the op, and the caller's buffers are what the call says.
-    fn check(&self, memory: &Memory<'_, '_>) -> Result<(), Error> {
+    /// Checks that executors have the op, and that the caller's buffers have the sizes that the call demands.
+    fn check(&self, memory: &CallBuffers<'_, '_>) -> Result<(), Error> {
         let op = self.param.op;
         if op.is_for_integers() {
             return Err(Error::NotForExecutors { op });
@@ -249,7 +249,7 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
             }
         };
         match memory {
-            Memory::Apart(inputs, outputs) => {
+            CallBuffers::Apart(inputs, outputs) => {
                 counted("inputs", inputs.len())?;
                 counted("outputs", outputs.len())?;
                 for ((rank, input), output) in self.ranks().zip(*inputs).zip(&**outputs) {
@@ -259,7 +259,7 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
                 }
                 Ok(())
             }
-            Memory::InPlace(buffers) => {
+            CallBuffers::InPlace(buffers) => {
                 if !self.executor.collective().has_in_place() {
                     return Err(Error::NoInPlace { why: "AllToAll has no in-place form" });
                 }
@@ -273,7 +273,7 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
     }
 }
 
-/// The elements of each loop.
+/// Returns the elements of each loop.
 fn parts(total: u64, most: u64) -> impl Iterator<Item = Range<u64>> {
     (0..total.div_ceil(most)).map(move |i| i * most..total.min((i + 1) * most))
 }
@@ -285,8 +285,8 @@ struct Ccl {
 }
 
 impl Ccl {
-    /// For runs of at most `most` elements a unit.
-    fn new<E: Executor + ?Sized>(call: &Call<'_, E>, most: u64) -> Self {
+    /// Allocates buffers for runs of at most `most` elements a unit.
+    fn new<E: Executor + ?Sized>(call: &ExecutorCall<'_, E>, most: u64) -> Self {
         let bytes = most * call.size();
         let window = |units: u64| Window::new((units * bytes) as usize);
         Self {
@@ -298,12 +298,12 @@ impl Ccl {
     /// Copies `part` in, runs, and copies the result out.
     fn run<E: Executor + ?Sized>(
         &mut self,
-        call: &Call<'_, E>,
+        call: &ExecutorCall<'_, E>,
         part: Range<u64>,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CallBuffers<'_, '_>,
     ) -> Result<(), Error> {
         let len = part.end - part.start;
-        // Unit `unit` of a buffer of the caller's that begins with unit `start`, and of a window.
+        // The ranges of unit `unit`: in a caller's buffer that begins with unit `start`, and in a window.
         let size = call.size();
         let there = |start: u64, unit: u64| {
             let at = (start + unit) * call.param.total + part.start;
@@ -315,8 +315,8 @@ impl Ccl {
             let window = self.inputs[i].bytes();
             for unit in 0..input {
                 let from = match &*memory {
-                    Memory::Apart(inputs, _) => &inputs[i][there(0, unit)],
-                    Memory::InPlace(buffers) => &buffers[i][there(starts.0, unit)],
+                    CallBuffers::Apart(inputs, _) => &inputs[i][there(0, unit)],
+                    CallBuffers::InPlace(buffers) => &buffers[i][there(starts.0, unit)],
                 };
                 window[here(unit)].copy_from_slice(from);
             }
@@ -331,13 +331,13 @@ impl Ccl {
                 &mut window.bytes()[..(call.units(rank).output * len * size) as usize]
             })
             .collect();
-        call.kernel(len, &mut Memory::Apart(&inputs, &mut outputs))?;
+        call.kernel(len, &mut CallBuffers::Apart(&inputs, &mut outputs))?;
         for (i, rank) in call.ranks().enumerate() {
             let Units { output, starts, .. } = call.units(rank);
             for unit in 0..output {
                 let into = match memory {
-                    Memory::Apart(_, outputs) => &mut outputs[i][there(0, unit)],
-                    Memory::InPlace(buffers) => &mut buffers[i][there(starts.1, unit)],
+                    CallBuffers::Apart(_, outputs) => &mut outputs[i][there(0, unit)],
+                    CallBuffers::InPlace(buffers) => &mut buffers[i][there(starts.1, unit)],
                 };
                 into.copy_from_slice(&outputs[i][here(unit)]);
             }
@@ -346,7 +346,7 @@ impl Ccl {
     }
 }
 
-/// A buffer that begins where elements of every type can.
+/// A buffer that is aligned for elements of every type.
 struct Window {
     memory: Vec<u8>,
     at: usize,
@@ -366,11 +366,13 @@ impl Window {
 }
 
 fn bytes<T: Element>(slice: &[T]) -> &[u8] {
-    // SAFETY: the same memory for the same time; an element is so many bytes, all of them initialized.
+    // SAFETY: the bytes are the slice's memory, borrowed for the slice's lifetime; an element has no byte that is not
+    // initialized.
     unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), size_of_val(slice)) }
 }
 
 fn bytes_mut<T: Element>(slice: &mut [T]) -> &mut [u8] {
-    // SAFETY: as above, and every bit pattern is an element.
+    // SAFETY: the bytes are the slice's memory, borrowed for the slice's lifetime, all initialized; every bit pattern
+    // is an element.
     unsafe { std::slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), size_of_val(slice)) }
 }

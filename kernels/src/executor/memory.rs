@@ -1,4 +1,4 @@
-//! The memory of a run, and what the framework granted for it.
+//! The memory of a run, and the resources that the framework granted for it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,18 +11,18 @@ use super::Executor;
 use crate::error::Error;
 use crate::threads::{Plan, Stats};
 
-/// What an executor asked for, which is what it gets.
+/// The resources that an executor asked for, and gets.
 pub(super) struct Granted {
     slave_streams: u32,
     notifies: u32,
     scratch: u64,
     links: BTreeSet<(RankId, RankId)>,
-    /// Schedules that keep to it.
+    /// Schedules that are known to keep to the resources.
     fit: Mutex<Vec<Arc<Schedule>>>,
 }
 
 impl Granted {
-    /// Asks `executor`, whose CCL buffers have so many bytes.
+    /// Asks `executor` for its resources; its CCL buffers have `ccl_buffer` bytes.
     pub(super) fn new<E: Executor + ?Sized>(executor: &E, ccl_buffer: u64) -> Self {
         let slave_streams = executor.calc_stream_num();
         let links = executor.calc_comm_info().links.into_iter();
@@ -35,7 +35,7 @@ impl Granted {
         }
     }
 
-    /// Whether `plan` keeps to it.
+    /// Checks that `plan` keeps to the resources.
     fn covers(&self, plan: &Plan) -> Result<(), Error> {
         let schedule = plan.schedule();
         let fit = || self.fit.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +64,7 @@ impl Granted {
     }
 }
 
-/// So much was asked for, and so much is used.
+/// Checks that `used` is at most `asked`.
 fn within(what: Asset, asked: u64, used: u64) -> Result<(), Error> {
     if used <= asked {
         return Ok(());
@@ -73,31 +73,32 @@ fn within(what: Asset, asked: u64, used: u64) -> Result<(), Error> {
     Err(Error::Exceeded { what })
 }
 
-/// A buffer of each rank, in bytes.
-pub(super) enum Memory<'m, 'b> {
+/// The buffers of all ranks, in bytes.
+pub(super) enum CallBuffers<'m, 'b> {
     /// Input and output apart.
     Apart(&'m [&'m [u8]], &'m mut [&'b mut [u8]]),
-    /// One for both.
+    /// One buffer of each rank for input and output.
     InPlace(&'m mut [&'b mut [u8]]),
 }
 
 /// The memory that a run works on, of all ranks.
 pub struct ExecMem<'m, 'b> {
-    pub(super) memory: Memory<'m, 'b>,
+    pub(super) memory: CallBuffers<'m, 'b>,
     pub(super) granted: &'m Granted,
 }
 
 impl ExecMem<'_, '_> {
-    /// Runs `plan` on it: forks the slave streams off the main one of each rank, and joins them.
+    /// Runs `plan` on the memory: forks the slave streams off each rank's main stream, and joins them.
     ///
     /// # Errors
     ///
-    /// [`Error::Exceeded`] where the plan takes more than the executor asked for; otherwise as [`Plan::run`].
+    /// [`Error::Exceeded`] where the plan takes more than the executor asked for; otherwise the errors of
+    /// [`Plan::run`].
     pub fn run(&mut self, plan: &Plan) -> Result<Stats, Error> {
         self.granted.covers(plan)?;
         match &mut self.memory {
-            Memory::Apart(inputs, outputs) => plan.run_bytes(inputs, outputs),
-            Memory::InPlace(buffers) => plan.run_bytes_in_place(buffers),
+            CallBuffers::Apart(inputs, outputs) => plan.run_bytes(inputs, outputs),
+            CallBuffers::InPlace(buffers) => plan.run_bytes_in_place(buffers),
         }
     }
 }

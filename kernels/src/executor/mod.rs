@@ -1,8 +1,9 @@
 //! Contest-style executors: their life cycle as a trait, and the small framework that runs them.
 //!
-//! Before any data is seen the framework asks an executor what it takes: scratch, slave streams, notifies, links, and how
-//! much one run may work on. Then it loops, and each [`Executor::kernel_run`] gets its part of the data. What a run uses
-//! is held against what was asked for: an executor that asked for too little is refused, not helped out.
+//! Before it sees any data, the framework asks an executor for its resources: scratch, slave streams, notifies, links,
+//! and the most data of one run. Then it loops, and each [`Executor::kernel_run`] gets its part of the data. The
+//! framework compares the use of a run with the resources that were asked for: an executor that asked for too little is
+//! refused, not helped out.
 
 mod compiled;
 mod framework;
@@ -22,45 +23,46 @@ pub use compiled::{Compiled, CompiledExecutor};
 pub use framework::{Framework, Ran};
 pub use memory::ExecMem;
 
-/// One collective on one machine, with an algorithm for each size of the data: what an `executor` block of the
-/// language becomes, and what a [`Framework`] runs.
+/// One collective on one machine, with an algorithm for each size of the data. An `executor` block of the language
+/// becomes one, and a [`Framework`] runs it.
 pub trait Executor: Send + Sync {
-    /// The name under which it is registered.
+    /// The name under which the executor is registered.
     fn name(&self) -> &str;
 
-    /// The collective it implements.
+    /// The collective that the executor implements.
     fn collective(&self) -> Collective;
 
-    /// The number of ranks that it is for.
+    /// The number of ranks that the executor is for.
     fn nranks(&self) -> u32;
 
     /// The root of a rooted collective; rank 0 for others.
-    // Its name is no parameter's: rustc would advise to implement this trait where an algorithm without a `root` is
-    // given one.
+    // The name is no parameter's name: rustc would advise to implement this trait where an algorithm without a `root`
+    // is given one.
     fn root_rank(&self) -> RankId {
         RankId(0)
     }
 
-    /// How the executor wants its data; by default through the CCL buffers where they are too small for it.
+    /// The way in which the executor takes its data; by default through the CCL buffers where they are too small for
+    /// it.
     fn flags(&self) -> Flags {
         Flags::default()
     }
 
-    /// Bytes of each of a rank's two CCL buffers, unless the framework is given others.
+    /// Bytes of each of a rank's two CCL buffers, unless the framework is given another size.
     fn ccl_buffer_size(&self) -> u64;
 
     /// Bytes of scratch of a rank beside its CCL buffers, where each of these has `ccl_buff_size` bytes.
     fn calc_scratch_mem_size(&self, ccl_buff_size: u64) -> u64;
 
-    /// The number of streams that a rank takes beside its main one.
+    /// The number of streams that a rank takes beside its main stream.
     fn calc_stream_num(&self) -> u32;
 
-    /// The number of notifies between the main stream of a rank and its `slave_streams` others.
+    /// The number of notifies between the main stream of a rank and its `slave_streams` other streams.
     fn calc_notify_num(&self, slave_streams: u32) -> u32 {
         2 * slave_streams
     }
 
-    /// The links that are needed, and which memory of a rank its peers touch.
+    /// The links that are needed, and the memory of a rank that its peers touch.
     fn calc_comm_info(&self) -> CommInfo;
 
     /// The most elements a unit (NCCL's count), of `unit_size` bytes each, that one run takes with CCL buffers of
@@ -70,15 +72,15 @@ pub trait Executor: Send + Sync {
     /// Runs all ranks once, on their part of the data.
     ///
     /// # Errors
-    /// E0315 where the run takes more than the methods above said; else those of a plan's run.
+    /// E0315 where the run takes more than the methods above said; otherwise the errors of a plan's run.
     fn kernel_run(&self, param: &OpParam, mem: &mut ExecMem<'_, '_>) -> Result<Stats, Error>;
 }
 
-/// How an executor wants its data.
+/// The way in which an executor takes its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// The executor moves the caller's memory itself, however large it is; otherwise what is larger than the CCL
-    /// buffers is copied in and out by the framework.
+    /// The executor moves the caller's memory itself, however large it is; otherwise the framework copies data larger
+    /// than the CCL buffers in and out.
     pub dma_reduce: bool,
 }
 

@@ -1,25 +1,25 @@
-//! One block of a device's memory, cut into everything that a plan keeps there.
+//! The layout of a plan's block of memory on one device.
 
 use std::ops::Range;
 
 use super::launch::RankMemory;
-use super::layout::{Layout, TooLarge};
+use super::layout::{GridLayout, TooLarge};
 
 /// The layout of a device's block of memory: the byte at which each part begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arena {
     /// The facts.
     pub facts: usize,
-    /// Addresses of all ranks' memory: one table for launches, one for launches that graphs of the callers' replay, and one for
-    /// those of a graph of the plan's own.
+    /// The tables of the addresses of all ranks' memory: one for direct launches, one for launches that graphs of the
+    /// callers replay, and one for launches of a graph of the plan's own.
     pub tables: [usize; Self::TABLES],
-    /// The words that each CTA has for itself.
+    /// The words of each CTA.
     pub work: usize,
     /// Step numbers of links.
     pub steps: usize,
-    /// Each rank here: its counters of posts, of waits, and its scratch.
+    /// The memory of each rank on this device: its counters of posts and of waits, and its scratch.
     pub ranks: Vec<Home>,
-    /// The range that is zero before the first launch, and after one that gave up.
+    /// The range that is zero before the first launch, and after a launch that gave up.
     pub cleared: Range<usize>,
     /// The size of the block in bytes.
     pub bytes: usize,
@@ -37,14 +37,14 @@ pub struct Home {
 }
 
 impl Arena {
-    /// What vectors, lines and other ranks' accesses do not share.
+    /// The alignment of the parts: vectors, cache lines and other ranks' accesses do not share it.
     const ALIGN: usize = 256;
-    /// How many tables of addresses there are.
+    /// The number of tables of addresses.
     pub const TABLES: usize = 3;
 
-    /// The block of a device with so many of the ranks and streams.
+    /// Lays out the block of a device with `ranks_here` of the ranks and `groups_here` of the streams.
     pub fn new(
-        layout: &Layout,
+        layout: &GridLayout,
         facts_words: usize,
         nranks: usize,
         ranks_here: usize,
@@ -80,7 +80,7 @@ impl Arena {
 mod tests {
     use super::*;
 
-    const LAYOUT: Layout = Layout {
+    const LAYOUT: GridLayout = GridLayout {
         groups: 4,
         parts: 2,
         posted_words: 10,
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_has_no_address_is_refused() {
-        let huge = Layout { scratch_bytes: usize::MAX - 300, ..LAYOUT };
+        let huge = GridLayout { scratch_bytes: usize::MAX - 300, ..LAYOUT };
         assert_eq!(Arena::new(&huge, 1, 1, 1, 1), Err(TooLarge));
     }
 }

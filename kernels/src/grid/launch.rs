@@ -1,4 +1,4 @@
-//! What a kernel is called with, word by word as the device's prelude has it.
+//! The argument of a kernel, word by word as the device's prelude has it.
 
 /// The one argument of a generated kernel. Addresses are the device's.
 #[repr(C)]
@@ -10,7 +10,7 @@ pub struct Launch {
     pub ranks: u64,
     /// The control block, in memory that the host sees.
     pub control: u64,
-    /// Words of each CTA of this device's own.
+    /// Words that each CTA of this device has for itself.
     pub work: u64,
     /// Step numbers of the links of fifos.
     pub steps: u64,
@@ -26,7 +26,7 @@ pub struct Launch {
     pub finish_scale: u64,
 }
 
-/// Where a rank's memory begins.
+/// The addresses of a rank's memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RankMemory {
@@ -36,17 +36,17 @@ pub struct RankMemory {
     pub output: u64,
     /// Scratch.
     pub scratch: u64,
-    /// Counters that others raise.
+    /// Counters that other ranks raise.
     pub posted: u64,
     /// Counters of waits done.
     pub waited: u64,
 }
 
 impl RankMemory {
-    /// Bytes of one.
+    /// Bytes of one `RankMemory`.
     pub const BYTES: usize = size_of::<Self>();
 
-    /// The words, in order.
+    /// Returns the words, in order.
     pub const fn words(self) -> [u64; 5] {
         let Self { input, output, scratch, posted, waited } = self;
         [input, output, scratch, posted, waited]

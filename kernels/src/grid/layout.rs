@@ -1,4 +1,4 @@
-//! Where everything lies that a launch needs besides the callers' buffers.
+//! The sizes of the memory that a launch needs besides the callers' buffers.
 
 use roundelay_export::cuda::Facts;
 
@@ -9,16 +9,16 @@ pub(crate) const CONTROL_GROUP: usize = 8;
 
 /// Sizes of a launch's own memory, for all ranks and groups of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct GridLayout {
     /// Streams of all ranks.
     pub groups: usize,
-    /// CTAs of each.
+    /// CTAs of each stream.
     pub parts: usize,
-    /// 8-byte counters at each rank that others raise.
+    /// 8-byte counters at each rank that other ranks raise.
     pub posted_words: usize,
     /// 8-byte counters at each rank of waits done.
     pub waited_words: usize,
-    /// 8-byte words of each CTA's own.
+    /// 8-byte words that each CTA has for itself.
     pub work_words: usize,
     /// 8-byte step numbers of the links of fifos.
     pub steps_words: usize,
@@ -28,17 +28,17 @@ pub struct Layout {
     pub control_words: usize,
 }
 
-/// What does not fit the machine's address space.
+/// The error where memory does not fit the machine's address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
-impl Layout {
+impl GridLayout {
     /// The layout for `parts` CTAs a stream and elements of `element_size` bytes.
     pub fn new(facts: &Facts, parts: u32, element_size: usize) -> Result<Self, TooLarge> {
         let word = |words: u64| usize::try_from(words).map_err(|_| TooLarge);
         let times = |a: usize, b: usize| a.checked_mul(b).ok_or(TooLarge);
         let (groups, parts) = (facts.groups.len(), parts as usize);
-        // A counter for each part at either end: a sum would let one part's posts stand for another's.
+        // Each part has a counter at either end: with one sum, one part's posts would count for another's.
         let counters = times(word(facts.posted_words)?, parts)?;
         Ok(Self {
             groups,
@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn everything_that_a_part_has_of_its_own_grows_with_the_parts() {
-        let one = Layout::new(&facts(), 1, 4).expect("it fits");
+        let one = GridLayout::new(&facts(), 1, 4).expect("it fits");
         assert_eq!((one.waited_words, one.steps_words), (100, 6));
         assert_eq!((one.scratch_bytes, one.control_words), (4000, 8 + 6 * 8));
-        let four = Layout::new(&facts(), 4, 4).expect("it fits");
+        let four = GridLayout::new(&facts(), 4, 4).expect("it fits");
         assert_eq!((four.posted_words, four.waited_words, four.steps_words), (400, 400, 24));
         assert_eq!(four.scratch_bytes, one.scratch_bytes);
     }
@@ -86,6 +86,6 @@ mod tests {
     #[test]
     fn what_has_no_address_is_refused() {
         let huge = Facts { scratch_elements: 1 << 62, ..facts() };
-        assert_eq!(Layout::new(&huge, 1, 8), Err(TooLarge));
+        assert_eq!(GridLayout::new(&huge, 1, 8), Err(TooLarge));
     }
 }

@@ -1,4 +1,4 @@
-//! What a launch of a generated kernel takes and leaves, whoever launches it: plain arithmetic, no driver.
+//! The data of a launch of a generated kernel, for every launcher: plain arithmetic, no driver.
 
 mod arena;
 mod launch;
@@ -12,7 +12,7 @@ mod watch;
 pub use crate::buffers::Buffers;
 pub use arena::Arena;
 pub use launch::{Launch, RankMemory};
-pub use layout::{Layout, TooLarge};
+pub use layout::{GridLayout, TooLarge};
 pub use model::{Estimate, Gpu, LaunchShape};
 pub use order::order;
 pub use parts::{Crowded, parts, worth};

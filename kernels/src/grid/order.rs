@@ -1,10 +1,10 @@
-//! The ops of all streams in one order, for whoever issues them one by one.
+//! The ops of all streams in one order, for engines that issue them one by one.
 
 use roundelay_core::ids::{OpId, StreamId};
 use roundelay_core::schedule::{OpKind, Schedule};
 
-/// Every op with its stream, each after all that it waits for; streams take turns. Ops that wait for what never comes
-/// are left out: a proved schedule has none.
+/// Returns every op with its stream, each after all ops that it waits for; streams take turns. Ops that wait for a post
+/// that never comes are left out: a proved schedule has none.
 pub fn order(schedule: &Schedule) -> Vec<(StreamId, OpId)> {
     let mut done = vec![0; schedule.streams.len()];
     // Posts not yet taken by a wait.

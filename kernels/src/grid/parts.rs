@@ -1,14 +1,15 @@
-//! How many CTAs share a stream: all of a device's must be resident at once, since they wait for each other.
+//! The number of CTAs that share a stream: all CTAs of a device must be resident at once, since they wait for each
+//! other.
 
 use roundelay_core::schedule::{OpKind, Schedule};
 
-/// Bytes of a move for which one more CTA pays: what it has in flight at once.
+/// Bytes of a move for which one more CTA pays: the bytes that a CTA has in flight at once.
 const BYTES_PER_PART: u64 = 16 << 10;
 
 /// A device that cannot hold its CTAs all at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowded {
-    /// The number of the device, in the order of the world's.
+    /// The number of the device, in the order of the world's devices.
     pub device: usize,
     /// The number of streams on it.
     pub streams: u64,
@@ -18,8 +19,8 @@ pub struct Crowded {
     pub holds: u64,
 }
 
-/// CTAs a stream: as many as were `wanted`, or as many as all devices hold and the work is `worth`.
-/// `devices` has the streams of each device, and the CTAs that it holds at once.
+/// Returns the CTAs of a stream: the `wanted` number, or as many as all devices hold and the work is `worth`. `devices`
+/// has the streams of each device, and the CTAs that it holds at once.
 pub fn parts(devices: &[(u64, u64)], wanted: Option<u32>, worth: u32) -> Result<u32, Crowded> {
     let fits = |(streams, holds): &(u64, u64)| holds.checked_div(*streams).unwrap_or(u64::MAX);
     let most = devices.iter().map(fits).min().unwrap_or(u64::MAX);
@@ -33,7 +34,7 @@ pub fn parts(devices: &[(u64, u64)], wanted: Option<u32>, worth: u32) -> Result<
     }
 }
 
-/// How many CTAs a stream the largest move pays for.
+/// Returns the number of CTAs of a stream that the largest move pays for.
 pub fn worth(schedule: &Schedule, count: u64, element_size: usize) -> u32 {
     let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
     let elements = moves.map(|op| {
@@ -54,7 +55,7 @@ mod tests {
         assert_eq!(parts(&[(8, 264)], None, 1000), Ok(33));
         assert_eq!(parts(&[(8, 264)], None, 5), Ok(5));
         assert_eq!(parts(&[(8, 264)], None, 0), Ok(1));
-        assert_eq!(parts(&[(8, 264)], Some(33), 1), Ok(33), "what was asked for is not changed");
+        assert_eq!(parts(&[(8, 264)], Some(33), 1), Ok(33), "the wanted number is not changed");
     }
 
     #[test]

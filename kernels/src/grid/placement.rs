@@ -1,11 +1,11 @@
-//! Which device a rank is on.
+//! The placement of ranks on devices.
 
 use std::ops::Range;
 
 use roundelay_core::ids::RankId;
 use roundelay_export::cuda::Group;
 
-/// Ranks dealt to devices in rows, as evenly as they go.
+/// Ranks dealt to devices in rows, as evenly as possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The number of devices.

@@ -1,4 +1,4 @@
-//! What the control block of a launch tells of a run that got stuck.
+//! The wait to blame for a stuck run, from the control block of a launch.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use roundelay_export::cuda::Group;
 use super::layout::{CONTROL_GROUP, CONTROL_HEAD};
 use crate::stuck::{Stuck, Waiting, signal_name, to_blame};
 
-/// A group that waits, as it wrote it down.
+/// A group's wait, as the group wrote it into the control block.
 #[derive(Clone, Copy)]
 struct Wait {
     stream: StreamId,
@@ -19,7 +19,7 @@ struct Wait {
 }
 
 impl Wait {
-    /// What group `at` of the grid waits for, if it does.
+    /// Returns the wait of group `at` of the grid, if the group waits.
     fn read(schedule: &Schedule, groups: &[Group], control: &[u64], at: usize) -> Option<Self> {
         let words = control.get(CONTROL_HEAD + CONTROL_GROUP * at..)?.get(..CONTROL_GROUP)?;
         let [state, step, expected, seen, ..] = *words else { return None };
@@ -30,7 +30,7 @@ impl Wait {
         Some(Self { stream, step: u32::try_from(step).ok()?, expected, seen })
     }
 
-    /// The channel it waits at; none where a stream's own CTAs wait for each other between two ops.
+    /// Returns the channel of the wait; `None` where a stream's own CTAs wait for each other between two ops.
     fn channel(&self, schedule: &Schedule) -> Option<ChannelId> {
         let stream = schedule.streams[self.stream.index()];
         let within = self.step < stream.len;
@@ -39,8 +39,8 @@ impl Wait {
     }
 }
 
-/// The wait to blame for a launch that gave up; none where it did not. `control` is the launch's control block,
-/// `after` its poll limit.
+/// Returns the wait to blame for a launch that gave up; `None` for a launch that did not. `control` is the launch's
+/// control block, `after` its poll limit.
 pub fn stuck(
     schedule: &Schedule,
     groups: &[Group],
@@ -84,7 +84,8 @@ pub fn stuck(
     })
 }
 
-/// Posts of this run: the counters persist, and a run that comes to its end takes all of its posts.
+/// Returns the expected and the seen posts of this run: the counters persist, and a completed run takes all of its
+/// posts.
 fn in_run(schedule: &Schedule, wait: &Wait, channel: Option<ChannelId>) -> (u64, u64) {
     let Some(channel) = channel else { return (wait.expected, wait.seen) };
     let is_wait = |op: &&roundelay_core::schedule::Op| {
@@ -102,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// Three ranks in a row; rank 0 posts twice, the others pass on what they waited for.
+    /// Three ranks in a row; rank 0 posts twice, the other ranks pass on the signals that they waited for.
     const ROW: &str = "\
 schedule Row Broadcast nranks 3 root 0
 at 0 = 4:1..4:9

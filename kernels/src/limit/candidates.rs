@@ -1,21 +1,21 @@
-//! The programs that compete for being the limit, and what one thread does of one.
+//! The programs that compete for being the limit, and the part of one thread in a program.
 
 use std::fmt::Write as _;
 
-use super::jobs::Job;
-use super::loops::{ALIGNED, Isa, Pass, Words, fence};
+use super::jobs::SumJob;
+use super::loops::{ALIGNED, Isa, Pass, SumKind, fence};
 
-/// Bytes of a thread's scratch, and so the most of a block.
+/// Bytes of a thread's scratch, and so the most bytes of a block.
 pub(super) const SCRATCH: usize = 64 << 10;
 
-/// How results are written.
+/// The way in which results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stores {
     /// Through the caches.
     Cached,
     /// Past the caches.
     Streaming,
-    /// As the system's `memcpy` does it.
+    /// By the system's `memcpy`.
     Memcpy,
 }
 
@@ -24,22 +24,22 @@ pub(super) enum Stores {
 pub(super) struct Candidate {
     pub(super) threads: usize,
     stores: Stores,
-    /// Sources that are added up in one pass; the sum of more waits in the scratch.
+    /// Sources that are added up in one pass; the sum of a pass waits in the scratch for the next sources.
     group: usize,
-    /// Whether results are written to one destination after the other, from the scratch or the source.
+    /// Whether results are written to one destination after another, from the scratch or the source.
     spread: bool,
-    /// Bytes between the passes.
+    /// Bytes of a block; all passes work on one block before the next.
     block: usize,
     cached: Pass,
     streaming: Option<Pass>,
     isa: Isa,
 }
 
-/// All programs for jobs like these: one thread, two, four and so on up to `threads`.
-pub(super) fn all(jobs: &[Job], words: Words, threads: usize) -> Vec<Candidate> {
+/// Returns all programs for such jobs: for one thread, two, four and so on up to `threads`.
+pub(super) fn all(jobs: &[SumJob], words: SumKind, threads: usize) -> Vec<Candidate> {
     let isa = Isa::widest();
     let cached = isa.pass(words, false).expect("every CPU writes through its caches");
-    let aligned = |job: &Job| job.dsts.iter().all(|dst| dst.addr().is_multiple_of(ALIGNED));
+    let aligned = |job: &SumJob| job.dsts.iter().all(|dst| dst.addr().is_multiple_of(ALIGNED));
     let streaming = isa.pass(words, true).filter(|_| jobs.iter().all(aligned));
     let Some(first) = jobs.first() else { return Vec::new() };
     let (sources, destinations) = (first.srcs.len(), first.dsts.len());
@@ -81,11 +81,11 @@ pub(super) fn all(jobs: &[Job], words: Words, threads: usize) -> Vec<Candidate> 
     all
 }
 
-/// Sources of one pass without a bound.
+/// The sources of one pass without a bound.
 const MOST: usize = usize::MAX;
 
 impl Candidate {
-    /// In words: `2 threads, AVX-512, streaming stores, one pass`.
+    /// Describes the program in words: `2 threads, AVX-512, streaming stores, one pass`.
     pub(super) fn describe(&self) -> String {
         let threads = if self.threads == 1 { "thread" } else { "threads" };
         let stores = match self.stores {
@@ -109,10 +109,10 @@ impl Candidate {
     /// Does the part of thread `me` of all jobs, `len` bytes of each.
     ///
     /// # Safety
-    /// The pointers of the jobs are good for `len` bytes; sources are written by nobody, and destinations are
-    /// apart and touched by nobody but the other parts. `scratch` is good for [`SCRATCH`] bytes, and the
-    /// caller's own. These are the jobs that the program was made for.
-    pub(super) unsafe fn part(&self, jobs: &[Job], len: usize, me: usize, scratch: *mut u8) {
+    /// The pointers of the jobs are valid for `len` bytes; no thread writes the sources, and the destinations are apart
+    /// and only the parts of this program touch them. `scratch` is valid for [`SCRATCH`] bytes, and the caller's own.
+    /// The program was made for these jobs.
+    pub(super) unsafe fn part(&self, jobs: &[SumJob], len: usize, me: usize, scratch: *mut u8) {
         let bound = |part: usize| {
             let total = jobs.len() * len;
             if part == self.threads {
@@ -125,14 +125,14 @@ impl Candidate {
         if begin == end {
             return;
         }
-        // Cuts are rounded down within the job that they fall into, where what streams must be aligned.
+        // Cuts are rounded down within their job, because streamed bytes must be aligned.
         let cut = |at: usize| if at >= len { len } else { at / ALIGNED * ALIGNED };
         let mut job = begin / len;
         let mut from = cut(begin - job * len);
         while job * len < end {
             let stop = cut(end - job * len);
-            // SAFETY: `from..stop` lies in the job, and the parts of no two threads meet, as where one ends
-            // and the next begins is rounded alike.
+            // SAFETY: `from..stop` lies in the job, and the parts of no two threads meet, because the end of a part and
+            // the beginning of the next are rounded alike.
             unsafe { self.stretch(&jobs[job], from, stop, scratch) };
             (job, from) = (job + 1, 0);
         }
@@ -142,9 +142,9 @@ impl Candidate {
     }
 
     /// # Safety
-    /// As for [`Self::part`], for `from..to` of this job.
+    /// The promises of [`Self::part`], for `from..to` of this job.
     #[inline(always)]
-    unsafe fn stretch(&self, job: &Job, from: usize, to: usize, scratch: *mut u8) {
+    unsafe fn stretch(&self, job: &SumJob, from: usize, to: usize, scratch: *mut u8) {
         let streaming = self.streaming.filter(|_| self.stores == Stores::Streaming);
         let write = streaming.unwrap_or(self.cached);
         if self.group >= job.srcs.len() && !self.spread {
@@ -156,12 +156,12 @@ impl Candidate {
         }
         for at in (from..to).step_by(self.block) {
             let len = self.block.min(to - at);
-            // The scratch stands for the block: no byte before it is touched.
+            // The scratch stands for the block: the pass touches no byte before it.
             let sum = scratch.wrapping_sub(at);
             let mut rest = &job.srcs[..];
             let mut operands = [std::ptr::null(); 17];
             let mut held = 0;
-            // SAFETY: the caller's promise, and a block fits the scratch, which is apart from all of them.
+            // SAFETY: the caller's promise, and a block fits the scratch, which is apart from all operands.
             unsafe {
                 while rest.len() > self.group {
                     operands[held..held + self.group].copy_from_slice(&rest[..self.group]);

@@ -1,14 +1,14 @@
-//! What a collective must read and write at least, by its contract: every part of an input that somebody wants, read
-//! once; every part of an output, written once. No schedule has a say in it.
+//! The least that a collective must read and write, by its contract: each part of an input that an output needs, read
+//! once; each part of an output, written once. Schedules play no role.
 
 use std::collections::BTreeMap;
 
 use roundelay_core::collective::{Collective, Expected};
 use roundelay_core::ids::RankId;
 
-/// Units of inputs that are added up (or one that is copied), and the units of outputs that want the result. All
+/// Units of inputs that are added up (or one that is copied), and the units of outputs that receive the result. All
 /// have one length.
-pub(super) struct Job {
+pub(super) struct SumJob {
     pub(super) srcs: Vec<*const u8>,
     pub(super) dsts: Vec<*mut u8>,
 }
@@ -23,10 +23,10 @@ pub(super) fn jobs(
     inputs: &[&[u8]],
     outputs: &mut [&mut [u8]],
     unit: usize,
-) -> Vec<Job> {
+) -> Vec<SumJob> {
     let nranks = inputs.len() as u32;
     let source = |rank: RankId, k: u32| inputs[rank.index()][k as usize * unit..][..unit].as_ptr();
-    // Once for each buffer: a later loan of the whole would end an earlier one of a part.
+    // Each buffer is borrowed once: a second borrow of the whole would end an earlier borrow of a part.
     let outputs: Vec<(*mut u8, usize)> =
         outputs.iter_mut().map(|output| (output.as_mut_ptr(), output.len())).collect();
     let destination = |rank: RankId, k: u32| {
@@ -35,14 +35,14 @@ pub(super) fn jobs(
         assert!(from + unit <= len, "rank {rank} has an output of {len} bytes");
         at.wrapping_add(from)
     };
-    let mut jobs: BTreeMap<(u32, u32), Job> = BTreeMap::new();
+    let mut jobs: BTreeMap<(u32, u32), SumJob> = BTreeMap::new();
     for rank in (0..nranks).map(RankId) {
         for k in 0..collective.output_units(rank, nranks, root) {
             let (key, ranks, from) = match collective.expected(rank, k, root) {
                 Expected::Reduced { unit } => ((0, unit), 0..nranks, unit),
                 Expected::Copied { rank, unit } => ((rank.0, unit), rank.0..rank.0 + 1, unit),
             };
-            let job = jobs.entry(key).or_insert_with(|| Job {
+            let job = jobs.entry(key).or_insert_with(|| SumJob {
                 srcs: ranks.map(|rank| source(RankId(rank), from)).collect(),
                 dsts: Vec::new(),
             });

@@ -1,27 +1,27 @@
-//! The loops that move bytes for the limit, written for one instruction set each. Apart from the engine's kernels
-//! on purpose: what measures the engine must not share its weaknesses.
+//! The loops that move bytes for the limit, one for each instruction set. They share no code with the engine's kernels
+//! on purpose: the measure of the engine must not share its weaknesses.
 
 /// Sums `len` bytes from `start` of all sources and writes them to all destinations.
 ///
 /// # Safety
-/// There is a source and a destination; each is good for `start + len` bytes, the sources initialized. Two of them
-/// are equal or apart, and nobody else touches the destinations or writes the sources. The CPU has the
-/// instructions, and for streaming stores `dst + start` is a multiple of [`ALIGNED`].
+/// There is a source and a destination; each is valid for `start + len` bytes, the sources initialized. Two of them are
+/// equal or apart, and no other thread touches the destinations or writes the sources. The CPU has the instructions,
+/// and for streaming stores `dst + start` is a multiple of [`ALIGNED`].
 pub(super) type Pass = unsafe fn(srcs: &[*const u8], dsts: &[*mut u8], start: usize, len: usize);
 
-/// What sources are added up as.
+/// The kind of sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Words {
+pub(super) enum SumKind {
     /// The sum of `f32`.
     Float,
-    /// The wrapping sum of 32-bit words: as many bytes, whatever the bits mean.
+    /// The wrapping sum of 32-bit words, which moves the bytes of other types whatever their bits mean.
     Integer,
 }
 
-/// What destinations must be aligned to for streaming stores.
+/// The alignment of destinations for streaming stores.
 pub(super) const ALIGNED: usize = 64;
 
-/// Instructions that there are loops for, the widest first; those that this CPU has.
+/// Instruction sets that have loops, the widest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Isa {
     Avx512,
@@ -43,27 +43,27 @@ impl Isa {
         Self::Portable
     }
 
-    /// The loop, through the caches or past them; not every instruction set has the second.
-    pub(super) fn pass(self, words: Words, streaming: bool) -> Option<Pass> {
+    /// Returns the loop, through the caches or past them; not every instruction set has a streaming loop.
+    pub(super) fn pass(self, words: SumKind, streaming: bool) -> Option<Pass> {
         Some(match (self, words, streaming) {
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx512, Words::Float, false) => vector::avx512_float,
+            (Self::Avx512, SumKind::Float, false) => vector::avx512_float,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx512, Words::Float, true) => vector::avx512_float_streaming,
+            (Self::Avx512, SumKind::Float, true) => vector::avx512_float_streaming,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx512, Words::Integer, false) => vector::avx512_integer,
+            (Self::Avx512, SumKind::Integer, false) => vector::avx512_integer,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx512, Words::Integer, true) => vector::avx512_integer_streaming,
+            (Self::Avx512, SumKind::Integer, true) => vector::avx512_integer_streaming,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx2, Words::Float, false) => vector::avx2_float,
+            (Self::Avx2, SumKind::Float, false) => vector::avx2_float,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx2, Words::Float, true) => vector::avx2_float_streaming,
+            (Self::Avx2, SumKind::Float, true) => vector::avx2_float_streaming,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx2, Words::Integer, false) => vector::avx2_integer,
+            (Self::Avx2, SumKind::Integer, false) => vector::avx2_integer,
             #[cfg(target_arch = "x86_64")]
-            (Self::Avx2, Words::Integer, true) => vector::avx2_integer_streaming,
-            (_, Words::Float, false) => float,
-            (_, Words::Integer, false) => integer,
+            (Self::Avx2, SumKind::Integer, true) => vector::avx2_integer_streaming,
+            (_, SumKind::Float, false) => float,
+            (_, SumKind::Integer, false) => integer,
             (_, _, true) => return None,
         })
     }
@@ -77,17 +77,17 @@ impl Isa {
     }
 }
 
-/// Makes what was streamed visible to the other threads, before they are told of it.
+/// Makes streamed bytes visible to the other threads, before a signal tells them.
 pub(super) fn fence() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 CPU has it; it touches no memory.
+    // SAFETY: every x86-64 CPU has the instruction; it touches no memory.
     unsafe {
         std::arch::x86_64::_mm_sfence();
     }
 }
 
 /// # Safety
-/// As for [`Pass`], for any CPU.
+/// The promises of [`Pass`], for any CPU.
 unsafe fn float(srcs: &[*const u8], dsts: &[*mut u8], start: usize, len: usize) {
     let add = |a, b| (f32::from_bits(a) + f32::from_bits(b)).to_bits();
     // SAFETY: the caller's promise.
@@ -95,14 +95,14 @@ unsafe fn float(srcs: &[*const u8], dsts: &[*mut u8], start: usize, len: usize) 
 }
 
 /// # Safety
-/// As for [`Pass`], for any CPU.
+/// The promises of [`Pass`], for any CPU.
 unsafe fn integer(srcs: &[*const u8], dsts: &[*mut u8], start: usize, len: usize) {
     // SAFETY: the caller's promise.
     unsafe { plain(srcs, dsts, start, len, u32::wrapping_add) }
 }
 
 /// # Safety
-/// As for [`Pass`], for any CPU.
+/// The promises of [`Pass`], for any CPU.
 #[inline(always)]
 unsafe fn plain(
     srcs: &[*const u8],
@@ -155,13 +155,14 @@ mod vector {
         _mm512_storeu_ps, _mm512_storeu_si512, _mm512_stream_ps, _mm512_stream_si512,
     };
 
-    /// Vectors of each operand that are under way at once; then single ones, then what is shorter than a vector.
+    /// Vectors of each operand that are under way at once; then come single vectors, then the bytes of less than a
+    /// vector.
     const LANES: usize = 8;
 
     macro_rules! pass {
         ($($name:ident $feature:literal $vector:ident $load:ident $add:ident $store:ident $rest:ident;)*) => {$(
             /// # Safety
-            /// As for [`super::Pass`].
+            /// The promises of [`super::Pass`].
             #[target_feature(enable = $feature)]
             pub(super) unsafe fn $name(
                 srcs: &[*const u8],
@@ -179,7 +180,7 @@ mod vector {
                             // stores take any address; streaming ones are called where `start`, and so `at`,
                             // is aligned in every destination.
                             unsafe {
-                                // No closure: it would not be inlined into what has more features.
+                                // No closure: it would not be inlined into a function with more target features.
                                 let mut sums: [$vector; $lanes] = [$load(srcs[0].add(at).cast()); $lanes];
                                 for (i, sum) in sums.iter_mut().enumerate().skip(1) {
                                     *sum = $load(srcs[0].add(at + i * WIDTH).cast());
@@ -202,7 +203,7 @@ mod vector {
                 steps!(LANES);
                 steps!(1);
                 if at < end {
-                    // SAFETY: the rest of the same operands.
+                    // SAFETY: the rest of the operands of this call.
                     unsafe { super::$rest(srcs, dsts, at, end - at) };
                 }
             }

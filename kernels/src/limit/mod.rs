@@ -1,9 +1,9 @@
-//! The least that memory lets any algorithm take: a hand-blocked program that reads every input once and writes every
-//! output once, on spinning threads, without a schedule, a signal or a step between.
+//! The least time that memory allows any algorithm: the time of a hand-blocked program that reads every input once and
+//! writes every output once, on spinning threads, without a schedule, a signal or a step between.
 //!
 //! The collective's contract gives the jobs (`jobs`), several programs do them (`candidates`, with the loops of
-//! `loops`), and the fastest of them on this machine, for these buffers, is the limit. What programs compute
-//! is right, and tested, as only then their traffic is what a collective needs.
+//! `loops`), and the fastest program on this machine, for these buffers, is the limit. The programs' results are right,
+//! and tested, because only then is their traffic the traffic of a collective.
 
 mod candidates;
 mod jobs;
@@ -20,10 +20,10 @@ use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 
 use candidates::{Candidate, SCRATCH};
-use jobs::Job;
-use loops::Words;
+use jobs::SumJob;
+use loops::SumKind;
 
-/// Bytes that the programs move to be compared, if there are so many: several times what caches hold.
+/// Bytes that the programs move to be compared, if the jobs have that many: several times the size of caches.
 const TRIED: usize = 192 << 20;
 /// Programs that are measured to the end.
 const FINALISTS: usize = 4;
@@ -31,7 +31,7 @@ const FINALISTS: usize = 4;
 const SAMPLE: Duration = Duration::from_millis(1);
 /// The least time that a sample lasts while programs are compared.
 const GLANCE: Duration = Duration::from_micros(200);
-/// Looks at each program between two cuts.
+/// Trials of each program between two cuts.
 const GLANCES: u32 = 2;
 /// Samples of each finalist.
 const SAMPLES: std::ops::RangeInclusive<usize> = 5..=40;
@@ -45,11 +45,11 @@ pub struct Traffic {
     pub root: RankId,
     /// Elements a unit, as NCCL counts.
     pub count: u64,
-    /// Element type. The sum is computed for `f32`; for others as many bytes are added up as 32-bit integers.
+    /// Element type. The program sums `f32` as such; the bytes of other types are added up as 32-bit integers.
     pub dtype: DType,
 }
 
-/// The measured limit: how fast the memory of this machine lets the traffic of a collective pass.
+/// The measured limit: the rate at which this machine's memory lets the traffic of a collective pass.
 #[derive(Clone, Debug)]
 pub struct Limit {
     /// The seconds that a run took, for each sample of the fastest program.
@@ -75,11 +75,11 @@ fn median(samples: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Measures the limit on these buffers, with at most `threads` threads and about `time`. What the outputs held is
-/// lost.
+/// Measures the limit on these buffers, with at most `threads` threads and about `time`. The contents of the outputs
+/// are lost.
 ///
 /// # Panics
-/// If there is a buffer that is shorter than the collective's contract says.
+/// If a buffer is shorter than the collective's contract says.
 pub fn measure(
     traffic: &Traffic,
     inputs: &[&[u8]],
@@ -88,7 +88,7 @@ pub fn measure(
     time: Duration,
 ) -> Limit {
     let unit = traffic.count as usize * traffic.dtype.size();
-    let words = if traffic.dtype == DType::F32 { Words::Float } else { Words::Integer };
+    let words = if traffic.dtype == DType::F32 { SumKind::Float } else { SumKind::Integer };
     let jobs = jobs::jobs(traffic.collective, traffic.root, inputs, outputs, unit);
     let operands: usize = jobs.iter().map(|job| job.srcs.len() + job.dsts.len()).sum();
     let programs = candidates::all(&jobs, words, threads.max(1) as usize);
@@ -97,10 +97,10 @@ pub fn measure(
     if unit == 0 || programs.is_empty() {
         return limit;
     }
-    // A multiple of what a cache line, a vector and a page need.
+    // A multiple of the size of a cache line, a vector and a page.
     let tried = unit.min((TRIED / operands).next_multiple_of(4096));
-    // SAFETY: the jobs are made of the callers' slices, `unit` bytes of each, which are borrowed until we
-    // return; the slices of outputs are apart from all others.
+    // SAFETY: the jobs are made of the callers' slices, `unit` bytes of each, which are borrowed until the function
+    // returns; the slices of outputs are apart from all others.
     let (best, samples) = unsafe {
         with_crew(&jobs, &programs, |crew| {
             let finalists: Vec<(usize, u32)> = crew
@@ -133,13 +133,13 @@ pub fn measure(
     limit
 }
 
-/// Alone in its cache lines: two, as neighbors are fetched in pairs.
+/// A value alone in its two cache lines, since CPUs fetch neighboring lines in pairs.
 #[repr(align(128))]
 struct Apart<T>(T);
 
-/// What threads share: which program is to be run, for the how manieth time, and who is done.
+/// The state that threads share: the program to be run, the number of the run, and the threads that have completed it.
 struct Crew<'a> {
-    jobs: &'a [Job],
+    jobs: &'a [SumJob],
     programs: &'a [Candidate],
     /// The number of runs, and in the lowest bits the program.
     turn: Apart<AtomicU64>,
@@ -150,8 +150,8 @@ struct Crew<'a> {
     scratch: Vec<*mut u8>,
 }
 
-/// Looks at a word without a pause, as the answer is awaited within a microsecond; where it is not, somebody else may
-/// need the core.
+/// Polls a word without a pause, because the answer is expected within a microsecond; after many polls it yields the
+/// core.
 #[derive(Default)]
 struct Spin(u32);
 
@@ -167,11 +167,11 @@ impl Spin {
 /// Bits of a turn that name the program.
 const NAME: u32 = 16;
 
-// SAFETY: the jobs' pointers are the callers' slices, which the parts of a run divide among the threads; a thread
-// uses its own scratch only.
+// SAFETY: the jobs' pointers are the callers' slices, which the parts of a run divide among the threads; a thread uses
+// its own scratch only.
 unsafe impl Sync for Crew<'_> {}
 
-/// Ends the spinning of the others, also when the caller panics.
+/// Ends the spinning of the other threads, also when the caller panics.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -180,13 +180,13 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Calls `work` while threads for the largest program spin.
+/// Calls `work` while the threads of the largest program spin.
 ///
 /// # Safety
-/// The pointers of the jobs are good for every length that `work` asks for, sources are written by nobody meanwhile,
-/// and destinations are apart and touched by nobody.
+/// The pointers of the jobs are valid for every length that `work` asks for, no thread writes the sources meanwhile,
+/// and the destinations are apart and no other thread touches them.
 unsafe fn with_crew<R>(
-    jobs: &[Job],
+    jobs: &[SumJob],
     programs: &[Candidate],
     work: impl FnOnce(&mut Captain<'_, '_>) -> R,
 ) -> R {
@@ -242,8 +242,8 @@ impl Crew<'_> {
         let program = &self.programs[(turn & ((1 << NAME) - 1)) as usize];
         if me < program.threads {
             let len = self.len.load(Ordering::Relaxed);
-            // SAFETY: `with_crew`'s caller promised it for every length that is asked for; each thread has a
-            // part and a scratch of its own, and a turn begins when all parts of the last are done.
+            // SAFETY: the caller of `with_crew` promised it for every length; each thread has a part and a scratch of
+            // its own, and a turn begins when all parts of the last turn are done.
             unsafe { program.part(self.jobs, len, me, self.scratch[me]) };
         }
     }
@@ -271,7 +271,7 @@ impl Captain<'_, '_> {
             return;
         }
         for done in &crew.done[1..] {
-            // Those without a part answer too: a later turn must not begin before they have seen this one.
+            // Threads without a part answer too: a later turn must not begin before they have seen this one.
             let mut spin = Spin::default();
             while done.0.load(Ordering::Acquire) != turn {
                 spin.again();
@@ -279,7 +279,7 @@ impl Captain<'_, '_> {
         }
     }
 
-    /// Seconds of a run, of `runs` in a row.
+    /// Returns the seconds of a run, averaged over `runs` consecutive runs.
     fn time(&mut self, program: usize, len: usize, runs: u32) -> f64 {
         let begun = Instant::now();
         for _ in 0..runs {
@@ -288,8 +288,8 @@ impl Captain<'_, '_> {
         begun.elapsed().as_secs_f64() / f64::from(runs)
     }
 
-    /// The programs that came out best: time and again the slower half is left behind, as what else the machine does
-    /// may hit any of them.
+    /// Returns the fastest programs: the slower half is dropped again and again, because other work of the machine may
+    /// hit any of them.
     fn fastest(&mut self, len: usize) -> Vec<usize> {
         let mut left: Vec<(f64, usize, u32)> = (0..self.crew.programs.len())
             .map(|at| (f64::MAX, at, self.runs(at, len, GLANCE)))
@@ -308,7 +308,7 @@ impl Captain<'_, '_> {
         }
     }
 
-    /// Runs that take about `least` together; it warms up, too.
+    /// Returns the number of runs that take about `least` together; the trial runs also warm up.
     fn runs(&mut self, program: usize, len: usize, least: Duration) -> u32 {
         let least = least.as_secs_f64();
         let mut runs = 1;

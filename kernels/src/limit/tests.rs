@@ -1,11 +1,11 @@
-//! Every program computes what the collective asks for: else it would be no limit but a shortcut.
+//! Every program computes the collective: otherwise its time would be no limit.
 
 use roundelay_core::dtype::ReduceOp;
 
 use super::*;
 use crate::reference::Reference;
 
-/// Bytes that begin `off` behind a cache line.
+/// Bytes that begin `off` bytes behind the start of a cache line.
 struct Buffer(Vec<u8>, std::ops::Range<usize>);
 
 impl Buffer {
@@ -32,7 +32,7 @@ fn check(collective: Collective, nranks: u32, count: usize, dtype: DType, off: u
     let units = |rank| collective.output_units(RankId(rank), nranks, root) as usize;
     let mut outputs: Vec<Buffer> =
         (0..nranks).map(|rank| Buffer::new(&vec![0xA5; units(rank) * unit], off)).collect();
-    let words = if dtype == DType::F32 { Words::Float } else { Words::Integer };
+    let words = if dtype == DType::F32 { SumKind::Float } else { SumKind::Integer };
     let mut programs = usize::MAX;
     let mut at = 0;
     while at < programs {

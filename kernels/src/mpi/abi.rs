@@ -1,10 +1,10 @@
-//! What the handles and constants of an MPI library look like.
+//! The shapes of the handles and constants of an MPI library.
 
 use std::ffi::c_int;
 
 use super::find::Library;
 
-/// A handle, as wide as the widest; of an `int` only the low half counts ([`Abi::clean`]).
+/// A handle, as wide as the widest kind; of an `int` only the low half counts ([`Abi::clean`]).
 pub type Handle = usize;
 
 /// The shape of handles, and the numbers of constants.
@@ -19,7 +19,7 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// That of a library, if it is one of them.
+    /// Returns the ABI of a library, if it is a known one.
     pub(super) fn of(library: &Library, version: &str) -> Option<Self> {
         if library.name().starts_with("libmpi_abi.") {
             return Some(Self::Standard);
@@ -31,7 +31,7 @@ impl Abi {
         mpich.then_some(Self::Mpich)
     }
 
-    /// The handle without what a caller left in the upper half of an `int`'s register.
+    /// The handle without the bits that a caller left in the upper half of an `int`'s register.
     pub const fn clean(self, handle: Handle) -> Handle {
         match self {
             Self::Mpich => handle & 0xffff_ffff,
@@ -55,10 +55,10 @@ impl Abi {
         }
     }
 
-    /// `MPI_UNDEFINED`, which is the same in all.
+    /// `MPI_UNDEFINED`, equal in all ABIs.
     pub const UNDEFINED: c_int = -32766;
 
-    /// `MPI_COMBINER_NAMED`: what a predefined type is made by.
+    /// `MPI_COMBINER_NAMED`: the combiner of predefined types.
     pub const fn combiner_named(self) -> c_int {
         match self {
             Self::OpenMpi => 0,
@@ -91,6 +91,6 @@ impl Abi {
         }
     }
 
-    /// `MPI_ERR_COUNT`, which is the same in all.
+    /// `MPI_ERR_COUNT`, equal in all ABIs.
     pub const ERR_COUNT: c_int = 2;
 }

@@ -11,9 +11,9 @@ use super::{Functions, Mpi};
 use crate::Error;
 use crate::network::Carrier;
 
-/// Brings messages between the ranks of a communicator by its functions for single messages. Nobody else uses the
-/// communicator. MPI must have begun; where it was not told that several threads call it at once, whoever makes calls
-/// sees to it that they do not.
+/// Carries messages between the ranks of a communicator by MPI's functions for single messages. No other code uses the
+/// communicator. MPI must have begun; where it was not begun for several threads at once, the callers must make their
+/// calls one at a time.
 #[derive(Debug)]
 pub struct MpiCarrier {
     mpi: &'static Mpi,
@@ -21,30 +21,30 @@ pub struct MpiCarrier {
     turns: Turns,
 }
 
-/// Whether a call failed with messages under way: then the launcher is to hear of it.
+/// Whether a call failed with messages under way: then the launcher must learn of it.
 pub(super) static FAILED: AtomicBool = AtomicBool::new(false);
 
-/// Which threads may call MPI.
+/// The threads that may call MPI.
 #[derive(Debug)]
 enum Turns {
-    /// Any, at once.
+    /// Any threads, at once.
     Any,
-    /// One at a time.
+    /// Any thread, one at a time.
     OneByOne(Mutex<()>),
-    /// That one alone.
+    /// Only this thread.
     Alone(ThreadId),
 }
 
-/// How long a message may take that is taken back: MPI takes back what it has not begun, and what it has begun ends when
-/// the other rank goes on.
+/// The longest time that a cancelled message may take: MPI cancels a message that it has not begun, and a begun message
+/// ends when the other rank goes on.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl MpiCarrier {
-    /// A carrier over a communicator of the same ranks as `comm`, whose numbers are those of the messages. All ranks
-    /// call it, as `MPI_Comm_dup`.
+    /// A carrier over a copy of `comm` with its ranks, whose numbers are those of the messages. All ranks call it, as
+    /// `MPI_Comm_dup`.
     ///
     /// # Errors
-    /// E0427 where MPI makes none.
+    /// E0427 where MPI makes no copy.
     pub fn of_copy(mpi: &'static Mpi, comm: Handle) -> Result<Self, Error> {
         let mut copy = 0;
         // SAFETY: there is room for the handle, and MPI knows whether `comm` is one.
@@ -55,7 +55,7 @@ impl MpiCarrier {
         Ok(Self { mpi, comm: copy, turns: Turns::Any })
     }
 
-    /// Lets threads call MPI one at a time, as it was begun; or `alone` this thread.
+    /// Restricts calls to one thread at a time, as MPI was begun; or with `alone` to this thread.
     #[must_use]
     pub(super) fn by_turns(mut self, alone: bool) -> Self {
         self.turns = if alone {
@@ -89,7 +89,8 @@ impl Drop for MpiCarrier {
         }
         let functions = self.mpi.functions();
         let mut over: c_int = 0;
-        // SAFETY: the communicator is ours, and nothing is under way on it. After the end of MPI there is none.
+        // SAFETY: the communicator is this carrier's, and no message is under way on it. After the end of MPI there is
+        // none.
         unsafe {
             if (functions.finalized)(&raw mut over) == 0 && over == 0 {
                 (functions.comm_free)(&raw mut self.comm);
@@ -98,8 +99,8 @@ impl Drop for MpiCarrier {
     }
 }
 
-/// Bytes of a part of a message. MPI sends so few at once, while longer ones wait for the receiver: over TCP that took
-/// up to 1.7 times as long where several ranks of a host send (Open MPI 5.0.11, 1 Gbit/s).
+/// Bytes of a part of a message. MPI sends a message of this length at once, while longer ones wait for the receiver:
+/// over TCP that took up to 1.7 times as long where several ranks of a host send (Open MPI 5.0.11, 1 Gbit/s).
 const PIECE: usize = 32 << 10;
 
 impl Carrier for MpiCarrier {
@@ -144,7 +145,7 @@ impl Carrier for MpiCarrier {
     fn ended(&self, request: &mut usize) -> Result<bool, Error> {
         let mut flag: c_int = 0;
         let status = self.mpi.abi().status_ignore();
-        // SAFETY: the request is one of ours that has not ended, and there is room for the answer.
+        // SAFETY: the request is one of this carrier's that has not ended, and there is room for the answer.
         let code =
             self.with(|functions| unsafe { (functions.test)(request, &raw mut flag, status) })?;
         if code == 0 { Ok(flag != 0) } else { Err(self.mpi.failed("MPI_Test", code)) }
@@ -153,15 +154,15 @@ impl Carrier for MpiCarrier {
     fn cancel(&self, request: usize) {
         FAILED.store(true, Ordering::Relaxed);
         let mut request = request;
-        // SAFETY: the request is one of ours that has not ended. Where it is another thread's turn alone, nothing was
-        // begun.
+        // SAFETY: the request is one of this carrier's that has not ended. Where only another thread may call MPI, no
+        // message was begun.
         _ = self.with(|functions| unsafe { (functions.cancel)(&raw mut request) });
         let begun = Instant::now();
         while matches!(self.ended(&mut request), Ok(false)) {
             if begun.elapsed() > PATIENCE {
-                // Its memory is about to be somebody else's, while MPI may read it or write there.
+                // The message's memory is about to be reused, while MPI may read it or write there.
                 eprintln!("roundelay: a message under way cannot be taken back from MPI");
-                // SAFETY: it may be called at any time once MPI has begun.
+                // SAFETY: `MPI_Abort` may be called at any time once MPI has begun.
                 unsafe { (self.mpi.functions().abort)(self.comm, 1) };
                 std::process::abort();
             }
@@ -171,7 +172,7 @@ impl Carrier for MpiCarrier {
 }
 
 impl Mpi {
-    /// E0427 with what MPI says of one of its codes.
+    /// E0427 with MPI's text for one of its codes.
     pub fn failed(&self, what: &str, code: c_int) -> Error {
         // `MPI_MAX_ERROR_STRING` is 1024 at most.
         let (mut text, mut len) = (vec![0_u8; 1 << 12], 0);

@@ -4,12 +4,12 @@ use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// Names of files that MPI libraries have, with whatever version behind.
+/// File names of MPI libraries, without the version behind.
 pub(super) const NAMES: [&str; 4] = ["libmpi.so", "libmpi_abi.so", "libmpich.so", "libmpi_cray.so"];
-/// What a loader is asked for, in this order.
+/// The names that the loader is asked for, in this order.
 const ASKED: [&str; 5] =
     ["libmpi_abi.so.0", "libmpi_abi.so.1", "libmpi.so.40", "libmpi.so.12", "libmpi.so"];
-/// What names a library by hand.
+/// The variable that names a library by hand.
 const BY_HAND: &str = "ROUNDELAY_MPI_LIB";
 
 /// A library that is in this process.
@@ -23,18 +23,19 @@ impl Library {
         self.path.display().to_string()
     }
 
-    /// The name of its file.
+    /// Returns the name of the library's file.
     pub(super) fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// The address of a function of the library itself: its own, and nobody's who stands before it.
+    /// Returns the address of the library's own function, not of a function that overrides it.
     pub(super) fn symbol(&self, name: &CStr) -> *mut c_void {
         // SAFETY: the library stays, and the name ends with a zero.
         unsafe { libc::dlsym(self.handle, name.as_ptr()) }
     }
 
-    /// The address of data of the library: in a program that was linked to it, that is the program's own copy of them.
+    /// Returns the address of data of the library: in a program that was linked to it, the program's own copy of the
+    /// data.
     pub(super) fn data(&self, name: &CStr) -> *mut c_void {
         // SAFETY: the name ends with a zero.
         let of_program = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
@@ -42,16 +43,16 @@ impl Library {
     }
 }
 
-/// What is looked for among the objects of a process.
+/// The search among the objects of a process.
 struct Search<'a> {
     names: &'a [&'a str],
     found: Vec<PathBuf>,
 }
 
-/// All libraries of these names that are in this process, in the order in which they came.
+/// Returns all libraries of these names in this process, in the order in which they were loaded.
 pub(super) fn loaded(names: &[&str]) -> Vec<Library> {
     let mut search = Search { names, found: Vec::new() };
-    // SAFETY: the function gets the pointer that goes with it, and unwinds nowhere.
+    // SAFETY: the function gets the pointer to the search, and unwinds nowhere.
     unsafe { libc::dl_iterate_phdr(Some(seen), (&raw mut search).cast()) };
     let paths = search.found;
     let mut libraries: Vec<(PathBuf, Library)> = Vec::new();
@@ -61,7 +62,7 @@ pub(super) fn loaded(names: &[&str]) -> Vec<Library> {
             continue;
         }
         let Ok(name) = CString::new(path.clone().into_os_string().into_vec()) else { continue };
-        // SAFETY: it is loaded already; it gets one more owner, who never goes.
+        // SAFETY: the library is loaded already; this call adds an owner, which never goes.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         if !handle.is_null() {
             libraries.push((real, Library { path, handle }));
@@ -76,7 +77,7 @@ unsafe extern "C" fn seen(
     _: libc::size_t,
     search: *mut c_void,
 ) -> c_int {
-    // SAFETY: the loader gives a structure that is good during the call.
+    // SAFETY: the loader gives a structure that is valid during the call.
     let name: *const c_char = unsafe { (*info).dlpi_name };
     if !name.is_null() {
         // SAFETY: the name ends with a zero; the pointer is the caller's, who waits.
@@ -95,10 +96,10 @@ fn is_named(path: &Path, names: &[&str]) -> bool {
     names.iter().any(|known| name.strip_prefix(known).is_some_and(versions))
 }
 
-/// Loads the library that was named by hand, or the first of the usual names that the loader knows.
+/// Loads the library that the variable names, or the first of the usual names that the loader knows.
 ///
 /// # Errors
-/// What the loader said.
+/// The loader's message.
 pub(super) fn load() -> Result<(), String> {
     if let Some(path) = std::env::var_os(BY_HAND) {
         let name = CString::new(path.clone().into_vec())
@@ -120,18 +121,18 @@ pub(super) fn load() -> Result<(), String> {
 }
 
 fn open(name: &CStr) -> Result<(), String> {
-    // SAFETY: what an MPI library does when it is loaded is what a program that is linked to it asks for. Its symbols
-    // are for all, as its own parts may look for them.
+    // SAFETY: a program that is linked to an MPI library runs the same initializers. The symbols are global, because
+    // the library's own parts may look for them.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
     if !handle.is_null() {
         return Ok(());
     }
-    // SAFETY: the text is this thread's, and good until the next call.
+    // SAFETY: the text is this thread's, and valid until the next call.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {
         return Err(format!("{} cannot be loaded", name.to_string_lossy()));
     }
-    // SAFETY: it ends with a zero.
+    // SAFETY: the text ends with a zero.
     Err(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 

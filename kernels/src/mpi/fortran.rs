@@ -1,14 +1,15 @@
-//! What calls from Fortran need: handles of C for its numbers, its marks for buffers, and whose functions they would call.
+//! The data for calls from Fortran: handles of C for its numbers, its marks for buffers, and the next functions in the
+//! order of libraries.
 
 use std::ffi::{CStr, c_int, c_void};
 
 use super::abi::{Abi, Handle};
 use super::find::{self, Library};
 
-/// The handle of C for a number of Fortran.
+/// The function that returns the handle of C for a number of Fortran.
 type FromFortran = unsafe extern "C" fn(c_int) -> Handle;
 
-/// Files that have an MPI library's functions for Fortran, with whatever version behind.
+/// Files that have an MPI library's functions for Fortran, without the version behind.
 const NAMES: [&str; 5] = [
     "libmpi_mpifh.so",
     "libmpi_mpifh-gfortran.so",
@@ -17,7 +18,8 @@ const NAMES: [&str; 5] = [
     "libmpifort_abi.so",
 ];
 
-/// How Open MPI's functions for Fortran, which call no function of C that could be taken over, find what they are given.
+/// The translation of arguments for Open MPI's functions for Fortran, which call no function of C that a tool could
+/// take over.
 #[derive(Debug)]
 pub struct Fortran {
     comm: FromFortran,
@@ -29,19 +31,19 @@ pub struct Fortran {
 }
 
 impl Fortran {
-    /// That of a library; `None` where functions for Fortran call those of C.
+    /// Returns the translation of a library; `None` where functions for Fortran call those of C.
     pub(super) fn of(abi: Abi, library: &Library) -> Option<Self> {
         if abi != Abi::OpenMpi {
             return None;
         }
         let function = |name: &CStr| {
             let found = library.symbol(name);
-            // SAFETY: the MPI standard says what a function of this name is given, and handles are pointers here.
+            // SAFETY: the MPI standard gives the arguments of a function of this name, and handles are pointers here.
             (!found.is_null())
                 .then(|| unsafe { std::mem::transmute::<*mut c_void, FromFortran>(found) })
         };
-        // A common block of the program has the address of the program's, and in a module that was loaded later it may
-        // have the library's.
+        // A common block has the address of the program's copy, and in a module that was loaded later it may have the
+        // address of the library's.
         let both = |name: &CStr| {
             let found = [library.data(name).addr(), library.symbol(name).addr()];
             (!found.contains(&0)).then_some(found)
@@ -55,21 +57,21 @@ impl Fortran {
         })
     }
 
-    /// A communicator.
+    /// The handle of a communicator.
     pub fn comm(&self, number: c_int) -> Handle {
-        // SAFETY: any number may be asked for, once MPI has begun; the answer for others is no communicator.
+        // SAFETY: the function takes any number, once MPI has begun; for an unknown number it returns no communicator.
         unsafe { (self.comm)(number) }
     }
 
-    /// A type.
+    /// The handle of a type.
     pub fn type_of(&self, number: c_int) -> Handle {
-        // SAFETY: as for communicators.
+        // SAFETY: the function takes any number, once MPI has begun.
         unsafe { (self.of)(number) }
     }
 
-    /// An op.
+    /// The handle of an op.
     pub fn op(&self, number: c_int) -> Handle {
-        // SAFETY: as for communicators.
+        // SAFETY: the function takes any number, once MPI has begun.
         unsafe { (self.op)(number) }
     }
 
@@ -85,14 +87,14 @@ impl Fortran {
     }
 }
 
-/// The function of this name that a program would call if this library were not there; null where there is none.
+/// The function of this name that a program would call without this library; null if there is none.
 pub fn next(name: &CStr) -> *mut c_void {
     // SAFETY: the name ends with a zero.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     if !next.is_null() {
         return next;
     }
-    // Modules of interpreters load libraries for themselves alone.
+    // Modules of interpreters load libraries with local symbols.
     let libraries = find::loaded(&NAMES);
     libraries.iter().map(|library| library.symbol(name)).find(|at| !at.is_null()).unwrap_or(next)
 }

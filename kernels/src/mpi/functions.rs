@@ -1,21 +1,22 @@
-//! The functions of an MPI library that are called here, by the names that no tool may take over (`PMPI_`).
+//! The functions of an MPI library that this crate calls, by the names that no tool may take over (`PMPI_`).
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use super::Lookup;
 use super::abi::Handle;
 
-/// A function of MPI that the standard may not know yet where this was built: its pointer.
+/// The pointer to a function of MPI that the standard may not have had when this was built.
 pub type Symbol = *mut c_void;
 
 /// Buffers of a caller.
 type In = *const c_void;
 type Out = *mut c_void;
-/// `MPI_Count` and `MPI_Aint`: 64 bits on all systems that this runs on.
+/// `MPI_Count` and `MPI_Aint`: 64 bits on all supported systems.
 type Count = i64;
 type Keyval = c_int;
 
-/// In the place of a function that a library does not have: `MPI_ERR_OTHER` of most, and no success anywhere.
+/// Stands in for a function that a library lacks: it returns the `MPI_ERR_OTHER` of most libraries, which is no success
+/// in any.
 extern "C" fn lacking() -> c_int {
     16
 }
@@ -33,7 +34,7 @@ macro_rules! functions {
         }
 
         impl Functions {
-            /// What a library has, and the names of what it lacks: such functions return an error.
+            /// Returns a library's functions, and the names of those that it lacks: these return an error.
             pub(super) fn of(symbol: Lookup<'_>) -> (Self, Vec<&'static str>) {
                 let mut lacks = Vec::new();
                 let mut at = |name: &'static CStr| {
@@ -45,15 +46,16 @@ macro_rules! functions {
                     lacking as extern "C" fn() -> c_int as Symbol
                 };
                 $(
-                    // SAFETY: the MPI standard says what a function of this name is given and returns; handles that are
-                    // numbers of 32 bits are passed in the registers and places on the stack of wider ones.
+                    // SAFETY: the MPI standard gives the arguments and the result of a function of this name; handles
+                    // that are numbers of 32 bits are passed in the registers and places on the stack of wider ones.
                     let $name = unsafe {
                         std::mem::transmute::<Symbol, unsafe extern "C" fn($($arg),*) -> c_int>(at($symbol))
                     };
                 )*
                 $(
                     let found = symbol($large_symbol);
-                    // SAFETY: as above.
+                    // SAFETY: the MPI standard says what a function of this name is given and returns; handles of 32
+                    // bits are passed in the registers and places on the stack of wider ones.
                     let $large = (!found.is_null()).then(|| unsafe {
                         std::mem::transmute::<Symbol, unsafe extern "C" fn($($large_arg),*) -> c_int>(found)
                     });

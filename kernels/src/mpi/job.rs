@@ -1,5 +1,5 @@
-//! The MPI job that this process is a rank of, for programs that have no MPI of their own: MPI is begun if nobody has
-//! begun it, and ended only by who began it.
+//! The MPI job that this process is a rank of, for programs that do not use MPI themselves: the job begins MPI if no
+//! other code has, and ends it only if it began it.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -11,25 +11,26 @@ use super::{Abi, Handle, Mpi};
 use crate::Error;
 use crate::network::Carrier;
 
-/// This process's MPI, begun.
+/// The MPI of this process, begun.
 #[derive(Clone, Copy, Debug)]
 pub struct MpiJob {
     mpi: &'static Mpi,
     /// The number of ranks.
     pub nranks: u32,
-    /// The number of this process.
+    /// The rank of this process.
     pub rank: u32,
 }
 
 static MPI: OnceLock<Result<Mpi, Error>> = OnceLock::new();
-/// Held while MPI is begun: threads may ask at once.
+/// Locked while MPI is begun, because several threads may ask at once.
 static BEGINNING: Mutex<()> = Mutex::new(());
 
 impl MpiJob {
-    /// The job, whose MPI is begun by this if it was not.
+    /// The job of this process; begins MPI if it has not begun.
     ///
-    /// What this begins it ends when the process exits, unless a call failed with messages under way, or a thread panicked
-    /// that had the world: then the launcher sees a rank that ends without, and ends the others.
+    /// MPI that this method began ends when the process exits, unless a call failed with messages under way, or a
+    /// thread panicked that had the world: then the launcher sees a rank exit without an end of MPI, and ends the other
+    /// ranks.
     ///
     /// # Errors
     /// E0427 where there is no MPI, it cannot begin, or it has ended.
@@ -38,7 +39,7 @@ impl MpiJob {
         let functions = mpi.functions();
         let one = BEGINNING.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut begun, mut ended): (c_int, c_int) = (0, 0);
-        // SAFETY: there is room for the answers, and both may be asked at any time.
+        // SAFETY: there is room for the answers, and both functions may be called at any time.
         unsafe {
             (functions.initialized)(&raw mut begun);
             (functions.finalized)(&raw mut ended);
@@ -74,7 +75,7 @@ impl MpiJob {
         }
     }
 
-    /// The bytes of all ranks in their order, as many of each: all ranks call it.
+    /// Gathers the bytes of all ranks in their order; each rank gives equally many, and all ranks call it.
     ///
     /// # Errors
     /// E0427 where MPI refuses.
@@ -82,7 +83,7 @@ impl MpiJob {
         self.mpi.allgather(self.mpi.comm_world(), self.nranks, mine)
     }
 
-    /// What brings messages to the ranks of other hosts, over a communicator of its own: all ranks call it.
+    /// A carrier of messages to the ranks of other hosts, over a communicator of its own: all ranks call it.
     ///
     /// # Errors
     /// E0427 where MPI refuses.
@@ -103,20 +104,21 @@ impl MpiJob {
     }
 }
 
-/// The process exits.
+/// Ends MPI when the process exits.
 extern "C" fn end() {
     let Some(Ok(mpi)) = MPI.get() else { return };
     let mut ended: c_int = 0;
-    // SAFETY: it may be asked at any time.
+    // SAFETY: the function may be called at any time.
     unsafe { (mpi.functions().finalized)(&raw mut ended) };
     if ended == 0 && !FAILED.load(Ordering::Relaxed) {
-        // SAFETY: this process began MPI, and nothing of it is under way.
+        // SAFETY: this process began MPI, and no message of it is under way.
         unsafe { (mpi.functions().finalize)() };
     }
 }
 
 impl Mpi {
-    /// The bytes of all ranks of a communicator of `size` ranks, in their order, as many of each: all of them call it.
+    /// Gathers the bytes of all ranks of a communicator of `size` ranks, in their order; each rank gives equally many,
+    /// and all ranks call it.
     ///
     /// # Errors
     /// E0427 where MPI refuses.
@@ -126,7 +128,7 @@ impl Mpi {
         let len = c_int::try_from(mine.len())
             .map_err(|_| self.failed("MPI_Allgather", Abi::ERR_COUNT))?;
         let gather = self.functions().allgather;
-        // SAFETY: there is room for as many bytes of each rank of the communicator.
+        // SAFETY: there is room for `mine.len()` bytes of each rank of the communicator.
         let code = unsafe { gather(from, len, self.byte(), to, len, self.byte(), comm) };
         if code == 0 { Ok(all) } else { Err(self.failed("MPI_Allgather", code)) }
     }

@@ -1,12 +1,12 @@
 //! An MPI library that is in this process, or is loaded into it: found when the program runs, and called through
-//! pointers. Nothing is linked, and no header is needed.
+//! pointers. The crate links no library, and needs no header.
 //!
-//! find (which library) -> abi (what its handles look like) -> functions (what is called) -> types (what its types and
-//! ops mean here, fortran the same for its numbers). carrier brings the messages of ranks on several hosts, and job is
-//! the MPI of programs that have none of their own.
+//! find (the library) -> abi (the shape of its handles) -> functions (pointers to its functions) -> types (the meaning
+//! of its types and ops, and in fortran of Fortran's numbers). carrier carries the messages of ranks on several hosts,
+//! and job is the MPI of programs that do not use MPI themselves.
 //!
-//! A handle is a number here, whatever it is in the library's header: a pointer in Open MPI and in the standard ABI, an
-//! `int` in MPICH and Intel MPI.
+//! A handle is a number here, whatever type it has in the library's header: a pointer in Open MPI and in the standard
+//! ABI, an `int` in MPICH and Intel MPI.
 
 mod abi;
 mod carrier;
@@ -27,7 +27,7 @@ pub use job::MpiJob;
 use types::Types;
 pub use types::{Elements, Type};
 
-/// An MPI library, and how it is called.
+/// An MPI library with its ABI and its functions.
 #[derive(Debug)]
 pub struct Mpi {
     abi: Abi,
@@ -37,24 +37,24 @@ pub struct Mpi {
     fortran: Option<Fortran>,
 }
 
-/// What a process has of MPI.
+/// The MPI libraries of a process.
 #[derive(Debug)]
 pub enum Found {
     /// One library that can be called.
     One(Box<Mpi>),
-    /// A library that lacks a function, or whose handles nobody knows here, or several libraries.
+    /// A library that lacks a function, a library with unknown handles, or several libraries.
     Other {
-        /// In words, what was found.
+        /// A description of the libraries, in words.
         what: String,
-        /// The functions of the first one.
+        /// The functions of the first library.
         functions: Box<Functions>,
     },
-    /// None.
+    /// No library.
     None,
 }
 
 impl Mpi {
-    /// What there is of MPI in this process: loaded by the program, or before it.
+    /// The MPI libraries that are in this process, whether the program loaded them or was linked to them.
     pub fn loaded() -> Found {
         let libraries = find::loaded(&find::NAMES);
         let Some(first) = libraries.first() else { return Found::None };
@@ -78,11 +78,11 @@ impl Mpi {
         }
     }
 
-    /// The library of this process; where there is none, the one that the variable `ROUNDELAY_MPI_LIB` names, or else
-    /// the one that the loader finds by the usual names.
+    /// The library of this process; where there is none, the library that the variable `ROUNDELAY_MPI_LIB` names, or
+    /// otherwise the first that the loader finds by the usual names.
     ///
     /// # Errors
-    /// E0427 where there is none, or it cannot be used.
+    /// E0427 where there is none, or the library cannot be used.
     pub fn load() -> Result<Self, Error> {
         let not = |what: String| Err(Error::NotJoined { what });
         match Self::loaded() {
@@ -98,47 +98,47 @@ impl Mpi {
         }
     }
 
-    /// What its handles look like.
+    /// The ABI of the library.
     pub fn abi(&self) -> Abi {
         self.abi
     }
 
-    /// What it says of itself, in one line.
+    /// The version text of the library, in one line.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Its functions.
+    /// The functions of the library.
     pub fn functions(&self) -> &Functions {
         &self.functions
     }
 
-    /// The elements of a predefined type, as far as they have a name here.
+    /// The elements of a predefined type; `None` for a type that has no name here.
     pub fn elements(&self, handle: Handle) -> Option<Type> {
         self.types.of(self.abi.clean(handle))
     }
 
-    /// The op of a predefined handle, if it is one of ours.
+    /// The op of a predefined handle, if Roundelay has the op.
     pub fn op(&self, handle: Handle) -> Option<roundelay_core::dtype::ReduceOp> {
         self.types.op(self.abi.clean(handle))
     }
 
-    /// What calls from Fortran need, where its functions are not made of those of C.
+    /// The translation for calls from Fortran; `None` where Fortran's functions call those of C.
     pub fn fortran(&self) -> Option<&Fortran> {
         self.fortran.as_ref()
     }
 
-    /// All ranks.
+    /// The communicator of all ranks.
     pub fn comm_world(&self) -> Handle {
         self.types.comm_world
     }
 
-    /// This process alone.
+    /// The communicator of this process alone.
     pub fn comm_self(&self) -> Handle {
         self.types.comm_self
     }
 
-    /// No communicator.
+    /// The null communicator.
     pub fn comm_null(&self) -> Handle {
         self.types.comm_null
     }
@@ -149,9 +149,9 @@ impl Mpi {
     }
 }
 
-/// The first line of what a library says of itself.
+/// Returns the first line of a library's version text.
 fn version(functions: &Functions) -> String {
-    // No library says more than this many bytes: `MPI_MAX_LIBRARY_VERSION_STRING` is 8192 at most.
+    // No library's text is longer: `MPI_MAX_LIBRARY_VERSION_STRING` is 8192 at most.
     let mut text = vec![0_u8; 1 << 15];
     let mut len: c_int = 0;
     // SAFETY: there is room, and the function may be called before MPI is begun.
@@ -160,5 +160,5 @@ fn version(functions: &Functions) -> String {
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-/// Where a symbol is looked for: null where it is not.
+/// A function that looks up a symbol; it returns null where there is none.
 type Lookup<'a> = &'a dyn Fn(&CStr) -> *mut c_void;

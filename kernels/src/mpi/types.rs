@@ -1,4 +1,4 @@
-//! Predefined types and ops, and what they are here.
+//! Predefined types and ops, and their counterparts in Roundelay.
 
 use std::ffi::{CStr, c_long};
 
@@ -12,11 +12,11 @@ use super::abi::{Abi, Handle};
 pub struct Type {
     /// Bytes of a value.
     pub size: u64,
-    /// What its values are to an op that combines them.
+    /// The elements of a value, for ops that combine values.
     pub elements: Elements,
 }
 
-/// What values are to an op.
+/// The kind of values, for ops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elements {
     /// Numbers: arithmetic, logical and bitwise ops, as far as the type has them.
@@ -25,12 +25,12 @@ pub enum Elements {
     Truth,
     /// Bytes without a meaning: bitwise ops alone.
     Bytes,
-    /// Characters, or numbers of a width that is none of ours: no ops.
+    /// Characters, or numbers of a width that Roundelay does not have: no ops.
     Opaque,
 }
 
 impl Elements {
-    /// The type that `op` combines, if MPI allows it and it is one of ours.
+    /// The dtype that `op` combines, if MPI allows it and Roundelay has the dtype.
     pub fn combined_by(self, op: ReduceOp) -> Option<DType> {
         let logical = matches!(op, ReduceOp::Land | ReduceOp::Lor | ReduceOp::Lxor);
         let bitwise = matches!(op, ReduceOp::Band | ReduceOp::Bor | ReduceOp::Bxor);
@@ -43,7 +43,8 @@ impl Elements {
     }
 }
 
-/// A predefined type or op: its symbol in Open MPI, its numbers in MPICH's and in the standard's ABI, and what it is.
+/// A predefined type or op: its symbol in Open MPI, its numbers in MPICH's ABI and in the standard's, and its
+/// counterpart.
 type Row<T> = (&'static CStr, Handle, Handle, T);
 
 const fn number(dtype: DType) -> Type {
@@ -54,11 +55,11 @@ const fn opaque(size: u64) -> Type {
     Type { size, elements: Elements::Opaque }
 }
 
-/// `long`, as wide as this system has it.
+/// `long`, as wide as on this system.
 const LONG: Type = number(if size_of::<c_long>() == 8 { DType::I64 } else { DType::I32 });
 const UNSIGNED_LONG: Type = number(if size_of::<c_long>() == 8 { DType::U64 } else { DType::U32 });
 
-/// The types of MPI 3.1 and later that have no gaps. Handles are of the three headers.
+/// The types of MPI 3.1 and later that have no gaps. The handles come from the three headers.
 const TYPES: [Row<Type>; 38] = [
     (c"ompi_mpi_char", 0x4c00_0101, 0x243, opaque(1)),
     (c"ompi_mpi_signed_char", 0x4c00_0118, 0x244, number(DType::I8)),
@@ -100,7 +101,7 @@ const TYPES: [Row<Type>; 38] = [
     (c"ompi_mpi_packed", 0x4c00_010f, 0x207, opaque(1)),
 ];
 
-/// The ops that are ours, too.
+/// The ops that Roundelay also has.
 const OPS: [Row<ReduceOp>; 10] = [
     (c"ompi_mpi_op_max", 0x5800_0001, 0x23, ReduceOp::Max),
     (c"ompi_mpi_op_min", 0x5800_0002, 0x22, ReduceOp::Min),
@@ -126,7 +127,7 @@ pub(super) struct Types {
 }
 
 impl Types {
-    /// Those of a library, whose data `symbol` finds.
+    /// Collects the handles of a library, whose data `symbol` finds.
     pub(super) fn new(abi: Abi, symbol: Lookup<'_>) -> Self {
         let handle = |name: &CStr, mpich: Handle, standard: Handle| match abi {
             Abi::OpenMpi => symbol(name).addr(),
@@ -152,7 +153,7 @@ impl Types {
     }
 }
 
-/// What rows say, by their handles. What a library does not have stays away: nobody can name it.
+/// Returns the rows' counterparts, sorted by handle. Rows that the library lacks are left out: no caller can name them.
 fn sorted<T: Copy>(
     rows: &[Row<T>],
     handle: &dyn Fn(&CStr, Handle, Handle) -> Handle,
@@ -198,7 +199,7 @@ mod tests {
         let types = Types::new(Abi::Mpich, &|_| null_mut());
         assert_eq!(types.of(0x4c00_040a).map(|t| t.elements), Some(Elements::Numbers(DType::F32)));
         assert_eq!((types.of(0x4c00_0fff), types.op(0x5800_0003)), (None, Some(ReduceOp::Sum)));
-        // A library of which no symbol is found has no types.
+        // A library without any symbol has no types.
         let none = Types::new(Abi::OpenMpi, &|_| null_mut());
         assert_eq!((none.of(0), none.op(0)), (None, None));
     }

@@ -1,4 +1,4 @@
-//! The exact result of a reduction, and how far a computed one may be from it. Nothing here knows of schedules.
+//! The exact result of a reduction, and the error bound of a computed one. The module knows nothing of schedules.
 //!
 //! Floats are folded in double-double arithmetic (Dekker, Numer. Math. 18, 1971), whose error is far below the
 //! bound. The bound is the standard one with unit roundoff u: `|got - exact| <= γ_d Σ|x|` for sums on a tree of
@@ -45,13 +45,13 @@ impl Double {
 /// One element of a result.
 #[derive(Clone, Copy)]
 pub(super) enum Exact {
-    /// The only right bits.
+    /// The bits of the only right result.
     Bits(u64),
     /// The exact value, and the value that the relative error refers to.
     Near { high: f64, low: f64, scale: f64 },
 }
 
-/// One element, widened without loss: integers as bits, floats as f64.
+/// Returns one element, widened without loss: integers as bits, floats as f64.
 pub(super) fn bits_at(dtype: DType, bytes: &[u8], at: usize) -> u64 {
     let size = dtype.size();
     let mut wide = [0; 8];
@@ -85,12 +85,12 @@ fn is_signed(dtype: DType) -> bool {
     matches!(dtype, DType::I8 | DType::I32 | DType::I64)
 }
 
-/// The lowest bits, as many as the dtype has.
+/// Returns the lowest bits, as many as the dtype has.
 fn wrapped(dtype: DType, bits: u64) -> u64 {
     bits & (u64::MAX >> (64 - 8 * dtype.size()))
 }
 
-/// The reduction of one element of every rank, given by their bits. One element alone is the result as it is.
+/// Returns the reduction of one element of every rank, given by their bits. A single element is returned unchanged.
 pub(super) fn reduce(dtype: DType, op: ReduceOp, elements: &[u64]) -> Exact {
     let (all, not_0) = (elements.iter().copied(), elements.iter().filter(|bits| **bits != 0));
     match op {
@@ -160,7 +160,7 @@ impl Exact {
         }
     }
 
-    /// Whether `got` is what `steps` roundings in a row may give.
+    /// Whether `got` can result from `steps` consecutive roundings.
     pub(super) fn admits(self, dtype: DType, op: ReduceOp, steps: u32, got: u64) -> bool {
         let (high, low, scale) = match self {
             Self::Bits(bits) => {
@@ -176,7 +176,7 @@ impl Exact {
         let (roundoff, tiniest, largest) = limits(dtype);
         let steps = f64::from(steps + u32::from(op == ReduceOp::Avg));
         let gamma = steps * roundoff / (1.0 - steps * roundoff).max(roundoff);
-        // Subnormal results of products and divisions are off by half the smallest subnormal a step.
+        // Each step of a product or division errs on subnormal results by half the smallest subnormal.
         let bound = gamma * scale + if op == ReduceOp::Sum { 0.0 } else { steps * tiniest };
         if value.is_infinite() {
             return value.signum() == high.signum() && high.abs() + bound >= largest;
@@ -215,7 +215,7 @@ mod tests {
         let inputs = f32s(&[1.0, 2f32.powi(-24), 2f32.powi(-24)]);
         let exact = reduce(dtype, op, &inputs);
         let admits = |value: f32| exact.admits(dtype, op, 2, value.to_bits().into());
-        // Folded from the left both small ones are rounded away; exactly it is the next float.
+        // A fold from the left rounds both small values away; the exact sum is the next float.
         assert!(admits(1.0) && admits(1.0 + f32::EPSILON));
         assert!(!admits(1.0 + 4.0 * f32::EPSILON) && !admits(1.0 - 2.0 * f32::EPSILON));
         assert!(!admits(f32::NAN) && !admits(f32::INFINITY) && !admits(0.0));

@@ -1,4 +1,4 @@
-//! Seeded test data: the same for every machine, and such that no result of a float reduction leaves its range.
+//! Seeded test data, identical on every machine, for which no result of a float reduction leaves its range.
 
 use half::{bf16, f16};
 use roundelay_core::dtype::{DType, ReduceOp};
@@ -18,15 +18,15 @@ impl SplitMix64 {
 
 /// `len` random elements for `rank`, as bytes.
 ///
-/// Integers have all bits random (odd for `prod`, whose result would else soon be 0), and for the logical ops some
-/// are 0: so few for `land` and so many for `lor` that either result is met. Floats lie in -1..1;
-/// for `prod` in ±(15/16..17/16), so that the product of 1000 ranks neither overflows nor vanishes.
+/// Integers have all bits random (odd for `prod`, whose result would otherwise soon be 0), and for the logical ops some
+/// are 0: few for `land` and many for `lor`, so that both results occur. Floats lie in -1..1; for `prod` in
+/// ±(15/16..17/16), so that the product of 1000 ranks neither overflows nor vanishes.
 pub fn fill(dtype: DType, op: ReduceOp, seed: u64, rank: u32, len: usize) -> Vec<u8> {
     let mut random = SplitMix64(seed);
     let mut random =
         SplitMix64(random.next() ^ u64::from(rank).wrapping_mul(0xd6e8_feb8_6659_fd93));
     let product = op == ReduceOp::Prod;
-    // Of eight elements.
+    // The number of zeros among eight elements.
     let zeros = match op {
         ReduceOp::Land => 1,
         ReduceOp::Lxor => 4,

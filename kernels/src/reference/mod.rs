@@ -1,5 +1,5 @@
-//! A plain, slow reference of every collective, straight from its definition and independent of any
-//! schedule: what results must be, how many elements of an output are wrong, and data to try it with.
+//! A plain, slow reference of every collective, straight from its definition and independent of any schedule: the right
+//! results, the number of wrong elements of an output, and test data.
 
 mod exact;
 pub(crate) mod fill;
@@ -24,7 +24,7 @@ pub struct Reference {
     pub count: usize,
     /// Element type.
     pub dtype: DType,
-    /// Reduce op, one that the element type has.
+    /// Reduce op that the element type supports.
     pub op: ReduceOp,
 }
 
@@ -59,11 +59,12 @@ impl Reference {
         outputs
     }
 
-    /// Number of elements of all outputs that are wrong. Copies, integers, min and max must be exact; other floats
-    /// within the error bound of a reduction tree of depth `depth` ([`roundelay_core::verify::Proof::reduce_depth`]).
+    /// Number of elements of all outputs that are wrong. Copies, integers, min and max must be exact; other floats must
+    /// be within the error bound of a reduction tree of depth `depth`
+    /// ([`roundelay_core::verify::Proof::reduce_depth`]).
     pub fn count_wrong<I: AsRef<[u8]>>(&self, inputs: &[I], outputs: &[&[u8]], depth: u32) -> u64 {
-        // A term of a sum is rounded once on each step to the root; a product collects the relative errors of
-        // all its steps, whatever the tree.
+        // A term of a sum is rounded once on each step to the root; a product collects the relative errors of all its
+        // steps, with any tree.
         let steps = if self.op == ReduceOp::Prod { self.nranks - 1 } else { depth };
         let mut wrong = 0;
         self.each_element(inputs, |rank, at, exact| {
@@ -73,7 +74,7 @@ impl Reference {
         wrong
     }
 
-    /// Visits every element of every output; a reduction is computed once for all ranks that want it.
+    /// Visits every element of every output; a reduction is computed once for all ranks that receive it.
     fn each_element<I: AsRef<[u8]>>(
         &self,
         inputs: &[I],

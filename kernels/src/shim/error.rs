@@ -1,27 +1,27 @@
-//! What can go wrong with a kernel on CPU threads, besides the kernel.
+//! The errors of running a kernel on CPU threads, apart from the kernel's own.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why a run of a kernel on CPU threads has no outcome.
+/// The reason why a run of a kernel on CPU threads has no outcome.
 #[derive(Debug)]
 pub enum Error {
     /// There is no C++ compiler.
     NoCompiler {
         /// The command that was called.
         compiler: String,
-        /// What the system says.
+        /// The system's message.
         error: std::io::Error,
     },
     /// The text does not compile.
     Compile {
         /// A copy of the text.
         source: PathBuf,
-        /// What the compiler says.
+        /// The compiler's messages.
         log: String,
     },
-    /// The program ended otherwise than it should.
+    /// The program ended in an unexpected way.
     Run {
         /// The exit status, in words.
         status: String,
@@ -33,21 +33,21 @@ pub enum Error {
         /// The time after which it was given up.
         limit: Duration,
     },
-    /// A job that makes no sense.
+    /// A job with invalid values.
     BadJob {
-        /// Why.
+        /// The reason.
         what: String,
     },
     /// A result that does not fit the job.
     BadResult {
-        /// Why.
+        /// The reason.
         what: String,
     },
     /// A file that cannot be read or written.
     File {
         /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         error: std::io::Error,
     },
 }

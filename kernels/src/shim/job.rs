@@ -1,4 +1,4 @@
-//! What a process is to run, as words.
+//! The job of a process, as words.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use roundelay_core::schedule::Schedule;
 use roundelay_export::cuda::{Facts, Kernel};
 
 use super::Error;
-use crate::grid::{Buffers, Layout};
+use crate::grid::{Buffers, GridLayout};
 
 const MAGIC: u64 = 0x4a_4f42;
-/// More threads would only be switched between.
+/// The most threads: the CPU would only switch between more.
 const MOST_THREADS: u32 = 4;
 
 /// A run of a kernel on data.
 #[derive(Clone, Debug)]
-pub struct Job<'a> {
-    /// What the kernel performs.
+pub struct ShimJob<'a> {
+    /// The schedule that the kernel performs.
     pub schedule: &'a Schedule,
-    /// What it reads besides its buffers, for this count.
+    /// The kernel's facts for this count.
     pub facts: Facts,
     /// Bytes of an element.
     pub element_size: usize,
@@ -30,21 +30,21 @@ pub struct Job<'a> {
     pub parts: u32,
     /// Threads a CTA, 4 at most.
     pub threads: u32,
-    /// Input and output share memory, by NCCL's rules.
+    /// Whether input and output share memory, by NCCL's rules.
     pub in_place: bool,
-    /// Launches in a row, on counters that go on.
+    /// Consecutive launches, whose counters go on.
     pub repeats: u32,
-    /// Whether ops are to be written down.
+    /// Whether the kernel writes a trace of its ops.
     pub trace: bool,
     /// Random delays before ops and in polls; 0 for none.
     pub delay_seed: u64,
     /// A rank whose CTAs end at once.
     pub stuck_rank: Option<RankId>,
-    /// For how long a wait may last.
+    /// The longest time of a wait.
     pub poll_limit: Duration,
 }
 
-impl<'a> Job<'a> {
+impl<'a> ShimJob<'a> {
     /// One launch of `kernel`, one CTA a stream and two threads a CTA, out of place; waits may last ten seconds.
     pub fn new(kernel: &'a Kernel, count: u64, inputs: &'a [Vec<u8>]) -> Self {
         Self {
@@ -69,12 +69,13 @@ impl<'a> Job<'a> {
         ranks.map(|rank| Buffers::new(self.schedule, rank, self.count, self.element_size))
     }
 
-    pub(super) fn layout(&self) -> Result<Layout, Error> {
-        Layout::new(&self.facts, self.parts, self.element_size)
+    pub(super) fn layout(&self) -> Result<GridLayout, Error> {
+        GridLayout::new(&self.facts, self.parts, self.element_size)
             .map_err(|_| Error::BadJob { what: "its memory has more bytes than addresses".into() })
     }
 
-    /// When the process is given up: every launch may wait once for as long as the limit, and compute meanwhile.
+    /// Returns the time after which the process is given up: every launch may wait once until the limit, and compute
+    /// meanwhile.
     pub(super) fn process_limit(&self) -> Duration {
         Duration::from_secs(120) + 2 * self.poll_limit
     }
@@ -100,7 +101,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The words, little-endian.
+    /// Returns the words, little-endian.
     pub(super) fn encode(&self) -> Result<Vec<u8>, Error> {
         self.check()?;
         let layout = self.layout()?;
@@ -151,7 +152,7 @@ pub(super) mod tests {
         roundelay_core::schedule::text::parse(text).expect("a schedule")
     }
 
-    pub(in super::super) fn job<'a>(schedule: &'a Schedule, inputs: &'a [Vec<u8>]) -> Job<'a> {
+    pub(in super::super) fn job<'a>(schedule: &'a Schedule, inputs: &'a [Vec<u8>]) -> ShimJob<'a> {
         let facts = Facts {
             words: vec![-1, 2],
             groups: [0, 1].map(|rank| Group { rank: RankId(rank), stream: 0 }).to_vec(),
@@ -162,7 +163,7 @@ pub(super) mod tests {
             scratch_elements: 6,
             scale_outputs: true,
         };
-        Job {
+        ShimJob {
             schedule,
             facts,
             element_size: 2,
@@ -199,10 +200,10 @@ pub(super) mod tests {
         let schedule = schedule();
         let good = [vec![1; 6], vec![2; 6]];
         let short = [vec![1; 6], vec![2; 5]];
-        let refused = |job: Job| job.encode().expect_err("a bad job").to_string();
+        let refused = |job: ShimJob| job.encode().expect_err("a bad job").to_string();
         assert!(refused(job(&schedule, &short)).contains("5 bytes of input for rank 1, not 6"));
         assert!(refused(job(&schedule, &good[..1])).contains("1 inputs for 2 ranks"));
-        assert!(refused(Job { threads: 5, ..job(&schedule, &good) }).contains("5 threads"));
-        assert!(refused(Job { parts: 0, ..job(&schedule, &good) }).contains("no CTAs"));
+        assert!(refused(ShimJob { threads: 5, ..job(&schedule, &good) }).contains("5 threads"));
+        assert!(refused(ShimJob { parts: 0, ..job(&schedule, &good) }).contains("no CTAs"));
     }
 }

@@ -1,7 +1,8 @@
-//! Generated kernels on CPU threads: the same text that NVRTC takes, compiled by g++ with `device/host_shim.h`, run
-//! in a process of its own.
+//! Generated kernels on CPU threads: g++ compiles the text that NVRTC takes, with `device/host_shim.h`, and it runs in
+//! a process of its own.
 //!
-//! For tests and for machines without a GPU: blocks and threads are OS threads, so this is about being right only.
+//! For tests and for machines without a GPU: blocks and threads are OS threads, so only the results matter, not the
+//! speed.
 
 mod error;
 mod job;
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 pub use error::Error;
-pub use job::Job;
+pub use job::ShimJob;
 pub use outcome::Outcome;
 
 /// Flags of the compiler besides the paths.
@@ -37,7 +38,8 @@ impl Shim {
         if program.exists() {
             return Ok(Self { program });
         }
-        // Under a name of its own until it is whole: other threads and processes may want the same one.
+        // The program has a name of its own until it is complete: other threads and processes may make the same
+        // program.
         let making = unique(&program);
         let source = making.with_extension("cu");
         fs::write(&source, text).map_err(|error| Error::file(&source, error))?;
@@ -58,7 +60,7 @@ impl Shim {
             .output()
             .map_err(|error| Error::NoCompiler { compiler: lossy(&compiler), error })?;
         if !made.status.success() {
-            // The text stays, for whoever wants to look at it.
+            // The text stays, for inspection.
             return Err(Error::Compile { source, log: text_of(&made.stderr) });
         }
         fs::rename(&making, &program).map_err(|error| Error::file(&program, error))?;
@@ -67,8 +69,8 @@ impl Shim {
         Ok(Self { program })
     }
 
-    /// Runs it on a job.
-    pub fn run(&self, job: &Job) -> Result<Outcome, Error> {
+    /// Runs the program on a job.
+    pub fn run(&self, job: &ShimJob) -> Result<Outcome, Error> {
         let stem = unique(&self.program);
         let files = ["job", "result", "log"].map(|end| stem.with_extension(end));
         let [input, output, log] = &files;
@@ -82,14 +84,14 @@ impl Shim {
             let bytes = fs::read(output).map_err(|error| Error::file(output, error))?;
             Outcome::decode(&bytes, job)
         });
-        // What cannot be removed costs disk, not a result.
+        // A file that cannot be removed costs disk space, not a result.
         for file in &files {
             let _ = fs::remove_file(file);
         }
         result
     }
 
-    /// A kernel that never ends is the fault that this is here to find: so no run is waited for without end.
+    /// Waits for the process until `limit`: a kernel that never ends is a fault that the shim is to find.
     fn wait_for(&self, files: &[PathBuf; 3], limit: Duration) -> Result<ExitStatus, Error> {
         let [input, output, log] = files;
         let failed = |error| Error::file(&self.program, error);
@@ -118,14 +120,14 @@ impl Shim {
     }
 }
 
-/// Where programs are kept.
+/// Returns the folder where programs are kept.
 fn folder() -> PathBuf {
     let workspace = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(workspace, PathBuf::from);
     target.join("shim")
 }
 
-/// What a program is made of.
+/// Returns the hash of a program's sources.
 fn hash(text: &str, name: &str, device: &Path) -> Result<u64, Error> {
     let read = |path: &Path| fs::read(path).map_err(|error| Error::file(path, error));
     let listed = fs::read_dir(device).map_err(|error| Error::file(device, error))?;
@@ -139,7 +141,7 @@ fn hash(text: &str, name: &str, device: &Path) -> Result<u64, Error> {
     Ok(hasher.finish())
 }
 
-/// A path beside `path` that nobody else has.
+/// Returns a path beside `path` that no other thread or process uses.
 fn unique(path: &Path) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let (process, nth) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));

@@ -1,29 +1,29 @@
-//! What a process left.
+//! The results that a process left.
 
-use super::{Error, Job};
+use super::{Error, ShimJob};
 use crate::grid;
 use crate::stuck::Stuck;
 
 /// The results of a run of a kernel on CPU threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// A wait gave up.
+    /// Whether a wait gave up.
     pub aborted: bool,
     /// The control block.
     pub control: Vec<u64>,
     /// All ranks' outputs, as bytes.
     pub outputs: Vec<Vec<u8>>,
-    /// What every group did, op by op, if that was asked for.
+    /// The trace of every group's ops, if the job asked for it.
     pub trace: String,
 }
 
 impl Outcome {
     /// The wait to blame, if the run gave up.
-    pub fn stuck(&self, job: &Job) -> Option<Stuck> {
+    pub fn stuck(&self, job: &ShimJob) -> Option<Stuck> {
         grid::stuck(job.schedule, &job.facts.groups, &self.control, job.poll_limit)
     }
 
-    pub(super) fn decode(bytes: &[u8], job: &Job) -> Result<Self, Error> {
+    pub(super) fn decode(bytes: &[u8], job: &ShimJob) -> Result<Self, Error> {
         let mut rest = Rest(bytes);
         let status = rest.word()?;
         let groups = job.layout()?.control_words;
@@ -40,7 +40,7 @@ impl Outcome {
     }
 }
 
-/// What has not been read yet.
+/// The bytes that have not been read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

@@ -16,16 +16,16 @@ use super::crew::Crew;
 use super::idle::{Idle, Slept};
 use super::ready::Ready;
 use super::signal::{Signal, Wait};
-use crate::modelled::{Memory, check};
+use crate::modelled::{ModelledMemory, check};
 
 /// A run in small: stream 0 writes and posts, stream 1 waits, reads and ends the run.
 struct Run {
     signal: Signal,
     ready: Ready,
     idle: Idle,
-    data: Memory,
+    data: ModelledMemory,
     /// The waiting stream's own state: it moves with the stream.
-    step: Memory,
+    step: ModelledMemory,
 }
 
 impl Run {
@@ -39,8 +39,8 @@ impl Run {
             signal: Signal::new(),
             ready,
             idle,
-            data: Memory::new(),
-            step: Memory::new(),
+            data: ModelledMemory::new(),
+            step: ModelledMemory::new(),
         })
     }
 
@@ -123,9 +123,9 @@ fn a_stop_wakes_everybody() {
 #[test]
 fn every_post_meets_one_wait() {
     check(|| {
-        let shared = Arc::new((Signal::new(), Memory::new(), AtomicU32::new(0)));
+        let shared = Arc::new((Signal::new(), ModelledMemory::new(), AtomicU32::new(0)));
         /// Waits twice in all; whoever owns the stream goes on with it.
-        fn wait((signal, steps, met): &(Signal, Memory, AtomicU32)) {
+        fn wait((signal, steps, met): &(Signal, ModelledMemory, AtomicU32)) {
             while steps.get() < 2 {
                 // The step is taken before the wait: after parking the stream is another's.
                 match signal.wait(1) {
@@ -172,7 +172,7 @@ fn what_another_made_ready_wakes_a_sleeper() {
 #[test]
 fn a_head_that_came_back_is_not_the_same() {
     check(|| {
-        let shared = Arc::new((Ready::new(1, 2), [Memory::new(), Memory::new()]));
+        let shared = Arc::new((Ready::new(1, 2), [ModelledMemory::new(), ModelledMemory::new()]));
         shared.0.push(0, 0);
         shared.0.push(0, 1);
         let other = Arc::clone(&shared);
@@ -201,10 +201,10 @@ fn a_head_that_came_back_is_not_the_same() {
 #[test]
 fn a_stream_is_taken_by_one_worker_at_a_time() {
     check(|| {
-        let shared = Arc::new((Ready::new(2, 2), [Memory::new(), Memory::new()]));
+        let shared = Arc::new((Ready::new(2, 2), [ModelledMemory::new(), ModelledMemory::new()]));
         shared.0.push(0, 0);
         shared.0.push(0, 1);
-        let turns = |(ready, owned): &(Ready, [Memory; 2]), me: u32, turns: u32| {
+        let turns = |(ready, owned): &(Ready, [ModelledMemory; 2]), me: u32, turns: u32| {
             for _ in 0..turns {
                 if let Some(stream) = ready.take(me) {
                     owned[stream as usize].raise();
@@ -228,13 +228,13 @@ struct Offer {
     crew: Crew,
     /// Of each helper, whether it may still come in.
     tickets: Mutex<[bool; 2]>,
-    written: [Memory; 2],
+    written: [ModelledMemory; 2],
 }
 
 impl Offer {
     fn new() -> Arc<Self> {
         let (crew, tickets) = (Crew::new(), Mutex::new([false; 2]));
-        Arc::new(Self { crew, tickets, written: [Memory::new(), Memory::new()] })
+        Arc::new(Self { crew, tickets, written: [ModelledMemory::new(), ModelledMemory::new()] })
     }
 
     /// What a helper does that hears of a run; whether it came in.
@@ -304,13 +304,13 @@ fn who_is_late_to_go_from_one_run_does_not_end_the_wait_of_the_next() {
 struct Listener {
     bell: Bell,
     posted: [AtomicU32; 2],
-    data: [Memory; 2],
+    data: [ModelledMemory; 2],
 }
 
 impl Listener {
     fn new() -> Self {
         let posted = [AtomicU32::new(0), AtomicU32::new(0)];
-        Self { bell: Bell::new(), posted, data: [Memory::new(), Memory::new()] }
+        Self { bell: Bell::new(), posted, data: [ModelledMemory::new(), ModelledMemory::new()] }
     }
 
     /// As the ranks of an `SpmdPlan` post: one thread for each counter.

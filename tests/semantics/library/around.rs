@@ -53,7 +53,7 @@ fn two_shot(place: &Arc<Topology>) -> Box<dyn Algorithm> {
     Box::new(TwoShotAround::new().topology(place.clone()))
 }
 
-/// Those that go through relays.
+/// Returns the algorithms that go through relays.
 fn bridged(place: &Arc<Topology>, slices: i64) -> [Box<dyn Algorithm>; 4] {
     [
         Box::new(OneShotAround::new().topology(place.clone())),
@@ -156,7 +156,7 @@ fn shares_make_links_busy_alike() {
         let place = topology(text);
         assert!(share(&around(&place), &place) > 0.999_999, "{text}");
     }
-    // With equal ones 0 -> 2 carries 2 / 8, and of the share of 1 the part that relay 2 takes, a sixth of 1 / 8.
+    // With equal shares 0 -> 2 carries 2 / 8, and of the share of 1 the part that relay 2 takes, a sixth of 1 / 8.
     let cut = topology("full_mesh(8) without (0, 1)");
     let equal = around(&cut).shares(vec![1; 8]);
     let expected = (7.0 / 27.0) / (13.0 / 48.0);

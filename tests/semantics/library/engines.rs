@@ -1,6 +1,7 @@
 //! Every algorithm on every engine whose ranks call by themselves: threads of one process, ranks that share an arena as
-//! processes do, and ranks of several hosts. There the signals alone order the ranks. The bits are those of one caller, at
-//! every level of the optimizer, out of place, in place, and with ranks that differ in that; every call has data of its own.
+//! processes do, and ranks of several hosts. There the signals alone order the ranks. The bits are those of one caller,
+//! at every level of the optimizer, out of place, in place, and with ranks that differ in that; every call has data of
+//! its own.
 
 use std::fmt::Display;
 use std::ops::DerefMut;
@@ -45,7 +46,7 @@ pub(super) struct Called {
     pub(super) wanted: Vec<Vec<u8>>,
 }
 
-/// Calls of every mode that the algorithm has, so that the counters of one meet those of the next.
+/// Returns calls of every mode that the algorithm has, so that the counters of one call meet those of the next.
 fn calls(plan: &Plan, proved: &Proved, seed: u64) -> Vec<Called> {
     let schedule = plan.schedule();
     let modes: &[Mode] = if proved.proof().in_place && !schedule.out_of_place {
@@ -63,8 +64,8 @@ fn calls(plan: &Plan, proved: &Proved, seed: u64) -> Vec<Called> {
     (0..).zip(modes).map(call).collect()
 }
 
-/// Makes the calls, each rank on a thread of its own, which goes on as soon as the engine lets it. `lends` has the world
-/// in whose arena the buffers of a rank are to lie.
+/// Makes the calls, each rank on a thread of its own, which goes on as soon as the engine lets it. `lends` has the
+/// world whose arena holds the buffers of a rank.
 pub(super) fn assert_same_bits<'w>(
     ranks: &[Arc<AnyRankPlan>],
     plan: &Plan,
@@ -251,8 +252,8 @@ fn places() -> Vec<Vec<Vec<u32>>> {
     ]
 }
 
-/// All ranks of such hosts, in their order: each host is an arena, and a carrier between threads stands for what brings
-/// messages from host to host.
+/// Returns all ranks of such hosts, in their order: each host is an arena, and a carrier between threads stands for the
+/// network between hosts.
 #[cfg(target_os = "linux")]
 fn together(places: &[Vec<u32>], how: How) -> Vec<Arc<Hosts>> {
     let nranks = places.iter().map(Vec::len).sum::<usize>() as u32;
@@ -292,7 +293,7 @@ fn hosts(subject: Subject) {
         let _told = Told(values);
         let algorithm = (subject.with)(values);
         let mut proofs = Proofs::new(&*algorithm);
-        // The last is longer than a ring, and what is longer than some is read where it lies.
+        // The last count is longer than a ring, and longer inputs are read in place.
         for count in [0, 1, 3, 1000, 50_001] {
             let kinds = Kind::all();
             let kind = kinds[turn * 13 % kinds.len()];

@@ -43,7 +43,7 @@ fn islands_and_rails_are_busy_alike() {
         ("groups([8, 8], 25GB/s, 2us, 25GB/s, 2us)", 0.93),
         ("islands(2, 8, 200GB/s, 1us, 25GB/s, 2us)", 0.95),
         ("islands(4, 8, 200GB/s, 1us, 25GB/s, 2us)", 0.98),
-        // What a dead cable carried goes through the network, beside what is its own.
+        // The traffic of a dead cable goes through the network, beside the network's own.
         ("groups([8, 8], 25GB/s, 2us, 25GB/s, 2us) without (0, 1)", 0.63),
         ("groups([8, 4], 25GB/s, 2us, 25GB/s, 2us)", 0.54),
     ] {
@@ -53,7 +53,7 @@ fn islands_and_rails_are_busy_alike() {
     }
 }
 
-/// Simulated, with signals as messages: one level after the other takes a fifth as long again, and more for large buffers.
+/// Simulated, with signals as messages: one level after another takes a fifth longer, and more for large buffers.
 #[test]
 fn levels_at_once_are_faster_than_one_after_the_other() {
     let (place, both) = on("islands(2, 8, 200GB/s, 1us, 25GB/s, 2us)");

@@ -14,7 +14,7 @@ use super::values::{Told, Values};
 /// of a pair would make no difference, and the matrix has them in full.
 const NRANKS: [u32; 10] = [2, 3, 4, 6, 8, 12, 13, 16, 32, 33];
 
-/// What the matrix has, and a buffer of many tiles.
+/// Returns the counts of the matrix, and a buffer of many tiles.
 fn counts(nranks: u32) -> [u64; COUNTS] {
     let [_none, a, b, c, d, e, f, g] = matrix::counts(nranks);
     [a, b, c, d, e, f, g, if nranks <= 4 { 30_011 } else { 2003 }]
@@ -25,8 +25,8 @@ const COUNTS: usize = 8;
 /// The ops of floats and integers, which come first.
 const OF_ALL: usize = 5;
 
-/// Rows of one value per factor, given by how many values each has, in which every pair of values of two factors
-/// is met. Greedy: a row begins with a pair that is missing and takes what adds most.
+/// Returns rows of one value per factor, given by the number of values of each, in which every pair of values of two
+/// factors occurs. Greedy: a row begins with a missing pair and takes the values that add most.
 fn cover(factors: &[usize]) -> Vec<Vec<usize>> {
     let mut missing = BTreeSet::new();
     for (a, &values_a) in factors.iter().enumerate() {
@@ -102,7 +102,7 @@ fn run_cover(subject: Subject) {
     }
 }
 
-/// All kinds, on few rank counts: what is wrong of a kind is wrong there too.
+/// Runs all kinds, on few rank counts: an error of a kind shows there too.
 fn run_full(subject: Subject) {
     for nranks in [1, 2, 4, 5, 8, 13].into_iter().filter(|n| (subject.admits)(*n)) {
         let algorithm = (subject.with)(&Values::plain(nranks));

@@ -1,5 +1,5 @@
-//! The optimizer's levels: the same bits at each, for one caller and for ranks that call by themselves; with
-//! `reassociate` the same up to what rounding may do.
+//! The optimizer's levels: equal bits at each, for one caller and for ranks that call by themselves; with `reassociate`
+//! equal up to the effects of rounding.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::values::{Told, Values, shuffled};
 /// Not a multiple of any rank count but 1, so that pieces differ in length.
 const COUNT: u64 = 211;
 
-/// Reductions whose bits depend on the order, or on what is divided.
+/// Reductions whose bits depend on the order, or on the divided value.
 const KINDS: [(DType, ReduceOp); 4] = [
     (DType::F32, ReduceOp::Sum),
     (DType::F32, ReduceOp::Avg),
@@ -24,7 +24,7 @@ const KINDS: [(DType, ReduceOp); 4] = [
     (DType::F16, ReduceOp::Avg),
 ];
 
-/// One element: large ones that cancel, small ones that are lost beside them, and some that are rounded.
+/// Returns one element: large ones that cancel, small ones that are lost beside them, and some that are rounded.
 fn rough(random: u64) -> f64 {
     let fraction = (random >> 40) as f64 / (1_u64 << 24) as f64;
     match random % 5 {
@@ -58,7 +58,8 @@ fn inputs(plan: &Plan) -> Vec<Vec<u8>> {
     ranks.map(bytes).collect()
 }
 
-/// The first and the last values of an algorithm at so many ranks: another root, another ring, all flags set.
+/// Returns the first and the last values of an algorithm at that number of ranks: another root, another ring, all flags
+/// set.
 fn some(subject: &Subject, nranks: u32) -> Vec<Values> {
     let all = Values::all(subject.params, nranks);
     BTreeSet::from([0, all.len() - 1]).into_iter().map(|at| all[at].clone()).collect()
@@ -164,7 +165,7 @@ fn reassociated_reductions_differ_in_their_last_bits_only() {
                 assert!(!exact || got == wanted, "{said}");
                 differ += u32::from(got != wanted);
                 let views: Vec<&[u8]> = got.iter().map(Vec::as_slice).collect();
-                // As deep as a tree of so many leaves can be.
+                // The depth is that of the deepest tree with that number of leaves.
                 assert_eq!(reference.count_wrong(&inputs, &views, nranks - 1), 0, "{said}");
                 if algorithm.collective() == Collective::AllReduce {
                     assert!(got.iter().all(|output| *output == got[0]), "{said}: made once");

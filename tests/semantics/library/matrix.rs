@@ -13,7 +13,7 @@ use super::super::runs::{Kind, Proofs, assert_right};
 use super::subjects::Subject;
 use super::values::{Told, Values};
 
-/// None, one, few, as many as ranks and one off, and primes, which nothing divides.
+/// Returns zero, one, few, about the number of ranks, and primes, which no number divides.
 pub(super) fn counts(nranks: u32) -> [u64; 8] {
     let n = u64::from(nranks);
     [0, 1, 2, n - 1, n, n + 1, 97, 257]
@@ -45,7 +45,7 @@ fn run(subject: Subject) {
                 for count in BTreeSet::from(counts(nranks)) {
                     let kind = kinds[turn % kinds.len()];
                     assert_right(&proofs.plan(nranks, count, kind), kind, turn as u64);
-                    // A step that has no divisor in common with 56 meets all of them.
+                    // A step without a common divisor with 56 meets all kinds.
                     turn += 9;
                 }
             }

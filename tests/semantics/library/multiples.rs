@@ -1,4 +1,4 @@
-//! Algorithms for counts that are multiples of a number: right for those, and refused for others by whoever runs them.
+//! Algorithms for counts that are multiples of a number: right for those, and refused for others by every caller.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn all() -> [Box<dyn Algorithm>; 4] {
     ]
 }
 
-/// Calls of an algorithm where it has them, with counts that are so many times its number.
+/// Calls an algorithm where it has them, with counts that are `times` its number.
 fn each(times: [u64; 3], mut call: impl FnMut(&Proved, Level, u64, Kind)) {
     let kinds = Kind::all();
     let mut turn = 0;

@@ -13,7 +13,7 @@ use super::super::runs::{Kind, Proofs, assert_right};
 use super::subjects::{self, Subject};
 use super::values::{Told, Values};
 
-/// What a run takes besides values.
+/// The arguments of a run besides values.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     count: u64,
@@ -29,7 +29,7 @@ fn point() -> impl Strategy<Value = Point> {
     })
 }
 
-/// Proves the algorithm at so many ranks and runs it, out of place and in place.
+/// Proves the algorithm at that number of ranks and runs it, out of place and in place.
 fn assert_runs(algorithm: &dyn Algorithm, nranks: u32, point: Point) {
     let mut proofs = Proofs::new(algorithm);
     for in_place in [false, true] {
@@ -40,7 +40,7 @@ fn assert_runs(algorithm: &dyn Algorithm, nranks: u32, point: Point) {
     }
 }
 
-/// Every algorithm of the library that has this parameter and admits so many ranks.
+/// Runs every algorithm of the library that has this parameter and admits that number of ranks.
 fn assert_all_run(param: &str, values: &Values, nranks: u32, point: Point) {
     let all: Vec<Subject> =
         subjects::all().into_iter().filter(|s| s.params.contains(&param)).collect();
@@ -72,12 +72,12 @@ fn colors(many: i64, size: i64) -> impl Strategy<Value = Vec<i64>> {
     places.prop_map(move |places| places.into_iter().map(|place| place % many * 3).collect())
 }
 
-/// Those that bring blocks into another order, which only blocks of one length have: the pieces of a region of any
-/// length have not, and the call is refused.
+/// Algorithms that bring blocks into another order, which only blocks of one length have: pieces of a region of any
+/// length do not have one, and the call is refused.
 const OF_EQUAL_BLOCKS: [&str; 2] = ["HierarchicalReduceScatter", "HierarchicalAllGather"];
 
-/// Those whose streams share scratch. Called on one piece after another they are refused, for the proof counts the first
-/// write to scratch that held another piece as one of all of it.
+/// Algorithms whose streams share scratch. Called on one piece after another they are refused, because the proof counts
+/// the first write to scratch that held another piece as a write to all of it.
 const OF_SHARED_SCRATCH: [&str; 1] = ["DoubleBinaryTreeReduce"];
 
 /// The algorithms of a collective, for text.
@@ -87,7 +87,7 @@ fn named(collective: Collective, nranks: u32) -> Vec<&'static str> {
     subjects::all().into_iter().filter(fits).map(|subject| subject.name).collect()
 }
 
-/// What runs on the piece i of both buffers: an AllReduce may be two calls.
+/// Returns the calls on the piece i of both buffers: an AllReduce may be two calls.
 fn call(collective: Collective, looped: bool, nranks: u32, at: Calls) -> String {
     use Collective::{AllGather, AllReduce, ReduceScatter};
     let pick = |collective, at: Index| {
@@ -149,7 +149,7 @@ fn split(
     )
 }
 
-/// The algorithm that the text holds, if it is proved at so many ranks; or the codes of what is wrong.
+/// Returns the algorithm of the text, if it is proved at that number of ranks; or the codes of its errors.
 fn proved(text: &str, root: i64, nranks: u32) -> Result<Configured, Vec<Code>> {
     let source = Source::from_text("split", text);
     let said = |errors: Vec<Diagnostic>| -> Vec<Code> {
@@ -165,8 +165,8 @@ fn proved(text: &str, root: i64, nranks: u32) -> Result<Configured, Vec<Code>> {
     Ok(configured)
 }
 
-/// The algorithms that are refused so when `body` calls them as `{scatter}` or `{gather}` of an AllReduce, or as
-/// `{reduce}`, with the other half a ring.
+/// Returns the algorithms that are refused with `code` when `body` calls them as `{scatter}` or `{gather}` of an
+/// AllReduce, or as `{reduce}`, with the other half a ring.
 fn refused(body: &str, code: Code, collectives: &[Collective]) -> Vec<&'static str> {
     let mut refused = Vec::new();
     for &collective in collectives {

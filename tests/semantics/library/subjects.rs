@@ -13,7 +13,7 @@ use super::values::Values;
 pub(super) struct Subject {
     pub(super) family: &'static str,
     pub(super) name: &'static str,
-    /// Whether the family promises to admit so many ranks.
+    /// Whether the family promises to admit that number of ranks.
     pub(super) admits: fn(u32) -> bool,
     pub(super) params: &'static [&'static str],
     /// The algorithm with all its parameters set.
@@ -42,18 +42,18 @@ macro_rules! list {
     };
 }
 
-/// All of them.
+/// Returns all subjects.
 pub(super) fn all() -> Vec<Subject> {
     roundelay_tests::library!(list)
 }
 
-/// The one of that name.
+/// Returns the subject of that name.
 pub(super) fn named(name: &str) -> Subject {
     let found = all().into_iter().find(|subject| subject.name == name);
     found.unwrap_or_else(|| panic!("{name} is not listed"))
 }
 
-/// Those of one file.
+/// Returns the subjects of one file.
 pub(super) fn family(name: &str) -> Vec<Subject> {
     all().into_iter().filter(|subject| subject.family == name).collect()
 }

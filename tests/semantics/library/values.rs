@@ -29,7 +29,8 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// The product of the values of these parameters at so many ranks, but for sizes of pieces and fifos: those turn.
+    /// Returns the product of the values of these parameters at that number of ranks, except for sizes of pieces and
+    /// fifos, which take turns.
     pub(super) fn all(params: &[&str], nranks: u32) -> Vec<Self> {
         let mut all = vec![Self::plain(nranks)];
         let mut multiply = |param: &str| {
@@ -51,7 +52,7 @@ impl Values {
         all
     }
 
-    /// Root 0, no order of interest, no flag; data is everybody's alike.
+    /// Returns root 0, the natural order, no flag, and data that belongs to every rank alike.
     pub(super) fn plain(nranks: u32) -> Self {
         let nranks = i64::from(nranks);
         Self {
@@ -159,7 +160,7 @@ impl Drop for Told<'_> {
     }
 }
 
-/// 0..n in an order that looks random and is the same on every machine.
+/// Returns 0..n in an order that looks random and is equal on every machine.
 pub(super) fn shuffled(n: i64, seed: u64) -> Vec<i64> {
     let mut order: Vec<i64> = (0..n).collect();
     order.sort_by_key(|&i| mixed(seed << 32 | i as u64));
@@ -178,7 +179,7 @@ pub(super) fn parents(n: i64, root: i64, seed: u64) -> Vec<i64> {
     parents
 }
 
-/// Above 1; 1 has none but itself.
+/// Returns the smallest divisor above 1; 1 itself for 1.
 fn smallest_divisor(n: i64) -> i64 {
     (2..=n).find(|d| n % d == 0).unwrap_or(1)
 }

@@ -29,7 +29,7 @@ fn places() -> [Vec<Vec<u32>>; 4] {
     ]
 }
 
-/// What each rank returns, in their order; and how many requests of the carrier are left.
+/// Returns each rank's result, in their order, and the number of requests that the carrier has left.
 fn each<R: Send>(
     places: &[Vec<u32>],
     how: How,
@@ -109,7 +109,7 @@ fn every_collective() {
     for places in places() {
         for how in [SLOW, EAGER] {
             let (_, open) = each(&places, how, patient(), |world| {
-                // One of them with the library's algorithms chosen by what is between the hosts.
+                // One rank uses the library's algorithms, chosen by the links between the hosts.
                 let world = if how.synchronous { world } else { world.measured().expect("times") };
                 for len in [0, 1, 7, 30_001] {
                     all(&world, len);
@@ -135,7 +135,7 @@ fn sums_in_parts() {
                     (196_608, ReduceOp::Bxor),
                     (100_000, ReduceOp::Avg),
                 ] {
-                    // Values of which each op makes something else, everywhere.
+                    // Values for which each op gives another result, everywhere.
                     let value = |rank: u32, at: usize| (at as u32 % 251 + 1) * (rank + 1);
                     let input: Vec<u32> = (0..len).map(|at| value(me, at)).collect();
                     let right: Vec<u32> = (0..len)
@@ -157,7 +157,7 @@ fn sums_in_parts() {
                     rank.all_reduce(&mut buffer, op).expect("a sum");
                     assert!(buffer == right, "{places:?} {len} {op} in place");
                 }
-                // All ranks have the same bits, of whatever order sums are.
+                // All ranks have equal bits, in whatever order the sums are made.
                 let mut floats: Vec<f32> =
                     (0..70_000).map(|at| 1.0 / (at + me + 1) as f32).collect();
                 rank.all_reduce(&mut floats, ReduceOp::Sum).expect("a sum");
@@ -231,7 +231,7 @@ fn algorithms_that_are_named_and_calls_that_do_not_block() {
     }
 }
 
-/// Messages of one rank to another come in order, whatever calls go on beside, between hosts and on one.
+/// Messages of one rank to another come in order, beside any calls, between hosts and on one.
 #[test]
 fn messages_beside_calls() {
     for places in places() {
@@ -290,8 +290,8 @@ fn ranks_of_one_host_can_be_a_world() {
     });
 }
 
-/// A carrier that fails ends the call with what it says, for the rank that it says so to; all others are told by it, or
-/// wait for it in vain. Nothing of the call is left with it.
+/// A carrier that fails ends the call with its own message, for the rank that gets it; the other ranks learn of it from
+/// that rank, or wait for it in vain. The carrier keeps nothing of the call.
 #[test]
 fn a_carrier_that_fails() {
     let mut cut = 0;
@@ -316,7 +316,7 @@ fn a_carrier_that_fails() {
     assert!(cut >= 16, "{cut}");
 }
 
-/// A rank that never comes is waited for until the deadline, and the message says what for.
+/// A rank that never comes is waited for until the deadline, and the message names the wait.
 #[test]
 fn a_rank_that_does_not_come() {
     let places = vec![vec![0, 1], vec![2, 3]];
@@ -332,7 +332,7 @@ fn a_rank_that_does_not_come() {
         error.to_string()
     });
     assert_eq!(open, 0);
-    // Of its host, it is known that it did not make the call.
+    // On its host, the other rank knows that it did not make the call.
     assert!(told[2].contains("rank 2 waited") && told[2].contains("for rank 3"), "{}", told[2]);
     for told in &told[..2] {
         let far = told.contains("of another host has not") && told.contains("doubling.coll:");
@@ -364,7 +364,7 @@ fn a_rank_that_leaves() {
 #[test]
 fn calls_that_differ() {
     let places = vec![vec![0, 1], vec![3, 2]];
-    // On one host they are compared, and on the other nothing comes.
+    // On one host the calls are compared, and on the other no message comes.
     let (codes, open) = each(&places, SLOW, hasty(), |world| {
         let len = if me(&world) == 3 { 50 } else { 40 };
         let first = code(world.rank().all_reduce(&mut vec![1_u32; len], ReduceOp::Sum));
@@ -374,7 +374,7 @@ fn calls_that_differ() {
     assert!(codes[2..].iter().all(|(first, _)| first == "E0414"), "{codes:?}");
     assert!(codes[..2].iter().all(|(first, _)| first == "E0405" || first == "E0413"), "{codes:?}");
     assert!(codes.iter().all(|(_, second)| second == "E0413"), "{codes:?}");
-    // Between hosts, messages of other calls do not meet, of whatever length they are.
+    // Between hosts, messages of other calls do not meet, whatever their lengths.
     for (ours, theirs) in [(ReduceOp::Sum, ReduceOp::Max), (ReduceOp::Sum, ReduceOp::Prod)] {
         let (codes, open) = each(&places, EAGER, hasty(), |world| {
             let op = if me(&world) < 2 { ours } else { theirs };
@@ -428,7 +428,7 @@ fn an_abort_is_told() {
     assert!(told[1].contains("of a wrong input"), "{}", told[1]);
 }
 
-/// The same carrier serves threads that send and others that are in calls.
+/// One carrier serves threads that send and others that are in calls.
 #[test]
 fn worlds_are_shared_by_threads() {
     fn shared<T: Send + Sync>(_: &T) {}

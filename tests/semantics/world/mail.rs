@@ -6,7 +6,7 @@ use roundelay::{EngineError, Error, Message, RankId, ReduceOp, World};
 
 use super::{COUNTS, code, each, hasty, me, patient};
 
-/// What a rank sends in a message of so many elements.
+/// Returns the data that a rank sends in a message of `len` elements.
 fn data(from: u32, len: usize) -> Vec<u32> {
     (0..len as u32).map(|at| at.wrapping_mul(2_654_435_761) ^ from << 24).collect()
 }
@@ -17,7 +17,7 @@ fn messages_go_around() {
         each(nranks, patient(), |world| {
             let me = me(&world);
             let (next, before) = ((me + 1) % nranks, (me + nranks - 1) % nranks);
-            // 0 bytes, odd ones, about a ring, and 1 MiB; all but the first ranks receive first.
+            // 0 bytes, odd lengths, about a ring, and 1 MiB; all except the first rank receive first.
             for len in [0, 1, 3, 1000, 16_379, 16_380, 16_381, 16_384, 1 << 18] {
                 let (sent, mut got) = (data(me, len), vec![7_u32; len]);
                 if nranks == 1 {
@@ -94,7 +94,7 @@ fn a_message_that_is_received_as_another_one_is_gone() {
     each(2, patient(), |world| {
         if me(&world) == 0 {
             world.send(&[1.0_f32, 2.0], 1).expect("a send");
-            // Longer than the ring, and nobody wants it.
+            // The message is longer than the ring, and no rank receives it.
             world.send(&vec![1_u8; 300_000], 1).expect("a send");
             world.send(&[1_i32, 2], 1).expect("a send");
             world.send(&[5_i64], 1).expect("a send");
@@ -132,14 +132,14 @@ fn ranks_that_there_are_not_are_refused() {
 fn a_message_that_does_not_come_ends_with_the_deadline() {
     let told = each(2, hasty(), |world| {
         if me(&world) == 0 {
-            let error = world.recv(&mut [0_u8; 4], 1).expect_err("nobody sends");
+            let error = world.recv(&mut [0_u8; 4], 1).expect_err("no rank sends");
             return (code(Err::<(), _>(error)), String::new());
         }
         // Longer than the ring, to itself.
-        let error = world.send(&vec![0_u8; 100_000], 1).expect_err("nobody receives");
+        let error = world.send(&vec![0_u8; 100_000], 1).expect_err("no rank receives");
         (error.code().as_str().to_owned(), error.to_string())
     });
-    // Whoever is first tells the other.
+    // The first rank to fail tells the other.
     let mut codes: Vec<&str> = told.iter().map(|(code, _)| code.as_str()).collect();
     codes.sort_unstable();
     assert_eq!(codes, ["E0405", "E0413"], "{told:?}");
@@ -153,7 +153,7 @@ fn a_rank_that_left_is_named() {
             world.send(&[1_u8], 0).expect("there is room");
             return String::new();
         }
-        // What it sent before is there.
+        // The messages that it sent before are there.
         while world.recv(&mut [0_u8], 1).is_err() {}
         world.recv(&mut [0_u8], 1).expect_err("it left").to_string()
     });

@@ -224,7 +224,7 @@ fn a_panic_is_an_error() {
         assert_eq!(*call(When::Never).wait().expect("a call"), [1]);
         drop(call(When::Used));
         assert_eq!(code(world.rank().barrier()), "E0410");
-        // It is gone when the thread drops it.
+        // The call is gone when the thread drops it.
         drop(call(When::Dropped));
         world.rank().barrier().expect("the thread goes on");
     });
@@ -235,7 +235,7 @@ fn a_rank_that_does_not_call_is_an_error_within_the_deadline() {
     let since = Instant::now();
     let told = each(2, hasty(), |world| {
         if me(&world) == 1 {
-            // It is there, and calls nothing.
+            // The rank is there, and calls nothing.
             std::thread::sleep(Duration::from_secs(2));
             return String::new();
         }

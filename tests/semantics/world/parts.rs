@@ -20,7 +20,7 @@ fn one_color_is_a_world_of_all() {
     for n in COUNTS {
         each(n, patient(), |world| {
             let was = me(&world);
-            // The same order, turned, and all keys the same.
+            // The order of before, the reverse order, and equal keys.
             for (key, expected) in [
                 (i64::from(was), (0..n).collect::<Vec<_>>()),
                 (-i64::from(was), (0..n).rev().collect()),
@@ -44,7 +44,7 @@ fn colors_are_worlds_of_their_own() {
         assert_eq!(members(&half, was), expected[was as usize % 2]);
         let alone = world.split(Some(was), 0).expect("all call").expect("a color");
         assert_eq!(members(&alone, was), [was]);
-        // Rank 2 takes no part; color 0 is none of "no color".
+        // Rank 2 takes no part; color 0 is not "no color".
         let some = world.split((was != 2).then_some(0), 0).expect("all call");
         assert_eq!(some.is_none(), was == 2);
         if let Some(some) = &some {
@@ -77,7 +77,7 @@ fn a_world_shrinks_by_those_who_left() {
                 let less = world.shrink().expect("those who are left");
                 let left: Vec<u32> = (0..n).filter(|rank| *rank != gone).collect();
                 assert_eq!(members(&less, was), left);
-                // What the old one lent is memory like any other.
+                // Memory that the old world lent is memory like any other.
                 lent.fill(was);
                 less.rank().all_reduce(&mut lent, ReduceOp::Sum).expect("all call");
                 assert_eq!(*lent, [left.iter().sum::<u32>(); 50]);
@@ -149,7 +149,7 @@ fn a_rank_that_does_not_come_is_named_and_may_come_later() {
     each(3, hasty(), |world| {
         let was = me(&world);
         if was == 1 {
-            // It is alive, but has not heard yet.
+            // The rank is alive, but has not heard yet.
             thread::sleep(Duration::from_secs(2));
         } else {
             let since = Instant::now();

@@ -1,4 +1,4 @@
-//! What the runtime refuses is an error at its exact place, and what it passes over is a warning.
+//! A fault that the runtime refuses is an error at its exact place, and a fault that it ignores is a warning.
 
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_export::exchange::msccl::{self, Connections, Runtime, Text};
@@ -158,7 +158,7 @@ fn limits_of_runtimes() {
     assert!(first(&any, &any.warnings).contains("has 69 steps"), "{:?}", any.warnings);
     let taken = |runtime| msccl::read("test.xml", long.as_bytes(), Some(runtime)).program.is_some();
     assert_eq!(Runtime::ALL.map(taken), [false, false, true]);
-    // What only the later runtimes want said.
+    // Attributes that only the later runtimes demand.
     let silent = ring(3, 1, 1, "LL").replace(" minBytes=\"0\" maxBytes=\"0\"", "");
     let taken =
         |runtime| msccl::read("test.xml", silent.as_bytes(), Some(runtime)).program.is_some();

@@ -48,7 +48,7 @@ fn verdict(name: &str, bytes: &[u8]) -> String {
     said
 }
 
-/// Whether a verdict of ours says what the table says.
+/// Whether a verdict of the proof matches the table.
 fn agrees(ours: &str, known: &str) -> bool {
     let kinds = ["DEADLOCK", "RACES", "E:2 blocks", "WRONG", "no contract, nothing found", "right"];
     let kind = |text: &str| kinds.into_iter().find(|kind| text.contains(kind));

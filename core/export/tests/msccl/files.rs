@@ -74,7 +74,7 @@ fn a_race_without_a_contract() {
     }
 }
 
-/// The schedule of a program is one like any other: its text form is read back, and it says what it assumes.
+/// The schedule of a program is like any other: its text form is read back, and it states its assumptions.
 #[test]
 fn schedules_are_written_and_read() {
     for (name, multiple, words) in

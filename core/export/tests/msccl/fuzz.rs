@@ -1,4 +1,4 @@
-//! Programs with bytes changed, cut out, doubled and swapped: whatever comes of it, no panic, and soon.
+//! Programs with bytes changed, cut out, doubled and swapped: no result is a panic, and each comes soon.
 
 use roundelay_export::exchange::msccl::{self, Connections};
 

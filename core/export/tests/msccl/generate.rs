@@ -12,7 +12,7 @@ pub(super) struct Head {
     pub(super) out_of_place: bool,
 }
 
-/// A step: type, source, destination, chunks, what it waits for, and whether somebody waits for it.
+/// A step: type, source, destination, chunks, the step that it waits for, and whether another step waits for it.
 pub(super) type Step =
     (&'static str, (char, usize), (char, usize), usize, Option<(usize, usize)>, bool);
 
@@ -107,8 +107,8 @@ pub(super) fn ring(ranks: usize, channels: usize, count: usize, proto: &'static 
     text(&head, &(0..ranks).map(gpu).collect::<Vec<_>>())
 }
 
-/// Every rank reduces a part of its own: what comes goes to scratch, then one block adds it up, with a chain of
-/// `nop`s before it; then every pair exchanges what is complete.
+/// Every rank reduces a part of its own: arriving data goes to scratch, then one block adds it up, with a chain of
+/// `nop`s before it; then every pair exchanges the complete data.
 pub(super) fn pairs(ranks: usize, count: usize, proto: &'static str) -> String {
     let head = Head {
         coll: "allreduce",
@@ -219,7 +219,7 @@ pub(super) fn all() -> Vec<(String, String)> {
             all.push((name, exchange(coll, ranks, count, whole)));
         }
     }
-    // In place the copy of a rank's own block is none.
+    // In place the copy of a rank's own block does nothing.
     for (ranks, count) in [(3, 2), (4, 1)] {
         let text = exchange("allgather", ranks, count, true);
         let both = text.replace("inplace=\"0\" outofplace", "inplace=\"1\" outofplace");

@@ -9,8 +9,8 @@ use super::{codes, verdict};
 /// With two blocks for each pair, clocks with an entry for every block would be more than are ever filled.
 const RANKS: usize = 136;
 
-/// Every rank sends a chunk to every other, from a block for each, and receives in blocks of their own; `channel` is
-/// that of a block of one rank for another.
+/// Every rank sends a chunk to every other, from a block for each, and receives in blocks of their own; `channel`
+/// returns the channel of one rank's block for another rank.
 fn exchange(channel: impl Fn(usize, usize) -> usize) -> String {
     let head = Head {
         coll: "alltoall",

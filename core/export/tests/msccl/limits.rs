@@ -1,4 +1,4 @@
-//! Up to which size calls end: what connections hold.
+//! The size up to which calls end: the capacity of connections.
 
 use roundelay_core::diagnostics::Code;
 use roundelay_export::exchange::msccl::{Connections, Runtime, Safe};
@@ -35,7 +35,7 @@ fn connections_that_fill_up() {
     assert_eq!(all.safe, Some(Safe { chunks: 4, bytes: Some(bytes) }));
     let cycle = &all.errors[0].notes[0];
     assert!(cycle.contains("gpu 0 tb 0 step 0 (line 4) sends to gpu 1"), "{cycle}");
-    // What is declared ends exactly there, or one byte beyond.
+    // The declared range ends exactly there, or one byte beyond.
     let exact = verdict(&crossing(8, "Simple", &bytes.to_string()));
     assert_eq!((codes(&exact), exact.safe), (vec![], all.safe));
     let beyond = verdict(&crossing(8, "Simple", &(bytes + 1).to_string()));
@@ -73,7 +73,7 @@ fn buffers_of_other_runtimes_and_sizes() {
     assert_eq!(Connections::default().message(&program.header), 49 << 10);
 }
 
-/// Where every rank has sent as many messages as fit, nobody can pass on what comes.
+/// Where every rank has sent as many messages as fit, no rank can pass on the next one.
 #[test]
 fn a_ring_that_is_full() {
     for (proto, fits) in [("Simple", 2), ("LL", 8)] {

@@ -1,4 +1,4 @@
-//! Programs for MSCCL's runtime: read, laid out, and proved as what the runtime makes of them.
+//! Programs for MSCCL's runtime: read, laid out, and proved as the runtime runs them.
 
 mod bad;
 mod corpus;
@@ -25,7 +25,7 @@ fn read(text: &str) -> Text {
     msccl::read("test.xml", text.as_bytes(), None)
 }
 
-/// What is said of a text that makes sense.
+/// Returns the verdict of a text that can be read.
 fn verdict_of(text: &Text, connections: &Connections) -> (Program, MscclVerdict) {
     let program = text.program.clone().unwrap_or_else(|| panic!("{:#?}", text.errors));
     let verdict = program.verdict(&text.source, connections);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// One end of a connection: sender, receiver, channel, and whether it is the sender's.
+/// One end of a connection: sender, receiver, channel, and whether it is the sender's end.
 type End = (i64, i64, i64, bool);
 
 #[derive(Clone)]
@@ -52,7 +52,7 @@ fn int(line: &str, name: &str) -> i64 {
 }
 
 impl Model {
-    /// Reads a program that has a tag a line, as it is called in place or out of place.
+    /// Reads a program that has one tag per line, as it is called in place or out of place.
     pub(super) fn new(text: &str, in_place: bool) -> Self {
         let mut model = Self {
             ranks: 0,
@@ -156,7 +156,7 @@ impl Model {
         self.sizes[gpu][['i', 'o', 's'].iter().position(|l| *l == letter).unwrap()]
     }
 
-    /// What is beyond a buffer is refused, by the parser or for what it would do.
+    /// A place beyond a buffer is refused, by the parser or for its effect.
     fn place(&mut self, block: usize, step: &Step) {
         let Block { gpu, send, receive, .. } = self.blocks[block];
         self.refused |= sends(&step.kind) && send < 0 || receives(&step.kind) && receive < 0;
@@ -217,7 +217,7 @@ impl Model {
                 }
             }
         }
-        // Who has the peer of a connection and does not use it writes back how far that was when it began.
+        // A block that has the peer of a connection and does not use it writes back the step at which it began.
         for (id, block) in self.blocks.iter().enumerate() {
             let me = block.gpu as i64;
             for key in

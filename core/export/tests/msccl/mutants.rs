@@ -1,5 +1,4 @@
-//! Right programs, and what is left of them when a step is dropped, moved or changed: the proof must say what the
-//! runtime in small does.
+//! Right programs in which a step is dropped, moved or changed: the proof must agree with the runtime in small.
 
 use roundelay_core::diagnostics::Code;
 use roundelay_export::exchange::msccl::Connections;
@@ -17,7 +16,7 @@ fn mutants() -> usize {
     asked.map_or(MUTANTS, |text| text.parse().expect("a number of mutants"))
 }
 
-/// What the proof says, in the words of the model.
+/// Returns the result of the proof, in the words of the model.
 fn proved(text: &str) -> (Outcome, Vec<String>) {
     let text = read(text);
     let titles = |errors: &[roundelay_core::diagnostics::Diagnostic]| -> Vec<String> {
@@ -33,7 +32,7 @@ fn proved(text: &str) -> (Outcome, Vec<String>) {
                 Outcome::Hangs
             }
             Code::Race => Outcome::Race,
-            // Right out of place: the note says what is wrong in place.
+            // The program is right out of place: the note names the error in place.
             Code::InPlaceOnly if error.notes.iter().any(|note| note.contains("[E0305]")) => {
                 Outcome::Race
             }
@@ -116,7 +115,7 @@ fn mutant(text: &str, dice: &mut Dice) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The same program with the blocks of each rank numbered, and written, in another order.
+/// Returns the program with the blocks of each rank numbered, and written, in another order.
 fn permuted(text: &str, dice: &mut Dice) -> String {
     let mut whole = String::new();
     let mut blocks: Vec<String> = Vec::new();
@@ -174,7 +173,7 @@ fn an_idle_block_beside_a_busy_one() {
             );
             assert_eq!((ours, titles), (Outcome::Refused, vec![told]), "{text}");
         }
-        // Of a connection that no block uses the runtime may save what it likes.
+        // For a connection that no block uses the runtime may save any value.
         let alone = idle(name, peer).replace("\"9\"", "\"1\"").replace("chan=\"0\"", "chan=\"1\"");
         let alone = right.replacen("    </tb>", &format!("    </tb>\n    {alone}"), 1);
         let alone = alone.replacen("nchannels=\"1\"", "nchannels=\"2\"", 1);
@@ -182,7 +181,7 @@ fn an_idle_block_beside_a_busy_one() {
     }
 }
 
-/// What blocks are called says nothing of what they do.
+/// The numbers of blocks do not affect their steps.
 #[test]
 fn the_order_of_blocks_is_no_matter() {
     let mut dice = Dice(11);

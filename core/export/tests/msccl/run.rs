@@ -1,12 +1,12 @@
 //! The runtime in small, written from its rules and not from the importer: blocks are processes over bounded queues,
-//! values are sets of contributions, and clocks say what is ordered. Data is looked at with each step as one message,
-//! and hanging also with each chunk as one.
+//! values are sets of contributions, and clocks give the order. Data is checked with each step as one message, and
+//! hanging also with each chunk as one.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::model::{Block, Model, Step, get, reads, receives, sends, writes};
 
-/// What comes of a program.
+/// The outcome of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Outcome {
     Right,
@@ -28,8 +28,8 @@ struct Cell {
     reads: Vec<(usize, u32)>,
 }
 
-/// What comes of a program in the ways to call it that it says it has. What is wrong out of place is told without
-/// regard to what is wrong in place.
+/// Returns the outcome of a program in the modes that it declares. An error out of place is reported without regard to
+/// errors in place.
 pub(super) fn outcome(text: &str) -> Outcome {
     let modes = [("outofplace", false), ("inplace", true)];
     let said = modes.into_iter().filter(|(name, _)| get(text, name) == "1");
@@ -59,14 +59,14 @@ fn in_mode(model: &Model) -> Outcome {
     if Run::new(model, 1).ends() { Outcome::Right } else { Outcome::HangsWhenLarge }
 }
 
-/// A message: its chunks, and what its sender knew.
+/// A message: its chunks, and its sender's clock.
 type Message = (Vec<Option<Value>>, Clock);
 
 #[derive(Default)]
 struct Queue {
     messages: VecDeque<Message>,
     sent: usize,
-    /// What the receiver knew when it gave a slot back.
+    /// The receiver's clock when it gave a slot back.
     taken: Vec<Clock>,
 }
 
@@ -186,7 +186,7 @@ impl<'m> Run<'m> {
     ) {
         let gpu = self.model.blocks[id].gpu;
         let first = self.done[id];
-        // A copy onto itself changes nothing, as that of a rank's own block in place.
+        // A copy onto itself changes nothing, such as the copy of a rank's own block in place.
         let cell = |place| self.model.cell(gpu, place);
         if step.kind == "cpy" && cell(step.src) == cell(step.dst) {
             return;
@@ -258,7 +258,7 @@ impl<'m> Run<'m> {
         cell.value = value;
     }
 
-    /// Whether every output holds what the collective promises.
+    /// Whether every output holds the data that the collective promises.
     fn result(&self) -> bool {
         let Model { ranks, chunks, coll, .. } = self.model;
         let part = chunks / ranks;

@@ -1,5 +1,5 @@
-//! What the executor refuses, or would do without looking, is an error at its exact place; what it passes over is a
-//! warning.
+//! A fault that the executor refuses, or would run without a check, is an error at its exact place; a fault that it
+//! ignores is a warning.
 
 use roundelay_export::exchange::mscclpp::Text;
 use serde_json::{Value as Json, json};
@@ -151,7 +151,7 @@ fn refused(plan: &Json, expected: &str) {
     assert!(text.program.is_none() && told.contains(expected), "{expected}: {told}");
 }
 
-/// What the executor throws at, and what it fills without looking at the end.
+/// Limits at which the executor throws, and buffers that it fills without a check of the end.
 #[test]
 fn limits() {
     let mut long = plan();

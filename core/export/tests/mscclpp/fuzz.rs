@@ -1,4 +1,4 @@
-//! Plans with bytes changed, cut out, doubled and swapped: whatever comes of it, no panic, and soon.
+//! Plans with bytes changed, cut out, doubled and swapped: no result is a panic, and each comes soon.
 
 use roundelay_core::render::render;
 use roundelay_export::exchange::mscclpp;

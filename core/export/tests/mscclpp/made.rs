@@ -1,4 +1,4 @@
-//! Right plans of several kinds: those that are written here, and those that algorithms of the library become.
+//! Right plans of several kinds: plans that are written here, and plans that are made from algorithms of the library.
 
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
@@ -55,8 +55,8 @@ pub(super) fn semaphore(name: &str, id: usize) -> Json {
     json!({"name": name, "semaphore_ids": [id]})
 }
 
-/// A plan of two ranks with one or two blocks each, which reduce to all; each rank has channels to the other, and its
-/// scratch, input and output as buffers 0, 1 and 2 of a peer.
+/// Returns a plan of two ranks with one or two blocks each, which reduce to all; each rank has channels to the other,
+/// and a peer's scratch, input and output as buffers 0, 1 and 2.
 pub(super) fn plan(head: &Json, blocks: impl Fn(usize) -> Vec<Vec<Json>>) -> Json {
     let gpu = |rank: usize| {
         let peer = 1 - rank;
@@ -85,7 +85,7 @@ pub(super) fn plan(head: &Json, blocks: impl Fn(usize) -> Vec<Vec<Json>>) -> Jso
     plan
 }
 
-/// Each rank reduces one chunk: what comes to it, and what it sends back, are packets.
+/// Each rank reduces one chunk: it receives and sends packets.
 pub(super) fn packets(doubled: bool) -> Json {
     let head = json!({"protocol": "LL", "use_double_scratch_buffer": doubled});
     plan(&head, |rank| {
@@ -98,7 +98,7 @@ pub(super) fn packets(doubled: bool) -> Json {
     })
 }
 
-/// Each rank sends all that it has, and reduces what comes.
+/// Each rank sends its whole input, and reduces the arriving data.
 pub(super) fn one_shot(doubled: bool) -> Json {
     let head = json!({"protocol": "LL", "use_double_scratch_buffer": doubled});
     plan(&head, |_| {
@@ -108,7 +108,7 @@ pub(super) fn one_shot(doubled: bool) -> Json {
     })
 }
 
-/// Two blocks copy a chunk each, and each reduces what the other has copied.
+/// Two blocks copy a chunk each, and each reduces the chunk that the other has copied.
 pub(super) fn barrier() -> Json {
     plan(&json!({"inplace": false}), |_| {
         let block = |own: usize| {
@@ -175,7 +175,7 @@ pub(super) fn shared() -> Json {
     })
 }
 
-/// All of them, by name.
+/// Returns all plans, by name.
 pub(super) fn all() -> Vec<(String, Json)> {
     let parse = |text: &str| serde_json::from_str(text).expect("it is JSON");
     let mut all: Vec<(String, Json)> = vec![

@@ -1,4 +1,4 @@
-//! Execution plans for MSCCL++'s executor: read, laid out, proved as what the executor makes of them, and written.
+//! Execution plans for MSCCL++'s executor: read, laid out, proved as the executor runs them, and written.
 
 mod bad;
 mod fuzz;
@@ -24,7 +24,7 @@ fn read(text: &str) -> Text {
     mscclpp::read("plan.json", text.as_bytes())
 }
 
-/// What is said of a plan that makes sense.
+/// Returns the verdict of a plan that can be read.
 fn verdict(plan: &Json) -> MscclppVerdict {
     let text = read(&plan.to_string());
     let program = text.program.unwrap_or_else(|| panic!("{:#?}", text.errors));

@@ -1,10 +1,10 @@
-//! A plan as the executor in small looks at it: its ops one after the other, and where chunks and channels are.
+//! A plan as the executor in small sees it: its ops one after another, and the places of chunks and channels.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-/// What comes of a plan.
+/// The outcome of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Outcome {
     Right,
@@ -16,7 +16,7 @@ pub(super) enum Outcome {
     Refused,
 }
 
-/// Elements of a chunk, threads of a block, and calls one after the other.
+/// Elements of a chunk, threads of a block, and consecutive calls.
 pub(super) const ELEMENTS: usize = 6;
 pub(super) const THREADS: usize = 2;
 pub(super) const CALLS: usize = 3;
@@ -25,10 +25,10 @@ pub(super) type Sum = BTreeMap<(usize, usize), u32>;
 /// An op, and which of how many stretches of a loop.
 pub(super) type Flat = (Json, (usize, usize));
 
-/// Elements of a buffer: its rank, its letter, the first and the one after the last.
+/// Elements of a buffer: its rank, its letter, the first element and the one after the last.
 pub(super) type Place = (usize, char, usize, usize);
 
-/// A plan, and what each block of each rank does.
+/// A plan, and the ops of each block of each rank.
 pub(super) struct Model<'p> {
     pub(super) plan: &'p Json,
     pub(super) ranks: usize,
@@ -84,7 +84,7 @@ impl<'p> Model<'p> {
         number(&self.gpu(rank)[key])
     }
 
-    /// Where an element lies, in place in the one buffer that is the longer.
+    /// Returns the cell of an element, in place in the one buffer that is the longer.
     pub(super) fn cell(
         &self,
         call: usize,

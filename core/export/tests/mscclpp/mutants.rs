@@ -1,5 +1,4 @@
-//! Right plans, and what is left of them when an op is dropped, moved or changed: the proof must say what the executor in
-//! small does.
+//! Right plans in which an op is dropped, moved or changed: the proof must agree with the executor in small.
 
 use roundelay_core::diagnostics::Code;
 use serde_json::{Value as Json, json};
@@ -11,8 +10,8 @@ use super::{Dice, made, told};
 /// Mutants of a normal run; `ROUNDELAY_MSCCLPP_MUTANTS` asks for more.
 const MUTANTS: usize = 300;
 
-/// What the proof says, in the words of the model; and whether that is for want of a `nop` alone, which is said also
-/// where the threads of the model happen to do no harm.
+/// Returns the result of the proof, in the words of the model; and whether only a missing `nop` causes it, which the
+/// proof also reports where the threads of the model happen to do no harm.
 fn proved(plan: &Json) -> (Outcome, bool, Vec<(Code, String)>) {
     let told = told(plan);
     let outcomes = told.iter().map(|(code, _)| match code {
@@ -27,7 +26,7 @@ fn proved(plan: &Json) -> (Outcome, bool, Vec<(Code, String)>) {
     (worst, careful, told)
 }
 
-/// What the executor does in two orders, with one stretch of each loop and, where that is right, with two.
+/// Returns the outcome of the executor in two orders, with one stretch of each loop and, where that is right, with two.
 fn expected(plan: &Json) -> Outcome {
     let run = |stretches, seed| outcome(plan, stretches, &mut Dice(seed));
     match run(1, 1).max(run(1, 2)) {
@@ -121,9 +120,9 @@ fn mutants_are_judged_as_they_run() {
         }
         let expected = expected(&plan);
         let (ours, careful, told) = proved(&plan);
-        // Packets that two ops write are refused, whatever comes of them.
+        // Packets that two ops write are refused, with any outcome.
         let early = told.iter().any(|(_, title)| title.contains("two ops write packets"));
-        // What is read before it is written may be read in no order, too.
+        // Data that is read before it is written may also be read in no order.
         let unwritten = told.iter().any(|(code, _)| *code == Code::UninitializedRead);
         let agree = ours == expected
             || careful && ours == Outcome::Race

@@ -1,4 +1,4 @@
-//! What the executor refuses of a plan that its reader takes, and what can be said of it without a run.
+//! Plans that the reader accepts and the executor refuses, and faults that show without a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::model::{ELEMENTS, Model, Outcome, Place, items, number, word};
 
 impl Model<'_> {
-    /// What can be said without running.
+    /// Returns the outcome that shows without a run.
     pub(super) fn refused(&self) -> Option<Outcome> {
         let mut worst = None;
         if self.packets_meet_chunks() {

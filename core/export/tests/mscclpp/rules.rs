@@ -1,4 +1,4 @@
-//! What single rules of the executor come to.
+//! The effects of single rules of the executor.
 
 use roundelay_core::diagnostics::Code;
 use serde_json::{Value as Json, json};
@@ -46,23 +46,23 @@ fn the_plan_of_two_ranks() {
     assert!(notes.contains("gpu 0 block 0 op 2 (line 1) waits for gpu 1"), "{notes}");
 }
 
-/// Threads that move data are not those that signal.
+/// The threads that move data are not the threads that signal.
 #[test]
 fn a_nop_is_needed() {
-    // Between what is put and its signal.
+    // A `nop` is needed between a put and its signal.
     let mut early = two();
     ops(&mut early, 0, 0).remove(1);
     assert!(codes(&early).contains(&Code::Race) || codes(&early).contains(&Code::ScratchRace));
-    // Between a wait and what relies on it.
+    // A `nop` is needed between a wait and an op that relies on it.
     let mut late = two();
     ops(&mut late, 0, 0).remove(4);
     assert!(!codes(&late).is_empty());
-    // Between what is read and a signal, also where a wait stands there.
+    // A `nop` is needed between a read and a signal, also where a wait stands there.
     let mut read = made::shared();
     ops(&mut read, 0, 0).swap(8, 9);
     ops(&mut read, 0, 0).remove(7);
     says(&read, Code::Race, "a wait, data and a signal without a `nop` between them");
-    // Between ops on the same chunks, unless each thread has what it had.
+    // A `nop` is needed between ops on equal chunks, unless each thread has the elements that it had.
     let same = |dst: Json| {
         plan(&json!({"inplace": false}), |_| {
             vec![vec![
@@ -174,7 +174,7 @@ fn channels_pair_by_their_order() {
     assert!(codes(&crossed([0, 1])).contains(&Code::UnmatchedWait), "{:?}", told(&crossed([0, 1])));
 }
 
-/// The executor takes the number of each side of a `get` for the other.
+/// The executor confuses the numbers of the two sides of a `get`.
 #[test]
 fn a_get_is_mixed_up() {
     let get = |src: usize, dst: usize| {
@@ -190,7 +190,7 @@ fn a_get_is_mixed_up() {
     for gpu in 0..2 {
         plan["gpus"][gpu]["input_chunks"] = json!(1);
     }
-    // What it does is beyond the input of a peer.
+    // The op goes beyond the input of a peer.
     says(&plan, Code::OutOfBounds, "chunks 1..2 of `i`, of which gpu 1 has 1");
     let text = super::read(&plan.to_string());
     assert!(text.warnings[0].title.contains("a `get` between chunks of different numbers"));

@@ -1,6 +1,6 @@
 //! The executor in small, written from its rules and not from the importer: blocks of two threads each, of which each
-//! moves its elements and some signal and wait; counters for signals, flags for packets, and callers that write a rank's
-//! buffers before and after each of three calls. Values are sets of contributions, and clocks say what is ordered.
+//! moves its elements and some signal and wait; counters for signals, flags for packets, and callers that write a
+//! rank's buffers before and after each of three calls. Values are sets of contributions, and clocks give the order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ struct Cell {
     value: Option<Sum>,
     write: Option<(usize, u32)>,
     reads: Vec<(usize, u32)>,
-    /// Of a packet: the call that it was written in, and what its writer knew.
+    /// Of a packet: the call in which it was written, and its writer's clock.
     flag: Option<(usize, Clock)>,
 }
 
@@ -31,7 +31,7 @@ struct Thread {
 
 /// A direction of a channel: from, to, type and number.
 type Wire = (usize, usize, String, usize);
-/// What releases of a semaphore knew, and how many were taken.
+/// The clocks of a semaphore's releases, and the number of releases that were taken.
 type Semaphore = (Vec<Option<Clock>>, usize);
 
 struct Machine<'m> {
@@ -39,18 +39,18 @@ struct Machine<'m> {
     threads: Vec<Thread>,
     clocks: Vec<Clock>,
     memory: BTreeMap<(usize, char, usize), Cell>,
-    /// Signals by from, to, type and number: what posters knew, and how many were taken by whom.
+    /// Signals by from, to, type and number: the posters' clocks, and the clocks of the waits that took them.
     signals: BTreeMap<Wire, (Vec<Clock>, Vec<Clock>)>,
     /// Semaphores of ranks.
     semaphores: BTreeMap<(usize, usize), Semaphore>,
-    /// Who has come to a point of synchronization: threads by what they wait for.
+    /// The threads that have come to a point of synchronization.
     arrived: BTreeMap<(usize, usize), Vec<usize>>,
     /// The call that each rank is in, and whether its caller has begun it.
     calls: Vec<usize>,
     found: BTreeSet<Outcome>,
 }
 
-/// What comes of a plan whose loops go through so many stretches.
+/// Returns the outcome of a plan whose loops go through `stretches` stretches.
 pub(super) fn outcome(plan: &Json, stretches: usize, dice: &mut Dice) -> Outcome {
     let model = Model::new(plan, stretches);
     if let Some(wrong) = model.refused() {
@@ -137,7 +137,7 @@ impl<'m> Machine<'m> {
             }
         }
         self.calls[rank] += 1;
-        // Whatever comes next may write both buffers.
+        // The next op may write both buffers.
         self.enter(rank);
         if self.calls[rank] < CALLS {
             for thread in self.threads.iter_mut().filter(|thread| thread.rank == rank) {
@@ -297,7 +297,7 @@ impl<'m> Machine<'m> {
         self.meet(at, place, all)
     }
 
-    /// What a thread moves for an op; whether what it reads is there.
+    /// Moves a thread's data for an op; returns whether the data that it reads is there.
     fn data(&mut self, at: usize, op: &Json, stretch: (usize, usize), call: usize) -> bool {
         let Thread { rank, block, lane, .. } = self.threads[at];
         let name = word(&op["name"]).to_owned();
@@ -352,7 +352,7 @@ impl<'m> Machine<'m> {
         }
         for (group, k) in mine {
             let (srcs, dsts) = &groups[group];
-            // A copy onto itself changes nothing, as that of a rank's own chunk in place.
+            // A copy onto itself changes nothing, such as the copy of a rank's own chunk in place.
             if name == "copy" && cell(self, &srcs[0], k) == cell(self, &dsts[0], k) {
                 continue;
             }

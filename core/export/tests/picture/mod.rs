@@ -1,4 +1,4 @@
-//! Pictures: what a reader of the file can check without looking at it.
+//! Pictures: properties that a program can check in the file.
 
 mod elements;
 mod passing;

@@ -139,7 +139,7 @@ fn ways(pieces: Vec<Vec<(f64, f64)>>, nodes: &[Node]) -> Vec<Vec<(f64, f64)>> {
     all
 }
 
-/// What is wrong with the picture: lines that meet a node in between.
+/// Returns the faults of the picture: lines that meet a node in between.
 fn meetings(picture: &str) -> Vec<String> {
     let all = elements(picture);
     let nodes = nodes(&all);
@@ -167,7 +167,7 @@ fn meetings(picture: &str) -> Vec<String> {
     found
 }
 
-/// A ring, and what is missing of a full mesh.
+/// Returns a ring, and the missing links of a full mesh.
 pub(crate) fn marks(topology: &Topology) -> Marks {
     let n = topology.nranks();
     let joined = |a: RankId, b: RankId| topology.out(a.into()).iter().any(|l| l.to == b.into());

@@ -23,7 +23,7 @@ pub(crate) fn schedule(name: &str, nranks: u32) -> Schedule {
     Configured::new(found.clone(), &source).schedule(nranks).expect("it admits that many ranks")
 }
 
-/// Where it is written.
+/// Returns the source that holds the algorithm.
 pub(crate) fn source(name: &str) -> Source {
     let here = |(_, text): &&(&str, &str)| text.contains(&format!("algorithm {name}("));
     let (file, text) = LIBRARY.iter().find(here).expect("an algorithm of the library");

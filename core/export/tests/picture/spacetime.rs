@@ -44,7 +44,7 @@ fn number(element: &Element, name: &str) -> f64 {
     text.parse().expect(text)
 }
 
-/// The ends of every arrow of that class, with its title. Samples of the legend have none.
+/// Returns the ends of every arrow of that class, with its title. Samples of the legend have none.
 fn arrows(all: &[Element], class: &str) -> Vec<([f64; 4], String)> {
     let titled = all.windows(2).filter(|pair| pair[1].tag == "title" && pair[0].is("path", class));
     titled
@@ -63,7 +63,7 @@ fn bands(all: &[Element], nranks: u32) -> Vec<(f64, f64)> {
     all.map(|e| (number(e, "y"), number(e, "y") + number(e, "height"))).collect()
 }
 
-/// Where the time axis begins, and how long it is.
+/// Returns the beginning of the time axis, and its length.
 fn axis(all: &[Element]) -> (f64, f64) {
     let band = all.iter().find(|e| e.is("rect", "band")).expect("a band");
     (number(band, "x"), number(band, "width"))
@@ -103,7 +103,7 @@ fn every_message_is_an_arrow_from_band_to_band_at_its_time() {
     }
 }
 
-/// One can follow an arrow over the bars between its ends: it is above them, with a halo, and above all halos.
+/// A reader can follow an arrow over the bars between its ends: it is above them, with a halo, and above all halos.
 #[test]
 fn arrows_are_above_bars_and_halos() {
     for (name, nranks) in NAMES {
@@ -203,7 +203,7 @@ fn rounds_are_steps_however_late_a_rank_is() {
     }
 }
 
-/// Nothing is loaded, and what the script looks for is there.
+/// The page loads no file, and has the elements that the script looks for.
 #[test]
 fn a_page_needs_nothing_else() {
     let schedule = schedule("TwistedRingAllReduce", 4);
@@ -261,7 +261,7 @@ fn many_streams_share_rows() {
     let all = elements(&shared);
     let bands = bands(&all, 40);
     let bars: Vec<_> = all.iter().filter(|e| e.is("rect", "transfer")).collect();
-    // The last two are the legend's: what copies, and what reduces.
+    // The last two are the legend's: a copy, and a reduction.
     assert_eq!(bars.len(), 40 * 78 + 2);
     for bar in &bars[..bars.len() - 2] {
         let (top, bottom) = (number(bar, "y"), number(bar, "y") + number(bar, "height"));

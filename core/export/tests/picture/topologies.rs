@@ -1,4 +1,4 @@
-//! Pictures of topologies: what a reader of the file can check without looking at it.
+//! Pictures of topologies: properties that a program can check in the file.
 
 use super::elements::elements;
 use super::passing::file;
@@ -29,7 +29,7 @@ const SHAPES: [&str; 14] = [
     "full_mesh(64)",
 ];
 
-/// A ball of wool is a disc, in which what is missing or different is still a line.
+/// A dense mesh is a disc, in which missing or different links are still lines.
 #[test]
 fn a_large_mesh_is_a_disc() {
     let lines = |text: &str| {
@@ -61,7 +61,7 @@ fn a_large_mesh_is_a_disc() {
     assert!(slow.contains(">189 of 190 cables</text>") && !slow.contains("class=\"cut\""));
 }
 
-/// Around a picture nothing is drawn; less what rounding takes.
+/// The margin around a picture, less the effect of rounding.
 const MARGIN: f64 = 19.7;
 
 pub(crate) fn read(text: &str) -> Topology {
@@ -113,7 +113,7 @@ fn every_cable_is_a_line_with_its_bandwidth() {
     assert_eq!(titles[1..], cables);
 }
 
-/// Words that a reader knows who has read nothing else.
+/// The words make sense to a reader who has read no other page.
 #[test]
 fn nodes_and_lines_are_called_what_they_are() {
     let words = |topology: &Topology| -> Vec<String> {
@@ -147,7 +147,7 @@ fn nodes_and_lines_are_called_what_they_are() {
     assert!(many.contains(&"network cables, up to 1/4 B each".to_owned()), "{many:?}");
 }
 
-/// What a picture says of the cut that limits a collective.
+/// The text of a picture about the cut that limits a collective.
 #[test]
 fn cuts_in_words() {
     let text = |text: &str| {

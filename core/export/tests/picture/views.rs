@@ -56,7 +56,7 @@ fn many_messages_are_colors_unless_arrows_are_asked_for() {
     }
 }
 
-/// Every pair that exchanges data is a cell with the sum of it, and every row says what its rank sends.
+/// Every pair that exchanges data is a cell with the sum of it, and every row has the sum that its rank sends.
 #[test]
 fn a_matrix_has_what_goes_from_whom_to_whom() {
     let schedule = schedule("RingAllReduce", 64);
@@ -147,7 +147,7 @@ fn a_picture_is_as_wide_as_it_is_asked_to_be() {
     }
 }
 
-/// What copies and what reduces differ by more than by color, in bars and in arrows.
+/// Copies and reductions differ by more than by color, in bars and in arrows.
 #[test]
 fn copies_and_reductions_are_told_apart_without_colors() {
     let schedule = schedule("RingAllReduce", 8);

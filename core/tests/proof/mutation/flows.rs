@@ -17,13 +17,13 @@ pub(super) fn swap_neighbors(schedule: &Schedule) -> Vec<Schedule> {
     pairs.map(swap).collect()
 }
 
-/// What writes to scratch does so before the last signal before it.
+/// Moves an op that writes to scratch before the last signal before it.
 pub(super) fn write_early(schedule: &Schedule) -> Vec<Schedule> {
     let writes = |s: &Schedule, at: usize| in_scratch(s, s.dsts(&s.ops[at]));
     pass_signal(schedule, writes, |signals, here| signals.iter().rfind(|k| **k < here).copied())
 }
 
-/// What reads scratch does so after the next signal after it.
+/// Moves an op that reads scratch after the next signal after it.
 pub(super) fn read_late(schedule: &Schedule) -> Vec<Schedule> {
     let reads = |s: &Schedule, at: usize| in_scratch(s, s.srcs(&s.ops[at]));
     pass_signal(schedule, reads, |signals, here| signals.iter().find(|k| **k > here).copied())
@@ -59,7 +59,7 @@ fn pass_signal(
         .collect()
 }
 
-/// Two channels between the same ranks, of two lanes or two kinds, become one.
+/// Makes two channels between two ranks, of two lanes or two kinds, into one.
 pub(super) fn merge_channels(schedule: &Schedule) -> Vec<Schedule> {
     let flows = |a: usize, b: usize| {
         let (a, b) = (schedule.channels[a], schedule.channels[b]);
@@ -76,7 +76,7 @@ pub(super) fn merge_channels(schedule: &Schedule) -> Vec<Schedule> {
     pairs.filter(|(a, b)| flows(*a, *b)).map(merge).collect()
 }
 
-/// A slave stream becomes part of the one that forks it: where it is forked, or where it is joined.
+/// Makes a slave stream part of the stream that forks it: where it is forked, or where it is joined.
 pub(super) fn merge_streams(schedule: &Schedule) -> Vec<Schedule> {
     let slaves = (0..schedule.streams.len()).filter(|s| schedule.streams[*s].index > 0);
     slaves

@@ -42,7 +42,7 @@ fn fold_into(schedule: &mut Schedule, at: usize) {
     schedule.operands.extend([dst, src, dst]);
 }
 
-/// Two moves of a stream, one after the other, take each other's regions.
+/// Swaps the regions of two consecutive moves of a stream.
 pub(super) fn swap_slices(schedule: &Schedule) -> Vec<Schedule> {
     let pairs = schedule.streams.iter().flat_map(|stream| {
         let ops = stream.first.index()..stream.first.index() + stream.len as usize;
@@ -106,7 +106,7 @@ pub(super) fn change_slot(schedule: &Schedule) -> Vec<Schedule> {
     })
 }
 
-/// Two pushes of a stream into scratch of one peer, one after the other, take each other's slots.
+/// Swaps the slots of two consecutive pushes of a stream into scratch of one peer.
 pub(super) fn swap_slots(schedule: &Schedule) -> Vec<Schedule> {
     let pushed = |rank, at: usize| {
         let op = schedule.ops[at];
@@ -155,7 +155,7 @@ fn operands(
     .collect()
 }
 
-/// Moves operands to the next block of the same width, or the one before; scratch stays where it is.
+/// Moves operands to the next block of equal width, or to the block before; scratch stays unchanged.
 fn shift(schedule: &mut Schedule, op: Op, which: RangeInclusive<usize>) -> bool {
     let mut shifted = false;
     for k in which {

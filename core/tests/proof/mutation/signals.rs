@@ -52,7 +52,7 @@ pub(super) fn redirect(schedule: &Schedule) -> Vec<Schedule> {
     .collect()
 }
 
-/// Each post changes places with the next of its stream, whatever stands between.
+/// Swaps each post with the next post of its stream, across any ops between.
 pub(super) fn swap_posts(schedule: &Schedule) -> Vec<Schedule> {
     let posts = schedule.streams.iter().flat_map(|stream| {
         let ops = stream.first.index()..stream.first.index() + stream.len as usize;

@@ -1,8 +1,8 @@
-//! What comes before what, in full: the transitive closure over all acts of two runs and the callers.
+//! The order of acts, in full: the transitive closure over all acts of two runs and the callers.
 //!
-//! Conflicting acts must be ordered, and then one order of execution stands for all. Where streams compete
-//! for a channel, the matching is that of one execution; if one end turns out not to be in order, the
-//! streams share a signal, and if it is, no other matching is possible.
+//! Conflicting acts must be ordered, and then one order of execution stands for all. Where streams compete for a
+//! channel, the matching is that of one execution; if one end turns out not to be in order, the streams share a signal,
+//! and if it is in order, no other matching is possible.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use super::model::{Bits, Model, RUNS, What};
 use super::values::{GARBAGE, Values};
 use super::{Kind, Objection};
 
-/// An act in a run. A caller's act number `run` is the one before run `run`.
+/// An act in a run. A caller's act number `run` comes before run `run`.
 #[derive(Clone, Copy)]
 struct Event {
     act: usize,
@@ -22,7 +22,7 @@ struct Closure<'m> {
     events: Vec<Event>,
     /// The events that come next, at least.
     next: Vec<Vec<usize>>,
-    /// What an op's stream does before it.
+    /// The ops of its stream before it.
     prior: Vec<usize>,
 }
 
@@ -129,7 +129,7 @@ impl<'m> Closure<'m> {
         Ok(order)
     }
 
-    /// Conflicting acts of which neither comes before the other.
+    /// Returns conflicting acts of which neither comes before the other.
     fn unordered(&self, order: &[usize]) -> Vec<Objection> {
         let mut after = vec![Bits::new(self.events.len()); self.events.len()];
         for &event in order.iter().rev() {
@@ -162,7 +162,7 @@ impl<'m> Closure<'m> {
         found
     }
 
-    /// One execution, on values. Where acts are unordered, it is one of those that may be.
+    /// Runs one execution, on values. Where acts are unordered, it is one of the possible executions.
     fn execute(&self, order: &[usize], found: &mut Vec<Objection>) {
         let mut values = Values::default();
         let mut memory = vec![GARBAGE; self.model.size];

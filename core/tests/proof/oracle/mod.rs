@@ -1,6 +1,6 @@
-//! Two exact oracles that say whether a schedule is right, by ways that share nothing with the verifier:
-//! a search through all interleavings, and the closure of what comes before what. Where the search is too
-//! long it says so; the closure always decides.
+//! Two exact oracles that decide whether a schedule is right, by methods that share nothing with the verifier: a search
+//! through all interleavings, and the closure of the order of acts. Where the search is too long it says so; the
+//! closure always decides.
 
 mod closure;
 mod model;
@@ -23,7 +23,7 @@ const FINEST: u64 = 512;
 /// The largest of the counts that are tried where cuts do not fall alike.
 const SMALL: u64 = 24;
 
-/// What can be wrong.
+/// The kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Deadlock,
@@ -49,17 +49,17 @@ pub(crate) enum Verdict {
     Undecided,
 }
 
-/// What both oracles say of one schedule.
+/// The results of both oracles for one schedule.
 pub(crate) struct Opinion {
-    /// All that the closure has against it; empty if it is right.
+    /// All objections of the closure; empty if the schedule is right.
     pub(crate) objections: Vec<Objection>,
-    /// Whether the search came to an end too. If it did, they agree.
+    /// Whether the search came to an end too. If it did, the oracles agree.
     pub(crate) searched: bool,
     /// Right out of place.
     pub(crate) in_place_only: bool,
-    /// What is wrong where some ranks run in place and others do not, if nothing is where they agree.
+    /// The objection where some ranks run in place and others do not, if there is none where all run alike.
     pub(crate) mixed: Option<Objection>,
-    /// Slots hold data of several places: what is left of one is nothing to another.
+    /// Slots hold data of several places: the rest of one is meaningless for another.
     pub(crate) reshaped: bool,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn judge(schedule: &Schedule) -> Option<Opinion> {
             match search(&model, true, STATES) {
                 Verdict::Undecided => opinion.searched = false,
                 Verdict::Right => assert_eq!(found.first(), None, "the closure alone objects"),
-                // Of races, values that depend on them, and what follows, it meets whichever comes first.
+                // Among races, values that depend on them, and their consequences, the search meets any one first.
                 Verdict::Wrong(o) => assert!(!found.is_empty(), "the search alone objects: {o:?}"),
             }
             opinion.objections.extend(found);
@@ -103,14 +103,14 @@ pub(crate) fn judge(schedule: &Schedule) -> Option<Opinion> {
     Some(opinion)
 }
 
-/// Which ranks run in place: every choice but all and none for few ranks, and each rank alone for more.
+/// Returns the ranks that run in place: every choice except all and none for few ranks, and each rank alone for more.
 fn mixtures(nranks: u32) -> impl Iterator<Item = Vec<bool>> {
     let all = (1_u32 << nranks) - 1;
     let sets = (1..all).filter(move |set| nranks <= 3 || set.is_power_of_two());
     sets.map(move |set| (0..nranks).map(|rank| set >> rank & 1 == 1).collect())
 }
 
-/// What stands in the way of the result for `count` elements a unit, in one mode.
+/// Returns the fault that prevents the result for `count` elements a unit, in one mode.
 pub(crate) fn wrong(schedule: &Schedule, count: u64, in_place: bool) -> Option<Kind> {
     let model = Model::new(schedule, count, &vec![in_place; schedule.nranks as usize]);
     let found = closure::closure(&model).first().map(|o| o.kind);
@@ -119,9 +119,9 @@ pub(crate) fn wrong(schedule: &Schedule, count: u64, in_place: bool) -> Option<K
     found
 }
 
-/// Counts that stand for all others. At one that every cut divides, each piece between cuts has elements,
-/// and what happens to one happens at any count at which it is not empty. Slots that hold data of other
-/// places too are cut elsewhere at counts that do not divide, so there all small counts are tried.
+/// Returns counts that stand for all others. At a count that every cut divides, each piece between cuts has elements,
+/// and the events of a piece are those at any count at which it is not empty. Slots that also hold data of other places
+/// are cut elsewhere at counts that do not divide, so there all small counts are tried.
 fn counts(schedule: &Schedule) -> Option<Vec<u64>> {
     let used = schedule.operands.iter().map(|o| schedule.region(*o));
     let cuts = used.clone().flat_map(|region| [region.lo, region.hi, region.base]);

@@ -1,10 +1,10 @@
-//! What a schedule means for one count, element by element: who touches which, and what a run must leave
-//! behind. Both oracles start from here; neither shares an idea with the verifier.
+//! The meaning of a schedule for one count, element by element: the accesses to each, and the required results of a
+//! run. Both oracles start from here; neither shares an idea with the verifier.
 //!
-//! Everything is an act that begins and ends, and acts at once are wrong if one writes what another touches.
-//! A move reads all its sources when it begins and writes all its destinations when it ends. To post is to
-//! write one end of a channel, to wait the other: streams at the same end at once share a signal. And the
-//! caller of a rank, outside the rank's runs, is one long act that writes its input and output.
+//! Everything is an act that begins and ends, and simultaneous acts are wrong if one writes an element that another
+//! touches. A move reads all its sources when it begins and writes all its destinations when it ends. A post writes one
+//! end of a channel, a wait the other: streams at one end at once share a signal. And the caller of a rank, outside the
+//! rank's runs, is one long act that writes its input and output.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule};
 use super::values::{GARBAGE, REPORTED, Values};
 use super::{Kind, Objection};
 
-/// Runs of the schedule, one after the other.
+/// Runs of the schedule, one after another.
 pub(super) const RUNS: usize = 2;
 
 /// A set of small numbers.
@@ -77,12 +77,12 @@ pub(crate) struct Model<'s> {
     count: usize,
     pub(super) input: Vec<Range<usize>>,
     pub(super) output: Vec<Range<usize>>,
-    /// For each act those that must not be at once with it.
+    /// For each act the acts that must not be simultaneous with it.
     conflicts: Vec<Bits>,
 }
 
 impl<'s> Model<'s> {
-    /// With `in_place` the ranks whose input and output share memory.
+    /// `in_place` marks the ranks whose input and output share memory.
     pub(super) fn new(schedule: &'s Schedule, count: u64, in_place: &[bool]) -> Self {
         let mut size = 0;
         let (mut input, mut output, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
@@ -156,7 +156,7 @@ impl<'s> Model<'s> {
     }
 
     fn all_conflicts(&self) -> Vec<Bits> {
-        // Memory, then both ends of each channel: who reads, and who writes.
+        // Memory, then both ends of each channel: the readers, and the writers.
         let mut cells =
             vec![[Vec::new(), Vec::new()]; self.size + 2 * self.schedule.channels.len()];
         for (act, what) in self.ops.iter().enumerate() {
@@ -178,7 +178,7 @@ impl<'s> Model<'s> {
         }
         let acts = self.ops.len() + self.ranks;
         let mut conflicts = vec![Bits::new(acts); acts];
-        // Neighbors are mostly touched by the same acts.
+        // Neighboring cells are mostly touched by equal acts.
         cells.dedup();
         for [reads, writes] in &cells {
             for write in writes {
@@ -205,7 +205,7 @@ impl<'s> Model<'s> {
         self.conflicts[a].has(b)
     }
 
-    /// What it is if two acts that must not be at once may be, in runs `i` and `j` of their ranks.
+    /// Returns the objection if two acts that must not be simultaneous may be, in runs `i` and `j` of their ranks.
     pub(super) fn clash(&self, (a, i): (usize, usize), (b, j): (usize, usize)) -> Objection {
         let kind = if a.max(b) >= self.ops.len() {
             Kind::RaceWithCaller
@@ -219,7 +219,7 @@ impl<'s> Model<'s> {
         Objection { kind, why: format!("acts {a} of run {i} and {b} of run {j} may be at once") }
     }
 
-    /// The fold of a move's sources, and what is wrong with them.
+    /// Returns the fold of a move's sources, and the faults of the sources.
     pub(super) fn fold(
         &self,
         act: usize,

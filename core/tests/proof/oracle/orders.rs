@@ -1,5 +1,5 @@
-//! The order of reduction of every output element, in every choice of modes, by running the schedule once on trees;
-//! and how often `avg` divides each. What a proof says of them must be what comes out here.
+//! The order of reduction of every output element, in every choice of modes, by running the schedule once on trees; and
+//! the number of `avg` divisions of each. The proof's orders must equal these.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use roundelay_core::verify::{Proof, Reduction, Sameness};
 use super::model::{Model, What};
 use super::{counts, mixtures};
 
-/// Who is reduced with whom; leaves are ranks, whichever element of theirs it is.
+/// The nesting of a reduction; leaves are ranks, with any of their elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Tree {
     Leaf(usize),
@@ -25,7 +25,7 @@ struct Forest {
     known: HashMap<Tree, usize>,
 }
 
-/// What an element holds: a tree, and how often it was divided.
+/// The value of an element: a tree, and the number of divisions.
 type Held = (usize, u32);
 
 impl Forest {
@@ -68,7 +68,7 @@ impl Forest {
     }
 }
 
-/// What each rank's output holds after one run, where ranks run in these modes.
+/// Returns the contents of each rank's output after one run, where ranks run in these modes.
 fn outputs(
     schedule: &Schedule,
     modes: &[bool],
@@ -124,7 +124,7 @@ fn outputs(
     model.output.iter().map(|output| memory[output.clone()].to_vec()).collect()
 }
 
-/// What the proof of a right schedule says of orders and averages, and is not so.
+/// Returns a claim of a right schedule's proof about orders and averages that does not hold.
 pub(crate) fn unlike(schedule: &Schedule, proof: &Proof) -> Option<String> {
     let reduction = proof.reduction.as_ref()?;
     let count = counts(schedule)?[0] as usize;

@@ -1,10 +1,9 @@
 //! Every interleaving of two runs, state by state.
 //!
-//! Interleavings that differ in the order of independent acts only are one: where a process stands before
-//! an act with which nothing that the others can do without it conflicts, that act alone is taken (a
-//! persistent set of one); everywhere else all are. What is wrong (a conflict, garbage, a deadlock, a
-//! result) depends on the order of conflicting acts alone, so none is lost. States are kept whole: two are
-//! one only if they are equal.
+//! Interleavings that differ only in the order of independent acts count as one: where a process stands before an act
+//! that conflicts with nothing that the others can do without it, that act alone is taken (a persistent set of one);
+//! everywhere else all acts are taken. Faults (a conflict, garbage, a deadlock, a result) depend on the order of
+//! conflicting acts alone, so none is lost. States are kept whole: two are one only if they are equal.
 
 use std::collections::HashSet;
 
@@ -18,7 +17,7 @@ struct State {
     at: Vec<usize>,
     /// Ends and begins of each caller's act: odd while the rank is in a run.
     callers: Vec<usize>,
-    /// What a move has read and not yet written.
+    /// The values that a move has read and not yet written.
     read: Vec<Vec<u32>>,
     signals: Vec<u32>,
     memory: Vec<u32>,
@@ -134,7 +133,7 @@ impl Search<'_> {
                         return false;
                     }
                     self.advance(&mut state, other);
-                    // Whoever competes for a signal may be the one to get it.
+                    // Any stream that competes for a signal may get it.
                     if let Some(What::Wait(channel)) = self.model.ops.get(act)
                         && self.contested[*channel]
                         && !midway(state.at[other])
@@ -225,7 +224,7 @@ impl Search<'_> {
     }
 }
 
-/// What is wrong with a state in which nobody can go on.
+/// Returns the fault of a state in which no process can go on.
 fn end(state: &State) -> Result<(), Objection> {
     let wrong = |kind, why: &str| Err(Objection { kind, why: why.to_owned() });
     if state.callers.iter().any(|phase| *phase < 2 * RUNS) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// What nobody may rely on.
+/// A value that no process may rely on.
 pub(super) const GARBAGE: u32 = 0;
 /// Computed from garbage, which was reported where it was read.
 pub(super) const REPORTED: u32 = u32::MAX;

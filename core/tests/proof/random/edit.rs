@@ -1,4 +1,4 @@
-//! Random changes of a program's tree: what a newcomer gets wrong, and some that change nothing.
+//! Random changes of a program's tree: mistakes of beginners, and some changes without an effect.
 
 use roundelay_core::source::Span;
 use roundelay_core::syntax::Source;
@@ -12,12 +12,12 @@ use super::tree;
 pub(super) fn edit(algorithm: &mut Algorithm, dice: &mut Dice) {
     let body = &mut algorithm.body;
     match dice.below(17) {
-        // Nobody says that it is done with, or that it is ready.
+        // A pair of signals is removed: done or ready.
         16 => {
             let pair = dice.pick(&[["TxDataSignal", "RxDataSignal"], ["TxAck", "RxAck"]]);
             tree::lists(body, &mut |list| list.retain(|stmt| !signals(stmt, pair)));
         }
-        // What claims to be right in place, or no longer does.
+        // An algorithm begins or ceases to claim that it is right in place.
         14 if algorithm.attrs.is_empty() => {
             let name = Name { text: "out_of_place".to_owned(), span: Span::default() };
             algorithm.attrs.push(Attr { name, args: Vec::new(), span: Span::default() });
@@ -166,7 +166,7 @@ fn changed(at: &Expr, dice: &mut Dice) -> Option<ExprKind> {
     })
 }
 
-/// Smaller programs that may show the same: a statement less, a block opened, an operand for the whole.
+/// Returns smaller programs that may show the disagreement: a statement less, a block opened, an operand for the whole.
 pub(super) fn smaller(algorithm: &Algorithm) -> Vec<Algorithm> {
     let mut all = Vec::new();
     let mut copy = algorithm.clone();

@@ -1,9 +1,9 @@
-//! Random programs: exchanges of data between ranks, most of them with all their signals, in loops,
-//! conditions and streams, each followed by what is wrong with it or not.
+//! Random programs: exchanges of data between ranks, most of them with all their signals, in loops, conditions and
+//! streams, each with a possible fault.
 
 use std::fmt::Write as _;
 
-/// Small numbers that look random, the same every time.
+/// Small numbers that look random and repeat every time.
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -142,7 +142,7 @@ pub(super) fn exchange(dice: &mut Dice, vars: usize) -> String {
             let at = dice.below(4);
             lines.swap(at, at + 1);
         }
-        // A pair less: what it kept in order may race.
+        // One pair of signals less: the accesses that it ordered may race.
         2 => [0, 1].into_iter().for_each(|at| lines[at].clear()),
         3 => [3, 4].into_iter().for_each(|at| lines[at].clear()),
         _ => {}

@@ -1,5 +1,5 @@
-//! Random programs, nearly right ones among them: the proof and the oracles must agree on each, and where
-//! they do not, the smallest program that shows it is printed.
+//! Random programs, nearly right ones among them: the proof and the oracles must agree on each, and where they do not,
+//! the smallest such program is printed.
 
 mod edit;
 mod grammar;
@@ -66,7 +66,7 @@ fn program(dice: &mut Dice, known: &[Algorithm]) -> Algorithm {
     algorithm
 }
 
-/// What the proof and the oracles disagree on.
+/// Returns the disagreement of the proof and the oracles.
 fn disagreement(algorithm: &Algorithm, nranks: u32) -> Option<(String, String)> {
     let (text, schedule) = lay_out(algorithm, nranks);
     let mut score = Score::default();
@@ -92,11 +92,11 @@ fn cases(usual: u64) -> u64 {
     std::env::var("ROUNDELAY_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
-/// What random programs begin with.
+/// Returns the programs with which random programs begin.
 fn known() -> Vec<Algorithm> {
     let mut known = Vec::new();
-    // And as if it were right in place: seldom is just that attribute taken away by chance. As often as a
-    // family of the library, for one algorithm among so many is seldom drawn.
+    // The program is also added as if it were right in place, because chance seldom removes just that attribute. It is
+    // as frequent as a family of the library, because one algorithm among many is seldom drawn.
     let extra = [ONE_SHOT.to_owned(), ONE_SHOT.replace("#[out_of_place]", "")];
     let extra = extra.map(|text| ("one shot".to_owned(), text));
     for (name, text) in sources().into_iter().chain(extra.into_iter().cycle().take(6)) {

@@ -1,8 +1,8 @@
-//! Walks over a program's tree that may change what they meet.
+//! Walks over a program's tree that may change the nodes.
 
 use roundelay_core::syntax::ast::{Expr, ExprKind, Iter, Stmt, StmtKind};
 
-/// Every list of statements, outer ones first.
+/// Visits every list of statements, outer ones first.
 pub(super) fn lists(body: &mut Vec<Stmt>, visit: &mut dyn FnMut(&mut Vec<Stmt>)) {
     visit(body);
     for stmt in body {
@@ -25,7 +25,7 @@ pub(super) fn bodies(stmt: &mut Stmt) -> Vec<&mut Vec<Stmt>> {
     }
 }
 
-/// Every expression, outer ones first.
+/// Visits every expression, outer ones first.
 pub(super) fn exprs(body: &mut [Stmt], visit: &mut dyn FnMut(&mut Expr)) {
     for stmt in body {
         match &mut stmt.kind {

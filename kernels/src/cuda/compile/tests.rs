@@ -1,4 +1,4 @@
-//! Texts that NVRTC compiles and refuses, and what the caches do about them.
+//! Texts that NVRTC compiles and refuses, and the caches of compiled texts.
 
 use std::fs;
 use std::path::Path;
@@ -10,12 +10,12 @@ use crate::cuda::find::Hints;
 
 pub(in crate::cuda) const NVRTC: &str = "run `cargo xtask nvrtc`";
 
-/// The wheel of the workspace, whatever else the machine has.
+/// The wheel of the workspace, even where the machine has another library.
 pub(in crate::cuda) fn hints() -> Hints {
     Hints { named: None, folder: env!("CARGO_MANIFEST_DIR").into(), loader: false }
 }
 
-/// A folder that is gone afterwards.
+/// A folder that is removed when it is dropped.
 pub(in crate::cuda) fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder for the test")
 }
@@ -29,7 +29,7 @@ fn compiler(disk: Cache) -> Compiler {
     Compiler { nvrtc: nvrtc(), disk, memory: Mutex::default() }
 }
 
-/// Compiled, or the test ends with what NVRTC says.
+/// Compiles a text; on an error the test ends with NVRTC's message.
 pub(in crate::cuda) fn compiled(text: &str, name: &str, arch: &str) -> Arc<Compiled> {
     let compiled = compiler(Cache::off()).compile(text, name, &target(arch));
     compiled.unwrap_or_else(|error| panic!("{name} for {arch}: {error}"))
@@ -64,7 +64,7 @@ fn a_kernel_is_compiled_for_each_architecture() {
         assert!(compiled.cubin.starts_with(b"\x7fELF"), "{arch}");
         assert!(compiled.ptx.contains(&format!(".target {arch}")), "{}", compiled.ptx);
         assert!(compiled.ptx.contains(".maxntid 256"), "{}", compiled.ptx);
-        // A product and a sum, rounded each.
+        // The product and the sum are rounded separately.
         assert!(!compiled.ptx.contains("fma."), "{}", compiled.ptx);
         let taken = compiled.resources("Scale").unwrap_or_else(|| panic!("{}", compiled.log));
         assert!(taken.registers > 0 && taken.shared >= 16, "{taken:?}");
@@ -126,7 +126,7 @@ fn an_architecture_that_nvrtc_lacks_is_refused() {
     let error = compiler.compile(TEXT, "Scale", &scale("sm_99")).unwrap_err();
     assert_eq!(error.code().as_str(), "E0416");
     assert!(error.to_string().contains("sm_90, sm_100"), "{error}");
-    // It knows the number, and not the letter.
+    // NVRTC knows the number, and not the letter.
     let error = compiler.compile(TEXT, "Scale", &scale("sm_80a")).unwrap_err();
     assert_eq!(error.code().as_str(), "E0416", "{error}");
 }
@@ -146,7 +146,7 @@ fn what_was_compiled_is_not_compiled_again() {
     let cache = Cache::at(folder.path());
     let first = compiler(cache.clone());
     let compile = || first.compile(TEXT, "Scale", &scale("sm_90")).unwrap();
-    // Ranks that want it at once wait for the one that compiles it.
+    // Threads that ask for the kernel at once wait for the thread that compiles it.
     let made = std::thread::scope(|threads| {
         let ranks = [(); 4].map(|()| threads.spawn(compile)).map(|rank| rank.join().unwrap());
         assert!(ranks.iter().all(|other| Arc::ptr_eq(other, &ranks[0])));
@@ -158,7 +158,7 @@ fn what_was_compiled_is_not_compiled_again() {
     let [entry] = &files()[..] else { panic!("{:?}", files()) };
     let written = fs::read(entry).unwrap();
 
-    // Another process finds it, and takes it as it is.
+    // Another process finds the entry, and takes it as it is.
     let key = |path: &Path| -> Key {
         let name = path.file_stem().unwrap().to_str().unwrap();
         std::array::from_fn(|i| u8::from_str_radix(&name[2 * i..2 * i + 2], 16).unwrap())
@@ -169,13 +169,13 @@ fn what_was_compiled_is_not_compiled_again() {
     let found = compiler(cache.clone()).compile(TEXT, "Scale", &scale("sm_90")).unwrap();
     assert_eq!(found.warnings[0].text, "from the cache");
 
-    // Half of it is compiled anew, and whole again.
+    // Half an entry is compiled anew, and then whole again.
     fs::write(entry, &written[..written.len() / 2]).unwrap();
     let again = compiler(cache.clone()).compile(TEXT, "Scale", &scale("sm_90")).unwrap();
     assert_eq!((&again.cubin, &again.ptx), (&made.cubin, &made.ptx));
     assert!(cache.load(&key(entry)).is_some());
 
-    // Whatever it follows from makes another.
+    // A change of any input makes another entry.
     for (text, target) in [
         (TEXT.replace("+ 1", "+ 2"), scale("sm_90")),
         (TEXT.to_owned(), scale("sm_80")),

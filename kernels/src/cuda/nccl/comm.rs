@@ -17,18 +17,18 @@ use super::library::Nccl;
 
 const SUCCESS: c_int = 0;
 const IN_PROGRESS: c_int = 7;
-/// What NCCL's header puts at the beginning of a configuration.
+/// The value that NCCL's header puts at the beginning of a configuration.
 const MAGIC: u32 = 0xcafe_beef;
-/// The version of the header that cudarc's types are of.
+/// The version of the header from which cudarc's types come.
 const HEADER: u32 = 23_000;
-/// What a configuration leaves to NCCL.
+/// The value of a field that a configuration leaves to NCCL.
 const UNDEFINED: c_int = c_int::MIN;
-/// Looks at the state of a call before others may have the core.
+/// Polls of a call's state before the thread sleeps between polls.
 const SPINS: u32 = 2000;
-/// Between two looks from then on.
+/// The pause between two polls after that.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// A name for the ranks that are to meet: one rank makes it, and all get it by whatever way they have.
+/// A name for the ranks of a communicator: one rank makes it, and the program hands it to the others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NcclId([u8; 128]);
 
@@ -36,7 +36,7 @@ impl NcclId {
     /// A new name, which no other communicator has.
     ///
     /// # Errors
-    /// E0415 without NCCL; E0421 where NCCL has no network to be found on.
+    /// E0415 without NCCL; E0421 where NCCL finds no network to meet on.
     pub fn new() -> Result<Self, Error> {
         Self::of(Nccl::of_process()?)
     }
@@ -54,12 +54,12 @@ impl NcclId {
         }
     }
 
-    /// Its bytes, to be handed to the other ranks.
+    /// The bytes of the name, to be handed to the other ranks.
     pub fn to_bytes(&self) -> [u8; 128] {
         self.0
     }
 
-    /// The name of these bytes, as [`Self::to_bytes`] gave them.
+    /// The name of these bytes, which [`Self::to_bytes`] returned.
     pub fn from_bytes(bytes: [u8; 128]) -> Self {
         Self(bytes)
     }
@@ -74,29 +74,30 @@ impl fmt::Debug for NcclId {
 /// A stream, as NCCL takes it.
 pub(super) type Stream = cudaStream_t;
 
-/// One end of a message.
+/// One side of a message: its peer and its elements.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End {
+pub(super) struct NcclEnd {
     pub(super) peer: u32,
     pub(super) address: u64,
     /// Elements.
     pub(super) len: u64,
 }
 
-/// A rank's own end of a communicator.
-pub(super) struct Link {
+/// A rank's own part of a communicator.
+pub(super) struct NcclLink {
     nccl: &'static Nccl,
-    /// Null once it was given up.
+    /// Null after the communicator was given up.
     handle: ncclComm_t,
     rank: RankId,
     deadline: Duration,
 }
 
-// SAFETY: NCCL's communicators are of no thread; they take one call at a time, and whoever calls has the link alone.
-unsafe impl Send for Link {}
+// SAFETY: NCCL's communicators are bound to no thread; they take one call at a time, and every call borrows the link
+// mutably.
+unsafe impl Send for NcclLink {}
 
-impl Link {
-    /// Meets the other ranks. With a real NCCL, the context of the rank's device is the thread's.
+impl NcclLink {
+    /// Joins the other ranks. With a real NCCL, the context of the rank's device must be the thread's.
     pub(super) fn join(
         nccl: &'static Nccl,
         id: &NcclId,
@@ -131,15 +132,17 @@ impl Link {
         Ok(link)
     }
 
-    /// Issues sends and receives that end together on `stream`. The k-th send to a rank meets its k-th receive.
+    /// Issues sends and receives that end together on `stream`. The k-th send to a rank matches that rank's k-th
+    /// receive.
     ///
     /// # Safety
-    /// The addresses are those of as many elements of `dtype`, which stay lent until `stream` is done, and nobody writes
-    /// what is sent or touches what is received until then, but what is ordered behind this on `stream`.
+    /// Each address is valid for `len` elements of `dtype`, and stays lent until `stream` is done. Until then no thread
+    /// or stream writes the sent elements or touches the received ones, except for work ordered behind this call on
+    /// `stream`.
     pub(super) unsafe fn group(
         &mut self,
-        sends: &[End],
-        receives: &[End],
+        sends: &[NcclEnd],
+        receives: &[NcclEnd],
         dtype: DType,
         stream: Stream,
     ) -> Result<(), Error> {
@@ -148,27 +151,28 @@ impl Link {
         // SAFETY: it takes nothing.
         let mut code = unsafe { (functions.group_start)() };
         if code == SUCCESS {
-            for End { peer, address, len } in receives {
+            for NcclEnd { peer, address, len } in receives {
                 let to = ptr::with_exposed_provenance_mut(*address as usize);
                 let (len, peer) = (*len as usize, *peer as c_int);
                 // SAFETY: the caller's promise, and the handle is a communicator's.
                 code =
                     worse(code, unsafe { (functions.recv)(to, len, dtype, peer, handle, stream) });
             }
-            for End { peer, address, len } in sends {
+            for NcclEnd { peer, address, len } in sends {
                 let from = ptr::with_exposed_provenance(*address as usize);
                 let (len, peer) = (*len as usize, *peer as c_int);
-                // SAFETY: as above.
+                // SAFETY: the caller's promise, and the handle is a communicator's.
                 code = worse(code, unsafe {
                     (functions.send)(from, len, dtype, peer, handle, stream)
                 });
             }
-            // SAFETY: a group was begun. It ends whatever went wrong in it, or the thread would stay in it.
+            // SAFETY: a group was begun. The group ends after an error too, because the thread would otherwise stay in
+            // it.
             code = worse(code, unsafe { (functions.group_end)() });
         }
         let rank = self.rank;
         let what = || {
-            let peers = |ends: &[End]| {
+            let peers = |ends: &[NcclEnd]| {
                 let peers: Vec<String> = ends.iter().map(|end| end.peer.to_string()).collect();
                 peers.join(", ")
             };
@@ -187,7 +191,7 @@ impl Link {
         self.settle(code, &what, &late)
     }
 
-    /// Whether the communicator is still good, without waiting for anybody.
+    /// Checks that the communicator is still good, without waiting for other ranks.
     pub(super) fn check(&mut self, what: &str) -> Result<(), Error> {
         self.alive()?;
         match self.state() {
@@ -196,7 +200,7 @@ impl Link {
         }
     }
 
-    /// Waits until a call is through, which returned `code`.
+    /// Waits for the end of a call that returned `code`.
     fn settle(
         &mut self,
         mut code: c_int,
@@ -209,7 +213,7 @@ impl Link {
             if looks >= SPINS {
                 if begun.elapsed() > self.deadline {
                     let said = self.nccl.words(IN_PROGRESS, self.handle);
-                    // Another rank may have given up meanwhile, and the words be of that.
+                    // Another rank may have given up in the meantime, and NCCL's words may be about that.
                     code = self.state();
                     if code != IN_PROGRESS {
                         break;
@@ -249,18 +253,18 @@ impl Link {
         Error::NcclFailed { what, why }
     }
 
-    /// Ends what is under way; other ranks learn of it.
+    /// Aborts the calls under way; other ranks get an error.
     pub(super) fn give_up(&mut self) {
         let handle = std::mem::replace(&mut self.handle, ptr::null_mut());
         if !handle.is_null() {
-            // SAFETY: the handle is a communicator's, and nobody uses it from here on. There is nothing to do about an
-            // error of this.
+            // SAFETY: the handle is a communicator's, and no code uses it from here on. An error of the abort cannot be
+            // helped.
             let _ = unsafe { (self.nccl.functions.abort)(handle) };
         }
     }
 }
 
-impl Drop for Link {
+impl Drop for NcclLink {
     fn drop(&mut self) {
         if self.handle.is_null() {
             return;
@@ -271,13 +275,13 @@ impl Drop for Link {
         let what = || format!("ending the communicator of rank {rank}");
         let late = |waited: String| crate::Error::Late { what: waited };
         if self.settle(code, &what, &late).is_ok() {
-            // SAFETY: the handle is a communicator's, and nobody uses it from here on.
+            // SAFETY: the handle is a communicator's, and no code uses it from here on.
             let _ = unsafe { (self.nccl.functions.destroy)(self.handle) };
         }
     }
 }
 
-/// The first of two that is an error, else whether one of them is in progress.
+/// Returns the first of two codes that is an error, otherwise "in progress" if one of them is.
 fn worse(before: c_int, now: c_int) -> c_int {
     match (before, now) {
         (IN_PROGRESS, SUCCESS) => IN_PROGRESS,
@@ -286,7 +290,7 @@ fn worse(before: c_int, now: c_int) -> c_int {
     }
 }
 
-/// Calls do not wait for other ranks, and everything else is as NCCL likes it.
+/// Returns a configuration in which calls do not wait for other ranks, with NCCL's defaults for the rest.
 fn config() -> ncclConfig_t {
     ncclConfig_t {
         size: size_of::<ncclConfig_t>(),
@@ -328,17 +332,17 @@ fn datatype(dtype: DType) -> c_int {
     datatype as c_int
 }
 
-/// One rank of a communicator, and the GPU that its buffers are on. Each rank is a thread or a process of its own. Where
-/// ranks share a device, which NCCL has to be told to allow, all make their plans and buffers before one of them launches:
-/// what is loaded or allocated may wait for the whole device, on which others wait for this rank.
+/// One rank of a communicator, and the GPU of its buffers. Each rank is a thread or a process of its own. Where ranks
+/// share a device, which NCCL must be told to allow, all ranks make their plans and buffers before one of them
+/// launches: loading and allocating may wait for the whole device, on which other ranks wait for this one.
 ///
-/// It ends with the last of its clones and plans. Where a call of it fails or comes to its deadline, the communicator is
-/// given up: other ranks get an error too, and all make a new one.
+/// The communicator ends with the last of its clones and plans. Where one of its calls fails or comes to its deadline,
+/// the communicator is given up: the other ranks get an error too, and all ranks join a new one.
 #[derive(Clone)]
 pub struct NcclComm(Arc<Shared>);
 
 pub(super) struct Shared {
-    pub(super) link: Mutex<Link>,
+    pub(super) link: Mutex<NcclLink>,
     pub(super) device: Device,
     stream: Arc<CudaStream>,
     pub(super) rank: RankId,
@@ -354,7 +358,7 @@ impl fmt::Debug for NcclComm {
 }
 
 impl NcclComm {
-    /// Meets the other ranks as `rank` of `nranks`, on the device of that number; all ranks call it with the same `id`.
+    /// Joins the other ranks as `rank` of `nranks`, on the device of that number; all ranks call it with the same `id`.
     /// No call of the communicator waits for other ranks longer than `deadline`.
     ///
     /// # Errors
@@ -374,7 +378,7 @@ impl NcclComm {
         let making = format!("making a stream on device {}", device.ordinal);
         let stream = device.context.new_stream().map_err(failed(making))?;
         let rank = rank.into();
-        let link = Mutex::new(Link::join(nccl, id, (rank, nranks), deadline)?);
+        let link = Mutex::new(NcclLink::join(nccl, id, (rank, nranks), deadline)?);
         Ok(Self(Arc::new(Shared { link, device, stream, rank, nranks, deadline })))
     }
 
@@ -386,7 +390,7 @@ impl NcclComm {
         Ok(Nccl::of_process()?.version as u32)
     }
 
-    /// Which rank it is.
+    /// The rank of this communicator.
     pub fn rank(&self) -> RankId {
         self.0.rank
     }
@@ -396,17 +400,19 @@ impl NcclComm {
         self.0.nranks
     }
 
-    /// The context of its device: the rank's buffers are slices of it.
+    /// The context of the rank's device: the rank's buffers are slices of it.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.0.device.context
     }
 
-    /// A stream of the rank's own. Ranks of one device must not share a stream: each would wait for what comes after it.
+    /// A stream of the rank's own. Ranks of one device must not share a stream: each would wait for the later work of
+    /// the others.
     pub fn stream(&self) -> &Arc<CudaStream> {
         &self.0.stream
     }
 
-    /// A buffer of `bytes` zero bytes on its device; of one byte where `bytes` is 0. `what` names it in messages.
+    /// A buffer of `bytes` zero bytes on the rank's device; of one byte where `bytes` is 0. `what` names it in
+    /// messages.
     ///
     /// # Errors
     /// E0419 where the device has no room for it.
@@ -418,7 +424,7 @@ impl NcclComm {
         &self.0
     }
 
-    pub(super) fn link(&self) -> MutexGuard<'_, Link> {
+    pub(super) fn link(&self) -> MutexGuard<'_, NcclLink> {
         self.0.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
-//! NCCL's functions, loaded when they are needed, with the types that cudarc has from NCCL's header. Not through cudarc's
-//! own loader: it panics where there is no library, and does not know the name `libnccl.so.2` that packages give it.
+//! NCCL's functions, loaded at their first use, with the types that cudarc has from NCCL's header. cudarc's own loader
+//! is not used: it panics where there is no library, and does not know the name `libnccl.so.2` that packages use.
 
 use std::ffi::{CStr, OsString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use super::super::error::{Error, Part};
 use super::super::find::newest;
 use super::super::symbols::functions;
 
-/// Names the library or its folder.
+/// The variable that names the library or its folder.
 const VARIABLE: &str = "ROUNDELAY_NCCL";
 const NAMES: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
 const STEM: &str = "libnccl.so";
-/// From this version on, calls need not wait for other ranks.
+/// The first version whose calls need not wait for other ranks.
 const OLDEST: c_int = 21_400;
 
 functions! {
@@ -35,7 +35,7 @@ functions! {
     recv: ncclRecv(*mut c_void, usize, c_int, c_int, ncclComm_t, cudaStream_t) -> c_int;
 }
 
-/// NCCL.
+/// NCCL after it was loaded.
 pub(super) struct Nccl {
     pub(super) functions: Functions,
     /// As NCCL counts: 2.30.4 is 23004.
@@ -44,7 +44,7 @@ pub(super) struct Nccl {
 }
 
 impl Nccl {
-    /// The one of this process. Looked for again until it is found, then kept.
+    /// Returns the library of this process. Searches for it until it is found, then keeps it.
     pub(super) fn of_process() -> Result<&'static Self, Error> {
         static FOUND: OnceLock<Nccl> = OnceLock::new();
         static SEARCH: Mutex<()> = Mutex::new(());
@@ -56,7 +56,7 @@ impl Nccl {
         Ok(FOUND.get_or_init(|| found))
     }
 
-    /// The library at the place that was named, or else the loader's.
+    /// Loads the library at the named place, or otherwise the loader's.
     pub(super) fn find(named: Option<OsString>) -> Result<Self, Error> {
         if let Some(named) = named {
             let of_named =
@@ -95,7 +95,7 @@ impl Nccl {
         Ok(Self { functions, version, _library: library })
     }
 
-    /// NCCL's words for an error, and what it said last of a communicator.
+    /// Returns NCCL's words for an error, and its last message about a communicator.
     pub(super) fn words(&self, code: c_int, comm: ncclComm_t) -> String {
         let text = |text: *const c_char| {
             if text.is_null() {
@@ -104,15 +104,15 @@ impl Nccl {
             // SAFETY: NCCL's texts end with a zero, and stay as long as it is loaded or until its next error.
             unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
         };
-        // SAFETY: any number will do.
+        // SAFETY: the function takes any number.
         let word = text(unsafe { (self.functions.error_string)(code) });
-        // SAFETY: the communicator may be null, and is else one of NCCL's.
+        // SAFETY: the communicator is null or one of NCCL's.
         let said = text(unsafe { (self.functions.last_error)(comm) });
         if said.is_empty() { word } else { format!("{word}: {said}") }
     }
 }
 
-/// A library, or one in a folder, as packages and the wheel lay them out.
+/// Returns the path of the library at `place`, a file or a folder as packages and the wheel lay it out.
 fn file(place: &Path) -> Result<PathBuf, String> {
     if place.is_dir() {
         let inner = ["", "lib64", "lib", "nvidia/nccl/lib"];

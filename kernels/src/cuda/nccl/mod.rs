@@ -1,9 +1,9 @@
-//! Algorithms over NCCL's sends and receives: each rank is a process or a thread of its own with a GPU, on one machine
-//! or on many, and nobody reads another rank's memory.
+//! Algorithms over NCCL's sends and receives: each rank is a process or a thread with a GPU of its own, on one machine
+//! or on several, and no rank reads another rank's memory.
 //!
 //! A proved schedule is brought to two-sided form, and its messages into groups. A rank issues one `ncclSend` or
-//! `ncclRecv` for each of its messages, a group of them at a time, and copies and folds in the order of the same stream.
-//! NCCL is looked for when it is used; E0415 says where.
+//! `ncclRecv` for each of its messages, one group at a time, and copies and folds in the order of the same stream. NCCL
+//! is loaded at its first use; the message of E0415 names the places of the search.
 
 mod comm;
 mod issue;

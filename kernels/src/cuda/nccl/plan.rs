@@ -15,12 +15,12 @@ use super::super::device::failed;
 use super::super::error::Error;
 use super::super::fold::Folds;
 use super::comm::NcclComm;
-use super::issue::{Memory, issue};
-use super::steps::{Bases, Step, Steps};
+use super::issue::{FoldMemory, issue};
+use super::steps::{Bases, NcclStep, Steps};
 use crate::element::Element;
 use crate::lowered::planned::{PlannedCall, check_multiple};
 
-/// Between two looks at what is under way.
+/// The pause between two polls of a launch.
 const PAUSE: Duration = Duration::from_micros(50);
 
 /// One rank's part of a proved algorithm over NCCL's sends and receives, for one count, element type and reduce op.
@@ -29,8 +29,8 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// [`Self::in_place_len`] give the length of the rank's slices in elements. The trait `OnDevice` of the crate
 /// `roundelay` makes such plans of algorithms.
 ///
-/// All ranks of the communicator make the same plan and launch it, and where they have several plans, they launch them
-/// in one order. Launches of one plan are ordered after one another, whatever streams they are on.
+/// All ranks of the communicator make the same plan and launch it; ranks with several plans launch them in one order.
+/// Launches of one plan are ordered after one another, whatever streams they are on.
 pub struct NcclPlan {
     comm: NcclComm,
     call: PlannedCall,
@@ -63,7 +63,7 @@ struct OnDevice<'a> {
     stream: &'a CudaStream,
 }
 
-impl Memory for OnDevice<'_> {
+impl FoldMemory for OnDevice<'_> {
     fn fold(&mut self, from: &[u64], to: u64, len: u64, divisor: i64) -> Result<(), Error> {
         // SAFETY: the addresses are within the buffers of the call, which stay lent until the stream is done.
         unsafe { self.folds.run(self.stream, from, to, len, divisor) }
@@ -71,13 +71,13 @@ impl Memory for OnDevice<'_> {
 }
 
 impl NcclPlan {
-    /// The part of the communicator's rank in an algorithm that was proved for as many ranks as it has, for `count`
-    /// elements a unit. The kernel that folds is compiled now.
+    /// The part of the communicator's rank in an algorithm that was proved for the communicator's number of ranks, for
+    /// `count` elements a unit. The kernel that folds is compiled now.
     ///
     /// # Errors
     /// E0401 where the proof is for another number of ranks; E0407 for a buffer with more bytes than addresses; E0415
     /// without NVRTC; E0419 where the device's memory does not suffice; E0425 for a fault of the compiler; E0426 where
-    /// the algorithm does not come to sends and receives; E0431 where the elements do not have the op.
+    /// the algorithm cannot be brought to sends and receives; E0431 where the elements do not have the op.
     pub fn new(
         comm: &NcclComm,
         proved: &Proved,
@@ -105,7 +105,8 @@ impl NcclPlan {
             comm: comm.clone(),
             last: Mutex::new(None),
         };
-        // Not the whole device: another rank of this process may be on it, and wait for this one.
+        // This waits for the default stream, not for the whole device: another rank of this process may be on the
+        // device, and wait for this one.
         let zeroed = device.context.default_stream().synchronize();
         zeroed.map_err(failed("preparing the plan"))?;
         Ok(plan)
@@ -126,18 +127,19 @@ impl NcclPlan {
         self.call.output_len(self.comm.rank())
     }
 
-    /// The length in elements of the one buffer that the rank has in place: that of the larger of its two buffers.
+    /// The length in elements of the one buffer that the rank has in place: the length of the larger of its two
+    /// buffers.
     pub fn in_place_len(&self) -> usize {
         self.call.in_place_len(self.comm.rank())
     }
 
     /// The number of groups of sends and receives that a launch issues.
     pub fn groups(&self) -> usize {
-        self.steps.list.iter().filter(|step| matches!(step, Step::Group { .. })).count()
+        self.steps.list.iter().filter(|step| matches!(step, NcclStep::Group { .. })).count()
     }
 
-    /// Issues the rank's part on its slices, and returns when NCCL has taken all of it, which other ranks must issue
-    /// theirs for: results are there when `stream` has come so far. No other rank uses `stream`.
+    /// Issues the rank's part on its slices, and returns when NCCL has taken all of it, for which the other ranks must
+    /// issue their parts: the results are complete when `stream` has passed the launch. No other rank uses `stream`.
     ///
     /// # Errors
     /// E0402 for slices of wrong length; E0403 for another element type than the plan's; E0405 where other ranks do not
@@ -152,10 +154,11 @@ impl NcclPlan {
         self.launch_apart(stream, input, output, 1)
     }
 
-    /// Issues the rank's part in place, on one slice as long as [`Self::in_place_len`] says, as [`Self::launch`] does.
+    /// Issues the rank's part in place, on one slice with the length of [`Self::in_place_len`], as [`Self::launch`]
+    /// does.
     ///
     /// # Errors
-    /// E0408 where there is no in-place form; else those of [`Self::launch`].
+    /// E0408 where there is no in-place form; otherwise the errors of [`Self::launch`].
     pub fn launch_in_place<T: Element, B: DevicePtrMut<T>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -168,7 +171,7 @@ impl NcclPlan {
     /// Issues the rank's part on bytes. Lengths are those of [`Self::launch`] times the size of an element.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::launch`].
+    /// E0404 for a slice that is not aligned for the element type; otherwise the errors of [`Self::launch`].
     pub fn launch_bytes<I: DevicePtr<u8>, O: DevicePtrMut<u8>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -182,7 +185,7 @@ impl NcclPlan {
     /// element.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::launch_in_place`].
+    /// E0404 for a slice that is not aligned for the element type; otherwise the errors of [`Self::launch_in_place`].
     pub fn launch_bytes_in_place<B: DevicePtrMut<u8>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -194,8 +197,8 @@ impl NcclPlan {
     /// Waits until the last launch is over.
     ///
     /// # Errors
-    /// E0405 where it is not at the deadline: then the communicator is given up; E0421 where NCCL or the device reports
-    /// an error.
+    /// E0405 where the launch is not over at the deadline, after which the communicator is given up; E0421 where NCCL
+    /// or the device reports an error.
     pub fn wait(&self) -> Result<(), Error> {
         let last = self.last();
         let Some(Last { done, .. }) = &*last else { return Ok(()) };
@@ -269,7 +272,7 @@ impl NcclPlan {
     fn start(&self, stream: &Arc<CudaStream>, [input, output]: [u64; 2]) -> Result<(), Error> {
         let what = || failed(format!("launching {}", self.call.name()));
         let mut last = self.last();
-        // One launch at a time has the scratch.
+        // The scratch belongs to one launch at a time.
         if let Some(before) = last.as_ref().filter(|before| before.stream != *stream) {
             stream.wait(&before.done).map_err(what())?;
         }
@@ -278,12 +281,12 @@ impl NcclPlan {
         let bases = Bases { input, output, scratch };
         let mut memory = OnDevice { folds: &self.folds, stream };
         let mut link = self.comm.link();
-        // SAFETY: the buffers are as long as the steps were made for, and their events or the caller keep them until the
-        // stream is done.
+        // SAFETY: the buffers have the lengths that the steps were made for, and their events or the caller keep them
+        // until the stream is done.
         let issued =
             unsafe { issue(&self.steps, &mut link, bases, stream.cu_stream().cast(), &mut memory) };
         drop(link);
-        // What was issued before an error uses the scratch, too.
+        // Steps that were issued before an error use the scratch, too.
         let done = stream.context().new_event(None).map_err(what())?;
         done.record(stream).map_err(what())?;
         *last = Some(Last { stream: stream.clone(), done });
@@ -291,7 +294,7 @@ impl NcclPlan {
     }
 }
 
-/// What is wrong with an algorithm, without its source.
+/// Returns the error of an algorithm from its findings, without its source.
 fn unfit(findings: Vec<Finding>) -> Error {
     let diagnostic = |finding: Finding| {
         let plain = Diagnostic::new(finding.code, Span::default(), finding.title);
@@ -301,12 +304,13 @@ fn unfit(findings: Vec<Finding>) -> Error {
 }
 
 impl Drop for NcclPlan {
-    /// Waits: what is under way uses the plan's scratch. Past the deadline, the communicator is given up, which ends it.
+    /// Waits, because launches under way use the plan's scratch. Past the deadline, the communicator is given up, which
+    /// ends them.
     fn drop(&mut self) {
         let waited = self.wait();
         if let (Err(_), Some(Last { done, .. })) = (waited, &*self.last()) {
             self.comm.link().give_up();
-            // A context that is lost runs nothing any more.
+            // A lost context runs nothing any more.
             let _ = done.synchronize();
         }
     }

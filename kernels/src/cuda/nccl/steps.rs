@@ -1,4 +1,4 @@
-//! What one rank does for one count: transfers in groups, and folds, as places in its buffers.
+//! The steps of one rank for one count: groups of transfers, and folds, on places in its buffers.
 
 use std::collections::HashSet;
 
@@ -9,12 +9,12 @@ use roundelay_core::schedule::{Buffer, Schedule};
 
 use crate::error::Error;
 
-/// Where scratch of another name begins: where any element type and any load may.
+/// The alignment of each scratch buffer: any element type and any load may begin there.
 const ALIGNMENT: u64 = 256;
-/// No buffer has so many bytes.
+/// The bytes that no buffer reaches.
 const MOST: u64 = 1 << 62;
 
-/// A rank's input, its output and its scratch.
+/// The addresses of a rank's input, output and scratch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bases {
     pub(super) input: u64,
@@ -24,52 +24,52 @@ pub(super) struct Bases {
 
 /// Bytes from the beginning of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum NcclPlace {
     Input(u64),
     Output(u64),
     Scratch(u64),
 }
 
-/// One end of a message, never of none.
+/// One side of a message; messages of no elements have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) peer: u32,
-    pub(super) place: Place,
+    pub(super) place: NcclPlace,
     /// Elements.
     pub(super) len: u64,
 }
 
-/// What is issued before anything else.
+/// A step of a rank; steps are issued one after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum NcclStep {
     Group {
         sends: Vec<Transfer>,
         receives: Vec<Transfer>,
     },
-    /// The first source with each other folded into it in turn, to all targets.
+    /// The first source, with each other source folded into it in turn, to all targets.
     Fold {
-        from: Vec<Place>,
-        to: Vec<Place>,
+        from: Vec<NcclPlace>,
+        to: Vec<NcclPlace>,
         len: u64,
         divisor: i64,
     },
 }
 
-/// All of a rank.
+/// All steps of a rank.
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
-    pub(super) list: Vec<Step>,
+    pub(super) list: Vec<NcclStep>,
     pub(super) dtype: DType,
     /// Bytes of scratch.
     pub(super) scratch: u64,
 }
 
 impl Bases {
-    pub(super) fn address(&self, place: Place) -> u64 {
+    pub(super) fn address(&self, place: NcclPlace) -> u64 {
         match place {
-            Place::Input(at) => self.input + at,
-            Place::Output(at) => self.output + at,
-            Place::Scratch(at) => self.scratch + at,
+            NcclPlace::Input(at) => self.input + at,
+            NcclPlace::Output(at) => self.output + at,
+            NcclPlace::Scratch(at) => self.scratch + at,
         }
     }
 }
@@ -89,7 +89,7 @@ impl Steps {
         let (schedule, proof, size) = (&**form.schedule(), form.proof(), dtype.size() as u64);
         let starts = starts(schedule, rank, count, size)?;
         let average = if op == ReduceOp::Avg { i64::from(schedule.nranks) } else { 0 };
-        let writer = Writer { form, schedule, starts: &starts, count, size };
+        let writer = NcclWriter { form, schedule, starts: &starts, count, size };
         let finish: HashSet<OpId> = proof.finish.iter().copied().collect();
         let mut list = Vec::new();
         for step in groups.steps(rank) {
@@ -103,15 +103,15 @@ impl Steps {
         }
         if proof.scale_outputs && average != 0 {
             let (output, len) =
-                (vec![Place::Output(0)], schedule.elements(Buffer::Output, rank, count));
-            list.push(Step::Fold { from: output.clone(), to: output, len, divisor: average });
+                (vec![NcclPlace::Output(0)], schedule.elements(Buffer::Output, rank, count));
+            list.push(NcclStep::Fold { from: output.clone(), to: output, len, divisor: average });
         }
         Ok(Self { list, dtype, scratch: starts[schedule.scratch.len()] })
     }
 }
 
-/// Where scratch of each name begins, and where all of it ends; E0407 where that, or a buffer of the caller, has more
-/// bytes than addresses.
+/// Returns the offset of each scratch buffer, and the end of the last; E0407 where that end, or a buffer of the caller,
+/// has more bytes than addresses.
 fn starts(schedule: &Schedule, rank: RankId, count: u64, size: u64) -> Result<Vec<u64>, Error> {
     let too_large = |what: &str| Error::TooLarge {
         what: format!("{what} for {count} elements a unit has more bytes than addresses"),
@@ -131,8 +131,8 @@ fn starts(schedule: &Schedule, rank: RankId, count: u64, size: u64) -> Result<Ve
     Ok(starts)
 }
 
-/// Places in bytes.
-struct Writer<'a> {
+/// Turns regions of a schedule into places in bytes.
+struct NcclWriter<'a> {
     form: &'a TwoSided,
     schedule: &'a Schedule,
     starts: &'a [u64],
@@ -140,21 +140,22 @@ struct Writer<'a> {
     size: u64,
 }
 
-impl Writer<'_> {
-    fn place(&self, region: RegionId) -> (Place, u64) {
+impl NcclWriter<'_> {
+    fn place(&self, region: RegionId) -> (NcclPlace, u64) {
         let region = &self.schedule.regions[region.index()];
         let (first, len) = self.schedule.extent(region, self.count);
         let at = first * self.size;
         let place = match region.buffer {
-            Buffer::Input => Place::Input(at),
-            Buffer::Output => Place::Output(at),
-            Buffer::Scratch(id) => Place::Scratch(self.starts[id.index()] + at),
+            Buffer::Input => NcclPlace::Input(at),
+            Buffer::Output => NcclPlace::Output(at),
+            Buffer::Scratch(id) => NcclPlace::Scratch(self.starts[id.index()] + at),
         };
         (place, len)
     }
 
-    /// What is empty for this count is so at both ends, and left out at both.
-    fn group(&self, group: &Group) -> Option<Step> {
+    /// Returns the step of a group. A message that is empty for this count is empty at both its ranks, and both leave
+    /// it out.
+    fn group(&self, group: &Group) -> Option<NcclStep> {
         let transfer = |peer: RankId, region| {
             let (place, len) = self.place(region);
             (len > 0).then_some(Transfer { peer: peer.0, place, len })
@@ -170,16 +171,16 @@ impl Writer<'_> {
         let sends: Vec<Transfer> = group.sends.iter().filter_map(send).collect();
         let receives: Vec<Transfer> = group.receives.iter().filter_map(receive).collect();
         let empty = sends.is_empty() && receives.is_empty();
-        (!empty).then_some(Step::Group { sends, receives })
+        (!empty).then_some(NcclStep::Group { sends, receives })
     }
 
-    fn fold(&self, id: OpId, divisor: i64) -> Option<Step> {
+    fn fold(&self, id: OpId, divisor: i64) -> Option<NcclStep> {
         let op = self.schedule.op(id);
-        let places = |operands: &[roundelay_core::schedule::Operand]| -> Vec<Place> {
+        let places = |operands: &[roundelay_core::schedule::Operand]| -> Vec<NcclPlace> {
             operands.iter().map(|operand| self.place(operand.region).0).collect()
         };
         let (from, to) = (places(self.schedule.srcs(op)), places(self.schedule.dsts(op)));
         let (_, len) = self.place(self.schedule.dsts(op)[0].region);
-        (len > 0).then_some(Step::Fold { from, to, len, divisor })
+        (len > 0).then_some(NcclStep::Fold { from, to, len, divisor })
     }
 }

@@ -1,5 +1,5 @@
-//! The streams of a schedule on their way, from event to event: an op that ends its delay, a move whose bytes have flowed, a
-//! signal that arrives.
+//! The streams of a schedule in simulated time, from event to event: an op that ends its delay, a move whose bytes have
+//! flowed, a signal that arrives.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use roundelay_core::schedule::{Op, OpKind, Schedule};
 use super::gpu::Gpu;
 use super::work::{Bytes, Work};
 
-/// When something is over, and what the time before it went to.
+/// A point in time, and the parts of the time before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     pub(super) moving: f64,
@@ -34,35 +34,35 @@ pub(super) struct Flow<'a> {
     pub(super) work: &'a Work,
     /// Bytes a second that the loads of one stream bring.
     pub(super) loads: f64,
-    /// Whether a signal is one that lines stand for.
+    /// Whether a signal is implied by the lines of data, so that it costs nothing.
     pub(super) is_said: &'a dyn Fn(&Op) -> bool,
 }
 
-/// A stream on its way.
+/// A stream and its progress.
 struct Stream {
     clock: Clock,
     first: OpId,
     next: OpId,
     end: OpId,
-    state: State,
+    state: FlowState,
 }
 
-enum State {
-    /// The op at hand ends its delay, or begins to move.
+enum FlowState {
+    /// The op at hand is delayed until that time, and then ends or begins to move.
     Delay(f64),
-    /// Bytes are left; they flow at that rate at most.
+    /// Bytes are left; they flow at `most` bytes a second at most.
     Moves {
         left: f64,
         most: f64,
         rate: f64,
     },
-    /// For a post of that channel, which is not there yet.
+    /// Waits for a post of that channel, which has not arrived.
     Waits(usize),
     Over,
 }
 
 impl Flow<'_> {
-    /// When each stream is over.
+    /// Returns the end of each stream.
     pub(super) fn run(&self) -> Vec<Clock> {
         let mut posts = vec![VecDeque::new(); self.schedule.channels.len()];
         let mut streams: Vec<Stream> = self
@@ -71,7 +71,7 @@ impl Flow<'_> {
             .iter()
             .map(|s| {
                 let (first, end) = (s.first, OpId(s.first.0 + s.len));
-                Stream { clock: Clock::default(), first, next: first, end, state: State::Over }
+                Stream { clock: Clock::default(), first, next: first, end, state: FlowState::Over }
             })
             .collect();
         for stream in &mut streams {
@@ -83,11 +83,11 @@ impl Flow<'_> {
             let Some(then) = streams.iter().filter_map(|s| ends(s, now)).reduce(f64::min) else {
                 return streams.into_iter().map(|stream| stream.clock).collect();
             };
-            // Those that end now go on; what they post is seen by those that wait.
+            // Streams that end now go on; streams that wait see their posts.
             let due: Vec<bool> =
                 streams.iter().map(|s| ends(s, now).is_some_and(|end| end <= then)).collect();
             for (stream, due) in streams.iter_mut().zip(due) {
-                if let State::Moves { left, rate, .. } = &mut stream.state {
+                if let FlowState::Moves { left, rate, .. } = &mut stream.state {
                     *left -= *rate * (then - now);
                     stream.clock.moving += then - now;
                 }
@@ -97,7 +97,7 @@ impl Flow<'_> {
             }
             now = then;
             for stream in &mut streams {
-                if let State::Waits(channel) = stream.state
+                if let FlowState::Waits(channel) = stream.state
                     && !posts[channel].is_empty()
                 {
                     self.enter(stream, &mut posts);
@@ -109,11 +109,11 @@ impl Flow<'_> {
     /// Begins the next op.
     fn enter(&self, stream: &mut Stream, posts: &mut [VecDeque<Clock>]) {
         if stream.next >= stream.end {
-            stream.state = State::Over;
+            stream.state = FlowState::Over;
             return;
         }
         let op = self.schedule.op(stream.next);
-        // Posts that follow each other are one step, and so are waits.
+        // Posts that follow each other are one step, and so are consecutive waits.
         let before = stream.next.0.checked_sub(1).filter(|before| *before >= stream.first.0);
         let follows = before.is_some_and(|before| self.schedule.op(OpId(before)).kind == op.kind);
         let step = |said: bool| if said || follows { 0.0 } else { self.gpu.step };
@@ -123,7 +123,7 @@ impl Flow<'_> {
             OpKind::Wait => {
                 let said = (self.is_said)(op);
                 let Some(mut sent) = posts[op.arg as usize].pop_front() else {
-                    stream.state = State::Waits(op.arg as usize);
+                    stream.state = FlowState::Waits(op.arg as usize);
                     return;
                 };
                 sent.signals += if said { self.gpu.line } else { self.gpu.signal };
@@ -133,18 +133,18 @@ impl Flow<'_> {
             }
         };
         stream.clock.latency += delay;
-        stream.state = State::Delay(stream.clock.now());
+        stream.state = FlowState::Delay(stream.clock.now());
     }
 
-    /// The delay of the op at hand is over, or its bytes have flowed.
+    /// Ends the delay of the op at hand, or its move.
     fn go_on(&self, stream: &mut Stream, posts: &mut [VecDeque<Clock>]) {
         let op = self.schedule.op(stream.next);
         match (op.kind, &stream.state) {
-            (OpKind::Move, State::Delay(_)) => {
+            (OpKind::Move, FlowState::Delay(_)) => {
                 let Bytes { loaded, stored } = self.work.moves[stream.next.index()];
                 let (loaded, all) = (loaded as f64, (loaded + stored) as f64);
                 let most = if loaded > 0.0 { self.loads * all / loaded } else { f64::INFINITY };
-                stream.state = State::Moves { left: all, most, rate: 0.0 };
+                stream.state = FlowState::Moves { left: all, most, rate: 0.0 };
                 return;
             }
             (OpKind::Post, _) => posts[op.arg as usize].push_back(stream.clock),
@@ -154,12 +154,13 @@ impl Flow<'_> {
         self.enter(stream, posts);
     }
 
-    /// Shares the rate of memory fairly among the moves: who cannot use its share leaves the rest to the others.
+    /// Shares the rate of memory fairly among the moves: a move that cannot use its share leaves the rest to the
+    /// others.
     fn share(&self, streams: &mut [Stream]) {
         let mut rates: Vec<(f64, &mut f64)> = streams
             .iter_mut()
             .filter_map(|stream| match &mut stream.state {
-                State::Moves { most, rate, .. } => Some((*most, rate)),
+                FlowState::Moves { most, rate, .. } => Some((*most, rate)),
                 _ => None,
             })
             .collect();
@@ -173,11 +174,13 @@ impl Flow<'_> {
     }
 }
 
-/// When the state of a stream ends, if it does by itself.
+/// Returns the end of a stream's state; `None` for a stream that waits or is over.
 fn ends(stream: &Stream, now: f64) -> Option<f64> {
     match stream.state {
-        State::Delay(until) => Some(until.max(now)),
-        State::Moves { left, rate, .. } => Some(if left > 0.0 { now + left / rate } else { now }),
-        State::Waits(_) | State::Over => None,
+        FlowState::Delay(until) => Some(until.max(now)),
+        FlowState::Moves { left, rate, .. } => {
+            Some(if left > 0.0 { now + left / rate } else { now })
+        }
+        FlowState::Waits(_) | FlowState::Over => None,
     }
 }

@@ -1,31 +1,32 @@
-//! What the model knows of a GPU.
+//! The parameters of a GPU in the model.
 
-/// What a GPU does, as far as the model goes by it. Times are in seconds, rates in bytes a second.
+/// The properties of a GPU that the model uses. Times are in seconds, rates in bytes a second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gpu {
-    /// Its name.
+    /// The name of the GPU.
     pub name: String,
     /// The number of multiprocessors.
     pub multiprocessors: u32,
-    /// The rate of copies within its memory, read and written.
+    /// The rate of copies within the GPU's memory, read and written.
     pub bandwidth: f64,
-    /// The size of its memory in bytes.
+    /// The size of the GPU's memory in bytes.
     pub memory: u64,
-    /// The size of its second-level cache in bytes.
+    /// The size of the GPU's second-level cache in bytes.
     pub cache: u64,
-    /// The rate of copies of what the cache holds, read and written.
+    /// The rate of copies within the cache, read and written.
     pub cache_bandwidth: f64,
-    /// From a load to its data, where many are under way.
+    /// The time from a load to its data, where many loads are under way.
     pub memory_latency: f64,
-    /// From an op of a stream to the next, apart from what it waits for: the walk through the program, and a barrier of a CTA.
+    /// The time from an op of a stream to the next op, without waits: the walk through the program, and a barrier of a
+    /// CTA.
     pub step: f64,
-    /// From a post to the end of the wait for it: a release, and a poll that sees it.
+    /// The time from a post to the end of the wait for it: a release, and a poll that sees it.
     pub signal: f64,
-    /// From the store of a line that carries data and flag to the load that sees it.
+    /// The time from the store of a line that carries data and flag to the load that sees it.
     pub line: f64,
-    /// What a launch adds to the kernel's time, where launches follow each other.
+    /// The time that a launch adds to the kernel's time, where launches follow each other.
     pub launch: f64,
-    /// The same, where a CUDA graph launches it.
+    /// The time that a launch by a CUDA graph adds to the kernel's time.
     pub graph_launch: f64,
 }
 
@@ -35,9 +36,9 @@ impl Gpu {
 
     /// The GPU of that name: `H100` or `H200`.
     ///
-    /// Both are one chip with 132 multiprocessors. Their rates of copies were measured by others on such GPUs, 3.0 and 4.3 TB/s.
-    /// All other figures are assumed, from what is generally seen on this generation: a cache that copies about twice as fast
-    /// as memory, 0.7 us for a load where many are under way, and so on.
+    /// Both are one chip with 132 multiprocessors. Their rates of copies, 3.0 and 4.3 TB/s, are measurements that
+    /// others made on such GPUs. All other figures are assumed, from typical values of this generation: a cache that
+    /// copies about twice as fast as memory, 0.7 us for a load where many are under way, and so on.
     pub fn named(name: &str) -> Option<Self> {
         let (bandwidth, memory, cache) = match name {
             "H100" => (3.0e12, 80_000_000_000, 50_000_000),
@@ -47,8 +48,8 @@ impl Gpu {
         Some(Self::like_hopper(name, 132, bandwidth, (memory, cache)))
     }
 
-    /// A GPU that was found: its name, multiprocessors, memory and cache are what the driver says, and the rate of its copies
-    /// was measured. All else is assumed, as [`Gpu::named`] says.
+    /// A GPU of this machine: its name, multiprocessors, memory and cache are the driver's, and the rate of its copies
+    /// was measured. All other values are assumed, as [`Gpu::named`] says.
     pub fn like_hopper(
         name: &str,
         multiprocessors: u32,
@@ -71,12 +72,12 @@ impl Gpu {
         }
     }
 
-    /// The rate of memory for a launch that touches so many bytes.
+    /// The rate of memory for a launch that touches `touched` bytes.
     pub fn rate(&self, touched: u64) -> f64 {
         if touched <= self.cache { self.cache_bandwidth } else { self.bandwidth }
     }
 
-    /// What the model assumes, a line each.
+    /// The assumptions of the model, one per line.
     pub fn assumptions(&self) -> Vec<String> {
         let us = |seconds: f64| format!("{:.1} us", seconds * 1e6);
         let tb = |rate: f64| format!("{:.1} TB/s", rate / 1e12);

@@ -1,10 +1,11 @@
-//! What a launch takes on a GPU, by estimate: every stream goes through its ops, and moves that are under way at one time share
-//! the bandwidth of memory.
+//! The estimated time of a launch on a GPU: every stream goes through its ops, and moves that are under way at one time
+//! share the bandwidth of memory.
 //!
-//! A move begins with a step and the latency of memory. Then its bytes flow at the rate of its loads, which is what its CTAs have
-//! under way at once by the latency (Little's law: bytes in flight = bandwidth * latency), or at a fair share of memory's
-//! bandwidth, whichever is less. A wait ends a signal's way after its post. The slowest stream is the launch. Nothing of this
-//! was measured: a first run on a GPU is held against it.
+//! A move begins with a step and the latency of memory. Then its bytes flow at the rate of its loads, which is the
+//! bytes that its CTAs have under way at once divided by the latency (Little's law: bytes in flight = bandwidth *
+//! latency), or at a fair share of memory's bandwidth, whichever is less. A wait ends one signal time after its post.
+//! The slowest stream gives the time of the launch. No measurement has confirmed the model: a first run on a GPU is to
+//! be compared with it.
 
 mod flow;
 mod gpu;
@@ -21,31 +22,31 @@ use roundelay_export::cuda::Kernel;
 use flow::{Clock, Flow};
 use work::Work;
 
-/// How a kernel is launched on a GPU.
+/// The shape of a kernel's launch on a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchShape {
     /// CTAs that share a stream.
     pub parts: u32,
     /// Bytes that the loads of one CTA have under way at once in long moves.
     pub in_flight: u32,
-    /// Whether a CUDA graph launches it.
+    /// Whether a CUDA graph launches the kernel.
     pub graph: bool,
 }
 
-/// What a launch takes, by estimate, and what the time goes to. Times are in seconds.
+/// The estimated time of a launch, and its parts. Times are in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// From one launch to the next.
+    /// The time from one launch to the next.
     pub time: f64,
     /// The launch itself.
     pub launch: f64,
-    /// Of the slowest stream's way back to the start: bytes that flow.
+    /// The time of flowing bytes on the critical path, from the slowest stream back to the start.
     pub moving: f64,
-    /// The same: latency of memory and of the walk through the program.
+    /// The latency of memory and of the walk through the program on the critical path.
     pub latency: f64,
-    /// The same: signals on their way.
+    /// The time of signals on the critical path.
     pub signals: f64,
-    /// The number of signals on that way, one behind the other.
+    /// The number of signals on the critical path.
     pub waits: u32,
     /// Bytes that all streams load and store.
     pub traffic: u64,
@@ -56,7 +57,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// What a launch of `kernel` takes for `count` elements a unit.
+    /// The estimate for a launch of `kernel` for `count` elements a unit.
     ///
     /// ```
     /// use roundelay_export::cuda::Kernel;
@@ -74,8 +75,8 @@ impl Estimate {
         Self::of_schedule(&kernel.schedule, (count, element), lined, gpu, shape)
     }
 
-    /// The same of a schedule, for elements of so many bytes. `lined`: whether the slots of a scratch buffer hold lines, which
-    /// say themselves that they have arrived.
+    /// Returns the estimate for a schedule, for elements of `element` bytes. `lined`: whether the slots of a scratch
+    /// buffer hold lines, whose flags tell that they have arrived.
     fn of_schedule(
         schedule: &Schedule,
         (count, element): (u64, u64),
@@ -84,7 +85,7 @@ impl Estimate {
         shape: LaunchShape,
     ) -> Self {
         let work = Work::of(schedule, (count, element), &lined);
-        // What lines say is not said again.
+        // Lines tell that data has arrived, and no signal repeats it.
         let by_lines = (0..).map(ScratchId).zip(&schedule.scratch).any(|(id, _)| lined(id));
         let is_said = |op: &Op| by_lines && schedule.channel(op).kind == SignalKind::Tail;
         let loads = f64::from(shape.parts) * f64::from(shape.in_flight) / gpu.memory_latency;

@@ -22,7 +22,7 @@ fn gpu() -> Gpu {
 
 const SHAPE: LaunchShape = LaunchShape { parts: 10, in_flight: 100_000, graph: false };
 
-/// Rank 1 copies what rank 0 has copied.
+/// Rank 1 copies the data that rank 0 has copied.
 const CHAIN: &str = "\
 schedule Chain AllReduce nranks 2 root 0
 rank 0 stream 0
@@ -33,7 +33,7 @@ rank 1 stream 0
   copy 0.output[0..1] -> 1.output[0..1] @0
 ";
 
-/// The same through a slot.
+/// A chain of two ranks through a slot.
 const SLOT: &str = "\
 schedule Slot AllReduce nranks 2 root 0
 scratch slot slots 1 width 1
@@ -57,7 +57,7 @@ fn assert_us(found: f64, expected: f64) {
 #[test]
 fn a_chain_takes_two_moves_a_signal_and_a_launch() {
     let found = estimate(CHAIN, false, &gpu(), SHAPE);
-    // 4 MB read and 4 MB written at 1 TB/s, of which the loads could do twice as much: 8 us each.
+    // 4 MB read and 4 MB written at 1 TB/s: 8 us each; the loads alone would allow twice that rate.
     assert_us(found.moving, 16.0);
     // Two moves of 1.1 us, a post and a wait of 0.1 us.
     assert_us(found.latency, 2.4);
@@ -77,7 +77,7 @@ fn few_loads_under_way_are_the_limit() {
 #[test]
 fn what_the_cache_holds_moves_at_its_rate() {
     let found = estimate(CHAIN, false, &Gpu { cache: 16_000_000, ..gpu() }, SHAPE);
-    // Its rate would be 2 us a move, and the loads take 4.
+    // The cache's rate would be 2 us a move, and the loads take 4 us.
     assert_us(found.moving, 8.0);
     let found = estimate(CHAIN, false, &Gpu { cache: 15_999_999, ..gpu() }, SHAPE);
     assert_us(found.moving, 16.0);
@@ -115,7 +115,7 @@ rank 1 stream 0
     // 2 MB beside 8 MB: 4 us at half of 1 TB/s each, then 6 MB alone.
     let found = estimate(text, false, &gpu(), SHAPE);
     assert_us(found.moving, 4.0 + 6.0);
-    // Each stream's loads bring 0.2 TB/s of loads, so 0.4 TB/s of traffic: nobody is in the other's way.
+    // Each stream's loads bring 0.2 TB/s of loads, so 0.4 TB/s of traffic: neither stream slows the other.
     let few = LaunchShape { parts: 2, ..SHAPE };
     assert_us(estimate(text, false, &gpu(), few).moving, 20.0);
 }
@@ -129,7 +129,8 @@ rank 0 stream 0
 rank 1 stream 0
   copy 1.input[0..1] -> 1.output[0..1] @0
 ";
-    // 0.3 TB/s of loads: 0.45 TB/s of the traffic of two loads and a store, 0.6 of a copy; 0.55 are left for it.
+    // 0.3 TB/s of loads: 0.45 TB/s for the traffic of two loads and a store, 0.6 TB/s for a copy, to which memory
+    // leaves 0.55.
     let found = estimate(text, false, &gpu(), LaunchShape { parts: 3, ..SHAPE });
     let copied = 8e6 / 0.55e12;
     assert!(copied < 12e6 / 0.45e12, "the reduce is the slower one");
@@ -150,7 +151,7 @@ rank 1 stream 0
 ";
     let found = estimate(text, false, &gpu(), SHAPE);
     assert_us(found.moving, 8.0);
-    // A post, a move, a post; the second of two waits in a row is no step.
+    // A post, a move, a post; the second of two consecutive waits is no step.
     assert_us(found.latency, 0.1 + 1.1 + 0.1);
     assert_eq!(found.waits, 1, "the first is over by then");
 }

@@ -1,13 +1,13 @@
-//! What the moves of a schedule do to memory.
+//! The traffic of a schedule's moves.
 
 use roundelay_core::ids::{RankId, ScratchId};
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
 
-/// Bytes of a line of LL, and those of them that are data.
+/// Bytes of a line of the LL protocol; the second constant counts the bytes that are data.
 const LINE: u64 = 16;
 const LINE_DATA: u64 = 8;
 
-/// What a move loads and stores, in bytes.
+/// The bytes that a move loads and stores.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Bytes {
     pub(super) loaded: u64,
@@ -15,7 +15,7 @@ pub(super) struct Bytes {
 }
 
 pub(super) struct Work {
-    /// By op; nothing for those that are no moves.
+    /// By op; zero for ops that are no moves.
     pub(super) moves: Vec<Bytes>,
     /// Bytes of all buffers and of all scratch.
     pub(super) touched: u64,
@@ -56,7 +56,7 @@ impl Work {
         Self { moves, touched: (0..schedule.nranks).map(of_rank).sum() }
     }
 
-    /// Bytes that are loaded and stored.
+    /// Returns the bytes that are loaded and stored.
     pub(super) fn traffic(&self) -> u64 {
         self.moves.iter().map(|bytes| bytes.loaded + bytes.stored).sum()
     }

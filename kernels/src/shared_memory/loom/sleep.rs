@@ -8,7 +8,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 
 use super::Host;
-use crate::modelled::{Memory, check, within};
+use crate::modelled::{ModelledMemory, check, within};
 use crate::shared_memory::board::{Board, Made};
 use crate::shared_memory::claims::Claims;
 
@@ -23,7 +23,8 @@ fn call(count: u64) -> Made {
 fn who_sees_the_count_sees_the_call_and_the_tiles() {
     let host = Host::new(2);
     check(move || {
-        let (boards, tiles) = (host.boards(), Arc::new([Memory::new(), Memory::new()]));
+        let (boards, tiles) =
+            (host.boards(), Arc::new([ModelledMemory::new(), ModelledMemory::new()]));
         let (theirs, writes) = (boards[1].clone(), tiles.clone());
         let other = thread::spawn(move || {
             writes[0].raise();
@@ -45,7 +46,7 @@ fn who_sees_the_count_sees_the_call_and_the_tiles() {
 fn who_is_done_has_read() {
     let host = Host::new(2);
     check(move || {
-        let (boards, slot) = (host.boards(), Arc::new(Memory::new()));
+        let (boards, slot) = (host.boards(), Arc::new(ModelledMemory::new()));
         let (theirs, reads) = (boards[1].clone(), slot.clone());
         let other = thread::spawn(move || {
             assert_eq!(reads.get(), 0);
@@ -140,7 +141,7 @@ fn a_message_wakes_whoever_it_is_for() {
 }
 
 /// The chunks of a tile, as they are written.
-type Chunks = [Memory; 2];
+type Chunks = [ModelledMemory; 2];
 
 /// Takes and makes chunks of a tile as long as there are any; whether all are done, and then all are written.
 fn work(board: &Board, tile: u64, chunks: &Chunks) -> bool {
@@ -158,7 +159,8 @@ fn work(board: &Board, tile: u64, chunks: &Chunks) -> bool {
 fn each_chunk_is_made_once() {
     let host = Host::new(3);
     within(2, move || {
-        let (boards, chunks) = (host.boards(), Arc::new([Memory::new(), Memory::new()]));
+        let (boards, chunks) =
+            (host.boards(), Arc::new([ModelledMemory::new(), ModelledMemory::new()]));
         let others = [1, 2].map(|rank: usize| {
             let (board, chunks) = (boards[rank].clone(), chunks.clone());
             thread::spawn(move || work(&board, 1, &chunks))
@@ -174,7 +176,7 @@ fn who_comes_late_finds_all_done() {
     let host = Host::new(2);
     check(move || {
         // The third tile has the words of the first.
-        let tiles = Arc::new([(); 2].map(|()| [Memory::new(), Memory::new()]));
+        let tiles = Arc::new([(); 2].map(|()| [ModelledMemory::new(), ModelledMemory::new()]));
         let boards = host.boards();
         let (theirs, written) = (boards[1].clone(), tiles.clone());
         let late = thread::spawn(move || {

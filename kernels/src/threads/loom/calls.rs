@@ -7,7 +7,7 @@ use loom::thread;
 use roundelay_core::ids::RankId;
 
 use crate::error::Error;
-use crate::modelled::{Memory, check, within};
+use crate::modelled::{ModelledMemory, check, within};
 use crate::options::Options;
 use crate::threads::calls::Calls;
 use crate::threads::needs::Needs;
@@ -15,7 +15,7 @@ use crate::threads::needs::Needs;
 /// Ranks, and what a caller's buffer of each is.
 struct Ranks {
     calls: std::sync::Arc<Calls>,
-    buffers: [Memory; 3],
+    buffers: [ModelledMemory; 3],
 }
 
 const ZERO: RankId = RankId(0);
@@ -31,7 +31,10 @@ impl Ranks {
         // loom's clocks stand still.
         let options = Options::new().deadline(Duration::MAX);
         let calls = Calls::new(nranks, options).expect("so many ranks can be");
-        Arc::new(Self { calls, buffers: [Memory::new(), Memory::new(), Memory::new()] })
+        Arc::new(Self {
+            calls,
+            buffers: [ModelledMemory::new(), ModelledMemory::new(), ModelledMemory::new()],
+        })
     }
 
     /// A call in which the rank does that, once it has met those.

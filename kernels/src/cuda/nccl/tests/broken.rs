@@ -1,11 +1,11 @@
-//! What is wrong is seen, by the library or in the bits, and nobody waits for ever.
+//! Wrong steps are detected, by the library or in the bits, and no rank waits for ever.
 
 use std::time::Duration;
 
 use roundelay_core::dtype::{DType, ReduceOp};
 
-use super::super::comm::{Link, NcclId};
-use super::super::steps::{Step, Steps, Transfer};
+use super::super::comm::{NcclId, NcclLink};
+use super::super::steps::{NcclStep, Steps, Transfer};
 use super::programs::named;
 use super::world::{Breaks, Case, DEADLINE, nccl};
 use crate::cuda::error::Error;
@@ -13,8 +13,8 @@ use crate::cuda::error::Error;
 /// Groups of a rank.
 fn groups(steps: &mut Steps) -> Vec<(&mut Vec<Transfer>, &mut Vec<Transfer>)> {
     let groups = steps.list.iter_mut().filter_map(|step| match step {
-        Step::Group { sends, receives } => Some((sends, receives)),
-        Step::Fold { .. } => None,
+        NcclStep::Group { sends, receives } => Some((sends, receives)),
+        NcclStep::Fold { .. } => None,
     });
     groups.collect()
 }
@@ -23,7 +23,7 @@ fn ring() -> Case {
     Case::new(named("RingAllReduce", 4), 40, (DType::F32, ReduceOp::Sum))
 }
 
-/// What ranks say is wrong; somebody says something.
+/// Returns the errors of the ranks; at least one rank has an error.
 fn told(case: &Case, breaks: Breaks<'_>) -> Vec<String> {
     let all = case.run_with(false, DEADLINE, breaks);
     let told: Vec<String> = all
@@ -32,7 +32,7 @@ fn told(case: &Case, breaks: Breaks<'_>) -> Vec<String> {
         .inspect(|error| assert_eq!(error.code().as_str(), "E0421", "{error}"))
         .map(|error| error.to_string())
         .collect();
-    assert!(!told.is_empty(), "nobody saw it");
+    assert!(!told.is_empty(), "no rank has an error");
     told
 }
 
@@ -65,7 +65,7 @@ fn a_missing_group_is_seen() {
     let why = "nobody can go on: rank 0 waits for rank 1 to receive message 5";
     assert_told(&ring(), why, &|rank, steps| {
         if rank.0 == 1 {
-            let group = steps.list.iter().rposition(|step| matches!(step, Step::Group { .. }));
+            let group = steps.list.iter().rposition(|step| matches!(step, NcclStep::Group { .. }));
             steps.list.remove(group.expect("a group"));
         }
     });
@@ -88,20 +88,20 @@ fn groups_that_wait_for_each_other_are_seen() {
     let why =
         "nobody can go on: rank 0 waits for rank 3 to send message 0; rank 1 waits for rank 0";
     assert_told(&ring(), why, &|_, steps| {
-        let at = steps.list.iter().position(|step| matches!(step, Step::Group { .. }));
+        let at = steps.list.iter().position(|step| matches!(step, NcclStep::Group { .. }));
         let at = at.expect("a group");
-        let Step::Group { receives, .. } = &mut steps.list[at] else { panic!("a group") };
+        let NcclStep::Group { receives, .. } = &mut steps.list[at] else { panic!("a group") };
         let receives = std::mem::take(receives);
-        steps.list.insert(at, Step::Group { sends: Vec::new(), receives });
+        steps.list.insert(at, NcclStep::Group { sends: Vec::new(), receives });
     });
 }
 
-/// The bits are not the author's.
+/// Asserts that the results are not the author's bits.
 fn assert_other_bits(case: &Case, breaks: Breaks<'_>) {
     let results = case.run_with(false, DEADLINE, breaks);
     let results: Vec<Vec<u8>> =
         results.into_iter().map(|result| result.expect("it runs")).collect();
-    assert!(results != case.expected(), "nobody saw it");
+    assert!(results != case.expected(), "the bits are the author's");
 }
 
 #[test]
@@ -129,7 +129,8 @@ fn sends_that_cross_give_other_bits() {
 fn a_fold_before_its_group_gives_other_bits() {
     assert_other_bits(&ring(), &|rank, steps| {
         if rank.0 == 2 {
-            let is = |step: &Step| matches!(step, Step::Fold { from, .. } if from.len() > 1);
+            let is =
+                |step: &NcclStep| matches!(step, NcclStep::Fold { from, .. } if from.len() > 1);
             let fold = steps.list.iter().position(is).expect("a fold");
             steps.list.swap(fold - 1, fold);
         }
@@ -141,26 +142,26 @@ fn an_average_that_does_not_divide_gives_other_bits() {
     let case = Case::new(named("RingAllReduce", 4), 40, (DType::F32, ReduceOp::Avg));
     assert_other_bits(&case, &|rank, steps| {
         for step in steps.list.iter_mut().filter(|_| rank.0 == 0) {
-            if let Step::Fold { divisor, .. } = step {
+            if let NcclStep::Fold { divisor, .. } = step {
                 *divisor = 0;
             }
         }
     });
 }
 
-/// Joins as two ranks of so many.
-fn two_of(nranks: u32, ranks: [u32; 2], deadline: Duration) -> [Result<Link, Error>; 2] {
+/// Joins two ranks of a communicator of `nranks` ranks.
+fn two_of(nranks: u32, ranks: [u32; 2], deadline: Duration) -> [Result<NcclLink, Error>; 2] {
     let id = NcclId::of(nccl()).expect("a name");
     std::thread::scope(|scope| {
         let join = |rank: u32| {
             let id = &id;
-            scope.spawn(move || Link::join(nccl(), id, (rank.into(), nranks), deadline))
+            scope.spawn(move || NcclLink::join(nccl(), id, (rank.into(), nranks), deadline))
         };
         ranks.map(join).map(|thread| thread.join().expect("no panic"))
     })
 }
 
-fn error(result: Result<Link, Error>) -> (String, String) {
+fn error(result: Result<NcclLink, Error>) -> (String, String) {
     let error = result.err().expect("it is refused");
     (error.code().as_str().to_owned(), error.to_string())
 }
@@ -170,7 +171,7 @@ fn ranks_that_do_not_all_come_are_told() {
     let [first, second] = two_of(3, [0, 2], Duration::from_millis(300));
     for result in [first, second] {
         let (code, why) = error(result);
-        // Whoever gives up first tells the other.
+        // The rank that gives up first tells the other rank.
         assert!(
             code == "E0427" && why.contains("did not all come") || code == "E0421",
             "{code} {why}"
@@ -188,21 +189,22 @@ fn ranks_that_do_not_all_come_are_told() {
 
 #[test]
 fn a_rank_that_does_not_call_is_waited_for_until_the_deadline() {
-    let mut links: Vec<Link> = two_of(2, [0, 1], Duration::from_millis(300))
+    let mut links: Vec<NcclLink> = two_of(2, [0, 1], Duration::from_millis(300))
         .into_iter()
         .map(|link| link.expect("it joins"))
         .collect();
     let mut second = links.pop().expect("two");
     let mut first = links.pop().expect("two");
     let mut room = [0_u32; 4];
-    let end = super::super::comm::End {
+    let end = super::super::comm::NcclEnd {
         peer: 1,
         address: room.as_mut_ptr().expose_provenance() as u64,
         len: 4,
     };
     let stream = std::ptr::without_provenance_mut(1);
-    // SAFETY: the room is as long, and lent until the link is gone.
-    let waited = unsafe { first.group(&[], &[end], DType::U32, stream) }.expect_err("nobody sends");
+    // SAFETY: the room has that length, and is lent until the link is gone.
+    let waited =
+        unsafe { first.group(&[], &[end], DType::U32, stream) }.expect_err("no rank sends");
     assert_eq!(waited.code().as_str(), "E0405");
     let waited = waited.to_string();
     assert!(waited.contains("rank 0 waits for rank 1 to send message 0"), "{waited}");
@@ -210,7 +212,7 @@ fn a_rank_that_does_not_call_is_waited_for_until_the_deadline() {
         waited.contains("a group of rank 0 that sends to [] and receives from [1]"),
         "{waited}"
     );
-    // The other learns of it, and both are of no use any more.
+    // The other rank learns of it, and both communicators are unusable.
     for (link, why) in [(&mut second, "rank 0 gave up"), (&mut first, "given up after an error")] {
         let error = link.check("a call").expect_err("it is given up");
         assert_eq!(error.code().as_str(), "E0421");

@@ -1,4 +1,4 @@
-//! Where NCCL is looked for, and what is said where it is not.
+//! The places of the search for NCCL, and the errors where it is not found.
 
 use super::super::library::Nccl;
 use super::world::nccl;
@@ -32,7 +32,7 @@ fn a_library_in_a_folder_is_found() {
 
 #[test]
 fn without_a_name_the_loader_is_asked() {
-    // Whether this machine has it or not.
+    // Passes whether this machine has NCCL or not.
     if let Err(error) = Nccl::find(None) {
         assert_eq!(error.code().as_str(), "E0415");
         let why = error.to_string();

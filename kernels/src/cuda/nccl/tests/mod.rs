@@ -1,5 +1,5 @@
-//! What ranks issue, on threads and in the host's memory: the calls go to a library of our own that has NCCL's symbols,
-//! and sees what NCCL demands (`kernels/tests/nccl/nccl.c`).
+//! The calls of ranks, on threads and in the host's memory: they go to a library of this project that has NCCL's
+//! symbols, and checks NCCL's rules (`kernels/tests/nccl/nccl.c`).
 
 mod broken;
 mod library;

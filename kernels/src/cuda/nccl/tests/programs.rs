@@ -16,7 +16,7 @@ use roundelay_library::SOURCES as LIBRARY;
 use super::world::Case;
 use crate::reference::fill::SplitMix64;
 
-/// Of floats, those whose bits tell the order; of averages, both kinds; and a narrow type.
+/// Floats whose bits depend on the order, averages of both kinds, and a narrow type.
 const KINDS: [(DType, ReduceOp); 6] = [
     (DType::F32, ReduceOp::Sum),
     (DType::F64, ReduceOp::Avg),
@@ -38,7 +38,7 @@ pub(super) fn library() -> Vec<Configured> {
     LIBRARY.iter().flat_map(algorithms).collect()
 }
 
-/// The proved schedule for so many ranks, unless the number is refused.
+/// Returns the proved schedule for `nranks` ranks, or `None` where the algorithm refuses the number.
 pub(super) fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {
     match algorithm.schedule(nranks) {
         Ok(schedule) => Some(Proved::new(schedule).expect("the library is right")),
@@ -47,10 +47,10 @@ pub(super) fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {
     }
 }
 
-/// One algorithm of the library for so many ranks.
+/// Returns the proved schedule of one algorithm of the library for `nranks` ranks.
 pub(super) fn named(name: &str, nranks: u32) -> Proved {
     let algorithm = library().into_iter().find(|a| a.name() == name).expect("the library has it");
-    admitted(&algorithm, nranks).expect("it takes so many ranks")
+    admitted(&algorithm, nranks).expect("it takes that number of ranks")
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn every_algorithm_of_the_library_gives_the_authors_bits() {
                 if in_place && !proved.proof().in_place {
                     continue;
                 }
-                // Where a unit is shorter than the ranks are many, some messages are empty.
+                // Where a unit has fewer elements than there are ranks, some messages are empty.
                 let count = [1, 37, 5, 144][ran % 4];
                 Case::new(proved.clone(), count, KINDS[ran % KINDS.len()]).is_right(in_place);
                 ran += 1;
@@ -74,8 +74,8 @@ fn every_algorithm_of_the_library_gives_the_authors_bits() {
     assert!(ran > 500, "{ran}");
 }
 
-/// An `AllReduce` of random trees: each piece has one of its own, is folded up in it in any order of children, and copied
-/// down again.
+/// Returns an `AllReduce` of random trees: each piece has a tree of its own, is folded up in it in any order of
+/// children, and copied down again.
 pub(super) fn trees(dice: &mut SplitMix64) -> String {
     let (nranks, pieces) = (2 + dice.next() % 7, 1 + dice.next() % 4);
     let mut of_rank = vec![String::new(); nranks as usize];
@@ -92,7 +92,7 @@ pub(super) fn trees(dice: &mut SplitMix64) -> String {
         let parents: Vec<(u64, u64)> = (1..order.len())
             .map(|i| (order[i], order[(dice.next() % i as u64) as usize]))
             .collect();
-        // From the leaves: whoever comes later is further from the root.
+        // From the leaves: a later edge is further from the root.
         for (child, parent) in parents.iter().rev() {
             let (at, to) = (*child as usize, *parent as usize);
             let _ = writeln!(of_rank[at], "  post data {child}->{parent} @0");
@@ -128,7 +128,7 @@ fn part(piece: u64, pieces: u64) -> String {
     whole.to_string()
 }
 
-/// What was proved of such a text, for one call of all ranks: its peers do not say when they have read.
+/// Returns the proof of a text for one call of all ranks: peers do not signal that they have read.
 pub(super) fn proved(schedule: &str) -> Proved {
     let parsed = text::parse(schedule).unwrap_or_else(|error| panic!("{error:?}\n{schedule}"));
     Proved::called(parsed, Callers::One).unwrap_or_else(|found| panic!("{found:#?}\n{schedule}"))

@@ -1,10 +1,10 @@
-//! What a rank issues for a count, as places in its buffers.
+//! The steps of a rank for a count, as places in its buffers.
 
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::messages::{Groups, TwoSided};
 
-use super::super::steps::{Place, Step, Steps};
+use super::super::steps::{NcclPlace, NcclStep, Steps};
 use super::programs::named;
 use super::world::Case;
 
@@ -12,12 +12,12 @@ use super::world::Case;
 fn a_ring_of_two_in_steps() {
     let case = Case::new(named("RingAllReduce", 2), 10, (DType::F64, ReduceOp::Avg));
     let steps = case.steps(RankId(0));
-    let (input, output) = (Place::Input, Place::Output);
+    let (input, output) = (NcclPlace::Input, NcclPlace::Output);
     let [
-        Step::Fold { from: whole, to, len: 10, divisor: 0 },
-        Step::Group { sends, receives },
-        Step::Fold { from, to: folded, len: 5, divisor: 2 },
-        Step::Group { .. },
+        NcclStep::Fold { from: whole, to, len: 10, divisor: 0 },
+        NcclStep::Group { sends, receives },
+        NcclStep::Fold { from, to: folded, len: 5, divisor: 2 },
+        NcclStep::Group { .. },
     ] = &steps.list[..]
     else {
         panic!("a copy, an exchange, a fold, an exchange: {:?}", steps.list)
@@ -26,8 +26,11 @@ fn a_ring_of_two_in_steps() {
     let [send] = sends[..] else { panic!("one send") };
     let [receive] = receives[..] else { panic!("one receive") };
     assert_eq!((send.peer, send.len, receive.peer, receive.len), (1, 5, 1, 5));
-    assert_eq!(receive.place, Place::Scratch(0));
-    assert!(from.contains(&Place::Scratch(0)) && from.contains(&folded[0]), "{from:?} {folded:?}");
+    assert_eq!(receive.place, NcclPlace::Scratch(0));
+    assert!(
+        from.contains(&NcclPlace::Scratch(0)) && from.contains(&folded[0]),
+        "{from:?} {folded:?}"
+    );
     assert_eq!(steps.scratch % 256, 0);
     assert!(steps.scratch >= 40, "five elements of eight bytes");
 }
@@ -38,15 +41,15 @@ fn what_is_empty_is_left_out() {
         let case = Case::new(named("RingAllReduce", 4), count, (DType::F32, ReduceOp::Sum));
         let steps = case.steps(RankId(1));
         let transfers = steps.list.iter().map(|step| match step {
-            Step::Group { sends, receives } => sends.len() + receives.len(),
-            Step::Fold { len, .. } => {
+            NcclStep::Group { sends, receives } => sends.len() + receives.len(),
+            NcclStep::Fold { len, .. } => {
                 assert!(*len > 0);
                 0
             }
         });
         transfers.sum::<usize>()
     };
-    // Six rounds of a send and a receive; one element is of one block, and passes through every rank.
+    // Six rounds of a send and a receive; one element belongs to one block, which passes through every rank.
     assert_eq!([groups(4), groups(0)], [12, 0]);
     assert!(groups(1) < 5, "{}", groups(1));
 }

@@ -1,4 +1,4 @@
-//! Ranks on threads, each with memory of its own, over the library of our own.
+//! Ranks on threads, each with memory of its own, over the test library.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use roundelay_core::ids::RankId;
 use roundelay_core::messages::{Groups, TwoSided};
 use roundelay_core::verify::Proved;
 
-use super::super::comm::{Link, NcclId};
-use super::super::issue::{Memory, issue};
+use super::super::comm::{NcclId, NcclLink};
+use super::super::issue::{FoldMemory, issue};
 use super::super::library::Nccl;
 use super::super::steps::{Bases, Steps};
 use crate::buffers::Buffers;
@@ -38,20 +38,20 @@ fn compiled() -> PathBuf {
     folder
 }
 
-/// The library of our own, found as NCCL is by its folder.
+/// The test library, found by its folder as NCCL is.
 pub(super) fn nccl() -> &'static Nccl {
     static FOUND: OnceLock<Nccl> = OnceLock::new();
     FOUND.get_or_init(|| {
         let folder = compiled();
         let found =
             Nccl::find(Some(folder.clone().into())).unwrap_or_else(|error| panic!("{error}"));
-        // What is loaded stays so.
+        // A loaded library stays loaded.
         std::fs::remove_dir_all(folder).expect("a folder of the test");
         found
     })
 }
 
-/// A call of all ranks, as it was brought to groups.
+/// A call of all ranks, brought to groups.
 pub(super) struct Case {
     pub(super) proved: Proved,
     pub(super) form: TwoSided,
@@ -65,7 +65,7 @@ struct OnHost {
     kernel: Kernel,
 }
 
-impl Memory for OnHost {
+impl FoldMemory for OnHost {
     fn fold(&mut self, from: &[u64], to: u64, len: u64, divisor: i64) -> Result<(), Error> {
         let sources: Vec<*const u8> =
             from.iter().map(|at| ptr::with_exposed_provenance(*at as usize)).collect();
@@ -75,13 +75,13 @@ impl Memory for OnHost {
             return Ok(());
         }
         // SAFETY: the addresses are within buffers of this rank's thread, equal or apart because the schedule was
-        // proved, and the library has none of them: its groups have ended.
+        // proved, and the library uses none of them: its groups have ended.
         unsafe { self.kernel.run(&sources, &[to], len as usize, divide, Stores::Cached) };
         Ok(())
     }
 }
 
-/// What a test does to the steps of a rank before they are issued.
+/// The function by which a test changes the steps of a rank before they are issued.
 pub(super) type Breaks<'a> = &'a (dyn Fn(RankId, &mut Steps) + Sync);
 
 impl Case {
@@ -109,7 +109,7 @@ impl Case {
         fill(dtype, op, self.count, rank.0, self.buffers(rank).input / dtype.size())
     }
 
-    /// What the host's engine makes of the same inputs.
+    /// Returns the outputs of the host's engine for the same inputs.
     pub(super) fn expected(&self) -> Vec<Vec<u8>> {
         let (dtype, op) = self.kind;
         let plan = Plan::new(&self.proved, self.count, dtype, op).expect("a plan");
@@ -122,7 +122,7 @@ impl Case {
         outputs
     }
 
-    /// The outputs of all ranks, or what each says is wrong.
+    /// Returns the output or the error of each rank.
     pub(super) fn run(&self, in_place: bool) -> Vec<Result<Vec<u8>, Error>> {
         self.run_with(in_place, DEADLINE, &|_, _| ())
     }
@@ -139,7 +139,7 @@ impl Case {
                 let id = &id;
                 scope.spawn(move || {
                     let nranks = self.form.schedule().nranks;
-                    let mut link = Link::join(nccl(), id, (rank, nranks), deadline)?;
+                    let mut link = NcclLink::join(nccl(), id, (rank, nranks), deadline)?;
                     self.issue(rank, in_place, &mut link, breaks)
                 })
             };
@@ -152,13 +152,13 @@ impl Case {
         &self,
         rank: RankId,
         in_place: bool,
-        link: &mut Link,
+        link: &mut NcclLink,
         breaks: Breaks<'_>,
     ) -> Result<Vec<u8>, Error> {
         let mut steps = self.steps(rank);
         breaks(rank, &mut steps);
         let of_rank = self.buffers(rank);
-        // Words, so that every type is aligned; never none, so that there is an address.
+        // Words align the buffers for every type; a buffer has at least one word, so that it has an address.
         let words = |bytes: usize| vec![0xA5A5_A5A5_A5A5_A5A5_u64; bytes / 8 + 1];
         let (mut input, mut output) = (words(of_rank.input), words(of_rank.output));
         let (mut both, mut scratch) = (words(of_rank.shared), words(steps.scratch as usize));
@@ -173,25 +173,25 @@ impl Case {
         };
         let data = self.input(rank);
         let to = ptr::with_exposed_provenance_mut(bases.input as usize);
-        // SAFETY: the input is as long, and in memory of this thread.
+        // SAFETY: the input has that length, and is in memory of this thread.
         unsafe { ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) };
         let (dtype, op) = self.kind;
         let mut memory = OnHost { kernel: Kernel::new(dtype, op).expect("a kernel") };
-        // Each rank has a stream of its own; nobody looks into it.
+        // Each rank has a stream of its own; the test library does not use it.
         let stream = ptr::without_provenance_mut(rank.index() + 1);
-        // SAFETY: the buffers are as long as the steps were made for; what is broken stays within them. When a call has
-        // ended, or its communicator was given up, the library has none of them.
+        // SAFETY: the buffers have the lengths that the steps were made for; broken steps stay within them. When a call
+        // has ended, or its communicator was given up, the library uses none of them.
         let issued = unsafe { issue(&steps, link, bases, stream, &mut memory) };
         issued.map(|()| {
             let from: *const u8 = ptr::with_exposed_provenance(bases.output as usize);
             let mut result = vec![0; of_rank.output];
-            // SAFETY: the output is as long.
+            // SAFETY: the output has that length.
             unsafe { ptr::copy_nonoverlapping(from, result.as_mut_ptr(), result.len()) };
             result
         })
     }
 
-    /// Whether what ranks have is what the host's engine has.
+    /// Asserts that the ranks' outputs equal those of the host's engine.
     pub(super) fn is_right(&self, in_place: bool) {
         let name = &self.proved.schedule().algorithm;
         let nranks = self.proved.schedule().nranks;

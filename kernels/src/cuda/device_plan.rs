@@ -1,4 +1,4 @@
-//! What a plan has on one device: the loaded kernel, its block of memory, and what it is launched with.
+//! The part of a plan on one device: the loaded kernel, its block of memory, and the arguments of its launches.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use super::compile::{Compiled, Target, WALKERS, compile};
 use super::control::Control;
 use super::device::{Device, failed};
 use super::error::Error;
-use crate::grid::{Arena, Launch, Layout, Placement, RankMemory};
+use crate::grid::{Arena, GridLayout, Launch, Placement, RankMemory};
 
-/// The kernel that writes addresses, and its text.
+/// The name of the kernel that writes addresses.
 const BIND: &str = "roundelay_bind";
 const BIND_TEXT: &str = "#include \"bind.cuh\"\n";
-/// Ranks that one call of it binds, as its text has it.
+/// Ranks that one launch of the kernel binds; the kernel's text has the number too.
 const BOUND_AT_ONCE: usize = 64;
 
-/// The argument of that kernel.
+/// The argument of the kernel that binds.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Addresses {
@@ -31,13 +31,13 @@ struct Addresses {
 
 // SAFETY: words without padding, as the kernel's text has them.
 unsafe impl DeviceRepr for Addresses {}
-// SAFETY: as above.
+// SAFETY: words without padding, as the kernel's text has them.
 unsafe impl DeviceRepr for Launch {}
 
-/// What launches of one set of addresses share: those made one by one, those that graphs of the callers' replay, and those of
-/// a graph of the plan's own, which has a table for itself and so need not fill it in at each launch.
+/// The table of addresses that a launch uses: that of launches made one by one, that of launches which graphs of the
+/// callers replay, or that of a graph of the plan's own. The last is filled once, and not at each launch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Table {
+pub(super) enum AddressTable {
     Direct = 0,
     Captured = 1,
     Replayed = 2,
@@ -52,7 +52,7 @@ pub(super) struct Functions {
 }
 
 impl Functions {
-    /// Loads a compiled kernel, and what goes with it.
+    /// Loads a compiled kernel with the kernels that scale and bind.
     pub(super) fn load(
         device: &Device,
         kernel: &Kernel,
@@ -73,36 +73,36 @@ impl Functions {
         Ok(Self { kernel, scale, bind, threads })
     }
 
-    /// CTAs of the kernel that the device holds at once.
+    /// Returns the number of CTAs of the kernel that the device holds at once.
     pub(super) fn resident(&self, device: &Device) -> Result<u64, Error> {
         device.holds(&self.kernel, self.threads)
     }
 }
 
-/// A plan on one device.
-pub(super) struct Site {
+/// The part of a plan on one device.
+pub(super) struct DevicePlan {
     functions: Functions,
     arena: Arena,
     memory: CudaSlice<u8>,
-    /// By table.
+    /// By [`AddressTable`].
     launches: [Launch; Arena::TABLES],
-    /// CTAs: streams here times parts.
+    /// CTAs: streams on this device times parts.
     pub(super) grid: u32,
-    /// Blocks of the kernel that scales: ranks here times parts.
+    /// Blocks of the kernel that scales: ranks on this device times parts.
     scale_grid: u32,
 }
 
-/// Where the memory of ranks begins, of all devices; the callers' part of it is not known yet.
-pub(super) type Homes = Vec<RankMemory>;
+/// The addresses of the memory of all ranks, on all devices, without the callers' buffers.
+pub(super) type BufferTable = Vec<RankMemory>;
 
-impl Site {
-    /// Takes the memory, and fills in the facts.
+impl DevicePlan {
+    /// Allocates the memory, and copies the facts into it.
     pub(super) fn new(
         (device, at): (&Device, usize),
         placement: Placement,
         functions: Functions,
         facts: &Facts,
-        (layout, launch): (&Layout, Launch),
+        (layout, launch): (&GridLayout, Launch),
     ) -> Result<Self, Error> {
         let groups = placement.groups(at, &facts.groups);
         let ranks = placement.ranks(at);
@@ -134,8 +134,8 @@ impl Site {
         Ok(Self { functions, arena, memory, launches, grid, scale_grid })
     }
 
-    /// Where the memory of the ranks here begins.
-    pub(super) fn homes(&self, device: &Device) -> impl Iterator<Item = RankMemory> {
+    /// Returns the addresses of the memory of this device's ranks.
+    pub(super) fn rank_memory(&self, device: &Device) -> impl Iterator<Item = RankMemory> {
         let base = address(&self.memory, &device.context.default_stream());
         self.arena.ranks.iter().map(move |home| RankMemory {
             scratch: base + home.scratch as u64,
@@ -145,9 +145,13 @@ impl Site {
         })
     }
 
-    /// Fills in all tables, but for the callers' buffers.
-    pub(super) fn fill(&mut self, device: &Device, homes: &Homes) -> Result<(), Error> {
-        let words = homes.iter().flat_map(|rank| rank.words());
+    /// Fills in all tables, except for the callers' buffers.
+    pub(super) fn fill(
+        &mut self,
+        device: &Device,
+        buffer_table: &BufferTable,
+    ) -> Result<(), Error> {
+        let words = buffer_table.iter().flat_map(|rank| rank.words());
         let bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
         let stream = device.context.default_stream();
         for table in self.arena.tables {
@@ -158,11 +162,11 @@ impl Site {
         Ok(())
     }
 
-    /// Puts the callers' buffers, input and output of each rank, into a table.
+    /// Writes the callers' buffers, input and output of each rank, into a table.
     pub(super) fn bind(
         &self,
         stream: &CudaStream,
-        table: Table,
+        table: AddressTable,
         io: &[[u64; 2]],
     ) -> Result<(), Error> {
         for addresses in batches(self.launches[table as usize].ranks, io) {
@@ -173,21 +177,21 @@ impl Site {
             };
             let mut builder = stream.launch_builder(&self.functions.bind);
             builder.arg(&addresses);
-            // SAFETY: the kernel takes this argument, and writes entries of a table that has them.
+            // SAFETY: the kernel takes this argument, and writes only entries that the table has.
             unsafe { builder.launch(config) }.map_err(failed("binding buffers"))?;
         }
         Ok(())
     }
 
-    /// The kernel, and what scales after it, on what was bound. `grid`: CTAs, or all.
+    /// Launches the kernel with `grid` CTAs, then the kernel that scales, on the buffers that are bound to `table`.
     ///
     /// # Safety
-    /// The addresses bound to the table are the device's, good for their lengths until the stream is done; no other
-    /// launch of the plan runs meanwhile.
+    /// The addresses bound to the table are the device's, and valid for their lengths until the stream is done; no
+    /// other launch of the plan runs until then.
     pub(super) unsafe fn launch(
         &self,
         stream: &CudaStream,
-        table: Table,
+        table: AddressTable,
         grid: u32,
         what: impl Fn() -> String,
     ) -> Result<(), Error> {
@@ -207,33 +211,34 @@ impl Site {
         if let Some(scale) = self.functions.scale.as_ref().filter(|_| self.scale_grid > 0) {
             let mut builder = stream.launch_builder(scale);
             builder.arg(launch);
-            // Nobody walks there.
+            // The kernel that scales has no warp that walks.
             let config = config(self.scale_grid, threads - WALKERS);
-            // SAFETY: the kernel takes this argument, and writes outputs of the ranks here.
+            // SAFETY: the kernel takes this argument, and writes only outputs of this device's ranks.
             unsafe { builder.launch(config) }.map_err(failed(what()))?;
         }
         Ok(())
     }
 
-    /// Everything but facts and addresses as it was at first; only when no kernel runs.
+    /// Sets the whole block except for facts and addresses to zero, as it was at first; call it only when no kernel
+    /// runs.
     pub(super) fn clear(&self, device: &Device) -> Result<(), Error> {
         let what = || format!("clearing counters of device {}", device.ordinal);
         device.context.bind_to_thread().map_err(failed(what()))?;
         let stream = device.context.default_stream();
         let (begin, len) = (self.arena.cleared.start as u64, self.arena.cleared.len());
         let at = address(&self.memory, &stream) + begin;
-        // SAFETY: the range is within the block, which nothing else uses now.
+        // SAFETY: the range is within the block, which no kernel uses now.
         let done = unsafe { result::memset_d8_async(at, 0, len, stream.cu_stream()) };
         done.map_err(failed(what()))
     }
 }
 
-/// Where a slice begins.
+/// Returns the address of a slice's first byte.
 fn address(memory: &CudaSlice<u8>, stream: &Arc<CudaStream>) -> u64 {
     memory.device_ptr(stream).0
 }
 
-/// The arguments that bind all ranks' buffers.
+/// Returns the arguments of the launches that bind all ranks' buffers.
 fn batches(ranks: u64, io: &[[u64; 2]]) -> impl Iterator<Item = Addresses> {
     io.chunks(BOUND_AT_ONCE).enumerate().map(move |(nth, chunk)| {
         let mut at = [[0; 2]; BOUND_AT_ONCE];
@@ -243,7 +248,7 @@ fn batches(ranks: u64, io: &[[u64; 2]]) -> impl Iterator<Item = Addresses> {
     })
 }
 
-/// The argument of launches, but for what differs between devices.
+/// Returns the argument of launches, without the fields that differ between devices.
 pub(super) fn launch(
     device: &Device,
     control: &Control,
@@ -277,7 +282,7 @@ mod tests {
             }
             assert_eq!(bound, io);
         }
-        assert!(size_of::<Addresses>() <= 4096, "what a launch may carry on every GPU");
+        assert!(size_of::<Addresses>() <= 4096, "a launch may carry 4096 bytes on every GPU");
     }
 
     #[test]
