@@ -147,7 +147,7 @@ pub fn select_beside(
         Some(_) => Costs { cores: None, ..costs.clone() },
         None => costs.clone(),
     };
-    let asked = Asked { costs: &costs, nranks, bytes, topology: shared.as_ref() };
+    let asked = SelectQuery { costs: &costs, nranks, bytes, topology: shared.as_ref() };
     let (mut ranked, mut refused) = (Vec::new(), Vec::new());
     let all = own.iter().zip(std::iter::repeat(true)).chain(library().iter().map(|a| (a, false)));
     for (algorithm, own) in all.filter(|(a, _)| a.collective() == collective) {
@@ -222,7 +222,7 @@ pub fn library() -> &'static [Configured] {
 }
 
 /// What was asked about.
-struct Asked<'a> {
+struct SelectQuery<'a> {
     costs: &'a Costs,
     nranks: u32,
     bytes: u64,
@@ -233,9 +233,9 @@ struct Asked<'a> {
 fn predicted(
     algorithm: &Configured,
     own: bool,
-    asked: &Asked<'_>,
+    asked: &SelectQuery<'_>,
 ) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
-    let Asked { nranks, topology, .. } = *asked;
+    let SelectQuery { nranks, topology, .. } = *asked;
     let mut algorithm = algorithm.clone();
     if let Some(topology) = topology {
         algorithm.place_on(topology.clone());
@@ -262,9 +262,9 @@ fn predicted(
 /// What a schedule takes, or why it cannot run there.
 fn simulated(
     schedule: &Schedule,
-    asked: &Asked<'_>,
+    asked: &SelectQuery<'_>,
 ) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
-    let Asked { costs, nranks, bytes, topology } = *asked;
+    let SelectQuery { costs, nranks, bytes, topology } = *asked;
     let Some(machine) = Machine::of_costs(costs, topology, nranks) else {
         let most = Topology::RANK_LIMIT;
         let title = format!("{nranks} ranks are more than are simulated: at most {most}");

@@ -58,12 +58,12 @@ enum Buffers {
 }
 
 /// A call with its buffers.
-pub(crate) struct Place {
+pub(crate) struct PlacedCall {
     call: Call,
     buffers: Buffers,
 }
 
-impl Place {
+impl PlacedCall {
     /// A call of the rank of `world`: in place where the addresses say so.
     pub(crate) fn new(
         world: &World,

@@ -9,20 +9,20 @@ use roundelay_core::layout::Configured;
 
 use crate::buffers::text;
 use crate::codes;
-use crate::status::{Fault, Outcome, bad};
+use crate::status::{CallError, Outcome, bad};
 
 /// The code that stands for any collective.
 const ANY: c_int = -1;
 
 /// Where an algorithm comes from.
-pub(crate) struct Source {
+pub(crate) struct AlgorithmSource {
     /// A text in the language, or a path, or the name of an algorithm of the library.
     page: String,
     algorithm: Option<String>,
     settings: Settings,
 }
 
-impl Source {
+impl AlgorithmSource {
     /// A text in the language, or a path, or the name of an algorithm of the library; and words that choose one of its
     /// algorithms and set its parameters.
     ///
@@ -38,7 +38,7 @@ impl Source {
             unsafe { text(algorithm, "algorithm") }?
         };
         let (algorithm, settings) =
-            words_of(words).map_err(|what| Fault::new(Code::BadFlag, what))?;
+            words_of(words).map_err(|what| CallError::new(Code::BadFlag, what))?;
         Ok(Self { page, algorithm, settings })
     }
 
@@ -47,7 +47,7 @@ impl Source {
         let wanted = if collective == ANY { None } else { Some(codes::collective(collective)?) };
         let Self { page, algorithm, settings } = self;
         let mut found = tools::algorithms(page, algorithm.as_deref(), settings)
-            .map_err(|(code, message)| Fault::new(code, message))?;
+            .map_err(|(code, message)| CallError::new(code, message))?;
         found.retain(|algorithm| wanted.is_none_or(|wanted| algorithm.collective() == wanted));
         let names: Vec<_> = found.iter().map(|algorithm| algorithm.name().to_owned()).collect();
         match (found.pop(), found.is_empty(), wanted) {
@@ -58,10 +58,10 @@ impl Source {
             }
             (None, _, Some(wanted)) => {
                 let what = format!("the source has no algorithm for {wanted}");
-                Err(Fault::new(Code::UnknownAlgorithm, what))
+                Err(CallError::new(Code::UnknownAlgorithm, what))
             }
             (None, _, None) => {
-                Err(Fault::new(Code::UnknownAlgorithm, "the source has no algorithm".to_owned()))
+                Err(CallError::new(Code::UnknownAlgorithm, "the source has no algorithm".to_owned()))
             }
         }
     }

@@ -20,7 +20,7 @@ mod worlds;
 use std::ffi::{c_char, c_int, c_void};
 
 use alone::Run;
-use buffers::Place;
+use buffers::PlacedCall;
 use requests::Waited;
 use roundelay::UniqueId;
 use status::returning;
@@ -30,7 +30,7 @@ use worlds::Bootstrap;
 #[doc(hidden)]
 pub use buffers::{text, texts};
 #[doc(hidden)]
-pub use status::{Fault, Outcome, guarded};
+pub use status::{CallError, Outcome, guarded};
 
 /// The version of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn roundelay_call(
     let called = Called { collective, count, dtype, op, root };
     guarded(|| {
         worlds::with(world, |world| {
-            let place = Place::new(world, called, input.cast(), output.cast())?;
+            let place = PlacedCall::new(world, called, input.cast(), output.cast())?;
             // SAFETY: the caller's promise.
             Ok(unsafe { place.run(world) }?)
         })
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn roundelay_start(
     let called = Called { collective, count, dtype, op, root };
     let start = || {
         worlds::with(world, |world| {
-            let place = Place::new(world, called, input.cast(), output.cast())?;
+            let place = PlacedCall::new(world, called, input.cast(), output.cast())?;
             // SAFETY: the caller's promise.
             Ok(unsafe { place.start(world) })
         })
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn roundelay_use(
 ) -> c_int {
     guarded(|| {
         // SAFETY: the caller's promise.
-        let source = unsafe { compiler::Source::new(source, algorithm) }?;
+        let source = unsafe { compiler::AlgorithmSource::new(source, algorithm) }?;
         worlds::use_algorithm(world, source.algorithm(collective)?, &(min_bytes..=max_bytes))
     })
 }
@@ -384,7 +384,7 @@ pub unsafe extern "C" fn roundelay_run(
 ) -> c_int {
     guarded(|| {
         // SAFETY: the caller's promise.
-        let source = unsafe { compiler::Source::new(source, algorithm) }?;
+        let source = unsafe { compiler::AlgorithmSource::new(source, algorithm) }?;
         let run = Run::new(&source, nranks, count, dtype, op)?;
         // SAFETY: the caller's promise.
         unsafe { run.on(inputs, outputs) }

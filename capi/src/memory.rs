@@ -5,11 +5,11 @@ use std::ffi::c_void;
 use roundelay::Lent;
 
 use crate::status::{Outcome, bad};
-use crate::table::Table;
+use crate::table::HandleTable;
 use crate::worlds;
 
 /// By no handle: by where it lies.
-static LENT: Table<Piece> = Table::new("memory");
+static LENT: HandleTable<Piece> = HandleTable::new("memory");
 
 struct Piece {
     world: u64,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use roundelay::{Error, Pending};
 
 use crate::status::Outcome;
-use crate::table::Table;
+use crate::table::HandleTable;
 
-static REQUESTS: Table<Arc<Request>> = Table::new("request");
+static REQUESTS: HandleTable<Arc<Request>> = HandleTable::new("request");
 
 /// A call that threads wait for, until one of them takes its end.
 type Request = RwLock<Option<Box<dyn Started>>>;

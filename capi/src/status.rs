@@ -11,34 +11,34 @@ use roundelay_core::diagnostics::Code;
 pub(crate) const UNDER_WAY: c_int = -1;
 
 /// An error: its code, and its text.
-pub struct Fault {
+pub struct CallError {
     code: Code,
     message: String,
 }
 
 /// The result of a function's work.
-pub type Outcome<T> = Result<T, Fault>;
+pub type Outcome<T> = Result<T, CallError>;
 
-impl Fault {
+impl CallError {
     pub(crate) fn new(code: Code, message: String) -> Self {
         Self { code, message }
     }
 }
 
-impl From<roundelay::Error> for Fault {
+impl From<roundelay::Error> for CallError {
     fn from(error: roundelay::Error) -> Self {
         Self::new(error.code(), error.to_string())
     }
 }
 
-impl From<EngineError> for Fault {
+impl From<EngineError> for CallError {
     fn from(error: EngineError) -> Self {
         roundelay::Error::from(error).into()
     }
 }
 
 /// An argument that makes no sense.
-pub(crate) fn bad(what: String, fix: &'static str) -> Fault {
+pub(crate) fn bad(what: String, fix: &'static str) -> CallError {
     EngineError::BadOption { what, fix }.into()
 }
 
@@ -61,7 +61,7 @@ pub fn guarded(run: impl FnOnce() -> Outcome<()>) -> c_int {
         let message = text.unwrap_or_else(|| "a panic without a text".to_owned());
         Err(EngineError::WorkerPanicked { message }.into())
     });
-    let Err(Fault { code, message }) = outcome else { return 0 };
+    let Err(CallError { code, message }) = outcome else { return 0 };
     // A text of C ends at its first zero.
     let text = CString::new(message.replace('\0', " ")).unwrap_or_default();
     _ = LAST.try_with(|last| *last.borrow_mut() = text);
@@ -88,6 +88,6 @@ pub(crate) unsafe fn returning<T>(to: *mut T, name: &str, made: Outcome<T>) -> O
 }
 
 /// A pointer that is null.
-pub(crate) fn null(name: &str) -> Fault {
+pub(crate) fn null(name: &str) -> CallError {
     bad(format!("`{name}` is a null pointer"), "give memory of the size that roundelay.h says")
 }

@@ -6,7 +6,7 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 use crate::status::{Outcome, bad};
 
 /// Things by their handles. A handle is not used again, so a stale one finds nothing.
-pub(crate) struct Table<T> {
+pub(crate) struct HandleTable<T> {
     what: &'static str,
     held: LazyLock<RwLock<Held<T>>>,
 }
@@ -16,7 +16,7 @@ struct Held<T> {
     things: HashMap<u64, T>,
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     pub(crate) const fn new(what: &'static str) -> Self {
         let none = || RwLock::new(Held { last: 0, things: HashMap::new() });
         Self { what, held: LazyLock::new(none) }
@@ -49,7 +49,7 @@ impl<T> Table<T> {
         held.things.extract_if(|_, thing| goes(thing)).map(|(_, thing)| thing).collect()
     }
 
-    fn none(&self, handle: u64) -> crate::status::Fault {
+    fn none(&self, handle: u64) -> crate::status::CallError {
         let what = self.what;
         let fix = "give one that was returned, and that was not given back since";
         bad(format!("there is no {what} with the handle {handle}"), fix)

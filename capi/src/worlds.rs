@@ -9,10 +9,10 @@ use roundelay::{Level, UniqueId, World};
 use roundelay_core::layout::Configured;
 
 use crate::status::{Outcome, bad};
-use crate::table::Table;
+use crate::table::HandleTable;
 use crate::{Allgather, Options};
 
-static WORLDS: Table<Arc<Seat>> = Table::new("world");
+static WORLDS: HandleTable<Arc<Seat>> = HandleTable::new("world");
 
 /// A world, which calls share, and which is taken out to be given an algorithm.
 struct Seat(RwLock<Option<World>>);

@@ -63,7 +63,7 @@ pub(crate) struct CheckFlags {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct CheckReport {
     ok: bool,
     file: String,
     algorithms: Vec<Checked>,
@@ -82,7 +82,7 @@ struct Checked {
     /// The values that the proofs hold for: of the root, of numbers and of truth values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     values: Vec<String>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedCount>,
     certificates: Vec<Certificate>,
     /// Where nothing is wrong at the counts asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ struct Checked {
 }
 
 #[derive(Serialize)]
-struct Refused {
+struct RefusedCount {
     nranks: u32,
     reason: String,
 }
@@ -126,7 +126,7 @@ fn check(flags: &CheckFlags) -> Result<bool, Failure> {
     let given = topology::given(&flags.source.topology)?;
     let report = |ok, algorithms, diagnostics| {
         let file = source.name().to_owned();
-        Report { ok, file, algorithms, diagnostics }
+        CheckReport { ok, file, algorithms, diagnostics }
     };
     let mut warnings = Vec::new();
     let loaded = load_with(&source, &flags.source, given.as_ref(), |found| warnings = found)?;
@@ -184,7 +184,7 @@ fn check_program(flags: &CheckFlags) -> Result<bool, Failure> {
         return Err(Failure::usage(Code::BadCall, title)
             .with_help("its ranks, blocks and signals stand in the file"));
     }
-    msccl::check(&msccl::Asked {
+    msccl::check(&msccl::MscclCheck {
         path: &source.source,
         msccl: &flags.msccl,
         lints: &source.lints,
@@ -283,7 +283,7 @@ fn prove_each(
             }
             (None, Some(errors)) if !nranks.named => {
                 let reason = errors.into_iter().next().map(reason).unwrap_or_default();
-                checked.refused.push(Refused { nranks: n, reason });
+                checked.refused.push(RefusedCount { nranks: n, reason });
             }
             (None, Some(errors)) => slips.add(errors),
             (None, None) => {}

@@ -9,7 +9,7 @@ use roundelay_export::cuda::Protocol;
 use crate::flags::EngineFlags;
 use crate::kernel::{FormFlag, protocol, threads};
 use crate::report::Failure;
-use crate::values::{Refused, at_least};
+use crate::values::{RefusedValue, at_least};
 
 /// Where ranks run, and how, where that is GPUs.
 #[derive(Args)]
@@ -41,9 +41,9 @@ pub(crate) enum Device {
     Cuda(Vec<usize>),
 }
 
-fn device(text: &str) -> Result<Device, Refused> {
+fn device(text: &str) -> Result<Device, RefusedValue> {
     let bad = || {
-        Refused::new("is not a device")
+        RefusedValue::new("is not a device")
             .help("a device is host, cuda, cuda:1, or several as cuda:0,1")
     };
     match text.split_once(':') {

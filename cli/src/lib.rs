@@ -8,6 +8,7 @@ mod aligned;
 mod bench;
 mod built;
 mod calibrate;
+mod calls;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is started there"))]
 mod called;
 mod certificate;
@@ -51,7 +52,6 @@ mod topo;
 mod topology;
 mod usage;
 mod values;
-mod way;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -7,7 +7,7 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::lints::{Level, Levels, Lint, Unknown};
 
 use crate::report::Failure;
-use crate::values::Refused;
+use crate::values::RefusedValue;
 
 #[derive(Args, Clone, Default)]
 pub(crate) struct LintFlags {
@@ -20,8 +20,8 @@ pub(crate) struct LintFlags {
     allow: Vec<Lint>,
 }
 
-fn lint(text: &str) -> Result<Lint, Refused> {
-    Lint::parse(text).map_err(|Unknown { help, .. }| Refused::new("names no warning").help(help))
+fn lint(text: &str) -> Result<Lint, RefusedValue> {
+    Lint::parse(text).map_err(|Unknown { help, .. }| RefusedValue::new("names no warning").help(help))
 }
 
 /// A program and what is left of its warnings; or what is wrong, warnings that are denied among it.

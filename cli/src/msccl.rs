@@ -83,7 +83,7 @@ impl From<Runtime> for msccl::Runtime {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct MscclReport {
     ok: bool,
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,7 +146,7 @@ struct Connected {
 }
 
 /// A check that is asked for.
-pub(crate) struct Asked<'f> {
+pub(crate) struct MscclCheck<'f> {
     pub(crate) path: &'f str,
     pub(crate) msccl: &'f MscclFlags,
     pub(crate) lints: &'f LintFlags,
@@ -189,7 +189,7 @@ fn load(path: &str) -> Result<Vec<u8>, Failure> {
 }
 
 /// What was found in a program of either kind.
-struct Found {
+struct Examined {
     source: Arc<Source>,
     warnings: Vec<Diagnostic>,
     errors: Vec<Diagnostic>,
@@ -211,7 +211,7 @@ struct Shown {
 }
 
 /// Reads and proves what is asked for.
-fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Found {
+fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Examined {
     if is_plan(path) {
         let text = mscclpp::read(path, bytes);
         let verdict = text.program.as_ref().map(|program| program.verdict(&text.source));
@@ -234,7 +234,7 @@ fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Found {
             orders = verdict.orders;
             modes.push(verdict.checked);
         }
-        return Found { source: text.source, warnings, errors, modes, orders, shown };
+        return Examined { source: text.source, warnings, errors, modes, orders, shown };
     }
     let text = msccl::read(path, bytes, flags.runtime.map(Into::into));
     let connections = flags.connections();
@@ -261,10 +261,10 @@ fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Found {
     errors.extend(verdict.iter().flat_map(Verdict::errors).cloned());
     let orders = verdict.as_ref().and_then(|verdict| verdict.orders);
     let modes = verdict.map(|verdict| verdict.modes).unwrap_or_default();
-    Found { source: text.source, warnings: text.warnings, errors, modes, orders, shown }
+    Examined { source: text.source, warnings: text.warnings, errors, modes, orders, shown }
 }
 
-impl Found {
+impl Examined {
     /// Everything that is to be said.
     fn said(&self, lints: &LintFlags) -> Result<Vec<Diagnostic>, Failure> {
         let mut all = lints.warnings(self.warnings.clone())?;
@@ -274,7 +274,7 @@ impl Found {
 }
 
 /// `roundelay check FILE.xml` and `check PLAN.json`
-pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
+pub(crate) fn check(asked: &MscclCheck<'_>) -> Result<bool, Failure> {
     let path = asked.path;
     if is_plan(path) {
         asked.msccl.absent()?;
@@ -317,7 +317,7 @@ pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
                 stats.print();
             }
         }
-        Format::Json => print_json(&Report {
+        Format::Json => print_json(&MscclReport {
             ok,
             file: path.to_owned(),
             program: found.shown.map(|shown| shown.described.after(seconds)),

@@ -30,7 +30,7 @@ pub(crate) struct SignalsFlags {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct SignalsReport {
     ok: bool,
     algorithm: Option<String>,
     results: Vec<Needed>,
@@ -64,7 +64,7 @@ const DEFAULT: u32 = 8;
 
 pub(crate) fn main(flags: &SignalsFlags) -> Result<bool, Failure> {
     let source = read(&flags.source.source)?;
-    let report = |algorithm, results, diagnostics: Vec<_>| Report {
+    let report = |algorithm, results, diagnostics: Vec<_>| SignalsReport {
         ok: diagnostics.is_empty(),
         algorithm,
         results,

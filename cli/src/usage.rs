@@ -9,11 +9,11 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::Problem;
 
 use crate::command::Cli;
-use crate::values::Refused;
+use crate::values::RefusedValue;
 
 /// What is wrong with a call.
 pub(crate) fn problem(error: &clap::Error) -> Problem {
-    let call = Call { error };
+    let call = UsageError { error };
     match error.kind() {
         ErrorKind::ValueValidation => call.refused(),
         ErrorKind::InvalidValue => call.unknown_value(),
@@ -45,15 +45,15 @@ fn having(command: &str, flag: &str) -> Vec<String> {
     names.map(|name| format!("`{} {name}`", words.join(" "))).collect()
 }
 
-struct Call<'a> {
+struct UsageError<'a> {
     error: &'a clap::Error,
 }
 
-impl Call<'_> {
+impl UsageError<'_> {
     /// A value that a parser of ours refuses.
     fn refused(&self) -> Problem {
         let given = self.given();
-        match self.error.source().and_then(|why| why.downcast_ref::<Refused>()) {
+        match self.error.source().and_then(|why| why.downcast_ref::<RefusedValue>()) {
             Some(refused) => {
                 let mut problem = Problem::new(refused.code, format!("{given} {refused}"));
                 problem.help.clone_from(&refused.help);

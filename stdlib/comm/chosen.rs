@@ -20,20 +20,20 @@ use crate::{Algorithm, Collective, Error, Schedule};
 /// By collective, and then by the size in bytes up to which an algorithm is used.
 #[derive(Clone, Default)]
 pub(crate) struct Chosen {
-    tables: BTreeMap<&'static str, BTreeMap<u64, Choice>>,
+    tables: BTreeMap<&'static str, BTreeMap<u64, CallAlgorithm>>,
     /// Where ranks are on several hosts.
     spread: Option<Spread>,
 }
 
 /// What makes the algorithm of a call.
 #[derive(Clone)]
-enum Choice {
+enum CallAlgorithm {
     Library,
     Fixed(Arc<dyn Algorithm + Send + Sync>),
     ByRoot(Arc<dyn Fn(u32) -> Box<dyn Algorithm> + Send + Sync>),
 }
 
-impl Choice {
+impl CallAlgorithm {
     /// An algorithm that was compiled when the program ran, rooted where the call is if it has a parameter `root`.
     fn of(algorithm: Configured) -> Self {
         if !algorithm.collective().is_rooted() {
@@ -56,7 +56,7 @@ impl Chosen {
 
     pub(crate) fn fixed(&mut self, up_to: u64, algorithm: Arc<dyn Algorithm + Send + Sync>) {
         let collective = algorithm.collective();
-        self.insert(collective, up_to, Choice::Fixed(algorithm));
+        self.insert(collective, up_to, CallAlgorithm::Fixed(algorithm));
     }
 
     pub(crate) fn by_root<A: Algorithm + 'static>(
@@ -65,7 +65,7 @@ impl Chosen {
         make: impl Fn(u32) -> A + Send + Sync + 'static,
     ) {
         let collective = make(0).collective();
-        self.insert(collective, up_to, Choice::ByRoot(Arc::new(move |root| Box::new(make(root)))));
+        self.insert(collective, up_to, CallAlgorithm::ByRoot(Arc::new(move |root| Box::new(make(root)))));
     }
 
     /// Uses `algorithm` for calls of so many bytes, and for others what was used before. What it is rooted at is the
@@ -75,17 +75,17 @@ impl Chosen {
             return;
         }
         let collective = algorithm.collective();
-        let choice = Choice::of(algorithm);
+        let choice = CallAlgorithm::of(algorithm);
         let table = self.tables.entry(collective.name()).or_default();
         if let Some(below) = bytes.start().checked_sub(1) {
             let before = table.range(below..).next().map(|(_, choice)| choice.clone());
-            table.insert(below, before.unwrap_or(Choice::Library));
+            table.insert(below, before.unwrap_or(CallAlgorithm::Library));
         }
         table.retain(|up_to, _| !bytes.contains(up_to));
         table.insert(*bytes.end(), choice);
     }
 
-    fn insert(&mut self, collective: Collective, up_to: u64, choice: Choice) {
+    fn insert(&mut self, collective: Collective, up_to: u64, choice: CallAlgorithm) {
         self.tables.entry(collective.name()).or_default().insert(up_to, choice);
     }
 
@@ -108,9 +108,9 @@ impl Chosen {
         then: impl FnOnce(&dyn Algorithm) -> R,
     ) -> Result<R, Error> {
         Ok(match self.choice(call, nranks)? {
-            Choice::Fixed(algorithm) => then(&*algorithm),
-            Choice::ByRoot(make) => then(&*make(call.root)),
-            Choice::Library => match &self.spread {
+            CallAlgorithm::Fixed(algorithm) => then(&*algorithm),
+            CallAlgorithm::ByRoot(make) => then(&*make(call.root)),
+            CallAlgorithm::Library => match &self.spread {
                 Some(spread) => then(&*spread.algorithm(call, nranks)),
                 None => then(&*of_library(call, nranks)),
             },
@@ -126,8 +126,8 @@ impl Chosen {
         nranks: u32,
     ) -> Option<[Box<dyn Algorithm>; 3]> {
         match self.choice(call, nranks) {
-            Ok(Choice::Library) => self.spread.as_ref()?.levels(call, rank),
-            Ok(Choice::Fixed(_) | Choice::ByRoot(_)) | Err(_) => None,
+            Ok(CallAlgorithm::Library) => self.spread.as_ref()?.levels(call, rank),
+            Ok(CallAlgorithm::Fixed(_) | CallAlgorithm::ByRoot(_)) | Err(_) => None,
         }
     }
 
@@ -138,17 +138,17 @@ impl Chosen {
         }
     }
 
-    fn choice(&self, call: &Call, nranks: u32) -> Result<Choice, Error> {
+    fn choice(&self, call: &Call, nranks: u32) -> Result<CallAlgorithm, Error> {
         let bytes = call.collective.bytes(call.count, nranks, call.dtype.size() as u64);
         let table = self.tables.get(call.collective.name());
         let chosen = table.and_then(|table| table.range(bytes..).next());
-        match chosen.map_or(&Choice::Library, |found| found.1) {
-            Choice::Library => {}
+        match chosen.map_or(&CallAlgorithm::Library, |found| found.1) {
+            CallAlgorithm::Library => {}
             chosen => return Ok(chosen.clone()),
         }
         let selected = Selection::of_process()?
             .and_then(|selection| selection.find(call.collective, nranks, bytes));
-        Ok(selected.map_or(Choice::Library, |entry| Choice::of(entry.algorithm.clone())))
+        Ok(selected.map_or(CallAlgorithm::Library, |entry| CallAlgorithm::of(entry.algorithm.clone())))
     }
 }
 
@@ -163,11 +163,11 @@ pub(crate) fn rooted(schedule: &Schedule, call: &Call) -> Result<(), Error> {
 
 impl fmt::Debug for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let table = |table: &BTreeMap<u64, Choice>| -> Vec<(u64, String)> {
-            let name = |choice: &Choice| match choice {
-                Choice::Library => "the library's".to_owned(),
-                Choice::Fixed(algorithm) => algorithm.name().to_owned(),
-                Choice::ByRoot(make) => make(0).name().to_owned(),
+        let table = |table: &BTreeMap<u64, CallAlgorithm>| -> Vec<(u64, String)> {
+            let name = |choice: &CallAlgorithm| match choice {
+                CallAlgorithm::Library => "the library's".to_owned(),
+                CallAlgorithm::Fixed(algorithm) => algorithm.name().to_owned(),
+                CallAlgorithm::ByRoot(make) => make(0).name().to_owned(),
             };
             table.iter().map(|(up_to, choice)| (*up_to, name(choice))).collect()
         };

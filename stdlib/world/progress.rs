@@ -73,18 +73,18 @@ impl fmt::Debug for Turns {
     }
 }
 
-type Job<'env> = Box<dyn FnOnce() + Send + 'env>;
+type QueuedCall<'env> = Box<dyn FnOnce() + Send + 'env>;
 
 /// Where calls are asked for that one thread makes.
 pub(super) struct Queue<'env> {
     turns: Arc<Turns>,
-    jobs: Sender<(u64, Job<'env>)>,
+    jobs: Sender<(u64, QueuedCall<'env>)>,
 }
 
 /// The other side of a queue.
 pub(super) struct Work<'env> {
     turns: Arc<Turns>,
-    jobs: Receiver<(u64, Job<'env>)>,
+    jobs: Receiver<(u64, QueuedCall<'env>)>,
 }
 
 pub(super) fn queue<'env>(turns: &Arc<Turns>) -> (Queue<'env>, Work<'env>) {
@@ -111,7 +111,7 @@ impl<'env> Queue<'env> {
         &self,
         job: impl FnOnce() -> Result<R, Error> + Send + 'env,
     ) -> Pending<R> {
-        let pending = Pending::new(&self.turns, State::UnderWay);
+        let pending = Pending::new(&self.turns, CallState::UnderWay);
         let (outcome, turns) = (pending.outcome.clone(), self.turns.clone());
         let job = Box::new(move || {
             // In place of this call, which is then not made.
@@ -212,11 +212,11 @@ pub struct Pending<B> {
 }
 
 struct Outcome<B> {
-    state: Mutex<State<B>>,
+    state: Mutex<CallState<B>>,
     made: Condvar,
 }
 
-enum State<B> {
+enum CallState<B> {
     UnderWay,
     Made(Result<B, Error>),
     /// Nobody wants it, or it was taken.
@@ -224,21 +224,21 @@ enum State<B> {
 }
 
 impl<B> Outcome<B> {
-    fn state(&self) -> MutexGuard<'_, State<B>> {
+    fn state(&self) -> MutexGuard<'_, CallState<B>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn put(&self, made: Result<B, Error>, turns: &Turns) {
         let mut state = self.state();
         match (&*state, made) {
-            (State::Left, Err(error)) => turns.lose(error),
+            (CallState::Left, Err(error)) => turns.lose(error),
             // The buffers go when the state is free.
-            (State::Left, Ok(buffers)) => {
+            (CallState::Left, Ok(buffers)) => {
                 drop(state);
                 drop(buffers);
             }
             (_, made) => {
-                *state = State::Made(made);
+                *state = CallState::Made(made);
                 self.made.notify_all();
             }
         }
@@ -246,14 +246,14 @@ impl<B> Outcome<B> {
 }
 
 impl<B> Pending<B> {
-    fn new(turns: &Arc<Turns>, state: State<B>) -> Self {
+    fn new(turns: &Arc<Turns>, state: CallState<B>) -> Self {
         let outcome = Arc::new(Outcome { state: Mutex::new(state), made: Condvar::new() });
         Self { outcome, turns: turns.clone() }
     }
 
     /// A call that cannot be made.
     pub(super) fn failed(turns: &Arc<Turns>, error: Error) -> Self {
-        Self::new(turns, State::Made(Err(error)))
+        Self::new(turns, CallState::Made(Err(error)))
     }
 
     /// Waits until the call is done, and returns its buffers.
@@ -266,32 +266,32 @@ impl<B> Pending<B> {
         let mut state = self
             .outcome
             .made
-            .wait_while(state, |state| matches!(state, State::UnderWay))
+            .wait_while(state, |state| matches!(state, CallState::UnderWay))
             .unwrap_or_else(PoisonError::into_inner);
-        match mem::replace(&mut *state, State::Left) {
-            State::Made(made) => made,
-            State::UnderWay | State::Left => unreachable!("it is made, and this takes it"),
+        match mem::replace(&mut *state, CallState::Left) {
+            CallState::Made(made) => made,
+            CallState::UnderWay | CallState::Left => unreachable!("it is made, and this takes it"),
         }
     }
 
     /// Waits for so long at most, and says whether the call is done, so that [`Self::wait`] returns at once.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        let under_way = |state: &mut State<B>| matches!(state, State::UnderWay);
+        let under_way = |state: &mut CallState<B>| matches!(state, CallState::UnderWay);
         let waited = self.outcome.made.wait_timeout_while(self.outcome.state(), timeout, under_way);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        !matches!(&*state, State::UnderWay)
+        !matches!(&*state, CallState::UnderWay)
     }
 
     /// Whether the call is done, so that [`Self::wait`] returns at once.
     pub fn test(&mut self) -> bool {
-        matches!(&*self.outcome.state(), State::Made(_))
+        matches!(&*self.outcome.state(), CallState::Made(_))
     }
 }
 
 impl<B> Drop for Pending<B> {
     fn drop(&mut self) {
-        let state = mem::replace(&mut *self.outcome.state(), State::Left);
-        if let State::Made(Err(error)) = state {
+        let state = mem::replace(&mut *self.outcome.state(), CallState::Left);
+        if let CallState::Made(Err(error)) = state {
             self.turns.lose(error);
         }
     }
@@ -299,7 +299,7 @@ impl<B> Drop for Pending<B> {
 
 impl<B> fmt::Debug for Pending<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let done = matches!(&*self.outcome.state(), State::Made(_));
+        let done = matches!(&*self.outcome.state(), CallState::Made(_));
         f.debug_struct("Pending").field("done", &done).finish_non_exhaustive()
     }
 }

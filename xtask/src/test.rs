@@ -17,9 +17,9 @@ const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 /// Where the table of the steps' times is kept.
 const TIMES: &str = "target/test-times";
 
-type Step = (&'static str, fn(&Path) -> Result<(), String>);
+type TestStep = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 17] = [
+const STEPS: [TestStep; 17] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", crate::nvrtc::install),

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use roundelay_kernels::mpi::{Handle, Mpi};
 
 use crate::call::Values;
-use crate::types::Kind;
+use crate::types::TypeLayout;
 
 /// Bytes that MPI packs at once, as it counts them in an `int`.
 const PIECE: u64 = 1 << 30;
@@ -45,7 +45,7 @@ pub(crate) struct Side<'m> {
     pub(crate) mpi: &'m Mpi,
     pub(crate) comm: Handle,
     pub(crate) values: Values,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TypeLayout,
 }
 
 impl Side<'_> {

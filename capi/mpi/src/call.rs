@@ -8,7 +8,7 @@ use roundelay_kernels::mpi::Handle;
 
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum What {
+pub(crate) enum MpiCollective {
     Allreduce,
     Allgather,
     ReduceScatterBlock,
@@ -20,7 +20,7 @@ pub(crate) enum What {
     Barrier,
 }
 
-impl What {
+impl MpiCollective {
     /// The collective that does it; a barrier is an `AllReduce` of a byte.
     pub(crate) fn collective(self) -> Collective {
         match self {
@@ -36,7 +36,7 @@ impl What {
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for MpiCollective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Allreduce => "Allreduce",
@@ -62,8 +62,8 @@ pub(crate) struct Values {
 
 /// A call. What a collective does not have is of no meaning: what a rank sends and what it receives, the op, the root.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    pub(crate) what: What,
+pub(crate) struct MpiCall {
+    pub(crate) what: MpiCollective,
     pub(crate) send: Values,
     pub(crate) recv: Values,
     pub(crate) op: Handle,

@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::call::What;
+use crate::call::MpiCollective;
 
 /// Whose library it is, as far as that matters for its speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ impl Maker {
 
 /// What the choice goes by. It is the same on all ranks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub(crate) what: What,
+pub(crate) struct CallShape {
+    pub(crate) what: MpiCollective,
     /// Bytes of a block: what a rank gives to another, or all of a buffer that is combined or broadcast.
     pub(crate) block: u64,
     pub(crate) nranks: u32,
@@ -43,7 +43,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const END: u64 = u64::MAX;
 
-impl Shape {
+impl CallShape {
     /// Whether we are faster.
     pub(crate) fn is_faster(self, than: Maker) -> bool {
         let is_in = |range: Option<RangeInclusive<u64>>| {
@@ -58,8 +58,8 @@ impl Shape {
     /// Blocks among those of [`Self::faster`] for which MPI is faster nevertheless.
     fn slower(self, than: Maker) -> Option<RangeInclusive<u64>> {
         match (than, self.crowded, self.what) {
-            (Maker::Intel, true, What::Allgather) if self.nranks < 8 => Some(3 * MIB..=6 * MIB),
-            (Maker::Intel, false, What::Allreduce) => Some(12 * MIB..=24 * MIB),
+            (Maker::Intel, true, MpiCollective::Allgather) if self.nranks < 8 => Some(3 * MIB..=6 * MIB),
+            (Maker::Intel, false, MpiCollective::Allreduce) => Some(12 * MIB..=24 * MIB),
             _ => None,
         }
     }
@@ -67,14 +67,14 @@ impl Shape {
     /// The blocks for which we are faster on several hosts.
     fn faster_across(self, than: Maker) -> Option<RangeInclusive<u64>> {
         match (than, self.crowded, self.what) {
-            (Maker::OpenMpi | Maker::Mpich, true, What::Allreduce) => Some(0..=END),
+            (Maker::OpenMpi | Maker::Mpich, true, MpiCollective::Allreduce) => Some(0..=END),
             _ => None,
         }
     }
 
     /// The blocks for which we are faster on one host.
     fn faster(self, than: Maker) -> Option<RangeInclusive<u64>> {
-        use What::{Allgather, Allreduce, Bcast, ReduceScatterBlock};
+        use MpiCollective::{Allgather, Allreduce, Bcast, ReduceScatterBlock};
         Some(match (than, self.crowded, self.what) {
             // Its ranks keep their cores while they wait.
             (Maker::Mpich, true, _)
@@ -95,7 +95,7 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
-    use super::{Maker, Shape, What};
+    use super::{Maker, CallShape, MpiCollective};
 
     #[test]
     fn makers_are_known_by_what_they_say() {
@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn the_table_is_by_maker_cores_hosts_and_size() {
-        let shape = |block, hosts, crowded| Shape {
-            what: What::Allreduce,
+        let shape = |block, hosts, crowded| CallShape {
+            what: MpiCollective::Allreduce,
             block,
             nranks: 4,
             hosts,
@@ -124,8 +124,8 @@ mod tests {
             [8 << 20, 32 << 20].map(|at| shape(at, 1, false).is_faster(Maker::Intel)) == [true; 2]
         );
         assert!(!shape(16 << 20, 1, false).is_faster(Maker::Intel));
-        let gathers = |nranks| Shape { what: What::Allgather, nranks, ..shape(4 << 20, 1, true) };
+        let gathers = |nranks| CallShape { what: MpiCollective::Allgather, nranks, ..shape(4 << 20, 1, true) };
         assert_eq!([4, 8].map(|n| gathers(n).is_faster(Maker::Intel)), [false, true]);
-        assert!(!Shape { what: What::Gather, ..shape(4096, 1, true) }.is_faster(Maker::OpenMpi));
+        assert!(!CallShape { what: MpiCollective::Gather, ..shape(4096, 1, true) }.is_faster(Maker::OpenMpi));
     }
 }

@@ -8,11 +8,11 @@ use std::fmt;
 use roundelay::{Call, Collective, DType, ReduceOp};
 use roundelay_kernels::mpi::Mpi;
 
-use crate::call::{Asked, Values, What};
-use crate::choice::Shape;
+use crate::call::{MpiCall, Values, MpiCollective};
+use crate::choice::CallShape;
 use crate::seats::Seat;
 use crate::settings::{Settings, Take};
-use crate::types::{Kind, kind};
+use crate::types::{TypeLayout, kind};
 
 /// Why a call is left to MPI.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,9 +47,9 @@ impl fmt::Display for Why {
 pub(crate) struct Ours {
     pub(crate) call: Call,
     /// What this rank gives; nothing where the buffer holds it.
-    pub(crate) input: Option<(Values, Kind)>,
+    pub(crate) input: Option<(Values, TypeLayout)>,
     /// What this rank gets; nothing where it gets nothing.
-    pub(crate) output: Option<(Values, Kind)>,
+    pub(crate) output: Option<(Values, TypeLayout)>,
     /// Whether the output holds the input before.
     pub(crate) in_place: bool,
 }
@@ -59,7 +59,7 @@ pub(crate) fn decide(
     mpi: &Mpi,
     settings: &Settings,
     seat: &Seat,
-    asked: &Asked,
+    asked: &MpiCall,
 ) -> Result<Ours, Why> {
     if let Some(why) = &seat.all {
         return Err(Why::All(why.clone()));
@@ -67,13 +67,13 @@ pub(crate) fn decide(
     let ours = Asking { mpi, seat, asked }.ours()?;
     let Call { collective, count, dtype, .. } = ours.call;
     let block = count * dtype.size() as u64;
-    if asked.what != What::Barrier && block == 0 {
+    if asked.what != MpiCollective::Barrier && block == 0 {
         return Err(Why::NoData);
     }
     let bytes = collective.bytes(count, seat.size, dtype.size() as u64);
-    let own = asked.what != What::Barrier && settings.own(collective, bytes).is_some();
+    let own = asked.what != MpiCollective::Barrier && settings.own(collective, bytes).is_some();
     let Seat { crowded, size: nranks, .. } = *seat;
-    let shape = Shape { what: asked.what, block, nranks, hosts: seat.hosts(), crowded };
+    let shape = CallShape { what: asked.what, block, nranks, hosts: seat.hosts(), crowded };
     if own || settings.take == Take::All || shape.is_faster(seat.maker) {
         Ok(ours)
     } else {
@@ -85,31 +85,31 @@ pub(crate) fn decide(
 struct Asking<'a> {
     mpi: &'a Mpi,
     seat: &'a Seat,
-    asked: &'a Asked,
+    asked: &'a MpiCall,
 }
 
 impl Asking<'_> {
     fn ours(&self) -> Result<Ours, Why> {
-        let Self { asked: &Asked { what, send, recv, .. }, seat, .. } = *self;
+        let Self { asked: &MpiCall { what, send, recv, .. }, seat, .. } = *self;
         let (n, root) = (i64::from(seat.size), self.root()?);
         let at_root = root == seat.rank;
         let in_place = |values: Values| values.at.addr() == self.mpi.abi().in_place();
         match what {
-            What::Barrier => Ok(Ours {
+            MpiCollective::Barrier => Ok(Ours {
                 call: call(Collective::AllReduce, 0, 1, DType::U8, ReduceOp::Max),
                 input: None,
                 output: None,
                 in_place: true,
             }),
-            What::Bcast => {
+            MpiCollective::Bcast => {
                 let call = self.moves(Collective::Broadcast, root, recv)?;
                 self.made(call, None, Some(recv), true)
             }
-            What::Allreduce => {
+            MpiCollective::Allreduce => {
                 let call = self.reduces(Collective::AllReduce, 0, recv)?;
                 self.made(call, Some(send), Some(recv), in_place(send))
             }
-            What::Reduce => {
+            MpiCollective::Reduce => {
                 let call = self.reduces(Collective::Reduce, root, send)?;
                 match (at_root, in_place(send)) {
                     (true, in_place) => self.made(call, Some(send), Some(recv), in_place),
@@ -117,31 +117,31 @@ impl Asking<'_> {
                     (false, true) => Err(Why::Argument),
                 }
             }
-            What::ReduceScatterBlock => {
+            MpiCollective::ReduceScatterBlock => {
                 let call = self.reduces(Collective::ReduceScatter, 0, recv)?;
                 // In place, MPI's result lies where the input begins, and not at the rank's block.
                 let from = if in_place(send) { recv.at } else { send.at };
                 let input = blocks(Values { at: from, ..recv }, n)?;
                 self.made(call, Some(input), Some(recv), false)
             }
-            What::Allgather => {
+            MpiCollective::Allgather => {
                 let at = in_place(send);
                 let call = self.moves(Collective::AllGather, 0, if at { recv } else { send })?;
                 self.made(call, Some(send), Some(blocks(recv, n)?), at)
             }
-            What::Alltoall => {
+            MpiCollective::Alltoall => {
                 let at = in_place(send);
                 let input = if at { recv } else { send };
                 let call = self.moves(Collective::AllToAll, 0, input)?;
                 self.made(call, Some(blocks(input, n)?), Some(blocks(recv, n)?), false)
             }
-            What::Gather => {
+            MpiCollective::Gather => {
                 let at = at_root && in_place(send);
                 let call = self.moves(Collective::Gather, root, if at { recv } else { send })?;
                 let output = if at_root { Some(blocks(recv, n)?) } else { None };
                 self.made(call, Some(send), output, at)
             }
-            What::Scatter => {
+            MpiCollective::Scatter => {
                 let call =
                     self.moves(Collective::Scatter, root, if at_root { send } else { recv })?;
                 let input = if at_root { Some(blocks(send, n)?) } else { None };
@@ -205,7 +205,7 @@ impl Asking<'_> {
         let (rank, root) = (roundelay::RankId(self.seat.rank), roundelay::RankId(call.root));
         let unit = call.count * call.dtype.size() as u64;
         let wanted = |units: u32| u64::from(units) * unit;
-        let has = |side: Option<(Values, Kind)>| {
+        let has = |side: Option<(Values, TypeLayout)>| {
             side.map(|(values, kind)| (values.count as u64).checked_mul(kind.size))
         };
         let units_in = call.collective.input_units(rank, self.seat.size, root);

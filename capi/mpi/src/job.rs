@@ -13,7 +13,7 @@ use crate::rendezvous::{self, Known};
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The job as this process sees it.
-pub(crate) struct Job {
+pub(crate) struct MpiJob {
     pub(crate) rank: u32,
     /// Where the ranks are, or why all calls are MPI's.
     pub(crate) here: Result<Here, Not>,
@@ -44,7 +44,7 @@ pub(crate) struct Here {
     pub(crate) elsewhere: String,
 }
 
-impl Job {
+impl MpiJob {
     /// The job of a process whose MPI has begun, and whose settings have this digest.
     pub(crate) fn new(mpi: &Mpi, settings: u64) -> Self {
         let functions = mpi.functions();

@@ -29,7 +29,7 @@ mod worlds;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use call::{Asked, Values, What};
+use call::{MpiCall, Values, MpiCollective};
 use process::process;
 use roundelay_kernels::mpi::Handle;
 use take::collective;
@@ -101,7 +101,7 @@ macro_rules! reduces {
             send: In, recv: Out, count: c_int, of: Handle, op: Handle, comm: Handle,
         ) -> c_int {
             let (send, recv) = (values(send.cast_mut(), count.into(), of), values(recv, count.into(), of));
-            collective(&Asked { what: What::$what, send, recv, op, root: 0, comm }, false)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op, root: 0, comm }, false)
         }
 
         /// Combines values of all ranks, with a wide count.
@@ -113,7 +113,7 @@ macro_rules! reduces {
             send: In, recv: Out, count: i64, of: Handle, op: Handle, comm: Handle,
         ) -> c_int {
             let (send, recv) = (values(send.cast_mut(), count, of), values(recv, count, of));
-            collective(&Asked { what: What::$what, send, recv, op, root: 0, comm }, true)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op, root: 0, comm }, true)
         }
     )*};
 }
@@ -137,7 +137,7 @@ macro_rules! moves {
             let send = values(send.cast_mut(), sends.into(), send_type);
             let recv = values(recv, receives.into(), recv_type);
             let root = 0 $(+ $root)?;
-            collective(&Asked { what: What::$what, send, recv, op: 0, root, comm }, false)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op: 0, root, comm }, false)
         }
 
         /// Moves blocks between ranks, with wide counts.
@@ -152,7 +152,7 @@ macro_rules! moves {
             let send = values(send.cast_mut(), sends, send_type);
             let recv = values(recv, receives, recv_type);
             let root = 0 $(+ $root)?;
-            collective(&Asked { what: What::$what, send, recv, op: 0, root, comm }, true)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op: 0, root, comm }, true)
         }
     )*};
 }
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn MPI_Reduce(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(send.cast_mut(), count.into(), of), values(recv, count.into(), of));
-    collective(&Asked { what: What::Reduce, send, recv, op, root, comm }, false)
+    collective(&MpiCall { what: MpiCollective::Reduce, send, recv, op, root, comm }, false)
 }
 
 /// Combines values of all ranks at one, with a wide count.
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn MPI_Reduce_c(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(send.cast_mut(), count, of), values(recv, count, of));
-    collective(&Asked { what: What::Reduce, send, recv, op, root, comm }, true)
+    collective(&MpiCall { what: MpiCollective::Reduce, send, recv, op, root, comm }, true)
 }
 
 /// Copies values of one rank to all.
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn MPI_Bcast(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(null_mut(), 0, of), values(buffer, count.into(), of));
-    collective(&Asked { what: What::Bcast, send, recv, op: 0, root, comm }, false)
+    collective(&MpiCall { what: MpiCollective::Bcast, send, recv, op: 0, root, comm }, false)
 }
 
 /// Copies values of one rank to all, with a wide count.
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn MPI_Bcast_c(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(null_mut(), 0, of), values(buffer, count, of));
-    collective(&Asked { what: What::Bcast, send, recv, op: 0, root, comm }, true)
+    collective(&MpiCall { what: MpiCollective::Bcast, send, recv, op: 0, root, comm }, true)
 }
 
 /// Returns when all ranks have called it.
@@ -239,5 +239,5 @@ pub unsafe extern "C" fn MPI_Bcast_c(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
     let (send, recv) = (values(null_mut(), 0, 0), values(null_mut(), 0, 0));
-    collective(&Asked { what: What::Barrier, send, recv, op: 0, root: 0, comm }, false)
+    collective(&MpiCall { what: MpiCollective::Barrier, send, recv, op: 0, root: 0, comm }, false)
 }

@@ -9,9 +9,9 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use roundelay::Algorithm as _;
 use roundelay_kernels::mpi::{Found, Functions, Mpi};
 
-use crate::job::{Job, Not};
-use crate::report::Report;
-use crate::settings::{Mode, Settings, Take};
+use crate::job::{MpiJob, Not};
+use crate::report::CallReport;
+use crate::settings::{TakeoverMode, Settings, Take};
 
 /// What there is of a process.
 pub(crate) struct Process {
@@ -20,11 +20,11 @@ pub(crate) struct Process {
     pub(crate) settings: Settings,
     /// Why nothing is taken, whatever the job.
     problem: Option<String>,
-    job: OnceLock<Job>,
+    job: OnceLock<MpiJob>,
     /// What the one holds that said something.
     said: OnceLock<Option<UnixListener>>,
     ended: Once,
-    pub(crate) report: Mutex<Report>,
+    pub(crate) report: Mutex<CallReport>,
 }
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
@@ -36,7 +36,7 @@ pub(crate) fn process() -> &'static Process {
         let (settings, wrong) = match Settings::of_process() {
             Ok(settings) => (settings, None),
             Err(why) => (
-                Settings { mode: Mode::Off, take: Take::Faster, own: Vec::new(), report: false },
+                Settings { mode: TakeoverMode::Off, take: Take::Faster, own: Vec::new(), report: false },
                 Some(why),
             ),
         };
@@ -44,7 +44,7 @@ pub(crate) fn process() -> &'static Process {
             Found::Other { what, .. } => Some(format!("this process has {what}")),
             Found::One(_) | Found::None => wrong,
         };
-        let report = Mutex::new(Report::default());
+        let report = Mutex::new(CallReport::default());
         Process {
             found,
             settings,
@@ -79,7 +79,7 @@ impl Process {
     }
 
     /// The job, once MPI has begun.
-    pub(crate) fn job(&self) -> Option<&Job> {
+    pub(crate) fn job(&self) -> Option<&MpiJob> {
         self.job.get()
     }
 
@@ -89,10 +89,10 @@ impl Process {
             self.say_once(&format!("all collectives are left to MPI: {why}"));
         }
         let Some(mpi) = self.mpi() else { return };
-        if self.settings.mode == Mode::Off {
+        if self.settings.mode == TakeoverMode::Off {
             return;
         }
-        let job = self.job.get_or_init(|| Job::new(mpi, self.digest()));
+        let job = self.job.get_or_init(|| MpiJob::new(mpi, self.digest()));
         if let Err(Not::Unmet(why)) = &job.here {
             self.say_once(&format!("all collectives are left to MPI: {why}"));
         }

@@ -14,12 +14,12 @@ thread_local! {
 }
 
 /// A receive that nobody sends to, on a communicator of this process alone.
-struct Asked {
+struct PendingReceive {
     comm: Handle,
     request: Handle,
 }
 
-static ASKED: Mutex<Option<Asked>> = Mutex::new(None);
+static ASKED: Mutex<Option<PendingReceive>> = Mutex::new(None);
 
 /// Does `then`, in which this thread may call MPI.
 pub(crate) fn calling<R>(then: impl FnOnce() -> R) -> R {
@@ -55,7 +55,7 @@ pub(crate) fn begin(mpi: &Mpi) -> Result<(), &'static str> {
     if wrong != 0 {
         return Err("MPI lets no message wait");
     }
-    *asked = Some(Asked { comm, request });
+    *asked = Some(PendingReceive { comm, request });
     Ok(())
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn make(mpi: &Mpi) {
     }
 }
 
-fn test(functions: &Functions, asked: &mut Asked, status: usize) -> bool {
+fn test(functions: &Functions, asked: &mut PendingReceive, status: usize) -> bool {
     let mut flag: c_int = 0;
     // SAFETY: the request is this process's own, and one thread has it; it may call MPI, as it is in a call of it.
     let wrong = unsafe { (functions.test)(&raw mut asked.request, &raw mut flag, status) };

@@ -11,7 +11,7 @@ use roundelay::{Call, Rank, World};
 use roundelay_kernels::mpi::{Abi, Functions, Handle, Mpi};
 
 use crate::choice::Maker;
-use crate::job::Job;
+use crate::job::MpiJob;
 
 /// A communicator.
 pub(crate) struct Seat {
@@ -68,7 +68,7 @@ thread_local! {
 }
 
 /// What is known of a communicator; `None` where MPI knows no such communicator.
-pub(crate) fn seat(mpi: &Mpi, job: &Job, comm: Handle) -> Option<Arc<Seat>> {
+pub(crate) fn seat(mpi: &Mpi, job: &MpiJob, comm: Handle) -> Option<Arc<Seat>> {
     let comm = mpi.abi().clean(comm);
     let gone = gone();
     let remembered = LAST.with_borrow(|last| match last {
@@ -110,7 +110,7 @@ fn all() -> std::sync::MutexGuard<'static, BTreeMap<Handle, Arc<Seat>>> {
 }
 
 /// A communicator that is seen for the first time. All of this is asked of this process alone.
-fn first(mpi: &Mpi, job: &Job, comm: Handle) -> Option<Arc<Seat>> {
+fn first(mpi: &Mpi, job: &MpiJob, comm: Handle) -> Option<Arc<Seat>> {
     if comm == mpi.comm_null() {
         return None;
     }
@@ -162,7 +162,7 @@ fn first(mpi: &Mpi, job: &Job, comm: Handle) -> Option<Arc<Seat>> {
 ///
 /// # Errors
 /// Why that cannot be found, or its calls are not ours.
-fn place(mpi: &Mpi, job: &Job, seat: &mut Seat) -> Result<(), String> {
+fn place(mpi: &Mpi, job: &MpiJob, seat: &mut Seat) -> Result<(), String> {
     let here = job.here.as_ref().map_err(ToString::to_string)?;
     let members = members(mpi, seat).ok_or("MPI does not tell its ranks")?;
     let mut hosts: Vec<(usize, Vec<u32>)> = Vec::new();

@@ -10,7 +10,7 @@ use roundelay_core::layout::Configured;
 
 /// What is done with a program's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum TakeoverMode {
     /// All are MPI's.
     Off,
     /// Those that we make faster are ours.
@@ -38,7 +38,7 @@ pub(crate) struct Own {
 /// All of it. A setting that makes no sense leaves all calls to MPI, and is told once.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) mode: Mode,
+    pub(crate) mode: TakeoverMode,
     pub(crate) take: Take,
     pub(crate) own: Vec<Own>,
     pub(crate) report: bool,
@@ -57,7 +57,7 @@ impl Settings {
     pub(crate) fn of_process() -> Result<Self, String> {
         let var = |name: &str| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         let settings = Self::of(&var)?;
-        if settings.mode != Mode::Off {
+        if settings.mode != TakeoverMode::Off {
             Selection::of_process().map_err(|error| error.to_string())?;
         }
         Ok(settings)
@@ -71,11 +71,11 @@ impl Settings {
                 format!("{name} is `{}`; it is one of {}", said.escape_debug(), words.join(", "))
             })
         };
-        let mode = [Mode::On, Mode::Off, Mode::Verify][one_of(MODE, &["on", "off", "verify"])?];
+        let mode = [TakeoverMode::On, TakeoverMode::Off, TakeoverMode::Verify][one_of(MODE, &["on", "off", "verify"])?];
         let take = [Take::Faster, Take::All][one_of(TAKE, &["faster", "all"])?];
         let report = one_of(REPORT, &["0", "1"])? == 1;
         let own = match var(ALGORITHM) {
-            Some(text) if mode != Mode::Off => all_own(&text)?,
+            Some(text) if mode != TakeoverMode::Off => all_own(&text)?,
             _ => Vec::new(),
         };
         Ok(Self { mode, take, own, report })
@@ -153,7 +153,7 @@ fn collective(name: &str) -> Option<Collective> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Collective, Mode, Settings, Take};
+    use super::{Collective, TakeoverMode, Settings, Take};
 
     fn of(vars: &[(&str, &str)]) -> Result<Settings, String> {
         Settings::of(&|name| {
@@ -166,10 +166,10 @@ mod tests {
     fn nothing_is_asked_for() {
         let settings = of(&[]).expect("nothing");
         let Settings { mode, take, own, report } = settings;
-        assert_eq!((mode, take, own.len(), report), (Mode::On, Take::Faster, 0, false));
+        assert_eq!((mode, take, own.len(), report), (TakeoverMode::On, Take::Faster, 0, false));
         let settings =
             of(&[("ROUNDELAY_MPI", "verify"), ("ROUNDELAY_MPI_TAKE", "all")]).expect("words");
-        assert_eq!((settings.mode, settings.take), (Mode::Verify, Take::All));
+        assert_eq!((settings.mode, settings.take), (TakeoverMode::Verify, Take::All));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use roundelay::{Call, Error};
 use roundelay_kernels::mpi::Mpi;
 
 use crate::buffers::{Copied, Side};
-use crate::call::{Asked, What};
+use crate::call::{MpiCall, MpiCollective};
 use crate::decide::{Ours, Why, decide};
 use crate::faults::raise;
 use crate::pass::pass;
@@ -16,12 +16,12 @@ use crate::passed;
 use crate::process::{Process, process};
 use crate::progress;
 use crate::seats::{Joined, Ready, Seat, gone, seat};
-use crate::settings::Mode;
+use crate::settings::TakeoverMode;
 use crate::verify;
 use crate::worlds;
 
 /// Makes the call, here or in MPI; MPI's code.
-pub(crate) fn collective(asked: &Asked, large: bool) -> c_int {
+pub(crate) fn collective(asked: &MpiCall, large: bool) -> c_int {
     let process = process();
     let Some(functions) = process.functions() else { return 16 };
     let all = process.mpi().zip(process.job());
@@ -63,7 +63,7 @@ struct Taking<'a> {
     process: &'a Process,
     mpi: &'static Mpi,
     seat: &'a Seat,
-    asked: &'a Asked,
+    asked: &'a MpiCall,
     ours: Ours,
     large: bool,
 }
@@ -85,7 +85,7 @@ impl Taking<'_> {
             return Err(Why::Unfit(why.clone()));
         }
         let since = process.settings.report.then(Instant::now);
-        let verifies = process.settings.mode == Mode::Verify;
+        let verifies = process.settings.mode == TakeoverMode::Verify;
         let made = progress::calling(|| self.made(ready, verifies));
         let copy = match made {
             Ok(copy) => copy,
@@ -138,7 +138,7 @@ impl Taking<'_> {
         }
     }
 
-    fn side(&self, (values, kind): (crate::call::Values, crate::types::Kind)) -> Side<'_> {
+    fn side(&self, (values, kind): (crate::call::Values, crate::types::TypeLayout)) -> Side<'_> {
         Side { mpi: self.mpi, comm: self.seat.comm, values, kind }
     }
 
@@ -146,7 +146,7 @@ impl Taking<'_> {
     fn made(&self, ready: &mut Ready, apart: bool) -> Result<Option<Copied>, Wrong> {
         let Self { ours: Ours { call, input, output, in_place }, asked, .. } = self;
         let wrong = Wrong::Error;
-        if asked.what == What::Barrier {
+        if asked.what == MpiCollective::Barrier {
             ready.rank.call_bytes_in_place(*call, &mut [0]).map_err(wrong)?;
             return Ok(None);
         }
@@ -205,7 +205,7 @@ impl Taking<'_> {
 
     /// Whether this rank has an output in the collective, and the program wants none.
     fn needs_output(&self) -> bool {
-        self.asked.what == What::Scatter && self.ours.output.is_none()
+        self.asked.what == MpiCollective::Scatter && self.ours.output.is_none()
     }
 }
 

@@ -6,7 +6,7 @@ use roundelay_kernels::mpi::{Abi, Handle, Mpi};
 
 /// A datatype.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct TypeLayout {
     /// Bytes of data in a value.
     pub(crate) size: u64,
     /// Bytes from one value to the next.
@@ -16,10 +16,10 @@ pub(crate) struct Kind {
 }
 
 /// What MPI says of a type; `None` where it knows no such type.
-pub(crate) fn kind(mpi: &Mpi, of: Handle) -> Option<Kind> {
+pub(crate) fn kind(mpi: &Mpi, of: Handle) -> Option<TypeLayout> {
     if let Some(known) = mpi.elements(of) {
         let (size, extent) = (known.size, known.size as i64);
-        return Some(Kind { size, extent, dense: true });
+        return Some(TypeLayout { size, extent, dense: true });
     }
     let functions = mpi.functions();
     let (mut size, mut least, mut extent) = (0, 0, 0);
@@ -35,7 +35,7 @@ pub(crate) fn kind(mpi: &Mpi, of: Handle) -> Option<Kind> {
     }
     // A type of the program's own may have its parts in any order, and a predefined pair may have a gap.
     let dense = least == 0 && extent == size && is_predefined(mpi, of);
-    Some(Kind { size: size as u64, extent, dense })
+    Some(TypeLayout { size: size as u64, extent, dense })
 }
 
 /// Whether MPI defines the type. Where handles tell it, MPI is not asked: it refuses to tell of types that were made with

@@ -11,7 +11,7 @@ use roundelay::{Call, DType, ReduceOp};
 use roundelay_kernels::mpi::{Handle, Mpi};
 
 use crate::buffers::{Copied, Side};
-use crate::call::{Asked, What};
+use crate::call::{MpiCall, MpiCollective};
 use crate::decide::Ours;
 use crate::pass::pass;
 
@@ -22,11 +22,11 @@ use crate::pass::pass;
 pub(crate) fn bound(
     mpi: &Mpi,
     comm: Handle,
-    asked: &Asked,
+    asked: &MpiCall,
     ours: &Ours,
 ) -> Result<Option<Copied>, c_int> {
     let Call { dtype, op, .. } = ours.call;
-    let reduces = ours.call.collective.reduces() && asked.what != What::Barrier;
+    let reduces = ours.call.collective.reduces() && asked.what != MpiCollective::Barrier;
     if !(reduces && dtype.is_float() && op == ReduceOp::Sum) {
         return Ok(None);
     }

@@ -11,8 +11,8 @@ use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
 use super::flags::BenchFlags;
-use super::row::{Effort, Measurement, Row};
-use super::subject::{Refused, Subject};
+use super::row::{Effort, Measurement, BenchRow};
+use super::subject::{RefusedSubject, Subject};
 use super::timing::Timing;
 use super::{Case, Config, Summary, table};
 use crate::built;
@@ -35,10 +35,10 @@ struct Floor {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct CudaReport<'a> {
     floor: &'a Floor,
-    results: &'a [Row],
-    refused: &'a [Refused],
+    results: &'a [BenchRow],
+    refused: &'a [RefusedSubject],
     #[serde(flatten)]
     summary: Summary,
     config: &'a Config,
@@ -49,7 +49,7 @@ pub(super) fn main(
     devices: &[usize],
     cases: &[Case],
     config: &Config,
-    mut refused: Vec<Refused>,
+    mut refused: Vec<RefusedSubject>,
 ) -> Result<bool, Failure> {
     let world = CudaWorld::on(devices, 1)?;
     let gpu = world.gpu(world.copy_bandwidth()?)?;
@@ -93,15 +93,15 @@ pub(super) fn main(
         print_lines(table::foot(&summary));
     } else {
         let (floor, results, refused) = (&floor, &results[..], &refused[..]);
-        print_json(&Report { floor, results, refused, summary, config });
+        print_json(&CudaReport { floor, results, refused, summary, config });
     }
     Ok(okay)
 }
 
 /// Why a subject has no kernel.
-pub(super) fn no_kernel(subject: &Subject, case: &Case, why: Vec<Diagnostic>) -> Refused {
+pub(super) fn no_kernel(subject: &Subject, case: &Case, why: Vec<Diagnostic>) -> RefusedSubject {
     let why = why.into_iter().next();
-    Refused {
+    RefusedSubject {
         algo: subject.name.clone(),
         nranks: case.reference.nranks,
         code: why.as_ref().map_or("", |why| why.code.as_str()),
@@ -140,7 +140,7 @@ fn head(config: &Config, floor: &Floor) -> Vec<String> {
     lines
 }
 
-pub(super) fn refusal(Refused { algo, nranks, code, reason }: &Refused) -> String {
+pub(super) fn refusal(RefusedSubject { algo, nranks, code, reason }: &RefusedSubject) -> String {
     format!("# refused {algo} on {nranks} ranks [{code}]: {reason}")
 }
 
@@ -178,7 +178,7 @@ impl<'a> Bench<'a> {
 
     /// The kernel, launched by a graph too where that is asked for, and beside it the schedule that the host drives, where
     /// one device holds it.
-    fn rows(&mut self, subject: &Subject, flags: &BenchFlags) -> Result<Vec<Row>, Error> {
+    fn rows(&mut self, subject: &Subject, flags: &BenchFlags) -> Result<Vec<BenchRow>, Error> {
         let Reference { count, dtype, op, .. } = self.case.reference;
         let options = flags.device.options(&flags.engine);
         // Programs for MSCCL are refused when they are read.
@@ -240,11 +240,11 @@ impl<'a> Bench<'a> {
         plan: &mut CudaPlan,
         predicted: Option<f64>,
         often: impl Fn(&mut CudaPlan, &mut Rooms, bool, u32) -> Result<f64, Error>,
-    ) -> Result<Row, Error> {
+    ) -> Result<BenchRow, Error> {
         let out_of_place = self.place(plan, false, &often)?;
         let in_place =
             subject.has_in_place().then(|| self.place(plan, true, &often)).transpose()?;
-        let mut row = Row::new(name, subject, self.case, (out_of_place, in_place));
+        let mut row = BenchRow::new(name, subject, self.case, (out_of_place, in_place));
         let time = row.out_of_place.time;
         row.percent_of_floor = (time > 0.0 && row.size > 0).then(|| 100.0 * self.floor / time);
         row.predicted = predicted;

@@ -10,7 +10,7 @@ use crate::flags::{CalledBy, CallerFlags, EngineFlags, TopologyFlags};
 use crate::lints::LintFlags;
 use crate::report::{Failure, Format};
 use crate::values::{
-    RankCounts, Refused, at_least, bytes, collective, collectives, dtype, rank_counts, reduce_op,
+    RankCounts, RefusedValue, at_least, bytes, collective, collectives, dtype, rank_counts, reduce_op,
     setting, whole,
 };
 
@@ -122,8 +122,8 @@ pub(super) struct Several<T> {
 fn several<T: Clone>(
     text: &str,
     all: &[T],
-    one: impl Fn(&str) -> Result<T, Refused>,
-) -> Result<Several<T>, Refused> {
+    one: impl Fn(&str) -> Result<T, RefusedValue>,
+) -> Result<Several<T>, RefusedValue> {
     match text {
         "all" => Ok(Several { of: all.to_vec(), all: true }),
         _ => {
@@ -133,14 +133,14 @@ fn several<T: Clone>(
     }
 }
 
-fn gpu(text: &str) -> Result<Gpu, Refused> {
+fn gpu(text: &str) -> Result<Gpu, RefusedValue> {
     Gpu::named(text).ok_or_else(|| {
-        Refused::new("is not a GPU of the model")
+        RefusedValue::new("is not a GPU of the model")
             .help(format!("these are {}", Gpu::NAMES.join(" and ")))
     })
 }
 
-fn dtypes(text: &str) -> Result<Several<DType>, Refused> {
+fn dtypes(text: &str) -> Result<Several<DType>, RefusedValue> {
     several(text, DType::ALL, |name| {
         dtype(match name {
             "int8" => "i8",
@@ -158,7 +158,7 @@ fn dtypes(text: &str) -> Result<Several<DType>, Refused> {
     })
 }
 
-fn reduce_ops(text: &str) -> Result<Several<ReduceOp>, Refused> {
+fn reduce_ops(text: &str) -> Result<Several<ReduceOp>, RefusedValue> {
     several(text, ReduceOp::ALL, reduce_op)
 }
 

@@ -33,14 +33,14 @@ use crate::output;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 use crate::values::{RankCounts, count_of_size};
-use crate::way::{Asked, Calls};
+use crate::calls::{AskedAlgorithm, Calls};
 use buffers::{BenchBuffers, SEED};
-use choice::{Choice, Choices};
+use choice::{BenchChoice, Choices};
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
-use row::{Effort, Row, place};
+use row::{Effort, BenchRow, place};
 pub(crate) use subject::answer;
-use subject::{Group, Refused, Subject};
+use subject::{Group, RefusedSubject, Subject};
 
 /// What was asked for.
 #[derive(Serialize)]
@@ -101,10 +101,10 @@ struct Contest {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct BenchReport<'a> {
     limit: Limits<'a>,
-    results: &'a [Row],
-    refused: &'a [Refused],
+    results: &'a [BenchRow],
+    refused: &'a [RefusedSubject],
     #[serde(flatten)]
     summary: Summary,
     config: &'a Config,
@@ -119,10 +119,10 @@ struct Limits<'a> {
 /// All that was measured.
 #[derive(Default)]
 struct Measured {
-    results: Vec<Row>,
+    results: Vec<BenchRow>,
     limits: Vec<Limit>,
     /// One for each case of several algorithms, where they were asked for.
-    choices: Vec<Choice>,
+    choices: Vec<BenchChoice>,
 }
 
 /// The buffers of one size, and whose.
@@ -177,7 +177,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
                 print(&line);
             }
         }
-        for Refused { algo, nranks, code, reason } in &refused {
+        for RefusedSubject { algo, nranks, code, reason } in &refused {
             print(&format!("# refused {algo} on {nranks} ranks [{code}]: {reason}"));
         }
     }
@@ -193,7 +193,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         }
     } else {
         let limit = Limits { what: WHAT, sizes: &limits };
-        print_json(&Report {
+        print_json(&BenchReport {
             limit,
             results: &results,
             refused: &refused,
@@ -210,7 +210,7 @@ fn cuda(
     devices: &[usize],
     cases: &[Case],
     config: &Config,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedSubject>,
 ) -> Result<bool, Failure> {
     cuda::main(flags, devices, cases, config, refused)
 }
@@ -220,13 +220,13 @@ fn outlook(
     flags: &BenchFlags,
     gpu: &Gpu,
     cases: &[Case],
-    refused: Vec<Refused>,
+    refused: Vec<RefusedSubject>,
 ) -> Result<bool, Failure> {
     outlook::main(flags, gpu, cases, refused)
 }
 
 #[cfg(not(feature = "cuda"))]
-fn outlook(_: &BenchFlags, _: &Gpu, _: &[Case], _: Vec<Refused>) -> Result<bool, Failure> {
+fn outlook(_: &BenchFlags, _: &Gpu, _: &[Case], _: Vec<RefusedSubject>) -> Result<bool, Failure> {
     Err(crate::device::absent())
 }
 
@@ -236,7 +236,7 @@ fn cuda(
     _: &[usize],
     _: &[Case],
     _: &Config,
-    _: Vec<Refused>,
+    _: Vec<RefusedSubject>,
 ) -> Result<bool, Failure> {
     Err(crate::device::absent())
 }
@@ -263,7 +263,7 @@ fn cases<'a>(
     flags: &BenchFlags,
     groups: &'a [Group],
     sizes: &[u64],
-) -> Result<(Vec<Case<'a>>, Vec<Refused>), Failure> {
+) -> Result<(Vec<Case<'a>>, Vec<RefusedSubject>), Failure> {
     let room = flags.model().map_or_else(Room::of_host, |gpu| Ok(Room::Gpu(gpu.memory)))?;
     let mut cases: Vec<Case> = Vec::new();
     let (mut left_out, mut first) = (Vec::new(), None);
@@ -359,7 +359,7 @@ fn measure(
             });
         }
         if flags.choice {
-            measured.choices.extend(Choice::of(&case.reference, &rows));
+            measured.choices.extend(BenchChoice::of(&case.reference, &rows));
         }
         measured.results.append(&mut rows);
         measured.limits.push(limit);
@@ -374,22 +374,22 @@ fn result(
     case: &Case,
     config: &Config,
     calls: &mut Calls,
-) -> Result<Row, Failure> {
+) -> Result<BenchRow, Failure> {
     let Case { size, reference: Reference { count, dtype, op, .. }, .. } = *case;
     let Subject { proved, which, root, .. } = subject;
-    let asked = Asked { proved, which: *which, root: *root };
-    let mut way = calls.plan(asked, (count as u64, dtype, op), SEED)?;
+    let asked = AskedAlgorithm { proved, which: *which, root: *root };
+    let mut plan = calls.plan(asked, (count as u64, dtype, op), SEED)?;
     let (effort, sized) = (config.effort(), (size, proved.proof().reduce_depth));
-    let out_of_place = place(&mut way, buffers, false, sized, effort)?;
+    let out_of_place = place(&mut plan, buffers, false, sized, effort)?;
     let in_place = subject
         .has_in_place()
-        .then(|| place(&mut way, buffers, true, sized, effort))
+        .then(|| place(&mut plan, buffers, true, sized, effort))
         .transpose()?;
-    Ok(Row::new(subject.name.clone(), subject, case, (out_of_place, in_place)))
+    Ok(BenchRow::new(subject.name.clone(), subject, case, (out_of_place, in_place)))
 }
 
 impl Summary {
-    fn new(flags: &BenchFlags, results: &[Row], choices: Vec<Choice>) -> Self {
+    fn new(flags: &BenchFlags, results: &[BenchRow], choices: Vec<BenchChoice>) -> Self {
         let places =
             || results.iter().flat_map(|row| [Some(&row.out_of_place), row.in_place.as_ref()]);
         let bandwidths: Vec<f64> = places().flatten().map(|place| place.bus_bw).collect();

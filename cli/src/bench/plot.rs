@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 use super::limit::Limit;
-use super::row::Row;
+use super::row::BenchRow;
 use crate::chart::{Axis, Chart, Curve, LIMIT, Mark, Point, class};
 
 /// The picture of what was measured out of place.
-pub(super) fn svg(rows: &[Row], limits: &[Limit]) -> String {
+pub(super) fn svg(rows: &[BenchRow], limits: &[Limit]) -> String {
     let curves = curves(rows, limits);
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let x = Axis::new(points().map(|point| point.x), 0.0);
@@ -40,9 +40,9 @@ fn size(power: i32) -> (f64, String) {
 }
 
 /// A line an algorithm, and the limit's; what they have in common is not in their names.
-fn curves(rows: &[Row], limits: &[Limit]) -> Vec<Curve> {
+fn curves(rows: &[BenchRow], limits: &[Limit]) -> Vec<Curve> {
     let differ =
-        |of: &dyn Fn(&Row) -> String| rows.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
+        |of: &dyn Fn(&BenchRow) -> String| rows.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
     let ranks = differ(&|row| row.nranks.to_string());
     let dtypes = differ(&|row| row.dtype.to_owned());
     let ops = differ(&|row| row.redop.to_owned());
@@ -99,7 +99,7 @@ fn curves(rows: &[Row], limits: &[Limit]) -> Vec<Curve> {
 }
 
 /// What all lines have in common.
-fn titles(rows: &[Row]) -> (String, String) {
+fn titles(rows: &[BenchRow]) -> (String, String) {
     let mut seen: [Vec<String>; 4] = Default::default();
     for row in rows {
         let of = [

@@ -11,11 +11,11 @@ use super::limit::Limit;
 use super::subject::Subject;
 use super::timing::{Timing, bandwidth};
 use crate::report::Failure;
-use crate::way::Way;
+use crate::calls::CallPlan;
 
 /// One line of the table. The keys are nccl-tests', those before them ours.
 #[derive(Serialize)]
-pub(super) struct Row {
+pub(super) struct BenchRow {
     pub(super) algo: String,
     pub(super) collective: &'static str,
     pub(super) nranks: u32,
@@ -40,7 +40,7 @@ pub(super) struct Row {
     pub(super) predicted: Option<f64>,
 }
 
-impl Row {
+impl BenchRow {
     /// The row of a subject, before it is compared with anything.
     pub(super) fn new(
         algo: String,
@@ -115,7 +115,7 @@ pub(super) struct Effort {
 
 /// Times a plan in one form, and counts what is wrong in the result of one more run.
 pub(super) fn place(
-    way: &mut Way<'_>,
+    plan: &mut CallPlan<'_>,
     buffers: &mut BenchBuffers,
     in_place: bool,
     (size, reduce_depth): (u64, u32),
@@ -124,26 +124,26 @@ pub(super) fn place(
     let Effort { warmup, iters, check } = effort;
     let Reference { collective, nranks, .. } = buffers.reference;
     let mut nwrong = None;
-    way.prepare(in_place)?;
+    plan.prepare(in_place)?;
     let timing = if in_place {
         buffers.enter();
         let mut shared = buffers.shared();
-        Timing::take(warmup, iters, |runs| way.in_place(&mut shared, runs))?
+        Timing::take(warmup, iters, |runs| plan.in_place(&mut shared, runs))?
     } else {
         let (mut inputs, mut outputs) = buffers.apart();
-        Timing::take(warmup, iters, |runs| way.apart(&mut inputs, &mut outputs, runs))?
+        Timing::take(warmup, iters, |runs| plan.apart(&mut inputs, &mut outputs, runs))?
     };
     if check {
-        way.prepare(in_place)?;
+        plan.prepare(in_place)?;
         if in_place {
             buffers.enter();
-            way.in_place(&mut buffers.shared(), 1)?;
+            plan.in_place(&mut buffers.shared(), 1)?;
         } else {
             buffers.clear();
             let (mut inputs, mut outputs) = buffers.apart();
-            way.apart(&mut inputs, &mut outputs, 1)?;
+            plan.apart(&mut inputs, &mut outputs, 1)?;
         }
-        way.fetch(in_place, &mut buffers.results(in_place))?;
+        plan.fetch(in_place, &mut buffers.results(in_place))?;
         nwrong = Some(buffers.wrong(reduce_depth, in_place));
     }
     Ok(Measurement::new(&timing, size, collective.bus_factor(nranks), nwrong))

@@ -36,7 +36,7 @@ pub(super) struct Subject {
 
 /// An algorithm that does not take a rank count, or a size that there is no memory for.
 #[derive(Serialize)]
-pub(super) struct Refused {
+pub(super) struct RefusedSubject {
     pub(super) algo: String,
     pub(super) nranks: u32,
     pub(super) code: &'static str,
@@ -64,14 +64,14 @@ impl Group {
 
 /// An algorithm as it was read, with its text for errors in it.
 struct Named {
-    what: What,
+    what: AlgorithmOrProgram,
     source: Source,
     /// Whether it was asked for by name: then a refusal is an error.
     wanted: bool,
 }
 
 /// What a name on the command line stands for.
-enum What {
+enum AlgorithmOrProgram {
     Algorithm(Box<Configured>),
     /// A program for MSCCL, which was proved when it was read.
     Program(Proved),
@@ -81,13 +81,13 @@ enum What {
 pub(super) fn find(
     flags: &BenchFlags,
     nranks: &crate::values::RankCounts,
-) -> Result<(Vec<Group>, Vec<Refused>), Failure> {
+) -> Result<(Vec<Group>, Vec<RefusedSubject>), Failure> {
     let algorithms = asked(flags, true)?;
     let mut groups: Vec<Group> = Vec::new();
     let mut refused = Vec::new();
     for &n in &nranks.counts {
         for (which, named) in algorithms.iter().enumerate() {
-            let What::Algorithm(algorithm) = &named.what else { continue };
+            let AlgorithmOrProgram::Algorithm(algorithm) = &named.what else { continue };
             for root in roots(flags, algorithm.collective(), n)? {
                 let algorithm = rooted(algorithm, root)?;
                 match prove_source(&algorithm, n) {
@@ -102,7 +102,7 @@ pub(super) fn find(
                             return Err(refused_source(flags, &errors, &named.source));
                         }
                         let reason = errors.into_iter().next().map_or(String::new(), |e| e.title);
-                        refused.push(Refused {
+                        refused.push(RefusedSubject {
                             algo: algorithm.name().to_owned(),
                             nranks: n,
                             code: Code::RankCountRefused.as_str(),
@@ -116,7 +116,7 @@ pub(super) fn find(
         }
     }
     for (which, named) in algorithms.iter().enumerate() {
-        if let What::Program(proved) = &named.what {
+        if let AlgorithmOrProgram::Program(proved) = &named.what {
             add(&mut groups, Subject::new(None, proved.clone(), (which, None)));
         }
     }
@@ -140,11 +140,11 @@ pub(crate) fn answer(flags: &BenchFlags) -> u8 {
             none => none.insert(asked(flags, false)?),
         };
         match &algorithms[shape.which].what {
-            What::Algorithm(algorithm) => {
+            AlgorithmOrProgram::Algorithm(algorithm) => {
                 let algorithm = rooted(algorithm, shape.root)?;
                 prove_source(&algorithm, nranks).map_err(|_| Failure::Program)
             }
-            What::Program(proved) => Ok(proved.clone()),
+            AlgorithmOrProgram::Program(proved) => Ok(proved.clone()),
         }
     })
 }
@@ -170,7 +170,7 @@ fn of_library(flags: &BenchFlags, collective: Collective) -> Result<Vec<Named>, 
             program::set(&mut algorithm, name, value)?;
         }
         let source = read(algorithm.name())?;
-        let what = What::Algorithm(Box::new(algorithm));
+        let what = AlgorithmOrProgram::Algorithm(Box::new(algorithm));
         wanted.push(Named { what, source, wanted: false });
     }
     Ok(wanted)
@@ -200,7 +200,7 @@ fn named(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
         match load_with(&source, &one, given.as_ref(), warn)? {
             Loaded::Ready(algorithms) => {
                 wanted.extend(algorithms.into_iter().map(|algorithm| Named {
-                    what: What::Algorithm(Box::new(algorithm)),
+                    what: AlgorithmOrProgram::Algorithm(Box::new(algorithm)),
                     source: source.clone(),
                     wanted: true,
                 }));
@@ -219,7 +219,7 @@ fn of_msccl(flags: &BenchFlags, path: &str) -> Result<Named, Failure> {
     }
     let (source, proved) = msccl::proved(path, &flags.lints, false, flags.format)?;
     let source = Source::clone(&source);
-    Ok(Named { what: What::Program(proved), source, wanted: true })
+    Ok(Named { what: AlgorithmOrProgram::Program(proved), source, wanted: true })
 }
 
 fn refused_source(flags: &BenchFlags, errors: &[Diagnostic], source: &Source) -> Failure {
@@ -277,8 +277,8 @@ impl Subject {
     }
 
     /// Says that there is no memory for a size.
-    pub(super) fn left_out(&self, bytes: u64, much: &TooMuch) -> Refused {
-        Refused {
+    pub(super) fn left_out(&self, bytes: u64, much: &TooMuch) -> RefusedSubject {
+        RefusedSubject {
             algo: self.name.clone(),
             nranks: self.proved.schedule().nranks,
             code: Code::TooLarge.as_str(),

@@ -1,8 +1,8 @@
 //! nccl-tests' table: comment lines, columns, footer; ours are the last columns, so that its readers still work.
 
-use super::choice::{AS_GOOD, Choice, Choices};
+use super::choice::{AS_GOOD, BenchChoice, Choices};
 use super::limit::{Limit, WHAT};
-use super::row::{Measurement, Row};
+use super::row::{Measurement, BenchRow};
 use super::subject::Group;
 use super::{Config, Summary};
 use crate::built;
@@ -71,7 +71,7 @@ pub(super) fn limit(limit: &Limit) -> String {
     )
 }
 
-pub(super) fn row(row: &Row) -> String {
+pub(super) fn row(row: &BenchRow) -> String {
     let share = row.percent_of_limit.or(row.percent_of_floor);
     let share = share.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"));
     // Only on GPUs, where all have a share of the floor.
@@ -138,7 +138,7 @@ fn choices(choices: &Choices) -> Vec<String> {
         cells.len()
     )];
     for cell in cells.iter().filter(|cell| cell.ratio > AS_GOOD) {
-        let Choice { collective, nranks, size, chosen, time, best, best_time, ratio } = cell;
+        let BenchChoice { collective, nranks, size, chosen, time, best, best_time, ratio } = cell;
         let [time, best_time] = [time, best_time].map(|time| number(*time));
         lines.push(format!(
             "#   {collective} of {size} B on {nranks} ranks: {chosen} {time} us, {best} {best_time} us ({ratio:.2})"

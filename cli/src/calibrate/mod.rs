@@ -34,7 +34,7 @@ pub(crate) struct CalibrateFlags {
 const SHOWN: usize = 5;
 
 #[derive(Serialize)]
-struct Report {
+struct CalibrationReport {
     /// How this command was built.
     build: &'static str,
     machine: String,
@@ -78,7 +78,7 @@ pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
         let title = "the clock of this machine is too coarse: runs took no time";
         return Err(Failure::usage(Code::BadFlag, title));
     };
-    let report = Report::new(&found, &samples, cores, load_average);
+    let report = CalibrationReport::new(&found, &samples, cores, load_average);
     match flags.format {
         Format::Json => print_json(&report),
         Format::Human => report.print(),
@@ -89,7 +89,7 @@ pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
-impl Report {
+impl CalibrationReport {
     fn new(found: &Fit, samples: &[Sample], cores: u32, load_average: Option<f64>) -> Self {
         let mut errors: Vec<f64> = found.errors.iter().map(|error| error.abs()).collect();
         errors.sort_by(f64::total_cmp);

@@ -7,7 +7,7 @@ use roundelay_core::verify::{Signals, verify_with};
 use serde::Serialize;
 
 use super::flags::CheckFlags;
-use super::list::{Class, Listed};
+use super::list::{ListedClass, Listed};
 use super::{size, wrong};
 use crate::optimum::Optimum;
 use crate::report::{Failure, Format, refuse};
@@ -15,7 +15,7 @@ use crate::streams::{print, print_json};
 use crate::topo::count;
 
 #[derive(Serialize)]
-struct Report {
+struct ExecutorCheckReport {
     ok: bool,
     #[serde(flatten)]
     executor: Listed,
@@ -57,7 +57,7 @@ pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     let (source, executor) = flags.asked.load_with_source()?;
     with(&executor, flags.signals)
         .map_err(|errors| refuse(flags.asked.format, &errors, &source, wrong))?;
-    let report = Report::new(&executor, flags.signals);
+    let report = ExecutorCheckReport::new(&executor, flags.signals);
     match flags.asked.format {
         Format::Json => print_json(&report),
         Format::Human => report.print(),
@@ -76,7 +76,7 @@ pub(super) fn with(executor: &Executor, signals: Signals) -> Result<(), Vec<Diag
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-impl Report {
+impl ExecutorCheckReport {
     fn new(executor: &Executor, signals: Signals) -> Self {
         let needs = &executor.needs;
         let exposed = [
@@ -140,7 +140,7 @@ impl Report {
         line("exposed", &self.exposed.join(", "));
         line("loop", &format!("at most {} elements of 4 bytes a unit", self.loop_max_count));
         for (class, proved) in classes.iter().zip(&self.classes_proved) {
-            let Class { algorithm, .. } = class;
+            let ListedClass { algorithm, .. } = class;
             let streams = count(proved.slave_streams as usize, "slave stream");
             print(&format!("  {:<15} {algorithm}, {} ops, {streams}", class.when(), proved.ops));
             if let Some(optimum) = &proved.optimum {

@@ -21,7 +21,7 @@ use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse};
 pub(crate) use export::export;
 pub(crate) use flags::ExecutorFlags;
 pub(crate) use flags::Which;
-use flags::{Asked, ExecutorCommand};
+use flags::{AskedExecutor, ExecutorCommand};
 
 pub(crate) fn main(flags: &ExecutorFlags) -> Result<bool, Failure> {
     match &flags.command {
@@ -126,7 +126,7 @@ enum Stopped {
     Failure(Failure),
 }
 
-impl Asked {
+impl AskedExecutor {
     /// The executor; where it is wrong, its errors are printed.
     fn load(&self) -> Result<Executor, Failure> {
         self.load_with_source().map(|(_, executor)| executor)

@@ -19,7 +19,7 @@ use crate::streams::{print, print_json};
 
 /// A size that was run.
 #[derive(Serialize)]
-pub(super) struct Row {
+pub(super) struct ExecutorRow {
     pub(super) bytes: u64,
     count: u64,
     algorithm: String,
@@ -31,13 +31,13 @@ pub(super) struct Row {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct ExecutorRunReport {
     ok: bool,
     executor: String,
     /// How this command was built, where it measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     build: Option<&'static str>,
-    rows: Vec<Row>,
+    rows: Vec<ExecutorRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
     /// Where no sizes were asked for.
@@ -88,7 +88,7 @@ fn table(
     let runner = Runner::new(executor, data)?;
     let tested = sizes.is_none().then(|| runner.tested(runs));
     let sizes = tested.as_ref().map_or(sizes.unwrap_or_default(), |tested| &tested.sizes);
-    let (mut rows, mut left_out, mut first): (Vec<Row>, _, _) = (Vec::new(), Vec::new(), None);
+    let (mut rows, mut left_out, mut first): (Vec<ExecutorRow>, _, _) = (Vec::new(), Vec::new(), None);
     // The head stands above the first row: where nothing runs there is an error alone.
     let mut above = Vec::new();
     if measured {
@@ -132,7 +132,7 @@ fn table(
     let ok = rows.iter().all(|row| row.wrong == 0);
     if !text {
         let build = measured.then_some(built::BUILD);
-        print_json(&Report { ok, executor: name, build, rows, left_out, tested });
+        print_json(&ExecutorRunReport { ok, executor: name, build, rows, left_out, tested });
         return Ok(ok);
     }
     for line in tested.iter().flat_map(|t| t.untested.iter().chain([&t.testable])) {
@@ -141,7 +141,7 @@ fn table(
     Ok(ok)
 }
 
-impl Row {
+impl ExecutorRow {
     fn line(&self) -> String {
         let color = if self.wrong == 0 { "92" } else { "91" };
         format!(
@@ -202,7 +202,7 @@ impl<'d> Runner<'d> {
     }
 
     /// Runs once on random data and compares, then as often as asked for.
-    pub(super) fn run(&self, bytes: u64, runs: Runs) -> Result<Row, Failure> {
+    pub(super) fn run(&self, bytes: u64, runs: Runs) -> Result<ExecutorRow, Failure> {
         let spec = &self.spec;
         // Its plans have scratch, which goes with them.
         let executor = CompiledExecutor::with(spec.clone(), self.data.engine.options());
@@ -226,7 +226,7 @@ impl<'d> Runner<'d> {
         let class = spec.class(bytes);
         let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
         let seconds = time.as_secs_f64();
-        Ok(Row {
+        Ok(ExecutorRow {
             bytes,
             count,
             algorithm: class.algorithm.name().to_owned(),

@@ -12,7 +12,7 @@ use roundelay_export::contest::SIGNALS;
 use serde::Serialize;
 
 use super::flags::ScoreFlags;
-use super::run::{Row, Runner, Runs};
+use super::run::{ExecutorRow, Runner, Runs};
 use super::{check, size};
 use crate::built;
 use crate::report::{Failure, Format};
@@ -20,7 +20,7 @@ use crate::streams::{print, print_json};
 use crate::topo::short;
 
 #[derive(Serialize)]
-struct Report {
+struct ScoreReport {
     ok: bool,
     executor: String,
     collective: &'static str,
@@ -31,7 +31,7 @@ struct Report {
     /// Bytes a second of B, and seconds of latency, where the topology gives none.
     bandwidth: f64,
     latency: f64,
-    verdict: Verdict,
+    verdict: ScoreVerdict,
     rows: Vec<Scored>,
     /// GB/s.
     mean_simulated: f64,
@@ -43,7 +43,7 @@ struct Report {
 
 /// What the proof says.
 #[derive(Serialize)]
-struct Verdict {
+struct ScoreVerdict {
     proved: [&'static str; 5],
     /// Whether one-shot flags, one set for each link, would do for the signals too.
     one_shot_links: bool,
@@ -59,7 +59,7 @@ struct Scored {
     bound_us: f64,
     share_percent: f64,
     /// Or why it was not run.
-    measured: Result<Option<Row>, String>,
+    measured: Result<Option<ExecutorRow>, String>,
 }
 
 /// What was proved of every class.
@@ -83,7 +83,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     }
     let text = flags.asked.format == Format::Human;
     let verdict =
-        Verdict { proved: PROVED, one_shot_links: check::with(&executor, SIGNALS).is_ok() };
+        ScoreVerdict { proved: PROVED, one_shot_links: check::with(&executor, SIGNALS).is_ok() };
     if text {
         head(&executor, &verdict, flags);
     }
@@ -98,7 +98,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     let mean = |of: &dyn Fn(&Scored) -> f64| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
     let run =
         |row: &Scored| row.measured.as_ref().ok().and_then(Option::as_ref).map(|r| r.algbw_gbps);
-    let report = Report {
+    let report = ScoreReport {
         ok: rows.iter().all(Scored::is_right),
         executor: executor.name.clone(),
         collective: executor.collective.name(),
@@ -239,7 +239,7 @@ impl Scored {
 }
 
 /// What stands above the rows.
-fn head(executor: &Executor, verdict: &Verdict, flags: &ScoreFlags) {
+fn head(executor: &Executor, verdict: &ScoreVerdict, flags: &ScoreFlags) {
     let Executor { name, collective, topology, .. } = executor;
     print(&format!("\x1b[1m{name}\x1b[0m ({}) on {}", collective.name(), topology.name()));
     let proved = verdict.proved;
@@ -268,7 +268,7 @@ fn head(executor: &Executor, verdict: &Verdict, flags: &ScoreFlags) {
     ));
 }
 
-impl Report {
+impl ScoreReport {
     fn print_mean(&self, measured: bool) {
         let mean = self.mean_measured.map_or(String::new(), |m| format!("{:>13} {m:>7.3}", ""));
         print(&format!(

@@ -12,17 +12,17 @@ use super::Event;
 use super::endings::{Ending, Endings};
 use super::environment::{Environment, refused};
 use super::flags::LaunchFlags;
-use super::processes::{Rank, is_left, reap, signal, start, wait_for};
+use super::processes::{RankProcess, is_left, reap, signal, start, wait_for};
 use super::told::{Cause, tell, tell_of_one};
 use crate::report::Failure;
 
 /// How long a process may take to end that was sent SIGTERM, or that a rank left behind, before SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-pub(super) struct Job<'f> {
+pub(super) struct LaunchedJob<'f> {
     flags: &'f LaunchFlags,
     endings: Endings,
-    ranks: Vec<Rank>,
+    ranks: Vec<RankProcess>,
     /// Streams of ranks that are relayed.
     open: u32,
     /// When the job has taken too long.
@@ -49,7 +49,7 @@ fn without_proc(what: &str, error: &std::io::Error) -> Failure {
     }
 }
 
-impl<'f> Job<'f> {
+impl<'f> LaunchedJob<'f> {
     /// Starts all ranks, or none.
     pub(super) fn start(flags: &'f LaunchFlags, events: &Sender<Event>) -> Result<Self, Failure> {
         // What ranks leave behind becomes a child of this process.
@@ -162,7 +162,7 @@ impl<'f> Job<'f> {
     fn reap(&mut self) {
         let now = Instant::now();
         while let Some((pid, ending)) = reap() {
-            let its = |rank: &Rank| rank.pid == pid && rank.ending.is_none();
+            let its = |rank: &RankProcess| rank.pid == pid && rank.ending.is_none();
             // Others were left behind.
             if let Some(rank) = self.ranks.iter().position(its) {
                 self.ended(rank, ending, now);
@@ -223,7 +223,7 @@ impl<'f> Job<'f> {
         }
     }
 
-    fn running(&mut self) -> impl Iterator<Item = &mut Rank> {
+    fn running(&mut self) -> impl Iterator<Item = &mut RankProcess> {
         self.ranks.iter_mut().filter(|rank| rank.ending.is_none())
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn main(flags: &LaunchFlags) -> Result<u8, Failure> {
     let (sender, events) = std::sync::mpsc::channel();
     // Before there are ranks, so that no signal passes them by.
     signals::listen(&sender)?;
-    let job = job::Job::start(flags, &sender)?;
+    let job = job::LaunchedJob::start(flags, &sender)?;
     Ok(job.wait(&events))
 }
 

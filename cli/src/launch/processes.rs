@@ -20,7 +20,7 @@ use super::lines::relay;
 use super::rank::arguments;
 use crate::called;
 
-pub(super) struct Rank {
+pub(super) struct RankProcess {
     /// Its process, and the group that this leads.
     pub(super) pid: Pid,
     pub(super) ending: Option<Ending>,
@@ -36,7 +36,7 @@ pub(super) fn start(
     rank: u32,
     environment: &Environment,
     events: &Sender<Event>,
-) -> Result<Rank> {
+) -> Result<RankProcess> {
     use std::os::unix::process::CommandExt as _;
 
     let mut command = called::again();
@@ -58,7 +58,7 @@ pub(super) fn start(
         signal(pid, Signal::KILL);
         child.wait()?;
     }
-    attached.map(|()| Rank { pid, ending: None, ended_by: None, left: None })
+    attached.map(|()| RankProcess { pid, ending: None, ended_by: None, left: None })
 }
 
 /// Whether standard input is a terminal that this process may read. A rank may not: only one group of processes at a

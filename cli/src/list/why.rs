@@ -35,7 +35,7 @@ pub(super) fn main(
     let bytes = flags.bytes.unwrap_or(BYTES);
     let choice = select_beside(own, &costs, collective, nranks, bytes, topology);
     match flags.format {
-        Format::Json => print_json(&Json::new(&choice)),
+        Format::Json => print_json(&RankingJson::new(&choice)),
         Format::Human => print(&choice.to_string()),
     }
     Ok(choice.best().is_some())
@@ -55,7 +55,7 @@ pub(crate) fn read_costs(path: &str) -> Result<Costs, Failure> {
 }
 
 #[derive(Serialize)]
-struct Json<'c> {
+struct RankingJson<'c> {
     collective: &'static str,
     nranks: u32,
     bytes: u64,
@@ -128,7 +128,7 @@ struct Named<'c> {
     help: Option<&'c str>,
 }
 
-impl<'c> Json<'c> {
+impl<'c> RankingJson<'c> {
     fn new(choice: &'c Choice) -> Self {
         let costs = &choice.costs;
         let ranked = |row: &'c Row| {

@@ -44,7 +44,7 @@ impl Room {
     pub(crate) fn of_host() -> Result<Self, Failure> {
         let Some(text) = env::var_os(VARIABLE) else { return Ok(Self::Half) };
         let text = text.to_string_lossy();
-        let wrong = |refused: values::Refused| {
+        let wrong = |refused: values::RefusedValue| {
             Failure::usage(refused.code, format!("{VARIABLE}: `{text}` {refused}"))
                 .with_help("give the bytes that a run may take, such as 8G, or leave it out")
         };

@@ -9,8 +9,8 @@ use std::process::id;
 use roundelay::Options;
 use roundelay_core::verify::Proved;
 
-use super::Shape;
-use super::held::{Held, Place};
+use super::PlanShape;
+use super::held::{Held, HeldPlace};
 use super::lines::{Answer, Ask, Reply, Told};
 use crate::called;
 use crate::launch::tie_to;
@@ -38,11 +38,11 @@ pub(crate) fn become_rank() -> Option<std::result::Result<Vec<OsString>, u8>> {
 }
 
 /// Finds and proves what is to be run, for so many ranks.
-type Find<'a> = dyn FnMut(u32, &Shape) -> std::result::Result<Proved, Failure> + 'a;
+type Find<'a> = dyn FnMut(u32, &PlanShape) -> std::result::Result<Proved, Failure> + 'a;
 
 /// Answers all questions.
 pub(crate) fn answer(options: Options, alloc: bool, find: &mut Find<'_>) -> u8 {
-    let rank = Rank { options, alloc, place: None, held: None, proved: BTreeMap::new() };
+    let rank = AnsweringRank { options, alloc, place: None, held: None, proved: BTreeMap::new() };
     match rank.serve(find) {
         Ok(true) => 0,
         // The command says what was wrong, if it is still there.
@@ -50,16 +50,16 @@ pub(crate) fn answer(options: Options, alloc: bool, find: &mut Find<'_>) -> u8 {
     }
 }
 
-struct Rank {
+struct AnsweringRank {
     options: Options,
     alloc: bool,
-    place: Option<Place>,
+    place: Option<HeldPlace>,
     held: Option<Held>,
     /// What was asked for before, by which algorithm and which root.
     proved: BTreeMap<(usize, Option<u32>), Proved>,
 }
 
-impl Rank {
+impl AnsweringRank {
     /// Whether no answer was a failure.
     fn serve(mut self, find: &mut Find<'_>) -> Result<bool> {
         let mut to = stdout().lock();
@@ -88,7 +88,7 @@ impl Rank {
         let mut answer = Answer::default();
         if let Ask::Join { typed } = ask {
             streams::retype(typed);
-            self.place = Some(Place::join(self.options, self.alloc)?);
+            self.place = Some(HeldPlace::join(self.options, self.alloc)?);
             return Ok(answer);
         }
         let place = self.place.as_ref().expect("joining is asked for first");

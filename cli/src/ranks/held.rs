@@ -19,7 +19,7 @@ use crate::aligned::{Aligned, rewrite};
 const UNTOUCHED: u8 = 0xA5;
 
 /// A rank, and the plan by which it meets the others.
-pub(super) struct Place {
+pub(super) struct HeldPlace {
     world: Arc<World>,
     barrier: WorldPlan,
     /// Whether buffers lie in memory that all ranks can touch.
@@ -34,9 +34,9 @@ pub(super) struct Held {
 
 struct Buffers {
     of: Of,
-    input: Memory,
+    input: HeldMemory,
     /// For the output, or in place for both.
-    room: Memory,
+    room: HeldMemory,
     output: usize,
     /// Where input and output begin in place.
     starts: [usize; 2],
@@ -45,12 +45,12 @@ struct Buffers {
 /// What decides about buffers and what stands in them: the collective, its root, the data and the seed.
 type Of = (Collective, RankId, (u64, DType, ReduceOp), u64);
 
-enum Memory {
+enum HeldMemory {
     Own(Aligned),
     Lent(Lent<u8>),
 }
 
-impl Place {
+impl HeldPlace {
     /// Joins the world that the command started this process in, and goes to a core of its own as far as there are so
     /// many.
     pub(super) fn join(options: Options, alloc: bool) -> Result<Self, Error> {
@@ -93,11 +93,11 @@ impl Place {
         let output = collective.output_units(rank, nranks, root) as usize * unit;
         let (from, to) = collective.alias(rank, root).starts();
         let starts = [from, to].map(|at| at as usize * unit);
-        let memory = |len, nth| -> Result<Memory, Error> {
+        let memory = |len, nth| -> Result<HeldMemory, Error> {
             if self.alloc {
-                return Ok(Memory::Lent(self.world.alloc::<u8>(len)?));
+                return Ok(HeldMemory::Lent(self.world.alloc::<u8>(len)?));
             }
-            Ok(Memory::Own(Aligned::new(len, UNTOUCHED, nth)))
+            Ok(HeldMemory::Own(Aligned::new(len, UNTOUCHED, nth)))
         };
         let room = memory(input.max(output), nranks + rank.0)?;
         let mut own = memory(input, rank.0)?;
@@ -148,7 +148,7 @@ impl Held {
     }
 }
 
-impl Deref for Memory {
+impl Deref for HeldMemory {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -159,7 +159,7 @@ impl Deref for Memory {
     }
 }
 
-impl DerefMut for Memory {
+impl DerefMut for HeldMemory {
     fn deref_mut(&mut self) -> &mut [u8] {
         match self {
             Self::Own(own) => own,

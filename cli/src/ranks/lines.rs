@@ -4,7 +4,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::Problem;
 use serde::{Deserialize, Serialize};
 
-use super::Shape;
+use super::PlanShape;
 use crate::report::Failure;
 
 #[derive(Serialize, Deserialize)]
@@ -12,7 +12,7 @@ pub(super) enum Ask {
     /// To join the world of all ranks; with what the command read from its standard input, if it did.
     Join { typed: Option<String> },
     /// To make buffers and a plan.
-    Plan(Shape),
+    Plan(PlanShape),
     /// To put the input where it belongs, and nothing where the output belongs.
     Prepare { in_place: bool },
     /// To meet the others, and then to run so many times; or to write the input again and meet them before each run.

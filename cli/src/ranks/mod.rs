@@ -23,7 +23,7 @@ pub(crate) fn meeting(nranks: u32) -> Proved {
 
 /// What ranks are to run.
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Shape {
+pub(crate) struct PlanShape {
     /// The algorithm, by its place among those that the command's arguments name.
     pub(crate) which: usize,
     /// The root, where it is not the algorithm's own.

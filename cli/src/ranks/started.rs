@@ -5,7 +5,7 @@ use std::process::{ChildStdin, ChildStdout};
 
 use roundelay_core::diagnostics::Code;
 
-use super::Shape;
+use super::PlanShape;
 use super::answers::arguments;
 use super::lines::{Answer, Ask, Reply, Told};
 use crate::launch::{Child, Children};
@@ -14,10 +14,10 @@ use crate::streams;
 
 /// As many processes of this command as there are ranks. They end when this is dropped, or when this process ends.
 pub(crate) struct Ranks {
-    ranks: Vec<Rank>,
+    ranks: Vec<StartedRank>,
 }
 
-struct Rank {
+struct StartedRank {
     asks: ChildStdin,
     answers: BufReader<ChildStdout>,
     process: Child,
@@ -30,7 +30,7 @@ impl Ranks {
         let mut ranks = Self { ranks: Vec::new() };
         for rank in 0..nranks {
             let (asks, answers, process) = children.start(rank, &arguments())?;
-            ranks.ranks.push(Rank { asks, answers: BufReader::new(answers), process });
+            ranks.ranks.push(StartedRank { asks, answers: BufReader::new(answers), process });
         }
         ranks.ask(&Ask::Join { typed: streams::typed() })?;
         Ok(ranks)
@@ -40,7 +40,7 @@ impl Ranks {
         self.ranks.len() as u32
     }
 
-    pub(crate) fn plan(&mut self, shape: &Shape) -> Result<(), Failure> {
+    pub(crate) fn plan(&mut self, shape: &PlanShape) -> Result<(), Failure> {
         self.ask(&Ask::Plan(shape.clone())).map(drop)
     }
 
@@ -78,7 +78,7 @@ impl Ranks {
         for rank in &mut self.ranks {
             rank.ask(ask);
         }
-        let replies: Vec<Option<Reply>> = self.ranks.iter_mut().map(Rank::answer).collect();
+        let replies: Vec<Option<Reply>> = self.ranks.iter_mut().map(StartedRank::answer).collect();
         let gone = replies.iter().position(Option::is_none);
         let (mut answers, mut failures) = (Vec::new(), Vec::new());
         for reply in replies.into_iter().flatten() {
@@ -103,7 +103,7 @@ impl Ranks {
     }
 }
 
-impl Rank {
+impl StartedRank {
     fn ask(&mut self, ask: &Ask) {
         let mut line = serde_json::to_string(ask).expect("plain data serializes");
         line.push('\n');

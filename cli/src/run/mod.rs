@@ -26,8 +26,8 @@ use crate::ranks;
 use crate::report::{Failure, Format, JsonDiagnostic, name_counts, print_all, refuse};
 use crate::topology;
 use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
-use crate::way::{Asked, Calls, Way};
-use table::{Report, Table};
+use crate::calls::{AskedAlgorithm, Calls, CallPlan};
+use table::{RunReport, RunTable};
 
 #[derive(Args)]
 pub(crate) struct RunFlags {
@@ -94,7 +94,7 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     };
     let room = Room::of_host()?;
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
-    let mut table = Table::new(flags, algorithm.name(), algorithm.collective());
+    let mut table = RunTable::new(flags, algorithm.name(), algorithm.collective());
     let (mut refused, mut left_out) = (Vec::new(), None);
     let nranks = RankCounts::or(flags.nranks.as_ref(), DEFAULT);
     for &count in &nranks.counts {
@@ -141,7 +141,7 @@ fn program(flags: &RunFlags) -> Result<bool, Failure> {
         Err(Stopped::Unproved(_)) => return Err(Failure::Program),
     };
     let schedule = proved.schedule();
-    let mut table = Table::new(flags, &schedule.algorithm, schedule.collective);
+    let mut table = RunTable::new(flags, &schedule.algorithm, schedule.collective);
     table.add(report);
     Ok(table.end())
 }
@@ -202,7 +202,7 @@ fn run(
     flags: &RunFlags,
     room: Room,
     calls: &mut Calls,
-) -> Result<Report, Stopped> {
+) -> Result<RunReport, Stopped> {
     let proved = prove_source(algorithm, nranks).map_err(Stopped::Unproved)?;
     run_proved(&proved, Some(algorithm), flags, room, calls)
 }
@@ -224,7 +224,7 @@ fn run_proved(
     flags: &RunFlags,
     room: Room,
     calls: &mut Calls,
-) -> Result<Report, Stopped> {
+) -> Result<RunReport, Stopped> {
     let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
     room.admit(needed(proved.schedule(), flags)).map_err(Stopped::TooMuch)?;
     let reference = Reference {
@@ -248,7 +248,7 @@ fn run_proved(
     let seconds = seconds / f64::from(flags.iterations);
     let moved = collective.bytes(flags.count, nranks, flags.dtype.size() as u64) as f64;
     let algbw = if seconds > 0.0 { moved / seconds / 1e9 } else { 0.0 };
-    Ok(Report {
+    Ok(RunReport {
         ok: wrong == 0,
         algorithm: proved.schedule().algorithm.clone(),
         nranks,
@@ -281,10 +281,10 @@ fn host(
     flags: &RunFlags,
     calls: &mut Calls,
 ) -> Result<Measured, Stopped> {
-    let asked = Asked { proved, which: 0, root: None };
-    let mut way = calls.plan(asked, (flags.count, flags.dtype, flags.op), flags.seed)?;
+    let asked = AskedAlgorithm { proved, which: 0, root: None };
+    let mut plan = calls.plan(asked, (flags.count, flags.dtype, flags.op), flags.seed)?;
     let form = if flags.in_place { in_place } else { out_of_place };
-    let (outputs, seconds) = form(&mut way, proved.schedule(), inputs, flags)?;
+    let (outputs, seconds) = form(&mut plan, proved.schedule(), inputs, flags)?;
     Ok(Measured { outputs, seconds, reduce_depth: proved.proof().reduce_depth, device: None })
 }
 
@@ -348,7 +348,7 @@ fn bytes(schedule: &Schedule, buffer: Buffer, rank: RankId, flags: &RunFlags) ->
 }
 
 fn out_of_place(
-    way: &mut Way<'_>,
+    plan: &mut CallPlan<'_>,
     schedule: &Schedule,
     inputs: &mut [Vec<u8>],
     flags: &RunFlags,
@@ -357,18 +357,18 @@ fn out_of_place(
     let mut outputs: Vec<Vec<u8>> = ranks(schedule).map(|rank| vec![0xA5; len(rank)]).collect();
     let mut reads: Vec<&mut [u8]> = inputs.iter_mut().map(Vec::as_mut_slice).collect();
     let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-    way.prepare(false)?;
-    way.apart(&mut reads, &mut writes, 1)?;
+    plan.prepare(false)?;
+    plan.apart(&mut reads, &mut writes, 1)?;
     let mut seconds = 0.0;
     for _ in 0..flags.iterations {
-        seconds += way.apart(&mut reads, &mut writes, 1)?;
+        seconds += plan.apart(&mut reads, &mut writes, 1)?;
     }
-    way.fetch(false, &mut writes)?;
+    plan.fetch(false, &mut writes)?;
     Ok((outputs, seconds))
 }
 
 fn in_place(
-    way: &mut Way<'_>,
+    plan: &mut CallPlan<'_>,
     schedule: &Schedule,
     inputs: &mut [Vec<u8>],
     flags: &RunFlags,
@@ -385,13 +385,13 @@ fn in_place(
         ranks(schedule).map(|rank| vec![0xA5; len(rank).into_iter().max().unwrap_or(0)]).collect();
     let mut seconds = 0.0;
     for iteration in 0..=flags.iterations {
-        way.prepare(true)?;
+        plan.prepare(true)?;
         for (rank, buffer) in ranks(schedule).zip(&mut buffers) {
             let input = &inputs[rank.index()];
             buffer[starts(rank).0..][..input.len()].copy_from_slice(input);
         }
         let mut views: Vec<&mut [u8]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
-        let took = way.in_place(&mut views, 1)?;
+        let took = plan.in_place(&mut views, 1)?;
         // The first is to warm up.
         if iteration > 0 {
             seconds += took;
@@ -402,6 +402,6 @@ fn in_place(
         .map(|(rank, buffer)| buffer[starts(rank).1..][..len(rank)[1]].to_vec())
         .collect();
     let mut views: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-    way.fetch(true, &mut views)?;
+    plan.fetch(true, &mut views)?;
     Ok((outputs, seconds))
 }

@@ -10,7 +10,7 @@ use crate::streams::{print, print_json, say};
 
 /// What was measured on one number of ranks.
 #[derive(Serialize)]
-pub(super) struct Report {
+pub(super) struct RunReport {
     pub(super) ok: bool,
     pub(super) algorithm: String,
     pub(super) nranks: u32,
@@ -30,22 +30,22 @@ pub(super) struct Report {
 }
 
 /// The rows, and what stands above them.
-pub(super) struct Table<'a> {
+pub(super) struct RunTable<'a> {
     flags: &'a RunFlags,
     /// What runs.
     title: String,
-    pub(super) reports: Vec<Report>,
+    pub(super) reports: Vec<RunReport>,
     /// Lines of numbers of ranks that do not run, until there is one that does.
     above: Vec<String>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> RunTable<'a> {
     pub(super) fn new(flags: &'a RunFlags, name: &str, collective: Collective) -> Self {
         let title = format!("{name} ({collective})");
         Self { flags, title, reports: Vec::new(), above: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, report: Report) {
+    pub(super) fn add(&mut self, report: RunReport) {
         if self.flags.format == Format::Human {
             if self.reports.is_empty() {
                 self.head(report.device.as_deref());
@@ -115,7 +115,7 @@ impl<'a> Table<'a> {
     }
 }
 
-fn row(r: &Report) -> String {
+fn row(r: &RunReport) -> String {
     let color = if r.ok { "92" } else { "91" };
     format!(
         "{:>7} {:>12} {:>12.1} {:>13.3} {:>13.3} \x1b[1;{color}m{:>8}\x1b[0m",

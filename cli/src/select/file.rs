@@ -33,7 +33,7 @@ struct Wrong {
 }
 
 #[derive(Serialize)]
-struct Json {
+struct SelectionCheckJson {
     ok: bool,
     entries: usize,
     wrong: Vec<Wrong>,
@@ -65,7 +65,7 @@ pub(super) fn check(path: &str, format: Format) -> Result<bool, Failure> {
     let wrong: Vec<_> = wrong.into_iter().map(|(line, what)| Wrong { line, what }).collect();
     let ok = wrong.is_empty();
     match format {
-        Format::Json => print_json(&Json { ok, entries: entries.len(), wrong }),
+        Format::Json => print_json(&SelectionCheckJson { ok, entries: entries.len(), wrong }),
         Format::Human if ok => print(&format!(
             "{path}: {}, no gap and no overlap",
             crate::topo::count(entries.len(), "choice")

@@ -51,7 +51,7 @@ pub(crate) struct SelectFlags {
 }
 
 #[derive(Serialize)]
-struct Json<'a> {
+struct SelectJson<'a> {
     ok: bool,
     collective: &'static str,
     nranks: u32,
@@ -92,7 +92,7 @@ pub(crate) fn main(flags: &SelectFlags) -> Result<bool, Failure> {
         output::write(path, &file::written(collective, nranks, &ranges))?;
     }
     match flags.format {
-        Format::Json => print_json(&Json {
+        Format::Json => print_json(&SelectJson {
             ok: true,
             collective: collective.name(),
             nranks,

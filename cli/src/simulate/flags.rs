@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::picture::{PictureFlags, Size, size};
 use crate::flags::SourceFlags;
 use crate::report::{Failure, Format};
-use crate::values::{RankCounts, Refused, count, dtype, rank_counts, rate, time};
+use crate::values::{RankCounts, RefusedValue, count, dtype, rank_counts, rate, time};
 
 /// Where algorithms come from: here they may be several.
 const SOURCE: &str = "A .coll file, - for standard input, or the name of an algorithm of the library; several, \
@@ -195,11 +195,11 @@ fn ends_of(text: &str, topology: &Topology) -> Result<(NodeId, NodeId), Failure>
     })
 }
 
-fn factor(text: &str) -> Result<(String, f64), Refused> {
+fn factor(text: &str) -> Result<(String, f64), RefusedValue> {
     let parsed = text.rsplit_once('=').and_then(|(name, factor)| {
         let factor = factor.trim().parse().ok().filter(|f: &f64| f.is_finite())?;
         Some((name.trim().to_owned(), factor))
     });
     parsed
-        .ok_or_else(|| Refused::new("names no number").help("a value is such as 3=2.0 or 0-1=0.5"))
+        .ok_or_else(|| RefusedValue::new("names no number").help("a value is such as 3=2.0 or 0-1=0.5"))
 }

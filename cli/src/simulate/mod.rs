@@ -103,7 +103,7 @@ fn show(flags: &SimulateFlags, run: &Run<'_>) -> Result<bool, Failure> {
         flags.picture.write(run, timeline)?;
     }
     match flags.format {
-        Format::Json => print_json(&json::Json::new(run)),
+        Format::Json => print_json(&json::SimulationJson::new(run)),
         Format::Human => print(tables::print(run, flags.path).trim_end()),
     }
     Ok(true)

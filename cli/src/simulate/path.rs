@@ -25,21 +25,21 @@ pub(super) fn parts(spent: &Spent) -> Vec<String> {
 }
 
 /// A statement of the source, and what the path spends there.
-pub(super) struct Line {
+pub(super) struct PathLine {
     pub(super) number: u32,
     pub(super) times: usize,
     pub(super) seconds: f64,
 }
 
 /// The statements that take time, in the order of the source.
-pub(super) fn lines(run: &Run<'_>) -> Vec<Line> {
+pub(super) fn lines(run: &Run<'_>) -> Vec<PathLine> {
     let mut lines: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
     for step in run.simulated.critical.iter().filter(|step| step.end > step.start) {
         let (times, seconds) = lines.entry(line(run.schedule, step)).or_default();
         *times += 1;
         *seconds += step.end - step.start;
     }
-    lines.into_iter().map(|(number, (times, seconds))| Line { number, times, seconds }).collect()
+    lines.into_iter().map(|(number, (times, seconds))| PathLine { number, times, seconds }).collect()
 }
 
 /// The line of a step's statement.

@@ -12,7 +12,7 @@ use super::Run;
 use crate::output;
 use crate::report::Failure;
 use crate::streams::say;
-use crate::values::{Refused, bytes};
+use crate::values::{RefusedValue, bytes};
 
 /// Pixels that a picture may be wide.
 const WIDTHS: RangeInclusive<u32> = 240..=20_000;
@@ -61,7 +61,7 @@ pub(super) struct Size {
 }
 
 /// A size, and how it is to be shown.
-pub(super) fn size(text: &str) -> Result<Size, Refused> {
+pub(super) fn size(text: &str) -> Result<Size, RefusedValue> {
     let bytes = bytes(text)?;
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -88,11 +88,11 @@ fn range(text: &str) -> Option<(u32, u32)> {
     number(first).filter(|first| *first <= last).map(|first| (first, last))
 }
 
-fn numbers(text: &str) -> Result<Numbers, Refused> {
+fn numbers(text: &str) -> Result<Numbers, RefusedValue> {
     /// More than any run has ranks.
     const MOST: u32 = 1 << 20;
     let wrong =
-        || Refused::new("is no list of ranks").help("ranks are such as 0..8, 0..=7 or 0,2,4");
+        || RefusedValue::new("is no list of ranks").help("ranks are such as 0..8, 0..=7 or 0,2,4");
     if text.contains("..") {
         let (first, last) = range(text).filter(|(_, last)| *last < MOST).ok_or_else(wrong)?;
         return Ok(Numbers((first..=last).collect()));
@@ -101,21 +101,21 @@ fn numbers(text: &str) -> Result<Numbers, Refused> {
     Ok(Numbers(list.collect::<Option<_>>().ok_or_else(wrong)?))
 }
 
-fn rounds(text: &str) -> Result<(u32, u32), Refused> {
+fn rounds(text: &str) -> Result<(u32, u32), RefusedValue> {
     let one = || text.trim().parse().ok().map(|round: u32| (round, round));
     let found = if text.contains("..") { range(text) } else { one() };
     found.filter(|(first, _)| *first > 0).ok_or_else(|| {
         let help = "rounds are such as 1..5, 1..=4 or 4, and the first is 1";
-        Refused::new("are no rounds").help(help)
+        RefusedValue::new("are no rounds").help(help)
     })
 }
 
-fn width(text: &str) -> Result<u32, Refused> {
+fn width(text: &str) -> Result<u32, RefusedValue> {
     let width = text.trim().parse().ok().filter(|width| WIDTHS.contains(width));
     let (least, most) = (WIDTHS.start(), WIDTHS.end());
     width.ok_or_else(|| {
         let help = format!("a picture is {least} to {most} pixels wide");
-        Refused::new("is not a width in pixels").help(help)
+        RefusedValue::new("is not a width in pixels").help(help)
     })
 }
 

@@ -113,7 +113,7 @@ fn ports(run: &Run<'_>, text: &mut String) {
 
 /// The path by statements.
 fn lines(run: &Run<'_>, text: &mut String) {
-    let row = |line: &path::Line| {
+    let row = |line: &path::PathLine| {
         vec![
             format!("{}:{}", run.source.name(), line.number),
             format!("{} x", line.times),

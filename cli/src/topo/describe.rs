@@ -36,27 +36,27 @@ pub(super) struct Description {
     /// The rank of the job that each rank of a file is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) job_ranks: Option<Vec<u32>>,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<DescribedNode>,
     pub(super) links: Vec<DescribedLink>,
     pub(super) paths: Vec<Route>,
-    pub(super) ring: Found<Vec<u32>>,
+    pub(super) ring: SearchOutcome<Vec<u32>>,
     /// Rings no two of which share a cable; only where all links are cables between ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) disjoint_rings: Option<Disjoint>,
-    pub(super) channels: Found<Channels>,
-    pub(super) tree: Found<Tree>,
-    pub(super) bounds: Found<Bounds>,
+    pub(super) channels: SearchOutcome<Channels>,
+    pub(super) tree: SearchOutcome<DescribedTree>,
+    pub(super) bounds: SearchOutcome<Bounds>,
 }
 
 /// What was looked for, or why there is none.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Found<T> {
+pub(super) enum SearchOutcome<T> {
     Some(T),
     None { none: String, notes: Vec<String> },
 }
 
-impl<T> From<Result<T, Problem>> for Found<T> {
+impl<T> From<Result<T, Problem>> for SearchOutcome<T> {
     fn from(result: Result<T, Problem>) -> Self {
         match result {
             Ok(found) => Self::Some(found),
@@ -82,7 +82,7 @@ pub(super) struct Channels {
 }
 
 #[derive(Serialize)]
-pub(super) struct Tree {
+pub(super) struct DescribedTree {
     pub(super) root: u32,
     pub(super) parents: Vec<Option<u32>>,
     pub(super) depth: u32,
@@ -91,7 +91,7 @@ pub(super) struct Tree {
 
 #[derive(Serialize)]
 pub(super) struct Bounds {
-    pub(super) collectives: Vec<Bound>,
+    pub(super) collectives: Vec<DescribedBound>,
     pub(super) equal_shards: Fraction,
     /// The same over the `NVLinks` alone, where these join all ranks beside other links.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ pub(super) struct Bounds {
 }
 
 #[derive(Serialize)]
-pub(super) struct Bound {
+pub(super) struct DescribedBound {
     pub(super) collective: &'static str,
     #[serde(flatten)]
     pub(super) time: Fraction,
@@ -126,7 +126,7 @@ pub(super) struct Rounds {
 }
 
 #[derive(Serialize)]
-pub(super) struct Node {
+pub(super) struct DescribedNode {
     pub(super) name: String,
     pub(super) kind: &'static str,
     pub(super) group: Option<u32>,
@@ -157,7 +157,7 @@ impl Description {
     pub(super) fn new(given: &Given, root: RankId) -> Self {
         let topology = &*given.topology;
         let system = given.system.as_ref();
-        let node = |node: &roundelay_core::topology::Node| Node {
+        let node = |node: &roundelay_core::topology::Node| DescribedNode {
             name: node.name.clone(),
             kind: node_kind(node.kind),
             group: node.group,
@@ -216,9 +216,9 @@ fn channels(given: &Given) -> Result<Channels, Problem> {
     })
 }
 
-fn tree(topology: &Topology, root: RankId) -> Result<Tree, Problem> {
+fn tree(topology: &Topology, root: RankId) -> Result<DescribedTree, Problem> {
     let found = trees::tree(&Pairs::linked(topology, topology.nranks()), root, CHILDREN)?;
-    Ok(Tree {
+    Ok(DescribedTree {
         root: root.0,
         parents: found.tree.parent.iter().map(|parent| parent.map(|rank| rank.0)).collect(),
         depth: found.tree.depth(),
@@ -240,7 +240,7 @@ fn bounds(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
 /// The bounds over all links of a graph at once.
 fn bounds_of(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
     let found = bounds::Bounds::new(topology, topology.nranks(), root)?;
-    let bound = |(collective, bound): &(Collective, bounds::Bound)| Bound {
+    let bound = |(collective, bound): &(Collective, bounds::DescribedBound)| DescribedBound {
         collective: collective.name(),
         time: fraction(bound.per_byte),
         binding: bound.binding.to_string(),

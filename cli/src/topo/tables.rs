@@ -7,7 +7,7 @@ use roundelay_core::topology::{NodeId, Topology};
 use roundelay_core::units::rate_text;
 use roundelay_core::units::time_text;
 
-use super::describe::{DescribedLink, Description, Disjoint, Found, Fraction, Rounds};
+use super::describe::{DescribedLink, Description, Disjoint, SearchOutcome, Fraction, Rounds};
 
 /// Ranks up to which a matrix of paths fits a terminal.
 const MATRIX: u32 = 10;
@@ -117,14 +117,14 @@ fn links(described: &Description, topology: &Topology, text: &mut String) {
 /// What was found, or why nothing was, under a heading.
 fn section<T>(
     heading: &str,
-    found: &Found<T>,
+    found: &SearchOutcome<T>,
     text: &mut String,
     show: impl FnOnce(&T, &mut String),
 ) {
     let _ = writeln!(text, "\n{heading}");
     match found {
-        Found::Some(found) => show(found, text),
-        Found::None { none, notes } => {
+        SearchOutcome::Some(found) => show(found, text),
+        SearchOutcome::None { none, notes } => {
             let _ = writeln!(text, "  none: {none}");
             for note in notes {
                 let _ = writeln!(text, "    {note}");

@@ -173,11 +173,11 @@ impl Figures {
 pub(super) mod tests {
     use std::time::Duration;
 
-    use super::super::steps::Verdict;
+    use super::super::steps::GpuVerdict;
     use super::*;
 
     /// What a step printed.
-    pub(in super::super) fn record(name: &str, verdict: Verdict, printed: &[&str]) -> Record {
+    pub(in super::super) fn record(name: &str, verdict: GpuVerdict, printed: &[&str]) -> Record {
         let printed = printed.iter().map(|text| (*text).to_owned()).collect();
         Record { name: name.to_owned(), verdict, took: Duration::from_millis(1500), printed }
     }
@@ -197,7 +197,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_ring_is_held_against_its_own_traffic() {
-        let bench = record("bench", Verdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]);
+        let bench = record("bench", GpuVerdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]);
         let figures = Figures::of(8, &[bench]);
         let ring = figures.at("RingAllReduce", 64 << 20).expect("it was measured");
         // 8 ranks of 64 MiB, (2 + 5 * 7/8) times: 3422.6 MB at 1000 GB/s.
@@ -206,9 +206,9 @@ pub(super) mod tests {
 
     #[test]
     fn figures_are_those_of_all_steps_that_have_some() {
-        let failed = || Verdict::Failed("out of time".to_owned());
+        let failed = || GpuVerdict::Failed("out of time".to_owned());
         let records = [
-            record("correctness", Verdict::Ok, &["# cases 0 to 3 of 3"]),
+            record("correctness", GpuVerdict::Ok, &["# cases 0 to 3 of 3"]),
             record("bench", failed(), &[&report(1 << 10, 9.5, 20.0, 0), ""]),
             record(
                 "torch",
@@ -217,10 +217,10 @@ pub(super) mod tests {
             ),
             record(
                 "NCCL",
-                Verdict::Skipped("one rank".to_owned()),
+                GpuVerdict::Skipped("one rank".to_owned()),
                 &["{\"skipped\": \"one rank\"}"],
             ),
-            record("more bench", Verdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]),
+            record("more bench", GpuVerdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]),
         ];
         let figures = Figures::of(8, &records);
         assert_eq!(figures.sizes(), [1 << 10, 64 << 20]);
@@ -233,7 +233,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_wrong_or_no_figure_is_an_error() {
-        let bench = |text: &str| Figures::of(8, &[record("bench", Verdict::Ok, &[text])]).verdict();
+        let bench = |text: &str| Figures::of(8, &[record("bench", GpuVerdict::Ok, &[text])]).verdict();
         let why = bench(&report(1 << 10, 9.5, 20.0, 2)).expect_err("two elements are wrong");
         assert_eq!(why, "1 results are wrong, the first of RingAllReduce at 1024 bytes");
         assert!(bench("{\"floor\"").expect_err("half a document").contains("the first bench:"));

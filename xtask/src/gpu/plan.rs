@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::PEERS;
 use super::places::{self, Programs};
-use super::steps::{Record, Step};
+use super::steps::{Record, GpuStep};
 use crate::command::{output, there};
 
 /// All of it, in seconds: ten minutes less what a start and a stop take.
@@ -115,7 +115,7 @@ impl Setup {
     }
 
     /// All steps.
-    pub(super) fn steps(&self) -> Vec<Step<'_>> {
+    pub(super) fn steps(&self) -> Vec<GpuStep<'_>> {
         let times = self.times();
         let rest: &[Sizes] = match (self.rehearsal, self.quick) {
             (true, _) => &REHEARSED[1..],
@@ -159,7 +159,7 @@ impl Setup {
                 }
             }
         });
-        steps.push(Step { seconds: None, ..deep });
+        steps.push(GpuStep { seconds: None, ..deep });
         steps
     }
 
@@ -167,8 +167,8 @@ impl Setup {
         name: &'static str,
         seconds: u64,
         commands: impl Fn(&[Record]) -> Result<Vec<Command>, String> + 'a,
-    ) -> Step<'a> {
-        Step { name, seconds: Some(seconds), commands: Box::new(commands) }
+    ) -> GpuStep<'a> {
+        GpuStep { name, seconds: Some(seconds), commands: Box::new(commands) }
     }
 
     /// A program of ours.
@@ -292,7 +292,7 @@ mod tests {
         let rest = |summary: &str| {
             let record = Record {
                 name: "correctness".to_owned(),
-                verdict: super::super::steps::Verdict::Ok,
+                verdict: super::super::steps::GpuVerdict::Ok,
                 took: std::time::Duration::from_secs(70),
                 printed: vec![format!("RingAllReduce ok\n# {summary}\n")],
             };

@@ -18,7 +18,7 @@ const WHY: usize = 4;
 /// What a step runs, one after another, from what was recorded before it; or why it runs nothing.
 type Commands<'a> = Box<dyn Fn(&[Record]) -> Result<Vec<Command>, String> + 'a>;
 
-pub(super) struct Step<'a> {
+pub(super) struct GpuStep<'a> {
     pub(super) name: &'static str,
     /// How long it may take in seconds, or all that is left.
     pub(super) seconds: Option<u64>,
@@ -26,7 +26,7 @@ pub(super) struct Step<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum GpuVerdict {
     Ok,
     Skipped(String),
     Failed(String),
@@ -35,7 +35,7 @@ pub(super) enum Verdict {
 /// What is known of a step that has ended.
 pub(super) struct Record {
     pub(super) name: String,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: GpuVerdict,
     pub(super) took: Duration,
     /// What each of its commands printed.
     pub(super) printed: Vec<String>,
@@ -51,7 +51,7 @@ impl Record {
 
 /// Runs the steps in their order, and hands what is known to `show` after each of them.
 pub(super) fn all(
-    steps: &[Step],
+    steps: &[GpuStep],
     total: Duration,
     out: &Path,
     mut show: impl FnMut(&[Record]) -> Result<(), String>,
@@ -65,9 +65,9 @@ pub(super) fn all(
         let (stem, start) =
             (format!("{:02}-{}", at + 1, step.name.replace([' ', ','], "_")), Instant::now());
         let (verdict, printed) = match (step.commands)(&records) {
-            Err(why) => (Verdict::Skipped(why), Vec::new()),
+            Err(why) => (GpuVerdict::Skipped(why), Vec::new()),
             Ok(_) if limit.is_zero() => {
-                (Verdict::Failed("no time was left".to_owned()), Vec::new())
+                (GpuVerdict::Failed("no time was left".to_owned()), Vec::new())
             }
             Ok(commands) => one(commands, limit, &out.join(stem)),
         };
@@ -79,7 +79,7 @@ pub(super) fn all(
             // Once is enough.
             if records.iter().all(|record| record.name != FIGURES) {
                 println!("   {FIGURES}: {why}");
-                let (name, verdict) = (FIGURES.to_owned(), Verdict::Failed(why));
+                let (name, verdict) = (FIGURES.to_owned(), GpuVerdict::Failed(why));
                 records.push(Record { name, verdict, took: Duration::ZERO, printed: Vec::new() });
             }
         }
@@ -91,16 +91,16 @@ pub(super) fn all(
 fn line(Record { verdict, took, .. }: &Record) -> String {
     let seconds = took.as_secs_f64();
     match verdict {
-        Verdict::Ok => format!("ok, {seconds:.1} s"),
-        Verdict::Skipped(why) => format!("skipped: {why}"),
-        Verdict::Failed(why) => format!("FAILED after {seconds:.1} s: {why}"),
+        GpuVerdict::Ok => format!("ok, {seconds:.1} s"),
+        GpuVerdict::Skipped(why) => format!("skipped: {why}"),
+        GpuVerdict::Failed(why) => format!("FAILED after {seconds:.1} s: {why}"),
     }
 }
 
 /// The commands of a step until one takes too long. One that fails does not keep the next from running.
-fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (Verdict, Vec<String>) {
+fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (GpuVerdict, Vec<String>) {
     let end = Instant::now() + limit;
-    let (mut verdict, mut printed) = (Verdict::Ok, Vec::new());
+    let (mut verdict, mut printed) = (GpuVerdict::Ok, Vec::new());
     let count = commands.len();
     for (at, mut command) in commands.into_iter().enumerate() {
         let stem =
@@ -108,13 +108,13 @@ fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (Verdict, Vec<St
         let (ended, text) = until(&mut command, end, &stem);
         printed.push(text);
         // What failed first is what the step is known by.
-        if !matches!(verdict, Verdict::Failed(_)) && ended != Verdict::Ok {
+        if !matches!(verdict, GpuVerdict::Failed(_)) && ended != GpuVerdict::Ok {
             verdict = ended;
         }
         if Instant::now() >= end && at + 1 < count {
             let (done, why) = (at + 1, "the time of the step was over");
-            if verdict == Verdict::Ok {
-                verdict = Verdict::Failed(format!("{why} after {done} of {count} commands"));
+            if verdict == GpuVerdict::Ok {
+                verdict = GpuVerdict::Failed(format!("{why} after {done} of {count} commands"));
             }
             break;
         }
@@ -124,7 +124,7 @@ fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (Verdict, Vec<St
 
 /// Runs a command until it ends, or has to. Its output goes into files whose names begin with `stem`; what it printed is
 /// returned.
-fn until(command: &mut Command, end: Instant, stem: &Path) -> (Verdict, String) {
+fn until(command: &mut Command, end: Instant, stem: &Path) -> (GpuVerdict, String) {
     let file = |kind: &str| {
         let mut name = stem.as_os_str().to_owned();
         name.push(kind);
@@ -148,11 +148,11 @@ fn until(command: &mut Command, end: Instant, stem: &Path) -> (Verdict, String) 
         lines[lines.len().saturating_sub(WHY)..].join(" / ")
     };
     let verdict = match ran {
-        Err(error) => Verdict::Failed(format!("{shown} did not start: {error}")),
-        Ok(None) => Verdict::Failed(format!("out of time: {}", last())),
-        Ok(Some(status)) if status.success() => Verdict::Ok,
-        Ok(Some(status)) if status.code() == Some(NOT_THERE) => Verdict::Skipped(last()),
-        Ok(Some(status)) => Verdict::Failed(format!("{status}: {}", last())),
+        Err(error) => GpuVerdict::Failed(format!("{shown} did not start: {error}")),
+        Ok(None) => GpuVerdict::Failed(format!("out of time: {}", last())),
+        Ok(Some(status)) if status.success() => GpuVerdict::Ok,
+        Ok(Some(status)) if status.code() == Some(NOT_THERE) => GpuVerdict::Skipped(last()),
+        Ok(Some(status)) => GpuVerdict::Failed(format!("{status}: {}", last())),
     };
     (verdict, printed)
 }
@@ -192,7 +192,7 @@ pub(super) fn verdict(records: &[Record]) -> Result<(), String> {
     for record in records {
         println!("{:<20} {}", record.name, line(record));
     }
-    let failed = records.iter().filter(|record| matches!(record.verdict, Verdict::Failed(_)));
+    let failed = records.iter().filter(|record| matches!(record.verdict, GpuVerdict::Failed(_)));
     let names: Vec<&str> = failed.map(|record| record.name.as_str()).collect();
     if names.is_empty() { Ok(()) } else { Err(format!("failed: {}", names.join(", "))) }
 }
@@ -201,14 +201,14 @@ pub(super) fn verdict(records: &[Record]) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn step(name: &'static str, seconds: u64, scripts: &'static [&str]) -> Step<'static> {
+    fn step(name: &'static str, seconds: u64, scripts: &'static [&str]) -> GpuStep<'static> {
         let shell = |script: &&str| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
             command
         };
         let commands = move |_: &[Record]| Ok(scripts.iter().map(shell).collect());
-        Step { name, seconds: Some(seconds), commands: Box::new(commands) }
+        GpuStep { name, seconds: Some(seconds), commands: Box::new(commands) }
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
         let alive = folder.path().join("alive");
         let hang: &'static str =
             Box::leak(format!("sleep 3 && touch {} & echo hangs; wait", alive.display()).into());
-        let skipped = Step {
+        let skipped = GpuStep {
             name: "skipped",
             seconds: Some(1),
             commands: Box::new(|_| Err("nothing to run".to_owned())),
@@ -243,16 +243,16 @@ mod tests {
         assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
         assert_eq!(pages, [1, 2, 3, 4, 5, 6], "a page after every step");
         let why = |at: usize| match &records[at].verdict {
-            Verdict::Failed(why) => why.as_str(),
+            GpuVerdict::Failed(why) => why.as_str(),
             other => panic!("{other:?}"),
         };
         assert!(why(0).contains('7') && why(0).contains("no such thing"), "{}", why(0));
         assert_eq!(records[0].printed.concat(), "part one\npart three\n");
         assert!(why(1).starts_with("out of time: hangs"), "{}", why(1));
         assert!(why(2).contains("signal"), "{}", why(2));
-        assert_eq!(records[3].verdict, Verdict::Skipped("nothing to run".to_owned()));
-        assert_eq!(records[4].verdict, Verdict::Skipped("# not checked: no library".to_owned()));
-        assert_eq!(records[5].verdict, Verdict::Ok);
+        assert_eq!(records[3].verdict, GpuVerdict::Skipped("nothing to run".to_owned()));
+        assert_eq!(records[4].verdict, GpuVerdict::Skipped("# not checked: no library".to_owned()));
+        assert_eq!(records[5].verdict, GpuVerdict::Ok);
         assert_eq!(records[5].summary(), Some("cases 0 to 3 of 3"));
         assert_eq!(verdict(&records), Err("failed: fails, hangs, crashes".to_owned()));
         assert_eq!(verdict(&records[3..]), Ok(()));

@@ -7,8 +7,8 @@ use super::cells::Cells;
 use super::driver::{Driver, Share};
 use super::imb::{Benchmarks, LISTED, Lengths, read, write};
 use super::options::OPS;
-use super::pypi::{Kind, Mpi};
-use super::{Field, Mode, cores};
+use super::pypi::{MpiKind, Mpi};
+use super::{Field, PreloadMode, cores};
 use crate::command::within;
 use crate::sizes::told;
 
@@ -35,8 +35,8 @@ enum Timer {
 impl Timer {
     fn find(field: &Field<'_>, mpi: &Mpi) -> Result<Self, String> {
         Ok(match mpi.kind {
-            Kind::OpenMpi | Kind::OpenMpi4 => Self::Driver(Driver::compile(field.root, mpi)?),
-            Kind::Mpich | Kind::Intel => Self::Benchmarks(Benchmarks::find(field.root)?),
+            MpiKind::OpenMpi | MpiKind::OpenMpi4 => Self::Driver(Driver::compile(field.root, mpi)?),
+            MpiKind::Mpich | MpiKind::Intel => Self::Benchmarks(Benchmarks::find(field.root)?),
         })
     }
 
@@ -47,7 +47,7 @@ impl Timer {
         mpi: &Mpi,
         (op, nranks): (&str, u32),
         sizes: &[u64],
-        mode: Mode,
+        mode: PreloadMode,
     ) -> Result<Vec<f64>, String> {
         let variables = field.preload.variables(mode, false);
         match self {

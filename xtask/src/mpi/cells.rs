@@ -1,7 +1,7 @@
 //! Times of the same program without the library that takes over calls and with it.
 
-use super::preload::Mode;
-use super::table::Table;
+use super::preload::PreloadMode;
+use super::table::MarkdownTable;
 use crate::command::brief;
 use crate::sizes::told;
 use crate::spread::{Spread, micros};
@@ -49,7 +49,7 @@ impl Cells {
         op: &str,
         ranks: &str,
         sizes: &[u64],
-        mode: Mode,
+        mode: PreloadMode,
         found: Result<Vec<f64>, String>,
     ) {
         let times = match found {
@@ -62,7 +62,7 @@ impl Cells {
         };
         for (bytes, time) in sizes.iter().zip(times) {
             let cell = self.cell(mpi, op, ranks, *bytes);
-            if mode == Mode::Without { cell.without.push(time) } else { cell.with.push(time) }
+            if mode == PreloadMode::Without { cell.without.push(time) } else { cell.with.push(time) }
         }
     }
 
@@ -87,8 +87,8 @@ impl Cells {
         self.failures.len()
     }
 
-    pub(super) fn table(&self) -> Table {
-        let mut table = Table::new(&[
+    pub(super) fn table(&self) -> MarkdownTable {
+        let mut table = MarkdownTable::new(&[
             "MPI",
             "op",
             "ranks",
@@ -141,10 +141,10 @@ mod tests {
             ([9.0, 100.0], [1.04, 106.0]),
             ([1.0, 101.0], [9.0, 103.0]),
         ] {
-            cells.add("impi", "Bcast", "2", &[4, 1024], Mode::Without, Ok(without.to_vec()));
-            cells.add("impi", "Bcast", "2", &[4, 1024], Mode::On, Ok(with.to_vec()));
+            cells.add("impi", "Bcast", "2", &[4, 1024], PreloadMode::Without, Ok(without.to_vec()));
+            cells.add("impi", "Bcast", "2", &[4, 1024], PreloadMode::On, Ok(with.to_vec()));
         }
-        cells.add("impi", "Bcast", "2", &[4, 1024], Mode::On, Err("gave up".to_owned()));
+        cells.add("impi", "Bcast", "2", &[4, 1024], PreloadMode::On, Err("gave up".to_owned()));
         let text = cells.table().text();
         assert!(text.contains("| 4 B  | 1.00 [1.00-9.00]"), "{text}");
         assert!(text.contains("| 1.04 "), "{text}");

@@ -8,9 +8,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::Field;
-use super::preload::{Mode, Report};
-use super::pypi::{Kind, Mpi};
-use super::table::Table;
+use super::preload::{PreloadMode, PreloadReport};
+use super::pypi::{MpiKind, Mpi};
+use super::table::MarkdownTable;
 use crate::command::{brief, output, there, within};
 use crate::install::once;
 
@@ -34,7 +34,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
             return Ok(());
         }
     };
-    let mut table = Table::new(&[
+    let mut table = MarkdownTable::new(&[
         "MPI",
         "mode",
         "tests",
@@ -50,14 +50,14 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
         let name = mpi.kind.name();
         // Intel's library runs what is compiled for MPICH.
         let built = match mpi.kind {
-            Kind::OpenMpi | Kind::OpenMpi4 | Kind::Mpich => build(field.root, &source, mpi)?,
-            Kind::Intel => build(field.root, &source, &Mpi::install(field.root, Kind::Mpich)?)?,
+            MpiKind::OpenMpi | MpiKind::OpenMpi4 | MpiKind::Mpich => build(field.root, &source, mpi)?,
+            MpiKind::Intel => build(field.root, &source, &Mpi::install(field.root, MpiKind::Mpich)?)?,
         };
         let suite = Suite::read(field, mpi, built)?;
         let mut known = BTreeSet::new();
         for mode in field.modes() {
             let begun = Instant::now();
-            let mut report = Report::default();
+            let mut report = PreloadReport::default();
             let (mut passed, mut of_mpi, mut ours) = (0, 0, 0);
             for test in &suite.tests {
                 let (result, said) = suite.run(field, mpi, test, mode);
@@ -66,7 +66,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
                     passed += 1;
                     continue;
                 };
-                if mode == Mode::Without {
+                if mode == PreloadMode::Without {
                     known.insert(test.line.clone());
                 }
                 let whose = if known.contains(&test.line) {
@@ -242,8 +242,8 @@ impl Suite {
         field: &Field<'_>,
         mpi: &Mpi,
         test: &Test,
-        mode: Mode,
-    ) -> (Result<(), String>, Report) {
+        mode: PreloadMode,
+    ) -> (Result<(), String>, PreloadReport) {
         let mut variables = field.variables(mpi, mode);
         variables.push(mpi.path());
         variables.extend(test.variables.iter().cloned());
@@ -254,9 +254,9 @@ impl Suite {
                 let said = format!("{}\n{}", printed.stdout, printed.stderr);
                 let well = said.lines().any(|line| line.trim() == "No Errors");
                 let result = if well { Ok(()) } else { Err(brief(&said)) };
-                (result, Report::read(&said))
+                (result, PreloadReport::read(&said))
             }
-            Err(why) => (Err(brief(&why)), Report::read(&why)),
+            Err(why) => (Err(brief(&why)), PreloadReport::read(&why)),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::pypi::{Kind, Mpi};
+use super::pypi::{MpiKind, Mpi};
 use crate::command::{output, privileged, run, there};
 
 /// Debian's packages of the libraries.
@@ -12,7 +12,7 @@ const PACKAGES: [&str; 4] = ["openmpi-bin", "libopenmpi-dev", "mpich", "libmpich
 
 /// Installs all and runs the test that uses them.
 pub(super) fn all(root: &Path) -> Result<(), String> {
-    for kind in Kind::OF_PYPI {
+    for kind in MpiKind::OF_PYPI {
         Mpi::install(root, kind)?;
     }
     of_debian()?;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::preload::{Mode, Report};
-use super::pypi::{Kind, Mpi, Variables};
-use super::table::Table;
+use super::preload::{PreloadMode, PreloadReport};
+use super::pypi::{MpiKind, Mpi, Variables};
+use super::table::MarkdownTable;
 use super::{Field, cores};
 use crate::command::{Printed, brief, within};
 
@@ -44,7 +44,7 @@ pub(super) struct Benchmarks(PathBuf);
 impl Benchmarks {
     /// They come with Intel's library, which is installed for them.
     pub(super) fn find(root: &Path) -> Result<Self, String> {
-        Ok(Self(Mpi::install(root, Kind::Intel)?.prefix.join("bin/IMB-MPI1")))
+        Ok(Self(Mpi::install(root, MpiKind::Intel)?.prefix.join("bin/IMB-MPI1")))
     }
 
     /// A launch with each rank on a core of its own, as far as there are cores.
@@ -116,7 +116,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let file = write(&asked, folder.path())?;
     let sizes = Lengths::Listed(&file);
-    let mut table = Table::new(&[
+    let mut table = MarkdownTable::new(&[
         "MPI",
         "op",
         "ranks",
@@ -174,15 +174,15 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
 }
 
 /// Whether all sizes were timed, and that the library found no difference.
-fn judged(ended: Result<Printed, String>, rows: usize, mode: Mode) -> (Result<(), String>, Report) {
+fn judged(ended: Result<Printed, String>, rows: usize, mode: PreloadMode) -> (Result<(), String>, PreloadReport) {
     let printed = match ended {
         Ok(printed) => printed,
-        Err(why) => return (Err(brief(&why)), Report::read(&why)),
+        Err(why) => return (Err(brief(&why)), PreloadReport::read(&why)),
     };
-    let report = Report::read(&format!("{}\n{}", printed.stdout, printed.stderr));
+    let report = PreloadReport::read(&format!("{}\n{}", printed.stdout, printed.stderr));
     let found = read(&printed.stdout).len();
     let result = match report.remarks.first() {
-        Some(remark) if mode == Mode::Verify => Err(remark.clone()),
+        Some(remark) if mode == PreloadMode::Verify => Err(remark.clone()),
         _ if found != rows => Err(format!("{found} of {rows} sizes were timed")),
         _ => Ok(()),
     };
@@ -212,9 +212,9 @@ mod tests {
     fn a_launch_is_right_if_all_sizes_are_there_and_no_difference_was_found() {
         let printed =
             |stderr: &str| Ok(Printed { stdout: TEXT.to_owned(), stderr: stderr.to_owned() });
-        assert_eq!(judged(printed(""), 3, Mode::Verify).0, Ok(()));
-        assert!(judged(printed(""), 4, Mode::On).0.is_err());
-        assert!(judged(printed("roundelay: element 3 differs"), 3, Mode::Verify).0.is_err());
-        assert!(judged(Err("gave up".to_owned()), 3, Mode::On).0.is_err());
+        assert_eq!(judged(printed(""), 3, PreloadMode::Verify).0, Ok(()));
+        assert!(judged(printed(""), 4, PreloadMode::On).0.is_err());
+        assert!(judged(printed("roundelay: element 3 differs"), 3, PreloadMode::Verify).0.is_err());
+        assert!(judged(Err("gave up".to_owned()), 3, PreloadMode::On).0.is_err());
     }
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::preload::Report;
+use super::preload::PreloadReport;
 use super::pypi::{Mpi, Variables};
 use super::records::Records;
-use super::table::Table;
-use super::{Field, Mode};
+use super::table::MarkdownTable;
+use super::{Field, PreloadMode};
 use crate::command::{brief, output, within};
 use crate::install::{Packages, any_pip, once};
 
@@ -37,7 +37,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
         script: field.root.join("xtask/mpi/suite.py"),
         seconds: field.options.seconds.unwrap_or(LONGEST),
     };
-    let mut table = Table::new(&[
+    let mut table = MarkdownTable::new(&[
         "MPI",
         "ranks",
         "mode",
@@ -70,9 +70,9 @@ fn compare(
     suite: &Suite,
     mpi: &Mpi,
     nranks: u32,
-    table: &mut Table,
+    table: &mut MarkdownTable,
 ) -> Result<usize, String> {
-    let without = || suite.run(mpi, nranks, field.variables(mpi, Mode::Without));
+    let without = || suite.run(mpi, nranks, field.variables(mpi, PreloadMode::Without));
     let place = |mode| format!("{}, {nranks} ranks, {mode}", mpi.kind.name());
     let alone = without()?;
     let mut known = alone.0.names();
@@ -80,7 +80,7 @@ fn compare(
     let mut failures = 0;
     for mode in field.modes() {
         let run = match mode {
-            Mode::Without => Ok(alone.clone()),
+            PreloadMode::Without => Ok(alone.clone()),
             _ => suite.run(mpi, nranks, field.variables(mpi, mode)),
         };
         let (records, report, time) = match run {
@@ -150,7 +150,7 @@ struct Suite {
 }
 
 /// What became of the cases, what the library says, and seconds.
-type Run = (Records, Report, f64);
+type Run = (Records, PreloadReport, f64);
 
 impl Suite {
     /// All cases. After one that does not end, those that follow are begun anew.
@@ -159,7 +159,7 @@ impl Suite {
         variables.push(("MPI4PY_LIBMPI".to_owned(), mpi.library().display().to_string()));
         variables.push(("PYTHONPATH".to_owned(), self.packages.display().to_string()));
         let begun = Instant::now();
-        let (mut all, mut report) = (Records::default(), Report::default());
+        let (mut all, mut report) = (Records::default(), PreloadReport::default());
         for _ in 0..MOST_LAUNCHES {
             let after = all.unfinished.take();
             let (records, said) = self.launch(mpi, nranks, &variables, after.as_deref())?;
@@ -185,7 +185,7 @@ impl Suite {
         nranks: u32,
         variables: &Variables,
         after: Option<&str>,
-    ) -> Result<(Records, Report), String> {
+    ) -> Result<(Records, PreloadReport), String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let record = folder.path().join("record");
         let mut command = mpi.launch(nranks, variables);
@@ -209,6 +209,6 @@ impl Suite {
         if let (Err(why), true) = (&ended, records.complete) {
             records.fail("the end of the program", &brief(why));
         }
-        Ok((records, Report::read(&said)))
+        Ok((records, PreloadReport::read(&said)))
     }
 }

@@ -7,7 +7,7 @@ use super::pypi::Variables;
 use crate::command::library;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum PreloadMode {
     /// It is not loaded.
     Without,
     Off,
@@ -15,7 +15,7 @@ pub(super) enum Mode {
     Verify,
 }
 
-impl Mode {
+impl PreloadMode {
     pub(super) const ALL: [Self; 4] = [Self::Without, Self::Off, Self::On, Self::Verify];
 
     pub(super) fn name(self) -> &'static str {
@@ -32,7 +32,7 @@ impl Mode {
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for PreloadMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -43,8 +43,8 @@ pub(super) struct Preload(Option<PathBuf>);
 
 impl Preload {
     /// Takes the file that is given, or builds one.
-    pub(super) fn find(root: &Path, modes: &[Mode], given: Option<&Path>) -> Result<Self, String> {
-        if modes.iter().all(|mode| *mode == Mode::Without) {
+    pub(super) fn find(root: &Path, modes: &[PreloadMode], given: Option<&Path>) -> Result<Self, String> {
+        if modes.iter().all(|mode| *mode == PreloadMode::Without) {
             return Ok(Self(None));
         }
         let file = match given {
@@ -59,8 +59,8 @@ impl Preload {
     ///
     /// # Errors
     /// That it does not.
-    pub(super) fn command(&self, mode: Mode) -> Result<Option<PathBuf>, String> {
-        let Some(library) = self.0.as_ref().filter(|_| mode != Mode::Without) else {
+    pub(super) fn command(&self, mode: PreloadMode) -> Result<Option<PathBuf>, String> {
+        let Some(library) = self.0.as_ref().filter(|_| mode != PreloadMode::Without) else {
             return Ok(None);
         };
         let command = library.with_file_name("roundelay");
@@ -76,8 +76,8 @@ impl Preload {
 
     /// What ranks are told. `all` has it take calls of every size, and not those alone for which it is faster, and tell of
     /// them at the end, which costs a little.
-    pub(super) fn variables(&self, mode: Mode, all: bool) -> Variables {
-        let Some(library) = self.0.as_ref().filter(|_| mode != Mode::Without) else {
+    pub(super) fn variables(&self, mode: PreloadMode, all: bool) -> Variables {
+        let Some(library) = self.0.as_ref().filter(|_| mode != PreloadMode::Without) else {
             return Vec::new();
         };
         let library = library.display().to_string();
@@ -93,7 +93,7 @@ impl Preload {
 
 /// What it says of calls when the ranks end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Report {
+pub(super) struct PreloadReport {
     pub(super) calls: u64,
     pub(super) taken: u64,
     pub(super) passed: u64,
@@ -104,7 +104,7 @@ pub(super) struct Report {
 /// How lines of it begin. Launchers may put something before.
 const MARK: &str = "roundelay: ";
 
-impl Report {
+impl PreloadReport {
     pub(super) fn read(text: &str) -> Self {
         let mut report = Self::default();
         for line in text.lines() {
@@ -152,20 +152,20 @@ roundelay: Allreduce 12 calls, 10 taken, 2 passed on (type: 2), algorithm Ring, 
 [1,0]<stderr>: roundelay: Bcast 5 calls, 5 taken, 0 passed on
 roundelay: Allreduce on rank 1: element 7 differs
 ";
-        let report = Report::read(text);
+        let report = PreloadReport::read(text);
         assert_eq!((report.calls, report.taken, report.passed), (17, 15, 2));
         assert_eq!(report.remarks, ["Allreduce on rank 1: element 7 differs"]);
-        assert_eq!(Report::read("nothing of ours"), Report::default());
+        assert_eq!(PreloadReport::read("nothing of ours"), PreloadReport::default());
     }
 
     #[test]
     fn only_a_mode_that_loads_it_has_variables() {
         let preload = Preload(Some("a.so".into()));
-        assert!(preload.variables(Mode::Without, true).is_empty());
-        let names = |all| preload.variables(Mode::Verify, all).len();
+        assert!(preload.variables(PreloadMode::Without, true).is_empty());
+        let names = |all| preload.variables(PreloadMode::Verify, all).len();
         assert_eq!((names(false), names(true)), (2, 4));
-        for mode in Mode::ALL {
-            assert_eq!(Mode::named(mode.name()), Some(mode));
+        for mode in PreloadMode::ALL {
+            assert_eq!(PreloadMode::named(mode.name()), Some(mode));
         }
     }
 }

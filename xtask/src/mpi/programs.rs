@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::Field;
-use super::preload::{Mode, Report};
-use super::pypi::{Kind, Mpi, Variables};
-use super::table::Table;
+use super::preload::{PreloadMode, PreloadReport};
+use super::pypi::{MpiKind, Mpi, Variables};
+use super::table::MarkdownTable;
 use crate::command::{brief, output, there, within};
 
 /// Each is a file of C.
@@ -25,7 +25,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     let seconds = field.options.seconds.unwrap_or(LONGEST);
-    let mut table = Table::new(&[
+    let mut table = MarkdownTable::new(&[
         "MPI",
         "program",
         "ranks",
@@ -83,12 +83,12 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
 
 /// Without what an MPI by itself does wrong in these programs: Open MPI 5.0 crashes between hosts where types have absolute
 /// addresses, and the threads of Intel MPI 2021.18 get each other's data.
-pub(super) fn variables(field: &Field<'_>, mpi: &Mpi, mode: Mode) -> Variables {
+pub(super) fn variables(field: &Field<'_>, mpi: &Mpi, mode: PreloadMode) -> Variables {
     let mut variables = field.variables(mpi, mode);
     let spared = match mpi.kind {
-        Kind::OpenMpi => ("OMPI_MCA_coll", "^han"),
-        Kind::Intel => ("I_MPI_COLL_INTRANODE", "pt2pt"),
-        Kind::Mpich | Kind::OpenMpi4 => return variables,
+        MpiKind::OpenMpi => ("OMPI_MCA_coll", "^han"),
+        MpiKind::Intel => ("I_MPI_COLL_INTRANODE", "pt2pt"),
+        MpiKind::Mpich | MpiKind::OpenMpi4 => return variables,
     };
     variables.push((spared.0.to_owned(), spared.1.to_owned()));
     variables
@@ -106,7 +106,7 @@ pub(super) fn compile(root: &Path, mpi: &Mpi) -> Result<Vec<(&'static str, PathB
     let mut programs: Vec<_> = compiled.collect::<Result<_, _>>()?;
     let compiler = mpi.program("mpif90");
     // Those of PyPI have such a program, and no modules for it.
-    if mpi.kind == Kind::OpenMpi4 && compiler.is_file() && there("gfortran") {
+    if mpi.kind == MpiKind::OpenMpi4 && compiler.is_file() && there("gfortran") {
         let program = folder.join(FORTRAN);
         let mut command = Command::new(compiler);
         command.args(FORTRAN_FLAGS).arg(&folder).arg("-o").arg(&program);
@@ -128,21 +128,21 @@ fn ran(
     nranks: u32,
     variables: &Variables,
     seconds: u64,
-) -> (Result<(), String>, Report) {
+) -> (Result<(), String>, PreloadReport) {
     let mut command = mpi.launch(nranks, variables);
     command.arg(program).args(["--seconds", &seconds.to_string()]);
     // Its own results are wrong without this.
-    command.args((mpi.kind == Kind::Intel).then_some("--simple"));
+    command.args((mpi.kind == MpiKind::Intel).then_some("--simple"));
     judged(within(&mut command, Duration::from_secs(seconds) + GRACE))
 }
 
 /// What a launch of one of the programs came to.
 pub(super) fn judged(
     ended: Result<crate::command::Printed, String>,
-) -> (Result<(), String>, Report) {
+) -> (Result<(), String>, PreloadReport) {
     match ended {
         Ok(printed) => {
-            let report = Report::read(&format!("{}\n{}", printed.stdout, printed.stderr));
+            let report = PreloadReport::read(&format!("{}\n{}", printed.stdout, printed.stderr));
             let said = ["OK: ", "SKIPPED: "];
             let well =
                 printed.stdout.lines().any(|line| said.iter().any(|word| line.contains(word)));
@@ -150,7 +150,7 @@ pub(super) fn judged(
             (if well { Ok(()) } else { Err(why()) }, report)
         }
         Err(why) => {
-            let report = Report::read(&why);
+            let report = PreloadReport::read(&why);
             let words = ["WRONG: ", "HANGS: ", "CRASHES: "];
             let told = why.lines().find(|line| words.iter().any(|word| line.contains(word)));
             (Err(told.map_or_else(|| brief(&why), str::to_owned)), report)

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 /// Rows of text.
-pub(super) struct Table {
+pub(super) struct MarkdownTable {
     rows: Vec<Vec<String>>,
     notes: Vec<String>,
 }
 
-impl Table {
+impl MarkdownTable {
     pub(super) fn new(heads: &[&str]) -> Self {
         Self {
             rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()],
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_what_they_hold() {
-        let mut table = Table::new(&["MPI", "ranks"]);
+        let mut table = MarkdownTable::new(&["MPI", "ranks"]);
         table.add(&["openmpi".to_owned(), "2".to_owned()]);
         table.note("one is left out");
         let expected = "\

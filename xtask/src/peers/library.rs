@@ -15,13 +15,13 @@ const LONGEST: Duration = Duration::from_secs(60);
 const HOPELESS: f64 = 5.0;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LibraryKind {
     OpenMpi,
     Mpich,
 }
 
 pub(super) struct Library {
-    kind: Kind,
+    kind: LibraryKind,
     name: String,
     launcher: &'static str,
     driver: PathBuf,
@@ -53,13 +53,13 @@ pub(super) fn find(root: &Path) -> Result<Vec<Library>, String> {
     }
     let name = format!("Open MPI {}", version.rsplit(' ').next().unwrap_or_default());
     let driver = compile(root, compiler, "openmpi")?;
-    found.push(Library { kind: Kind::OpenMpi, name, launcher, driver });
+    found.push(Library { kind: LibraryKind::OpenMpi, name, launcher, driver });
     if there("mpicc.mpich") && there("mpiexec.mpich") {
         let version = output(Command::new("mpiexec.mpich").arg("--version"))?;
         let number = version.lines().find_map(|line| line.trim().strip_prefix("Version:"));
         let name = format!("MPICH {}", number.unwrap_or_default().trim());
         let driver = compile(root, "mpicc.mpich", "mpich")?;
-        found.push(Library { kind: Kind::Mpich, name, launcher: "mpiexec.mpich", driver });
+        found.push(Library { kind: LibraryKind::Mpich, name, launcher: "mpiexec.mpich", driver });
     }
     Ok(found)
 }
@@ -102,21 +102,21 @@ impl Library {
     /// What forces the algorithm of a case: parameters of Open MPI's `tuned` component, or MPICH's variables.
     fn forced(&self, case: &Case) -> Option<(&'static str, &'static str)> {
         Some(match (self.kind, case.op, case.theirs) {
-            (Kind::OpenMpi, "AllReduce", "ring") => ("coll_tuned_allreduce_algorithm", "4"),
-            (Kind::OpenMpi, "AllReduce", "recursive_doubling") => {
+            (LibraryKind::OpenMpi, "AllReduce", "ring") => ("coll_tuned_allreduce_algorithm", "4"),
+            (LibraryKind::OpenMpi, "AllReduce", "recursive_doubling") => {
                 ("coll_tuned_allreduce_algorithm", "3")
             }
-            (Kind::OpenMpi, "ReduceScatter", "ring") => {
+            (LibraryKind::OpenMpi, "ReduceScatter", "ring") => {
                 ("coll_tuned_reduce_scatter_algorithm", "3")
             }
-            (Kind::OpenMpi, "AllGather", "ring") => ("coll_tuned_allgather_algorithm", "4"),
-            (Kind::OpenMpi, "Broadcast", "pipeline") => ("coll_tuned_bcast_algorithm", "3"),
-            (Kind::OpenMpi, "Reduce", "pipeline") => ("coll_tuned_reduce_algorithm", "3"),
-            (Kind::Mpich, "AllReduce", "ring") => ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "ring"),
-            (Kind::Mpich, "AllReduce", "recursive_doubling") => {
+            (LibraryKind::OpenMpi, "AllGather", "ring") => ("coll_tuned_allgather_algorithm", "4"),
+            (LibraryKind::OpenMpi, "Broadcast", "pipeline") => ("coll_tuned_bcast_algorithm", "3"),
+            (LibraryKind::OpenMpi, "Reduce", "pipeline") => ("coll_tuned_reduce_algorithm", "3"),
+            (LibraryKind::Mpich, "AllReduce", "ring") => ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "ring"),
+            (LibraryKind::Mpich, "AllReduce", "recursive_doubling") => {
                 ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "recursive_doubling")
             }
-            (Kind::Mpich, "AllGather", "ring") => ("MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", "ring"),
+            (LibraryKind::Mpich, "AllGather", "ring") => ("MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", "ring"),
             _ => return None,
         })
     }
@@ -124,7 +124,7 @@ impl Library {
     /// Ways of waiting that are worth a try: both of Open MPI's, unless one is hopeless, as spinning is where ranks
     /// share cores.
     pub(super) fn launches(&self, nranks: u32, cores: u32) -> Result<Vec<Launch>, String> {
-        if self.kind == Kind::Mpich {
+        if self.kind == LibraryKind::Mpich {
             return Ok(vec![AS_IT_IS]);
         }
         if nranks <= cores {
@@ -160,16 +160,16 @@ impl Library {
         launch: &Launch,
     ) -> Result<Vec<(f64, bool)>, String> {
         let mut command = Command::new(self.launcher);
-        if self.kind == Kind::OpenMpi {
+        if self.kind == LibraryKind::OpenMpi {
             // A run of nobody's but this program, as root in a container, on whatever cores there are.
             command.args(["--allow-run-as-root", "--oversubscribe"]).args(launch.args);
         }
         match (self.kind, self.forced(case)) {
             (_, None) => {}
-            (Kind::OpenMpi, Some((name, value))) => {
+            (LibraryKind::OpenMpi, Some((name, value))) => {
                 command.args(["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", name, value]);
             }
-            (Kind::Mpich, Some((name, value))) => {
+            (LibraryKind::Mpich, Some((name, value))) => {
                 command.env(name, value);
             }
         }

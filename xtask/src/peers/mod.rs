@@ -11,7 +11,7 @@ use std::thread::available_parallelism;
 
 use crate::command::output;
 use library::Library;
-use table::Line;
+use table::PeerLine;
 
 const NRANKS: [u32; 3] = [2, 4, 8];
 const SIZES: [u64; 4] = [1 << 10, 32 << 10, 1 << 20, 16 << 20];
@@ -133,9 +133,9 @@ fn compare(
     nranks: u32,
     launches: &[library::Launch],
     rounds: u32,
-) -> Result<Vec<Line>, String> {
-    let mut lines: Vec<Line> =
-        SIZES.iter().map(|size| Line::new(library.name(), case, nranks, *size)).collect();
+) -> Result<Vec<PeerLine>, String> {
+    let mut lines: Vec<PeerLine> =
+        SIZES.iter().map(|size| PeerLine::new(library.name(), case, nranks, *size)).collect();
     for _ in 0..rounds {
         for launch in launches {
             for (line, (time, wrong)) in
@@ -152,7 +152,7 @@ fn compare(
 }
 
 /// Our times of one size, and the limit.
-fn bench(ours: &Path, case: &Case, nranks: u32, line: &mut Line) -> Result<(), String> {
+fn bench(ours: &Path, case: &Case, nranks: u32, line: &mut PeerLine) -> Result<(), String> {
     let mut command = Command::new(ours);
     command.args(["bench", &case.ours.join(","), "--nranks", &nranks.to_string()]);
     command.args(["-b", &line.bytes.to_string(), "--format", "json"]);

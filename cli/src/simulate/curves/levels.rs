@@ -59,7 +59,7 @@ impl Levels {
 
 /// What a node is among the others.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Kind {
+struct NodeClass {
     /// How many links away it is from the nearest rank.
     tier: u32,
     /// `leaf` for `leaf 3`.
@@ -67,7 +67,7 @@ struct Kind {
 }
 
 /// Of every node.
-fn kinds(topology: &Topology) -> Vec<Kind> {
+fn kinds(topology: &Topology) -> Vec<NodeClass> {
     let mut tiers = vec![u32::MAX; topology.nodes().len()];
     let mut queue: VecDeque<NodeId> = topology.ranks().map(NodeId::from).collect();
     for rank in &queue {
@@ -81,7 +81,7 @@ fn kinds(topology: &Topology) -> Vec<Kind> {
             }
         }
     }
-    let kind = |(node, tier): (&Node, &u32)| Kind { tier: *tier, word: word(&node.name, *tier) };
+    let kind = |(node, tier): (&Node, &u32)| NodeClass { tier: *tier, word: word(&node.name, *tier) };
     topology.nodes().iter().zip(&tiers).map(kind).collect()
 }
 

@@ -71,7 +71,7 @@ pub(super) fn main(
         output::write(path, &picture::svg(&all))?;
     }
     match flags.format {
-        Format::Json => print_json(&json::Json::new(&all, flags.dtype)),
+        Format::Json => print_json(&json::CurvesJson::new(&all, flags.dtype)),
         Format::Human => print(tables::print(&all).trim_end()),
     }
     let refused = |missing: &Missing| missing.code.refuses();

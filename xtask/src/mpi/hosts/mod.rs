@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::cells::Cells;
 use super::driver::{Driver, Share};
 use super::programs::{GRACE, LONGEST, compile, judged, variables};
-use super::pypi::{Kind, Mpi};
-use super::table::Table;
+use super::pypi::{MpiKind, Mpi};
+use super::table::MarkdownTable;
 use super::{Field, cores};
 use crate::command::{brief, within};
 use namespaces::{Hosts, NETWORK, missing};
@@ -27,9 +27,9 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
         return Ok(());
     }
     let mut table =
-        Table::new(&["MPI", "hosts", "ranks", "program", "mode", "result", "taken", "seconds"]);
+        MarkdownTable::new(&["MPI", "hosts", "ranks", "program", "mode", "result", "taken", "seconds"]);
     let mut failures = 0;
-    let able = |mpi: &&Mpi| mpi.kind != Kind::Intel;
+    let able = |mpi: &&Mpi| mpi.kind != MpiKind::Intel;
     for mpi in field.mpis.iter().filter(able) {
         for number in &field.options.hosts {
             for each in EACH {
@@ -69,7 +69,7 @@ fn programs(
     mpi: &Mpi,
     number: u32,
     each: u32,
-    table: &mut Table,
+    table: &mut MarkdownTable,
 ) -> Result<usize, String> {
     let seconds = field.options.seconds.unwrap_or(LONGEST);
     let programs = compile(field.root, mpi)?;
@@ -115,7 +115,7 @@ fn world(
     mpi: &Mpi,
     hosts: &Hosts,
     each: u32,
-    table: &mut Table,
+    table: &mut MarkdownTable,
 ) -> Result<usize, String> {
     const NAME: &str = "processes";
     let begun = Instant::now();
@@ -220,9 +220,9 @@ fn line(
         None => vec![launcher],
     };
     let words = match mpi.kind {
-        Kind::OpenMpi | Kind::OpenMpi4 => {
+        MpiKind::OpenMpi | MpiKind::OpenMpi4 => {
             let agent_of =
-                if mpi.kind == Kind::OpenMpi { "--prtemca plm_ssh" } else { "--mca plm_rsh" };
+                if mpi.kind == MpiKind::OpenMpi { "--prtemca plm_ssh" } else { "--mca plm_rsh" };
             let slots: Vec<String> =
                 hosts.addresses().iter().map(|address| format!("{address}:{each}")).collect();
             format!(
@@ -231,7 +231,7 @@ fn line(
                 slots.join(",")
             )
         }
-        Kind::Mpich | Kind::Intel => format!(
+        MpiKind::Mpich | MpiKind::Intel => format!(
             "-launcher ssh -launcher-exec {agent} -hosts {} -ppn {each}",
             hosts.addresses().join(",")
         ),

@@ -18,8 +18,8 @@ use crate::command::brief;
 use figures::{Cell, Column, Figures, Series};
 use gloo::Gloo;
 use mpis::{Mpi, Setting};
-use options::Options;
-use ours::Mode;
+use options::ProcessOptions;
+use ours::RankSetup;
 
 /// Ranks that live longer end by themselves.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -31,19 +31,19 @@ const NO_TIMES: &str = "it did not print a time for each size";
 const LONGEST_LOOK: Duration = Duration::from_secs(20);
 
 /// An operation, and what of ours does it.
-pub(super) struct Op {
+pub(super) struct PeerOp {
     name: &'static str,
     /// What a communicator chooses.
     algorithm: &'static str,
     parameters: &'static [&'static str],
 }
 
-const OPS: [Op; 5] = [
-    Op { name: "AllReduce", algorithm: "OneShotMeshAllReduce", parameters: &[] },
-    Op { name: "AllGather", algorithm: "MeshAllGather", parameters: &[] },
-    Op { name: "ReduceScatter", algorithm: "MeshReduceScatter", parameters: &[] },
-    Op { name: "Broadcast", algorithm: "NhrBroadcast", parameters: &[] },
-    Op { name: "Reduce", algorithm: "RingReduce", parameters: &["slices=1"] },
+const OPS: [PeerOp; 5] = [
+    PeerOp { name: "AllReduce", algorithm: "OneShotMeshAllReduce", parameters: &[] },
+    PeerOp { name: "AllGather", algorithm: "MeshAllGather", parameters: &[] },
+    PeerOp { name: "ReduceScatter", algorithm: "MeshReduceScatter", parameters: &[] },
+    PeerOp { name: "Broadcast", algorithm: "NhrBroadcast", parameters: &[] },
+    PeerOp { name: "Reduce", algorithm: "RingReduce", parameters: &["slices=1"] },
 ];
 
 /// What a driver is to time in one launch.
@@ -63,7 +63,7 @@ type Time = (f64, bool);
 /// Everybody who takes turns.
 struct Field {
     program: PathBuf,
-    modes: Vec<Mode>,
+    modes: Vec<RankSetup>,
     mpis: Vec<Mpi>,
     gloo: Result<Gloo, String>,
 }
@@ -73,7 +73,7 @@ pub(super) fn run(
     args: &[&str],
     build: impl FnOnce() -> Result<PathBuf, String>,
 ) -> Result<(), String> {
-    let options = Options::read(args)?;
+    let options = ProcessOptions::read(args)?;
     let program = match &options.program {
         Some(program) => program.clone(),
         None => build()?,
@@ -122,7 +122,7 @@ pub(super) fn run(
     figures.verdict()
 }
 
-fn keep(figures: &Figures, options: &Options) -> Result<(), String> {
+fn keep(figures: &Figures, options: &ProcessOptions) -> Result<(), String> {
     let texts =
         [(&options.json, table::json(figures)), (&options.markdown, table::markdown(figures))];
     for (file, text) in texts {
@@ -142,7 +142,7 @@ fn load() -> String {
 }
 
 /// All sizes of an operation at so many ranks, everybody by turns.
-fn measure(field: &Field, op: &Op, nranks: u32, options: &Options) -> Result<Vec<Cell>, String> {
+fn measure(field: &Field, op: &PeerOp, nranks: u32, options: &ProcessOptions) -> Result<Vec<Cell>, String> {
     let sizes = &options.sizes;
     let mut cells: Vec<Cell> =
         sizes.iter().map(|bytes| Cell::new(op.name, nranks, *bytes)).collect();
@@ -196,7 +196,7 @@ fn add(cells: &mut [Cell], series: &Series, sizes: &[u64], launched: &Result<Vec
 /// not judged by the launch that it was chosen for.
 fn fastest<'a>(
     field: &'a Field,
-    op: &Op,
+    op: &PeerOp,
     nranks: u32,
     bytes: u64,
 ) -> Result<Option<(&'a Mpi, Setting)>, String> {

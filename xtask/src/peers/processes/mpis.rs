@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{GRACE, Launch, NO_TIMES, Time};
 use crate::command::{output, within};
-use crate::mpi::{Kind, Mpi as Installed};
+use crate::mpi::{MpiKind, Mpi as Installed};
 use crate::peers::library::read;
 
 pub(super) struct Mpi {
@@ -35,7 +35,7 @@ pub(super) fn find(root: &Path) -> Result<Vec<Mpi>, String> {
     let folder = root.join("target/peers");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut found = Vec::new();
-    for kind in [Kind::Intel, Kind::OpenMpi] {
+    for kind in [MpiKind::Intel, MpiKind::OpenMpi] {
         let installed = Installed::install(root, kind)?;
         let driver = folder.join(format!("driver-pypi-{}", kind.name()));
         let source = root.join("xtask/peers/driver.c");
@@ -47,11 +47,11 @@ pub(super) fn find(root: &Path) -> Result<Vec<Mpi>, String> {
 }
 
 /// The library by what its launcher says of itself.
-fn name(kind: Kind, said: &str) -> Result<String, String> {
+fn name(kind: MpiKind, said: &str) -> Result<String, String> {
     let (name, before) = match kind {
-        Kind::Intel => ("Intel MPI", "Version "),
-        Kind::OpenMpi | Kind::OpenMpi4 => ("Open MPI", "(Open MPI) "),
-        Kind::Mpich => ("MPICH", "Version: "),
+        MpiKind::Intel => ("Intel MPI", "Version "),
+        MpiKind::OpenMpi | MpiKind::OpenMpi4 => ("Open MPI", "(Open MPI) "),
+        MpiKind::Mpich => ("MPICH", "Version: "),
     };
     let after = said.split_once(before).map(|(_, after)| after);
     let version = after.and_then(|after| after.split_whitespace().next());
@@ -97,8 +97,8 @@ impl Mpi {
     pub(super) fn settings(&self, op: &str) -> Result<Vec<Setting>, String> {
         let no_such = || format!("no algorithms of {op} are known for {}", self.name);
         match self.installed.kind {
-            Kind::Mpich => Err(no_such()),
-            Kind::Intel => {
+            MpiKind::Mpich => Err(no_such()),
+            MpiKind::Intel => {
                 // The last preset, as `impi_info` tells it.
                 let (name, last) = match op {
                     "AllReduce" => ("I_MPI_ADJUST_ALLREDUCE", 32),
@@ -110,7 +110,7 @@ impl Mpi {
                 };
                 Ok((1..=last).map(|preset| Setting { name, value: preset.to_string() }).collect())
             }
-            Kind::OpenMpi | Kind::OpenMpi4 => {
+            MpiKind::OpenMpi | MpiKind::OpenMpi4 => {
                 let (name, values) = tuned(op).ok_or_else(no_such)?;
                 let values = values.split(' ');
                 Ok(values.map(|value| Setting { name, value: value.to_owned() }).collect())
@@ -161,10 +161,10 @@ mod tests {
     fn libraries_are_named_by_what_their_launchers_say() {
         let said =
             "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)\n";
-        assert_eq!(name(Kind::Intel, said).as_deref(), Ok("Intel MPI 2021.18.1"));
+        assert_eq!(name(MpiKind::Intel, said).as_deref(), Ok("Intel MPI 2021.18.1"));
         let said = "mpiexec (Open MPI) 5.0.11\n\nReport bugs to somebody\n";
-        assert_eq!(name(Kind::OpenMpi, said).as_deref(), Ok("Open MPI 5.0.11"));
-        assert!(name(Kind::OpenMpi, "HYDRA build details:\n    Version: 5.0.2\n").is_err());
+        assert_eq!(name(MpiKind::OpenMpi, said).as_deref(), Ok("Open MPI 5.0.11"));
+        assert!(name(MpiKind::OpenMpi, "HYDRA build details:\n    Version: 5.0.2\n").is_err());
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn every_operation_has_algorithms_to_force() {
-        for kind in [Kind::Intel, Kind::OpenMpi] {
+        for kind in [MpiKind::Intel, MpiKind::OpenMpi] {
             let installed = Installed { kind, prefix: PathBuf::new() };
             let mpi = Mpi { installed, name: "an MPI".to_owned(), driver: PathBuf::new() };
             for op in OPS {

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::figures::Column;
-use super::{LONGEST, Op, Time};
+use super::{LONGEST, PeerOp, Time};
 use crate::command::within;
 
 /// Flags of `bench`: a process for each rank, buffers from `alloc` instead of private ones, and a thread for each rank.
@@ -18,13 +18,13 @@ const LARGE: u64 = 16 << 20;
 
 /// What ranks are, and whose their buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum RankSetup {
     Private,
     Alloc,
     Threads,
 }
 
-impl Mode {
+impl RankSetup {
     pub(super) const ALL: [Self; 3] = [Self::Private, Self::Alloc, Self::Threads];
 
     pub(super) fn named(name: &str) -> Option<Self> {
@@ -56,8 +56,8 @@ impl Mode {
 /// One launch at one size: its median, and the limit of the memory beside it.
 pub(super) fn time(
     program: &Path,
-    mode: Mode,
-    op: &Op,
+    mode: RankSetup,
+    op: &PeerOp,
     nranks: u32,
     bytes: u64,
 ) -> Result<(Time, f64), String> {
@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn every_mode_has_its_name() {
-        let named = ["private", "alloc", "threads"].map(Mode::named);
-        assert_eq!(named, Mode::ALL.map(Some));
-        assert_eq!(Mode::named("fibres"), None);
+        let named = ["private", "alloc", "threads"].map(RankSetup::named);
+        assert_eq!(named, RankSetup::ALL.map(Some));
+        assert_eq!(RankSetup::named("fibres"), None);
     }
 }

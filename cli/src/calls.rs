@@ -11,7 +11,7 @@ use roundelay_kernels::{Error, RankPlan};
 
 use crate::aligned::rewrite;
 use crate::flags::CalledBy;
-use crate::ranks::{Ranks, Shape, meeting};
+use crate::ranks::{Ranks, PlanShape, meeting};
 use crate::report::Failure;
 
 /// How plans are called.
@@ -25,7 +25,7 @@ pub(crate) struct Calls {
 }
 
 /// An algorithm, as it was asked for and proved.
-pub(crate) struct Asked<'a> {
+pub(crate) struct AskedAlgorithm<'a> {
     pub(crate) proved: &'a Proved,
     /// Its place among those that the command's arguments name.
     pub(crate) which: usize,
@@ -33,13 +33,13 @@ pub(crate) struct Asked<'a> {
     pub(crate) root: Option<u32>,
 }
 
-/// What is timed.
-pub(crate) enum Way<'a> {
+/// The plan of the calls that are timed, for each kind of caller.
+pub(crate) enum CallPlan<'a> {
     One(Plan),
-    /// With what the ranks meet by.
-    Each(Box<[SpmdPlan; 2]>, bool),
-    /// They have buffers of their own.
-    Processes(&'a mut Ranks, bool),
+    /// The plan of the algorithm, and the plan by which the ranks meet; `rewrite` as in [`Calls`].
+    Each { plans: Box<[SpmdPlan; 2]>, rewrite: bool },
+    /// Processes with buffers of their own; `rewrite` as in [`Calls`].
+    Processes { ranks: &'a mut Ranks, rewrite: bool },
 }
 
 impl Calls {
@@ -50,18 +50,18 @@ impl Calls {
     /// A plan for so many elements, on inputs of this seed.
     pub(crate) fn plan(
         &mut self,
-        Asked { proved, which, root }: Asked<'_>,
+        AskedAlgorithm { proved, which, root }: AskedAlgorithm<'_>,
         (count, dtype, op): (u64, DType, ReduceOp),
         seed: u64,
-    ) -> Result<Way<'_>, Failure> {
+    ) -> Result<CallPlan<'_>, Failure> {
         let Self { options, rewrite, .. } = *self;
         Ok(match self.callers {
-            CalledBy::One => Way::One(Plan::with(proved, count, dtype, op, options)?),
+            CalledBy::One => CallPlan::One(Plan::with(proved, count, dtype, op, options)?),
             CalledBy::Each => {
                 let meet = meeting(proved.schedule().nranks);
                 let meet = SpmdPlan::new(&meet, 1, DType::U8, ReduceOp::Max, options)?;
                 let plan = SpmdPlan::new(proved, count, dtype, op, options)?;
-                Way::Each(Box::new([plan, meet]), rewrite)
+                CallPlan::Each { plans: Box::new([plan, meet]), rewrite }
             }
             CalledBy::Processes => {
                 let nranks = proved.schedule().nranks;
@@ -73,19 +73,19 @@ impl Calls {
                 };
                 let ranks = self.ranks.insert(ranks);
                 let (dtype, op) = (dtype.name().to_owned(), op.name().to_owned());
-                ranks.plan(&Shape { which, root, count, dtype, op, seed })?;
-                Way::Processes(ranks, rewrite)
+                ranks.plan(&PlanShape { which, root, count, dtype, op, seed })?;
+                CallPlan::Processes { ranks, rewrite }
             }
         })
     }
 }
 
-impl Way<'_> {
+impl CallPlan<'_> {
     /// Where ranks have buffers of their own: puts inputs where they belong, and nothing where outputs belong.
     pub(crate) fn prepare(&mut self, in_place: bool) -> Result<(), Failure> {
         match self {
-            Self::Processes(ranks, _) => ranks.prepare(in_place),
-            Self::One(_) | Self::Each(..) => Ok(()),
+            Self::Processes { ranks, .. } => ranks.prepare(in_place),
+            Self::One(_) | Self::Each { .. } => Ok(()),
         }
     }
 
@@ -96,8 +96,8 @@ impl Way<'_> {
         results: &mut [&mut [u8]],
     ) -> Result<(), Failure> {
         match self {
-            Self::Processes(ranks, _) => ranks.fetch(in_place, results),
-            Self::One(_) | Self::Each(..) => Ok(()),
+            Self::Processes { ranks, .. } => ranks.fetch(in_place, results),
+            Self::One(_) | Self::Each { .. } => Ok(()),
         }
     }
 
@@ -113,7 +113,7 @@ impl Way<'_> {
                 let inputs: Vec<&[u8]> = inputs.iter().map(|input| &**input).collect();
                 row(runs, || plan.run_bytes(&inputs, outputs).map(drop))?
             }
-            Self::Each(plans, rewrite) => {
+            Self::Each { plans, rewrite } => {
                 let outputs = outputs.iter_mut().map(|output| &mut **output);
                 let buffers = inputs.iter_mut().map(|input| &mut **input).zip(outputs);
                 let row = (runs, *rewrite);
@@ -125,7 +125,7 @@ impl Way<'_> {
                     |rank, (input, output)| rank.run_bytes(input, output),
                 )?
             }
-            Self::Processes(ranks, rewrite) => ranks.row(false, runs, *rewrite)?,
+            Self::Processes { ranks, rewrite } => ranks.row(false, runs, *rewrite)?,
         })
     }
 
@@ -137,7 +137,7 @@ impl Way<'_> {
     ) -> Result<f64, Failure> {
         Ok(match self {
             Self::One(plan) => row(runs, || plan.run_bytes_in_place(buffers).map(drop))?,
-            Self::Each(plans, rewrite) => {
+            Self::Each { plans, rewrite } => {
                 let buffers = buffers.iter_mut().map(|buffer| &mut **buffer);
                 let row = (runs, *rewrite);
                 spmd_row(
@@ -148,7 +148,7 @@ impl Way<'_> {
                     |rank, buffer| rank.run_bytes_in_place(buffer),
                 )?
             }
-            Self::Processes(ranks, rewrite) => ranks.row(true, runs, *rewrite)?,
+            Self::Processes { ranks, rewrite } => ranks.row(true, runs, *rewrite)?,
         })
     }
 }
