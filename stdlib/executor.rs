@@ -13,7 +13,7 @@ use crate::Error;
 
 type Registry = BTreeMap<String, Arc<dyn Executor>>;
 
-/// By name; at first those of the library.
+/// The executors by name; at first the library's.
 static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(|| {
     let own: [Arc<dyn Executor>; 2] =
         [Arc::new(library::CustomHugeAllReduceMesh), Arc::new(library::AllLinksAllReduceMesh)];

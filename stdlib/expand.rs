@@ -1,4 +1,4 @@
-//! What expanded code calls; not for writing by hand.
+//! The functions that expanded code calls; not for writing by hand.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -68,12 +68,12 @@ pub fn executor(name: &str, source: &str) -> CompiledExecutor {
     CompiledExecutor::new(Executor::compile(&checked, &source).expect("the macro has compiled it"))
 }
 
-/// What a generated test asks: that `algorithm` is proved for these rank counts. Counts that it refuses do not
-/// matter, unless they are `named` or all are refused.
+/// Checks that `algorithm` is proved for these rank counts; generated tests call it. Refused counts do not matter,
+/// unless they are `named` or all are refused.
 ///
 /// # Panics
 ///
-/// If it is not proved, with all that is wrong.
+/// If a proof fails, with all findings.
 pub fn is_proved(algorithm: &dyn Algorithm, counts: impl IntoIterator<Item = u32>, named: bool) {
     let mut proved = 0;
     let mut refusal = None;

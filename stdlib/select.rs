@@ -1,9 +1,10 @@
-//! Choosing: what each algorithm of the library would take on a machine of given constants, and so which one to run.
+//! Choosing: the predicted time of each algorithm of the library on a machine of given constants, and so which one to
+//! run.
 //!
-//! The time is the simulated one of the schedule, its pieces joined, on the links of a topology or with one port a rank.
-//! Where ranks share cores, it is at least what these need for the work of all ranks. A schedule that is too large to be
-//! laid out has the time of the closed form of its family. Nothing is left out silently: an algorithm that
-//! cannot run is listed with the reason.
+//! The time is the simulated time of the schedule, its pieces joined, on the links of a topology or with one port a
+//! rank. Where ranks share cores, it is at least the time that the cores need for the work of all ranks. A schedule
+//! that is too large to be laid out has the time of the closed form of its family. An algorithm that cannot run is
+//! listed with the reason.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -40,18 +41,19 @@ pub struct Choice {
     pub collective: Collective,
     /// The number of ranks that was asked about.
     pub nranks: u32,
-    /// The size S in bytes as nccl-tests counts it: that of the larger of a rank's two buffers.
+    /// The size S in bytes as nccl-tests counts it: the larger of a rank's two buffers.
     pub bytes: u64,
     /// The name of the topology that joins the ranks, if one was given.
     pub topology: Option<String>,
     /// The constants of the model: latencies in seconds, rates in bytes a second.
     pub costs: Costs,
-    /// The bandwidth in bytes a second by which volumes are divided: that of the topology's fastest link, or where no
-    /// topology gives bandwidths the one in the constants.
+    /// The bandwidth in bytes a second by which volumes are divided: the bandwidth of the topology's fastest link, or
+    /// the one in the constants where no topology gives bandwidths.
     pub bandwidth: f64,
-    /// Whether the latency of a step is that of the topology's links, in place of the one in the constants.
+    /// Whether the latency of a step is the latency of the topology's links, in place of the one in the constants.
     pub latency_of_links: bool,
-    /// The algorithms that can run, the fastest first; those that agree to the picosecond are in the order of names.
+    /// The algorithms that can run, the fastest first; times that are equal to the picosecond are in the order of
+    /// names.
     pub ranked: Vec<Row>,
     /// The algorithms that cannot run, in the order of names.
     pub refused: Vec<Refused>,
@@ -64,20 +66,20 @@ pub struct Choice {
 pub struct Row {
     /// The name of the algorithm.
     pub algorithm: String,
-    /// Whether it is one of those that were given to [`select_beside`], and not of the library.
+    /// Whether the algorithm was given to [`select_beside`], and is not of the library.
     pub own: bool,
-    /// Its steps, messages and pieces, and its data in shares of the size S.
+    /// The steps, messages and pieces, and the data in shares of the size S.
     pub counts: Counts,
-    /// The predicted time in seconds, by what it is spent on.
+    /// The predicted time in seconds, by its parts.
     pub time: Time,
-    /// Where the time is from.
+    /// The method by which the time was found.
     pub numbers: Numbers,
 }
 
-/// Where the time of a [`Row`] is from.
+/// The method by which the time of a [`Row`] was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Numbers {
-    /// The schedule was simulated: the time is that of its critical path.
+    /// The schedule was simulated: the time is the length of its critical path.
     Simulated,
     /// Ranks share cores, and these need longer for the work of all ranks than the critical path takes.
     Cores,
@@ -85,23 +87,23 @@ pub enum Numbers {
     Form(&'static Form),
 }
 
-/// An algorithm that cannot run on so many ranks or on that topology, and why.
+/// An algorithm that cannot run on this number of ranks or on that topology, and the reason.
 #[derive(Clone, Debug)]
 pub struct Refused {
     /// The name of the algorithm.
     pub algorithm: String,
-    /// The code of the error, such as E0205 where it refuses the number of ranks.
+    /// The code of the error, such as E0205 where the algorithm refuses the number of ranks.
     pub code: Code,
     /// The message of the error.
     pub reason: String,
-    /// What to do about it, where there is anything.
+    /// Advice, if there is any.
     pub help: Option<String>,
 }
 
-/// Ranks the library's algorithms for `collective` by their predicted time for `bytes` bytes (nccl-tests' size:
-/// the larger of input and output) on `nranks` ranks, every parameter at its default; `topology` is
-/// given to parameters of that type. The constants are those of [`costs_of`]: on the topology of a machine with GPUs what is
-/// assumed of these, and else those of the host engine.
+/// Ranks the library's algorithms for `collective` by their predicted time for `bytes` bytes (nccl-tests' size: the
+/// larger of input and output) on `nranks` ranks, every parameter at its default; parameters of type `Topology` get
+/// `topology`. The constants are those of [`costs_of`]: the assumptions about the GPUs on the topology of a machine
+/// with GPUs, and else the constants of the host engine.
 ///
 /// ```
 /// use roundelay::{Collective, select};
@@ -131,8 +133,8 @@ pub fn select_with(
     select_beside(&[], costs, collective, nranks, bytes, topology)
 }
 
-/// Ranks the algorithms in `own` that are for `collective` beside those of the library, as [`select_with`] does. Each of
-/// them is proved first for `nranks` ranks, and listed with the reason where it is wrong.
+/// Ranks the algorithms in `own` that are for `collective` beside the library's, as [`select_with`] does. Each
+/// algorithm in `own` is proved first for `nranks` ranks, and listed with the reason where it is wrong.
 pub fn select_beside(
     own: &[Configured],
     costs: &Costs,
@@ -165,7 +167,7 @@ pub fn select_beside(
             }
         }
     }
-    // What the arithmetic cannot tell apart has an order all the same.
+    // Algorithms whose times are equal in the arithmetic are ordered as well.
     let picoseconds = |row: &Row| (row.time.seconds() * 1e12).round();
     ranked.sort_by(|a, b| {
         let by_time = picoseconds(a).total_cmp(&picoseconds(b));
@@ -192,8 +194,8 @@ pub fn select_beside(
     }
 }
 
-/// The constants for `nranks` ranks of a topology: what is assumed of its GPUs where it is that of a machine with GPUs, and
-/// else those of the host engine.
+/// Returns the constants for `nranks` ranks of a topology: the assumptions about its GPUs where it is the topology of a
+/// machine with GPUs, and else the constants of the host engine.
 pub fn costs_of(topology: Option<&Topology>, nranks: u32) -> Costs {
     topology.and_then(|t| Costs::of_gpus(t, nranks)).unwrap_or_else(|| host().clone())
 }
@@ -221,7 +223,7 @@ pub fn library() -> &'static [Configured] {
     })
 }
 
-/// What was asked about.
+/// The arguments of a choice.
 struct SelectQuery<'a> {
     costs: &'a Costs,
     nranks: u32,
@@ -229,7 +231,7 @@ struct SelectQuery<'a> {
     topology: Option<&'a Arc<Topology>>,
 }
 
-/// What an algorithm takes, or why it cannot run.
+/// Predicts the time of an algorithm, or says why it cannot run.
 fn predicted(
     algorithm: &Configured,
     own: bool,
@@ -240,7 +242,8 @@ fn predicted(
     if let Some(topology) = topology {
         algorithm.place_on(topology.clone());
     }
-    // The library's proofs are its tests' business; no closed form stands in for what it does not have.
+    // The library's algorithms are proved in its tests; for an algorithm in `own` no closed form replaces the
+    // simulation.
     if own {
         return simulated(prove(&algorithm, nranks)?.schedule(), asked);
     }
@@ -259,7 +262,7 @@ fn predicted(
     }
 }
 
-/// What a schedule takes, or why it cannot run there.
+/// Simulates a schedule, or says why it cannot run there.
 fn simulated(
     schedule: &Schedule,
     asked: &SelectQuery<'_>,
@@ -272,7 +275,7 @@ fn simulated(
     };
     let schedule = join(schedule);
     let counts = Counts::of(&schedule)?;
-    // Bytes are the elements: the size need not be one of whole others.
+    // Elements are bytes here: the size need not be a whole number of larger elements.
     let count = bytes / schedule.collective.max_units(nranks);
     let done = simulate(&schedule, &machine, count, DType::U8, false)?;
     let spent = Spent::of(&done.critical);
@@ -298,11 +301,11 @@ impl Choice {
         self.ranked.first()
     }
 
-    /// A plan of the fastest algorithm, for the number of ranks and on the topology that were asked about, and for
-    /// `count` elements of `dtype` a unit (NCCL's count). The size that was asked about does not set the count.
+    /// Makes a plan of the fastest algorithm, for the number of ranks and on the topology of the choice, and for
+    /// `count` elements of `dtype` a unit (NCCL's count). The size of the choice does not set the count.
     ///
     /// # Errors
-    /// [`Error::NoneFits`] where every algorithm is refused, with the first reason; else those of
+    /// [`Error::NoneFits`] where every algorithm is refused, with the first reason; else the errors of
     /// [`ToPlan`](crate::ToPlan).
     ///
     /// ```
@@ -329,7 +332,7 @@ impl Choice {
         }
     }
 
-    /// Who is refused, why, and what to do: what several have in common once.
+    /// Writes the refused algorithms with their reasons; advice that several have in common is written once.
     fn refusals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut advised: Vec<&Option<String>> = Vec::new();
         for Refused { help, .. } in &self.refused {
@@ -337,7 +340,7 @@ impl Choice {
                 advised.push(help);
             }
         }
-        // Those that the same advice helps stand together.
+        // Algorithms with the same advice stand together.
         for advised in advised {
             let alike = self.refused.iter().filter(|refused| refused.help == *advised);
             for Refused { algorithm, code, reason, .. } in alike {

@@ -65,9 +65,9 @@ pub fn problem_text(problem: &Problem, colors: bool) -> String {
 /// The algorithms that are wanted of a source.
 #[derive(Clone, Copy, Default)]
 pub struct Wanted<'a> {
-    /// The name that the source was found by, which may be that of one of its algorithms.
+    /// The name under which the source was found, which may be the name of one of its algorithms.
     pub found_by: &'a str,
-    /// The one algorithm, if one is named.
+    /// The name of the one algorithm that is wanted, if it is given.
     pub algorithm: Option<&'a str>,
     /// Values of parameters, by their names.
     pub settings: &'a [(String, String)],
@@ -75,11 +75,11 @@ pub struct Wanted<'a> {
     pub topology: Option<&'a Arc<Topology>>,
 }
 
-/// The source of that name: the library's file that holds an algorithm of that name, or what `read` gives for the path of
-/// a file, or the reason why that cannot be read.
+/// Returns the source of a name: the library's file that holds an algorithm of that name, or the bytes that `read`
+/// returns for the path of a file, or the reason why the file cannot be read.
 ///
 /// # Errors
-/// E0502 for a name that is neither, E0001 for a file that cannot be read.
+/// E0502 for a name that is no file and no algorithm, E0001 for a file that cannot be read.
 pub fn find(
     name: &str,
     read: impl FnOnce(&str) -> Result<Vec<u8>, String>,
@@ -104,14 +104,15 @@ pub fn find(
     Ok(Source::from_bytes(name, &bytes))
 }
 
-/// The name and the value of a setting such as `ring=1,2,3,0`; `None` where the text is none.
+/// Splits a setting such as `ring=1,2,3,0` into its name and its value; returns `None` for another text.
 pub fn setting(text: &str) -> Option<(String, String)> {
     let (name, value) = text.split_once('=')?;
     let name = name.trim();
     (!name.is_empty()).then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// The name of an algorithm and the settings in words such as `MyTree arity=2`; the first word is a name if it has no `=`.
+/// Splits words such as `MyTree arity=2` into the name of an algorithm and settings; the first word is a name if it has
+/// no `=`.
 ///
 /// # Errors
 /// The word that is no `NAME=VALUE`.
@@ -132,7 +133,7 @@ pub fn algorithms(
     algorithm: Option<&str>,
     settings: &[(String, String)],
 ) -> Result<Vec<Configured>, (Code, String)> {
-    // A text in the language has a body; no path that anybody has, and no name, does.
+    // A text in the language has a body; no sensible path, and no name, has a brace.
     let found = if source.contains('{') {
         Ok(Source::from_text("<stdin>", source))
     } else {
@@ -152,7 +153,7 @@ fn library_names() -> impl Iterator<Item = &'static str> {
     heads.filter_map(|head| head.split_once('(').map(|(name, _)| name))
 }
 
-/// Which of `known` was probably meant by `name`; `otherwise` where none is near.
+/// Returns the name in `known` that was probably meant by `name`; `otherwise` where no name is near.
 pub fn or_nearest<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -173,7 +174,7 @@ pub fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
 /// Checks a source, with the library's algorithms and those of the files that it uses.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in the source.
 pub fn compile(source: &Source) -> Result<CheckedSource, Vec<Diagnostic>> {
     let load = |path: &str| Ok(Source::from_bytes(path, &bounded::file(Path::new(path))?));
     compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &load })
@@ -289,7 +290,7 @@ fn several(name: &str, text: &str) -> Option<String> {
     (settings.len() > 1).then(|| settings.join(" "))
 }
 
-/// The form in `takes` that begins with `word` and goes on with what stands in brackets, such as `channels(topology)`.
+/// Returns the form in `takes` that begins with `word` and goes on with brackets, such as `channels(topology)`.
 fn whole_form(takes: &str, word: &str) -> Option<String> {
     let mut forms = takes.split('`').skip(1).step_by(2);
     let form = forms.find(|form| form.strip_prefix(word).is_some_and(|r| r.starts_with('(')))?;
@@ -304,7 +305,8 @@ pub fn unknown(source: &Source, wanted: &str, names: &[impl AsRef<str>]) -> Prob
     Problem::new(Code::UnknownAlgorithm, title).help(or_nearest(wanted, names, all))
 }
 
-/// A number that may have decimals, times what `unit` says of the letters behind it, if that is whole.
+/// Reads a number that may have decimals, and multiplies it by the value of the unit behind it, which `unit` returns;
+/// `None` if the product is not whole.
 pub fn amount(text: &str, unit: impl Fn(&str) -> Option<u64>) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, letters) = text.split_at(end);
@@ -331,8 +333,8 @@ pub fn bytes(text: &str) -> Option<u64> {
     })
 }
 
-/// The sizes in bytes that a range such as `64K..1M`, `..=4096` or `1M..` stands for; as in Rust, `..=` takes in its end.
-/// `None` where the text is no such range, or one that no size is in.
+/// Returns the sizes in bytes of a range such as `64K..1M`, `..=4096` or `1M..`; as in Rust, `..=` takes in its end.
+/// `None` for a text that is no range, or for an empty range.
 ///
 /// ```
 /// use roundelay::tools::byte_range;

@@ -17,15 +17,15 @@ use crate::plans::proved;
 use crate::selection::Selection;
 use crate::{Algorithm, Collective, Error, Schedule};
 
-/// By collective, and then by the size in bytes up to which an algorithm is used.
+/// The algorithms that were chosen, by collective and then by the largest size in bytes for which an algorithm is used.
 #[derive(Clone, Default)]
 pub(crate) struct Chosen {
     tables: BTreeMap<&'static str, BTreeMap<u64, CallAlgorithm>>,
-    /// Where ranks are on several hosts.
+    /// The hosts of the ranks, where there are several.
     spread: Option<Spread>,
 }
 
-/// What makes the algorithm of a call.
+/// The source of the algorithm of a call.
 #[derive(Clone)]
 enum CallAlgorithm {
     Library,
@@ -41,7 +41,7 @@ impl CallAlgorithm {
         }
         Self::ByRoot(Arc::new(move |root| {
             let mut algorithm = algorithm.clone();
-            // Without such a parameter it is for one root, which each call is compared with.
+            // An algorithm without a parameter `root` is for one root, with which `rooted` compares each call.
             _ = algorithm.set("root", ParamValue::Int(i64::from(root)));
             Box::new(algorithm)
         }))
@@ -49,7 +49,7 @@ impl CallAlgorithm {
 }
 
 impl Chosen {
-    /// For ranks on several hosts.
+    /// Makes the choices for ranks on several hosts.
     pub(crate) fn over(spread: Spread) -> Self {
         Self { spread: Some(spread), ..Self::default() }
     }
@@ -68,8 +68,8 @@ impl Chosen {
         self.insert(collective, up_to, CallAlgorithm::ByRoot(Arc::new(move |root| Box::new(make(root)))));
     }
 
-    /// Uses `algorithm` for calls of so many bytes, and for others what was used before. What it is rooted at is the
-    /// root of the call, where it says by a parameter `root` what that is.
+    /// Uses `algorithm` for calls whose size in bytes is in the range, and leaves the choice for other sizes as it was.
+    /// If the algorithm has a parameter `root`, it is set to the root of the call.
     pub(crate) fn between(&mut self, bytes: &RangeInclusive<u64>, algorithm: Configured) {
         if bytes.is_empty() {
             return;
@@ -89,15 +89,15 @@ impl Chosen {
         self.tables.entry(collective.name()).or_default().insert(up_to, choice);
     }
 
-    /// The proof of the algorithm that such a call of `nranks` ranks runs.
+    /// Returns the proof of the algorithm that `call` runs on `nranks` ranks.
     pub(crate) fn of(&self, call: &Call, nranks: u32) -> Result<Proved, Error> {
         let found = self.with(call, nranks, |algorithm| proved(algorithm, nranks))??;
         rooted(found.schedule(), call)?;
         Ok(found)
     }
 
-    /// What `then` makes of the algorithm that such a call runs: the one that the program chose, else that of the selection
-    /// file, else the library's.
+    /// Passes `then` the algorithm that `call` runs, and returns its result: the algorithm that the program chose, else
+    /// the selection file's, else the library's.
     ///
     /// # Errors
     /// E0406 for a selection file that makes no sense.

@@ -1,6 +1,6 @@
-//! The table of the calls that a rank makes: each with its name, its buffers, its arguments and its collective. The ranks
-//! that block ([`Rank`](crate::Rank)) and those that do not ([`Nonblocking`](crate::Nonblocking), [`Scope`](crate::Scope))
-//! have a method for each row.
+//! The table of the calls of a rank: each with its name, its buffers, its arguments and its collective. The blocking
+//! interface ([`Rank`](crate::Rank)) and the nonblocking ones ([`Nonblocking`](crate::Nonblocking),
+//! [`Scope`](crate::Scope)) have a method for each row.
 
 /// Hands each row to the macro `$row`: documentation, whether the buffers are one (`in_place`) or two (`apart`), the name
 /// and the arguments of the method, and the collective, root and op of the call.
@@ -27,14 +27,15 @@ macro_rules! collectives {
             apart all_gather() AllGather, 0, ReduceOp::Sum
         }
         $row! {
-            /// Copies the buffer of rank `root` to those of all others; each has c elements. [Errors of
-            /// calls](crate::Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in length or root.
+            /// Copies the buffer of rank `root` to the buffers of all other ranks; each has c elements. [Errors of
+            /// calls](crate::Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in
+            /// length or root.
             in_place broadcast(root: u32) Broadcast, root, ReduceOp::Sum
         }
         $row! {
-            /// Reduces the buffers of all ranks, of c elements each, into that of rank `root`; the others keep what they
-            /// hold. [Errors](crate::Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in
-            /// length, op or root.
+            /// Reduces the buffers of all ranks, of c elements each, into the buffer of rank `root`; the other buffers
+            /// do not change. [Errors](crate::Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where
+            /// ranks differ in length, op or root.
             in_place reduce(op: ReduceOp, root: u32) Reduce, root, op
         }
         $row! {
