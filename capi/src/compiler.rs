@@ -14,7 +14,7 @@ use crate::status::{CallError, Outcome, bad};
 /// The code that stands for any collective.
 const ANY: c_int = -1;
 
-/// Where an algorithm comes from.
+/// The source of an algorithm: a text, a path or a name, with settings.
 pub(crate) struct AlgorithmSource {
     /// A text in the language, or a path, or the name of an algorithm of the library.
     page: String,
@@ -42,7 +42,7 @@ impl AlgorithmSource {
         Ok(Self { page, algorithm, settings })
     }
 
-    /// The one algorithm of this collective.
+    /// Returns the one algorithm of this collective.
     pub(crate) fn algorithm(&self, collective: c_int) -> Outcome<Configured> {
         let wanted = if collective == ANY { None } else { Some(codes::collective(collective)?) };
         let Self { page, algorithm, settings } = self;

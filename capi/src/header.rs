@@ -1,5 +1,5 @@
-//! Whether `roundelay.h` and `roundelay_command.h` say what their libraries have: each function with its types, and each
-//! code.
+//! Whether `roundelay.h` and `roundelay_command.h` declare the functions of their libraries: each function with its
+//! types, and each code.
 
 use std::collections::BTreeMap;
 
@@ -23,13 +23,13 @@ fn header(written: &str) -> String {
     lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A type of C without the names of handles, which are numbers, and without spaces that mean nothing.
+/// Returns a C type without the names of handles, which are numbers, and without spaces.
 fn plain(ty: &str) -> String {
     let ty = ty.replace("roundelay_world_t", "uint64_t").replace("roundelay_request_t", "uint64_t");
     ty.replace(" *", "*").trim().to_owned()
 }
 
-/// Functions by name: the types of their parameters, and what they return.
+/// Returns the declared functions by name: the types of their parameters, and their results.
 fn declared(written: &str) -> BTreeMap<String, String> {
     let text = header(written);
     let mut found = BTreeMap::new();

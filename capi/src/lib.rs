@@ -1,7 +1,7 @@
-//! The C library of Roundelay: what `roundelay.h` declares, and describes.
+//! The C library of Roundelay, as `roundelay.h` declares and describes it.
 //!
-//! Handles are numbers that are looked up, so that a stale one is an error. Whatever a function does, it returns: a panic
-//! is caught and is an error like others. A function that can fail returns 0, or the number of the error's code.
+//! Handles are numbers that are looked up, so that a stale one is an error. Every function returns: a panic is caught
+//! and becomes an error. A function that can fail returns 0, or the number of the error's code.
 
 mod alone;
 mod buffers;
@@ -35,7 +35,7 @@ pub use status::{CallError, Outcome, guarded};
 /// The version of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What a world is made with; the header has its description.
+/// The options of a world; the header describes them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Options {
@@ -45,7 +45,7 @@ pub struct Options {
     pub timeout_ms: u64,
     /// The level of the optimizer: 0, 1 or 2.
     pub level: u32,
-    /// For what comes; 0.
+    /// Reserved for later versions; 0.
     pub reserved: u32,
 }
 
@@ -129,7 +129,7 @@ pub type Allgather = unsafe extern "C" fn(
     context: *mut c_void,
 ) -> c_int;
 
-/// Joins a world by what brings the processes together already.
+/// Joins a world by an exchange that the processes have already.
 ///
 /// # Safety
 /// `allgather` may be called once with `context`, by this thread; `options` is null or points to the structure, `world`
@@ -196,8 +196,8 @@ pub unsafe extern "C" fn roundelay_call(
 /// Starts a call, and returns at once.
 ///
 /// # Safety
-/// `input` and `output` have as many elements as the collective says, which nobody touches until the request is done;
-/// `request` points to a handle.
+/// `input` and `output` have as many elements as the collective needs, which no thread accesses until the request is
+/// done; `request` points to a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_start(
     world: u64,
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn roundelay_split(
     guarded(|| unsafe { returning(part, "part", worlds::split(world, color, key)) })
 }
 
-/// Makes a world of those who are left.
+/// Makes a world of the ranks that are left.
 ///
 /// # Safety
 /// `rest` points to a handle.

@@ -1,4 +1,4 @@
-//! What functions return, and the text of an error.
+//! The codes that functions return, and the text of an error.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -46,7 +46,7 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// The text of this thread's last error: empty where there was none.
+/// Returns the text of this thread's last error: empty where there was none.
 pub(crate) fn last() -> *const c_char {
     const NONE: &CStr = c"";
     // While the thread ends there is no text any more.
@@ -73,10 +73,10 @@ fn number(code: Code) -> c_int {
     code.as_str().trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(c_int::MAX)
 }
 
-/// Writes what a function made to where its caller wants it.
+/// Stores the result of a function at the caller's address.
 ///
 /// # Safety
-/// `to` is null, or points to what can be written.
+/// `to` is null, or valid for a write.
 pub(crate) unsafe fn returning<T>(to: *mut T, name: &str, made: Outcome<T>) -> Outcome<()> {
     let made = made?;
     if to.is_null() {

@@ -1,11 +1,11 @@
-//! What handles stand for.
+//! Values behind handles.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
 use crate::status::{Outcome, bad};
 
-/// Things by their handles. A handle is not used again, so a stale one finds nothing.
+/// Values by their handles. A handle is not used again, so a stale one finds no value.
 pub(crate) struct HandleTable<T> {
     what: &'static str,
     held: LazyLock<RwLock<Held<T>>>,
@@ -31,7 +31,7 @@ impl<T> HandleTable<T> {
         handle
     }
 
-    /// What `then` makes of a thing, while no other is put there or taken.
+    /// Returns the result of `then` on a value, while the table is locked.
     pub(crate) fn look<R>(&self, handle: u64, then: impl FnOnce(&T) -> R) -> Outcome<R> {
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
         held.things.get(&handle).map(then).ok_or_else(|| self.none(handle))

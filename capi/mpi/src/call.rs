@@ -6,7 +6,7 @@ use std::fmt;
 use roundelay::Collective;
 use roundelay_kernels::mpi::Handle;
 
-/// What is called.
+/// A collective of MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MpiCollective {
     Allreduce,
@@ -52,7 +52,7 @@ impl fmt::Display for MpiCollective {
     }
 }
 
-/// So many values of a type, where a caller says.
+/// The values of a buffer: address, number, and type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Values {
     pub(crate) at: *mut c_void,
@@ -60,7 +60,8 @@ pub(crate) struct Values {
     pub(crate) of: Handle,
 }
 
-/// A call. What a collective does not have is of no meaning: what a rank sends and what it receives, the op, the root.
+/// A call: the values that a rank sends and receives, the op, and the root. An argument that the collective does not
+/// have is ignored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MpiCall {
     pub(crate) what: MpiCollective,

@@ -1,22 +1,22 @@
-//! Which calls we make faster than MPI does: the table of choices. It has what was measured on two cores, with 2, 4 and 8
-//! ranks, for blocks of 4 B to 64 MB (`cargo xtask mpi bench`), and with 4 ranks on each of two hosts (`cargo xtask mpi
-//! hosts`); where we were not faster, and where nothing was measured, calls are MPI's.
+//! The table of choices: which calls we make faster than MPI does. It was measured on two cores, with 2, 4 and 8 ranks,
+//! for blocks of 4 B to 64 MB (`cargo xtask mpi bench`), and with 4 ranks on each of two hosts (`cargo xtask mpi
+//! hosts`); where we were not faster, and for calls that were not measured, calls are MPI's.
 
 use std::ops::RangeInclusive;
 
 use crate::call::MpiCollective;
 
-/// Whose library it is, as far as that matters for its speed.
+/// The maker of an MPI library, as far as it matters for the library's speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Maker {
     OpenMpi,
     Mpich,
-    /// The quickest on one host, for which all that are not known are taken.
+    /// The quickest on one host; an unknown library counts as this one.
     Intel,
 }
 
 impl Maker {
-    /// By what a library says of itself.
+    /// Returns the maker by the version text of a library.
     pub(crate) fn of(version: &str) -> Self {
         match version {
             text if text.contains("Open MPI") => Self::OpenMpi,
@@ -26,11 +26,11 @@ impl Maker {
     }
 }
 
-/// What the choice goes by. It is the same on all ranks.
+/// The properties of a call that the choice depends on. They are equal on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallShape {
     pub(crate) what: MpiCollective,
-    /// Bytes of a block: what a rank gives to another, or all of a buffer that is combined or broadcast.
+    /// Bytes of a block: the data from a rank to another, or the whole buffer of a reduction or a broadcast.
     pub(crate) block: u64,
     pub(crate) nranks: u32,
     /// Hosts that the ranks are on.
@@ -55,7 +55,7 @@ impl CallShape {
         is_in(self.faster(than)) && !is_in(self.slower(than))
     }
 
-    /// Blocks among those of [`Self::faster`] for which MPI is faster nevertheless.
+    /// Returns the blocks among those of [`Self::faster`] for which MPI is faster nevertheless.
     fn slower(self, than: Maker) -> Option<RangeInclusive<u64>> {
         match (than, self.crowded, self.what) {
             (Maker::Intel, true, MpiCollective::Allgather) if self.nranks < 8 => Some(3 * MIB..=6 * MIB),
@@ -76,7 +76,7 @@ impl CallShape {
     fn faster(self, than: Maker) -> Option<RangeInclusive<u64>> {
         use MpiCollective::{Allgather, Allreduce, Bcast, ReduceScatterBlock};
         Some(match (than, self.crowded, self.what) {
-            // Its ranks keep their cores while they wait.
+            // MPI's ranks keep their cores while they wait.
             (Maker::Mpich, true, _)
             | (Maker::OpenMpi, true, Allreduce | Allgather | ReduceScatterBlock) => 0..=END,
             (Maker::Intel, true, Allgather | ReduceScatterBlock)

@@ -1,7 +1,7 @@
-//! Whether a call is ours. All ranks must find the same without a word between them, so what decides is only what MPI
-//! demands to be equal on all of them: the communicator, the root, the op, and the bytes, which are the count times the
-//! size of the type. For data that is only moved ranks may give different types for the same bytes; for an op that MPI
-//! defines they may only give its types.
+//! Whether a call is ours. All ranks must decide alike without communication, so the decision depends only on values
+//! that MPI demands to be equal on all ranks: the communicator, the root, the op, and the bytes, which are the count
+//! times the size of the type. For data that is only moved ranks may give different types for equally many bytes; for
+//! an op that MPI defines they may only give MPI's types.
 
 use std::fmt;
 
@@ -46,9 +46,9 @@ impl fmt::Display for Why {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ours {
     pub(crate) call: Call,
-    /// What this rank gives; nothing where the buffer holds it.
+    /// The values that this rank gives; `None` where the output buffer holds them.
     pub(crate) input: Option<(Values, TypeLayout)>,
-    /// What this rank gets; nothing where it gets nothing.
+    /// The values that this rank gets; `None` where it gets none.
     pub(crate) output: Option<(Values, TypeLayout)>,
     /// Whether the output holds the input before.
     pub(crate) in_place: bool,
@@ -119,7 +119,7 @@ impl Asking<'_> {
             }
             MpiCollective::ReduceScatterBlock => {
                 let call = self.reduces(Collective::ReduceScatter, 0, recv)?;
-                // In place, MPI's result lies where the input begins, and not at the rank's block.
+                // In place, MPI's result lies at the start of the input, and not at the rank's block.
                 let from = if in_place(send) { recv.at } else { send.at };
                 let input = blocks(Values { at: from, ..recv }, n)?;
                 self.made(call, Some(input), Some(recv), false)
@@ -145,7 +145,7 @@ impl Asking<'_> {
                 let call =
                     self.moves(Collective::Scatter, root, if at_root { send } else { recv })?;
                 let input = if at_root { Some(blocks(send, n)?) } else { None };
-                // In place the root's own block stays where it is.
+                // In place the root's own block is not moved.
                 let output = (!(at_root && in_place(recv))).then_some(recv);
                 self.made(call, input, output, false)
             }
@@ -195,7 +195,7 @@ impl Asking<'_> {
             None => Ok(None),
             Some(values) => {
                 let kind = kind(self.mpi, values.of).ok_or(Why::Argument)?;
-                // Only types with addresses of their own begin nowhere.
+                // Only types with absolute addresses may begin at a null address.
                 let nowhere = kind.dense && values.at.is_null() && values.count != 0;
                 if nowhere { Err(Why::Argument) } else { Ok(Some((values, kind))) }
             }
@@ -223,7 +223,7 @@ fn call(collective: Collective, root: u32, count: u64, dtype: DType, op: ReduceO
     Call { collective, root, count, dtype, op }
 }
 
-/// As many blocks of it as there are ranks.
+/// Returns as many blocks as there are ranks.
 fn blocks(block: Values, n: i64) -> Result<Values, Why> {
     let count = block.count.checked_mul(n).ok_or(Why::Argument)?;
     Ok(Values { count, ..block })

@@ -1,9 +1,9 @@
-//! A library to preload: collectives of an MPI program as it is, made by Roundelay where that is faster or where an
-//! algorithm of the user's is wanted, and passed on to MPI everywhere else. It is linked to no MPI, and knows the
-//! handles of Open MPI, of MPICH and Intel MPI, and of the standard's ABI.
+//! A library to preload: an unchanged MPI program's collectives run in Roundelay where that is faster or where the user
+//! chose an algorithm, and are passed on to MPI everywhere else. It is linked to no MPI, and knows the handles of Open
+//! MPI, of MPICH and Intel MPI, and of the standard's ABI.
 //!
 //! process (MPI, settings, job) -> seats (communicators) -> decide (ours or MPI's, by choice) -> take (the call, by
-//! worlds, buffers, progress, and verify) or pass. fortran brings calls of Fortran to those of C.
+//! worlds, buffers, progress, and verify) or pass. fortran converts Fortran calls to C calls.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 
 mod buffers;

@@ -15,10 +15,10 @@ pub(crate) fn pass(functions: &Functions, asked: &MpiCall, large: bool) -> c_int
     made.unwrap_or_else(|| narrow(functions, asked))
 }
 
-/// By the function with wide counts, where there is one.
+/// Makes the call by the function with wide counts, if MPI has it.
 fn wide(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     let MpiCall { what, send, recv, op, root, comm } = *asked;
-    // SAFETY: the arguments are those that the program gave for this function.
+    // SAFETY: the arguments are the program's for this function.
     Some(unsafe {
         match what {
             MpiCollective::Allreduce => f.allreduce_c?(send.at, recv.at, recv.count, recv.of, op, comm),
@@ -44,14 +44,14 @@ fn wide(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     })
 }
 
-/// By the function that counts in an `int`.
+/// Makes the call by the function that counts in an `int`.
 fn narrow(f: &Functions, asked: &MpiCall) -> c_int {
     let MpiCall { what, send, recv, op, root, comm } = *asked;
     let (Ok(sends), Ok(receives)) = (c_int::try_from(send.count), c_int::try_from(recv.count))
     else {
         return in_pieces(f, asked);
     };
-    // SAFETY: the arguments are those that the program gave, whose counts an `int` holds.
+    // SAFETY: the arguments are the program's, whose counts fit an `int`.
     unsafe {
         match what {
             MpiCollective::Allreduce => (f.allreduce)(send.at, recv.at, receives, recv.of, op, comm),
@@ -77,8 +77,8 @@ fn narrow(f: &Functions, asked: &MpiCall) -> c_int {
     }
 }
 
-/// A call with more values than an `int` counts, of an MPI that knows no more: by parts, where what is done to a value
-/// has nothing to do with its place.
+/// Makes a call with more values than an `int` counts, where MPI has no wide counts: by parts, for collectives that
+/// treat each value alike.
 fn in_pieces(f: &Functions, asked: &MpiCall) -> c_int {
     let by_value = matches!(asked.what, MpiCollective::Allreduce | MpiCollective::Reduce | MpiCollective::Bcast);
     if !by_value || asked.recv.count < 0 {
@@ -94,7 +94,7 @@ fn in_pieces(f: &Functions, asked: &MpiCall) -> c_int {
     while done < asked.recv.count {
         let count = PIECE.min(asked.recv.count - done);
         let part = |values: Values| {
-            // Small numbers are marks such as `MPI_IN_PLACE`, and so is the last one.
+            // Small addresses are marks such as `MPI_IN_PLACE`, and so is the highest one.
             let is_mark = values.at.addr() <= 1 || values.at.addr() == usize::MAX;
             let offset = if is_mark { 0 } else { (done * extent) as isize };
             Values { at: values.at.wrapping_byte_offset(offset), count, ..values }

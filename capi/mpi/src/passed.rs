@@ -1,5 +1,5 @@
-//! The last call of each collective that was left to MPI for its size: the same call again is, too, and costs no more than
-//! to see that it is the same.
+//! The last call of each collective that was left to MPI for its size: an equal call is left to MPI, too, at the cost
+//! of the comparison alone.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -8,7 +8,7 @@ use roundelay_kernels::mpi::{Handle, Mpi};
 
 use crate::call::{MpiCall, Values, MpiCollective};
 
-/// What the choice goes by. Whatever else such calls differ in, they are MPI's.
+/// The properties of a call that the choice depends on. Calls that are equal in them are treated alike.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Before {
     /// The communicator, and how many had gone by then: handles come again.
@@ -27,7 +27,7 @@ struct Side {
     of: Handle,
 }
 
-/// How many collectives there are.
+/// The number of collectives.
 const ALL: usize = MpiCollective::Barrier as usize + 1;
 
 thread_local! {
@@ -41,20 +41,21 @@ fn summary(mpi: &Mpi, asked: &MpiCall, gone: u64) -> Before {
         of: values.of,
     };
     let MpiCall { what, send, recv, op, root, comm } = *asked;
-    // All ranks give the one count, whoever is the root; of others the root says which side counts.
+    // All ranks of these give one count, and the root does not matter; in other collectives the root decides which side
+    // counts.
     let root = if matches!(what, MpiCollective::Bcast | MpiCollective::Reduce) { 0 } else { root };
     Before { comm: (comm, gone), op, root, send: side(send), recv: side(recv) }
 }
 
-/// Whether it is the same call as the last one of this collective and thread, which was left to MPI. `gone`: communicators
-/// so far.
+/// Whether the call equals the last call of this collective and thread, which was left to MPI. `gone`: the number of
+/// communicators that were freed so far.
 pub(crate) fn is_again(mpi: &Mpi, asked: &MpiCall, gone: u64) -> bool {
     let before = BEFORE.with(|all| all[asked.what as usize].get());
     before.is_some_and(|before| before == summary(mpi, asked, gone))
 }
 
-/// The call was left to MPI for its size. It is remembered if nothing of it can come to mean something else, as the handle
-/// of a type can that the program made.
+/// Remembers a call that was left to MPI for its size, unless one of its handles may change its meaning, such as the
+/// handle of a type that the program made.
 pub(crate) fn remember(mpi: &Mpi, asked: &MpiCall, gone: u64) {
     let stays = |values: Values| mpi.elements(values.of).is_some();
     // A barrier has no types.

@@ -1,4 +1,4 @@
-//! This process: its MPI, what the environment asks for, and the job once MPI has begun.
+//! This process: its MPI, its settings, and the job once MPI has begun.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::linux::net::SocketAddrExt as _;
@@ -13,15 +13,15 @@ use crate::job::{MpiJob, Not};
 use crate::report::CallReport;
 use crate::settings::{TakeoverMode, Settings, Take};
 
-/// What there is of a process.
+/// The state of the library in a process.
 pub(crate) struct Process {
     found: Found,
-    /// What the environment asks for; nothing is taken where it makes no sense.
+    /// The settings; where they make no sense, no call is taken.
     pub(crate) settings: Settings,
-    /// Why nothing is taken, whatever the job.
+    /// Why no call is taken, whatever the job.
     problem: Option<String>,
     job: OnceLock<MpiJob>,
-    /// What the one holds that said something.
+    /// The socket that this process holds once it has said something; `None` where another process holds it.
     said: OnceLock<Option<UnixListener>>,
     ended: Once,
     pub(crate) report: Mutex<CallReport>,
@@ -29,7 +29,7 @@ pub(crate) struct Process {
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// This process.
+/// Returns the state of this process.
 pub(crate) fn process() -> &'static Process {
     PROCESS.get_or_init(|| {
         let found = Mpi::loaded();
@@ -58,7 +58,7 @@ pub(crate) fn process() -> &'static Process {
 }
 
 impl Process {
-    /// The MPI library whose calls can be taken.
+    /// Returns the MPI library whose calls can be taken.
     pub(crate) fn mpi(&self) -> Option<&Mpi> {
         match &self.found {
             Found::One(mpi) => Some(mpi),
@@ -66,7 +66,7 @@ impl Process {
         }
     }
 
-    /// The functions that calls are passed on to; there are none where the process has no MPI, which is said.
+    /// Returns the functions that calls are passed on to; where the process has no MPI, it says so and returns `None`.
     pub(crate) fn functions(&self) -> Option<&Functions> {
         match &self.found {
             Found::One(mpi) => Some(mpi.functions()),
@@ -98,7 +98,7 @@ impl Process {
         }
     }
 
-    /// What must be the same on all ranks.
+    /// Returns a digest of the settings that must be equal on all ranks.
     fn digest(&self) -> u64 {
         let Settings { mode, take, own, .. } = &self.settings;
         let mut hasher = DefaultHasher::new();

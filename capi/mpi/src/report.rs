@@ -1,4 +1,4 @@
-//! What became of the calls: for `ROUNDELAY_REPORT=1`.
+//! Counts of the calls that were taken and passed on, for `ROUNDELAY_REPORT=1`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::call::MpiCollective;
 use crate::decide::Why;
 
-/// What became of the calls of each kind.
+/// Counts of the calls of each collective.
 #[derive(Debug, Default)]
 pub(crate) struct CallReport {
     rows: BTreeMap<MpiCollective, ReportRow>,
@@ -60,7 +60,7 @@ impl fmt::Display for CallReport {
     }
 }
 
-/// Microseconds of one of so many calls.
+/// Returns the mean time of a call in microseconds.
 fn micros(time: Duration, calls: u64) -> String {
     format!("{:.1}", time.as_secs_f64() * 1e6 / calls as f64)
 }

@@ -1,4 +1,4 @@
-//! What the environment asks for.
+//! The settings from the environment.
 
 use std::env;
 use std::ops::RangeInclusive;
@@ -8,21 +8,21 @@ use roundelay::tools::{algorithms, byte_range, words_of};
 use roundelay::{Algorithm as _, Collective};
 use roundelay_core::layout::Configured;
 
-/// What is done with a program's calls.
+/// How a program's calls are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TakeoverMode {
     /// All are MPI's.
     Off,
-    /// Those that we make faster are ours.
+    /// Calls that we make faster are taken.
     On,
-    /// Those are made twice, and the results compared.
+    /// Taken calls are made twice, and the results compared.
     Verify,
 }
 
-/// Which calls are taken of those that can be.
+/// Which calls are taken of the calls that can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
-    /// Those that the table of choices says we make faster.
+    /// The calls that we make faster by the table of choices.
     Faster,
     /// All.
     All,
@@ -50,10 +50,10 @@ const REPORT: &str = "ROUNDELAY_REPORT";
 const ALGORITHM: &str = "ROUNDELAY_ALGORITHM";
 
 impl Settings {
-    /// What the environment of this process says.
+    /// Reads the settings of this process from its environment.
     ///
     /// # Errors
-    /// What makes no sense in it.
+    /// The variable that makes no sense.
     pub(crate) fn of_process() -> Result<Self, String> {
         let var = |name: &str| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         let settings = Self::of(&var)?;
@@ -81,7 +81,7 @@ impl Settings {
         Ok(Self { mode, take, own, report })
     }
 
-    /// The algorithm that the user wants for such a call.
+    /// Returns the algorithm that the user wants for a call of this collective and size.
     pub(crate) fn own(&self, collective: Collective, bytes: u64) -> Option<&Own> {
         self.own
             .iter()

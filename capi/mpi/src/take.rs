@@ -79,7 +79,7 @@ impl Taking<'_> {
         let ready = match &mut *joined {
             Joined::World(ready) => ready,
             Joined::Refused(why) => return Err(Why::All(why.clone())),
-            Joined::NotYet => unreachable!("it was just made"),
+            Joined::NotYet => unreachable!("the ranks have just met"),
         };
         if let Some((_, why)) = ready.unfit.iter().find(|(call, _)| *call == ours.call) {
             return Err(Why::Unfit(why.clone()));
@@ -109,7 +109,7 @@ impl Taking<'_> {
         Ok(if verifies { self.verified(copy) } else { 0 })
     }
 
-    /// The same call by MPI, whose results the program gets, and the comparison.
+    /// Makes the call by MPI as well, whose results the program gets, and compares the results.
     fn verified(&self, ours: Option<Copied>) -> c_int {
         let Self { mpi, seat, asked, large, .. } = self;
         let bound = match verify::bound(mpi, seat.comm, asked, &self.ours) {
@@ -153,7 +153,7 @@ impl Taking<'_> {
         let align = call.dtype.size();
         let input = input.map(|input| self.side(input));
         let output = output.map(|output| self.side(output));
-        // A rank that gets nothing has nothing that lies elsewhere.
+        // A rank without an output has no output elsewhere.
         let there = output.filter(|side| side.is_dense(align) && !apart);
         let mut copy = match output.filter(|_| there.is_none()) {
             // SAFETY: the program's values, during its call.
@@ -161,7 +161,7 @@ impl Taking<'_> {
             Some(side) => Some(Copied::new(side.bytes())),
             None => None,
         };
-        // What is read where it lies must not be written meanwhile.
+        // An input that is read in place must not overlap the output, which is written meanwhile.
         let dense = input.filter(|side| {
             side.is_dense(align) && there.is_none_or(|there| !side.overlaps(&there))
         });
@@ -203,13 +203,13 @@ impl Taking<'_> {
         }
     }
 
-    /// Whether this rank has an output in the collective, and the program wants none.
+    /// Whether this rank has an output in the collective that the program does not want.
     fn needs_output(&self) -> bool {
         self.asked.what == MpiCollective::Scatter && self.ours.output.is_none()
     }
 }
 
-/// Why an algorithm cannot run such a call, in a line.
+/// Returns why the algorithm cannot run the call, in a line.
 fn unfit(ready: &Ready, call: &Call, error: &Error) -> String {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();

@@ -1,10 +1,10 @@
-//! What a datatype of a call is: bytes, and whether they lie side by side.
+//! The layout of a datatype: its bytes, and whether they lie side by side.
 
 use std::ffi::c_int;
 
 use roundelay_kernels::mpi::{Abi, Handle, Mpi};
 
-/// A datatype.
+/// The layout of a datatype.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TypeLayout {
     /// Bytes of data in a value.
@@ -15,7 +15,7 @@ pub(crate) struct TypeLayout {
     pub(crate) dense: bool,
 }
 
-/// What MPI says of a type; `None` where it knows no such type.
+/// Asks MPI for the layout of a type; `None` where MPI knows no such type.
 pub(crate) fn kind(mpi: &Mpi, of: Handle) -> Option<TypeLayout> {
     if let Some(known) = mpi.elements(of) {
         let (size, extent) = (known.size, known.size as i64);

@@ -47,7 +47,7 @@ fn a_library_of_no_known_kind_gets_all_calls() {
     }
     assert!(text.contains("all collectives are left to MPI: this process has an MPI library of an unknown kind: Some MPI 1.0"), "{text}");
     assert_eq!(text.matches("roundelay:").count(), 1, "{text}");
-    // The same where MPI is not begun.
+    // Collectives are left to MPI where MPI is not begun, too.
     let mut command = Command::new(&program);
     command.env("LD_LIBRARY_PATH", folder.path()).env("LD_PRELOAD", library());
     let text = said(&command.output().expect("it starts"));
@@ -94,7 +94,7 @@ fn settings_that_make_no_sense_leave_all_to_mpi() {
     }
 }
 
-/// Ranks of one host, of which one does not preload the library, and of which one has other settings.
+/// One rank of a host does not preload the library, or has other settings.
 #[test]
 fn ranks_that_are_not_alike_leave_all_to_mpi() {
     let programs = compiled("collectives");
