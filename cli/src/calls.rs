@@ -1,4 +1,4 @@
-//! Who calls: one caller for all ranks, each rank's thread for itself, or each rank's process.
+//! The callers of plans: one caller for all ranks, each rank's thread for itself, or each rank's process.
 
 use std::sync::Barrier;
 use std::thread;
@@ -14,20 +14,20 @@ use crate::flags::CalledBy;
 use crate::ranks::{Ranks, PlanShape, meeting};
 use crate::report::Failure;
 
-/// How plans are called.
+/// The way in which plans are called.
 pub(crate) struct Calls {
     pub(crate) callers: CalledBy,
     pub(crate) options: Options,
     /// Whether each rank writes its input again before each run.
     rewrite: bool,
-    /// Those that were started for the last number of ranks.
+    /// The processes that were started for the last number of ranks.
     ranks: Option<Ranks>,
 }
 
 /// An algorithm, as it was asked for and proved.
 pub(crate) struct AskedAlgorithm<'a> {
     pub(crate) proved: &'a Proved,
-    /// Its place among those that the command's arguments name.
+    /// Its index among the algorithms that the command's arguments name.
     pub(crate) which: usize,
     /// The root, where it is not the algorithm's own.
     pub(crate) root: Option<u32>,
@@ -47,7 +47,7 @@ impl Calls {
         Self { callers, options, rewrite, ranks: None }
     }
 
-    /// A plan for so many elements, on inputs of this seed.
+    /// Makes a plan for `count` elements, on inputs of this seed.
     pub(crate) fn plan(
         &mut self,
         AskedAlgorithm { proved, which, root }: AskedAlgorithm<'_>,
@@ -65,7 +65,7 @@ impl Calls {
             }
             CalledBy::Processes => {
                 let nranks = proved.schedule().nranks;
-                // Those of another number end before these are started.
+                // Processes for another number of ranks end before new ones are started.
                 let before = self.ranks.take().filter(|ranks| ranks.nranks() == nranks);
                 let ranks = match before {
                     Some(ranks) => ranks,
@@ -81,7 +81,7 @@ impl Calls {
 }
 
 impl CallPlan<'_> {
-    /// Where ranks have buffers of their own: puts inputs where they belong, and nothing where outputs belong.
+    /// Where ranks have buffers of their own: writes the inputs, and clears the outputs.
     pub(crate) fn prepare(&mut self, in_place: bool) -> Result<(), Failure> {
         match self {
             Self::Processes { ranks, .. } => ranks.prepare(in_place),
@@ -89,7 +89,7 @@ impl CallPlan<'_> {
         }
     }
 
-    /// Where ranks have buffers of their own: brings their outputs to where `results` are to lie.
+    /// Where ranks have buffers of their own: copies their outputs to `results`.
     pub(crate) fn fetch(
         &mut self,
         in_place: bool,
@@ -101,7 +101,7 @@ impl CallPlan<'_> {
         }
     }
 
-    /// Seconds of so many runs in a row out of place.
+    /// Runs `runs` times in a row out of place, and returns the seconds.
     pub(crate) fn apart(
         &mut self,
         inputs: &mut [&mut [u8]],
@@ -129,7 +129,7 @@ impl CallPlan<'_> {
         })
     }
 
-    /// Seconds of so many runs in a row in place, on one buffer for each rank.
+    /// Runs `runs` times in a row in place, on one buffer for each rank, and returns the seconds.
     pub(crate) fn in_place(
         &mut self,
         buffers: &mut [&mut [u8]],
@@ -161,8 +161,8 @@ fn row(runs: u32, mut run: impl FnMut() -> Result<(), Error>) -> Result<f64, Err
     Ok(begun.elapsed().as_secs_f64())
 }
 
-/// A thread for each rank, each on a core of its own as far as there are so many, and all started before the clock is:
-/// the time of the slowest. Where inputs are rewritten, all meet again before each run.
+/// Starts a thread for each rank, each on a core of its own while there are cores, and all before the clock starts;
+/// returns the time of the slowest. Where inputs are rewritten, all ranks meet again before each run.
 fn spmd_row<B: Send>(
     [plan, meet]: &[SpmdPlan; 2],
     (runs, rewritten): (u32, bool),

@@ -84,10 +84,10 @@ struct Checked {
     values: Vec<String>,
     refused: Vec<RefusedCount>,
     certificates: Vec<Certificate>,
-    /// Where nothing is wrong at the counts asked for.
+    /// Where no error was found at the counts asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     every_nranks: Option<Every>,
-    /// On the topology, if one was given.
+    /// On the given topology, if any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bounds: Vec<Optimum>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ struct RefusedCount {
     reason: String,
 }
 
-/// Checks one source after the other, whatever is wrong with those before it; the exit code is the worst of all.
+/// Checks one source after the other, whatever the errors of earlier ones; the exit code is the worst of all.
 pub(crate) fn main(mut flags: CheckFlags) -> u8 {
     let more = std::mem::take(&mut flags.more);
     let several = !more.is_empty();
@@ -168,7 +168,7 @@ fn check(flags: &CheckFlags) -> Result<bool, Failure> {
     Ok(ok)
 }
 
-/// Checks a program for MSCCL, which says itself what most flags say of an algorithm.
+/// Checks a program for MSCCL, whose file contains the values that most flags set.
 fn check_program(flags: &CheckFlags) -> Result<bool, Failure> {
     let source = &flags.source;
     let given = [
@@ -194,7 +194,7 @@ fn check_program(flags: &CheckFlags) -> Result<bool, Failure> {
     })
 }
 
-/// What was asked for: by a flag, by the machine that was given, by an attribute, or small ones.
+/// Returns the counts that were asked for: by a flag, by the given machine, by an attribute, or else small ones.
 fn counts(algorithm: &Configured, flags: &CheckFlags) -> RankCounts {
     if let Some(nranks) = &flags.nranks {
         return nranks.clone();

@@ -99,7 +99,7 @@ pub(crate) fn threads(text: &str) -> Result<u32, RefusedValue> {
 }
 
 impl KernelFlags {
-    /// What would be refused whatever the program is.
+    /// Refuses flags that are wrong for every program.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.element.dtype.check_op(self.op)?;
         let slots = self.protocol.filter(|protocol| *protocol != Protocol::Direct);

@@ -24,7 +24,7 @@ fn lint(text: &str) -> Result<Lint, RefusedValue> {
     Lint::parse(text).map_err(|Unknown { help, .. }| RefusedValue::new("names no warning").help(help))
 }
 
-/// A program and what is left of its warnings; or what is wrong, warnings that are denied among it.
+/// A program and the remaining warnings; or the errors, denied warnings included.
 pub(crate) type Checked = Result<(CheckedSource, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 impl LintFlags {
@@ -41,12 +41,12 @@ impl LintFlags {
         Ok(levels)
     }
 
-    /// What is left of warnings by these flags.
+    /// Returns the warnings that remain by these flags.
     pub(crate) fn warnings(&self, warnings: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Failure> {
         Ok(self.levels()?.apply(warnings))
     }
 
-    /// What comes of a source by these flags.
+    /// Returns the result of a source by these flags.
     pub(crate) fn apply(
         &self,
         compiled: Result<CheckedSource, Vec<Diagnostic>>,

@@ -1,5 +1,5 @@
 //! `roundelay check FILE.xml` and `check PLAN.json`: a program for MSCCL's runtime or for MSCCL++'s executor, proved as
-//! what that makes of it.
+//! that runtime or executor runs it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::streams::{self, print, print_json};
 use crate::topo::count;
 use crate::values::bytes;
 
-/// Bytes of a file beyond which none is read.
+/// The largest size in bytes of a file.
 const LARGEST: u64 = 256 << 20;
 
 /// What runs a program for MSCCL.
@@ -42,7 +42,7 @@ pub(crate) struct MscclFlags {
 }
 
 impl MscclFlags {
-    /// Refuses what is said of a runtime where no program for it is given.
+    /// Refuses flags of a runtime where no program for it is given.
     pub(crate) fn absent(&self) -> Result<(), Failure> {
         let given = [("--runtime", self.runtime.is_some()), ("--buffer", self.buffer.is_some())];
         match given.iter().find(|(_, given)| *given) {
@@ -104,9 +104,9 @@ enum Either {
 #[derive(Serialize)]
 struct Described {
     name: String,
-    /// As the program writes it.
+    /// The name in the program.
     coll: String,
-    /// What it promises; absent where that cannot be compared.
+    /// The collective that the program promises; absent where that cannot be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     collective: Option<&'static str>,
     nranks: u32,
@@ -114,11 +114,11 @@ struct Described {
     channels: u32,
     chunks: u32,
     operations: usize,
-    /// Of the rank that has most.
+    /// The most blocks of a rank.
     blocks: usize,
     seconds: f64,
     modes: Vec<Proved>,
-    /// The most orders in which ranks reduce one and the same piece.
+    /// The most orders in which ranks reduce one piece.
     #[serde(skip_serializing_if = "Option::is_none")]
     orders: Option<usize>,
     min_bytes: u64,
@@ -188,7 +188,7 @@ fn load(path: &str) -> Result<Vec<u8>, Failure> {
     read.ok_or_else(|| refused(format!("it has more than {} MiB", LARGEST >> 20)))
 }
 
-/// What was found in a program of either kind.
+/// The result of reading and proving a program of either kind.
 struct Examined {
     source: Arc<Source>,
     warnings: Vec<Diagnostic>,
@@ -210,7 +210,7 @@ struct Shown {
     described: Either,
 }
 
-/// Reads and proves what is asked for.
+/// Reads and proves a program or a plan.
 fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Examined {
     if is_plan(path) {
         let text = mscclpp::read(path, bytes);
@@ -329,7 +329,7 @@ pub(crate) fn check(asked: &MscclCheck<'_>) -> Result<bool, Failure> {
 }
 
 impl Either {
-    /// With the time that it took.
+    /// Adds the time that the check took.
     fn after(mut self, seconds: f64) -> Self {
         match &mut self {
             Self::Program(described) => described.seconds = seconds,
@@ -365,7 +365,7 @@ pub(crate) fn proved(
     }
     print_all(&all, &found.source);
     let asked = if in_place { Mode::InPlace } else { Mode::OutOfPlace };
-    // That which is asked for comes first.
+    // The mode that is asked for comes first.
     found.modes.sort_by_key(|checked| checked.mode != asked && checked.mode != Mode::Both);
     match found.modes.into_iter().find_map(|checked| checked.proved) {
         Some(proved) => Ok((found.source, proved)),
@@ -426,7 +426,7 @@ fn print_human(shown: &Shown, (errors, seconds): (usize, f64)) {
     }
 }
 
-/// What holds of a program that is right.
+/// Returns the claims about a right program.
 fn lines(program: &Program, verdict: &Verdict, connections: Connections) -> Vec<String> {
     let header = &program.header;
     let modes: Vec<_> = verdict.modes.iter().map(|checked| checked.mode).collect();

@@ -1,4 +1,4 @@
-//! `roundelay signals`: which signals of an algorithm are needed, and for what.
+//! `roundelay signals`: the needed signals of an algorithm, and their purpose.
 
 use clap::Args;
 use roundelay::Algorithm as _;
@@ -44,9 +44,9 @@ struct Needed {
     callers: &'static str,
     signals: usize,
     kept: usize,
-    /// None can be dropped by itself.
+    /// Whether no signal can be dropped by itself.
     least: bool,
-    /// Why none was dropped, where that was not tried.
+    /// Why no signal was dropped, where that was not tried.
     unchanged: Option<String>,
     reasons: Vec<JsonReason>,
 }

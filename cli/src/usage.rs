@@ -1,5 +1,5 @@
-//! A call that cannot be read, in the words and the look of the command's other errors. What is wrong is clap's to
-//! find; its own texts have no codes, and say less of what would be right.
+//! Calls that cannot be read, in the words and the look of the command's other errors. Clap finds the errors; its own
+//! texts have no codes, and less advice.
 
 use std::error::Error as _;
 
@@ -11,7 +11,7 @@ use roundelay_core::topology::Problem;
 use crate::command::Cli;
 use crate::values::RefusedValue;
 
-/// What is wrong with a call.
+/// Returns the error of a call.
 pub(crate) fn problem(error: &clap::Error) -> Problem {
     let call = UsageError { error };
     match error.kind() {
@@ -25,7 +25,8 @@ pub(crate) fn problem(error: &clap::Error) -> Problem {
     }
 }
 
-/// The subcommands beside `command` that have a flag, such as `roundelay emit goal` beside `roundelay emit mpi`.
+/// Returns the subcommands beside `command` that have a flag, such as `roundelay emit goal` beside `roundelay emit
+/// mpi`.
 fn having(command: &str, flag: &str) -> Vec<String> {
     let mut words: Vec<&str> = command.split(' ').collect();
     let own = words.pop();
@@ -165,7 +166,7 @@ impl UsageError<'_> {
         }
     }
 
-    /// How the command is called, from clap's line of usage.
+    /// Returns the usage of the command, from clap's line of usage.
     fn usage(&self) -> Option<String> {
         let Some(ContextValue::StyledStr(usage)) = self.error.get(ContextKind::Usage) else {
             return None;
@@ -174,7 +175,7 @@ impl UsageError<'_> {
         usage.lines().next()?.strip_prefix("Usage: ").map(str::to_owned)
     }
 
-    /// The command with its subcommands, such as `roundelay executor run`.
+    /// Returns the command with its subcommands, such as `roundelay executor run`.
     fn command(&self) -> String {
         let usage = self.usage().unwrap_or_else(|| "roundelay".to_owned());
         let words = usage.split(' ').take_while(|word| !word.starts_with(['<', '[', '-']));
@@ -191,7 +192,7 @@ impl UsageError<'_> {
         }
     }
 
-    /// What clap would have said.
+    /// Returns the first line of clap's own text.
     fn first_line(&self) -> String {
         let text = self.error.render().to_string();
         let line = text.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The values of flags: read from text, or refused with what would be right.
+//! The values of flags: read from text, or refused with advice.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -21,12 +21,12 @@ pub(crate) struct RefusedValue {
 }
 
 impl RefusedValue {
-    /// With a line that goes on after the flag and its value, such as `is not a dtype`.
+    /// Makes a refusal with a line that goes on after the flag and its value, such as `is not a dtype`.
     pub(crate) fn new(why: impl Into<String>) -> Self {
         Self { code: Code::BadFlag, why: why.into(), help: None }
     }
 
-    /// What would be right.
+    /// Adds advice.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -53,7 +53,7 @@ pub(crate) struct RankCounts {
 }
 
 impl RankCounts {
-    /// What was given; `default` where nothing was.
+    /// Returns the given counts; `default` where none was given.
     pub(crate) fn or(given: Option<&Self>, default: u32) -> Self {
         given.cloned().unwrap_or_else(|| Self::one(default))
     }
@@ -133,7 +133,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, RefusedValue> {
     })
 }
 
-/// A number of elements: K, M and G are those of sizes.
+/// Reads a number of elements: K, M and G are those of sizes.
 pub(crate) fn count(text: &str) -> Result<u64, RefusedValue> {
     let unit = |letters: &str| match letters {
         "" => Some(1),
@@ -163,7 +163,7 @@ pub(crate) fn at_least<T: Number>(
     move |text| number(text, &least, None)
 }
 
-/// What flags hold numbers in.
+/// The number types of flags.
 pub(crate) trait Number:
     FromStr + PartialOrd + fmt::Display + Clone + Send + Sync + 'static
 {
@@ -179,7 +179,7 @@ fn number<T: Number>(text: &str, least: &T, most: Option<&T>) -> Result<T, Refus
         Err(_) if most.is_none() && is_number(text) && !text.starts_with('-') => {
             Err(RefusedValue::new("is too large").help("give a smaller number"))
         }
-        // What does not fit its type is a number all the same.
+        // A number that does not fit its type is a number all the same.
         parsed if parsed.is_ok() || is_number(text) => {
             let why = format!("is not in {range}");
             Err(RefusedValue::new(why).help(format!("give a whole number in {range}")))
@@ -259,15 +259,15 @@ pub(crate) fn time(text: &str) -> Result<f64, RefusedValue> {
     read_time(text).ok_or_else(|| RefusedValue::new("is not a time").help("a time is such as 2us"))
 }
 
-/// How long something may take.
+/// Reads a duration.
 pub(crate) fn duration(text: &str) -> Result<Duration, RefusedValue> {
     let seconds = if text.trim() == "0" { Some(0.0) } else { read_time(text) };
     let read = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     read.ok_or_else(|| RefusedValue::new("is not a time").help("a time is such as 90s, 500ms or 0"))
 }
 
-/// nccl-tests' count for a size: what is passed to the call. Where it is a rank's share of the size it is rounded
-/// down to 16 bytes, if there are so many.
+/// Returns nccl-tests' count for a size: the count that is passed to the call. Where it is a rank's share of the size,
+/// it is rounded down to a multiple of 16 bytes, if it has as many.
 pub(crate) fn count_of_size(
     collective: Collective,
     nranks: u32,

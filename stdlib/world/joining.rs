@@ -53,9 +53,9 @@ impl World {
         Ok(Self::of(process::World::from_env_of_host(options)?))
     }
 
-    /// Has a rank that waits in a call of this world run `progress` from time to time, in the thread that called: for a
-    /// library whose messages go on only while somebody calls it, as those of MPI do. While nothing comes, that is every
-    /// tenth of a millisecond or more often; a rank that waits takes more of its core for it.
+    /// Makes a rank that waits in a call of this world run `progress` from time to time, in the thread that called: for
+    /// a library whose messages go on only while the process calls it, as MPI's do. While no message comes, `progress`
+    /// runs every tenth of a millisecond or more often; a waiting rank takes more of its core for it.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! How good the choice of `select` is: the algorithm that it takes by its model of time, beside the one that was fastest when
-//! all were measured.
+//! The quality of `select`'s choice: the algorithm that it takes by its model of time, beside the fastest one when all
+//! were measured.
 
 use roundelay::select;
 use roundelay_kernels::reference::Reference;
@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::row::BenchRow;
 
-/// A choice that takes at most this many times what the fastest algorithm takes is as good as that: measured times of one
-/// algorithm differ by as much from run to run.
+/// A choice is as good as the fastest algorithm if its time is at most this many times the fastest time: measured times
+/// of one algorithm differ by as much from run to run.
 pub(super) const AS_GOOD: f64 = 1.1;
 
 /// The choice for one collective, rank count and size.
@@ -18,7 +18,7 @@ pub(super) struct BenchChoice {
     pub(super) nranks: u32,
     pub(super) size: u64,
     pub(super) chosen: String,
-    /// Microseconds out of place that were measured of it.
+    /// Measured microseconds out of place of the chosen algorithm.
     pub(super) time: f64,
     /// The algorithm that was fastest.
     pub(super) best: String,
@@ -28,7 +28,7 @@ pub(super) struct BenchChoice {
     pub(super) ratio: f64,
 }
 
-/// All choices, and the number of those that are as good as the fastest.
+/// All choices, and the number of choices that are as good as the fastest algorithm.
 #[derive(Serialize)]
 pub(super) struct Choices {
     pub(super) within_a_tenth: usize,
@@ -36,8 +36,8 @@ pub(super) struct Choices {
 }
 
 impl BenchChoice {
-    /// The choice among the algorithms of `rows`, which are all of one case; `None` where there are not two of them, or none
-    /// is of the library.
+    /// Returns the choice among the algorithms of `rows`, which are all of one case; `None` where there are fewer than
+    /// two algorithms, or none is of the library.
     pub(super) fn of(case: &Reference, rows: &[BenchRow]) -> Option<Self> {
         let time = |row: &BenchRow| row.out_of_place.time;
         let size = rows.first()?.size;

@@ -19,18 +19,18 @@ use crate::built;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 
-/// What the floor is, once for all sizes.
+/// The description of the floor, given once for all sizes.
 pub(super) const WHAT: &str = "every input read once and every output written once, at the speed of copies within the device; \
                     a size that its caches hold may be faster";
 
-/// What everything is held against.
+/// The floor that all times are compared with.
 #[derive(Serialize)]
 struct Floor {
     what: &'static str,
     device: String,
     /// GB/s, read and written.
     copy_bandwidth: f64,
-    /// What the predicted times go by.
+    /// The assumptions of the predicted times.
     model: Vec<String>,
 }
 
@@ -251,7 +251,7 @@ impl<'a> Bench<'a> {
         Ok(row)
     }
 
-    /// Times one form, and counts what is wrong in the result of one more launch.
+    /// Times one form, and counts the wrong elements in the result of one more launch.
     fn place(
         &mut self,
         plan: &mut CudaPlan,
@@ -289,7 +289,7 @@ fn buffers(case: &Case) -> Vec<Buffers> {
     (0..nranks).map(of_rank).collect()
 }
 
-/// How long the floor takes, in microseconds.
+/// Returns the time of the floor in microseconds.
 pub(super) fn floor(case: &Case, gpu: &Gpu) -> f64 {
     let bytes: usize = buffers(case).iter().map(|rank| rank.input + rank.output).sum();
     bytes as f64 / gpu.bandwidth * 1e6

@@ -1,4 +1,4 @@
-//! What `bench` takes: nccl-tests' flags by their own letters and names, and ours.
+//! The flags of `bench`: nccl-tests' flags by their own letters and names, and ours.
 
 use clap::Args;
 use roundelay::{Collective, DType, ReduceOp};
@@ -14,7 +14,7 @@ use crate::values::{
     setting, whole,
 };
 
-/// How the letters differ from those of nccl-tests.
+/// The letters that differ from nccl-tests'.
 const LETTERS: &str = "\
 Letters of nccl-tests: -b -e -f -i -w -o -d -r and -c mean the same here. -n does not: it is the
 ranks, as in every subcommand, and the iterations are -I, or --iters as there. -g and -t are not
@@ -166,13 +166,13 @@ fn reduce_ops(text: &str) -> Result<Several<ReduceOp>, RefusedValue> {
 const GPU: &str = "H200";
 
 impl BenchFlags {
-    /// The GPU whose times are told by the model, where nothing is launched.
+    /// Returns the GPU of the model whose times are printed, where nothing is launched.
     pub(super) fn model(&self) -> Option<Gpu> {
         let named = || self.gpu.clone().or_else(|| Gpu::named(GPU));
         self.dry_run.then(named).flatten()
     }
 
-    /// Refuses what is only there on the host, or only on GPUs.
+    /// Refuses flags that exist only for the host, or only for GPUs.
     pub(super) fn check_device(&self) -> Result<(), Failure> {
         let on_gpus = [("--graph", self.graph), ("--dry-run", self.dry_run)];
         if let (Device::Host, Some((flag, _))) =
@@ -193,7 +193,7 @@ impl BenchFlags {
             .with_help("leave it out, or take --device host"))
     }
 
-    /// Refuses ops that elements do not have, unless one or the other was meant with all else.
+    /// Refuses ops that elements do not have, unless all ops or all elements were asked for.
     pub(super) fn check_ops(&self) -> Result<(), Failure> {
         if self.ops.all || self.dtypes.all {
             return Ok(());

@@ -1,5 +1,5 @@
-//! `roundelay bench`: what algorithms take on this machine, as nccl-tests measures and shows it, and how far that is
-//! from the least that memory lets any take.
+//! `roundelay bench`: the times of algorithms on this machine, as nccl-tests measures and shows them, beside the least
+//! time that the memory allows.
 
 mod buffers;
 mod choice;
@@ -42,7 +42,7 @@ use row::{Effort, BenchRow, place};
 pub(crate) use subject::answer;
 use subject::{Group, RefusedSubject, Subject};
 
-/// What was asked for.
+/// The settings of the measurement.
 #[derive(Serialize)]
 struct Config {
     nranks: Vec<u32>,
@@ -74,7 +74,7 @@ impl Config {
     }
 }
 
-/// What stands below the table.
+/// The lines below the table.
 #[derive(Serialize)]
 struct Summary {
     average_bus_bandwidth: f64,
@@ -91,7 +91,7 @@ struct OutOfBounds {
     okay: bool,
 }
 
-/// What the contest judges an algorithm by.
+/// The number by which the contest judges an algorithm.
 #[derive(Serialize)]
 struct Contest {
     algo: String,
@@ -125,7 +125,7 @@ struct Measured {
     choices: Vec<BenchChoice>,
 }
 
-/// The buffers of one size, and whose.
+/// A size, and the algorithms that are timed on buffers of that size.
 struct Case<'a> {
     subjects: Vec<&'a Subject>,
     reference: Reference,
@@ -241,7 +241,7 @@ fn cuda(
     Err(crate::device::absent())
 }
 
-/// The rank counts that were asked for, and those of programs for MSCCL, which have their own.
+/// Returns the rank counts that were asked for, and the rank counts of programs for MSCCL, which have their own.
 fn ranks(flags: &BenchFlags, asked: RankCounts, groups: &[Group]) -> Vec<u32> {
     let programs = !flags.sources.is_empty() && flags.sources.iter().all(|s| msccl::is_program(s));
     let mut all = if programs { Vec::new() } else { asked.counts };
@@ -258,7 +258,8 @@ fn cores() -> u32 {
     available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-/// All buffers that are to be made, one after the other, and what there is no memory for; refused if that is everything.
+/// Returns all cases, whose buffers are made one after the other, and the cases that there is no memory for; refused if
+/// no case is left.
 fn cases<'a>(
     flags: &BenchFlags,
     groups: &'a [Group],
@@ -270,7 +271,7 @@ fn cases<'a>(
     for group in groups {
         let schedule = group.subjects[0].proved.schedule();
         let (collective, nranks, root) = (schedule.collective, schedule.nranks, schedule.root);
-        // An op that reduces nothing is one.
+        // A collective that does not reduce is timed with one op.
         let ops: &[ReduceOp] = if collective.reduces() { &flags.ops.of } else { &[ReduceOp::Sum] };
         let multiple = group.multiple()?;
         for &dtype in &flags.dtypes.of {
@@ -312,7 +313,7 @@ fn cases<'a>(
 fn needed(flags: &BenchFlags, subject: &Subject, count: u64, dtype: DType) -> u128 {
     let schedule = subject.proved.schedule();
     let buffers = buffers::needed(schedule, count, dtype);
-    // Processes have their own, beside those that are compared here.
+    // Processes have buffers of their own, beside the buffers here, which are compared.
     let times = if flags.callers.callers == CalledBy::Processes { 2 } else { 1 };
     memory::scratch(schedule, count, dtype) + times * buffers
 }
@@ -338,7 +339,7 @@ fn measure(
             bar.inc(1);
             limit
         };
-        // Before the others and after them: a machine that is shared is not equally busy all the time.
+        // Measured before the runs and after them: a shared machine is not equally busy all the time.
         let before = limit(&mut buffers);
         let mut rows = Vec::new();
         for subject in &case.subjects {

@@ -1,5 +1,5 @@
-//! `roundelay bench --device cuda --dry-run`: what launches would take on a GPU that is not there, by the model, and what that
-//! goes by. A first measured run is held against it.
+//! `roundelay bench --device cuda --dry-run`: the predicted times of launches on an absent GPU, by the model, with the
+//! model's assumptions. A first measured run is compared with it.
 
 use roundelay_core::layout::Configured;
 use roundelay_core::verify::Callers;
@@ -18,7 +18,7 @@ use crate::built;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 
-/// What a launch would take, in microseconds, and what it would be.
+/// A launch with its predicted time in microseconds, and its kernel.
 #[derive(Serialize)]
 struct OutlookRow {
     algo: String,
@@ -31,12 +31,12 @@ struct OutlookRow {
     dtype: &'static str,
     redop: &'static str,
     predicted: f64,
-    /// What of it is the launch, moves, latency and signals, along the slowest stream's way.
+    /// The parts of `predicted` along the slowest stream's path: launch, moves, latency and signals.
     launch: f64,
     moving: f64,
     latency: f64,
     signals: f64,
-    /// Signals on that way.
+    /// Signals on that path.
     waits: u32,
     /// Bytes that are loaded and stored.
     traffic: u64,
@@ -48,7 +48,7 @@ struct OutlookRow {
     registers: u32,
     /// Bytes of loads under way at once, of all CTAs.
     bytes_in_flight: u64,
-    /// Whether none of its size is faster.
+    /// Whether no launch of this size is faster.
     fastest: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The plot of `--svg`: bandwidth by size, both in logarithms, so that the same share of the limit is the same
-//! distance from it everywhere.
+//! The plot of `--svg`: bandwidth by size, both in logarithms, so that equal shares of the limit have equal distances
+//! from it everywhere.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::limit::Limit;
 use super::row::BenchRow;
 use crate::chart::{Axis, Chart, Curve, LIMIT, Mark, Point, class};
 
-/// The picture of what was measured out of place.
+/// Draws the picture of the times out of place.
 pub(super) fn svg(rows: &[BenchRow], limits: &[Limit]) -> String {
     let curves = curves(rows, limits);
     let points = || curves.iter().flat_map(|curve| &curve.points);
@@ -39,7 +39,7 @@ fn size(power: i32) -> (f64, String) {
     (f64::from(power).exp2(), format!("{} {name}", 1_u64 << (power - unit).max(0)))
 }
 
-/// A line an algorithm, and the limit's; what they have in common is not in their names.
+/// Makes a line for each algorithm, and the limit's; properties that all lines share are not in their names.
 fn curves(rows: &[BenchRow], limits: &[Limit]) -> Vec<Curve> {
     let differ =
         |of: &dyn Fn(&BenchRow) -> String| rows.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
@@ -98,7 +98,7 @@ fn curves(rows: &[BenchRow], limits: &[Limit]) -> Vec<Curve> {
     all
 }
 
-/// What all lines have in common.
+/// Returns the properties that all lines share.
 fn titles(rows: &[BenchRow]) -> (String, String) {
     let mut seen: [Vec<String>; 4] = Default::default();
     for row in rows {

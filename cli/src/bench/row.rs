@@ -1,4 +1,4 @@
-//! What was measured of one algorithm at one size, as nccl-tests counts it.
+//! A row: the measured times of one algorithm at one size, as nccl-tests counts it.
 
 use roundelay::Collective;
 use roundelay_core::ids::RankId;
@@ -13,7 +13,7 @@ use super::timing::{Timing, bandwidth};
 use crate::report::Failure;
 use crate::calls::CallPlan;
 
-/// One line of the table. The keys are nccl-tests', those before them ours.
+/// One line of the table. The keys are nccl-tests', and our own before them.
 #[derive(Serialize)]
 pub(super) struct BenchRow {
     pub(super) algo: String,
@@ -25,14 +25,14 @@ pub(super) struct BenchRow {
     #[serde(rename = "type")]
     pub(super) dtype: &'static str,
     pub(super) redop: &'static str,
-    /// -1 where there is none.
+    /// -1 where there is no root.
     pub(super) root: i64,
     pub(super) out_of_place: Measurement,
-    /// Null where the algorithm has no such form.
+    /// Null where the algorithm has no form in place.
     pub(super) in_place: Option<Measurement>,
-    /// The limit's time as a percentage of the one out of place: 100 is as fast as memory allows.
+    /// The limit's time as a percentage of the time out of place: 100 is as fast as memory allows.
     pub(super) percent_of_limit: Option<f64>,
-    /// On GPUs: the floor's time as a percentage of the one out of place.
+    /// On GPUs: the floor's time as a percentage of the time out of place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) percent_of_floor: Option<f64>,
     /// On GPUs: microseconds out of place, by the model.
@@ -105,7 +105,7 @@ impl Measurement {
     }
 }
 
-/// How long and how often.
+/// The numbers of runs, and whether results are checked.
 #[derive(Clone, Copy)]
 pub(super) struct Effort {
     pub(super) warmup: u32,
@@ -113,7 +113,7 @@ pub(super) struct Effort {
     pub(super) check: bool,
 }
 
-/// Times a plan in one form, and counts what is wrong in the result of one more run.
+/// Times a plan in one form, and counts the wrong elements in the result of one more run.
 pub(super) fn place(
     plan: &mut CallPlan<'_>,
     buffers: &mut BenchBuffers,
@@ -149,7 +149,7 @@ pub(super) fn place(
     Ok(Measurement::new(&timing, size, collective.bus_factor(nranks), nwrong))
 }
 
-/// nccl-tests' root: -1 where there is none.
+/// Returns nccl-tests' root: -1 where there is none.
 fn root(collective: Collective, root: RankId) -> i64 {
     if collective.is_rooted() { i64::from(root.0) } else { -1 }
 }

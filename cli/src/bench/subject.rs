@@ -1,4 +1,4 @@
-//! Which algorithms are timed: those that were named, or all of the library that take the rank count.
+//! The algorithms that are timed: the named ones, or all of the library that take the rank count.
 
 use roundelay::{Algorithm as _, Collective, select};
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -22,15 +22,15 @@ use crate::topology;
 /// An algorithm, proved for a rank count and a root.
 pub(super) struct Subject {
     pub(super) name: String,
-    /// Not there for a program for MSCCL, which is no algorithm of the language.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only kernels are made of it"))]
+    /// Absent for a program for MSCCL, which is no algorithm of the language.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only kernels are made of the algorithm"))]
     pub(super) algorithm: Option<Configured>,
     pub(super) proved: Proved,
-    /// Its place among the algorithms that were asked for.
+    /// Its index among the algorithms that were asked for.
     pub(super) which: usize,
     /// The root that was asked for.
     pub(super) root: Option<u32>,
-    /// Of the rank that has most.
+    /// The most streams of a rank.
     pub(super) streams: u32,
 }
 
@@ -43,16 +43,16 @@ pub(super) struct RefusedSubject {
     pub(super) reason: String,
 }
 
-/// Subjects of one collective, rank count and root, so of the same buffers.
+/// Subjects of one collective, rank count and root, so with equal buffers.
 pub(super) struct Group {
     pub(super) subjects: Vec<Subject>,
 }
 
 impl Group {
-    /// Counts that all of them take are multiples of this.
+    /// Returns the number whose multiples are the counts that all subjects take.
     ///
     /// # Errors
-    /// E0507 where no such number has 64 bits.
+    /// E0507 where the number has more than 64 bits.
     pub(super) fn multiple(&self) -> Result<u64, Failure> {
         let mut all = self.subjects.iter().map(|subject| subject.proved.schedule().multiple);
         all.try_fold(1, lcm).ok_or_else(|| {
@@ -70,14 +70,14 @@ struct Named {
     wanted: bool,
 }
 
-/// What a name on the command line stands for.
+/// The meaning of a name on the command line.
 enum AlgorithmOrProgram {
     Algorithm(Box<Configured>),
     /// A program for MSCCL, which was proved when it was read.
     Program(Proved),
 }
 
-/// Everything that is to be timed, and what is not.
+/// Finds the subjects that are timed, and the refused ones.
 pub(super) fn find(
     flags: &BenchFlags,
     nranks: &crate::values::RankCounts,
@@ -108,7 +108,7 @@ pub(super) fn find(
                             code: Code::RankCountRefused.as_str(),
                             reason,
                         });
-                        // The same for every root.
+                        // Every root is refused alike.
                         break;
                     }
                 }
@@ -227,7 +227,7 @@ fn refused_source(flags: &BenchFlags, errors: &[Diagnostic], source: &Source) ->
     refuse(flags.format, errors, source, json)
 }
 
-/// The roots to set; none where there is none, or the algorithm's own is to be kept.
+/// Returns the roots to set; none where there is no root, or the algorithm's own root is kept.
 fn roots(
     flags: &BenchFlags,
     collective: Collective,
@@ -286,7 +286,7 @@ impl Subject {
         }
     }
 
-    /// What decides about the buffers.
+    /// Returns the properties that determine the buffers.
     fn buffers(&self) -> (Collective, u32, roundelay_core::ids::RankId) {
         let schedule = self.proved.schedule();
         (schedule.collective, schedule.nranks, schedule.root)

@@ -33,7 +33,7 @@ pub(super) fn head(config: &Config) -> Vec<String> {
     lines
 }
 
-/// What is said where counts are not those of the sizes that were asked for.
+/// Returns the line about counts that are not exactly those of the sizes that were asked for.
 pub(super) fn rounded(group: &Group) -> Result<Option<String>, Failure> {
     let (multiple, schedule) = (group.multiple()?, group.subjects[0].proved.schedule());
     let (collective, nranks) = (schedule.collective, schedule.nranks);
@@ -74,7 +74,7 @@ pub(super) fn limit(limit: &Limit) -> String {
 pub(super) fn row(row: &BenchRow) -> String {
     let share = row.percent_of_limit.or(row.percent_of_floor);
     let share = share.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"));
-    // Only on GPUs, where all have a share of the floor.
+    // Only rows on GPUs have a prediction; they all have a share of the floor.
     let predicted = row.percent_of_floor.map_or(String::new(), |_| {
         let predicted = row.predicted.map_or_else(|| "N/A".to_owned(), number);
         format!("{predicted:>11}")

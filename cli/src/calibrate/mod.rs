@@ -30,12 +30,12 @@ pub(crate) struct CalibrateFlags {
     pub(crate) format: Format,
 }
 
-/// Predictions that are shown: those that are worst.
+/// The number of predictions that are shown: the worst ones.
 const SHOWN: usize = 5;
 
 #[derive(Serialize)]
 struct CalibrationReport {
-    /// How this command was built.
+    /// The build of this command.
     build: &'static str,
     machine: String,
     cores: u32,
@@ -53,7 +53,7 @@ struct Worst {
     name: String,
     bytes: u64,
     measured_seconds: f64,
-    /// Relative to what was measured.
+    /// Relative to the measured time.
     error: f64,
 }
 
@@ -61,7 +61,7 @@ struct Worst {
 struct Constant {
     name: String,
     measured: String,
-    /// What `list --why` uses now.
+    /// The constant that `list --why` uses now.
     known: Option<String>,
 }
 
@@ -129,7 +129,7 @@ impl CalibrationReport {
         }
     }
 
-    /// What was measured, where, and how well the model explains it.
+    /// Returns the measured constants, the machine, and how well the model explains the samples.
     fn lines(&self) -> Vec<String> {
         let load = self.load_average.map_or_else(String::new, |load| {
             let shared = if load >= 0.5 { ", shared with other work" } else { "" };
@@ -190,7 +190,7 @@ fn machine() -> String {
     model.unwrap_or_else(|| format!("a CPU of {}", std::env::consts::ARCH))
 }
 
-/// Of the last minute.
+/// Returns the load average of the last minute.
 fn load_average() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_whitespace().next()?.parse().ok()

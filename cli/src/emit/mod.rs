@@ -195,7 +195,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// The one algorithm that the flags name, and its source.
+/// Returns the one algorithm that the flags name, and its source.
 fn algorithm(flags: &SourceFlags) -> Result<(Source, Configured), Failure> {
     if msccl::is_program(&flags.source) {
         let title =

@@ -78,7 +78,8 @@ fn alone(file: &File, source: &Source, wanted: &str) -> Result<String, Failure> 
     let names: Vec<_> = file.algorithms.iter().map(|a| a.name.text.as_str()).collect();
     let at = names.iter().position(|name| *name == wanted);
     let at = at.ok_or_else(|| program::unknown(source, wanted, &names))?;
-    // Every source knows the library's algorithms; others of its file it would lack.
+    // Every source knows the library's algorithms; a file with this algorithm alone would lack the other ones of its
+    // file.
     let known = |name: &str| select::library().iter().any(|a| a.name() == name);
     let mut taken = vec![false; names.len()];
     let mut open = vec![at];

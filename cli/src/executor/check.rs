@@ -1,4 +1,4 @@
-//! `executor check`: what was proved of each size class, and what the executor takes.
+//! `executor check`: the proof of each size class, and the resources of the executor.
 
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::executor::{Asset, Executor, Link};
@@ -19,13 +19,13 @@ struct ExecutorCheckReport {
     ok: bool,
     #[serde(flatten)]
     executor: Listed,
-    /// Of a rank, beside two CCL buffers, in bytes.
+    /// Bytes of a rank, beside two CCL buffers.
     scratch: u64,
     slave_streams: u32,
     notifies: u32,
-    /// From one rank to another, which a link keeps apart.
+    /// The notifies from one rank to another that a link keeps apart.
     link_notifies: u32,
-    /// Of a rank, at each level.
+    /// The links of a rank, at each level.
     links: Vec<Level>,
     exposed: Vec<&'static str>,
     /// Elements a unit in a loop, for elements of 4 bytes.
@@ -48,7 +48,7 @@ struct Proved {
     ops: usize,
     slave_streams: u32,
     rounds: u32,
-    /// On the links of the topology.
+    /// The bound on the links of the topology.
     #[serde(skip_serializing_if = "Option::is_none")]
     optimum: Option<Optimum>,
 }
@@ -65,7 +65,7 @@ pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Whether every class keeps right with such signals; counters have been proved before.
+/// Checks that every class stays right with `signals`; counting signals have been proved before.
 pub(super) fn with(executor: &Executor, signals: Signals) -> Result<(), Vec<Diagnostic>> {
     let mut errors = Vec::new();
     for class in executor.classes.iter().filter(|_| signals != Signals::default()) {

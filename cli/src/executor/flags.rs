@@ -1,4 +1,4 @@
-//! What `roundelay executor` takes.
+//! The flags of `roundelay executor`.
 
 use clap::{Args, Subcommand};
 use roundelay::{DType, ReduceOp};
@@ -150,7 +150,7 @@ impl DataFlags {
     }
 }
 
-/// A size, or a sum of sizes such as `400MB+4`.
+/// Reads a size, or a sum of sizes such as `400MB+4`.
 fn size(text: &str) -> Result<u64, RefusedValue> {
     let add = |sum: u64, part: &str| {
         let sum = sum.checked_add(bytes(part.trim())?);

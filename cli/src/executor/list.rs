@@ -22,7 +22,7 @@ pub(super) struct Listed {
 /// A size class.
 #[derive(Serialize)]
 pub(super) struct ListedClass {
-    /// Bytes; `null` for what is left.
+    /// Bytes; `null` for the last class.
     pub(super) below: Option<u64>,
     pub(super) algorithm: String,
 }
@@ -48,7 +48,7 @@ impl Listed {
 }
 
 impl ListedClass {
-    /// `bytes < 64 KiB`, or what is left.
+    /// Returns the condition of the class: `bytes < 64 KiB`, or `otherwise`.
     pub(super) fn when(&self) -> String {
         self.below.map_or_else(|| "otherwise".to_owned(), |b| format!("bytes < {}", size(b)))
     }

@@ -1,4 +1,4 @@
-//! `roundelay executor`: contest-style executors, from what they take to what the contest would say.
+//! `roundelay executor`: contest-style executors, from their resources to the contest's judgement.
 
 mod check;
 mod export;
@@ -51,7 +51,7 @@ pub(crate) fn read(name: &str) -> Result<Source, Failure> {
     program::read(name)
 }
 
-/// The executors of `source`, compiled: those that are `wanted`, or all of them.
+/// Compiles the executors of `source`: the `wanted` one, or all.
 pub(super) fn compiled(
     source: &Source,
     wanted: Option<&str>,
@@ -59,7 +59,7 @@ pub(super) fn compiled(
     each(&compile(source)?, source, wanted)
 }
 
-/// The executors of a checked source, compiled: those that are `wanted`, or all of them.
+/// Compiles the executors of a checked source: the `wanted` one, or all.
 fn each(
     program: &CheckedSource,
     source: &Source,
@@ -76,7 +76,7 @@ fn each(
     if errors.is_empty() { Ok(executors) } else { Err(errors) }
 }
 
-/// The one executor that a command needs; warnings are printed.
+/// Returns the one executor that a command needs; warnings are printed.
 fn one(
     source: &Source,
     name: &str,
@@ -120,7 +120,7 @@ fn one(
 
 /// Why there is no executor.
 enum Stopped {
-    /// Its source is wrong.
+    /// Its source has errors.
     Wrong(Vec<Diagnostic>),
     /// The call is.
     Failure(Failure),
@@ -151,7 +151,7 @@ impl Which {
 }
 
 /// Errors as JSON has them.
-#[expect(clippy::needless_pass_by_value, reason = "what `refuse` hands over")]
+#[expect(clippy::needless_pass_by_value, reason = "`refuse` passes it by value")]
 pub(super) fn wrong(diagnostics: Vec<JsonDiagnostic>) -> serde_json::Value {
     serde_json::json!({ "ok": false, "diagnostics": diagnostics })
 }

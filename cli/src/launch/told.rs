@@ -1,4 +1,4 @@
-//! How a job ended, in one line.
+//! The ending of a job, in one line.
 
 use std::iter;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use super::endings::Ending;
 use super::processes::RankProcess;
 use crate::streams::say;
 
-/// Why a job does not end well: what came first.
+/// The first reason why a job does not end well.
 #[derive(Clone, Copy)]
 pub(super) enum Cause {
     /// This rank failed.
     Failed(usize),
-    /// It took longer than this.
+    /// The job took longer than this.
     Late(Duration),
     /// The launcher was told to end by this signal.
     Asked(i32),
 }
 
-/// Says what happened to the ranks.
+/// Reports the endings of the ranks.
 pub(super) fn tell(cause: Cause, ranks: &[RankProcess]) {
     let what = match cause {
         Cause::Failed(rank) => {
@@ -56,7 +56,7 @@ pub(super) fn tell(cause: Cause, ranks: &[RankProcess]) {
     say(format!("\x1b[1;91merror\x1b[0m\x1b[1m: {line}\x1b[0m"));
 }
 
-/// Says that a rank failed, where the others go on.
+/// Reports that a rank failed, where the other ranks go on.
 pub(super) fn tell_of_one(rank: usize, ranks: &[RankProcess]) {
     let (failed, how) = (failed(rank, ranks), how(ranks[rank].ending));
     say(format!("\x1b[1;93mwarning\x1b[0m\x1b[1m: {failed}: {how}; the others go on\x1b[0m"));

@@ -1,4 +1,4 @@
-//! `roundelay list`: what there is to run, what it takes, and (`--why`) which of it is the fastest.
+//! `roundelay list`: the algorithms, their costs, and (`--why`) which of them is the fastest.
 
 mod facts;
 mod flags;

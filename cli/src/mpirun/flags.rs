@@ -1,4 +1,4 @@
-//! What `roundelay mpirun` is told.
+//! The flags of `roundelay mpirun`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub(super) enum MpirunMode {
 }
 
 impl MpirunMode {
-    /// As the library reads it.
+    /// Returns the word that the library reads.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::On => "on",

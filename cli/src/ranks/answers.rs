@@ -1,4 +1,4 @@
-//! The process that is a rank: it answers what the command asks, until that has no more questions or an answer is a
+//! The process that is a rank: it answers the questions of the command, until there are no more or an answer is a
 //! failure.
 
 use std::collections::BTreeMap;
@@ -18,15 +18,15 @@ use crate::report::Failure;
 use crate::streams;
 use crate::values::{dtype, reduce_op};
 
-/// The first argument of such a process. It is no subcommand that helps and completions would list.
+/// The first argument of a process that answers. It is no subcommand, which help and completions would list.
 const WORD: &str = "answer-as-rank";
 
-/// The arguments of a process that answers this one, before what follows the name of the command.
+/// Returns the arguments of a process that answers this one; the command's own arguments follow them.
 pub(super) fn arguments() -> [String; 2] {
     [WORD.to_owned(), id().to_string()]
 }
 
-/// What follows the name of the command, if this process was started to answer it; its life is tied to the command's.
+/// Returns the command's own arguments, if this process was started to answer it; its life is tied to the command's.
 pub(crate) fn become_rank() -> Option<std::result::Result<Vec<OsString>, u8>> {
     let mut args = called::args().into_iter();
     let (word, asker) = (args.next()?, args.next()?);
@@ -37,7 +37,7 @@ pub(crate) fn become_rank() -> Option<std::result::Result<Vec<OsString>, u8>> {
     Some(tie_to(asker).map(|()| args.collect()))
 }
 
-/// Finds and proves what is to be run, for so many ranks.
+/// A function that finds and proves the algorithm of a plan, for a number of ranks.
 type Find<'a> = dyn FnMut(u32, &PlanShape) -> std::result::Result<Proved, Failure> + 'a;
 
 /// Answers all questions.
@@ -45,7 +45,7 @@ pub(crate) fn answer(options: Options, alloc: bool, find: &mut Find<'_>) -> u8 {
     let rank = AnsweringRank { options, alloc, place: None, held: None, proved: BTreeMap::new() };
     match rank.serve(find) {
         Ok(true) => 0,
-        // The command says what was wrong, if it is still there.
+        // The command, if it still runs, reports the failure.
         Ok(false) | Err(_) => 1,
     }
 }
@@ -55,7 +55,7 @@ struct AnsweringRank {
     alloc: bool,
     place: Option<HeldPlace>,
     held: Option<Held>,
-    /// What was asked for before, by which algorithm and which root.
+    /// The earlier proofs, by the index of the algorithm and by root.
     proved: BTreeMap<(usize, Option<u32>), Proved>,
 }
 
@@ -77,7 +77,7 @@ impl AnsweringRank {
             }
             to.flush()?;
             if reply.is_err() {
-                // The others need not wait for this rank.
+                // The other ranks need not wait for this rank.
                 return Ok(false);
             }
         }

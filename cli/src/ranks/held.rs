@@ -1,4 +1,4 @@
-//! What a rank holds: its place in the world, a plan, and buffers.
+//! The state of a rank: its place in the world, a plan, and buffers.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use roundelay_kernels::reference::fill;
 use super::meeting;
 use crate::aligned::{Aligned, rewrite};
 
-/// What a result holds before a run.
+/// The byte that fills a result before a run.
 const UNTOUCHED: u8 = 0xA5;
 
-/// A rank, and the plan by which it meets the others.
+/// The world of a rank, and the plan by which it meets the other ranks.
 pub(super) struct HeldPlace {
     world: Arc<World>,
     barrier: WorldPlan,
@@ -26,7 +26,7 @@ pub(super) struct HeldPlace {
     alloc: bool,
 }
 
-/// What is run, and on what.
+/// The plan that is run, and its buffers.
 pub(super) struct Held {
     plan: WorldPlan,
     buffers: Buffers,
@@ -35,14 +35,14 @@ pub(super) struct Held {
 struct Buffers {
     of: Of,
     input: HeldMemory,
-    /// For the output, or in place for both.
+    /// The buffer of the output, or in place of both.
     room: HeldMemory,
     output: usize,
-    /// Where input and output begin in place.
+    /// The starts of input and output in place.
     starts: [usize; 2],
 }
 
-/// What decides about buffers and what stands in them: the collective, its root, the data and the seed.
+/// The key of buffers and their contents: the collective, its root, the data and the seed.
 type Of = (Collective, RankId, (u64, DType, ReduceOp), u64);
 
 enum HeldMemory {
@@ -55,7 +55,7 @@ impl HeldPlace {
     /// many.
     pub(super) fn join(options: Options, alloc: bool) -> Result<Self, Error> {
         let world = Arc::new(World::from_env(options)?);
-        // After that, as a world looks how many cores there are.
+        // After joining, because a world counts the cores that the process may use.
         stay_on_core(world.rank());
         let barrier =
             WorldPlan::new(&world, &meeting(world.nranks()), 1, DType::U8, ReduceOp::Max)?;
@@ -66,7 +66,7 @@ impl HeldPlace {
         self.world.nranks()
     }
 
-    /// Makes a plan, and buffers unless those held before serve for it.
+    /// Makes a plan, and buffers unless the earlier buffers fit it.
     pub(super) fn hold(
         &self,
         before: Option<Held>,
@@ -105,7 +105,7 @@ impl HeldPlace {
         Ok(Buffers { of, input: own, room, output, starts })
     }
 
-    /// Meets the others, and then runs so many times in a row: the seconds of that.
+    /// Meets the other ranks, then runs `runs` times in a row, and returns the seconds of the runs.
     pub(super) fn row(&self, held: &mut Held, in_place: bool, runs: u32) -> Result<f64, Error> {
         self.barrier.run::<u8>(&[0], &mut [0])?;
         let begun = Instant::now();
@@ -126,7 +126,8 @@ impl Held {
         }
     }
 
-    /// Puts the input where it lies in place, and makes sure that nothing of an earlier result is taken for a new one.
+    /// Puts the input where it lies in place, and clears the buffer, so that no byte of an earlier result counts as a
+    /// new one.
     pub(super) fn prepare(&mut self, in_place: bool) {
         let Buffers { input, room, starts: [start, _], .. } = &mut self.buffers;
         room.fill(UNTOUCHED);

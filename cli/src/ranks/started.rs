@@ -12,7 +12,7 @@ use crate::launch::{Child, Children};
 use crate::report::Failure;
 use crate::streams;
 
-/// As many processes of this command as there are ranks. They end when this is dropped, or when this process ends.
+/// The processes of this command, one for each rank. They end when this is dropped, or when this process ends.
 pub(crate) struct Ranks {
     ranks: Vec<StartedRank>,
 }
@@ -24,7 +24,7 @@ struct StartedRank {
 }
 
 impl Ranks {
-    /// Starts the processes of so many ranks, and brings them together.
+    /// Starts the processes of `nranks` ranks, and brings them together.
     pub(crate) fn start(nranks: u32) -> Result<Self, Failure> {
         let children = Children::new(nranks)?;
         let mut ranks = Self { ranks: Vec::new() };
@@ -44,12 +44,12 @@ impl Ranks {
         self.ask(&Ask::Plan(shape.clone())).map(drop)
     }
 
-    /// Puts inputs where they belong, and nothing where outputs belong.
+    /// Writes the inputs, and clears the outputs.
     pub(crate) fn prepare(&mut self, in_place: bool) -> Result<(), Failure> {
         self.ask(&Ask::Prepare { in_place }).map(drop)
     }
 
-    /// Seconds of so many runs in a row: those of the slowest rank.
+    /// Runs `runs` times in a row, and returns the seconds of the slowest rank.
     pub(crate) fn row(&mut self, in_place: bool, runs: u32, rewrite: bool) -> Result<f64, Failure> {
         let answers = self.ask(&Ask::Row { in_place, runs, rewrite })?;
         Ok(answers.iter().map(|answer| answer.seconds).fold(0.0, f64::max))
@@ -61,7 +61,7 @@ impl Ranks {
         in_place: bool,
         results: &mut [&mut [u8]],
     ) -> Result<(), Failure> {
-        // One after the other: they have no room for each other's bytes.
+        // The results are read one after the other: the pipes cannot hold all bytes at once.
         for (at, result) in results.iter_mut().enumerate() {
             let rank = &mut self.ranks[at];
             rank.ask(&Ask::Show { in_place });
@@ -73,7 +73,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// Asks all ranks, and returns what they answer, or the cause of a failure.
+    /// Asks all ranks, and returns their answers, or the cause of a failure.
     fn ask(&mut self, ask: &Ask) -> Result<Vec<Answer>, Failure> {
         for rank in &mut self.ranks {
             rank.ask(ask);
@@ -87,7 +87,7 @@ impl Ranks {
                 Err(told) => failures.push(told),
             }
         }
-        // What a rank tells of itself is the cause of what the others tell.
+        // A failure that a rank reports of itself is the cause of the failures that the other ranks report.
         failures.sort_by_key(Told::is_of_another);
         match (failures.into_iter().next(), gone) {
             (Some(cause), _) => Err(cause.into()),
@@ -96,7 +96,7 @@ impl Ranks {
         }
     }
 
-    /// The process of a rank ended that was asked.
+    /// Returns the failure of a rank whose process ended.
     fn ended(&mut self, rank: usize) -> Failure {
         let how = self.ranks[rank].process.end();
         Failure::usage(Code::RankEnded, format!("the process of rank {rank} {how}"))
@@ -111,7 +111,7 @@ impl StartedRank {
         let _ = self.asks.write_all(line.as_bytes());
     }
 
-    /// None where the process ended instead.
+    /// Returns `None` where the process ended instead.
     fn answer(&mut self) -> Option<Reply> {
         let mut line = String::new();
         self.answers.read_line(&mut line).ok()?;

@@ -213,11 +213,11 @@ fn needed(schedule: &Schedule, flags: &RunFlags) -> u128 {
     // In place there are the inputs, the one buffer of each rank, and the outputs that are compared.
     let buffers = if flags.in_place { apart + shared } else { apart };
     let needed = memory::scratch(schedule, flags.count, flags.dtype) + buffers;
-    // Processes have their own, beside those that are compared here.
+    // Processes have buffers of their own, beside the buffers here, which are compared.
     if flags.callers.callers == CalledBy::Processes { 2 * needed } else { needed }
 }
 
-/// Runs what was proved; kernels for GPUs are made of the algorithm that it is.
+/// Runs a proved schedule; kernels for GPUs are made of its algorithm.
 fn run_proved(
     proved: &Proved,
     algorithm: Option<&Configured>,
@@ -231,7 +231,7 @@ fn run_proved(
         collective,
         nranks,
         root: proved.schedule().root,
-        count: usize::try_from(flags.count).expect("the machine holds that many elements"),
+        count: usize::try_from(flags.count).expect("the machine holds `count` elements"),
         dtype: flags.dtype,
         op: flags.op,
     };
@@ -266,7 +266,7 @@ fn run_proved(
     })
 }
 
-/// What came out, and how long it took in all.
+/// The outputs of a run, and its total time.
 struct Measured {
     outputs: Vec<Vec<u8>>,
     seconds: f64,
@@ -374,7 +374,7 @@ fn in_place(
     flags: &RunFlags,
 ) -> Result<(Vec<Vec<u8>>, f64), Failure> {
     let unit = flags.count as usize * flags.dtype.size();
-    // Where input and output begin in the one buffer of a rank.
+    // The starts of input and output in the one buffer of a rank.
     let starts = |rank: RankId| {
         let (input, output) = schedule.collective.alias(rank, schedule.root).starts();
         (input as usize * unit, output as usize * unit)

@@ -8,7 +8,7 @@ use crate::memory::TooMuch;
 use crate::report::Format;
 use crate::streams::{print, print_json, say};
 
-/// What was measured on one number of ranks.
+/// The measured result for one number of ranks.
 #[derive(Serialize)]
 pub(super) struct RunReport {
     pub(super) ok: bool,
@@ -24,18 +24,18 @@ pub(super) struct RunReport {
     pub(super) time_us: f64,
     pub(super) algbw_gbps: f64,
     pub(super) busbw_gbps: f64,
-    /// The GPUs' names; the host has none.
+    /// The names of the GPUs; absent on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) device: Option<String>,
 }
 
-/// The rows, and what stands above them.
+/// The rows, and the lines above them.
 pub(super) struct RunTable<'a> {
     flags: &'a RunFlags,
-    /// What runs.
+    /// The title: algorithm and collective.
     title: String,
     pub(super) reports: Vec<RunReport>,
-    /// Lines of numbers of ranks that do not run, until there is one that does.
+    /// Lines of rank counts that do not run, until one runs.
     above: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> RunTable<'a> {
     pub(super) fn left_out(&mut self, nranks: u32, much: &TooMuch) {
         let line = format!("\x1b[1;93mleft out\x1b[0m {nranks} ranks: the run {much}");
         match self.flags.format {
-            // JSON holds what ran.
+            // JSON holds the counts that ran.
             Format::Json => say(line),
             Format::Human => self.aside(format!("  {line}")),
         }
@@ -100,7 +100,7 @@ impl<'a> RunTable<'a> {
         }
     }
 
-    /// Prints what is not printed line by line, and tells whether something ran and all of it is right.
+    /// Prints the report that is not printed line by line, and tells whether a count ran and all results are right.
     pub(super) fn end(self) -> bool {
         let Self { flags, reports, .. } = self;
         if flags.format == Format::Json {

@@ -79,10 +79,10 @@ pub(super) fn check(path: &str, format: Format) -> Result<bool, Failure> {
     Ok(ok)
 }
 
-/// A line and what is wrong with it.
+/// The number of a line, and the error in it.
 type At = (usize, String);
 
-/// Algorithms that do not run on so many ranks.
+/// Returns the algorithms that do not run on their number of ranks.
 fn refusals(entries: &[Entry]) -> Vec<At> {
     let refusal = |entry: &Entry| {
         let findings = entry.algorithm.schedule(entry.nranks).err()?;
@@ -92,7 +92,7 @@ fn refusals(entries: &[Entry]) -> Vec<At> {
     entries.iter().filter_map(refusal).collect()
 }
 
-/// Entries of the same collective and rank count, by their first size.
+/// Returns the entries of each collective and rank count, by their first size.
 fn alike(entries: &[Entry]) -> impl Iterator<Item = Vec<&Entry>> {
     let mut groups: BTreeMap<(&str, u32), Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
@@ -104,7 +104,8 @@ fn alike(entries: &[Entry]) -> impl Iterator<Item = Vec<&Entry>> {
     })
 }
 
-/// The first of two lines decides, so what both choose for never reaches the second.
+/// Returns the lines that overlap an earlier one: the first of two lines decides, so sizes in both never reach the
+/// second.
 fn overlaps(entries: &[Entry]) -> Vec<At> {
     let mut wrong = Vec::new();
     for (at, entry) in entries.iter().enumerate() {

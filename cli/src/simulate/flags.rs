@@ -1,4 +1,4 @@
-//! What `simulate` takes, and the machine that follows from it.
+//! The flags of `simulate`, and the machine that follows from them.
 
 use clap::{Args, ValueEnum};
 use roundelay::DType;
@@ -105,8 +105,8 @@ enum Ways {
 }
 
 impl SimulateFlags {
-    /// The machine with the constants that are assumed of its GPUs for `nranks` ranks, and where they are from; `None` where
-    /// flags say what takes time, or it has no GPUs.
+    /// Returns the machine with the constants that are assumed of its GPUs for `nranks` ranks, and the source of these
+    /// constants; `None` where flags give the times, or the machine has no GPUs.
     pub(super) fn assumed(&self, machine: &Machine, nranks: u32) -> Option<(Machine, String)> {
         let given = [self.latency, self.reduce, self.copy].iter().any(Option::is_some);
         if given {
@@ -118,7 +118,7 @@ impl SimulateFlags {
         Some((Machine { latency, reduce, copy, ..machine.clone() }, costs.name))
     }
 
-    /// `topology` with what the flags say of it.
+    /// Returns the machine of `topology` with the settings of the flags.
     pub(super) fn machine(&self, topology: &Arc<Topology>) -> Result<Machine, Failure> {
         let name = topology.name();
         let wrong = |title: String, help: &str| {
@@ -164,7 +164,7 @@ impl SimulateFlags {
     }
 }
 
-/// What is named, with the factors.
+/// Returns the named ranks or links, with the factors.
 fn each<T>(
     given: &[(String, f64)],
     named: impl Fn(&str) -> Result<T, Failure>,

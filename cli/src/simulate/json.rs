@@ -78,7 +78,7 @@ struct Critical {
     task: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     transfer: Option<Transfer>,
-    /// Who sent the signal.
+    /// The rank that sent the signal.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<u32>,
     what: String,

@@ -1,4 +1,4 @@
-//! `roundelay simulate`: what a run would take on a topology, and what the time goes to.
+//! `roundelay simulate`: the predicted time of a run on a topology, and its parts.
 
 mod curves;
 mod flags;
@@ -34,7 +34,7 @@ use picture::Size;
 
 pub(crate) use flags::SimulateFlags;
 
-/// A run, and what it is to be read beside.
+/// A run, with the numbers that it is compared with.
 struct Run<'a> {
     source: &'a Source,
     schedule: &'a Schedule,
@@ -45,7 +45,7 @@ struct Run<'a> {
     size: Size,
     /// The least time of any algorithm by bandwidth alone, in seconds, and why.
     bound: Option<(f64, String)>,
-    /// By the form of the algorithm's family, where that holds.
+    /// The time by the closed form of the algorithm's family, where the form holds.
     closed: Option<f64>,
     /// The time with the constants that are assumed of the machine's GPUs, in seconds, and where these are from.
     assumed: Option<(f64, String)>,
@@ -97,7 +97,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     show(flags, &run)
 }
 
-/// Prints a run, and draws what is asked for.
+/// Prints a run, and draws the pictures that were asked for.
 fn show(flags: &SimulateFlags, run: &Run<'_>) -> Result<bool, Failure> {
     if let Some(timeline) = &run.simulated.timeline {
         flags.picture.write(run, timeline)?;
@@ -117,7 +117,7 @@ fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
     let written = Schedule::clone(proved.schedule());
     machine.check(written.nranks)?;
     flags.picture.check(written.nranks)?;
-    // What was proved is only too large to be simulated.
+    // A proved schedule can only be too large to be simulated.
     let wrong = |findings: Vec<Finding>| match findings.into_iter().next() {
         Some(finding) => Failure::usage(finding.code, finding.title),
         None => Failure::Program,
@@ -140,7 +140,8 @@ fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
     show(flags, &run)
 }
 
-/// The run of an algorithm on `nranks` ranks: its schedule, the count that follows from the flags, and what it takes.
+/// Simulates an algorithm on `nranks` ranks, and returns its schedule, the count that follows from the flags, and the
+/// result.
 fn simulated(
     algorithm: &Configured,
     flags: &SimulateFlags,
@@ -151,14 +152,15 @@ fn simulated(
     timed(algorithm.schedule(nranks)?, flags, machine, record)
 }
 
-/// The run of a schedule: as it is simulated, the count that follows from the flags, and what it takes.
+/// Simulates a schedule, and returns the simulated form of it, the count that follows from the flags, and the result.
 fn timed(
     written: Schedule,
     flags: &SimulateFlags,
     machine: &Machine,
     record: bool,
 ) -> Result<(Schedule, u64, Simulated), Vec<Finding>> {
-    // Where streams go by data, regions that lie side by side are one piece; a contest's tasks are as they are written.
+    // Where streams go by data, regions that lie side by side are one piece; the tasks of a contest's executor stay as
+    // written.
     let schedule = if machine.streams == Streams::ByData { join(&written) } else { written };
     let element = flags.dtype.size() as u64;
     let Schedule { collective, nranks, multiple, .. } = schedule;
@@ -211,7 +213,7 @@ fn by_form(
         .flatten()
 }
 
-/// The size as it was given, unless another one was simulated: that of a count, or of elements that are whole.
+/// Returns the size as it was given, unless another size was simulated: the size of a count, or of whole elements.
 fn shown(flags: &SimulateFlags, bytes: u64) -> Size {
     let given = &flags.bytes;
     if flags.count.is_none() && given.bytes == bytes {
@@ -227,14 +229,14 @@ fn shown(flags: &SimulateFlags, bytes: u64) -> Size {
 }
 
 impl Run<'_> {
-    /// What a picture of it is called.
+    /// Returns the title of a picture of the run.
     fn title(&self) -> String {
         let Schedule { algorithm, nranks, .. } = self.schedule;
         let (size, topology) = (&self.size.text, self.machine.topology.name());
         format!("{algorithm}, {nranks} ranks, {size} on {topology}")
     }
 
-    /// The share of the bound that was reached; nothing to do is all of it.
+    /// Returns the share of the bound that was reached; 1 for an empty run.
     fn share(&self) -> Option<f64> {
         let (bound, _) = self.bound.as_ref()?;
         let seconds = self.simulated.seconds;

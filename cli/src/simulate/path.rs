@@ -9,7 +9,7 @@ use roundelay_core::simulate::{Spent, Step, Task};
 use super::Run;
 use crate::topo::count;
 
-/// What is not nothing, in words.
+/// Returns the parts of the time that are not zero, as words.
 pub(super) fn parts(spent: &Spent) -> Vec<String> {
     let parts = [
         (spent.latency, "latency"),
@@ -24,7 +24,7 @@ pub(super) fn parts(spent: &Spent) -> Vec<String> {
     some.map(|(seconds, what)| format!("{} of {what}", time(seconds))).collect()
 }
 
-/// A statement of the source, and what the path spends there.
+/// A statement of the source, and the time that the path spends there.
 pub(super) struct PathLine {
     pub(super) number: u32,
     pub(super) times: usize,
@@ -47,7 +47,7 @@ pub(super) fn line(schedule: &Schedule, step: &Step) -> u32 {
     schedule.location(schedule.op(step.op).at).line
 }
 
-/// What is written there, without its comment.
+/// Returns the text of a line, without its comment.
 pub(super) fn statement(run: &Run<'_>, line: u32) -> String {
     const SHOWN: usize = 55;
     let text = run.source.line(line).unwrap_or_default();
@@ -58,7 +58,7 @@ pub(super) fn statement(run: &Run<'_>, line: u32) -> String {
     }
 }
 
-/// What a step was, and why it could not begin before.
+/// Returns the meaning of a step, and why it could not begin before.
 pub(super) fn words(schedule: &Schedule, step: &Step) -> String {
     let op = schedule.op(step.op);
     match step.task {

@@ -1,4 +1,4 @@
-//! What `simulate` takes for its pictures: where they go, and what of the run is drawn.
+//! The flags of `simulate` for its pictures: the files, and the part of the run that is drawn.
 
 use std::ops::RangeInclusive;
 
@@ -77,7 +77,7 @@ pub(super) fn size(text: &str) -> Result<Size, RefusedValue> {
     Ok(Size { bytes, text: format!("{number} {unit}"), units })
 }
 
-/// From a number to another, that one included.
+/// Reads a range of numbers, whose end is included after `=`; returns the first and the last.
 fn range(text: &str) -> Option<(u32, u32)> {
     let number = |text: &str| text.trim().parse::<u32>().ok();
     let (first, last) = text.split_once("..")?;
@@ -120,7 +120,7 @@ fn width(text: &str) -> Result<u32, RefusedValue> {
 }
 
 impl PictureFlags {
-    /// The flags that name files, and what they name.
+    /// Returns the flags that name files, and the names.
     pub(super) fn files(&self) -> [(&'static str, Option<&str>); 2] {
         [("--svg", self.svg.as_deref()), ("--html", self.html.as_deref())]
     }
@@ -166,7 +166,7 @@ impl PictureFlags {
         }
     }
 
-    /// Draws what is wanted.
+    /// Draws the wanted pictures.
     pub(super) fn write(&self, run: &Run<'_>, timeline: &Timeline) -> Result<(), Failure> {
         let schedule = run.schedule;
         if let Some((_, last)) = self.rounds {

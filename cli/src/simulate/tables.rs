@@ -55,7 +55,7 @@ pub(super) fn print(run: &Run<'_>, every_step: bool) -> String {
     row("critical path", path::summary(run));
     let mut report = String::new();
     aligned(&rows, &mut report);
-    // Below what the first line begins with.
+    // Below the value of the first line.
     let indent = 2 + "critical path".len() + 2;
     for line in report.lines() {
         let _ = writeln!(text, "{}", within_a_page(line, indent));

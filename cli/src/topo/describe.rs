@@ -1,4 +1,4 @@
-//! All that is known of a topology, as plain data: what JSON prints and tables are made from.
+//! The facts about a topology, as plain data, from which JSON and tables are made.
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
@@ -31,7 +31,7 @@ pub(super) struct Description {
     /// Bandwidths are multiples of B, the bandwidth of one link; else bytes a second.
     pub(super) relative: bool,
     pub(super) assumptions: Vec<String>,
-    /// What is odd about the machine of a file.
+    /// Unusual properties of the machine of a file.
     pub(super) notes: Vec<String>,
     /// The rank of the job that each rank of a file is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub(super) struct Description {
     pub(super) bounds: SearchOutcome<Bounds>,
 }
 
-/// What was looked for, or why there is none.
+/// The result of a search, or why there is none.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum SearchOutcome<T> {
@@ -68,7 +68,7 @@ impl<T> From<Result<T, Problem>> for SearchOutcome<T> {
 #[derive(Serialize)]
 pub(super) struct Disjoint {
     pub(super) rings: Vec<Vec<u32>>,
-    /// No larger number exists.
+    /// Whether no larger number exists.
     pub(super) proved: bool,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct DescribedTree {
 pub(super) struct Bounds {
     pub(super) collectives: Vec<DescribedBound>,
     pub(super) equal_shards: Fraction,
-    /// The same over the `NVLinks` alone, where these join all ranks beside other links.
+    /// The bounds over the `NVLinks` alone, where these join all ranks beside other links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) nvlink: Option<Box<Bounds>>,
     pub(super) rounds: Rounds,
@@ -105,7 +105,7 @@ pub(super) struct DescribedBound {
     #[serde(flatten)]
     pub(super) time: Fraction,
     pub(super) binding: String,
-    /// No other cut or partition of its kind gives more.
+    /// Whether no other cut or partition of its kind gives more.
     pub(super) exact: bool,
 }
 

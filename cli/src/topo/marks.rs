@@ -1,4 +1,4 @@
-//! What the picture of a topology points out: rings, missing cables, and the cut that limits an `AllReduce`.
+//! The highlights in the picture of a topology: rings, missing cables, and the cut that limits an `AllReduce`.
 
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;

@@ -11,7 +11,7 @@ use super::describe::{DescribedLink, Description, Disjoint, SearchOutcome, Fract
 
 /// Ranks up to which a matrix of paths fits a terminal.
 const MATRIX: u32 = 10;
-/// Nodes whose links are listed one by one.
+/// The most nodes whose links are listed one by one.
 const LISTED: usize = 32;
 
 pub(super) fn print(described: &Description, topology: &Topology) -> String {
@@ -53,7 +53,7 @@ pub(crate) fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{plural}")
 }
 
-/// What a link is like: its kind, bandwidth and latency.
+/// Returns the properties of a link: its kind, bandwidth and latency.
 fn quality(link: &DescribedLink, relative: bool) -> String {
     let latency = match link.latency_ns {
         0 => String::new(),
@@ -65,7 +65,7 @@ fn quality(link: &DescribedLink, relative: bool) -> String {
 pub(super) fn bandwidth(value: f64, relative: bool) -> String {
     match relative {
         true => format!("{} B", short(value)),
-        // Three decimals would show nothing of it.
+        // Three decimals would show 0.
         false if value < 1e6 => rate_text(value as u64),
         false => format!("{} GB/s", short(value / 1e9)),
     }
@@ -114,7 +114,7 @@ fn links(described: &Description, topology: &Topology, text: &mut String) {
     }
 }
 
-/// What was found, or why nothing was, under a heading.
+/// Prints the result of a search, or why there is none, under a heading.
 fn section<T>(
     heading: &str,
     found: &SearchOutcome<T>,
@@ -194,7 +194,7 @@ fn time(value: &Fraction, relative: bool) -> String {
 fn bounds(described: &Description, text: &mut String) {
     let heading = "least time of any algorithm, S is nccl-tests' size in bytes, and what sets it";
     section(heading, &described.bounds, text, |found, text| {
-        // What a runtime uses, and beside it what all links come to.
+        // The links that a runtime uses; the bounds of all links stand beside them.
         let used = found.nvlink.as_deref().unwrap_or(found);
         let time = |value| time(value, described.relative);
         let mut rows: Vec<Vec<String>> = Vec::new();

@@ -6,10 +6,10 @@ use super::{Comparison, Curve};
 use crate::chart::{self, Axis, Chart, LIMIT, Mark};
 use roundelay::select::time;
 
-/// From this ratio of the longest time to the shortest on, times are in logarithms.
+/// The ratio of the longest time to the shortest from which times are in logarithms.
 const FAR: f64 = 12.0;
 
-/// As many rank counts are named where powers of two are too few.
+/// The number of rank counts that are named where powers of two are too few.
 const COUNTS: usize = 9;
 
 pub(super) fn svg(all: &Comparison<'_>) -> String {

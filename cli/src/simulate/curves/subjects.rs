@@ -1,4 +1,4 @@
-//! Which algorithms are compared: those that the call names, with their parameters set.
+//! The algorithms that are compared: the ones that the call names, with their parameters set.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub(super) fn names(flags: &SimulateFlags) -> Vec<&str> {
     std::iter::once(&flags.source.source).chain(&flags.more).flat_map(parts).collect()
 }
 
-/// All of them, in the order of the call.
+/// Finds all algorithms, in the order of the call.
 pub(super) fn find(flags: &SimulateFlags, given: &Given) -> Result<Vec<Subject>, Failure> {
     let mut subjects: Vec<Subject> = Vec::new();
     for name in names(flags) {
@@ -68,7 +68,7 @@ pub(super) fn find(flags: &SimulateFlags, given: &Given) -> Result<Vec<Subject>,
     Ok(subjects)
 }
 
-/// Refuses an algorithm that is named twice, and tells those of the same name apart by their files.
+/// Refuses an algorithm that is named twice, and adds the file to equal names of different algorithms.
 fn distinct(subjects: &mut [Subject]) -> Result<(), Failure> {
     let known: Vec<_> =
         subjects.iter().map(|s| (s.name.clone(), s.source.name().to_owned())).collect();
@@ -102,7 +102,8 @@ fn one_collective(subjects: &[Subject]) -> Result<(), Failure> {
         .with_help("name algorithms for one collective; `roundelay list` says which those are"))
 }
 
-/// Gives each parameter to every algorithm that has it, which is then called by it too. One that none has is refused.
+/// Gives each parameter to every algorithm that has it, and adds the parameter to its name. A parameter that no
+/// algorithm has is refused.
 fn set(subjects: &mut [Subject], settings: &[(String, String)]) -> Result<(), Failure> {
     for (name, text) in settings {
         let has = |subject: &&mut Subject| {

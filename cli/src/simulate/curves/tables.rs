@@ -1,4 +1,4 @@
-//! The runs for people: times, what the links carry, who is fastest where, and what is missing.
+//! The runs for people: times, the loads of links, the fastest algorithms, and the missing runs.
 
 use std::fmt::Write as _;
 
