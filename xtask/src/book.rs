@@ -84,7 +84,7 @@ fn pages(folder: &Path) -> Result<BTreeMap<PathBuf, Page>, String> {
             let inside = path.strip_prefix(folder).unwrap_or(&path).to_owned();
             if path.is_dir() {
                 folders.push(path);
-            // All pages once more, and a page whose links begin at the site's root.
+            // The page of all pages, and a page whose links begin at the site's root, are left out.
             } else if path.extension().is_some_and(|e| e == "html")
                 && !["print.html", "404.html"].contains(&&*inside.to_string_lossy())
             {
@@ -101,7 +101,7 @@ fn pages(folder: &Path) -> Result<BTreeMap<PathBuf, Page>, String> {
     }
 }
 
-/// What no reader can follow, a line each.
+/// Returns the broken links, a line each.
 fn dead_links(built: &Path, pages: &BTreeMap<PathBuf, Page>) -> Vec<String> {
     let mut dead = Vec::new();
     for (path, page) in pages {
@@ -121,7 +121,7 @@ fn dead_links(built: &Path, pages: &BTreeMap<PathBuf, Page>) -> Vec<String> {
     dead
 }
 
-/// Links to elsewhere are not followed: nothing from outside is needed for a test.
+/// Whether a link stays within the book: a test needs no network.
 fn is_local(link: &str) -> bool {
     !link.contains("://") && !link.starts_with("mailto:") && !link.starts_with("data:")
 }

@@ -1,6 +1,7 @@
-//! What is too long for each run of the tests, which take a part of it: `cargo xtask mutants`, the mutation suites of the
-//! proof, and `cargo xtask sweeps`, every algorithm as messages at every rank count, and every kernel at every rank
-//! count, element type and architecture; and `cargo xtask failures`, a failure of every rank at every place of a call.
+//! Checks that are too long for each run of the tests, which run a part of them: `cargo xtask mutants`, the mutation
+//! suites of the proof, and `cargo xtask sweeps`, every algorithm as messages at every rank count, and every kernel at
+//! every rank count, element type and architecture; and `cargo xtask failures`, a failure of every rank at every place
+//! of a call.
 
 use std::process::Command;
 

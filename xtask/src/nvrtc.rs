@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::install::Packages;
 
-/// The library, the headers that kernels include, and what tests count instructions with.
+/// The library, the headers that kernels include, and the tools with which tests count instructions.
 const NVRTC: Packages = Packages {
     folder: "nvrtc",
     into: "--target",

@@ -1,6 +1,6 @@
 //! Sizes in bytes and lists, as options have them.
 
-/// What has commas between.
+/// Reads a list with commas.
 pub(crate) fn list<T>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     text.split(',').map(one).collect()
 }

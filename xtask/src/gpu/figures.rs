@@ -1,4 +1,5 @@
-//! What was measured on a GPU: ours, the same schedules driven from the host, and the peers, from what the steps printed.
+//! The times measured on a GPU: ours, the same schedules driven from the host, and the peers', from the output of the
+//! steps.
 
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ pub(super) struct Time {
     pub(super) percent_of_floor: Option<f64>,
     /// Microseconds, by the model.
     pub(super) predicted: Option<f64>,
-    /// None where results were not looked at.
+    /// The wrong elements; `None` where results were not checked.
     pub(super) wrong: Option<u64>,
 }
 
@@ -26,13 +27,13 @@ impl Time {
 }
 
 pub(super) struct Figures {
-    /// As the driver calls it.
+    /// The driver's name of the device.
     pub(super) device: Option<String>,
     pub(super) nranks: u32,
     /// GB/s, read and written; the best that was seen.
     pub(super) copy_bandwidth: f64,
     pub(super) times: Vec<Time>,
-    /// What was printed and is no figure.
+    /// Output that holds no figure.
     unread: Vec<String>,
 }
 
@@ -56,7 +57,7 @@ impl Figures {
                 name if PEERS.iter().any(|(peer, _)| *peer == name) => figures.peer(name, text),
                 _ => Ok(()),
             };
-            // What was cut short has printed nothing, or half a line.
+            // A command that was cut short has printed nothing, or half a line.
             for text in record.printed.iter().filter(|text| !text.trim().is_empty()) {
                 if let Err(why) = read(&mut figures, text) {
                     figures.unread.push(format!("{}: {why}", record.name));
@@ -86,7 +87,7 @@ impl Figures {
         Ok(())
     }
 
-    /// What a peer printed, a document a line.
+    /// Reads the output of a peer, a document on each line.
     fn peer(&mut self, peer: &str, text: &str) -> Result<(), String> {
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let line: Value = serde_json::from_str(line).map_err(|e| format!("{e} in `{line}`"))?;
@@ -111,7 +112,7 @@ impl Figures {
         sizes
     }
 
-    /// Those of our kernels at a size, however they are launched, of the algorithm of that name or of all.
+    /// Returns the times of our kernels at a size, in every way of launching, of the algorithm of that name or of all.
     pub(super) fn ours<'a>(
         &'a self,
         algorithm: Option<&'a str>,
@@ -141,8 +142,8 @@ impl Figures {
         names
     }
 
-    /// The share in percent of what the ring's own traffic takes at the speed of copies: a copy of the input, then
-    /// n - 1 blocks that are read twice and written once, and n - 1 that are read and written once.
+    /// Returns the share in percent of the time that the ring's own traffic takes at the speed of copies: a copy of the
+    /// input, then n - 1 blocks that are read twice and written once, and n - 1 that are read and written once.
     pub(super) fn ring_share(&self, time: &Time) -> f64 {
         let blocks = f64::from(self.nranks - 1) / f64::from(self.nranks);
         let bytes = f64::from(self.nranks) * time.size as f64 * (2.0 + (3.0 + 2.0) * blocks);
@@ -176,7 +177,7 @@ pub(super) mod tests {
     use super::super::steps::GpuVerdict;
     use super::*;
 
-    /// What a step printed.
+    /// Makes the record of a step with this output.
     pub(in super::super) fn record(name: &str, verdict: GpuVerdict, printed: &[&str]) -> Record {
         let printed = printed.iter().map(|text| (*text).to_owned()).collect();
         Record { name: name.to_owned(), verdict, took: Duration::from_millis(1500), printed }
@@ -199,7 +200,7 @@ pub(super) mod tests {
     fn a_ring_is_held_against_its_own_traffic() {
         let bench = record("bench", GpuVerdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]);
         let figures = Figures::of(8, &[bench]);
-        let ring = figures.at("RingAllReduce", 64 << 20).expect("it was measured");
+        let ring = figures.at("RingAllReduce", 64 << 20).expect("the ring was measured");
         // 8 ranks of 64 MiB, (2 + 5 * 7/8) times: 3422.6 MB at 1000 GB/s.
         assert!((figures.ring_share(ring) - 85.56).abs() < 0.01, "{}", figures.ring_share(ring));
     }

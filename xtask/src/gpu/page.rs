@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::figures::{Figures, Time};
 use super::steps::{Record, GpuVerdict};
 
-/// From here on the targets of large messages hold.
+/// The size from which the targets of large messages hold.
 const LARGE: u64 = 64 << 20;
 
 /// The page as far as the steps have come.
@@ -46,7 +46,7 @@ pub(super) fn render(figures: &Figures, records: &[Record], rehearsal: bool) -> 
     page
 }
 
-/// As it may stand in a table.
+/// Returns the text in a form that may stand in a table.
 fn cell(text: &str) -> String {
     text.replace('|', "/").replace(['\n', '<', '>'], " ")
 }

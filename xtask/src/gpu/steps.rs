@@ -1,26 +1,26 @@
-//! Steps that survive each other: each in a time of its own, as processes of its own, with all that it says in files. What
-//! fails or hangs is recorded, and the next step begins.
+//! Steps that do not stop each other: each in a time of its own, as processes of its own, with all of its output in
+//! files. A step that fails or hangs is recorded, and the next step begins.
 
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How a program ends that needs something which is not there.
+/// The exit code of a program that needs something that is missing.
 const NOT_THERE: i32 = 3;
-/// How long what is told to end may take for it.
+/// The time that a process may take to end after it was told to.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// What a record is called that says what is wrong with the page or its figures.
+/// The name of the record with an error in the page or its figures.
 const FIGURES: &str = "figures";
 /// Lines of its output that say why a step failed.
 const WHY: usize = 4;
 
-/// What a step runs, one after another, from what was recorded before it; or why it runs nothing.
+/// The commands of a step, one after another, made from the earlier records; or why it runs none.
 type Commands<'a> = Box<dyn Fn(&[Record]) -> Result<Vec<Command>, String> + 'a>;
 
 pub(super) struct GpuStep<'a> {
     pub(super) name: &'static str,
-    /// How long it may take in seconds, or all that is left.
+    /// The seconds that it may take; `None` for all that are left.
     pub(super) seconds: Option<u64>,
     pub(super) commands: Commands<'a>,
 }
@@ -32,12 +32,12 @@ pub(super) enum GpuVerdict {
     Failed(String),
 }
 
-/// What is known of a step that has ended.
+/// The result of a step that has ended.
 pub(super) struct Record {
     pub(super) name: String,
     pub(super) verdict: GpuVerdict,
     pub(super) took: Duration,
-    /// What each of its commands printed.
+    /// The output of each of its commands.
     pub(super) printed: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Record {
     }
 }
 
-/// Runs the steps in their order, and hands what is known to `show` after each of them.
+/// Runs the steps in their order, and passes the records to `show` after each of them.
 pub(super) fn all(
     steps: &[GpuStep],
     total: Duration,
@@ -107,7 +107,7 @@ fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (GpuVerdict, Vec
             if count == 1 { stem.to_owned() } else { stem.with_extension((at + 1).to_string()) };
         let (ended, text) = until(&mut command, end, &stem);
         printed.push(text);
-        // What failed first is what the step is known by.
+        // The first failure is the verdict of the step.
         if !matches!(verdict, GpuVerdict::Failed(_)) && ended != GpuVerdict::Ok {
             verdict = ended;
         }
@@ -122,8 +122,8 @@ fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (GpuVerdict, Vec
     (verdict, printed)
 }
 
-/// Runs a command until it ends, or has to. Its output goes into files whose names begin with `stem`; what it printed is
-/// returned.
+/// Runs a command until it ends, or is ended at `end`. Its output goes into files whose names begin with `stem`; it is
+/// also returned.
 fn until(command: &mut Command, end: Instant, stem: &Path) -> (GpuVerdict, String) {
     let file = |kind: &str| {
         let mut name = stem.as_os_str().to_owned();
@@ -157,7 +157,7 @@ fn until(command: &mut Command, end: Instant, stem: &Path) -> (GpuVerdict, Strin
     (verdict, printed)
 }
 
-/// How a child ended; none where it had to be made to.
+/// Returns the exit status of a child; `None` where it had to be ended.
 fn wait(child: &mut Child, end: Instant) -> std::io::Result<Option<std::process::ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {
@@ -173,14 +173,14 @@ fn wait(child: &mut Child, end: Instant) -> std::io::Result<Option<std::process:
     while told.elapsed() < LAST_WORDS && child.try_wait()?.is_none() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    // What it started may still be there when it has ended.
+    // Processes that the child started may still run when it has ended.
     signal(child, "KILL")?;
     child.kill()?;
     child.wait()?;
     Ok(None)
 }
 
-/// Sends a signal to the child and to all that it started. Those that have ended do not mind.
+/// Sends a signal to the child and to all processes that it started. A process that has ended ignores it.
 fn signal(child: &Child, signal: &str) -> std::io::Result<()> {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("kill -{signal} -{}", child.id())]);
@@ -259,7 +259,7 @@ mod tests {
         let file = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
         assert_eq!(file("01-fails.2.err"), "no such thing\n");
         assert_eq!(file("06-is_fine.out"), "# cases 0 to 3 of 3\n");
-        // What a step started ends with it.
+        // A process that a step started ends with the step.
         std::thread::sleep(Duration::from_secs(4).saturating_sub(begun.elapsed()));
         assert!(!alive.exists());
     }
@@ -275,6 +275,6 @@ mod tests {
             all(&steps, Duration::from_secs(1), folder.path(), |_| Err("no room".to_owned()));
         assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
         assert_eq!(verdict(&records), Err("failed: one, figures, two, last".to_owned()));
-        assert_eq!(records[0].printed.len(), 1, "there is no time for its second command");
+        assert_eq!(records[0].printed.len(), 1, "the step has no time for its second command");
     }
 }

@@ -1,4 +1,4 @@
-//! Times of the same program without the library that takes over calls and with it.
+//! Times of one program without the library that takes over calls and with it.
 
 use super::preload::PreloadMode;
 use super::table::MarkdownTable;
@@ -6,9 +6,9 @@ use crate::command::brief;
 use crate::sizes::told;
 use crate::spread::{Spread, micros};
 
-/// How many times as long may be chance.
+/// The ratio of times up to which a difference may be chance.
 const RATIO: f64 = 1.05;
-/// How many microseconds more may be chance.
+/// The microseconds up to which a difference may be chance.
 const MORE: f64 = 0.05;
 
 struct Cell {
@@ -21,7 +21,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// How many times as long a call takes with it.
+    /// Returns the time of a call with the library over the time without it.
     fn ratio(&self) -> Option<f64> {
         Some(Spread::of(&self.with)?.median / Spread::of(&self.without)?.median)
     }
@@ -42,7 +42,7 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// Adds what a launch gave.
+    /// Adds the result of a launch.
     pub(super) fn add(
         &mut self,
         mpi: &'static str,
@@ -82,7 +82,7 @@ impl Cells {
         self.cells.is_empty()
     }
 
-    /// How many launches failed.
+    /// Returns the number of failed launches.
     pub(super) fn failures(&self) -> usize {
         self.failures.len()
     }

@@ -14,11 +14,11 @@ use super::table::MarkdownTable;
 use crate::command::{brief, output, there, within};
 use crate::install::once;
 
-/// How long a test may take, if nothing is said.
+/// The seconds that a test may take by default.
 const LONGEST: u64 = 60;
 /// The most ranks of a test that are run where they leave the core while they wait.
 const MOST: u32 = 4;
-/// What is asked of the suite: C alone, and no test of starting processes.
+/// The configuration of the suite: C alone, and no test of starting processes.
 const CONFIGURE: [&str; 4] =
     ["--disable-cxx", "--disable-fortran", "--disable-romio", "--disable-spawn"];
 
@@ -48,7 +48,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     let mut failures = 0;
     for mpi in &field.mpis {
         let name = mpi.kind.name();
-        // Intel's library runs what is compiled for MPICH.
+        // Intel's library runs programs that are compiled for MPICH.
         let built = match mpi.kind {
             MpiKind::OpenMpi | MpiKind::OpenMpi4 | MpiKind::Mpich => build(field.root, &source, mpi)?,
             MpiKind::Intel => build(field.root, &source, &Mpi::install(field.root, MpiKind::Mpich)?)?,
@@ -147,7 +147,7 @@ fn sources(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A line of either form that such files have.
+/// Turns a line of apt's sources, in either of their two forms, into a line for source packages.
 fn of_sources(line: &str) -> String {
     match (line.strip_prefix("deb "), line.strip_prefix("Types:")) {
         (Some(rest), _) => format!("deb-src {rest}\n"),
@@ -159,7 +159,7 @@ fn of_sources(line: &str) -> String {
 /// Configures and builds the tests of collectives for an MPI; their folder.
 fn build(root: &Path, source: &Path, mpi: &Mpi) -> Result<PathBuf, String> {
     let name = format!("mpi/coll-{}", mpi.kind.name());
-    // The suite keeps its list of tests among what it builds.
+    // The suite's list of tests lies among its built files.
     let folder = once(root, &name, "mpich", &["coll/testlist"], |folder| {
         println!("building MPICH's tests of collectives in target/{name}; it takes minutes");
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -191,7 +191,7 @@ struct Test {
 }
 
 impl Test {
-    /// Nothing for a comment, and for what needs more than this machine may have.
+    /// Reads a test; `None` for a comment, and for a test that needs more than this machine may have.
     fn read(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
         let program = words.next().filter(|word| !word.starts_with('#'))?.to_owned();
@@ -210,7 +210,7 @@ impl Test {
                     let (name, value) = value.split_once('=')?;
                     test.variables.push((name.to_owned(), value.to_owned()));
                 }
-                // So many gigabytes of memory.
+                // A number of gigabytes of memory.
                 ("mem", _) => return None,
                 _ => {}
             }
@@ -236,7 +236,7 @@ impl Suite {
         Ok(Self { folder, tests, seconds: field.options.seconds.unwrap_or(LONGEST) })
     }
 
-    /// One launch: whether the test says that all was right, and what the library says.
+    /// Launches a test, and returns whether it reports that all was right, and the library's report.
     fn run(
         &self,
         field: &Field<'_>,

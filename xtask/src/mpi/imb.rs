@@ -1,5 +1,5 @@
-//! Intel's benchmarks of MPI's collectives, which come with its library and run on MPICH, too: their binary interface is one.
-//! They do not look at results; the library does where it is told to verify them.
+//! Intel's benchmarks of MPI's collectives, which come with its library and run on MPICH, too, as both have one binary
+//! interface. They do not check results; the library does where it is told to verify them.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ use super::table::MarkdownTable;
 use super::{Field, cores};
 use crate::command::{Printed, brief, within};
 
-/// All collectives of the benchmarks, those that the library does not know among them.
+/// All collectives of the benchmarks, including the ones that the library does not know.
 const ALL: [&str; 14] = [
     "Allgather",
     "Allgatherv",
@@ -31,9 +31,9 @@ const ALL: [&str; 14] = [
     "Scatterv",
 ];
 const SIZES: [u64; 6] = [4, 64, 1 << 10, 16 << 10, 256 << 10, 1 << 20];
-/// How long a launch may take, if nothing is said.
+/// The seconds that a launch may take by default.
 const LONGEST: u64 = 180;
-/// So many calls of a size, and no more megabytes in all.
+/// The most calls of a size, and the most megabytes in all.
 const CALLS: [&str; 2] = ["-iter", "50,64"];
 /// Seconds for a size at most.
 const SECONDS: &str = "8";
@@ -42,7 +42,7 @@ const SECONDS: &str = "8";
 pub(super) struct Benchmarks(PathBuf);
 
 impl Benchmarks {
-    /// They come with Intel's library, which is installed for them.
+    /// Finds the benchmarks. They come with Intel's library, which is installed for them.
     pub(super) fn find(root: &Path) -> Result<Self, String> {
         Ok(Self(Mpi::install(root, MpiKind::Intel)?.prefix.join("bin/IMB-MPI1")))
     }
@@ -76,7 +76,7 @@ impl Benchmarks {
 
 /// The sizes that a launch times.
 pub(super) enum Lengths<'a> {
-    /// Those of a file with one on each line; in place of longer ones than [`LISTED`] they time that one again.
+    /// The sizes of a file, one on each line; in place of sizes beyond [`LISTED`] they time that one again.
     Listed(&'a Path),
     /// 2 to the power of each, and no data.
     Powers(RangeInclusive<u32>),

@@ -1,5 +1,6 @@
-//! `cargo xtask mpi [JOB]`: what is run by the MPIs of `PyPI`, which it installs below `target/mpi`, and by Debian's Open MPI:
-//! exported C files of the whole library, and programs of others and ours whose calls for MPI our library takes over.
+//! `cargo xtask mpi [JOB]`: programs that run on the MPIs of `PyPI`, which it installs below `target/mpi`, and on
+//! Debian's Open MPI: exported C files of the whole library, and foreign and own MPI programs whose calls our library
+//! takes over.
 
 mod bench;
 mod cells;
@@ -26,7 +27,7 @@ use preload::{PreloadMode, Preload};
 pub(crate) use pypi::{MpiKind, Mpi};
 use table::MarkdownTable;
 
-/// The one that each run of the tests needs.
+/// Installs the MPIs that each run of the tests needs.
 pub(crate) fn install(root: &Path) -> Result<(), String> {
     Mpi::install(root, MpiKind::OpenMpi)?;
     Mpi::install(root, MpiKind::Intel).map(drop)
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     }
 }
 
-/// What all jobs have in common.
+/// The state that all jobs share.
 struct Field<'a> {
     root: &'a Path,
     options: &'a MpiOptions,
@@ -67,7 +68,7 @@ impl<'a> Field<'a> {
         for kind in kinds {
             match Mpi::install(root, kind) {
                 Ok(mpi) => mpis.push(mpi),
-                // Nobody asked for it, and it is not ours to install.
+                // Debian's package is not installed unless it is asked for.
                 Err(why) if kind == MpiKind::OpenMpi4 && options.mpis.is_none() => {
                     println!("left out: {why}");
                 }
@@ -77,7 +78,7 @@ impl<'a> Field<'a> {
         Ok(Self { root, options, mpis, preload })
     }
 
-    /// The numbers of ranks of an MPI: those that were asked for, or else these.
+    /// Returns the numbers of ranks of an MPI: the ones that were asked for, or else `otherwise`.
     fn ranks(&self, mpi: &Mpi, otherwise: &[u32]) -> Vec<u32> {
         let cores = cores();
         let asked = self.options.ranks.clone().unwrap_or_else(|| otherwise.to_vec());
@@ -103,14 +104,14 @@ impl<'a> Field<'a> {
         self.modes().into_iter().take(2).collect()
     }
 
-    /// Variables of ranks that may be more than cores and whose calls are taken over at every size.
+    /// Returns variables of ranks that may outnumber cores and whose calls are taken over at every size.
     fn variables(&self, mpi: &Mpi, mode: PreloadMode) -> pypi::Variables {
         let mut variables = self.preload.variables(mode, true);
         variables.extend(mpi.kind.patience());
         variables
     }
 
-    /// Writes the table to the file that was asked for. What was found is not lost if a later launch does not end.
+    /// Writes the table to the file that was asked for. Results are not lost if a later launch does not end.
     fn keep(&self, table: &MarkdownTable) -> Result<(), String> {
         self.keep_all(&[table])
     }

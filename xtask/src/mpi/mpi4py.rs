@@ -23,11 +23,11 @@ const PACKAGES: Packages = Packages {
     files: &["mpi4py/__init__.py", "numpy/__init__.py"],
 };
 
-/// How long a case may take, if nothing is said.
+/// The seconds that a case may take by default.
 const LONGEST: u64 = 60;
-/// How long all cases may take.
+/// The time that all cases may take.
 const LONGEST_SUITE: Duration = Duration::from_secs(1200);
-/// How often the suite is begun again after a case that did not end.
+/// The number of times that the suite is begun again after a case that did not end.
 const MOST_LAUNCHES: usize = 20;
 
 pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
@@ -64,7 +64,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     }
 }
 
-/// All modes at so many ranks; how many cases failed that pass without the library.
+/// Runs all modes on `nranks` ranks; returns the number of failed cases that pass without the library.
 fn compare(
     field: &Field<'_>,
     suite: &Suite,
@@ -149,11 +149,11 @@ struct Suite {
     seconds: u64,
 }
 
-/// What became of the cases, what the library says, and seconds.
+/// The results of the cases, the library's report, and seconds.
 type Run = (Records, PreloadReport, f64);
 
 impl Suite {
-    /// All cases. After one that does not end, those that follow are begun anew.
+    /// Runs all cases. After a case that does not end, the suite is begun again with the next ones.
     fn run(&self, mpi: &Mpi, nranks: u32, mut variables: Variables) -> Result<Run, String> {
         variables.push(mpi.path());
         variables.push(("MPI4PY_LIBMPI".to_owned(), mpi.library().display().to_string()));

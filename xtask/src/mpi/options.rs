@@ -1,4 +1,4 @@
-//! What the command was asked for.
+//! The arguments of the command.
 
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ impl MpiTask {
     }
 }
 
-/// Nothing where the job has a choice of its own.
+/// The options; `None` where the job has a default of its own.
 #[derive(Debug)]
 pub(super) struct MpiOptions {
     pub(super) job: MpiTask,
@@ -104,7 +104,7 @@ impl MpiOptions {
         Ok(options)
     }
 
-    /// Nothing if there is no such option or no such value.
+    /// Sets an option; returns `None` if there is no such option or no such value.
     fn set(&mut self, arg: &str, value: &str) -> Option<()> {
         fn positive<T: std::str::FromStr + PartialOrd + Default>(text: &str) -> Option<T> {
             text.parse().ok().filter(|number| *number > T::default())
@@ -141,14 +141,14 @@ mod tests {
     #[test]
     fn jobs_and_options_are_read() {
         let args = ["mpi4py", "--mpi", "mpich,impi", "--ranks", "1,2", "--mode", "verify"];
-        let options = MpiOptions::read(&args).expect("all are options");
+        let options = MpiOptions::read(&args).expect("valid options");
         assert_eq!(options.job, MpiTask::Mpi4py);
         assert_eq!(options.mpis, Some(vec![MpiKind::Mpich, MpiKind::Intel]));
         assert_eq!((options.ranks, options.modes), (Some(vec![1, 2]), vec![PreloadMode::Verify]));
         let args = ["bench", "--sizes", "4,1K", "--ops", "Bcast", "--launches", "1"];
-        let options = MpiOptions::read(&args).expect("all are options");
+        let options = MpiOptions::read(&args).expect("valid options");
         assert_eq!((options.sizes, options.ops), (Some(vec![4, 1024]), Some(vec!["Bcast"])));
-        let default = MpiOptions::read(&[]).expect("nothing is needed");
+        let default = MpiOptions::read(&[]).expect("no option is needed");
         assert_eq!((default.job, default.hosts), (MpiTask::Exports, vec![2, 4]));
     }
 

@@ -1,4 +1,4 @@
-//! The library that takes over calls of programs for MPI, in all that it can be told to do, and what it says of them.
+//! The library that takes over calls of MPI programs, in all its modes, and its report on the calls.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::command::library;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PreloadMode {
-    /// It is not loaded.
+    /// The library is not loaded.
     Without,
     Off,
     On,
@@ -55,10 +55,10 @@ impl Preload {
         Ok(Self(Some(file)))
     }
 
-    /// The command that brings hosts together and starts a launcher: it lies beside the library.
+    /// Returns the command that brings hosts together and starts a launcher: it lies beside the library.
     ///
     /// # Errors
-    /// That it does not.
+    /// The command is not there.
     pub(super) fn command(&self, mode: PreloadMode) -> Result<Option<PathBuf>, String> {
         let Some(library) = self.0.as_ref().filter(|_| mode != PreloadMode::Without) else {
             return Ok(None);
@@ -74,8 +74,8 @@ impl Preload {
         ))
     }
 
-    /// What ranks are told. `all` has it take calls of every size, and not those alone for which it is faster, and tell of
-    /// them at the end, which costs a little.
+    /// Returns the variables of ranks. `all` makes the library take calls of every size, and not only faster ones, and
+    /// report them at the end, which costs a little.
     pub(super) fn variables(&self, mode: PreloadMode, all: bool) -> Variables {
         let Some(library) = self.0.as_ref().filter(|_| mode != PreloadMode::Without) else {
             return Vec::new();
@@ -91,17 +91,17 @@ impl Preload {
     }
 }
 
-/// What it says of calls when the ranks end.
+/// The library's report on calls when the ranks end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PreloadReport {
     pub(super) calls: u64,
     pub(super) taken: u64,
     pub(super) passed: u64,
-    /// What else it says, such as a difference between its results and MPI's.
+    /// Its other messages, such as a difference between its results and MPI's.
     pub(super) remarks: Vec<String>,
 }
 
-/// How lines of it begin. Launchers may put something before.
+/// The beginning of its lines. Launchers may put a prefix before it.
 const MARK: &str = "roundelay: ";
 
 impl PreloadReport {
@@ -118,7 +118,7 @@ impl PreloadReport {
         report
     }
 
-    /// The first of what else it says: one mistake may be told by every call.
+    /// Returns its first other messages: one mistake may be reported by every call.
     pub(super) fn told(&self) -> impl Iterator<Item = &String> {
         self.remarks.iter().take(5)
     }

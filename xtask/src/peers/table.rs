@@ -1,4 +1,4 @@
-//! What was compared, as a table and as JSON.
+//! The compared times, as a table and as JSON.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ pub(super) struct PeerLine {
     theirs: Option<Best>,
     ours: Option<Best>,
     limit: f64,
-    /// Whether any result was.
+    /// Whether any result was wrong.
     pub(super) wrong: bool,
 }
 
-/// Microseconds, and of what.
+/// A time in microseconds, and the name of its algorithm or launch.
 struct Best {
     time: f64,
     of: String,
@@ -59,7 +59,7 @@ impl PeerLine {
         self.limit = self.limit.min(time);
     }
 
-    /// How many times as long theirs takes.
+    /// Returns the peer's time over ours.
     fn ratio(&self) -> Option<f64> {
         Some(self.theirs.as_ref()?.time / self.ours.as_ref()?.time)
     }

@@ -17,7 +17,7 @@ use namespaces::{Hosts, NETWORK, missing};
 
 /// Ranks of each host.
 const EACH: [u32; 2] = [1, 2];
-/// The same for times, on two hosts.
+/// The ranks of a host where times are taken, on two hosts.
 const TIMED: u32 = 4;
 const SIZES: [u64; 6] = [1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 16 << 20];
 
@@ -63,7 +63,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     }
 }
 
-/// Our programs on so many hosts; how many launches failed.
+/// Runs our programs on the hosts; returns the number of failed launches.
 fn programs(
     field: &Field<'_>,
     mpi: &Mpi,
@@ -109,7 +109,7 @@ fn programs(
     Ok(failures)
 }
 
-/// A program of ours without MPI, whose world finds the library by itself; how many launches failed.
+/// Runs a program of ours without MPI, whose world finds the library by itself; returns the number of failed launches.
 fn world(
     field: &Field<'_>,
     mpi: &Mpi,
@@ -154,7 +154,7 @@ fn times(field: &Field<'_>, mpi: &Mpi, cells: &mut Cells) -> Result<(), String> 
     let sizes = field.options.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let hosts = Hosts::new(2, field.options.rate.as_deref())?;
     let driver = Driver::compile(field.root, mpi)?;
-    // Those that do not leave the core have one each, unless whoever asks for more waits for it.
+    // Ranks that wait without leaving the core have one each, unless the user asks for more.
     let own = if mpi.kind.yields() { TIMED } else { (cores() / hosts.number()).max(1) };
     let asked = field.options.ranks.as_ref().and_then(|all| all.first());
     let each = asked.map_or(own, |nranks| (nranks / hosts.number()).max(1));
@@ -185,7 +185,7 @@ fn on(hosts: &Hosts, mpi: &Mpi, folder: &Path, line: &[String]) -> Command {
     command
 }
 
-/// What the command is told for each variable of the library.
+/// The command's flag for each variable of the library.
 const FLAGS: [(&str, &str); 4] = [
     ("LD_PRELOAD", "--library=VALUE"),
     ("ROUNDELAY_MPI", "--mode=VALUE"),
@@ -193,8 +193,8 @@ const FLAGS: [(&str, &str); 4] = [
     ("ROUNDELAY_MPI_TAKE", "--all"),
 ];
 
-/// A launch over all hosts, up to the program: through the command that brings hosts together, where ranks preload the
-/// library. What they are told beside its own variables is as given.
+/// Returns the line of a launch over all hosts, up to the program: through the command that brings hosts together,
+/// where ranks preload the library. Other variables are passed as they are.
 fn line(
     mpi: &Mpi,
     hosts: &Hosts,

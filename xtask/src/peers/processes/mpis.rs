@@ -15,7 +15,7 @@ pub(super) struct Mpi {
     driver: PathBuf,
 }
 
-/// What forces an algorithm: a variable of Intel's, or a parameter of Open MPI's component `tuned`.
+/// The setting that forces an algorithm: a variable of Intel's, or a parameter of Open MPI's component `tuned`.
 pub(super) struct Setting {
     name: &'static str,
     value: String,
@@ -27,7 +27,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// What the libraries say when they do not know an algorithm. They then use the one that they would have chosen.
+/// The messages of libraries that do not know an algorithm. They then use the one that they would have chosen.
 const REFUSALS: [&str; 2] = ["Incorrect algorithm", "An invalid value was supplied"];
 
 /// Both, installed, each with its driver.
@@ -46,7 +46,7 @@ pub(super) fn find(root: &Path) -> Result<Vec<Mpi>, String> {
     Ok(found)
 }
 
-/// The library by what its launcher says of itself.
+/// Returns the name of the library by the version text of its launcher.
 fn name(kind: MpiKind, said: &str) -> Result<String, String> {
     let (name, before) = match kind {
         MpiKind::Intel => ("Intel MPI", "Version "),
@@ -71,7 +71,7 @@ impl Mpi {
         forced: Option<&Setting>,
     ) -> Result<Vec<Time>, String> {
         let Launch { op, nranks, sizes, rewritten, longest } = launch;
-        // It binds no rank: the driver does it.
+        // The launcher binds no rank: the driver does it.
         let mut command = self.installed.launcher();
         if let Some(setting) = forced {
             if self.installed.kind.is_open_mpi() {
@@ -147,7 +147,7 @@ fn tuned(op: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// The line by which a library says that it will not use what it was told to.
+/// Returns the line by which a library says that it ignores a setting.
 fn refusal(said: &str) -> Option<&str> {
     said.lines().find(|line| REFUSALS.iter().any(|refusal| line.contains(refusal)))
 }
@@ -181,7 +181,7 @@ mod tests {
             let installed = Installed { kind, prefix: PathBuf::new() };
             let mpi = Mpi { installed, name: "an MPI".to_owned(), driver: PathBuf::new() };
             for op in OPS {
-                let settings = mpi.settings(op.name).expect("it is known");
+                let settings = mpi.settings(op.name).expect("the operation is known");
                 assert!(settings.len() > 3, "{}", op.name);
             }
             assert!(mpi.settings("AllToAll").is_err());

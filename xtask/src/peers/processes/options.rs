@@ -1,4 +1,4 @@
-//! What the command was asked for.
+//! The arguments of the command.
 
 use std::path::PathBuf;
 
@@ -63,7 +63,7 @@ impl ProcessOptions {
         Ok(options)
     }
 
-    /// Nothing if there is no such option or no such value.
+    /// Sets an option; returns `None` if there is no such option or no such value.
     fn set(&mut self, arg: &str, value: &str) -> Option<()> {
         match arg {
             "--launches" => self.launches = value.parse().ok().filter(|launches| *launches > 0)?,
@@ -109,14 +109,14 @@ mod tests {
             "--json",
             "a.json",
         ])
-        .expect("all are options");
+        .expect("valid options");
         assert_eq!((options.launches, options.forced), (1, None));
         assert_eq!(options.sizes, [1024, 3, 2 << 20]);
         assert_eq!((options.ops, options.nranks), (vec!["Reduce"], vec![2, 8]));
         assert_eq!(options.ours, [RankSetup::Threads, RankSetup::Private]);
         assert_eq!(options.json, Some("a.json".into()));
         assert_eq!((options.markdown, options.program), (None, None));
-        let default = ProcessOptions::read(&[]).expect("nothing is needed");
+        let default = ProcessOptions::read(&[]).expect("no option is needed");
         assert_eq!((default.launches, default.ours.len(), default.ops.len()), (3, 3, 5));
     }
 

@@ -1,4 +1,4 @@
-//! Our own side: launches of `roundelay bench`, and what they print.
+//! Our own side: launches of `roundelay bench`, and their output.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,10 +13,10 @@ use crate::command::within;
 const PROCESSES: &[&str] = &["--callers", "processes"];
 const PROCESSES_ALLOC: &[&str] = &["--callers", "processes", "--alloc"];
 const THREADS: &[&str] = &["--callers", "each"];
-/// From here on a call is long, and fewer do.
+/// The size from which a call is long, and fewer iterations suffice.
 const LARGE: u64 = 16 << 20;
 
-/// What ranks are, and whose their buffers.
+/// The kind of ranks, and of their buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RankSetup {
     Private,
@@ -73,7 +73,7 @@ pub(super) fn time(
     read(&within(&mut command, LONGEST)?.stdout)
 }
 
-/// What `bench` printed of one algorithm at one size.
+/// Reads `bench`'s report of one algorithm at one size.
 fn read(text: &str) -> Result<(Time, f64), String> {
     let report: Value =
         serde_json::from_str(text).map_err(|error| format!("no JSON: {error}\n{text}"))?;
@@ -96,7 +96,7 @@ fn read(text: &str) -> Result<(Time, f64), String> {
 mod tests {
     use super::*;
 
-    /// A report with so many wrong elements.
+    /// Makes a report with `nwrong` wrong elements.
     fn report(nwrong: u32) -> Value {
         serde_json::json!({
             "limit": { "what": "a program", "sizes": [ { "size": 1024, "median": 0.5 } ] },

@@ -24,7 +24,7 @@ const HEADS: [&str; 14] = [
     "MPI / with alloc",
     "processes / limit",
 ];
-/// Nothing was measured there.
+/// The text of a cell without a measurement.
 const NOTHING: &str = "-";
 
 fn row(cell: &Cell) -> [String; 14] {
@@ -74,7 +74,7 @@ fn told(Spread { median, min, max }: Spread) -> String {
     }
 }
 
-/// What all rows have in common.
+/// Returns the facts that all rows share.
 pub(super) fn heading(figures: &Figures) -> String {
     format!(
         "{}. f32 sum, out of place, {} cores, rank r on core r % {}; microseconds: the median of {} launches [least-most]. \
@@ -105,7 +105,7 @@ pub(super) fn render(cells: &[Cell]) -> String {
     table
 }
 
-/// What the table cannot say.
+/// Returns the notes below the table.
 pub(super) fn notes(figures: &Figures) -> String {
     let mut notes = String::new();
     for line in figures.absent.iter().chain(&figures.troubles()) {
