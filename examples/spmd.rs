@@ -10,7 +10,7 @@ const RANKS: u32 = 4;
 const ROWS: usize = 64;
 const MINE: usize = ROWS / RANKS as usize;
 
-/// A symmetric matrix whose largest eigenvalue is 2 * cos(pi / (ROWS + 1)) + 2.
+/// Returns an element of a symmetric matrix whose largest eigenvalue is 2 * cos(pi / (ROWS + 1)) + 2.
 fn element(row: usize, column: usize) -> f64 {
     match row.abs_diff(column) {
         0 => 2.0,

@@ -102,7 +102,7 @@ pub trait OnDevice: Algorithm {
         loops(self, &read(self)?, nranks, spec)
     }
 
-    /// A plan for the ranks of `world` and `count` elements a unit (NCCL's count), with the default options: the
+    /// Makes a plan for the ranks of `world` and `count` elements a unit (NCCL's count), with the default options: the
     /// author's loops as a kernel. The algorithm is always proved first.
     ///
     /// # Errors

@@ -86,7 +86,7 @@ impl Error {
         Self::Unproved(Box::new(Unproved { algorithm, nranks, findings, places }))
     }
 
-    /// The stable code of the error; of the worst finding where the algorithm is not proved.
+    /// Returns the stable code of the error; of the worst finding where the algorithm is not proved.
     pub fn code(&self) -> Code {
         match self {
             Self::Unproved(unproved) => {

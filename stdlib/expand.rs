@@ -19,7 +19,7 @@ use roundelay_kernels::executor::CompiledExecutor;
 use crate::library::SOURCES;
 use crate::{Algorithm, Error};
 
-/// A statement's place.
+/// Returns a statement's place.
 pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Location {
     Location { line, column, end_line, end_column }
 }
@@ -29,7 +29,7 @@ pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Locat
 pub struct Read(OnceLock<Arc<Program>>);
 
 impl Read {
-    /// A program that is not read yet.
+    /// Makes a program that is read at its first use.
     pub const fn new() -> Self {
         Self(OnceLock::new())
     }
@@ -54,7 +54,7 @@ impl Read {
     }
 }
 
-/// The executor `name` of `source`, which its macro has compiled before.
+/// Returns the executor `name` of `source`, which its macro has compiled before.
 ///
 /// # Panics
 ///

@@ -146,7 +146,7 @@ pub trait ToPlan: Algorithm {
 
 impl<A: Algorithm + ?Sized> ToPlan for A {}
 
-/// The proof of an algorithm for `nranks` ranks.
+/// Returns the proof of an algorithm for `nranks` ranks.
 pub(crate) fn proved<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved, Error> {
     let unproved = |findings| Error::from_findings(algorithm, nranks, findings);
     roundelay_core::prove(algorithm, nranks).map_err(unproved)

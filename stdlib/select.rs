@@ -200,7 +200,7 @@ pub fn costs_of(topology: Option<&Topology>, nranks: u32) -> Costs {
     topology.and_then(|t| Costs::of_gpus(t, nranks)).unwrap_or_else(|| host().clone())
 }
 
-/// The constants of the host engine, as measured by `cargo xtask calibrate`.
+/// Returns the constants of the host engine, as measured by `cargo xtask calibrate`.
 pub fn host() -> &'static Costs {
     static HOST: OnceLock<Costs> = OnceLock::new();
     HOST.get_or_init(|| {
@@ -208,7 +208,7 @@ pub fn host() -> &'static Costs {
     })
 }
 
-/// The library's algorithms, every parameter at its default.
+/// Returns the library's algorithms, every parameter at its default.
 pub fn library() -> &'static [Configured] {
     static LIBRARY: OnceLock<Vec<Configured>> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -296,7 +296,7 @@ fn simulated(
 }
 
 impl Choice {
-    /// The fastest algorithm; `None` where every one is refused.
+    /// Returns the fastest algorithm; `None` where every one is refused.
     pub fn best(&self) -> Option<&Row> {
         self.ranked.first()
     }
@@ -431,7 +431,7 @@ fn advice(f: &mut fmt::Formatter<'_>, help: Option<&String>) -> fmt::Result {
     help.map_or(Ok(()), |help| wrapped(f, "  = help: ", help))
 }
 
-/// Lines of at most 100 columns, all but the first indented.
+/// Writes lines of at most 100 columns, all but the first indented.
 fn wrapped(f: &mut impl fmt::Write, head: &str, text: &str) -> fmt::Result {
     let mut line = head.to_owned();
     let mut gap = "";
@@ -448,7 +448,7 @@ fn wrapped(f: &mut impl fmt::Write, head: &str, text: &str) -> fmt::Result {
     writeln!(f, "{line}")
 }
 
-/// A time in seconds, as tables have it: to four digits.
+/// Formats a time in seconds, as tables have it: to four digits.
 pub fn time(seconds: f64) -> String {
     match seconds {
         s if s < 1e-6 => format!("{} ns", number(s * 1e9)),
@@ -458,19 +458,19 @@ pub fn time(seconds: f64) -> String {
     }
 }
 
-/// A bandwidth in bytes a second, as tables have it.
+/// Formats a bandwidth in bytes a second, as tables have it.
 pub fn rate(bytes: f64) -> String {
     format!("{} GB/s", number(bytes / 1e9))
 }
 
-/// A number of bytes, exactly, as tables have it.
+/// Formats a number of bytes, exactly, as tables have it.
 pub fn size(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
     unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
 }
 
-/// Four digits, without zeros at the end of a fraction.
+/// Formats four digits, without zeros at the end of a fraction.
 fn number(value: f64) -> String {
     let digits = match value {
         v if v >= 1000.0 => 0,

@@ -138,7 +138,7 @@ fn entry(line: usize, content: &str) -> Result<Entry, String> {
     Ok(Entry { line, collective, nranks, bytes, algorithm: algorithm.clone() })
 }
 
-/// `0..=65536`, `0..65537` or `65537..`, and not empty.
+/// Reads a range: `0..=65536`, `0..65537` or `65537..`, and not empty.
 fn range(text: &str) -> Option<RangeInclusive<u64>> {
     let (from, to) = text.split_once("..")?;
     let from = from.parse().ok()?;

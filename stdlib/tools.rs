@@ -37,8 +37,8 @@ impl From<Problem> for Refusal {
 }
 
 impl Refusal {
-    /// The code of the first error, and all errors as `roundelay check` prints them where there are no colors, each at its
-    /// place in `source`.
+    /// Returns the code of the first error, and all errors as `roundelay check` prints them where there are no colors,
+    /// each at its place in `source`.
     fn told(&self, source: &Source) -> (Code, String) {
         match self {
             Self::Call(problem) => (problem.code, problem_text(problem, false)),
@@ -51,7 +51,7 @@ impl Refusal {
     }
 }
 
-/// A problem as an error with its notes and its help, a line each.
+/// Formats a problem as an error with its notes and its help, a line each.
 pub fn problem_text(problem: &Problem, colors: bool) -> String {
     let Problem { code, title, notes, help } = problem;
     let [error, bold, plain] =
@@ -124,7 +124,8 @@ pub fn words_of(text: &str) -> Result<(Option<String>, Settings), String> {
     Ok((name, settings.collect::<Result<_, _>>()?))
 }
 
-/// The algorithms of the text `source`, or where that is no page of the language, of the source of that name.
+/// Returns the algorithms of the text `source`, or of the source of that name where the text is no page of the
+/// language.
 ///
 /// # Errors
 /// The first code, and all errors in words.
@@ -147,7 +148,7 @@ pub fn algorithms(
     algorithms.map_err(|refusal| refusal.told(&page))
 }
 
-/// The algorithms of the library.
+/// Returns the algorithms of the library.
 fn library_names() -> impl Iterator<Item = &'static str> {
     let heads = library::SOURCES.iter().flat_map(|(_, text)| text.split("algorithm ").skip(1));
     heads.filter_map(|head| head.split_once('(').map(|(name, _)| name))
@@ -165,7 +166,7 @@ pub fn or_nearest<'a>(
     }
 }
 
-/// The library's file that holds `name`.
+/// Returns the library's file that holds `name`.
 pub fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
     let head = format!("algorithm {name}(");
     library::SOURCES.iter().copied().find(|(_, text)| text.contains(&head))
@@ -180,7 +181,7 @@ pub fn compile(source: &Source) -> Result<CheckedSource, Vec<Diagnostic>> {
     compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &load })
 }
 
-/// A checked source and its warnings at these levels.
+/// Returns a checked source and its warnings at these levels.
 ///
 /// # Errors
 /// All warnings, where one is denied.
@@ -193,7 +194,7 @@ pub fn judged(
     if denied { Err(warnings) } else { Ok((program, warnings)) }
 }
 
-/// The algorithms of a checked source that are wanted, with their parameters set.
+/// Returns the algorithms of a checked source that are wanted, with their parameters set.
 ///
 /// # Errors
 /// The errors of executors in the source; E0505 where an algorithm is not there, E0211 for a setting that makes no sense.
@@ -268,7 +269,7 @@ pub fn set(algorithm: &mut Configured, name: &str, text: &str) -> Result<(), Pro
     })
 }
 
-/// The flags for `3,left=2` in `--set right=3,left=2`, which sets several parameters at once.
+/// Returns the flags for `3,left=2` in `--set right=3,left=2`, which sets several parameters at once.
 fn several(name: &str, text: &str) -> Option<String> {
     let mut settings: Vec<String> = Vec::new();
     for part in text.split(',') {
@@ -297,7 +298,7 @@ fn whole_form(takes: &str, word: &str) -> Option<String> {
     Some(form.replace("TOPOLOGY", "topology"))
 }
 
-/// The source lacks an algorithm that was asked for.
+/// Returns the problem of a source that lacks an algorithm that was asked for.
 pub fn unknown(source: &Source, wanted: &str, names: &[impl AsRef<str>]) -> Problem {
     let title = format!("{} holds no algorithm `{wanted}`", source.name());
     let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
@@ -319,7 +320,7 @@ pub fn amount(text: &str, unit: impl Fn(&str) -> Option<u64>) -> Option<u64> {
     whole.checked_mul(unit)?.checked_add(part)
 }
 
-/// A size in bytes as nccl-tests reads it: K, M and G are powers of 1024.
+/// Reads a size in bytes as nccl-tests reads it: K, M and G are powers of 1024.
 pub fn bytes(text: &str) -> Option<u64> {
     amount(text, |letters| match letters {
         "" | "B" => Some(1),

@@ -65,7 +65,7 @@ pub(crate) struct PlacedCall {
 }
 
 impl PlacedCall {
-    /// A call of the rank of `world`: in place where the addresses say so.
+    /// Makes a call of the rank of `world`: in place where the addresses say so.
     pub(crate) fn new(
         world: &World,
         called: Called,
@@ -151,7 +151,7 @@ pub(crate) unsafe fn write<'a>(at: *mut u8, len: usize, name: &str) -> Outcome<&
     if at.is_null() { Err(null(name)) } else { Ok(unsafe { slice::from_raw_parts_mut(at, len) }) }
 }
 
-/// A text of C.
+/// Returns a text of C.
 ///
 /// # Errors
 /// The pointer is null, or the text is not UTF-8; the error calls it `name`.
@@ -188,7 +188,7 @@ pub unsafe fn texts<'a>(
 
 /// An operation on elements of a type.
 trait Typed {
-    /// The rank that does it.
+    /// Returns the rank that does it.
     fn rank(&self) -> RankId;
 
     unsafe fn of<T: Element>(self, at: *mut T, len: usize) -> Outcome<()>;

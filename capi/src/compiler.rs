@@ -23,8 +23,8 @@ pub(crate) struct AlgorithmSource {
 }
 
 impl AlgorithmSource {
-    /// A text in the language, or a path, or the name of an algorithm of the library; and words that choose one of its
-    /// algorithms and set its parameters.
+    /// Makes a source of a text in the language, or a path, or the name of an algorithm of the library; and words that
+    /// choose one of its algorithms and set its parameters.
     ///
     /// # Safety
     /// `source` ends with a zero; `algorithm` is null or ends with one.

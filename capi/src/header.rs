@@ -10,7 +10,7 @@ use crate::codes;
 
 const HEADER: &str = include_str!("../include/roundelay.h");
 
-/// A header without comments, on one line.
+/// Returns a header without comments, on one line.
 fn header(written: &str) -> String {
     let mut text = String::new();
     let mut rest = written;
@@ -56,7 +56,7 @@ fn declared(written: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// A type of Rust as C writes it.
+/// Returns a type of Rust as C writes it.
 fn in_c(ty: &syn::Type) -> String {
     let text = ty.to_token_stream().to_string().replace(' ', "");
     let pointed = |text: &str| -> Option<(String, bool)> {
@@ -128,7 +128,7 @@ fn the_headers_declare_what_there_is() {
     assert_eq!(command.len(), 3);
 }
 
-/// The value of a code in the header.
+/// Returns the value of a code in the header.
 fn code(name: &str) -> i32 {
     let text = header(HEADER);
     let after = text.split_once(&format!("ROUNDELAY_{name} = ")).map(|(_, after)| after);

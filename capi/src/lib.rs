@@ -59,13 +59,13 @@ struct Called {
     root: u32,
 }
 
-/// The version of this library.
+/// Returns the version of this library.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// The text of this thread's last error.
+/// Returns the text of this thread's last error.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_last_error() -> *const c_char {
     status::last()
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn roundelay_init_allgather(
     guarded(|| unsafe { returning(world, "world", worlds::join(way, options)) })
 }
 
-/// The rank of this process.
+/// Returns the rank of this process.
 ///
 /// # Safety
 /// `rank` points to a number.
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn roundelay_rank(world: u64, rank: *mut u32) -> c_int {
     guarded(|| unsafe { returning(rank, "rank", worlds::with(world, |w| Ok(w.rank().id()))) })
 }
 
-/// The number of ranks.
+/// Returns the number of ranks.
 ///
 /// # Safety
 /// `nranks` points to a number.

@@ -64,7 +64,7 @@ pub(crate) fn wait(handle: u64, timeout_ms: i64) -> Outcome<Waited> {
     Ok(Waited::Done)
 }
 
-/// The call goes on by itself; if it fails, the next call of its rank returns the error.
+/// Drops the handle of a call. The call goes on; if it fails, the next call of its rank returns the error.
 pub(crate) fn release(handle: u64) -> Outcome<()> {
     REQUESTS.take(handle).map(drop)
 }

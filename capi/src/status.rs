@@ -37,7 +37,7 @@ impl From<EngineError> for CallError {
     }
 }
 
-/// An argument that makes no sense.
+/// Returns the error of an argument that makes no sense.
 pub(crate) fn bad(what: String, fix: &'static str) -> CallError {
     EngineError::BadOption { what, fix }.into()
 }
@@ -68,7 +68,7 @@ pub fn guarded(run: impl FnOnce() -> Outcome<()>) -> c_int {
     number(code)
 }
 
-/// 405 of E0405.
+/// Returns the number of a code: 405 of E0405.
 fn number(code: Code) -> c_int {
     code.as_str().trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(c_int::MAX)
 }
@@ -87,7 +87,7 @@ pub(crate) unsafe fn returning<T>(to: *mut T, name: &str, made: Outcome<T>) -> O
     Ok(())
 }
 
-/// A pointer that is null.
+/// Returns the error of a pointer that is null.
 pub(crate) fn null(name: &str) -> CallError {
     bad(format!("`{name}` is a null pointer"), "give memory of the size that roundelay.h says")
 }

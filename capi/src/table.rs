@@ -22,7 +22,7 @@ impl<T> HandleTable<T> {
         Self { what, held: LazyLock::new(none) }
     }
 
-    /// The handle of a thing.
+    /// Inserts a thing and returns its handle.
     pub(crate) fn insert(&self, thing: T) -> u64 {
         let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
         held.last += 1;

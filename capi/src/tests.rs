@@ -26,7 +26,7 @@ fn error() -> String {
     unsafe { CStr::from_ptr(roundelay_last_error()) }.to_string_lossy().into_owned()
 }
 
-/// A call of `count` floats.
+/// Makes a call of `count` floats.
 fn call(world: u64, collective: c_int, input: *const f32, output: *mut f32, count: u64) -> c_int {
     // SAFETY: the tests give as many elements as they say, or arguments that are refused.
     unsafe {

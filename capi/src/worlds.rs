@@ -111,7 +111,7 @@ pub(crate) fn use_algorithm(
     Ok(())
 }
 
-/// The part of this rank's color; 0 for no color.
+/// Makes the part of this rank's color; 0 for no color.
 pub(crate) fn split(handle: u64, color: i64, key: i64) -> Outcome<u64> {
     let color = match color {
         -1 => None,

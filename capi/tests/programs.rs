@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// The folder of this package.
+/// Returns the folder of this package.
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The library, which was built with this test: beside it.
+/// Returns the library, which was built with this test: beside it.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let beside = test.with_file_name("libroundelay_capi.so");
@@ -16,7 +16,7 @@ fn library() -> PathBuf {
     beside
 }
 
-/// A folder that holds programs, and the library under the name by which the system looks for it.
+/// Makes a folder that holds programs, and the library under the name by which the system looks for it.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["libroundelay.so", "libroundelay.so.0"] {

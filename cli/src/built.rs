@@ -11,7 +11,7 @@ const SLOW: Duration = Duration::from_secs(5);
 /// `release`, or `dev`, which is quick to build: code that moves data is optimized, and the code that calls it is not.
 pub(crate) const BUILD: &str = env!("ROUNDELAY_BUILD");
 
-/// A line above measured times.
+/// Returns a line above measured times.
 pub(crate) fn line(subcommand: &str) -> String {
     match BUILD {
         "dev" => format!("build: dev, {}", advice(subcommand)),

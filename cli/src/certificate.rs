@@ -121,7 +121,7 @@ impl Every {
         }
     }
 
-    /// A line for a terminal.
+    /// Returns a line for a terminal.
     pub(crate) fn line(&self) -> String {
         match self {
             Self::From(from) => format!("proved for every nranks >= {from}"),
@@ -211,7 +211,7 @@ impl Certificate {
         ))
     }
 
-    /// Lines for a terminal.
+    /// Returns lines for a terminal.
     pub(crate) fn lines(&self, with_ideal: bool) -> Vec<String> {
         let n = self.nranks;
         let scratch = match self.scratch_units {

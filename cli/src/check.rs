@@ -302,8 +302,8 @@ fn prove_each(
     checked
 }
 
-/// Why a rank count is refused. The title of a `require` names the algorithm and the count, which stand
-/// beside it already.
+/// Returns why a rank count is refused. The title of a `require` names the algorithm and the count, which stand beside
+/// it already.
 fn reason(refusal: Diagnostic) -> String {
     match refusal.title.split_once(": ") {
         Some((_, why)) if refusal.code == Code::RankCountRefused => why.to_owned(),

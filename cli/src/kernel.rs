@@ -113,7 +113,7 @@ impl KernelFlags {
         }
     }
 
-    /// The program as a kernel for `nranks` ranks.
+    /// Returns the program as a kernel for `nranks` ranks.
     pub(crate) fn kernel(
         &self,
         algorithm: &Configured,
@@ -150,7 +150,7 @@ impl TargetFlags {
         Ok(())
     }
 
-    /// The kernel for the assembler, under the assembler's report.
+    /// Returns the kernel for the assembler, under the assembler's report.
     #[cfg(feature = "cuda")]
     pub(crate) fn ptx(&self, kernel: &Kernel) -> Result<String, Failure> {
         compiled::ptx(kernel, compiled::arch(&self.arch)?, self.threads)

@@ -19,7 +19,7 @@ const SHARED: &[(&str, &str, &[&str])] = &[
     ("DataFlags", "Flags of an executor's data", &["dtype", "op", "seed", "ccl_buffer"]),
 ];
 
-/// All subcommands of `root`, which is built.
+/// Documents all subcommands of `root`, which is built.
 pub(crate) fn document(root: &Command) -> String {
     let mut commands = Vec::new();
     collect(root, "", &mut commands);
@@ -50,7 +50,7 @@ pub(crate) fn document(root: &Command) -> String {
     text
 }
 
-/// The subcommands that do something, by their names.
+/// Collects the subcommands that run, by their names.
 fn collect<'c>(command: &'c Command, path: &str, found: &mut Vec<(String, &'c Command)>) {
     for sub in command.get_subcommands() {
         let name = format!("{path}{}", sub.get_name());
@@ -62,7 +62,7 @@ fn collect<'c>(command: &'c Command, path: &str, found: &mut Vec<(String, &'c Co
     }
 }
 
-/// Which of the shared groups `arg` is in.
+/// Returns which of the shared groups `arg` is in.
 fn group(command: &Command, arg: &Arg) -> Option<usize> {
     let of = |id: &str| command.get_groups().find(|group| group.get_id() == id);
     SHARED.iter().position(|(id, _, names)| {
@@ -140,7 +140,7 @@ fn names(arg: &Arg) -> String {
     unbroken(&names)
 }
 
-/// A browser would break a flag behind its hyphens.
+/// Replaces the hyphens of flags: a browser would break a flag behind them.
 fn unbroken(names: &[String]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("<nobr>`{name}`</nobr>")).collect();
     names.join(", ")

@@ -16,7 +16,7 @@ use crate::flags::SourceFlags;
 use crate::kernel::ElementFlag;
 use crate::values::{bytes, count, count_of_size, rate};
 
-/// The C file of an algorithm at one number of ranks.
+/// Returns the C file of an algorithm at one number of ranks.
 pub(crate) fn mpi(
     algorithm: &Configured,
     source: &Source,
@@ -61,7 +61,7 @@ pub(crate) struct GoalFlags {
 const BYTES: u64 = 64 << 20;
 
 impl GoalFlags {
-    /// The text for simulators.
+    /// Returns the text for simulators.
     pub(crate) fn goal(
         &self,
         algorithm: &Configured,

@@ -180,7 +180,7 @@ pub(crate) fn counts_ranks(given: bool) -> Result<(), Failure> {
         .with_help("the number of its ranks stands in the file"))
 }
 
-/// The bytes of a program.
+/// Returns the bytes of a program.
 fn load(path: &str) -> Result<Vec<u8>, Failure> {
     let code = if is_plan(path) { Code::UnreadableSource } else { Code::UnreadableXml };
     let refused = |why| Failure::usage(code, format!("`{path}` cannot be read: {why}"));
@@ -265,7 +265,7 @@ fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Examined {
 }
 
 impl Examined {
-    /// Everything that is to be said.
+    /// Returns all diagnostics.
     fn said(&self, lints: &LintFlags) -> Result<Vec<Diagnostic>, Failure> {
         let mut all = lints.warnings(self.warnings.clone())?;
         all.extend(self.errors.iter().cloned());
@@ -273,7 +273,7 @@ impl Examined {
     }
 }
 
-/// `roundelay check FILE.xml` and `check PLAN.json`
+/// Runs `roundelay check FILE.xml` and `check PLAN.json`
 pub(crate) fn check(asked: &MscclCheck<'_>) -> Result<bool, Failure> {
     let path = asked.path;
     if is_plan(path) {
@@ -339,13 +339,13 @@ impl Either {
     }
 }
 
-/// Why no device takes a program: kernels are made of algorithms.
+/// Returns why no device takes a program: kernels are made of algorithms.
 pub(crate) fn on_host() -> Failure {
     Failure::usage(Code::BadFlag, "a program for MSCCL runs on the host")
         .with_help("leave --device out")
 }
 
-/// A program that is right, in the mode that is asked for if it has that: a run in place, or out of place.
+/// Returns a right program, in the mode that is asked for if it has it: a run in place, or out of place.
 pub(crate) fn proved(
     path: &str,
     lints: &LintFlags,

@@ -83,7 +83,7 @@ fn protocol(program: &Program) -> &'static str {
     if program.header.packets { "LL" } else { "Simple" }
 }
 
-/// A plan in a few words.
+/// Returns a plan in a few words.
 pub(crate) fn title(program: &Program) -> String {
     let header = &program.header;
     let what = header.collective.map_or(&*header.coll, |collective| collective.name());
@@ -135,7 +135,7 @@ pub(crate) fn describe(program: &Program, verdict: &Verdict) -> Described {
     }
 }
 
-/// `roundelay emit mscclpp`: the plan of an algorithm at one number of ranks.
+/// Makes, for `roundelay emit mscclpp`, the plan of an algorithm at one number of ranks.
 pub(crate) fn plan(
     algorithm: &Configured,
     nranks: u32,

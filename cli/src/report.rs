@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::streams::{print_json, say};
 
-/// The exit code of a command that said whether all is well, or gave up: then that is said here.
+/// Returns the exit code of a command that reported its result, or failed: then the failure is printed here.
 pub(crate) fn exit_code(outcome: Result<bool, Failure>) -> u8 {
     match outcome {
         Ok(true) => 0,
@@ -161,7 +161,7 @@ impl JsonDiagnostic {
 }
 
 impl JsonDiagnostic {
-    /// A problem that stands at no place of a source.
+    /// Makes a diagnostic without a place in a source.
     pub(crate) fn placeless(problem: &Problem) -> Self {
         let Problem { code, title, notes, help } = problem.clone();
         let diagnostic =

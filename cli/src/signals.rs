@@ -128,7 +128,7 @@ impl Needed {
         }
     }
 
-    /// `8 ranks, each with a caller: 120 of 224 signals are needed`
+    /// Returns a heading: `8 ranks, each with a caller: 120 of 224 signals are needed`
     fn heading(&self) -> String {
         let Self { nranks, signals, kept, .. } = self;
         let plural = if *nranks == 1 { "" } else { "s" };

@@ -51,7 +51,7 @@ impl Stats {
     }
 }
 
-/// The most memory that this process has held at once.
+/// Returns the most memory that this process has held at once.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

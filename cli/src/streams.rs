@@ -83,7 +83,7 @@ pub(crate) fn input() -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The bytes of a source of that name, up to the limit of a source.
+/// Returns the bytes of a source of that name, up to the limit of a source.
 pub(crate) fn source(path: &str) -> Result<Vec<u8>, String> {
     patiently(&format!("`{path}`"), || bounded::source(|| File::open(path)))
 }
@@ -180,7 +180,7 @@ fn write(mut out: impl io::Write, text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Standard output takes no more: a closed pipe ends the program quietly, a full disk does not.
+/// Ends the program when standard output takes no more: a closed pipe ends the program quietly, a full disk does not.
 fn ended(error: &io::Error) -> ! {
     if error.kind() == ErrorKind::BrokenPipe {
         std::process::exit(0);

@@ -22,12 +22,12 @@ pub(crate) struct Given {
     pub(crate) system: Option<System>,
 }
 
-/// The topology that the flags name, if they name one.
+/// Returns the topology that the flags name, if they name one.
 pub(crate) fn given(flags: &TopologyFlags) -> Result<Option<Given>, Failure> {
     flags.topology.as_deref().map(|text| read(text, flags.assume.as_deref())).transpose()
 }
 
-/// The bytes of a file that is not larger than any topology.
+/// Returns the bytes of a file that is not larger than any topology.
 fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
     let read = streams::bytes(path, LARGEST).map_err(|error| {
         Failure::usage(Code::UnreadableXml, format!("`{path}` cannot be read: {error}"))

@@ -51,7 +51,7 @@ struct UsageError<'a> {
 }
 
 impl UsageError<'_> {
-    /// A value that a parser of ours refuses.
+    /// Returns the problem of a value that a parser of ours refuses.
     fn refused(&self) -> Problem {
         let given = self.given();
         match self.error.source().and_then(|why| why.downcast_ref::<RefusedValue>()) {
@@ -68,7 +68,7 @@ impl UsageError<'_> {
         }
     }
 
-    /// A word that is not one of a few.
+    /// Returns the problem of a word that is not among the allowed ones.
     fn unknown_value(&self) -> Problem {
         let words = self.all(ContextKind::ValidValue).join(", ");
         let flag = self.flag();
@@ -141,7 +141,7 @@ impl UsageError<'_> {
         self.with_usage(Problem::new(Code::BadCall, title))
     }
 
-    /// The flag and its value, as they were written.
+    /// Returns the flag and its value, as they were written.
     fn given(&self) -> String {
         let (flag, value) = (self.flag(), self.text(ContextKind::InvalidValue));
         let value = if value.is_empty() { "\"\"".to_owned() } else { value };
@@ -149,7 +149,7 @@ impl UsageError<'_> {
         if flag.starts_with('-') { format!("{flag} {value}") } else { value }
     }
 
-    /// The flag without the name of its value.
+    /// Returns the flag without the name of its value.
     fn flag(&self) -> String {
         name(&self.text(ContextKind::InvalidArg)).to_owned()
     }
@@ -200,7 +200,7 @@ impl UsageError<'_> {
     }
 }
 
-/// `--nranks` of `--nranks <N>`, or of a short and a long form of it.
+/// Returns `--nranks` of `--nranks <N>`, or of a short and a long form of it.
 fn name(argument: &str) -> &str {
     argument.split([' ', '=']).next().unwrap_or(argument)
 }

@@ -58,12 +58,12 @@ impl RankCounts {
         given.cloned().unwrap_or_else(|| Self::one(default))
     }
 
-    /// One count, as if named.
+    /// Makes one count, as if named.
     pub(crate) fn one(nranks: u32) -> Self {
         Self { counts: vec![nranks], named: true }
     }
 
-    /// A range, in which counts may be refused.
+    /// Makes a range, in which counts may be refused.
     pub(crate) fn range(counts: RangeInclusive<u32>) -> Self {
         Self { counts: counts.collect(), named: false }
     }
@@ -113,7 +113,7 @@ pub(crate) fn rank_count(text: &str) -> Result<u32, RefusedValue> {
     }
 }
 
-/// The number of processes of a job.
+/// Reads the number of processes of a job.
 pub(crate) fn process_count(text: &str) -> Result<u32, RefusedValue> {
     const MOST: u32 = 1024;
     match rank_count(text)? {
@@ -125,7 +125,7 @@ pub(crate) fn process_count(text: &str) -> Result<u32, RefusedValue> {
     }
 }
 
-/// A size as nccl-tests reads it: K, M and G are powers of 1024.
+/// Reads a size as nccl-tests reads it: K, M and G are powers of 1024.
 pub(crate) fn bytes(text: &str) -> Result<u64, RefusedValue> {
     tools::bytes(text).ok_or_else(|| {
         RefusedValue::new("is not a whole number of bytes")
@@ -149,14 +149,14 @@ pub(crate) fn count(text: &str) -> Result<u64, RefusedValue> {
     })
 }
 
-/// A whole number that is in `range`.
+/// Makes a parser of a whole number that is in `range`.
 pub(crate) fn whole<T: Number>(
     range: RangeInclusive<T>,
 ) -> impl Fn(&str) -> Result<T, RefusedValue> + Clone + Send + Sync + 'static {
     move |text| number(text, range.start(), Some(range.end()))
 }
 
-/// A whole number of `least` or more.
+/// Makes a parser of a whole number of `least` or more.
 pub(crate) fn at_least<T: Number>(
     least: T,
 ) -> impl Fn(&str) -> Result<T, RefusedValue> + Clone + Send + Sync + 'static {
@@ -232,7 +232,7 @@ pub(crate) fn reduce_op(text: &str) -> Result<ReduceOp, RefusedValue> {
     })
 }
 
-/// The collective of that name, however its letters are cased.
+/// Returns the collective of that name, in any case of letters.
 pub(crate) fn collective_named(name: &str) -> Option<Collective> {
     Collective::ALL.into_iter().find(|collective| collective.name().eq_ignore_ascii_case(name))
 }
@@ -243,18 +243,18 @@ pub(crate) fn collective(name: &str) -> Result<Collective, RefusedValue> {
     })
 }
 
-/// Their names.
+/// Returns the names of the collectives.
 pub(crate) fn collectives() -> String {
     Collective::ALL.map(Collective::name).join(", ")
 }
 
-/// A bandwidth.
+/// Reads a bandwidth.
 pub(crate) fn rate(text: &str) -> Result<f64, RefusedValue> {
     read_rate(text)
         .ok_or_else(|| RefusedValue::new("is not a bandwidth").help("a bandwidth is such as 25GB/s"))
 }
 
-/// A time.
+/// Reads a time.
 pub(crate) fn time(text: &str) -> Result<f64, RefusedValue> {
     read_time(text).ok_or_else(|| RefusedValue::new("is not a time").help("a time is such as 2us"))
 }

@@ -190,15 +190,15 @@ impl Used {
         compile_with(source, frontend, &Dependencies { prelude: SOURCES, load: &load })
     }
 
-    /// So that the expansion is made anew when one of them changes.
+    /// Makes the expansion depend on the files, so that it is made anew when one of them changes.
     fn rebuild(&self) -> TokenStream2 {
         let files = self.files.borrow();
         quote!(#(const _: &[u8] = ::core::include_bytes!(#files);)*)
     }
 }
 
-/// `name` beside the file that `place` stands in. An editor that expands macros by itself may not say which
-/// file that is: then below the package's `src`, or in the package.
+/// Returns the path of `name` beside the file that `place` stands in. An editor that expands macros by itself may not
+/// say which file that is: then below the package's `src`, or in the package.
 fn find(place: Span, name: &str) -> PathBuf {
     if let Some(folder) = place.local_file().and_then(|file| Some(file.parent()?.to_owned())) {
         return folder.join(name);
@@ -222,7 +222,7 @@ fn proved(
     if errors.is_empty() { Ok((checked, warnings)) } else { Err(errors) }
 }
 
-/// One error under the tokens from `first` to `last`.
+/// Makes one error under the tokens from `first` to `last`.
 fn spanned(range: (Span, Span), message: &str) -> TokenStream2 {
     syn::Error::new_spanned(tokens(range), message).to_compile_error()
 }

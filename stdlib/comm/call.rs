@@ -37,7 +37,7 @@ impl Call {
         Ok(self)
     }
 
-    /// A call of `nranks` ranks.
+    /// Makes a call of `nranks` ranks.
     pub(crate) fn new<T: Element>(
         nranks: u32,
         (collective, root): (Collective, u32),
@@ -47,7 +47,7 @@ impl Call {
         Self { collective, root, count: count as u64, dtype: T::DTYPE, op }.of(nranks)
     }
 
-    /// A call of `nranks` ranks with an input and an output of these lengths.
+    /// Makes a call of `nranks` ranks with an input and an output of these lengths.
     pub(crate) fn apart<T: Element>(
         nranks: u32,
         called: (Collective, u32),
@@ -67,7 +67,7 @@ impl Call {
     }
 }
 
-/// Elements a unit of a buffer of `nranks` units.
+/// Returns the elements a unit of a buffer of `nranks` units.
 fn unit(what: &'static str, len: usize, nranks: u32) -> Result<usize, Error> {
     let n = nranks as usize;
     if len.is_multiple_of(n) { Ok(len / n) } else { Err(Error::NotInBlocks { what, len, nranks }) }

@@ -34,7 +34,8 @@ enum CallAlgorithm {
 }
 
 impl CallAlgorithm {
-    /// An algorithm that was compiled when the program ran, rooted where the call is if it has a parameter `root`.
+    /// Makes the choice of an algorithm that was compiled when the program ran, rooted where the call is if it has a
+    /// parameter `root`.
     fn of(algorithm: Configured) -> Self {
         if !algorithm.collective().is_rooted() {
             return Self::Fixed(Arc::new(algorithm));
@@ -117,8 +118,8 @@ impl Chosen {
         })
     }
 
-    /// The algorithms of the two levels, for a call of `rank` of `nranks` that the library makes on two levels part by
-    /// part.
+    /// Returns the algorithms of the two levels, for a call of `rank` of `nranks` that the library makes on two levels
+    /// part by part.
     pub(crate) fn levels(
         &self,
         call: &Call,

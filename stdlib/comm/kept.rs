@@ -37,7 +37,7 @@ impl<T> Kept<T> {
         self.all.len()
     }
 
-    /// The plan of that shape, which was asked for just now.
+    /// Returns the plan of that shape, and records the lookup.
     pub(crate) fn get(&self, call: &Call) -> Option<&T> {
         let entry = self.all.get(call)?;
         entry.asked.store(self.tick(), Ordering::Relaxed);

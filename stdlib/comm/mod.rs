@@ -95,7 +95,7 @@ pub struct Comm {
 }
 
 impl Comm {
-    /// A communicator of `nranks` ranks with the default [`Options`].
+    /// Makes a communicator of `nranks` ranks with the default [`Options`].
     ///
     /// # Errors
     /// E0409 for 0 ranks, or more than a schedule can have.
@@ -143,14 +143,14 @@ impl Comm {
         self
     }
 
-    /// Plans that are kept: of one caller, and of ranks that call by themselves.
+    /// Returns the numbers of plans that are kept: of one caller, and of ranks that call by themselves.
     #[doc(hidden)]
     pub fn kept(&self) -> [usize; 2] {
         let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner).len();
         [plans, self.spmd.read().unwrap_or_else(PoisonError::into_inner).len()]
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn nranks(&self) -> u32 {
         self.nranks
     }

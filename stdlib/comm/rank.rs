@@ -27,7 +27,7 @@ pub struct Rank<'c> {
 
 /// The side that makes the plans of ranks: a communicator of threads or a world of processes.
 pub(crate) trait Home: fmt::Debug + Sync {
-    /// The number of ranks.
+    /// Returns the number of ranks.
     fn ranks(&self) -> u32;
 
     /// Returns when all earlier calls are done, including nonblocking ones.
@@ -63,12 +63,12 @@ impl<'c> Rank<'c> {
         Self { home, id, last: None }
     }
 
-    /// The number of this rank, counted from 0.
+    /// Returns the number of this rank, counted from 0.
     pub fn id(&self) -> u32 {
         self.id.0
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn nranks(&self) -> u32 {
         self.home.ranks()
     }

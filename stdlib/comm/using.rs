@@ -45,6 +45,7 @@ macro_rules! using {
 
         /// Runs `algorithm` from now on for calls of its collective of at most `bytes` bytes, where no smaller bound
         /// that was given covers the call. Bytes are nccl-tests' size: the larger of a rank's two buffers.
+        ///
         #[doc = $more]
         #[must_use]
         pub fn using_up_to(
@@ -56,10 +57,10 @@ macro_rules! using {
             self.forgotten()
         }
 
-        /// Runs for calls of a rooted collective, at every size, what `algorithm` makes for the root of the call. An
         /// Runs for calls of a rooted collective, at every size, the algorithm that `algorithm` makes for the root of
         /// the call. An algorithm of a rooted collective that was passed to [`using`](Self::using) serves the calls of
         /// its own root alone.
+        ///
         /// ```
         /// use roundelay::{Comm, library::RingBroadcast};
         ///

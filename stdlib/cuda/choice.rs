@@ -111,7 +111,7 @@ pub fn select(
     KernelChoice { collective, nranks, bytes, gpu: gpu.clone(), ranked, refused }
 }
 
-/// The forms and protocols that an algorithm has.
+/// Returns the forms and protocols that an algorithm has.
 fn candidates(algorithm: &Configured) -> Vec<(Form, Protocol)> {
     let own = Protocol::of(algorithm);
     let loops = if own == Protocol::Simple { vec![own, Protocol::Ll] } else { vec![own] };
@@ -136,7 +136,7 @@ fn row(
     Ok(KernelRow { algorithm, form, protocol, parts, estimate })
 }
 
-/// Why there is no kernel.
+/// Returns why there is no kernel.
 fn reason(error: Error) -> (Code, String, Option<String>) {
     match error {
         Error::NoKernel(why) if !why.is_empty() => {
@@ -149,7 +149,7 @@ fn reason(error: Error) -> (Code, String, Option<String>) {
 }
 
 impl KernelChoice {
-    /// The fastest kernel; `None` where there is none.
+    /// Returns the fastest kernel; `None` where there is none.
     pub fn best(&self) -> Option<&KernelRow> {
         self.ranked.first()
     }

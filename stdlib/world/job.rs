@@ -10,7 +10,7 @@ use crate::{Error, Options};
 const RECORD: usize = 32 + UniqueId::BYTES;
 
 impl World {
-    /// The world of the MPI job that this process is of.
+    /// Joins the world of the MPI job that this process is of.
     ///
     /// # Errors
     /// E0427 where there is no MPI, or the ranks of a host do not meet.

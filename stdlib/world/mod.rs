@@ -113,12 +113,12 @@ impl World {
         self
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn nranks(&self) -> u32 {
         self.hosts.as_ref().map_or_else(|| self.engine.nranks(), |hosts| hosts.nranks())
     }
 
-    /// The rank of this process, for the thread that calls for it.
+    /// Returns the rank of this process, for the thread that calls for it.
     pub fn rank(&self) -> Rank<'_> {
         let rank = self.hosts.as_ref().map_or_else(|| self.engine.rank(), |hosts| hosts.rank());
         Rank::new(self, RankId(rank))
@@ -373,7 +373,7 @@ impl World {
     }
 }
 
-/// The system gives no thread.
+/// Returns the error of a system that gives no thread.
 fn no_thread(error: &str) -> Error {
     let what = format!("the system refuses a thread for calls that do not block: {error}");
     roundelay_kernels::Error::SystemRefused { what }.into()

@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// A call in place, for the thread of `queue`.
+    /// Makes a call in place, for the thread of `queue`.
     fn in_place<'env, T: Element, B: DerefMut<Target = [T]> + Send + 'env>(
         &self,
         queue: Result<&Queue<'env>, Error>,
@@ -63,7 +63,7 @@ impl World {
         })
     }
 
-    /// A call with two buffers, for the thread of `queue`.
+    /// Makes a call with two buffers, for the thread of `queue`.
     fn apart<'env, T: Element, I, O>(
         &self,
         queue: Result<&Queue<'env>, Error>,
@@ -82,7 +82,7 @@ impl World {
         })
     }
 
-    /// A call on bytes, for the thread of `queue`.
+    /// Makes a call on bytes, for the thread of `queue`.
     fn bytes<'env, R: Send + 'env>(
         &self,
         queue: Result<&Queue<'env>, Error>,

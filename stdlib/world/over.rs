@@ -20,7 +20,7 @@ const SHORT: u32 = 12;
 const FEW: u32 = 4;
 
 impl World {
-    /// The world of an engine that has met.
+    /// Makes the world of an engine that has met.
     #[doc(hidden)]
     pub fn over_host(host: process::World) -> Self {
         Self::of(host)
@@ -83,7 +83,7 @@ impl World {
         Ok(self)
     }
 
-    /// The least time of some calls.
+    /// Makes some calls, and returns the least time.
     fn seconds(&self, count: usize, calls: u32) -> Result<f64, Error> {
         let (mut rank, mut buffer) = (self.rank(), vec![0.0_f32; count]);
         let mut least = f64::INFINITY;

@@ -94,7 +94,7 @@ impl World {
     }
 }
 
-/// The key in a rank's record.
+/// Returns the key in a rank's record.
 fn key_of(record: &[u8]) -> i64 {
     let mut key = [0; 8];
     key.copy_from_slice(&record[8..16]);

@@ -251,7 +251,7 @@ impl<B> Pending<B> {
         Self { outcome, turns: turns.clone() }
     }
 
-    /// A call that cannot be made.
+    /// Makes the handle of a call that cannot be made.
     pub(super) fn failed(turns: &Arc<Turns>, error: Error) -> Self {
         Self::new(turns, CallState::Made(Err(error)))
     }

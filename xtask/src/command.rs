@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The workspace.
+/// Returns the folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -53,7 +53,7 @@ pub(crate) fn library(root: &Path, package: &str, profile: &str) -> Result<PathB
     Ok(target(root).join(folder).join(format!("lib{}.so", package.replace('-', "_"))))
 }
 
-/// An example of the crate `roundelay`, built.
+/// Builds an example of the crate `roundelay`, and returns its path.
 pub(crate) fn example(root: &Path, name: &str) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env!("CARGO"));
     run(cargo.current_dir(root).args(["build", "--package", "roundelay", "--example", name]))?;

@@ -62,7 +62,7 @@ fn pip(into: &str, folder: &Path, packages: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The pip of this machine.
+/// Returns the pip of this machine.
 pub(crate) fn any_pip() -> Result<Command, String> {
     let ways = [("python3", &["-m", "pip"][..]), ("pip3", &[]), ("pip", &[])];
     let starts = |(program, first): &&(&str, &[&str])| {

@@ -24,7 +24,7 @@ impl Spread {
     }
 }
 
-/// Three digits that count, or all before the point.
+/// Formats three significant digits, or all before the point.
 pub(crate) fn micros(time: f64) -> String {
     let digits = match time {
         ..9.995 => 2,

@@ -90,7 +90,8 @@ fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {
     run(Command::new(env!("CARGO")).current_dir(root).args(args))
 }
 
-/// The public documentation, and that the test of the crate `roundelay` alone uses every item that it shows.
+/// Builds the public documentation, and checks that the test of the crate `roundelay` alone uses every item that it
+/// shows.
 fn documentation(root: &Path) -> Result<(), String> {
     run(Command::new(env!("CARGO"))
         .current_dir(root)
@@ -100,8 +101,8 @@ fn documentation(root: &Path) -> Result<(), String> {
     used_alone(root)
 }
 
-/// Every item that the documentation of the crate `roundelay` lists, but for the library's algorithms, is used by the
-/// program that depends on that crate alone.
+/// Checks that every item that the documentation of the crate `roundelay` lists, but for the library's algorithms, is
+/// used by the program that depends on that crate alone.
 fn used_alone(root: &Path) -> Result<(), String> {
     let list = root.join("target/doc/roundelay/all.html");
     let list =
@@ -193,7 +194,7 @@ fn built(root: &Path, folder: &str) -> PathBuf {
     root.join("target/debug").join(folder)
 }
 
-/// The files of a folder with that extension, in order.
+/// Returns the files of a folder with that extension, in order.
 fn files(root: &Path, folder: &str, extension: &str) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(root.join(folder)).map_err(|e| format!("{folder}: {e}"))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

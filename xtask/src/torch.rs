@@ -45,7 +45,7 @@ pub(crate) fn all(asked: &[&str]) -> Result<(), String> {
     run(&mut command)
 }
 
-/// The Python of an environment below `target/torch` that has them.
+/// Installs the packages, and returns the Python of an environment below `target/torch` that has them.
 fn install(root: &Path) -> Result<PathBuf, String> {
     let script = root.join("xtask/torch/stubs.py");
     let stubs =

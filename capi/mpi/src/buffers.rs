@@ -49,7 +49,7 @@ pub(crate) struct Side<'m> {
 }
 
 impl Side<'_> {
-    /// All bytes of data.
+    /// Returns the number of bytes of data.
     pub(crate) fn bytes(&self) -> usize {
         (self.values.count as u64 * self.kind.size) as usize
     }
@@ -87,7 +87,7 @@ impl Side<'_> {
         unsafe { std::slice::from_raw_parts_mut(self.values.at.cast(), self.bytes()) }
     }
 
-    /// A copy of the bytes, side by side.
+    /// Returns a copy of the bytes, side by side.
     ///
     /// # Errors
     /// MPI's code.

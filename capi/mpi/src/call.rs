@@ -21,7 +21,7 @@ pub(crate) enum MpiCollective {
 }
 
 impl MpiCollective {
-    /// The collective that does it; a barrier is an `AllReduce` of a byte.
+    /// Returns the collective that does it; a barrier is an `AllReduce` of a byte.
     pub(crate) fn collective(self) -> Collective {
         match self {
             Self::Allreduce | Self::Barrier => Collective::AllReduce,

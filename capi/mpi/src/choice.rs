@@ -64,7 +64,7 @@ impl CallShape {
         }
     }
 
-    /// The blocks for which we are faster on several hosts.
+    /// Returns the blocks for which we are faster on several hosts.
     fn faster_across(self, than: Maker) -> Option<RangeInclusive<u64>> {
         match (than, self.crowded, self.what) {
             (Maker::OpenMpi | Maker::Mpich, true, MpiCollective::Allreduce) => Some(0..=END),
@@ -72,7 +72,7 @@ impl CallShape {
         }
     }
 
-    /// The blocks for which we are faster on one host.
+    /// Returns the blocks for which we are faster on one host.
     fn faster(self, than: Maker) -> Option<RangeInclusive<u64>> {
         use MpiCollective::{Allgather, Allreduce, Bcast, ReduceScatterBlock};
         Some(match (than, self.crowded, self.what) {

@@ -54,7 +54,7 @@ pub(crate) struct Ours {
     pub(crate) in_place: bool,
 }
 
-/// The call as ours, or why it is not.
+/// Returns the call as ours, or why it is not ours.
 pub(crate) fn decide(
     mpi: &Mpi,
     settings: &Settings,
@@ -152,7 +152,7 @@ impl Asking<'_> {
         }
     }
 
-    /// The root, of collectives that have one.
+    /// Returns the root, of collectives that have one.
     fn root(&self) -> Result<u32, Why> {
         if !self.asked.what.collective().is_rooted() {
             return Ok(0);
@@ -161,7 +161,7 @@ impl Asking<'_> {
         if root < self.seat.size { Ok(root) } else { Err(Why::Argument) }
     }
 
-    /// A call that combines the values of all ranks.
+    /// Returns a call that combines the values of all ranks.
     fn reduces(&self, collective: Collective, root: u32, values: Values) -> Result<Call, Why> {
         let op = self.mpi.op(self.asked.op).ok_or(Why::Op)?;
         let known = self.mpi.elements(values.of).ok_or(Why::Type)?;
@@ -170,7 +170,7 @@ impl Asking<'_> {
         Ok(call(collective, root, count, dtype, op))
     }
 
-    /// A call that moves the bytes of a block, in the widest elements that they are a multiple of.
+    /// Returns a call that moves the bytes of a block, in the widest elements that they are a multiple of.
     fn moves(&self, collective: Collective, root: u32, block: Values) -> Result<Call, Why> {
         let kind = kind(self.mpi, block.of).ok_or(Why::Argument)?;
         let count = u64::try_from(block.count).map_err(|_| Why::Argument)?;
@@ -183,7 +183,7 @@ impl Asking<'_> {
         Ok(call(collective, root, bytes / dtype.size() as u64, dtype, ReduceOp::Sum))
     }
 
-    /// The call with its buffers, if they are as long as it needs.
+    /// Returns the call with its buffers, if they are as long as it needs.
     fn made(
         &self,
         call: Call,

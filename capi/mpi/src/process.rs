@@ -78,12 +78,12 @@ impl Process {
         }
     }
 
-    /// The job, once MPI has begun.
+    /// Returns the job, once MPI has begun.
     pub(crate) fn job(&self) -> Option<&MpiJob> {
         self.job.get()
     }
 
-    /// MPI has begun.
+    /// Finds the job, after MPI has begun.
     pub(crate) fn begin(&self) {
         if let Some(why) = &self.problem {
             self.say_once(&format!("all collectives are left to MPI: {why}"));
@@ -126,7 +126,7 @@ impl Process {
         });
     }
 
-    /// MPI is to end; functions of several languages may say so one after another.
+    /// Leaves the job, before MPI ends; functions of several languages may call it one after another.
     pub(crate) fn end(&self) {
         self.ended.call_once(|| self.leave());
     }

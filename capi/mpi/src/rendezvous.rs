@@ -54,7 +54,7 @@ impl Known {
     }
 }
 
-/// The ranks of all hosts, for the first rank of a host that tells of its own.
+/// Sends the ranks of this host, as its first rank does, and returns the ranks of all hosts.
 ///
 /// # Errors
 /// Why they are not known.

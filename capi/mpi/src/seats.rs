@@ -109,7 +109,7 @@ fn all() -> std::sync::MutexGuard<'static, BTreeMap<Handle, Arc<Seat>>> {
     SEATS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A communicator that is seen for the first time. All of this is asked of this process alone.
+/// Makes the seat of a communicator that is seen for the first time, without communication.
 fn first(mpi: &Mpi, job: &MpiJob, comm: Handle) -> Option<Arc<Seat>> {
     if comm == mpi.comm_null() {
         return None;
@@ -179,7 +179,7 @@ fn place(mpi: &Mpi, job: &MpiJob, seat: &mut Seat) -> Result<(), String> {
     Ok(())
 }
 
-/// The ranks of a communicator, by their numbers among all.
+/// Returns the ranks of a communicator, by their numbers among all.
 fn members(mpi: &Mpi, seat: &Seat) -> Option<Vec<c_int>> {
     let functions = mpi.functions();
     let ranks: Vec<c_int> = (0..seat.size as c_int).collect();
@@ -222,7 +222,7 @@ fn hang(functions: &Functions, seat: &Seat) -> bool {
     unsafe { (functions.comm_set_attr)(seat.comm, keyval, value) == 0 }
 }
 
-/// A communicator that is made of another one is seen for the first time.
+/// Does not copy the attribute to a communicator that is made of another: it gets a seat of its own.
 unsafe extern "C" fn is_not_copied(
     _comm: Handle,
     _keyval: c_int,
@@ -236,7 +236,7 @@ unsafe extern "C" fn is_not_copied(
     0
 }
 
-/// A communicator goes.
+/// Removes the seat of a communicator that MPI frees.
 unsafe extern "C" fn goes(
     _comm: Handle,
     _keyval: c_int,

@@ -90,7 +90,7 @@ impl Settings {
     }
 }
 
-/// `AllReduce: my.coll; Broadcast 64K..=1M: MyTree arity=2`.
+/// Reads `AllReduce: my.coll; Broadcast 64K..=1M: MyTree arity=2`.
 fn all_own(text: &str) -> Result<Vec<Own>, String> {
     let entries = text.split(';').map(str::trim).filter(|entry| !entry.is_empty());
     entries
@@ -139,7 +139,7 @@ fn own(entry: &str) -> Result<Own, String> {
     }
 }
 
-/// A collective by its name here or in MPI.
+/// Returns a collective by its name here or in MPI.
 fn collective(name: &str) -> Option<Collective> {
     let mpi = name.strip_prefix("MPI_").unwrap_or(name);
     Some(match mpi.to_ascii_lowercase().as_str() {

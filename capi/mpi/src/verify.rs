@@ -15,7 +15,7 @@ use crate::call::{MpiCall, MpiCollective};
 use crate::decide::Ours;
 use crate::pass::pass;
 
-/// The sums of the magnitudes that each element of this rank's output is the sum of, where that is needed.
+/// Returns the sums of the magnitudes that each element of this rank's output is the sum of, where that is needed.
 ///
 /// # Errors
 /// MPI's code.
@@ -51,7 +51,7 @@ pub(crate) fn bound(
     }
 }
 
-/// The first element in which ours and theirs differ by more than the order of summation allows, in words.
+/// Returns the first element in which ours and theirs differ by more than the order of summation allows, in words.
 pub(crate) fn differs(
     call: &Call,
     nranks: u32,

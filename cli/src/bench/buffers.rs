@@ -42,7 +42,7 @@ impl BenchBuffers {
         sizes(collective, rank, nranks, root)[1] * count * dtype.size()
     }
 
-    /// Inputs, and outputs out of place.
+    /// Returns the inputs, and outputs out of place.
     pub(super) fn apart(&mut self) -> (Vec<&mut [u8]>, Vec<&mut [u8]>) {
         let nranks = self.reference.nranks;
         let lens: Vec<usize> = (0..nranks).map(|rank| self.output(RankId(rank))).collect();
@@ -89,7 +89,7 @@ impl BenchBuffers {
         rooms.map(|(room, (start, len))| &mut room[start..][..len]).collect()
     }
 
-    /// Elements that are wrong in the results, which lie as in place or at the beginning.
+    /// Returns the number of wrong elements in the results, which lie as in place or at the beginning.
     pub(super) fn wrong(&self, reduce_depth: u32, in_place: bool) -> u64 {
         let ranks = (0..self.reference.nranks).map(RankId);
         let results = ranks.map(|rank| {
@@ -107,7 +107,7 @@ fn sizes(collective: Collective, rank: RankId, nranks: u32, root: RankId) -> [us
         .map(|units| units as usize)
 }
 
-/// Bytes of the inputs and rooms of all ranks.
+/// Returns the bytes of the inputs and rooms of all ranks.
 pub(super) fn needed(schedule: &Schedule, count: u64, dtype: DType) -> u128 {
     let Schedule { collective, nranks, root, .. } = *schedule;
     let units = |rank| {

@@ -98,7 +98,7 @@ pub(super) fn main(
     Ok(okay)
 }
 
-/// Why a subject has no kernel.
+/// Returns why a subject has no kernel.
 pub(super) fn no_kernel(subject: &Subject, case: &Case, why: Vec<Diagnostic>) -> RefusedSubject {
     let why = why.into_iter().next();
     RefusedSubject {
@@ -176,8 +176,8 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The kernel, launched by a graph too where that is asked for, and beside it the schedule that the host drives, where
-    /// one device holds it.
+    /// Times the kernel, launched by a graph too where that is asked for, and beside it the schedule that the host
+    /// drives, where one device holds it.
     fn rows(&mut self, subject: &Subject, flags: &BenchFlags) -> Result<Vec<BenchRow>, Error> {
         let Reference { count, dtype, op, .. } = self.case.reference;
         let options = flags.device.options(&flags.engine);
@@ -281,7 +281,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The buffers of each rank.
+/// Returns the buffers of each rank.
 fn buffers(case: &Case) -> Vec<Buffers> {
     let Reference { nranks, count, dtype, .. } = case.reference;
     let schedule = case.subjects[0].proved.schedule();

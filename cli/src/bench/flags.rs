@@ -214,7 +214,7 @@ impl BenchFlags {
         self.callers.check()
     }
 
-    /// nccl-tests' sizes, in order.
+    /// Returns nccl-tests' sizes, in order.
     pub(super) fn sizes(&self) -> Result<Vec<u64>, (String, &'static str)> {
         const DEFAULT: u64 = 32 << 20;
         const MOST: usize = 10_000;

@@ -309,7 +309,7 @@ fn cases<'a>(
     }
 }
 
-/// Bytes that a subject takes of the host, or of the GPU of the model.
+/// Returns the bytes that a subject takes of the host, or of the GPU of the model.
 fn needed(flags: &BenchFlags, subject: &Subject, count: u64, dtype: DType) -> u128 {
     let schedule = subject.proved.schedule();
     let buffers = buffers::needed(schedule, count, dtype);

@@ -28,7 +28,7 @@ pub(super) fn svg(rows: &[BenchRow], limits: &[Limit]) -> String {
     .svg()
 }
 
-/// A power of two as a size.
+/// Returns a power of two as a size.
 fn size(power: i32) -> (f64, String) {
     let (unit, name) = match power {
         30.. => (30, "GiB"),

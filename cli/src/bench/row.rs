@@ -41,7 +41,7 @@ pub(super) struct BenchRow {
 }
 
 impl BenchRow {
-    /// The row of a subject, before it is compared with anything.
+    /// Makes the row of a subject, before it is compared with anything.
     pub(super) fn new(
         algo: String,
         subject: &Subject,

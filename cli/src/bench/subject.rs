@@ -123,7 +123,7 @@ pub(super) fn find(
     Ok((groups, refused))
 }
 
-/// The algorithms that were asked for, in their order.
+/// Returns the algorithms that were asked for, in their order.
 fn asked(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
     match &flags.collective {
         Some(collective) => of_library(flags, *collective),
@@ -149,7 +149,7 @@ pub(crate) fn answer(flags: &BenchFlags) -> u8 {
     })
 }
 
-/// The algorithm with this root, or with its own.
+/// Returns the algorithm with this root, or with its own.
 fn rooted(algorithm: &Configured, root: Option<u32>) -> Result<Configured, Failure> {
     let mut algorithm = algorithm.clone();
     if let Some(root) = root {
@@ -211,7 +211,7 @@ fn named(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
     Ok(wanted)
 }
 
-/// A program for MSCCL, which says itself how many ranks there are.
+/// Reads a program for MSCCL, whose file gives the number of ranks.
 fn of_msccl(flags: &BenchFlags, path: &str) -> Result<Named, Failure> {
     msccl::counts_ranks(flags.nranks.is_some())?;
     if flags.device.device != Device::Host {

@@ -43,7 +43,7 @@ pub(super) fn rounded(group: &Group) -> Result<Option<String>, Failure> {
     Ok((multiple > 1).then_some(told))
 }
 
-/// The heads of the columns; the share is of the limit or of the floor.
+/// Returns the heads of the columns; the share is of the limit or of the floor.
 pub(super) fn columns(share: &str) -> [String; 3] {
     let blank = "";
     let place = format!("{:>11}{:>8}{:>8}{:>7}", "time", "algbw", "busbw", "#wrong");
@@ -126,7 +126,7 @@ pub(super) fn foot(summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// The share of good choices, and each one that is not good.
+/// Returns the share of good choices, and each one that is not good.
 fn choices(choices: &Choices) -> Vec<String> {
     let Choices { within_a_tenth: good, cells } = choices;
     if cells.is_empty() {
@@ -147,7 +147,7 @@ fn choices(choices: &Choices) -> Vec<String> {
     lines
 }
 
-/// Four digits, as far as they stand before or soon behind the point.
+/// Formats a number with four digits, as far as they stand before or soon behind the point.
 pub(super) fn number(value: f64) -> String {
     match value {
         v if v >= 1000.0 => format!("{v:.0}"),

@@ -62,7 +62,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// GB/s
+/// Returns a bandwidth in GB/s.
 pub(super) fn bandwidth(size: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { size as f64 / seconds / 1e9 } else { 0.0 }
 }

@@ -165,7 +165,7 @@ impl CalibrationReport {
         }
     }
 
-    /// The file that `--costs` reads.
+    /// Returns the text of the file that `--costs` reads.
     fn file(&self, costs: &Costs) -> String {
         let mut text = String::from(
             "# What the host engine takes on one machine, as `cargo xtask calibrate --write` measured it.\n\
@@ -180,7 +180,7 @@ impl CalibrationReport {
     }
 }
 
-/// The model of the CPU, where the system says it.
+/// Returns the model of the CPU, where the system says it.
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named =

@@ -53,7 +53,7 @@ impl Axis {
         (place - self.low) / (self.high - self.low)
     }
 
-    /// The exponents of the powers of two along a logarithmic axis, or of as many of them as can be named.
+    /// Returns the exponents of the powers of two along a logarithmic axis, or of as many of them as can be named.
     pub(crate) fn powers(&self) -> Vec<i32> {
         let (first, last) = (self.low.ceil() as i32, self.high.floor() as i32);
         let step = (last - first) / TICKS as i32 + 1;
@@ -76,7 +76,7 @@ impl Axis {
         if fine.len() > TICKS + 3 { of(&[1.0]) } else { fine }
     }
 
-    /// The multiples of the least of 1, 2 and 5 with their powers of ten that are not too many.
+    /// Returns the multiples of the least of 1, 2 and 5 with their powers of ten that are not too many.
     fn multiples(&self) -> Vec<f64> {
         let digits = [1.0, 2.0, 5.0];
         let mut steps =

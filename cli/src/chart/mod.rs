@@ -90,13 +90,13 @@ impl Mark {
 /// The class of the limit that curves are compared with.
 pub(crate) const LIMIT: &str = "limit";
 
-/// The class of the nth curve.
+/// Returns the class of the nth curve.
 pub(crate) fn class(nth: usize) -> String {
     format!("c{} d{}", nth % COLORS, nth / COLORS % PATTERNS)
 }
 
 impl Chart {
-    /// The picture.
+    /// Draws the picture.
     pub(crate) fn svg(&self) -> String {
         let mut body = String::new();
         for (value, label) in &self.columns {
@@ -156,8 +156,8 @@ impl Chart {
         4 * curve.points.iter().filter(hidden).count() > curve.points.len()
     }
 
-    /// A line for each run of points that are joined, and the points; `under` another curve, it is seen on both sides
-    /// of that one.
+    /// Draws a line for each run of points that are joined, and the points; `under` another curve, it is seen on both
+    /// sides of that one.
     fn draw(&self, curve: &Curve, under: bool, body: &mut String) {
         let Curve { name, class, points } = curve;
         let class = &if under { format!("{class} under") } else { class.clone() };
@@ -187,7 +187,7 @@ impl Chart {
         }
     }
 
-    /// The names at the ends of the curves, as near as they can stand without touching. Returns where they end.
+    /// Draws the names at the ends of the curves, as near as they can stand without touching. Returns where they end.
     fn names(&self, body: &mut String) -> f64 {
         let mut ends: Vec<(&Curve, (f64, f64))> =
             self.curves.iter().filter_map(|c| Some((c, self.place(c.points.last()?)))).collect();
@@ -237,13 +237,13 @@ fn text(body: &mut String, class: &str, x: f64, y: f64, words: &str) {
     let _ = writeln!(body, r#"<text class="{class}" x="{x}" y="{y}">{words}</text>"#);
 }
 
-/// A number with one digit behind the point, where it has one.
+/// Formats a number with one digit behind the point, where it has one.
 fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
-/// Text inside of an element.
+/// Escapes text inside of an element.
 fn escaped(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let text: String = text.chars().map(plain).collect();

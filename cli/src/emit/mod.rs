@@ -211,12 +211,12 @@ fn algorithm(flags: &SourceFlags) -> Result<(Source, Configured), Failure> {
     Ok((source, algorithm))
 }
 
-/// A source in which something is wrong.
+/// Returns the failure of a wrong source.
 fn wrong(errors: &[Diagnostic], source: &Source) -> Failure {
     refuse(Format::Human, errors, source, |_| ())
 }
 
-/// An algorithm that a rank count is wrong for; where the count was the `default`, that is said.
+/// Returns the failure of an algorithm at a wrong rank count; it says so where the count was the `default`.
 fn wrong_at(
     mut errors: Vec<Diagnostic>,
     (source, algorithm): &(Source, Configured),

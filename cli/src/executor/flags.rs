@@ -144,7 +144,7 @@ pub(super) struct ScoreFlags {
 }
 
 impl DataFlags {
-    /// Bytes of a CCL buffer.
+    /// Returns the bytes of a CCL buffer.
     pub(super) fn of_ccl(&self, executor: &Executor) -> u64 {
         self.ccl_buffer.unwrap_or(executor.ccl_buffer)
     }

@@ -33,7 +33,7 @@ pub(crate) fn main(flags: &ExecutorFlags) -> Result<bool, Failure> {
     }
 }
 
-/// The source of a file, or of the library's file that holds an executor of that name.
+/// Returns the source of a file, or of the library's file that holds an executor of that name.
 pub(crate) fn read(name: &str) -> Result<Source, Failure> {
     let head = format!("executor {name} for ");
     let mut library = roundelay::library::SOURCES.iter();
@@ -127,19 +127,19 @@ enum Stopped {
 }
 
 impl AskedExecutor {
-    /// The executor; where it is wrong, its errors are printed.
+    /// Returns the executor; where it is wrong, its errors are printed.
     fn load(&self) -> Result<Executor, Failure> {
         self.load_with_source().map(|(_, executor)| executor)
     }
 
-    /// The executor with its source; where it is wrong, its errors are printed.
+    /// Returns the executor with its source; where it is wrong, its errors are printed.
     fn load_with_source(&self) -> Result<(Source, Executor), Failure> {
         self.which.load(self.format)
     }
 }
 
 impl Which {
-    /// The executor with its source; where it is wrong, its errors are printed.
+    /// Returns the executor with its source; where it is wrong, its errors are printed.
     fn load(&self, format: Format) -> Result<(Source, Executor), Failure> {
         let source = read(&self.source)?;
         match one(&source, &self.source, self.executor.as_deref(), &self.lints) {
@@ -150,7 +150,7 @@ impl Which {
     }
 }
 
-/// Errors as JSON has them.
+/// Returns errors as JSON has them.
 #[expect(clippy::needless_pass_by_value, reason = "`refuse` passes it by value")]
 pub(super) fn wrong(diagnostics: Vec<JsonDiagnostic>) -> serde_json::Value {
     serde_json::json!({ "ok": false, "diagnostics": diagnostics })

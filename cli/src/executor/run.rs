@@ -173,13 +173,13 @@ impl<'d> Runner<'d> {
         Ok(Self { spec, framework, data, room: Room::of_host()? })
     }
 
-    /// Elements a unit of a call of `bytes` bytes; a size that holds no whole number of them is rounded down, as in
-    /// nccl-tests.
+    /// Returns the elements a unit of a call of `bytes` bytes; a size that holds no whole number of them is rounded
+    /// down, as in nccl-tests.
     fn count(&self, bytes: u64) -> u64 {
         bytes / (self.spec.units() * self.data.dtype.size() as u64)
     }
 
-    /// Some sizes of each class.
+    /// Returns some sizes of each class.
     fn tested(&self, runs: Runs) -> Tested {
         let admits = |bytes| self.admits(bytes, runs).is_ok();
         tested(&self.spec, self.data.of_ccl(&self.spec), self.data.dtype, admits)

@@ -24,7 +24,7 @@ pub(super) struct Tested {
     pub(super) untested: Vec<String>,
 }
 
-/// The sizes of `executor`'s classes for elements of `dtype`. `admits` says whether there is memory for a size.
+/// Returns the sizes of `executor`'s classes for elements of `dtype`. `admits` says whether there is memory for a size.
 pub(super) fn tested(
     executor: &Executor,
     ccl_buffer: u64,

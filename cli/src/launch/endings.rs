@@ -52,7 +52,7 @@ impl Endings {
         Ok(Self { words, inherited })
     }
 
-    /// The number of the descriptor that the ranks inherit.
+    /// Returns the number of the descriptor that the ranks inherit.
     pub(super) fn descriptor(&self) -> RawFd {
         self.inherited.as_raw_fd()
     }

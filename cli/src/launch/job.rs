@@ -125,7 +125,7 @@ impl<'f> LaunchedJob<'f> {
         self.open > 0 && now < *self.quiet.get_or_insert(now + PATIENCE)
     }
 
-    /// The next of the times that are kept.
+    /// Returns the next of the times that are kept.
     fn next(&self) -> Option<Instant> {
         let times = [self.late, self.term, self.kill, self.quiet];
         times.into_iter().chain(self.ranks.iter().map(|rank| rank.left)).flatten().min()

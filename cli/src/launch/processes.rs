@@ -99,7 +99,7 @@ pub(super) fn is_left(group: Pid) -> bool {
     waitid(WaitId::Pgid(Some(group)), looked).is_ok()
 }
 
-/// A process that has ended, if one has, reaped.
+/// Reaps a process that has ended, if one has.
 pub(super) fn reap() -> Option<(Pid, Ending)> {
     let (pid, status) = wait(WaitOptions::NOHANG).ok()??;
     let ending = match (status.exit_status(), status.terminating_signal()) {

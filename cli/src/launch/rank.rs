@@ -16,7 +16,7 @@ use crate::report::Failure;
 /// The first argument of a process that becomes a rank. It is no subcommand, which help and completions would list.
 const WORD: &str = "launch-rank";
 
-/// The arguments of a process that becomes `rank`.
+/// Returns the arguments of a process that becomes `rank`.
 pub(super) fn arguments(rank: u32) -> [String; 3] {
     [WORD.to_owned(), id().to_string(), rank.to_string()]
 }
@@ -42,7 +42,7 @@ pub(crate) fn become_rank() -> Option<u8> {
     Some(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
 }
 
-/// A number among the arguments.
+/// Reads a number among the arguments.
 fn number(text: &OsStr) -> Option<i32> {
     text.to_str()?.parse().ok()
 }

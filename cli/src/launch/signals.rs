@@ -31,7 +31,7 @@ pub(crate) fn listen(events: &Sender<Event>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A bit for each signal, from 1 on.
+/// Returns a bit for each signal, from 1 on.
 fn ignored() -> u64 {
     let status = read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

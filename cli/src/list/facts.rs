@@ -238,7 +238,7 @@ impl Shown {
     }
 }
 
-/// The parameters, with defaults as the canonical source has them.
+/// Returns the parameters, with defaults as the canonical source has them.
 fn parameters(algorithm: &Configured) -> Vec<Parameter> {
     let head = algorithm.source().split_once(&format!("algorithm {}(", algorithm.name()));
     let mut rest = head.map_or("", |(_, rest)| rest);
@@ -280,7 +280,7 @@ fn end_of_parameter(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// Rank counts as ranges, or in words.
+/// Formats rank counts as ranges, or in words.
 fn written(counts: &[u32]) -> String {
     let powers: Vec<u32> = (1..=TRIED).filter(|n| n.is_power_of_two()).collect();
     if counts == powers {
@@ -302,7 +302,7 @@ fn written(counts: &[u32]) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(", ")
 }
 
-/// Lines of a text, indented, that end before the terminal does.
+/// Breaks a text into indented lines that fit the terminal.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -317,7 +317,7 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// The first sentence of a doc comment, on one line.
+/// Returns the first sentence of a doc comment, on one line.
 fn first_sentence(docs: &[String]) -> String {
     let paragraph: Vec<&str> =
         docs.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()).collect();

@@ -48,7 +48,7 @@ impl System<'_> {
         Some(kib.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.saturating_mul(1024))
     }
 
-    /// The least that is left to any of the groups that this process is in.
+    /// Returns the least that is left to any of the groups that this process is in.
     fn granted(&self) -> Option<u64> {
         let text = read_to_string(self.root.join("proc/self/cgroup")).ok()?;
         let groups = text.lines().filter_map(|line| {

@@ -80,7 +80,7 @@ impl From<TooMuch> for Failure {
     }
 }
 
-/// Bytes in the largest unit that they reach, with a digit behind the point.
+/// Formats bytes in the largest unit that they reach, with a digit behind the point.
 fn rounded(bytes: u128) -> String {
     let units = [(1_u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = units.into_iter().find(|(unit, _)| bytes >= u128::from(*unit));
@@ -90,7 +90,7 @@ fn rounded(bytes: u128) -> String {
     )
 }
 
-/// Bytes of the scratch of all ranks.
+/// Returns the bytes of the scratch of all ranks.
 pub(crate) fn scratch(schedule: &Schedule, count: u64, dtype: DType) -> u128 {
     let ids = || (0..schedule.scratch.len() as u32).map(|id| Buffer::Scratch(ScratchId(id)));
     let of = |rank| ids().map(move |id| u128::from(schedule.elements(id, rank, count)));

@@ -94,7 +94,7 @@ fn preloaded(library: &Path) -> String {
     }
 }
 
-/// The library that ranks preload.
+/// Returns the library that ranks preload.
 fn library(flags: &MpirunFlags) -> Result<PathBuf, Failure> {
     const NAME: &str = "libroundelay_mpi.so";
     let none = |title: String| {

@@ -74,7 +74,7 @@ impl Rendezvous {
     }
 }
 
-/// The addresses of this host, as the kernel's table of routes has them.
+/// Returns the addresses of this host, as the kernel's table of routes has them.
 fn addresses(trie: &str) -> BTreeSet<Ipv4Addr> {
     let mut last: Option<Ipv4Addr> = None;
     let mut found = BTreeSet::new();
@@ -148,7 +148,7 @@ impl<'a> Host<'a> {
     }
 }
 
-/// The answer, once there is one.
+/// Returns the answer, once there is one.
 fn told(said: &[&str]) -> Option<String> {
     if let Some(why) = said.iter().find_map(|said| said.strip_prefix("without ")) {
         return Some(why.to_owned());
@@ -168,7 +168,7 @@ fn told(said: &[&str]) -> Option<String> {
     Some(format!("there {}", hosts.join(" ")))
 }
 
-/// Why there is no answer at the deadline.
+/// Returns why there is no answer at the deadline.
 fn late(said: &[&str]) -> String {
     let ranks: usize =
         said.iter().filter_map(|said| Host::read(said)).map(|host| host.ranks().count()).sum();

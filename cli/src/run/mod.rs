@@ -146,7 +146,7 @@ fn program(flags: &RunFlags) -> Result<bool, Failure> {
     Ok(table.end())
 }
 
-/// A program for MSCCL that was proved, in the mode that is asked for if it has that.
+/// Returns a proved program for MSCCL, in the mode that is asked for if it has it.
 fn given(flags: &RunFlags) -> Result<(Arc<Source>, Proved), Failure> {
     let (source, lints) = (&flags.source.source, &flags.source.lints);
     msccl::proved(source, lints, flags.in_place, flags.format)
@@ -207,7 +207,7 @@ fn run(
     run_proved(&proved, Some(algorithm), flags, room, calls)
 }
 
-/// Bytes of the buffers that a run has at one time.
+/// Returns the bytes of the buffers that a run has at one time.
 fn needed(schedule: &Schedule, flags: &RunFlags) -> u128 {
     let (apart, shared) = memory::ends(schedule, flags.count, flags.dtype);
     // In place there are the inputs, the one buffer of each rank, and the outputs that are compared.
@@ -342,7 +342,7 @@ fn ranks(schedule: &Schedule) -> impl Iterator<Item = RankId> + use<> {
     (0..schedule.nranks).map(RankId)
 }
 
-/// Bytes of a rank's buffer.
+/// Returns the bytes of a rank's buffer.
 fn bytes(schedule: &Schedule, buffer: Buffer, rank: RankId, flags: &RunFlags) -> usize {
     schedule.elements(buffer, rank, flags.count) as usize * flags.dtype.size()
 }

@@ -75,14 +75,14 @@ impl<'a> RunTable<'a> {
         ));
     }
 
-    /// A number of ranks that the algorithm does not take.
+    /// Prints a number of ranks that the algorithm does not take.
     pub(super) fn refused(&mut self, why: &str) {
         if self.flags.format == Format::Human {
             self.aside(format!("  \x1b[1;93mrefused\x1b[0m {why}"));
         }
     }
 
-    /// A number of ranks that there is no memory for.
+    /// Prints a number of ranks that there is no memory for.
     pub(super) fn left_out(&mut self, nranks: u32, much: &TooMuch) {
         let line = format!("\x1b[1;93mleft out\x1b[0m {nranks} ranks: the run {much}");
         match self.flags.format {

@@ -12,7 +12,7 @@ use super::ranges::Range;
 use crate::report::{Failure, Format};
 use crate::streams::{self, print, print_json};
 
-/// The file that makes the choices of these ranges.
+/// Returns the file that makes the choices of these ranges.
 pub(super) fn written(collective: Collective, nranks: u32, ranges: &[Range]) -> String {
     let mut text = String::from(
         "# collective, rank count, sizes in bytes as nccl-tests counts them, algorithm\n",
@@ -131,7 +131,7 @@ fn overlaps(entries: &[Entry]) -> Vec<At> {
     wrong
 }
 
-/// Sizes for which no line chooses, between 0 and the largest of all.
+/// Returns the sizes for which no line chooses, between 0 and the largest of all.
 fn gaps(entries: &[Entry]) -> Vec<At> {
     let mut wrong = Vec::new();
     for group in alike(entries) {

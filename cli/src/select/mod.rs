@@ -139,7 +139,7 @@ fn human(question: &Question<'_>, ranges: &[Range]) -> String {
     text
 }
 
-/// A size to three digits.
+/// Formats a size to three digits.
 fn about(bytes: u64) -> String {
     let unit = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = unit.into_iter().find(|(unit, _)| bytes >= *unit);

@@ -45,7 +45,7 @@ impl Question<'_> {
         select_beside(&[], self.costs, self.collective, self.nranks, bytes, self.topology)
     }
 
-    /// One row for each of these sizes.
+    /// Returns one row for each of these sizes.
     pub(super) fn at(&self, sizes: &[u64]) -> Vec<Range> {
         let bound = self.bound();
         let row = |bytes: &u64| {
@@ -56,7 +56,7 @@ impl Question<'_> {
         sizes.iter().filter_map(row).collect()
     }
 
-    /// All ranges, by size.
+    /// Returns all ranges, by size.
     pub(super) fn ranges(&self) -> Vec<Range> {
         // The choice at the first size of each, its last size, and the last choice before the next one.
         let mut ends: Vec<(Choice, u64, Choice)> = Vec::new();
@@ -92,7 +92,7 @@ impl Question<'_> {
         found
     }
 
-    /// The bandwidth bound, on a topology that gives bandwidths.
+    /// Returns the bandwidth bound, on a topology that gives bandwidths.
     fn bound(&self) -> Option<Bound> {
         let topology = self.topology.filter(|topology| !topology.is_relative())?;
         let found = Usable::new(topology, self.nranks, self.collective, RankId(0)).ok()?;
@@ -140,7 +140,7 @@ fn name(choice: &Choice) -> Option<&str> {
     choice.best().map(|row| row.algorithm.as_str())
 }
 
-/// The middle of two sizes by their ratio, a multiple of [`GRAIN`].
+/// Returns the middle of two sizes by their ratio, a multiple of [`GRAIN`].
 fn middle(low: u64, high: u64) -> u64 {
     let middle = ((low as f64) * (high as f64)).sqrt() as u64;
     (middle / GRAIN * GRAIN).clamp(low, high)

@@ -40,7 +40,7 @@ fn less(winner: &Row, other: &Row) -> Option<(String, String)> {
     saving.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, _, mine, its)| (mine, its))
 }
 
-/// Why the best of a choice is the best.
+/// Returns why the best of a choice is the best.
 pub(super) fn of(choice: &Choice) -> String {
     let Some((best, others)) = choice.ranked.split_first() else { return String::new() };
     let limit = best.time.seconds() * (1.0 + SAME);

@@ -178,7 +178,7 @@ fn rank(text: &str) -> Result<RankId, Failure> {
     })
 }
 
-/// Two nodes, by the numbers of ranks or by names, which may have a `-` of their own.
+/// Reads two nodes, by the numbers of ranks or by names, which may have a `-` of their own.
 fn ends_of(text: &str, topology: &Topology) -> Result<(NodeId, NodeId), Failure> {
     let node = |name: &str| {
         let name = name.trim();

@@ -177,7 +177,7 @@ fn timed(
     Ok((schedule, count, simulated))
 }
 
-/// The bound of the topology, without stragglers and with all links as fast as they should be.
+/// Returns the bound of the topology, without stragglers and with all links as fast as they should be.
 fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, String)> {
     let Schedule { nranks, collective, root, .. } = *schedule;
     let Usable { bound, all } = Usable::new(&machine.topology, nranks, collective, root).ok()?;
@@ -186,7 +186,7 @@ fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, Str
     Some((bound.seconds(bytes) / unit, format!("{}{over}", bound.binding)))
 }
 
-/// The time with the constants that are assumed of the machine's GPUs, in seconds, and where these are from.
+/// Returns the time with the constants that are assumed of the machine's GPUs, in seconds, and where these are from.
 fn assumed(
     schedule: &Schedule,
     count: u64,
@@ -198,7 +198,7 @@ fn assumed(
     Some((done.seconds, name))
 }
 
-/// The closed form of an algorithm of the library, its parameters at their defaults.
+/// Returns the closed form of an algorithm of the library, its parameters at their defaults.
 fn by_form(
     algorithm: &Configured,
     flags: &SimulateFlags,

@@ -31,7 +31,7 @@ pub(super) struct PathLine {
     pub(super) seconds: f64,
 }
 
-/// The statements that take time, in the order of the source.
+/// Returns the statements that take time, in the order of the source.
 pub(super) fn lines(run: &Run<'_>) -> Vec<PathLine> {
     let mut lines: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
     for step in run.simulated.critical.iter().filter(|step| step.end > step.start) {
@@ -42,7 +42,7 @@ pub(super) fn lines(run: &Run<'_>) -> Vec<PathLine> {
     lines.into_iter().map(|(number, (times, seconds))| PathLine { number, times, seconds }).collect()
 }
 
-/// The line of a step's statement.
+/// Returns the line of a step's statement.
 pub(super) fn line(schedule: &Schedule, step: &Step) -> u32 {
     schedule.location(schedule.op(step.op).at).line
 }
@@ -99,7 +99,7 @@ pub(super) fn words(schedule: &Schedule, step: &Step) -> String {
     }
 }
 
-/// One line on all of it.
+/// Returns one line on the whole path.
 pub(super) fn summary(run: &Run<'_>) -> String {
     let spent = Spent::of(&run.simulated.critical);
     let parts = parts(&spent);

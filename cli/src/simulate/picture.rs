@@ -60,7 +60,7 @@ pub(super) struct Size {
     pub(super) units: Units,
 }
 
-/// A size, and how it is to be shown.
+/// Reads a size, with the form in which it is shown.
 pub(super) fn size(text: &str) -> Result<Size, RefusedValue> {
     let bytes = bytes(text)?;
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -130,7 +130,7 @@ impl PictureFlags {
         self.svg.is_some() || self.html.is_some()
     }
 
-    /// The first flag that is for the picture of one run.
+    /// Returns the first flag that is for the picture of one run.
     pub(super) fn for_one_run(&self) -> Option<&'static str> {
         let given = [
             (self.html.is_some(), "--html"),

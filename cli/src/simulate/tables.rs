@@ -111,7 +111,7 @@ fn ports(run: &Run<'_>, text: &mut String) {
     table("ranks: of what all their links could carry, the busiest", rows, "rank", text);
 }
 
-/// The path by statements.
+/// Prints the path by statements.
 fn lines(run: &Run<'_>, text: &mut String) {
     let row = |line: &path::PathLine| {
         vec![
@@ -126,7 +126,7 @@ fn lines(run: &Run<'_>, text: &mut String) {
     table("critical path, by statement (--path has every step)", rows, "statement", text);
 }
 
-/// The path step by step. Signals that take no time say why a step begins when it does.
+/// Prints the path step by step. Signals that take no time explain the start of a step.
 fn steps(run: &Run<'_>, text: &mut String) {
     let _ = writeln!(text, "\ncritical path");
     let row = |step: &roundelay_core::simulate::Step| {

@@ -237,7 +237,7 @@ fn bounds(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
     Ok(Bounds { nvlink: alone.map(Box::new), ..bounds_of(topology, root)? })
 }
 
-/// The bounds over all links of a graph at once.
+/// Returns the bounds over all links of a graph at once.
 fn bounds_of(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
     let found = bounds::Bounds::new(topology, topology.nranks(), root)?;
     let bound = |(collective, bound): &(Collective, bounds::DescribedBound)| DescribedBound {
@@ -278,7 +278,7 @@ fn routes(topology: &Topology) -> Vec<Route> {
     topology.ranks().flat_map(from_rank).collect()
 }
 
-/// The nearest float, for reading; exact values are in the fractions beside it.
+/// Returns the nearest float, for reading; exact values are in the fractions beside it.
 pub(super) fn number(value: Rat) -> f64 {
     value.num() as f64 / value.den() as f64
 }

@@ -47,7 +47,7 @@ pub(super) fn print(described: &Description, topology: &Topology) -> String {
     text
 }
 
-/// `1 rank`, `3 switches`
+/// Returns `1 rank`, `3 switches`
 pub(crate) fn count(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")
@@ -71,12 +71,12 @@ pub(super) fn bandwidth(value: f64, relative: bool) -> String {
     }
 }
 
-/// Four decimals: times in S/B.
+/// Formats four decimals: times in S/B.
 pub(crate) fn micro(value: f64) -> String {
     format!("{value:.4}")
 }
 
-/// Three decimals at most, and no zeros at their end.
+/// Formats at most three decimals, and no zeros at their end.
 pub(crate) fn short(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -133,7 +133,7 @@ fn section<T>(
     }
 }
 
-/// A ring in its order, shortened where it is long.
+/// Formats a ring in its order, shortened where it is long.
 fn order(ranks: &[u32]) -> String {
     let shown: Vec<_> = ranks.iter().take(LISTED).map(ToString::to_string).collect();
     let more = if ranks.len() > LISTED { " …" } else { "" };
@@ -180,7 +180,7 @@ fn rings(described: &Description, text: &mut String) {
     });
 }
 
-/// A time for a byte of S: `7/27 S/B = 0.2593 S/B`, or the bandwidth that it comes to.
+/// Formats a time for a byte of S: `7/27 S/B = 0.2593 S/B`, or the bandwidth that it comes to.
 fn time(value: &Fraction, relative: bool) -> String {
     if value.seconds_per_byte == 0.0 {
         return "0".to_owned();

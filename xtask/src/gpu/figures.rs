@@ -42,7 +42,7 @@ fn number(value: &Value, key: &str) -> Result<f64, String> {
 }
 
 impl Figures {
-    /// The figures that these steps have printed so far.
+    /// Returns the figures that these steps have printed so far.
     pub(super) fn of(nranks: u32, records: &[Record]) -> Self {
         let mut figures = Self {
             device: None,
@@ -67,7 +67,7 @@ impl Figures {
         figures
     }
 
-    /// A report of `bench`: the device's name, its bandwidth, and a time for each row.
+    /// Reads a report of `bench`: the device's name, its bandwidth, and a time for each row.
     fn bench(&mut self, text: &str) -> Result<(), String> {
         let report: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         for row in report["results"].as_array().into_iter().flatten() {
@@ -104,7 +104,7 @@ impl Figures {
         Ok(())
     }
 
-    /// The sizes at which something was measured.
+    /// Returns the sizes that were measured.
     pub(super) fn sizes(&self) -> Vec<u64> {
         let mut sizes: Vec<u64> = self.times.iter().map(|time| time.size).collect();
         sizes.sort_unstable();
@@ -126,12 +126,12 @@ impl Figures {
         self.times.iter().filter(is)
     }
 
-    /// The time of one at a size.
+    /// Returns the time of a name at a size.
     pub(super) fn at(&self, name: &str, size: u64) -> Option<&Time> {
         self.times.iter().find(|time| time.name == name && time.size == size)
     }
 
-    /// All names, in the order of their measuring.
+    /// Returns all names, in the order of their measurement.
     pub(super) fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for time in &self.times {
@@ -150,7 +150,7 @@ impl Figures {
         100.0 * bytes / (self.copy_bandwidth * 1e3) / time.micros
     }
 
-    /// An error where a result is wrong, or cannot be read.
+    /// Returns an error where a result is wrong, or cannot be read.
     pub(super) fn verdict(&self) -> Result<(), String> {
         if let Some(unread) = self.unread.first() {
             return Err(format!(
@@ -183,7 +183,7 @@ pub(super) mod tests {
         Record { name: name.to_owned(), verdict, took: Duration::from_millis(1500), printed }
     }
 
-    /// A report of two algorithms at one size.
+    /// Makes a report of two algorithms at one size.
     pub(in super::super) fn report(size: u64, mesh: f64, ring: f64, wrong: u64) -> String {
         let row = |algo: &str, time: f64, share: f64, wrong: u64| {
             serde_json::json!({

@@ -8,7 +8,7 @@ use super::steps::{Record, GpuVerdict};
 /// The size from which the targets of large messages hold.
 const LARGE: u64 = 64 << 20;
 
-/// The page as far as the steps have come.
+/// Renders the page as far as the steps have come.
 pub(super) fn render(figures: &Figures, records: &[Record], rehearsal: bool) -> String {
     let Figures { device, nranks, copy_bandwidth, .. } = figures;
     let mut page = if rehearsal {

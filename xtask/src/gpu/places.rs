@@ -51,21 +51,21 @@ impl Programs {
     }
 }
 
-/// The folder of Python's packages of NVIDIA, if there are any.
+/// Returns the folder of Python's packages of NVIDIA, if there are any.
 fn wheels() -> Option<PathBuf> {
     let script = "import nvidia; print(list(nvidia.__path__)[0])";
     let found = output(Command::new("python3").args(["-c", script])).ok()?;
     Some(Path::new(found.trim()).parent()?.to_owned())
 }
 
-/// The folder of the NCCL that Python's packages bring, if they do.
+/// Returns the folder of the NCCL that Python's packages bring, if they do.
 pub(super) fn nccl() -> Option<PathBuf> {
     let script = "import nvidia.nccl; print(list(nvidia.nccl.__path__)[0] + '/lib')";
     let found = output(Command::new("python3").args(["-c", script])).ok()?;
     Some(PathBuf::from(found.trim()))
 }
 
-/// CUDA toolkits in the usual place, the newest first.
+/// Returns the CUDA toolkits in the usual place, the newest first.
 pub(super) fn toolkits() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/usr/local").into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

@@ -93,7 +93,7 @@ impl Setup {
         Self { programs, device, quick, rehearsal, nranks, variables, sanitizer }
     }
 
-    /// Seconds for all of it.
+    /// Returns the seconds of all steps.
     pub(super) fn total(&self) -> u64 {
         match (self.rehearsal, self.quick) {
             (true, _) => REHEARSED_TOTAL,
@@ -115,7 +115,7 @@ impl Setup {
         Times { first, bench, torch, nccl, over_nccl: 45, sanitizer: 60, rest: 70 }
     }
 
-    /// All steps.
+    /// Returns all steps.
     pub(super) fn steps(&self) -> Vec<GpuStep<'_>> {
         let times = self.times();
         let rest: &[Sizes] = match (self.rehearsal, self.quick) {
@@ -172,7 +172,7 @@ impl Setup {
         GpuStep { name, seconds: Some(seconds), commands: Box::new(commands) }
     }
 
-    /// A program of ours.
+    /// Returns the command of a program of ours.
     fn ours(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
@@ -199,7 +199,7 @@ impl Setup {
         command
     }
 
-    /// A few of the checks below NVIDIA's sanitizer.
+    /// Returns the command of a few checks below NVIDIA's sanitizer.
     fn sanitized(&self, tool: &str, seconds: u64) -> Result<Command, String> {
         let mut command = self.ours(self.sanitizer.as_ref().map_err(Clone::clone)?);
         command.args(["--tool", tool, "--error-exitcode", "9"]).arg(&self.programs.check);
@@ -208,8 +208,8 @@ impl Setup {
         Ok(command)
     }
 
-    /// Times of ours, by launches and by graphs, with the schedules that the host drives and the floor; a process for each
-    /// row of sizes and each kind of kernel, as one tells its figures when it ends.
+    /// Returns the commands that time ours, by launches and by graphs, with the schedules that the host drives and the
+    /// floor; a process for each row of sizes and each kind of kernel, as one tells its figures when it ends.
     fn bench(&self, sizes: &[Sizes]) -> Vec<Command> {
         let row = |[first, last]: &Sizes, kernels: &[&str]| {
             let mut command = self.ours(&self.programs.bench);

@@ -42,7 +42,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// The last line that says how far it is, which begins with `#`.
+    /// Returns the last line about its progress, which begins with `#`.
     pub(super) fn summary(&self) -> Option<&str> {
         let lines = self.printed.iter().rev().flat_map(|printed| printed.lines().rev());
         lines.map(str::trim).find_map(|line| line.strip_prefix("# "))
@@ -87,7 +87,7 @@ pub(super) fn all(
     records
 }
 
-/// A step in a line.
+/// Returns a step as a line.
 fn line(Record { verdict, took, .. }: &Record) -> String {
     let seconds = took.as_secs_f64();
     match verdict {
@@ -97,7 +97,7 @@ fn line(Record { verdict, took, .. }: &Record) -> String {
     }
 }
 
-/// The commands of a step until one takes too long. One that fails does not keep the next from running.
+/// Runs the commands of a step until one takes too long. A command that fails does not keep the next from running.
 fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (GpuVerdict, Vec<String>) {
     let end = Instant::now() + limit;
     let (mut verdict, mut printed) = (GpuVerdict::Ok, Vec::new());
@@ -187,7 +187,7 @@ fn signal(child: &Child, signal: &str) -> std::io::Result<()> {
     shell.stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
 }
 
-/// The table of the steps, and an error if one of them failed.
+/// Prints the table of the steps, and an error if one of them failed.
 pub(super) fn verdict(records: &[Record]) -> Result<(), String> {
     for record in records {
         println!("{:<20} {}", record.name, line(record));

@@ -40,7 +40,7 @@ impl Timer {
         })
     }
 
-    /// Microseconds of each size, of which a rank has that part.
+    /// Returns the microseconds of each size, of which a rank has that part.
     fn times(
         &self,
         field: &Field<'_>,
@@ -81,7 +81,7 @@ impl Timer {
     }
 }
 
-/// The times of sizes, of all that were timed.
+/// Returns the times of the sizes among all that were timed.
 fn in_order(sizes: &[u64], rows: &[(Option<u64>, f64)]) -> Result<Vec<f64>, String> {
     let time = |bytes: &u64| {
         let row = rows.iter().find(|(timed, _)| *timed == Some(*bytes));

@@ -104,7 +104,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     }
 }
 
-/// MPICH's source, as this machine's package manager has it.
+/// Fetches MPICH's source by this machine's package manager, and returns its folder.
 fn source(root: &Path) -> Result<PathBuf, String> {
     let folder =
         once(root, "mpi/mpich-source", "mpich", &["mpich/test/mpi/configure"], |folder| {
@@ -132,7 +132,7 @@ fn source(root: &Path) -> Result<PathBuf, String> {
     Ok(folder.join("mpich/test/mpi"))
 }
 
-/// The places of packages that this machine knows, asked for sources.
+/// Writes the package sources of this machine, changed to source packages.
 fn sources(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut files = vec![from.join("sources.list")];
     if let Ok(folder) = fs::read_dir(from.join("sources.list.d")) {

@@ -34,7 +34,7 @@ impl Driver {
         Ok(Self(program))
     }
 
-    /// The command line of each rank.
+    /// Returns the command line of each rank.
     pub(super) fn line(&self, share: Share, op: &str, sizes: &[u64]) -> Vec<String> {
         let known = match op {
             "Allreduce" => "AllReduce",
@@ -50,7 +50,7 @@ impl Driver {
         line
     }
 
-    /// Microseconds of each size.
+    /// Returns the microseconds of each size.
     pub(super) fn times(&self, launch: &mut Command, sizes: &[u64]) -> Result<Vec<f64>, String> {
         let printed = within(launch, LONGEST + GRACE)?;
         read(&printed.stdout, sizes).ok_or_else(|| {

@@ -47,7 +47,7 @@ impl Benchmarks {
         Ok(Self(Mpi::install(root, MpiKind::Intel)?.prefix.join("bin/IMB-MPI1")))
     }
 
-    /// A launch with each rank on a core of its own, as far as there are cores.
+    /// Returns a launch with each rank on a core of its own, as far as there are cores.
     pub(super) fn launch(
         &self,
         mpi: &Mpi,
@@ -94,7 +94,7 @@ pub(super) fn write(sizes: &[u64], folder: &Path) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Microseconds of each size on the slowest rank, of all operations in their order; a barrier has no size.
+/// Reads the microseconds of each size on the slowest rank, of all operations in their order; a barrier has no size.
 pub(super) fn read(text: &str) -> Vec<(Option<u64>, f64)> {
     let row = |line: &str| {
         let numbers: Option<Vec<f64>> =

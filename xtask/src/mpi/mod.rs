@@ -93,13 +93,13 @@ impl<'a> Field<'a> {
         able
     }
 
-    /// The modes that were asked for; first without the library.
+    /// Returns the modes that were asked for; first without the library.
     fn modes(&self) -> Vec<PreloadMode> {
         let asked = self.options.modes.iter().copied().filter(|mode| *mode != PreloadMode::Without);
         std::iter::once(PreloadMode::Without).chain(asked).collect()
     }
 
-    /// The two that are timed by turns, or one.
+    /// Returns the two modes that are timed by turns, or one.
     fn compared(&self) -> Vec<PreloadMode> {
         self.modes().into_iter().take(2).collect()
     }

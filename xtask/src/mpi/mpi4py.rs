@@ -127,7 +127,7 @@ fn compare(
     Ok(failures)
 }
 
-/// The folder of the tests.
+/// Returns the folder of the tests.
 fn tests(root: &Path) -> Result<PathBuf, String> {
     let name = SOURCE.replace("==", "-");
     let file = format!("{name}/test/test_cco_buf.py");

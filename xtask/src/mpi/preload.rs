@@ -131,7 +131,7 @@ impl PreloadReport {
     }
 }
 
-/// `Allreduce 12 calls, 10 taken, 2 passed on ...`.
+/// Reads `Allreduce 12 calls, 10 taken, 2 passed on ...`.
 fn counts(said: &str) -> Option<(u64, u64, u64)> {
     let (calls, rest) = said.split_once(" calls, ")?;
     let (taken, rest) = rest.split_once(" taken, ")?;

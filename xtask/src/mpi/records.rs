@@ -85,12 +85,12 @@ impl Records {
         (count(&Outcome::Passed), count(&Outcome::Skipped))
     }
 
-    /// The cases that failed.
+    /// Returns the cases that failed.
     pub(super) fn names(&self) -> BTreeSet<String> {
         self.failed().into_iter().map(|(case, _)| case.to_owned()).collect()
     }
 
-    /// The cases that failed, each with a reason.
+    /// Returns the cases that failed, each with a reason.
     pub(super) fn failed(&self) -> Vec<(&str, &str)> {
         let failed = self.cases.iter().filter_map(|(case, outcome)| match outcome {
             Outcome::Failed(why) => Some((case.as_str(), why.as_str())),

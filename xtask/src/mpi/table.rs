@@ -31,7 +31,7 @@ impl MarkdownTable {
         self.notes.push(remark.to_owned());
     }
 
-    /// The row that was added last.
+    /// Returns the row that was added last.
     pub(super) fn last(&self) -> String {
         line(self.rows.last().map_or(&[][..], Vec::as_slice), &[])
     }

@@ -37,7 +37,7 @@ const SPINS: Launch = Launch { name: "spins", args: &["--mca", "mpi_yield_when_i
 const YIELDS: Launch = Launch { name: "yields", args: &["--mca", "mpi_yield_when_idle", "1"] };
 const AS_IT_IS: Launch = Launch { name: "as it is", args: &[] };
 
-/// Open MPI, installed if need be, and MPICH if it is there; each with its driver, compiled.
+/// Finds Open MPI, installed if need be, and MPICH if it is there; each with its driver, compiled.
 pub(super) fn find(root: &Path) -> Result<Vec<Library>, String> {
     if !there("mpicc.openmpi") && !there("mpicc") {
         install()?;
@@ -152,7 +152,7 @@ impl Library {
         Ok(times.into_iter().filter(|t| t.0 <= HOPELESS * best).map(|t| t.1).collect())
     }
 
-    /// Median in microseconds of each size, and whether results were wrong.
+    /// Returns the median in microseconds of each size, and whether results were wrong.
     pub(super) fn time(
         &self,
         case: &Case,

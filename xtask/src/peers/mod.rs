@@ -112,7 +112,7 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     }
 }
 
-/// A program, as users have it.
+/// Builds a program, as users have it.
 pub(crate) fn build(root: &Path, package: &str, program: &str) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root).args(["build", "--quiet", "--release", "--package", package]);
@@ -126,7 +126,7 @@ pub(crate) fn build(root: &Path, package: &str, program: &str) -> Result<PathBuf
     path.ok_or_else(|| format!("cargo built no {program}"))
 }
 
-/// All sizes of a case, ours and theirs by turns.
+/// Times all sizes of a case, ours and theirs by turns.
 fn compare(
     ours: &Path,
     library: &Library,
@@ -152,7 +152,7 @@ fn compare(
     Ok(lines)
 }
 
-/// Our times of one size, and the limit.
+/// Takes our times of one size, and the limit.
 fn bench(ours: &Path, case: &Case, nranks: u32, line: &mut PeerLine) -> Result<(), String> {
     let mut command = Command::new(ours);
     command.args(["bench", &case.ours.join(","), "--nranks", &nranks.to_string()]);

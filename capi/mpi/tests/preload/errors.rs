@@ -13,7 +13,7 @@ fn cc(args: &[&Path]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A library of no known kind, below names of MPI libraries.
+/// Makes a library of no known kind, below names of MPI libraries.
 fn other(folder: &Path, name: &str) -> PathBuf {
     let library = folder.join(name);
     cc(&["-shared".as_ref(), "-fPIC".as_ref(), "-o".as_ref(), &library, &source("other.c")]);
@@ -27,7 +27,7 @@ fn said(output: &Output) -> String {
     text
 }
 
-/// A folder with the program of calls, which is linked to this library.
+/// Makes a folder with the program of calls, which is linked to this library.
 fn calls(with: &dyn Fn(&Path) -> PathBuf) -> (TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder for the tests");
     let library = with(folder.path());

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::installed::{Mpi, all};
 
-/// The library, which was built with this test: beside it.
+/// Returns the library, which was built with this test: beside it.
 pub(crate) fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let beside = test.with_file_name("libroundelay_mpi.so");
@@ -14,12 +14,12 @@ pub(crate) fn library() -> PathBuf {
     beside
 }
 
-/// The folder of the programs.
+/// Returns the folder of the programs.
 pub(crate) fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
-/// The MPIs whose ranks may outnumber the cores: there must be one.
+/// Returns the MPIs whose ranks may outnumber the cores: there must be one.
 pub(crate) fn mpis() -> Vec<Mpi> {
     let found: Vec<_> = all().into_iter().filter(|mpi| mpi.is_able(3)).collect();
     assert!(!found.is_empty(), "no MPI: `cargo xtask test` installs some below target/mpi");
@@ -34,7 +34,7 @@ pub(crate) struct Compiled {
     _folder: TempDir,
 }
 
-/// The program `name` of each MPI.
+/// Returns the program `name` of each MPI.
 pub(crate) fn compiled(name: &str) -> Vec<Compiled> {
     let compile = |mpi: Mpi| {
         let folder = tempfile::tempdir().expect("a folder for the tests");
@@ -101,7 +101,7 @@ impl Compiled {
     }
 }
 
-/// The line of a report about a collective.
+/// Returns the line of a report about a collective.
 pub(crate) fn row<'t>(text: &'t str, what: &str) -> &'t str {
     let begin = format!("roundelay: {what} ");
     let row = text.lines().find(|line| line.starts_with(&begin));

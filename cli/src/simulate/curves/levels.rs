@@ -86,7 +86,7 @@ fn kinds(topology: &Topology) -> Vec<NodeClass> {
     topology.nodes().iter().zip(&tiers).map(kind).collect()
 }
 
-/// The letters that a name begins with; ranks are numbers.
+/// Returns the letters that a name begins with; ranks are numbers.
 fn word(name: &str, tier: u32) -> String {
     let end = name.find(|c: char| !c.is_alphabetic()).unwrap_or(name.len());
     match &name[..end] {

@@ -104,7 +104,7 @@ fn size(flags: &SimulateFlags) -> String {
 }
 
 impl Comparison<'_> {
-    /// `2..=128 ranks`
+    /// Returns `2..=128 ranks`.
     fn ranks(&self) -> String {
         let counts = roundelay_core::expansion::counted(&self.nranks);
         format!("{counts} rank{}", if counts == "1" { "" } else { "s" })

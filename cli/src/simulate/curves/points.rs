@@ -135,7 +135,7 @@ fn run(
 }
 
 impl Missing {
-    /// The title of a `require` names the algorithm and the count, which stand beside it already.
+    /// Makes the reason. The title of a `require` names the algorithm and the count, which stand beside it already.
     fn new(nranks: u32, error: Diagnostic) -> Self {
         let Diagnostic { code, title, .. } = error;
         let reason = match title.split_once(": ") {

@@ -20,7 +20,7 @@ pub(super) struct Subject {
     pub(super) source: Source,
 }
 
-/// The sources of a call, and the parts of each: one if there is no comma in it, or if a file has that name.
+/// Returns the sources of a call, and the parts of each: one if there is no comma in it, or if a file has that name.
 pub(super) fn names(flags: &SimulateFlags) -> Vec<&str> {
     fn parts(source: &String) -> Vec<&str> {
         if Path::new(source).exists() {
@@ -85,7 +85,7 @@ fn distinct(subjects: &mut [Subject]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Times of different collectives are no comparison.
+/// Refuses different collectives: their times cannot be compared.
 fn one_collective(subjects: &[Subject]) -> Result<(), Failure> {
     let first = &subjects[0];
     let collective = first.algorithm.collective();
@@ -123,7 +123,7 @@ fn set(subjects: &mut [Subject], settings: &[(String, String)]) -> Result<(), Fa
     Ok(())
 }
 
-/// An error in a program, or several.
+/// Returns the failure of a program with errors.
 pub(super) fn refused(format: Format, errors: &[Diagnostic], source: &Source) -> Failure {
     let json = |diagnostics: Vec<JsonDiagnostic>| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
     refuse(format, errors, source, json)

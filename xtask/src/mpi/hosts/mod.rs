@@ -149,7 +149,7 @@ fn world(
     Ok(usize::from(failed.is_some()))
 }
 
-/// Times of AllReduce on two hosts, by turns.
+/// Measures times of AllReduce on two hosts, by turns.
 fn times(field: &Field<'_>, mpi: &Mpi, cells: &mut Cells) -> Result<(), String> {
     let sizes = field.options.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let hosts = Hosts::new(2, field.options.rate.as_deref())?;
@@ -178,7 +178,7 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The launcher's command line on the first host.
+/// Returns the launcher's command line on the first host.
 fn on(hosts: &Hosts, mpi: &Mpi, folder: &Path, line: &[String]) -> Command {
     let mut command = hosts.command(folder, line);
     command.envs(mpi.environment());

@@ -115,17 +115,17 @@ impl Hosts {
         self.number
     }
 
-    /// The program that launchers are to use instead of ssh.
+    /// Returns the program that launchers are to use instead of ssh.
     pub(super) fn agent(&self) -> PathBuf {
         self.folder.path().join("agent")
     }
 
-    /// The addresses of the hosts.
+    /// Returns the addresses of the hosts.
     pub(super) fn addresses(&self) -> Vec<String> {
         (1..=self.number).map(|host| format!("{NETWORK}.{host}")).collect()
     }
 
-    /// A command line on the first host.
+    /// Returns a command line on the first host.
     pub(super) fn command(&self, folder: &Path, line: &[String]) -> Command {
         let quoted: Vec<String> = line.iter().map(|word| quoted(word)).collect();
         let mut command = Command::new(self.agent());
@@ -142,7 +142,7 @@ impl Drop for Hosts {
     }
 }
 
-/// The cores that this process may run on.
+/// Returns the cores that this process may run on.
 fn allowed() -> Result<Vec<u32>, String> {
     let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));

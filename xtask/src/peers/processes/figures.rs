@@ -162,7 +162,7 @@ impl Figures {
 pub(super) mod tests {
     use super::*;
 
-    /// A cell in which Open MPI is faster as it is and Intel's is forced.
+    /// Makes a cell in which Open MPI is faster as it is and Intel's is forced.
     pub(in super::super) fn cell() -> Cell {
         let mut cell = Cell::new("AllReduce", 4, 32 << 10);
         let mut add = |column, of: &str, rewritten, times: &[f64]| {

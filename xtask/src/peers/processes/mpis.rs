@@ -30,7 +30,7 @@ impl fmt::Display for Setting {
 /// The messages of libraries that do not know an algorithm. They then use the one that they would have chosen.
 const REFUSALS: [&str; 2] = ["Incorrect algorithm", "An invalid value was supplied"];
 
-/// Both, installed, each with its driver.
+/// Installs both MPIs, each with its driver.
 pub(super) fn find(root: &Path) -> Result<Vec<Mpi>, String> {
     let folder = root.join("target/peers");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -64,7 +64,7 @@ impl Mpi {
         &self.name
     }
 
-    /// One launch: the driver's times of each size.
+    /// Makes one launch, and returns the driver's times of each size.
     pub(super) fn time(
         &self,
         launch: Launch<'_>,
@@ -93,7 +93,7 @@ impl Mpi {
         read(&printed.stdout, sizes).ok_or_else(|| format!("{NO_TIMES}\n{said}"))
     }
 
-    /// All that may force an algorithm of an operation.
+    /// Returns the settings that may force an algorithm of an operation.
     pub(super) fn settings(&self, op: &str) -> Result<Vec<Setting>, String> {
         let no_such = || format!("no algorithms of {op} are known for {}", self.name);
         match self.installed.kind {
@@ -119,7 +119,7 @@ impl Mpi {
     }
 }
 
-/// The algorithms that Open MPI's `ompi_info` tells.
+/// Returns the algorithms that Open MPI's `ompi_info` tells.
 fn tuned(op: &str) -> Option<(&'static str, &'static str)> {
     Some(match op {
         "AllReduce" => (

@@ -53,7 +53,7 @@ impl RankSetup {
     }
 }
 
-/// One launch at one size: its median, and the limit of the memory beside it.
+/// Makes one launch at one size, and returns its median, and the limit of the memory beside it.
 pub(super) fn time(
     program: &Path,
     mode: RankSetup,
