@@ -40,8 +40,8 @@ pub enum Error {
         /// The code and the reason for which the first algorithm was refused.
         why: Option<(Code, String)>,
     },
-    /// E0406: the selection file that `ROUNDELAY_SELECTION` names cannot be read, or makes no sense; the reason, with the
-    /// file and the line.
+    /// E0406: the selection file that `ROUNDELAY_SELECTION` names cannot be read, or makes no sense; the reason, with
+    /// the file and the line.
     Selection(String),
     /// E0102: an executor of this name is registered already.
     Registered(String),
@@ -64,7 +64,7 @@ pub struct Unproved {
     pub algorithm: String,
     /// The number of ranks that it was to be laid out and proved for.
     pub nranks: u32,
-    /// All that was found, the worst first.
+    /// All findings, the worst first.
     pub findings: Vec<Finding>,
     places: Vec<String>,
 }

@@ -11,7 +11,7 @@
 //! | either, and collectives of many kinds and sizes, as with MPI or NCCL | a [`Comm`] |
 //! | a process for each rank, on Linux | a [`World`] |
 //!
-//! All four prove the schedule for the number of ranks in use before anything runs: no deadlock, no race, every
+//! All four prove the schedule for the number of ranks in use before a call runs: no deadlock, no race, every
 //! contribution exactly once. A wrong program is an [`Error::Unproved`], with the place and the reason.
 //!
 //! ```

@@ -172,7 +172,7 @@ pub fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
     library::SOURCES.iter().copied().find(|(_, text)| text.contains(&head))
 }
 
-/// Checks a source, with the library's algorithms and those of the files that it uses.
+/// Checks a source, with the library's algorithms and the algorithms of the files that it uses.
 ///
 /// # Errors
 /// All errors in the source.
@@ -197,7 +197,8 @@ pub fn judged(
 /// Returns the algorithms of a checked source that are wanted, with their parameters set.
 ///
 /// # Errors
-/// The errors of executors in the source; E0505 where an algorithm is not there, E0211 for a setting that makes no sense.
+/// The errors of executors in the source; E0505 where an algorithm is not there, E0211 for a setting that makes no
+/// sense.
 pub fn configured(
     program: CheckedSource,
     source: &Source,

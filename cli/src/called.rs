@@ -55,7 +55,7 @@ pub(crate) fn again() -> std::process::Command {
 /// Returns an error unless the command may start processes of itself.
 ///
 /// # Errors
-/// Where it runs as a function of another program, which may not expect child processes.
+/// The command runs as a function of another program, which may not expect child processes.
 pub(crate) fn alone() -> Result<(), Failure> {
     if streams::is_kept() {
         let title = "this command starts processes of itself, which it does not as a function of another program";

@@ -140,7 +140,7 @@ fn names(arg: &Arg) -> String {
     unbroken(&names)
 }
 
-/// Replaces the hyphens of flags: a browser would break a flag behind them.
+/// Marks flags as unbreakable: a browser would break a flag behind its hyphens.
 fn unbroken(names: &[String]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("<nobr>`{name}`</nobr>")).collect();
     names.join(", ")

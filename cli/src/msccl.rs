@@ -273,7 +273,7 @@ impl Examined {
     }
 }
 
-/// Runs `roundelay check FILE.xml` and `check PLAN.json`
+/// Runs `roundelay check FILE.xml` and `check PLAN.json`.
 pub(crate) fn check(asked: &MscclCheck<'_>) -> Result<bool, Failure> {
     let path = asked.path;
     if is_plan(path) {

@@ -208,7 +208,7 @@ fn find(place: Span, name: &str) -> PathBuf {
     if below.exists() { below } else { package.join(name) }
 }
 
-/// Returns the program, if nothing is wrong with it at the rank counts that are proved now, and its warnings; one of
+/// Returns the program, if it has no errors at the rank counts that are proved now, and its warnings; one of
 /// them may say which proof was left out.
 fn proved(
     checked: CheckedSource,

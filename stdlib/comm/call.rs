@@ -1,4 +1,4 @@
-//! Calls as values: everything that a plan depends on.
+//! Calls as values: all properties that a plan depends on.
 
 use roundelay_core::ids::RankId;
 

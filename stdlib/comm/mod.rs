@@ -40,7 +40,7 @@ use crate::{Algorithm, Collective, Element, Error, Options, Plan, ReduceOp};
 /// # Lengths
 ///
 /// Lengths are in elements, and n is the number of ranks. The count c is NCCL's, the elements of one block, and is
-/// taken from the buffers of the call; all ranks have the same. A buffer that a rank does not have is an empty slice.
+/// taken from the buffers of the call; it is equal on all ranks. A buffer that a rank does not have is an empty slice.
 ///
 /// | collective | each input | each output |
 /// |---|---|---|

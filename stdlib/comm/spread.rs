@@ -223,7 +223,7 @@ mod tests {
             "{chosen:?}"
         );
         assert!(of(1, "AllGather") != of(0, "AllGather"), "{chosen:?}");
-        // Slices only where there is something to cut.
+        // Slices are chosen only for sizes that are worth a cut.
         let broadcasts = of(0, "Broadcast");
         assert_ne!(broadcasts[0], broadcasts[2], "{chosen:?}");
     }

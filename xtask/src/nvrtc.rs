@@ -1,5 +1,5 @@
-//! `cargo xtask nvrtc`: CUDA's compiler and disassembler below `target/`, from NVIDIA's wheels. They need neither a GPU nor a
-//! driver.
+//! `cargo xtask nvrtc`: CUDA's compiler and disassembler below `target/`, from NVIDIA's wheels. They need neither a GPU
+//! nor a driver.
 
 use std::path::Path;
 

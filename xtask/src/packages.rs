@@ -21,8 +21,8 @@ const PUBLISHED: [&str; 10] = [
     "roundelay-cli",
 ];
 
-/// Packs every published crate, unpacks it into a workspace of its own, and checks that one: a file that was left out, or
-/// a path that leads out of a package, is an error there.
+/// Packs every published crate, unpacks it into a workspace of its own, and checks that one: a file that was left out,
+/// or a path that leads out of a package, is an error there.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let mut pack = Command::new(env!("CARGO"));
     // Packages are compared with the working tree, not with the last commit.

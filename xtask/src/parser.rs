@@ -37,8 +37,7 @@ fn generate() -> Result<[(&'static str, String); 2], String> {
     Ok([("grammar.rs", grammar()?), ("lexer_generated.rs", lexer()?)])
 }
 
-/// Returns the version and hash of the grammar. LALRPOP puts its version and the grammar's hash at the head of its
-/// output.
+/// Generates the parser. LALRPOP puts its version and the grammar's hash at the head of its output.
 fn grammar() -> Result<String, String> {
     let out = tempfile::tempdir().map_err(|e| e.to_string())?;
     lalrpop::Configuration::new()

@@ -1,5 +1,5 @@
-//! `cargo xtask torch`: the backend of `torch.distributed`, beside Gloo, with the `PyTorch` of `PyPI`; also `PyTorch`'s own
-//! tests, and times.
+//! `cargo xtask torch`: the backend of `torch.distributed`, beside Gloo, with the `PyTorch` of `PyPI`; also `PyTorch`'s
+//! own tests, and times.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -17,7 +17,7 @@ use crate::types::{TypeLayout, kind};
 /// Why a call is left to MPI.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Why {
-    /// All calls of the process, or of the communicator.
+    /// All calls of the process, or of the communicator, are MPI's.
     All(String),
     /// MPI is to refuse it.
     Argument,

@@ -46,7 +46,7 @@ const fn values(at: *mut c_void, count: i64, of: Handle) -> Values {
 /// Begins MPI.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init(count: *mut c_int, words: *mut *mut *mut c_char) -> c_int {
     let Some(functions) = process().functions() else { return 16 };
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn MPI_Init(count: *mut c_int, words: *mut *mut *mut c_cha
 /// Begins MPI for threads.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init_thread(
     count: *mut c_int,
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn MPI_Init_thread(
 /// Ends MPI.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     let Some(functions) = process().functions() else { return 16 };
@@ -95,7 +95,7 @@ macro_rules! reduces {
         /// Combines values of all ranks.
         ///
         /// # Safety
-        /// As MPI says.
+        /// The arguments are valid as the MPI standard requires.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             send: In, recv: Out, count: c_int, of: Handle, op: Handle, comm: Handle,
@@ -107,7 +107,7 @@ macro_rules! reduces {
         /// Combines values of all ranks, with a wide count.
         ///
         /// # Safety
-        /// As MPI says.
+        /// The arguments are valid as the MPI standard requires.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $large(
             send: In, recv: Out, count: i64, of: Handle, op: Handle, comm: Handle,
@@ -128,7 +128,7 @@ macro_rules! moves {
         /// Moves blocks between ranks.
         ///
         /// # Safety
-        /// As MPI says.
+        /// The arguments are valid as the MPI standard requires.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             send: In, sends: c_int, send_type: Handle,
@@ -143,7 +143,7 @@ macro_rules! moves {
         /// Moves blocks between ranks, with wide counts.
         ///
         /// # Safety
-        /// As MPI says.
+        /// The arguments are valid as the MPI standard requires.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $large(
             send: In, sends: i64, send_type: Handle,
@@ -167,7 +167,7 @@ moves! {
 /// Combines values of all ranks at one.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Reduce(
     send: In,
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn MPI_Reduce(
 /// Combines values of all ranks at one, with a wide count.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Reduce_c(
     send: In,
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn MPI_Reduce_c(
 /// Copies values of one rank to all.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Bcast(
     buffer: Out,
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn MPI_Bcast(
 /// Copies values of one rank to all, with a wide count.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Bcast_c(
     buffer: Out,
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn MPI_Bcast_c(
 /// Returns when all ranks have called it.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
     let (send, recv) = (values(null_mut(), 0, 0), values(null_mut(), 0, 0));

@@ -19,7 +19,7 @@ struct Before {
     recv: Side,
 }
 
-/// One side of a call. MPI ignores the count and the type of one that is in place.
+/// One side of a call. MPI ignores the count and the type of a side that is in place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Side {
     in_place: bool,

@@ -21,7 +21,7 @@ pub(crate) struct Process {
     /// Why no call is taken, whatever the job.
     problem: Option<String>,
     job: OnceLock<MpiJob>,
-    /// The socket that this process holds once it has said something; `None` where another process holds it.
+    /// The socket that this process holds once it has printed a line; `None` where another process holds it.
     said: OnceLock<Option<UnixListener>>,
     ended: Once,
     pub(crate) report: Mutex<CallReport>,
@@ -112,7 +112,7 @@ impl Process {
         hasher.finish()
     }
 
-    /// Says something on standard error, unless this process or another of its launcher on this host has said something.
+    /// Prints a line on standard error, unless this process or another of its launcher on this host has printed one.
     pub(crate) fn say_once(&self, what: &str) {
         _ = self.said.get_or_init(|| {
             let name = format!("roundelay said {} {}", parent_id(), env!("CARGO_PKG_VERSION"));

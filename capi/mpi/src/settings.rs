@@ -11,7 +11,7 @@ use roundelay_core::layout::Configured;
 /// How a program's calls are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TakeoverMode {
-    /// All are MPI's.
+    /// All calls are MPI's.
     Off,
     /// Calls that we make faster are taken.
     On,
@@ -24,7 +24,7 @@ pub(crate) enum TakeoverMode {
 pub(crate) enum Take {
     /// The calls that we make faster by the table of choices.
     Faster,
-    /// All.
+    /// All calls that can be taken.
     All,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Own {
     pub(crate) algorithm: Configured,
 }
 
-/// All of it. A setting that makes no sense leaves all calls to MPI, and is told once.
+/// All settings. A setting that makes no sense leaves all calls to MPI, and is reported once.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) mode: TakeoverMode,

@@ -90,7 +90,7 @@ impl Taking<'_> {
         let copy = match made {
             Ok(copy) => copy,
             Err(Wrong::Code(code)) => return Ok(code),
-            // Found before anything moved, and by all ranks alike.
+            // All ranks found this alike, before data moved.
             Err(Wrong::Error(error @ (Error::Unproved(_) | Error::WrongRoot { .. }))) => {
                 let why = unfit(ready, &ours.call, &error);
                 ready.unfit.push((ours.call, why.clone()));

@@ -38,8 +38,8 @@ pub(crate) fn kind(mpi: &Mpi, of: Handle) -> Option<TypeLayout> {
     Some(TypeLayout { size: size as u64, extent, dense })
 }
 
-/// Whether MPI defines the type. Where handles tell it, MPI is not asked: it refuses to tell of types that were made with
-/// wide counts, and refusing may end the program.
+/// Whether MPI defines the type. Where handles tell it, MPI is not asked: it refuses to tell of types that were made
+/// with wide counts, and refusing may end the program.
 fn is_predefined(mpi: &Mpi, of: Handle) -> bool {
     match mpi.abi() {
         Abi::Mpich => Abi::Mpich.clean(of) >> 30 == 1,

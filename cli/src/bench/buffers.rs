@@ -10,7 +10,7 @@ use crate::aligned::Aligned;
 pub(super) const SEED: u64 = 1;
 /// The byte that fills a result before the checked run.
 const UNTOUCHED: u8 = 0xA5;
-/// The buffers that everything is measured on: inputs, and room for the results of either form.
+/// The buffers of all measurements: inputs, and room for the results of either form.
 pub(super) struct BenchBuffers {
     pub(super) reference: Reference,
     inputs: Vec<Aligned>,

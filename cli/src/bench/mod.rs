@@ -116,12 +116,12 @@ struct Limits<'a> {
     sizes: &'a [Limit],
 }
 
-/// All that was measured.
+/// All measurements.
 #[derive(Default)]
 struct Measured {
     results: Vec<BenchRow>,
     limits: Vec<Limit>,
-    /// One for each case of several algorithms, where they were asked for.
+    /// A choice for each case of several algorithms, where choices were asked for.
     choices: Vec<BenchChoice>,
 }
 

@@ -41,7 +41,7 @@ pub(super) struct BenchRow {
 }
 
 impl BenchRow {
-    /// Makes the row of a subject, before it is compared with anything.
+    /// Makes the row of a subject, before it is compared with the limit.
     pub(super) fn new(
         algo: String,
         subject: &Subject,

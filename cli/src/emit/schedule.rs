@@ -94,7 +94,7 @@ pub(super) fn whole(
     })
 }
 
-/// Prints an op a line, stream by stream, each with the line of the source that it stands in.
+/// Returns a text with an op a line, stream by stream, each with the line of the source that it stands in.
 fn one_rank(algorithm: &Configured, nranks: u32, rank: RankId) -> Result<String, Vec<Finding>> {
     let schedule = layout::one_rank(algorithm, nranks, rank)?;
     let mut out = format!("rank {rank} of {nranks}:");
@@ -111,7 +111,7 @@ fn one_rank(algorithm: &Configured, nranks: u32, rank: RankId) -> Result<String,
     Ok(out)
 }
 
-/// Prints a line a step, however long, under the heading of the schedule.
+/// Returns a text with a line a step, however long, under the heading of the schedule.
 fn table(schedule: &Schedule, settings: &[(String, String)]) -> Result<String, Vec<Finding>> {
     let steps = steps::steps(schedule)?;
     let lines = steps.lines(usize::MAX);

@@ -116,7 +116,7 @@ impl<'f> LaunchedJob<'f> {
         code
     }
 
-    /// Whether there is anything to wait for.
+    /// Whether a rank or a stream is still waited for.
     fn goes_on(&mut self) -> bool {
         if self.ranks.iter().any(|rank| rank.ending.is_none() || rank.left.is_some()) {
             return true;
@@ -125,7 +125,7 @@ impl<'f> LaunchedJob<'f> {
         self.open > 0 && now < *self.quiet.get_or_insert(now + PATIENCE)
     }
 
-    /// Returns the next of the times that are kept.
+    /// Returns the earliest time at which the job must act.
     fn next(&self) -> Option<Instant> {
         let times = [self.late, self.term, self.kill, self.quiet];
         times.into_iter().chain(self.ranks.iter().map(|rank| rank.left)).flatten().min()

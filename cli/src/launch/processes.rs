@@ -87,7 +87,7 @@ pub(super) fn signal(group: Pid, signal: Signal) {
     // A group that has just ended needs no signal.
     let _ = kill_process_group(group, signal);
     if signal == Signal::TERM {
-        // One that is stopped would not see it.
+        // A stopped process would not see the signal.
         let _ = kill_process_group(group, Signal::CONT);
     }
 }

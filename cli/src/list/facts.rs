@@ -92,7 +92,7 @@ enum ReductionOrder {
     Same,
     /// But for the order of two operands.
     SameButForCommuting,
-    /// One on all ranks, another where a piece begins.
+    /// One order on all ranks, and another where a piece begins.
     DependsOnPiece,
     /// Ranks differ.
     DependsOnRank,

@@ -130,7 +130,7 @@ mod tests {
         // A group that has taken more than its limit leaves no bytes.
         let over = ("sys/fs/cgroup/a/memory.current", "100001\n");
         assert_eq!(with(&[&limited[..5], &[over]].concat()), Some(0));
-        // One that has more than the machine does not help.
+        // A group with more than the machine does not count.
         let wide = ("sys/fs/cgroup/a/memory.max", "9000000\n");
         assert_eq!(with(&[&limited[..4], &[wide, limited[5]]].concat()), Some(1_024_000));
     }

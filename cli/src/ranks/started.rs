@@ -107,7 +107,7 @@ impl StartedRank {
     fn ask(&mut self, ask: &Ask) {
         let mut line = serde_json::to_string(ask).expect("plain data serializes");
         line.push('\n');
-        // One that has ended does not answer.
+        // A process that has ended does not answer.
         let _ = self.asks.write_all(line.as_bytes());
     }
 

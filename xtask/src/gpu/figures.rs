@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::PEERS;
 use super::steps::Record;
 
-/// One way to do it, at one size.
+/// One way to make the call, at one size.
 pub(super) struct Time {
     pub(super) name: String,
     pub(super) size: u64,

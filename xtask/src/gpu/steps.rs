@@ -187,7 +187,7 @@ fn signal(child: &Child, signal: &str) -> std::io::Result<()> {
     shell.stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
 }
 
-/// Prints the table of the steps, and an error if one of them failed.
+/// Prints the table of the steps, and returns an error if one of them failed.
 pub(super) fn verdict(records: &[Record]) -> Result<(), String> {
     for record in records {
         println!("{:<20} {}", record.name, line(record));

@@ -1,5 +1,5 @@
-//! MPICH's own tests of collectives, from Debian's source package: without the library that takes over calls and with it. A
-//! test that fails without it, too, is no failure of ours.
+//! MPICH's own tests of collectives, from Debian's source package: without the library that takes over calls and with
+//! it. A test that fails without it, too, is no failure of ours.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! mpi4py's own tests of collectives, without the library that takes over calls and with it. A case that fails without it,
-//! too, is no failure of ours.
+//! mpi4py's own tests of collectives, without the library that takes over calls and with it. A case that fails without
+//! it, too, is no failure of ours.
 
 use std::fs;
 use std::path::{Path, PathBuf};

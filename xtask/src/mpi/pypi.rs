@@ -1,5 +1,5 @@
-//! The MPIs of `PyPI`, each in a folder of its own below `target/mpi`, and Debian's Open MPI 4.1 where it is installed: how
-//! programs are compiled for them and launched.
+//! The MPIs of `PyPI`, each in a folder of its own below `target/mpi`, and Debian's Open MPI 4.1 where it is installed:
+//! how programs are compiled for them and launched.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

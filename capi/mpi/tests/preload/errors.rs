@@ -1,4 +1,4 @@
-//! Processes in which something is missing, or is there twice: all is left to MPI, and that is said once.
+//! Processes in which a library is missing or present twice: all calls are left to MPI, which is reported once.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::launched::{compiled, library, row, source, taken};
 
-/// Compiles something by C's compiler.
+/// Compiles a file by the C compiler.
 fn cc(args: &[&Path]) {
     let output = Command::new("cc").args(args).output().expect("a C compiler, which Rust links by");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,5 +1,5 @@
-//! Hosts that are network namespaces of this machine, joined by a switch: each has an address, a name and a `/dev/shm` of its
-//! own, so that ranks on two of them meet by messages only, and cores of its own, as far as there are enough.
+//! Hosts that are network namespaces of this machine, joined by a switch: each has an address, a name and a `/dev/shm`
+//! of its own, so that ranks on two of them meet by messages only, and cores of its own, as far as there are enough.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,7 +21,8 @@ pub(super) struct Hosts {
     guard: Child,
 }
 
-/// Makes a switch and `$2` hosts, whose names begin with `$1`; with `$3` their links have that rate. `$4` is the network.
+/// Makes a switch and `$2` hosts, whose names begin with `$1`; with `$3` their links have that rate. `$4` is the
+/// network.
 const SET_UP: &str = r#"
 ip netns add "$1"
 ip -n "$1" link add switch type bridge

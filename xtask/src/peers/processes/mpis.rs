@@ -1,5 +1,5 @@
-//! `PyPI`'s MPIs: how they are installed, how a launch of the driver is told from a warning, and the algorithms that they
-//! can be forced to use.
+//! `PyPI`'s MPIs: how they are installed, how a launch of the driver is told from a warning, and the algorithms that
+//! they can be forced to use.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
