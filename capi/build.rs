@@ -6,7 +6,7 @@ fn main() {
     if says("CARGO_CFG_TARGET_OS") == "linux" {
         let major = says("CARGO_PKG_VERSION_MAJOR");
         println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libroundelay.so.{major}");
-        // Each symbol has the version of that name; the linker that Rust brings along knows no such thing.
+        // Gives each symbol the version of that name; the linker that Rust ships does not know versions.
         println!("cargo::rustc-cdylib-link-arg=-fuse-ld=bfd");
         println!("cargo::rustc-cdylib-link-arg=-Wl,--default-symver");
     }

@@ -1,4 +1,4 @@
-//! Gradients averaged where they lie: bf16, op avg, one buffer a rank, and the same plan run twice.
+//! Gradients averaged in place: bf16, op avg, one buffer a rank, and one plan run twice.
 
 use roundelay::half::bf16;
 use roundelay::library::RingAllReduce;
@@ -11,7 +11,7 @@ fn main() -> Result<(), roundelay::Error> {
     plan.run_in_place(&mut gradients.each_mut().map(|g| &mut g[..]))?;
     assert_eq!(gradients, [[bf16::from_f32(3.0); 5]; 3]);
 
-    // No barrier between runs: that the caller may touch its buffers is part of the proof.
+    // No barrier between runs: the proof shows that the caller may access its buffers.
     gradients[0] = [bf16::from_f32(9.0); 5];
     plan.run_in_place(&mut gradients.each_mut().map(|g| &mut g[..]))?;
     assert_eq!(gradients, [[bf16::from_f32(5.0); 5]; 3]);

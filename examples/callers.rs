@@ -1,5 +1,5 @@
-//! One algorithm, called in three ways: by one thread that holds the buffers of all ranks, by a thread for each rank, and
-//! by name through a communicator.
+//! One algorithm, called in three ways: by one thread that holds the buffers of all ranks, by a thread for each rank,
+//! and by name through a communicator.
 
 // ANCHOR: uses
 use std::thread;

@@ -1,5 +1,5 @@
-//! A contest entry as a macro block: an AllReduce for eight cards on a mesh whose 0-1 cable is cut. What a contestant
-//! computes by hand is derived, and any size runs: in one go, or in loops over the CCL buffers with a tail.
+//! A contest entry as a macro block: an AllReduce for eight cards on a mesh whose 0-1 cable is cut. The numbers that a
+//! contestant computes by hand are derived, and any size runs: at once, or in loops over the CCL buffers with a tail.
 
 use roundelay::ReduceOp;
 use roundelay::executor::{Executor as _, Framework, find, register};
@@ -30,7 +30,7 @@ fn main() -> Result<(), roundelay::Error> {
     );
     // ANCHOR: find
     register(Entry)?;
-    let entry = find("Entry").expect("it has just been registered");
+    let entry = find("Entry").expect("the entry has just been registered");
     // ANCHOR_END: find
 
     // 1 KB, 1 MB, and 10 MB + 4 B: more than two CCL buffers, and a tail.

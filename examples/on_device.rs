@@ -1,7 +1,7 @@
-//! One source, two engines: an algorithm of one's own on threads of this machine and, with `--features cuda`, on a
-//! GPU, whose results are compared with the host's bit by bit.
+//! One source, two engines: an algorithm of one's own on threads of this machine and, with `--features cuda`, on a GPU,
+//! whose results are compared with the host's bit by bit.
 //!
-//! Without a GPU the second half says what is missing, and looks at the kernel's text, which needs none.
+//! Without a GPU the second half says which part is missing, and looks at the kernel's text, which needs no GPU.
 
 #[cfg(feature = "cuda")]
 use roundelay::cuda::{CudaWorld, OnDevice as _};
@@ -39,7 +39,7 @@ collective! {
 }
 
 const RANKS: usize = 4;
-/// A count that nothing divides.
+/// A count without small factors.
 const COUNT: usize = 100_003;
 
 type Buffers = Vec<Vec<f32>>;
@@ -76,7 +76,7 @@ fn on_the_device(world: &CudaWorld, inputs: &Buffers) -> Result<Buffers, Anythin
 /// The code is one for all rank counts, and each statement names its line in this file.
 #[cfg(feature = "cuda")]
 fn check_text() -> Result<(), roundelay::Error> {
-    // What was proved of so many ranks stands above it.
+    // The certificate for these ranks stands above it.
     let code = |nranks| {
         let kernel = TwoShot::new().kernel(nranks, DType::F32, ReduceOp::Sum)?;
         let first = kernel.text.find("#define").expect("a kernel");

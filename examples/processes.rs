@@ -15,7 +15,7 @@ fn main() -> Result<(), roundelay::Error> {
     let sum = nranks * (nranks - 1) / 2;
     assert!(buffer.iter().all(|x| *x == sum));
 
-    // In memory that all ranks can touch, nothing is copied aside.
+    // Memory that all ranks can access needs no copies.
     let mut lent = world.alloc::<u32>(1_000_000)?;
     lent.fill(1);
     rank.all_reduce(&mut lent, ReduceOp::Sum)?;

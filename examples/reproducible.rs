@@ -1,6 +1,6 @@
-//! ReduceScatter whose bits are the same on every machine and for every size: summed in the order of the ranks, on two
-//! servers of 8 cards, four of 1, and one of 8 beside one of 4. With the size in bytes as an argument,
-//! `cargo run --release --example reproducible -- 400000004` runs the contest's 400 MB + 4 B.
+//! ReduceScatter whose result has equal bits on every machine and for every size: summed in the order of the ranks, on
+//! two servers of 8 cards, four of 1, and one of 8 beside one of 4. With the size in bytes as an argument, `cargo run
+//! --release --example reproducible -- 400000004` runs the contest's 400 MB + 4 B.
 
 use roundelay::ReduceOp;
 use roundelay::executor::{Executor, Framework};
@@ -34,7 +34,7 @@ fn main() -> Result<(), roundelay::Error> {
         // A CCL buffer that is smaller than the data, so that it takes several loops; and one that is not.
         let staged = run(executor, size, Framework::new().ccl_buffer(size as u64 / 3))?;
         let whole = run(executor, size, Framework::new().ccl_buffer(2 * size as u64))?;
-        assert_eq!(staged, whole, "the loops change nothing");
+        assert_eq!(staged, whole, "the loops do not change the result");
         println!("{}: {size} bytes, the same bits as a sum in the order of ranks", executor.name());
     }
     Ok(())

@@ -1,5 +1,5 @@
 //! Ranks that call by themselves, each on a thread of its own as in MPI: a power iteration. Every rank holds some rows
-//! of a matrix, multiplies them with the whole vector, and fetches the others' parts of the result.
+//! of a matrix, multiplies them with the whole vector, and fetches the other ranks' parts of the result.
 
 use std::thread;
 
@@ -10,7 +10,7 @@ const RANKS: u32 = 4;
 const ROWS: usize = 64;
 const MINE: usize = ROWS / RANKS as usize;
 
-/// A symmetric matrix whose largest eigenvalue is 2 * cos(pi / (ROWS + 1)) + 2.
+/// Returns an element of a symmetric matrix whose largest eigenvalue is 2 * cos(pi / (ROWS + 1)) + 2.
 fn element(row: usize, column: usize) -> f64 {
     match row.abs_diff(column) {
         0 => 2.0,
@@ -51,7 +51,7 @@ fn main() -> Result<(), Error> {
             (0..RANKS).map(|rank| threads.spawn(move || eigenvalue(comm, rank))).collect();
         ranks.into_iter().map(|rank| rank.join().expect("no rank panics")).collect::<Result<_, _>>()
     })?;
-    // The reduction has one order on all ranks, so all have the same bits.
+    // The reduction has one order on all ranks, so all results have equal bits.
     assert!(found.windows(2).all(|pair| pair[0].to_bits() == pair[1].to_bits()));
     assert!((found[0] - expected).abs() < 1e-6, "{} is not {expected}", found[0]);
     println!("largest eigenvalue {:.9} on {RANKS} ranks", found[0]);

@@ -35,7 +35,7 @@ collective! {
     }
 }
 
-/// What the thread of one rank does.
+/// Does the work of the thread of one rank.
 fn dot(rank: &RankPlan<'_>) -> Result<f64, EngineError> {
     let first = rank.id() as usize * MINE;
     let x = (first..first + MINE).map(|i| i as f64);

@@ -1,5 +1,5 @@
-//! An algorithm of the library with a parameter: both directions of a ring that avoids the cut 0-1 link
-//! of an 8-card mesh, on a count that nothing divides. In the natural order it is refused.
+//! An algorithm of the library with a parameter: both directions of a ring that avoids the cut 0-1 link of an 8-card
+//! mesh, on a count without small factors. In the natural order it is refused.
 
 use std::sync::Arc;
 

@@ -13,8 +13,8 @@
 //!
 //! A [`CudaPlan`] is launched on slices of [`cudarc`], one for each rank, and a launch returns at once.
 //!
-//! Ranks that are threads or processes of their own, on one machine or on many, have [`NcclPlan`]s instead: the same
-//! algorithms over NCCL's sends and receives.
+//! Ranks that are threads or processes of their own, on one machine or on many, have [`NcclPlan`]s instead: plans of
+//! the same algorithms over NCCL's sends and receives.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -37,7 +37,7 @@
 //! ```
 //!
 //! Neither CUDA nor a driver is needed to build this module, nor for [`OnDevice::kernel`]: both libraries are looked
-//! for when they are used, and E0415 says which part is missing and where it was looked for.
+//! for when they are used, and E0415 says which library is missing and where it was looked for.
 
 mod choice;
 
@@ -73,11 +73,10 @@ const VECTOR: u32 = 16;
 /// [`ToPlan`](crate::ToPlan) makes plans for the host.
 ///
 /// Every algorithm has these methods; `use roundelay::cuda::OnDevice as _` brings them into scope. Elements are those
-/// of the host ([`DType`]) and two kinds of fp8. Counts are NCCL's, elements of one unit of the
-/// collective.
+/// of the host ([`DType`]) and two kinds of fp8. Counts are NCCL's, elements of one unit of the collective.
 pub trait OnDevice: Algorithm {
-    /// The kernel of the author's loops for `nranks` ranks, all of them in one launch, with the protocol that the
-    /// program asks for ([`Protocol::of`]). The algorithm is proved first. This needs neither a GPU nor NVRTC.
+    /// Returns the kernel of the author's loops for `nranks` ranks, all of them in one launch, with the protocol that
+    /// the program asks for ([`Protocol::of`]). The algorithm is proved first. This needs neither a GPU nor NVRTC.
     ///
     /// # Errors
     /// E0423 where the loops do not fit a kernel; [`Error::Unproved`](crate::Error::Unproved) with the findings of
@@ -94,16 +93,16 @@ pub trait OnDevice: Algorithm {
         loops(self, &algorithm, nranks, Spec { element, op, protocol, vector: VECTOR, callers })
     }
 
-    /// The kernel of the author's loops for `nranks` ranks, made for the element type, reduce op, protocol, widest
-    /// load and way of launching that `spec` names.
+    /// Returns the kernel of the author's loops for `nranks` ranks, made for the element type, reduce op, protocol,
+    /// widest load and way of launching that `spec` names.
     ///
     /// # Errors
-    /// E0423 also where the program does not fit the protocol; else those of [`OnDevice::kernel`].
+    /// E0423 also where the program does not fit the protocol; else the errors of [`OnDevice::kernel`].
     fn kernel_with(&self, nranks: u32, spec: Spec) -> Result<Kernel, crate::Error> {
         loops(self, &read(self)?, nranks, spec)
     }
 
-    /// A plan for the ranks of `world` and `count` elements a unit (NCCL's count), with the default options: the
+    /// Makes a plan for the ranks of `world` and `count` elements a unit (NCCL's count), with the default options: the
     /// author's loops as a kernel. The algorithm is always proved first.
     ///
     /// # Errors
@@ -120,11 +119,11 @@ pub trait OnDevice: Algorithm {
         self.plan_on_device_with(world, count, element, op, CudaOptions::default())
     }
 
-    /// A plan for the ranks of `world` and `count` elements a unit, made and run as `options` say: form and protocol
-    /// of the kernel, threads, deadline.
+    /// Makes a plan for the ranks of `world` and `count` elements a unit, made and run with `options`: form and
+    /// protocol of the kernel, threads, deadline.
     ///
     /// # Errors
-    /// E0423 also for a number of threads that no CTA can have; else those of [`OnDevice::plan_on_device`].
+    /// E0423 also for a number of threads that no CTA can have; else the errors of [`OnDevice::plan_on_device`].
     fn plan_on_device_with(
         &self,
         world: &CudaWorld,
@@ -138,14 +137,15 @@ pub trait OnDevice: Algorithm {
         Ok(CudaPlan::new(world, &algorithm, &proved, count, kind, options)?)
     }
 
-    /// The part of a rank of `comm` over NCCL's sends and receives, for `count` elements a unit (NCCL's count). All
-    /// ranks make the same plan. The algorithm is proved first, and brought to sends and receives that give the same
-    /// bits.
+    /// Makes the plan of one rank of `comm` over NCCL's sends and receives, for `count` elements a unit (NCCL's count).
+    /// All ranks make the same plan. The algorithm is proved first, and converted to sends and receives that give the
+    /// same bits.
     ///
     /// # Errors
-    /// [`Error::Unproved`](crate::Error::Unproved) with the findings of the proof; E0407 for a buffer with more bytes than
-    /// addresses; E0415 without NVRTC, which compiles what folds; E0419 where the device's memory does not suffice;
-    /// E0426 where the algorithm does not come to sends and receives; E0431 where the elements do not have the op.
+    /// [`Error::Unproved`](crate::Error::Unproved) with the findings of the proof; E0407 for a buffer with more bytes
+    /// than addresses; E0415 without NVRTC, which compiles the reductions; E0419 where the device's memory does not
+    /// suffice; E0426 where the algorithm cannot be converted to sends and receives; E0431 where the elements do not
+    /// have the op.
     fn plan_over_nccl(
         &self,
         comm: &NcclComm,
@@ -159,7 +159,7 @@ pub trait OnDevice: Algorithm {
 
 impl<A: Algorithm + ?Sized> OnDevice for A {}
 
-/// The author's loops: what was expanded has only what they came to.
+/// Reads the author's loops from the source: an expanded algorithm has only their results.
 fn read<A: Algorithm + ?Sized>(algorithm: &A) -> Result<Configured, crate::Error> {
     reread(algorithm, &Dependencies::library(SOURCES)).map_err(unfit)
 }

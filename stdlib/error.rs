@@ -10,8 +10,7 @@ use roundelay_core::topology::Problem;
 /// Why there is no plan, or why a run failed.
 ///
 /// Each error has a stable code, which [`Error::code`] returns and `roundelay explain E0306` and the book's pages
-/// explain. `Debug` prints what `Display` does, so a `main` that returns it shows the message as it is meant to be
-/// read.
+/// explain. `Debug` prints the text of `Display`, so a `main` that returns an error shows its readable message.
 pub enum Error {
     /// E02xx, E03xx: the algorithm cannot be laid out, or is not right, for this number of ranks.
     Unproved(Box<Unproved>),
@@ -22,7 +21,7 @@ pub enum Error {
     Cuda(roundelay_kernels::cuda::Error),
     /// E06xx and others: a text that is no topology.
     Topology(Box<Problem>),
-    /// E0211: a communicator was told to use an algorithm whose root is not that of the call.
+    /// E0211: the root of the algorithm that a communicator was told to use is not the root of the call.
     WrongRoot {
         /// The name of the algorithm.
         algorithm: String,
@@ -31,8 +30,8 @@ pub enum Error {
         /// The root of the call.
         called: u32,
     },
-    /// No algorithm of the library can run for so many ranks or on that topology. The code is that of the first that
-    /// was refused.
+    /// No algorithm of the library can run on `nranks` ranks or on that topology. The code is the code of the first
+    /// refusal.
     NoneFits {
         /// The collective that was asked for.
         collective: Collective,
@@ -41,12 +40,12 @@ pub enum Error {
         /// The code and the reason for which the first algorithm was refused.
         why: Option<(Code, String)>,
     },
-    /// E0406: the selection file that `ROUNDELAY_SELECTION` names cannot be read, or makes no sense; the reason, with the
-    /// file and the line.
+    /// E0406: the selection file that `ROUNDELAY_SELECTION` names cannot be read, or makes no sense; the reason, with
+    /// the file and the line.
     Selection(String),
     /// E0102: an executor of this name is registered already.
     Registered(String),
-    /// E0402: a buffer whose length is no multiple of the number of ranks, where it holds a block for each.
+    /// E0402: a buffer whose length is no multiple of the number of ranks, although it holds a block for each rank.
     NotInBlocks {
         /// Which buffer it is: "input" or "output".
         what: &'static str,
@@ -57,7 +56,7 @@ pub enum Error {
     },
 }
 
-/// The details of [`Error::Unproved`]: what is wrong with an algorithm at one number of ranks. `Display` prints every
+/// The details of [`Error::Unproved`]: the errors of an algorithm at one number of ranks. `Display` prints every
 /// finding with its place in the source.
 #[derive(Debug)]
 pub struct Unproved {
@@ -65,7 +64,7 @@ pub struct Unproved {
     pub algorithm: String,
     /// The number of ranks that it was to be laid out and proved for.
     pub nranks: u32,
-    /// All that was found, the worst first.
+    /// All findings, the worst first.
     pub findings: Vec<Finding>,
     places: Vec<String>,
 }
@@ -87,7 +86,7 @@ impl Error {
         Self::Unproved(Box::new(Unproved { algorithm, nranks, findings, places }))
     }
 
-    /// The stable code of the error; of the worst finding where the algorithm is not proved.
+    /// Returns the stable code of the error; of the worst finding where the algorithm is not proved.
     pub fn code(&self) -> Code {
         match self {
             Self::Unproved(unproved) => {

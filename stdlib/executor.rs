@@ -13,7 +13,7 @@ use crate::Error;
 
 type Registry = BTreeMap<String, Arc<dyn Executor>>;
 
-/// By name; at first those of the library.
+/// The executors by name; at first the library's.
 static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(|| {
     let own: [Arc<dyn Executor>; 2] =
         [Arc::new(library::CustomHugeAllReduceMesh), Arc::new(library::AllLinksAllReduceMesh)];
@@ -41,12 +41,12 @@ pub fn register(executor: impl Executor + 'static) -> Result<(), Error> {
     Ok(())
 }
 
-/// The executor that is registered under `name`, if there is one: yours, or one of the [`library`].
+/// Returns the executor that is registered under `name`, if there is one: yours, or one of the [`library`].
 pub fn find(name: &str) -> Option<Arc<dyn Executor>> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }
 
-/// The names of all registered executors, in alphabetical order.
+/// Returns the names of all registered executors, in alphabetical order.
 pub fn names() -> Vec<String> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
 }

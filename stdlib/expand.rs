@@ -1,4 +1,4 @@
-//! What expanded code calls; not for writing by hand.
+//! The functions that expanded code calls; not for writing by hand.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use roundelay_kernels::executor::CompiledExecutor;
 use crate::library::SOURCES;
 use crate::{Algorithm, Error};
 
-/// A statement's place.
+/// Returns a statement's place.
 pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Location {
     Location { line, column, end_line, end_column }
 }
@@ -29,7 +29,7 @@ pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Locat
 pub struct Read(OnceLock<Arc<Program>>);
 
 impl Read {
-    /// A program that is not read yet.
+    /// Makes a program that is read at its first use.
     pub const fn new() -> Self {
         Self(OnceLock::new())
     }
@@ -54,7 +54,7 @@ impl Read {
     }
 }
 
-/// The executor `name` of `source`, which its macro has compiled before.
+/// Returns the executor `name` of `source`, which its macro has compiled before.
 ///
 /// # Panics
 ///
@@ -68,12 +68,12 @@ pub fn executor(name: &str, source: &str) -> CompiledExecutor {
     CompiledExecutor::new(Executor::compile(&checked, &source).expect("the macro has compiled it"))
 }
 
-/// What a generated test asks: that `algorithm` is proved for these rank counts. Counts that it refuses do not
-/// matter, unless they are `named` or all are refused.
+/// Checks that `algorithm` is proved for these rank counts; generated tests call it. Refused counts do not matter,
+/// unless they are `named` or all are refused.
 ///
 /// # Panics
 ///
-/// If it is not proved, with all that is wrong.
+/// If a proof fails, with all findings.
 pub fn is_proved(algorithm: &dyn Algorithm, counts: impl IntoIterator<Item = u32>, named: bool) {
     let mut proved = 0;
     let mut refusal = None;

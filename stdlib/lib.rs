@@ -11,8 +11,8 @@
 //! | either, and collectives of many kinds and sizes, as with MPI or NCCL | a [`Comm`] |
 //! | a process for each rank, on Linux | a [`World`] |
 //!
-//! All of them prove the schedule for the number of ranks in use before anything runs: no deadlock, no race, every
-//! contribution exactly once. A program that is not right is an [`Error::Unproved`], with the place and the reason.
+//! All four prove the schedule for the number of ranks in use before a call runs: no deadlock, no race, every
+//! contribution exactly once. A wrong program is an [`Error::Unproved`], with the place and the reason.
 //!
 //! ```
 //! use roundelay::{DType, ReduceOp, ToPlan as _, library::RingAllReduce};
@@ -30,37 +30,37 @@
 //!
 //! * Elements are the Rust types of [`Element`]; [`DType`] names them at run time.
 //! * The *count* of a plan is NCCL's: the elements of one unit of the collective. For an `AllReduce`, `Broadcast` or
-//!   `Reduce` that is the buffer of a rank; for the others it is one block of a buffer that has a block for each
-//!   rank. [`Collective`] says how many units each buffer has.
+//!   `Reduce` the unit is the buffer of a rank; for the other collectives it is one block of a buffer that has a block
+//!   for each rank. [`Collective`] lists the units of each buffer.
 //! * A size in bytes, where an algorithm is chosen by size, is nccl-tests': the larger of a rank's two buffers.
 //! * Ranks count from 0. A buffer that a rank does not have is an empty slice.
 //! * [`Error::code`] returns a stable [`Code`], such as E0306. `roundelay explain E0306` on the command line and the
-//!   book's page `book/src/errors/E0306.md` say what it means, with a wrong program and a right one.
+//!   book's page `book/src/errors/E0306.md` explain it, with a wrong program and a right one.
 //!
 //! # Where to look
 //!
 //! | for | see |
 //! |---|---|
-//! | algorithms that come with it | [`library`], and [`select()`] for the one that a model finds the fastest |
+//! | algorithms of the library | [`library`], and [`select()`] for the algorithm that a model finds the fastest |
 //! | algorithms of your own | [`collective!`] in Rust, [`include_collective!`] for a `.coll` file |
 //! | machines, missing links, rings and trees on them | [`Topology`], [`Ring`], [`Rings`], [`Tree`], [`Groups`] |
 //! | an algorithm for each range of sizes, as the contest has it | [`executor!`], module [`executor`](mod@executor) |
-//! | what was proved, and the compiler itself | [`Proof`], [`compiler`] |
+//! | the proof of a schedule, and the compiler itself | [`Proof`], [`compiler`] |
 //!
 //! # Features
 //!
 //! No feature is on by default.
 //!
 //! * `cuda`: the module `cuda`, which compiles an algorithm's loops to a kernel by NVRTC and launches it on NVIDIA
-//!   GPUs. It needs nothing of CUDA to build: the compiler's and the driver's library are looked for when they are
-//!   used, and E0415 says which is missing. It brings `export`.
-//! * `export`: the module `export`, with the forms that algorithms take elsewhere, which the command has and a program
-//!   that runs algorithms does not need: steps, kernels, C++ of executors, files of MSCCL, and pictures.
+//!   GPUs. It needs no part of CUDA to build: the compiler's and the driver's library are looked for when they are
+//!   used, and E0415 says which library is missing. It brings `export`.
+//! * `export`: the module `export`, with the forms of algorithms for other programs, which the command has and a
+//!   program that runs algorithms does not need: steps, kernels, C++ of executors, files of MSCCL, and pictures.
 //!
 //! # The book
 //!
-//! The book is in the repository below `book/src`: `tutorial/one_ring.md` for a first algorithm, `guide/running.md`
-//! for plans and communicators, `guide/proof.md` for what is proved, `guide/topologies.md` for machines, and
+//! The book is in the repository below `book/src`: `tutorial/one_ring.md` for a first algorithm, `guide/running.md` for
+//! plans and communicators, `guide/proof.md` for the proof, `guide/topologies.md` for machines, and
 //! `reference/language.md` for the language on one page. `mdbook build book` makes pages of it.
 
 extern crate self as roundelay;
@@ -83,7 +83,7 @@ mod world;
 /// [`Algorithm`], and the functions from a text to a proof.
 pub use roundelay_core as compiler;
 
-/// The forms that programs and schedules take elsewhere: texts for other compilers and runtimes, files of other
+/// The forms of programs and schedules for other programs: texts for other compilers and runtimes, files of other
 /// languages of collectives, and pictures.
 #[cfg(feature = "export")]
 pub use roundelay_export as export;
@@ -151,7 +151,7 @@ pub use roundelay_kernels::Plan;
 #[doc(inline)]
 pub use roundelay_kernels::SpmdPlan;
 
-/// An algorithm written in Rust source; its struct has a method for each parameter and those of [`ToPlan`].
+/// An algorithm written in Rust source; its struct has a method for each parameter and the methods of [`ToPlan`].
 ///
 /// ```
 /// use roundelay::{DType, ReduceOp, ToPlan as _, collective};
@@ -199,10 +199,9 @@ pub use world::{Nonblocking, Pending, Scope, World};
 
 /// The algorithms that come with Roundelay, each written in the language itself.
 ///
-/// Each is a struct: `new()` has every parameter at its default, a method for each parameter sets it, and
-/// [`ToPlan`] makes plans of it. The description of each says what goes where; its number of ranks,
-/// where it takes only some, is checked when it is laid out (E0205). [`select()`](crate::select()) ranks them by a
-/// model.
+/// Each is a struct: `new()` has every parameter at its default, a method for each parameter sets it, and [`ToPlan`]
+/// makes plans of it. The description of each struct says which data goes where; a limit on its number of ranks is
+/// checked when it is laid out (E0205). [`select()`](crate::select()) ranks the algorithms by a model.
 pub mod library {
     use roundelay_macros::include_library;
 

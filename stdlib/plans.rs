@@ -1,4 +1,4 @@
-//! From an algorithm to what runs it.
+//! Plans of algorithms, for one caller or for a thread for each rank.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::{Algorithm, DType, Error, ReduceOp, Topology};
 /// Every algorithm has these methods; `use roundelay::ToPlan as _` brings them into scope. Proofs are cached by the
 /// content of the schedule, so the second plan of the same algorithm and number of ranks costs no proof.
 ///
-/// In all of them `nranks` is the number of ranks, from 1, and `count` is NCCL's count: the elements of one unit of
-/// the collective, which for an `AllReduce`, a `Broadcast` or a `Reduce` are the elements of a rank's buffer, and for
-/// the others the elements of one block.
+/// In all methods `nranks` is the number of ranks, from 1, and `count` is NCCL's count: the elements of one unit of the
+/// collective. For an `AllReduce`, a `Broadcast` or a `Reduce` they are the elements of a rank's buffer, and for the
+/// other collectives the elements of one block.
 ///
 /// # Errors
 ///
@@ -26,10 +26,10 @@ use crate::{Algorithm, DType, Error, ReduceOp, Topology};
 /// * [`Error::Engine`] where no run is possible: E0406 for options that no run can have, E0407 for buffers larger
 ///   than this machine can hold, E0431 for an op that the dtype does not have ([`ReduceOp::takes`]).
 pub trait ToPlan: Algorithm {
-    /// A plan that one thread runs for all ranks, with a slice for each, with the default [`Options`].
+    /// Makes a plan that one thread runs for all ranks, with a slice for each, with the default [`Options`].
     ///
     /// # Errors
-    /// See [`ToPlan`](ToPlan#errors). [`Plan`] lists what a run may say of its buffers (E0401 to E0404, E0408).
+    /// See [`ToPlan`](ToPlan#errors). [`Plan`] lists the errors of a run about its buffers (E0401 to E0404, E0408).
     ///
     /// ```
     /// use roundelay::{DType, ReduceOp, ToPlan as _, library::RingBroadcast};
@@ -45,11 +45,11 @@ pub trait ToPlan: Algorithm {
         self.plan_with(nranks, count, dtype, op, Options::default())
     }
 
-    /// A plan that one thread runs for all ranks, made and run as `options` say: with so many workers, at another
-    /// level of the optimizer, or with a deadline other than a minute.
+    /// Makes a plan that one thread runs for all ranks, made and run with `options`: the number of workers, the level
+    /// of the optimizer, a deadline other than a minute.
     ///
     /// # Errors
-    /// E0406 for options that no run can have; else those of [`ToPlan::plan`].
+    /// E0406 for options that no run can have; else the errors of [`ToPlan::plan`].
     fn plan_with(
         &self,
         nranks: u32,
@@ -62,12 +62,12 @@ pub trait ToPlan: Algorithm {
         Ok(Plan::with(&proved, count, dtype, op, options)?)
     }
 
-    /// A plan whose ranks each have a thread of their own, as the processes of an MPI program: single program,
-    /// multiple data. [`SpmdPlan::rank`] is what the thread of a rank calls.
+    /// Makes a plan whose ranks each have a thread of their own, as the processes of an MPI program: single program,
+    /// multiple data. The thread of a rank calls [`SpmdPlan::rank`].
     ///
     /// # Errors
-    /// E0424 where ranks could not choose by themselves whether they run in place; else see
-    /// [`ToPlan`](ToPlan#errors). [`RankPlan`](crate::RankPlan) lists what a call may say.
+    /// E0424 where ranks could not choose by themselves whether they run in place; else see [`ToPlan`](ToPlan#errors).
+    /// [`RankPlan`](crate::RankPlan) lists the errors of a call.
     ///
     /// ```
     /// use roundelay::{DType, ReduceOp, ToPlan as _, library::RingAllReduce};
@@ -95,11 +95,11 @@ pub trait ToPlan: Algorithm {
         self.spmd_plan_with(nranks, count, dtype, op, Options::default())
     }
 
-    /// A plan whose ranks each have a thread of their own, with the deadline and the level of `options`. Their
-    /// workers mean nothing here, as each rank runs on its own thread.
+    /// Makes a plan whose ranks each have a thread of their own, with the deadline and the level of `options`. The
+    /// workers of `options` mean nothing here, as each rank runs on its own thread.
     ///
     /// # Errors
-    /// E0406 for options that no run can have; else those of [`ToPlan::spmd_plan`].
+    /// E0406 for options that no run can have; else the errors of [`ToPlan::spmd_plan`].
     fn spmd_plan_with(
         &self,
         nranks: u32,
@@ -112,12 +112,12 @@ pub trait ToPlan: Algorithm {
         Ok(SpmdPlan::new(&proved, count, dtype, op, options)?)
     }
 
-    /// A plan for all ranks of `topology` that uses only links which it has. A parameter of type `Topology` that was
-    /// not set takes this one, as with `--topology` on the command line.
+    /// Makes a plan for all ranks of `topology` that uses its links only. A parameter of type `Topology` that was not
+    /// set takes `topology`, as with `--topology` on the command line.
     ///
     /// # Errors
-    /// E0313 in [`Error::Unproved`] where data or a signal goes where `topology` has no link; else those of
-    /// [`ToPlan::plan`].
+    /// E0313 in [`Error::Unproved`] for data or a signal between nodes that `topology` does not link; else the errors
+    /// of [`ToPlan::plan`].
     ///
     /// ```
     /// use roundelay::{DType, ReduceOp, ToPlan as _, Topology, library};
@@ -146,7 +146,7 @@ pub trait ToPlan: Algorithm {
 
 impl<A: Algorithm + ?Sized> ToPlan for A {}
 
-/// The proof of an algorithm for `nranks` ranks.
+/// Returns the proof of an algorithm for `nranks` ranks.
 pub(crate) fn proved<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved, Error> {
     let unproved = |findings| Error::from_findings(algorithm, nranks, findings);
     roundelay_core::prove(algorithm, nranks).map_err(unproved)

@@ -1,9 +1,10 @@
-//! Choosing: what each algorithm of the library would take on a machine of given constants, and so which one to run.
+//! Choosing: the predicted time of each algorithm of the library on a machine of given constants, and so which one to
+//! run.
 //!
-//! The time is the simulated one of the schedule, its pieces joined, on the links of a topology or with one port a rank.
-//! Where ranks share cores, it is at least what these need for the work of all ranks. A schedule that is too large to be
-//! laid out has the time of the closed form of its family. Nothing is left out silently: an algorithm that
-//! cannot run is listed with the reason.
+//! The time is the simulated time of the schedule, its pieces joined, on the links of a topology or with one port a
+//! rank. Where ranks share cores, it is at least the time that the cores need for the work of all ranks. A schedule
+//! that is too large to be laid out has the time of the closed form of its family. An algorithm that cannot run is
+//! listed with the reason.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -40,18 +41,19 @@ pub struct Choice {
     pub collective: Collective,
     /// The number of ranks that was asked about.
     pub nranks: u32,
-    /// The size S in bytes as nccl-tests counts it: that of the larger of a rank's two buffers.
+    /// The size S in bytes as nccl-tests counts it: the larger of a rank's two buffers.
     pub bytes: u64,
     /// The name of the topology that joins the ranks, if one was given.
     pub topology: Option<String>,
     /// The constants of the model: latencies in seconds, rates in bytes a second.
     pub costs: Costs,
-    /// The bandwidth in bytes a second by which volumes are divided: that of the topology's fastest link, or where no
-    /// topology gives bandwidths the one in the constants.
+    /// The bandwidth in bytes a second by which volumes are divided: the bandwidth of the topology's fastest link, or
+    /// the one in the constants where no topology gives bandwidths.
     pub bandwidth: f64,
-    /// Whether the latency of a step is that of the topology's links, in place of the one in the constants.
+    /// Whether the latency of a step is the latency of the topology's links, in place of the one in the constants.
     pub latency_of_links: bool,
-    /// The algorithms that can run, the fastest first; those that agree to the picosecond are in the order of names.
+    /// The algorithms that can run, the fastest first; times that are equal to the picosecond are in the order of
+    /// names.
     pub ranked: Vec<Row>,
     /// The algorithms that cannot run, in the order of names.
     pub refused: Vec<Refused>,
@@ -64,20 +66,20 @@ pub struct Choice {
 pub struct Row {
     /// The name of the algorithm.
     pub algorithm: String,
-    /// Whether it is one of those that were given to [`select_beside`], and not of the library.
+    /// Whether the algorithm was given to [`select_beside`], and is not of the library.
     pub own: bool,
-    /// Its steps, messages and pieces, and its data in shares of the size S.
+    /// The steps, messages and pieces, and the data in shares of the size S.
     pub counts: Counts,
-    /// The predicted time in seconds, by what it is spent on.
+    /// The predicted time in seconds, by its parts.
     pub time: Time,
-    /// Where the time is from.
+    /// The method by which the time was found.
     pub numbers: Numbers,
 }
 
-/// Where the time of a [`Row`] is from.
+/// The method by which the time of a [`Row`] was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Numbers {
-    /// The schedule was simulated: the time is that of its critical path.
+    /// The schedule was simulated: the time is the length of its critical path.
     Simulated,
     /// Ranks share cores, and these need longer for the work of all ranks than the critical path takes.
     Cores,
@@ -85,23 +87,23 @@ pub enum Numbers {
     Form(&'static CostForm),
 }
 
-/// An algorithm that cannot run on so many ranks or on that topology, and why.
+/// An algorithm that cannot run on this number of ranks or on that topology, and the reason.
 #[derive(Clone, Debug)]
 pub struct Refused {
     /// The name of the algorithm.
     pub algorithm: String,
-    /// The code of the error, such as E0205 where it refuses the number of ranks.
+    /// The code of the error, such as E0205 where the algorithm refuses the number of ranks.
     pub code: Code,
     /// The message of the error.
     pub reason: String,
-    /// What to do about it, where there is anything.
+    /// Advice, if there is any.
     pub help: Option<String>,
 }
 
-/// Ranks the library's algorithms for `collective` by their predicted time for `bytes` bytes (nccl-tests' size:
-/// the larger of input and output) on `nranks` ranks, every parameter at its default; `topology` is
-/// given to parameters of that type. The constants are those of [`costs_of`]: on the topology of a machine with GPUs what is
-/// assumed of these, and else those of the host engine.
+/// Ranks the library's algorithms for `collective` by their predicted time for `bytes` bytes (nccl-tests' size: the
+/// larger of input and output) on `nranks` ranks, every parameter at its default; parameters of type `Topology` get
+/// `topology`. The constants are those of [`costs_of`]: the assumptions about the GPUs on the topology of a machine
+/// with GPUs, and else the constants of the host engine.
 ///
 /// ```
 /// use roundelay::{Collective, select};
@@ -131,8 +133,8 @@ pub fn select_with(
     select_beside(&[], costs, collective, nranks, bytes, topology)
 }
 
-/// Ranks the algorithms in `own` that are for `collective` beside those of the library, as [`select_with`] does. Each of
-/// them is proved first for `nranks` ranks, and listed with the reason where it is wrong.
+/// Ranks the algorithms in `own` that are for `collective` beside the library's, as [`select_with`] does. Each
+/// algorithm in `own` is proved first for `nranks` ranks, and listed with the reason where it is wrong.
 pub fn select_beside(
     own: &[Configured],
     costs: &Costs,
@@ -147,7 +149,7 @@ pub fn select_beside(
         Some(_) => Costs { cores: None, ..costs.clone() },
         None => costs.clone(),
     };
-    let asked = Asked { costs: &costs, nranks, bytes, topology: shared.as_ref() };
+    let asked = SelectQuery { costs: &costs, nranks, bytes, topology: shared.as_ref() };
     let (mut ranked, mut refused) = (Vec::new(), Vec::new());
     let all = own.iter().zip(std::iter::repeat(true)).chain(library().iter().map(|a| (a, false)));
     for (algorithm, own) in all.filter(|(a, _)| a.collective() == collective) {
@@ -165,7 +167,7 @@ pub fn select_beside(
             }
         }
     }
-    // What the arithmetic cannot tell apart has an order all the same.
+    // Algorithms whose times are equal in the arithmetic are ordered as well.
     let picoseconds = |row: &Row| (row.time.seconds() * 1e12).round();
     ranked.sort_by(|a, b| {
         let by_time = picoseconds(a).total_cmp(&picoseconds(b));
@@ -192,13 +194,13 @@ pub fn select_beside(
     }
 }
 
-/// The constants for `nranks` ranks of a topology: what is assumed of its GPUs where it is that of a machine with GPUs, and
-/// else those of the host engine.
+/// Returns the constants for `nranks` ranks of a topology: the assumptions about its GPUs where it is the topology of a
+/// machine with GPUs, and else the constants of the host engine.
 pub fn costs_of(topology: Option<&Topology>, nranks: u32) -> Costs {
     topology.and_then(|t| Costs::of_gpus(t, nranks)).unwrap_or_else(|| host().clone())
 }
 
-/// The constants of the host engine, as measured by `cargo xtask calibrate`.
+/// Returns the constants of the host engine, as measured by `cargo xtask calibrate`.
 pub fn host() -> &'static Costs {
     static HOST: OnceLock<Costs> = OnceLock::new();
     HOST.get_or_init(|| {
@@ -206,7 +208,7 @@ pub fn host() -> &'static Costs {
     })
 }
 
-/// The library's algorithms, every parameter at its default.
+/// Returns the library's algorithms, every parameter at its default.
 pub fn library() -> &'static [Configured] {
     static LIBRARY: OnceLock<Vec<Configured>> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -221,26 +223,27 @@ pub fn library() -> &'static [Configured] {
     })
 }
 
-/// What was asked about.
-struct Asked<'a> {
+/// The arguments of a choice.
+struct SelectQuery<'a> {
     costs: &'a Costs,
     nranks: u32,
     bytes: u64,
     topology: Option<&'a Arc<Topology>>,
 }
 
-/// What an algorithm takes, or why it cannot run.
+/// Predicts the time of an algorithm, or says why it cannot run.
 fn predicted(
     algorithm: &Configured,
     own: bool,
-    asked: &Asked<'_>,
+    asked: &SelectQuery<'_>,
 ) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
-    let Asked { nranks, topology, .. } = *asked;
+    let SelectQuery { nranks, topology, .. } = *asked;
     let mut algorithm = algorithm.clone();
     if let Some(topology) = topology {
         algorithm.place_on(topology.clone());
     }
-    // The library's proofs are its tests' business; no closed form stands in for what it does not have.
+    // The library's algorithms are proved in its tests; for an algorithm in `own` no closed form replaces the
+    // simulation.
     if own {
         return simulated(prove(&algorithm, nranks)?.schedule(), asked);
     }
@@ -259,12 +262,12 @@ fn predicted(
     }
 }
 
-/// What a schedule takes, or why it cannot run there.
+/// Simulates a schedule, or says why it cannot run there.
 fn simulated(
     schedule: &Schedule,
-    asked: &Asked<'_>,
+    asked: &SelectQuery<'_>,
 ) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
-    let Asked { costs, nranks, bytes, topology } = *asked;
+    let SelectQuery { costs, nranks, bytes, topology } = *asked;
     let Some(machine) = Machine::of_costs(costs, topology, nranks) else {
         let most = Topology::RANK_LIMIT;
         let title = format!("{nranks} ranks are more than are simulated: at most {most}");
@@ -272,7 +275,7 @@ fn simulated(
     };
     let schedule = join(schedule);
     let counts = Counts::of(&schedule)?;
-    // Bytes are the elements: the size need not be one of whole others.
+    // Elements are bytes here: the size need not be a whole number of larger elements.
     let count = bytes / schedule.collective.max_units(nranks);
     let done = simulate(&schedule, &machine, count, DType::U8, false)?;
     let spent = Spent::of(&done.critical);
@@ -293,16 +296,16 @@ fn simulated(
 }
 
 impl Choice {
-    /// The fastest algorithm; `None` where every one is refused.
+    /// Returns the fastest algorithm; `None` where every one is refused.
     pub fn best(&self) -> Option<&Row> {
         self.ranked.first()
     }
 
-    /// A plan of the fastest algorithm, for the number of ranks and on the topology that were asked about, and for
-    /// `count` elements of `dtype` a unit (NCCL's count). The size that was asked about does not set the count.
+    /// Makes a plan of the fastest algorithm, for the number of ranks and on the topology of the choice, and for
+    /// `count` elements of `dtype` a unit (NCCL's count). The size of the choice does not set the count.
     ///
     /// # Errors
-    /// [`Error::NoneFits`] where every algorithm is refused, with the first reason; else those of
+    /// [`Error::NoneFits`] where every algorithm is refused, with the first reason; else the errors of
     /// [`ToPlan`](crate::ToPlan).
     ///
     /// ```
@@ -329,7 +332,7 @@ impl Choice {
         }
     }
 
-    /// Who is refused, why, and what to do: what several have in common once.
+    /// Writes the refused algorithms with their reasons; advice that several have in common is written once.
     fn refusals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut advised: Vec<&Option<String>> = Vec::new();
         for Refused { help, .. } in &self.refused {
@@ -337,7 +340,7 @@ impl Choice {
                 advised.push(help);
             }
         }
-        // Those that the same advice helps stand together.
+        // Algorithms with the same advice stand together.
         for advised in advised {
             let alike = self.refused.iter().filter(|refused| refused.help == *advised);
             for Refused { algorithm, code, reason, .. } in alike {
@@ -428,7 +431,7 @@ fn advice(f: &mut fmt::Formatter<'_>, help: Option<&String>) -> fmt::Result {
     help.map_or(Ok(()), |help| wrapped(f, "  = help: ", help))
 }
 
-/// Lines of at most 100 columns, all but the first indented.
+/// Writes lines of at most 100 columns, all but the first indented.
 fn wrapped(f: &mut impl fmt::Write, head: &str, text: &str) -> fmt::Result {
     let mut line = head.to_owned();
     let mut gap = "";
@@ -445,7 +448,7 @@ fn wrapped(f: &mut impl fmt::Write, head: &str, text: &str) -> fmt::Result {
     writeln!(f, "{line}")
 }
 
-/// A time in seconds, as tables have it: to four digits.
+/// Formats a time in seconds, as tables have it: to four digits.
 pub fn time(seconds: f64) -> String {
     match seconds {
         s if s < 1e-6 => format!("{} ns", number(s * 1e9)),
@@ -455,19 +458,19 @@ pub fn time(seconds: f64) -> String {
     }
 }
 
-/// A bandwidth in bytes a second, as tables have it.
+/// Formats a bandwidth in bytes a second, as tables have it.
 pub fn rate(bytes: f64) -> String {
     format!("{} GB/s", number(bytes / 1e9))
 }
 
-/// A number of bytes, exactly, as tables have it.
+/// Formats a number of bytes, exactly, as tables have it.
 pub fn size(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
     unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
 }
 
-/// Four digits, without zeros at the end of a fraction.
+/// Formats four digits, without zeros at the end of a fraction.
 fn number(value: f64) -> String {
     let digits = match value {
         v if v >= 1000.0 => 0,

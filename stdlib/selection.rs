@@ -1,6 +1,6 @@
 //! Selection files: which algorithm of the library runs for which collective, rank count and sizes. `roundelay select`
-//! writes and checks them, and every communicator reads the one that `ROUNDELAY_SELECTION` names: [`Comm`](crate::Comm),
-//! [`World`](crate::World), torch, programs of MPI and of C.
+//! writes and checks them, and every communicator reads the file that `ROUNDELAY_SELECTION` names:
+//! [`Comm`](crate::Comm), [`World`](crate::World), torch, programs of MPI and of C.
 
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use crate::{Algorithm as _, Collective, Error};
 /// The environment variable with the path of the file.
 pub const VARIABLE: &str = "ROUNDELAY_SELECTION";
 
-/// How a line is written.
+/// The form of a line.
 const FORM: &str = "a line is such as `AllReduce nranks 8 bytes 0..=65536: MeshAllReduce`";
 
 /// The choices of a selection file, in its order.
@@ -31,7 +31,7 @@ const FORM: &str = "a line is such as `AllReduce nranks 8 bytes 0..=65536: MeshA
 /// ```
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// The choices; where two are for the same call, the first is taken.
+    /// The choices; where two are for one call, the first is taken.
     pub entries: Vec<Entry>,
 }
 
@@ -55,13 +55,13 @@ pub struct Entry {
 pub struct Wrong {
     /// The number of the line, from 1.
     pub line: usize,
-    /// What is wrong with the line, in one sentence.
+    /// The error of the line, in one sentence.
     pub what: String,
 }
 
 impl Selection {
-    /// Reads the text of a selection file: a choice a line, such as `AllReduce nranks 8 bytes 0..=65536: MeshAllReduce`,
-    /// and comments from `#` to the end of a line. Ranges are `0..=65536`, `0..65537` or `65537..`.
+    /// Reads the text of a selection file: a choice on each line, such as `AllReduce nranks 8 bytes 0..=65536:
+    /// MeshAllReduce`, and comments from `#` to the end of a line. Ranges are `0..=65536`, `0..65537` or `65537..`.
     ///
     /// # Errors
     /// Every line that makes no sense.
@@ -80,7 +80,8 @@ impl Selection {
         if wrong.is_empty() { Ok(Self { entries }) } else { Err(wrong) }
     }
 
-    /// The selection that [`VARIABLE`] names, read once by a process; `None` where it is not set, or empty.
+    /// Returns the selection that [`VARIABLE`] names, read once by a process; `None` where the variable is not set, or
+    /// empty.
     ///
     /// # Errors
     /// E0406 for a file that cannot be read or that makes no sense.
@@ -101,7 +102,7 @@ impl Selection {
         read.as_ref().map(Option::as_ref).map_err(|why| Error::Selection(why.clone()))
     }
 
-    /// The first choice for a call of that collective by `nranks` ranks, of so many bytes.
+    /// Returns the first choice for a call of that collective by `nranks` ranks with `bytes` bytes.
     pub fn find(&self, collective: Collective, nranks: u32, bytes: u64) -> Option<&Entry> {
         self.entries.iter().find(|entry| {
             (entry.collective, entry.nranks) == (collective, nranks) && entry.bytes.contains(&bytes)
@@ -109,7 +110,7 @@ impl Selection {
     }
 }
 
-/// The choice of a line, or why it is none.
+/// Reads the choice of a line, or says why the line holds none.
 fn entry(line: usize, content: &str) -> Result<Entry, String> {
     let (calls, name) = content.split_once(':').ok_or(FORM)?;
     let words: Vec<&str> = calls.split_whitespace().collect();
@@ -137,7 +138,7 @@ fn entry(line: usize, content: &str) -> Result<Entry, String> {
     Ok(Entry { line, collective, nranks, bytes, algorithm: algorithm.clone() })
 }
 
-/// `0..=65536`, `0..65537` or `65537..`, and not empty.
+/// Reads a range: `0..=65536`, `0..65537` or `65537..`, and not empty.
 fn range(text: &str) -> Option<RangeInclusive<u64>> {
     let (from, to) = text.split_once("..")?;
     let from = from.parse().ok()?;

@@ -37,8 +37,8 @@ impl From<Problem> for Refusal {
 }
 
 impl Refusal {
-    /// The code of the first error, and all errors as `roundelay check` prints them where there are no colors, each at its
-    /// place in `source`.
+    /// Returns the code of the first error, and all errors as `roundelay check` prints them where there are no colors,
+    /// each at its place in `source`.
     fn told(&self, source: &Source) -> (Code, String) {
         match self {
             Self::Call(problem) => (problem.code, problem_text(problem, false)),
@@ -51,7 +51,7 @@ impl Refusal {
     }
 }
 
-/// A problem as an error with its notes and its help, a line each.
+/// Formats a problem as an error with its notes and its help, a line each.
 pub fn problem_text(problem: &Problem, colors: bool) -> String {
     let Problem { code, title, notes, help } = problem;
     let [error, bold, plain] =
@@ -65,9 +65,9 @@ pub fn problem_text(problem: &Problem, colors: bool) -> String {
 /// The algorithms that are wanted of a source.
 #[derive(Clone, Copy, Default)]
 pub struct Wanted<'a> {
-    /// The name that the source was found by, which may be that of one of its algorithms.
+    /// The name under which the source was found, which may be the name of one of its algorithms.
     pub found_by: &'a str,
-    /// The one algorithm, if one is named.
+    /// The name of the one algorithm that is wanted, if it is given.
     pub algorithm: Option<&'a str>,
     /// Values of parameters, by their names.
     pub settings: &'a [(String, String)],
@@ -75,11 +75,11 @@ pub struct Wanted<'a> {
     pub topology: Option<&'a Arc<Topology>>,
 }
 
-/// The source of that name: the library's file that holds an algorithm of that name, or what `read` gives for the path of
-/// a file, or the reason why that cannot be read.
+/// Returns the source of a name: the library's file that holds an algorithm of that name, or the bytes that `read`
+/// returns for the path of a file, or the reason why the file cannot be read.
 ///
 /// # Errors
-/// E0502 for a name that is neither, E0001 for a file that cannot be read.
+/// E0502 for a name that is no file and no algorithm, E0001 for a file that cannot be read.
 pub fn find(
     name: &str,
     read: impl FnOnce(&str) -> Result<Vec<u8>, String>,
@@ -104,14 +104,15 @@ pub fn find(
     Ok(Source::from_bytes(name, &bytes))
 }
 
-/// The name and the value of a setting such as `ring=1,2,3,0`; `None` where the text is none.
+/// Splits a setting such as `ring=1,2,3,0` into its name and its value; returns `None` for another text.
 pub fn setting(text: &str) -> Option<(String, String)> {
     let (name, value) = text.split_once('=')?;
     let name = name.trim();
     (!name.is_empty()).then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// The name of an algorithm and the settings in words such as `MyTree arity=2`; the first word is a name if it has no `=`.
+/// Splits words such as `MyTree arity=2` into the name of an algorithm and settings; the first word is a name if it has
+/// no `=`.
 ///
 /// # Errors
 /// The word that is no `NAME=VALUE`.
@@ -123,7 +124,8 @@ pub fn words_of(text: &str) -> Result<(Option<String>, Settings), String> {
     Ok((name, settings.collect::<Result<_, _>>()?))
 }
 
-/// The algorithms of the text `source`, or where that is no page of the language, of the source of that name.
+/// Returns the algorithms of the text `source`, or of the source of that name where the text is no page of the
+/// language.
 ///
 /// # Errors
 /// The first code, and all errors in words.
@@ -132,7 +134,7 @@ pub fn algorithms(
     algorithm: Option<&str>,
     settings: &[(String, String)],
 ) -> Result<Vec<Configured>, (Code, String)> {
-    // A text in the language has a body; no path that anybody has, and no name, does.
+    // A text in the language has a body; no sensible path, and no name, has a brace.
     let found = if source.contains('{') {
         Ok(Source::from_text("<stdin>", source))
     } else {
@@ -146,13 +148,13 @@ pub fn algorithms(
     algorithms.map_err(|refusal| refusal.told(&page))
 }
 
-/// The algorithms of the library.
+/// Returns the algorithms of the library.
 fn library_names() -> impl Iterator<Item = &'static str> {
     let heads = library::SOURCES.iter().flat_map(|(_, text)| text.split("algorithm ").skip(1));
     heads.filter_map(|head| head.split_once('(').map(|(name, _)| name))
 }
 
-/// Which of `known` was probably meant by `name`; `otherwise` where none is near.
+/// Returns the name in `known` that was probably meant by `name`; `otherwise` where no name is near.
 pub fn or_nearest<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -164,22 +166,22 @@ pub fn or_nearest<'a>(
     }
 }
 
-/// The library's file that holds `name`.
+/// Returns the library's file that holds `name`.
 pub fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
     let head = format!("algorithm {name}(");
     library::SOURCES.iter().copied().find(|(_, text)| text.contains(&head))
 }
 
-/// Checks a source, with the library's algorithms and those of the files that it uses.
+/// Checks a source, with the library's algorithms and the algorithms of the files that it uses.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in the source.
 pub fn compile(source: &Source) -> Result<CheckedSource, Vec<Diagnostic>> {
     let load = |path: &str| Ok(Source::from_bytes(path, &bounded::file(Path::new(path))?));
     compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &load })
 }
 
-/// A checked source and its warnings at these levels.
+/// Returns a checked source and its warnings at these levels.
 ///
 /// # Errors
 /// All warnings, where one is denied.
@@ -192,10 +194,11 @@ pub fn judged(
     if denied { Err(warnings) } else { Ok((program, warnings)) }
 }
 
-/// The algorithms of a checked source that are wanted, with their parameters set.
+/// Returns the algorithms of a checked source that are wanted, with their parameters set.
 ///
 /// # Errors
-/// The errors of executors in the source; E0505 where an algorithm is not there, E0211 for a setting that makes no sense.
+/// The errors of executors in the source; E0505 where an algorithm is not there, E0211 for a setting that makes no
+/// sense.
 pub fn configured(
     program: CheckedSource,
     source: &Source,
@@ -267,7 +270,7 @@ pub fn set(algorithm: &mut Configured, name: &str, text: &str) -> Result<(), Pro
     })
 }
 
-/// The flags for `3,left=2` in `--set right=3,left=2`, which sets several parameters at once.
+/// Returns the flags for `3,left=2` in `--set right=3,left=2`, which sets several parameters at once.
 fn several(name: &str, text: &str) -> Option<String> {
     let mut settings: Vec<String> = Vec::new();
     for part in text.split(',') {
@@ -289,14 +292,14 @@ fn several(name: &str, text: &str) -> Option<String> {
     (settings.len() > 1).then(|| settings.join(" "))
 }
 
-/// The form in `takes` that begins with `word` and goes on with what stands in brackets, such as `channels(topology)`.
+/// Returns the form in `takes` that begins with `word` and goes on with brackets, such as `channels(topology)`.
 fn whole_form(takes: &str, word: &str) -> Option<String> {
     let mut forms = takes.split('`').skip(1).step_by(2);
     let form = forms.find(|form| form.strip_prefix(word).is_some_and(|r| r.starts_with('(')))?;
     Some(form.replace("TOPOLOGY", "topology"))
 }
 
-/// The source lacks an algorithm that was asked for.
+/// Returns the problem of a source that lacks an algorithm that was asked for.
 pub fn unknown(source: &Source, wanted: &str, names: &[impl AsRef<str>]) -> Problem {
     let title = format!("{} holds no algorithm `{wanted}`", source.name());
     let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
@@ -304,7 +307,8 @@ pub fn unknown(source: &Source, wanted: &str, names: &[impl AsRef<str>]) -> Prob
     Problem::new(Code::UnknownAlgorithm, title).help(or_nearest(wanted, names, all))
 }
 
-/// A number that may have decimals, times what `unit` says of the letters behind it, if that is whole.
+/// Reads a number that may have decimals, and multiplies it by the value of the unit behind it, which `unit` returns;
+/// `None` if the product is not whole.
 pub fn amount(text: &str, unit: impl Fn(&str) -> Option<u64>) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, letters) = text.split_at(end);
@@ -317,7 +321,7 @@ pub fn amount(text: &str, unit: impl Fn(&str) -> Option<u64>) -> Option<u64> {
     whole.checked_mul(unit)?.checked_add(part)
 }
 
-/// A size in bytes as nccl-tests reads it: K, M and G are powers of 1024.
+/// Reads a size in bytes as nccl-tests reads it: K, M and G are powers of 1024.
 pub fn bytes(text: &str) -> Option<u64> {
     amount(text, |letters| match letters {
         "" | "B" => Some(1),
@@ -331,8 +335,8 @@ pub fn bytes(text: &str) -> Option<u64> {
     })
 }
 
-/// The sizes in bytes that a range such as `64K..1M`, `..=4096` or `1M..` stands for; as in Rust, `..=` takes in its end.
-/// `None` where the text is no such range, or one that no size is in.
+/// Returns the sizes in bytes of a range such as `64K..1M`, `..=4096` or `1M..`; as in Rust, `..=` takes in its end.
+/// `None` for a text that is no range, or for an empty range.
 ///
 /// ```
 /// use roundelay::tools::byte_range;

@@ -6,7 +6,7 @@ use roundelay::{Plan, ToPlan as _};
 
 use crate::buffers::{read, write};
 use crate::codes;
-use crate::compiler::Source;
+use crate::compiler::AlgorithmSource;
 use crate::status::{Outcome, null};
 
 /// An algorithm that is proved for its ranks, and their data.
@@ -18,7 +18,7 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn new(
-        source: &Source,
+        source: &AlgorithmSource,
         nranks: u32,
         count: u64,
         dtype: c_int,

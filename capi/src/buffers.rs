@@ -19,14 +19,14 @@ struct Bytes {
     len: usize,
 }
 
-// SAFETY: bytes may be read and written from any thread; nobody else touches them until the call is done.
+// SAFETY: bytes may be read and written from any thread; no other code accesses them until the call is done.
 unsafe impl Send for Bytes {}
 
 impl Bytes {
-    /// What is empty has no address.
+    /// Makes bytes; empty ones need no address.
     fn new(at: *mut u8, len: usize, name: &str) -> Outcome<Self> {
         match (at.is_null(), len) {
-            // As aligned as any element type asks for.
+            // Aligned for every element type.
             (_, 0) => Ok(Self { at: std::ptr::NonNull::<u64>::dangling().as_ptr().cast(), len }),
             (true, _) => Err(null(name)),
             (false, len) if isize::try_from(len).is_ok() => Ok(Self { at, len }),
@@ -39,32 +39,33 @@ impl Deref for Bytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: whoever makes such bytes use them promises that they are there.
+        // SAFETY: the caller that runs a call with these bytes promises that they are valid.
         unsafe { slice::from_raw_parts(self.at, self.len) }
     }
 }
 
 impl DerefMut for Bytes {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has them.
+        // SAFETY: the caller that runs a call with these bytes promises that they are valid, and that no other code
+        // accesses them.
         unsafe { slice::from_raw_parts_mut(self.at, self.len) }
     }
 }
 
-/// Where the data of a call lie.
+/// The buffers of a call.
 enum Buffers {
     Apart(Bytes, Bytes),
     InPlace(Bytes),
 }
 
 /// A call with its buffers.
-pub(crate) struct Place {
+pub(crate) struct PlacedCall {
     call: Call,
     buffers: Buffers,
 }
 
-impl Place {
-    /// A call of the rank of `world`: in place where the addresses say so.
+impl PlacedCall {
+    /// Makes a call of the rank of `world`: in place where the addresses say so.
     pub(crate) fn new(
         world: &World,
         called: Called,
@@ -90,7 +91,7 @@ impl Place {
             && whole == output.addr().wrapping_sub(bytes(before_output)?)
             && inputs > 0;
         let buffers = if one {
-            // The larger of the two holds the other.
+            // The larger buffer holds the smaller one.
             let at = if inputs > outputs { input.cast_mut() } else { output };
             Buffers::InPlace(Bytes::new(at, inputs.max(outputs), "output")?)
         } else {
@@ -110,7 +111,7 @@ impl Place {
     /// Makes the call.
     ///
     /// # Safety
-    /// The buffers are there, and nobody else touches them meanwhile.
+    /// The buffers are valid, and no other code accesses them meanwhile.
     pub(crate) unsafe fn run(self, world: &World) -> Result<(), roundelay::Error> {
         let mut rank = world.rank();
         match self.buffers {
@@ -122,7 +123,7 @@ impl Place {
     /// Starts the call.
     ///
     /// # Safety
-    /// The buffers are there, and nobody else touches them, until the call is done.
+    /// The buffers are valid, and no other code accesses them, until the call is done.
     pub(crate) unsafe fn start(self, world: &World) -> u64 {
         let calls = world.nonblocking();
         requests::held(match self.buffers {
@@ -132,25 +133,25 @@ impl Place {
     }
 }
 
-/// Bytes to read.
+/// Returns bytes to read.
 ///
 /// # Safety
-/// They are there, for as long as the slice is used.
+/// The bytes are valid for as long as the slice is used.
 pub(crate) unsafe fn read<'a>(at: *const u8, len: usize, name: &str) -> Outcome<&'a [u8]> {
     // SAFETY: the caller's promise.
     if at.is_null() { Err(null(name)) } else { Ok(unsafe { slice::from_raw_parts(at, len) }) }
 }
 
-/// Bytes to write.
+/// Returns bytes to write.
 ///
 /// # Safety
-/// They are there, and nobody else touches them, for as long as the slice is used.
+/// The bytes are valid, and no other code accesses them, for as long as the slice is used.
 pub(crate) unsafe fn write<'a>(at: *mut u8, len: usize, name: &str) -> Outcome<&'a mut [u8]> {
     // SAFETY: the caller's promise.
     if at.is_null() { Err(null(name)) } else { Ok(unsafe { slice::from_raw_parts_mut(at, len) }) }
 }
 
-/// A text of C.
+/// Returns a text of C.
 ///
 /// # Errors
 /// The pointer is null, or the text is not UTF-8; the error calls it `name`.
@@ -166,10 +167,10 @@ pub unsafe fn text<'a>(at: *const c_char, name: &str) -> Outcome<&'a str> {
     text.to_str().map_err(|_| bad(format!("`{name}` is not UTF-8"), "give a text in UTF-8"))
 }
 
-/// A number of texts of C.
+/// Reads a number of C texts.
 ///
 /// # Errors
-/// Those of [`text`].
+/// The errors of [`text`].
 ///
 /// # Safety
 /// `at` points to `number` texts, which each end with a zero.
@@ -185,9 +186,9 @@ pub unsafe fn texts<'a>(
     (0..number as usize).map(|n| unsafe { text(at.add(n).read_unaligned(), name) }).collect()
 }
 
-/// What to do with elements of a type.
+/// An operation on elements of a type.
 trait Typed {
-    /// The rank that does it.
+    /// Returns the rank that does it.
     fn rank(&self) -> RankId;
 
     unsafe fn of<T: Element>(self, at: *mut T, len: usize) -> Outcome<()>;
@@ -245,7 +246,7 @@ unsafe fn typed(does: impl Typed, at: *mut c_void, count: u64, code: c_int) -> O
 }
 
 /// # Safety
-/// The buffer has `count` elements, which nobody writes meanwhile.
+/// The buffer has `count` elements, which no thread writes meanwhile.
 pub(crate) unsafe fn send(
     world: &World,
     buffer: *const c_void,
@@ -253,12 +254,12 @@ pub(crate) unsafe fn send(
     dtype: c_int,
     to: u32,
 ) -> Outcome<()> {
-    // SAFETY: the caller's promise; what is sent is only read.
+    // SAFETY: the caller's promise; the sent elements are only read.
     unsafe { typed(Sending(world, to), buffer.cast_mut(), count, dtype) }
 }
 
 /// # Safety
-/// The buffer has `count` elements, which nobody else touches meanwhile.
+/// The buffer has `count` elements, which no other thread accesses meanwhile.
 pub(crate) unsafe fn recv(
     world: &World,
     buffer: *mut c_void,

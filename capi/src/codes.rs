@@ -1,4 +1,4 @@
-//! The numbers of the header, and what they stand for.
+//! The codes of the header and their meanings.
 
 use std::ffi::c_int;
 
@@ -21,7 +21,7 @@ const DTYPES: [DType; 10] = [
     DType::Bf16,
 ];
 
-/// The reduce ops by their codes: those that NCCL has are where it has them.
+/// The reduce ops by their codes: the ops of NCCL have NCCL's codes.
 const OPS: [ReduceOp; 11] = [
     ReduceOp::Sum,
     ReduceOp::Prod,

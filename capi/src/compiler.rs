@@ -9,22 +9,22 @@ use roundelay_core::layout::Configured;
 
 use crate::buffers::text;
 use crate::codes;
-use crate::status::{Fault, Outcome, bad};
+use crate::status::{CallError, Outcome, bad};
 
 /// The code that stands for any collective.
 const ANY: c_int = -1;
 
-/// Where an algorithm comes from.
-pub(crate) struct Source {
+/// The source of an algorithm: a text, a path or a name, with settings.
+pub(crate) struct AlgorithmSource {
     /// A text in the language, or a path, or the name of an algorithm of the library.
     page: String,
     algorithm: Option<String>,
     settings: Settings,
 }
 
-impl Source {
-    /// A text in the language, or a path, or the name of an algorithm of the library; and words that choose one of its
-    /// algorithms and set its parameters.
+impl AlgorithmSource {
+    /// Makes a source of a text in the language, or a path, or the name of an algorithm of the library; and words that
+    /// choose one of its algorithms and set its parameters.
     ///
     /// # Safety
     /// `source` ends with a zero; `algorithm` is null or ends with one.
@@ -38,16 +38,16 @@ impl Source {
             unsafe { text(algorithm, "algorithm") }?
         };
         let (algorithm, settings) =
-            words_of(words).map_err(|what| Fault::new(Code::BadFlag, what))?;
+            words_of(words).map_err(|what| CallError::new(Code::BadFlag, what))?;
         Ok(Self { page, algorithm, settings })
     }
 
-    /// The one algorithm of this collective.
+    /// Returns the one algorithm of this collective.
     pub(crate) fn algorithm(&self, collective: c_int) -> Outcome<Configured> {
         let wanted = if collective == ANY { None } else { Some(codes::collective(collective)?) };
         let Self { page, algorithm, settings } = self;
         let mut found = tools::algorithms(page, algorithm.as_deref(), settings)
-            .map_err(|(code, message)| Fault::new(code, message))?;
+            .map_err(|(code, message)| CallError::new(code, message))?;
         found.retain(|algorithm| wanted.is_none_or(|wanted| algorithm.collective() == wanted));
         let names: Vec<_> = found.iter().map(|algorithm| algorithm.name().to_owned()).collect();
         match (found.pop(), found.is_empty(), wanted) {
@@ -58,11 +58,12 @@ impl Source {
             }
             (None, _, Some(wanted)) => {
                 let what = format!("the source has no algorithm for {wanted}");
-                Err(Fault::new(Code::UnknownAlgorithm, what))
+                Err(CallError::new(Code::UnknownAlgorithm, what))
             }
-            (None, _, None) => {
-                Err(Fault::new(Code::UnknownAlgorithm, "the source has no algorithm".to_owned()))
-            }
+            (None, _, None) => Err(CallError::new(
+                Code::UnknownAlgorithm,
+                "the source has no algorithm".to_owned(),
+            )),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Whether `roundelay.h` and `roundelay_command.h` say what their libraries have: each function with its types, and each
-//! code.
+//! Whether `roundelay.h` and `roundelay_command.h` declare the functions of their libraries: each function with its
+//! types, and each code.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::codes;
 
 const HEADER: &str = include_str!("../include/roundelay.h");
 
-/// A header without comments, on one line.
+/// Returns a header without comments, on one line.
 fn header(written: &str) -> String {
     let mut text = String::new();
     let mut rest = written;
@@ -23,13 +23,13 @@ fn header(written: &str) -> String {
     lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A type of C without the names of handles, which are numbers, and without spaces that mean nothing.
+/// Returns a C type without the names of handles, which are numbers, and without spaces.
 fn plain(ty: &str) -> String {
     let ty = ty.replace("roundelay_world_t", "uint64_t").replace("roundelay_request_t", "uint64_t");
     ty.replace(" *", "*").trim().to_owned()
 }
 
-/// Functions by name: the types of their parameters, and what they return.
+/// Returns the declared functions by name: the types of their parameters, and their results.
 fn declared(written: &str) -> BTreeMap<String, String> {
     let text = header(written);
     let mut found = BTreeMap::new();
@@ -56,7 +56,7 @@ fn declared(written: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// A type of Rust as C writes it.
+/// Returns a type of Rust as C writes it.
 fn in_c(ty: &syn::Type) -> String {
     let text = ty.to_token_stream().to_string().replace(' ', "");
     let pointed = |text: &str| -> Option<(String, bool)> {
@@ -128,7 +128,7 @@ fn the_headers_declare_what_there_is() {
     assert_eq!(command.len(), 3);
 }
 
-/// The value of a code in the header.
+/// Returns the value of a code in the header.
 fn code(name: &str) -> i32 {
     let text = header(HEADER);
     let after = text.split_once(&format!("ROUNDELAY_{name} = ")).map(|(_, after)| after);

@@ -1,7 +1,7 @@
-//! The C library of Roundelay: what `roundelay.h` declares, and describes.
+//! The C library of Roundelay, as `roundelay.h` declares and describes it.
 //!
-//! Handles are numbers that are looked up, so that a stale one is an error. Whatever a function does, it returns: a panic
-//! is caught and is an error like others. A function that can fail returns 0, or the number of the error's code.
+//! Handles are numbers that are looked up, so that a stale one is an error. Every function returns: a panic is caught
+//! and becomes an error. A function that can fail returns 0, or the number of the error's code.
 
 mod alone;
 mod buffers;
@@ -20,7 +20,7 @@ mod worlds;
 use std::ffi::{c_char, c_int, c_void};
 
 use alone::Run;
-use buffers::Place;
+use buffers::PlacedCall;
 use requests::Waited;
 use roundelay::UniqueId;
 use status::returning;
@@ -30,12 +30,12 @@ use worlds::Bootstrap;
 #[doc(hidden)]
 pub use buffers::{text, texts};
 #[doc(hidden)]
-pub use status::{Fault, Outcome, guarded};
+pub use status::{CallError, Outcome, guarded};
 
 /// The version of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What a world is made with; the header has its description.
+/// The options of a world; the header describes them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Options {
@@ -45,7 +45,7 @@ pub struct Options {
     pub timeout_ms: u64,
     /// The level of the optimizer: 0, 1 or 2.
     pub level: u32,
-    /// For what comes; 0.
+    /// Reserved for later versions; 0.
     pub reserved: u32,
 }
 
@@ -59,13 +59,13 @@ struct Called {
     root: u32,
 }
 
-/// The version of this library.
+/// Returns the version of this library.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// The text of this thread's last error.
+/// Returns the text of this thread's last error.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_last_error() -> *const c_char {
     status::last()
@@ -129,7 +129,7 @@ pub type Allgather = unsafe extern "C" fn(
     context: *mut c_void,
 ) -> c_int;
 
-/// Joins a world by what brings the processes together already.
+/// Joins a world by an exchange that the processes have already.
 ///
 /// # Safety
 /// `allgather` may be called once with `context`, by this thread; `options` is null or points to the structure, `world`
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn roundelay_init_allgather(
     guarded(|| unsafe { returning(world, "world", worlds::join(way, options)) })
 }
 
-/// The rank of this process.
+/// Returns the rank of this process.
 ///
 /// # Safety
 /// `rank` points to a number.
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn roundelay_rank(world: u64, rank: *mut u32) -> c_int {
     guarded(|| unsafe { returning(rank, "rank", worlds::with(world, |w| Ok(w.rank().id()))) })
 }
 
-/// The number of ranks.
+/// Returns the number of ranks.
 ///
 /// # Safety
 /// `nranks` points to a number.
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn roundelay_call(
     let called = Called { collective, count, dtype, op, root };
     guarded(|| {
         worlds::with(world, |world| {
-            let place = Place::new(world, called, input.cast(), output.cast())?;
+            let place = PlacedCall::new(world, called, input.cast(), output.cast())?;
             // SAFETY: the caller's promise.
             Ok(unsafe { place.run(world) }?)
         })
@@ -196,8 +196,8 @@ pub unsafe extern "C" fn roundelay_call(
 /// Starts a call, and returns at once.
 ///
 /// # Safety
-/// `input` and `output` have as many elements as the collective says, which nobody touches until the request is done;
-/// `request` points to a handle.
+/// `input` and `output` have as many elements as the collective needs, which no thread accesses until the request is
+/// done; `request` points to a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_start(
     world: u64,
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn roundelay_start(
     let called = Called { collective, count, dtype, op, root };
     let start = || {
         worlds::with(world, |world| {
-            let place = Place::new(world, called, input.cast(), output.cast())?;
+            let place = PlacedCall::new(world, called, input.cast(), output.cast())?;
             // SAFETY: the caller's promise.
             Ok(unsafe { place.start(world) })
         })
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn roundelay_use(
 ) -> c_int {
     guarded(|| {
         // SAFETY: the caller's promise.
-        let source = unsafe { compiler::Source::new(source, algorithm) }?;
+        let source = unsafe { compiler::AlgorithmSource::new(source, algorithm) }?;
         worlds::use_algorithm(world, source.algorithm(collective)?, &(min_bytes..=max_bytes))
     })
 }
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn roundelay_split(
     guarded(|| unsafe { returning(part, "part", worlds::split(world, color, key)) })
 }
 
-/// Makes a world of those who are left.
+/// Makes a world of the ranks that are left.
 ///
 /// # Safety
 /// `rest` points to a handle.
@@ -384,7 +384,7 @@ pub unsafe extern "C" fn roundelay_run(
 ) -> c_int {
     guarded(|| {
         // SAFETY: the caller's promise.
-        let source = unsafe { compiler::Source::new(source, algorithm) }?;
+        let source = unsafe { compiler::AlgorithmSource::new(source, algorithm) }?;
         let run = Run::new(&source, nranks, count, dtype, op)?;
         // SAFETY: the caller's promise.
         unsafe { run.on(inputs, outputs) }

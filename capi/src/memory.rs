@@ -5,16 +5,16 @@ use std::ffi::c_void;
 use roundelay::Lent;
 
 use crate::status::{Outcome, bad};
-use crate::table::Table;
+use crate::table::HandleTable;
 use crate::worlds;
 
-/// By no handle: by where it lies.
-static LENT: Table<Piece> = Table::new("memory");
+/// Memory that worlds have lent, found by its address, not by its handle.
+static LENT: HandleTable<Piece> = HandleTable::new("memory");
 
 struct Piece {
     world: u64,
     at: usize,
-    /// As wide as the widest element type, so that any may lie there.
+    /// As wide as the widest element type, so that it is aligned for all.
     _lent: Lent<u64>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn free(memory: *mut c_void) -> Outcome<()> {
     Ok(())
 }
 
-/// Takes back what a world has lent.
+/// Takes back the memory that a world has lent.
 pub(crate) fn forget(world: u64) {
     drop(LENT.take_all(|piece| piece.world == world));
 }

@@ -6,22 +6,22 @@ use std::time::Duration;
 use roundelay::{Error, Pending};
 
 use crate::status::Outcome;
-use crate::table::Table;
+use crate::table::HandleTable;
 
-static REQUESTS: Table<Arc<Request>> = Table::new("request");
+static REQUESTS: HandleTable<Arc<Request>> = HandleTable::new("request");
 
 /// A call that threads wait for, until one of them takes its end.
 type Request = RwLock<Option<Box<dyn Started>>>;
 
-/// As long as one waits that waits for ever.
+/// The timeout of an unlimited wait.
 const EVER: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// A call that was started, whatever its buffers are.
+/// A call that was started, for any kind of buffers.
 pub(crate) trait Started: Send + Sync {
     /// Whether it is done within this time.
     fn within(&self, timeout: Duration) -> bool;
 
-    /// How it ended.
+    /// Waits for the call and returns its result.
     fn end(self: Box<Self>) -> Result<(), Error>;
 }
 
@@ -35,7 +35,7 @@ impl<B: Send> Started for Pending<B> {
     }
 }
 
-/// What came of waiting.
+/// The result of a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
     Done,
@@ -46,7 +46,7 @@ pub(crate) fn held(started: Box<dyn Started>) -> u64 {
     REQUESTS.insert(Arc::new(RwLock::new(Some(started))))
 }
 
-/// Waits for so many milliseconds, or until the call is done where they are negative.
+/// Waits for `timeout_ms` milliseconds, or until the call is done where the number is negative.
 pub(crate) fn wait(handle: u64, timeout_ms: i64) -> Outcome<Waited> {
     let request = REQUESTS.look(handle, Arc::clone)?;
     let timeout = u64::try_from(timeout_ms).map_or(EVER, Duration::from_millis);
@@ -64,7 +64,7 @@ pub(crate) fn wait(handle: u64, timeout_ms: i64) -> Outcome<Waited> {
     Ok(Waited::Done)
 }
 
-/// The call goes on by itself; if it fails, the next call of its rank returns the error.
+/// Drops the handle of a call. The call goes on; if it fails, the next call of its rank returns the error.
 pub(crate) fn release(handle: u64) -> Outcome<()> {
     REQUESTS.take(handle).map(drop)
 }

@@ -1,4 +1,4 @@
-//! What functions return, and the text of an error.
+//! The codes that functions return, and the text of an error.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -11,34 +11,34 @@ use roundelay_core::diagnostics::Code;
 pub(crate) const UNDER_WAY: c_int = -1;
 
 /// An error: its code, and its text.
-pub struct Fault {
+pub struct CallError {
     code: Code,
     message: String,
 }
 
 /// The result of a function's work.
-pub type Outcome<T> = Result<T, Fault>;
+pub type Outcome<T> = Result<T, CallError>;
 
-impl Fault {
+impl CallError {
     pub(crate) fn new(code: Code, message: String) -> Self {
         Self { code, message }
     }
 }
 
-impl From<roundelay::Error> for Fault {
+impl From<roundelay::Error> for CallError {
     fn from(error: roundelay::Error) -> Self {
         Self::new(error.code(), error.to_string())
     }
 }
 
-impl From<EngineError> for Fault {
+impl From<EngineError> for CallError {
     fn from(error: EngineError) -> Self {
         roundelay::Error::from(error).into()
     }
 }
 
-/// An argument that makes no sense.
-pub(crate) fn bad(what: String, fix: &'static str) -> Fault {
+/// Returns the error of an argument that makes no sense.
+pub(crate) fn bad(what: String, fix: &'static str) -> CallError {
     EngineError::BadOption { what, fix }.into()
 }
 
@@ -46,7 +46,7 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// The text of this thread's last error: empty where there was none.
+/// Returns the text of this thread's last error: empty where there was none.
 pub(crate) fn last() -> *const c_char {
     const NONE: &CStr = c"";
     // While the thread ends there is no text any more.
@@ -61,22 +61,22 @@ pub fn guarded(run: impl FnOnce() -> Outcome<()>) -> c_int {
         let message = text.unwrap_or_else(|| "a panic without a text".to_owned());
         Err(EngineError::WorkerPanicked { message }.into())
     });
-    let Err(Fault { code, message }) = outcome else { return 0 };
+    let Err(CallError { code, message }) = outcome else { return 0 };
     // A text of C ends at its first zero.
     let text = CString::new(message.replace('\0', " ")).unwrap_or_default();
     _ = LAST.try_with(|last| *last.borrow_mut() = text);
     number(code)
 }
 
-/// 405 of E0405.
+/// Returns the number of a code: 405 of E0405.
 fn number(code: Code) -> c_int {
     code.as_str().trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(c_int::MAX)
 }
 
-/// Writes what a function made to where its caller wants it.
+/// Stores the result of a function at the caller's address.
 ///
 /// # Safety
-/// `to` is null, or points to what can be written.
+/// `to` is null, or valid for a write.
 pub(crate) unsafe fn returning<T>(to: *mut T, name: &str, made: Outcome<T>) -> Outcome<()> {
     let made = made?;
     if to.is_null() {
@@ -87,7 +87,7 @@ pub(crate) unsafe fn returning<T>(to: *mut T, name: &str, made: Outcome<T>) -> O
     Ok(())
 }
 
-/// A pointer that is null.
-pub(crate) fn null(name: &str) -> Fault {
+/// Returns the error of a pointer that is null.
+pub(crate) fn null(name: &str) -> CallError {
     bad(format!("`{name}` is a null pointer"), "give memory of the size that roundelay.h says")
 }

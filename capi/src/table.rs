@@ -1,12 +1,12 @@
-//! What handles stand for.
+//! Values behind handles.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
 use crate::status::{Outcome, bad};
 
-/// Things by their handles. A handle is not used again, so a stale one finds nothing.
-pub(crate) struct Table<T> {
+/// Values by their handles. A handle is not used again, so a stale one finds no value.
+pub(crate) struct HandleTable<T> {
     what: &'static str,
     held: LazyLock<RwLock<Held<T>>>,
 }
@@ -16,13 +16,13 @@ struct Held<T> {
     things: HashMap<u64, T>,
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     pub(crate) const fn new(what: &'static str) -> Self {
         let none = || RwLock::new(Held { last: 0, things: HashMap::new() });
         Self { what, held: LazyLock::new(none) }
     }
 
-    /// The handle of a thing.
+    /// Inserts a thing and returns its handle.
     pub(crate) fn insert(&self, thing: T) -> u64 {
         let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
         held.last += 1;
@@ -31,7 +31,7 @@ impl<T> Table<T> {
         handle
     }
 
-    /// What `then` makes of a thing, while no other is put there or taken.
+    /// Returns the result of `then` on a value, while the table is locked.
     pub(crate) fn look<R>(&self, handle: u64, then: impl FnOnce(&T) -> R) -> Outcome<R> {
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
         held.things.get(&handle).map(then).ok_or_else(|| self.none(handle))
@@ -49,7 +49,7 @@ impl<T> Table<T> {
         held.things.extract_if(|_, thing| goes(thing)).map(|(_, thing)| thing).collect()
     }
 
-    fn none(&self, handle: u64) -> crate::status::Fault {
+    fn none(&self, handle: u64) -> crate::status::CallError {
         let what = self.what;
         let fix = "give one that was returned, and that was not given back since";
         bad(format!("there is no {what} with the handle {handle}"), fix)

@@ -26,9 +26,9 @@ fn error() -> String {
     unsafe { CStr::from_ptr(roundelay_last_error()) }.to_string_lossy().into_owned()
 }
 
-/// A call of `count` floats.
+/// Makes a call of `count` floats.
 fn call(world: u64, collective: c_int, input: *const f32, output: *mut f32, count: u64) -> c_int {
-    // SAFETY: the tests give as many as they say, or what is refused.
+    // SAFETY: the tests give as many elements as they say, or arguments that are refused.
     unsafe {
         let (input, output) = (input.cast(), output.cast());
         roundelay_call(world, collective, input, output, count, F32, SUM, 0)
@@ -45,7 +45,7 @@ fn a_world_is_joined_called_and_left() {
     assert_eq!(call(world, ALL_REDUCE, null(), null_mut(), 0), 0, "{}", error());
     assert_eq!((roundelay_barrier(world), roundelay_finalize(world)), (0, 0), "{}", error());
 
-    // What was given back is no handle any more.
+    // A handle that was given back is invalid.
     assert_eq!(roundelay_barrier(world), 406);
     assert!(error().starts_with("there is no world with the handle"), "{}", error());
     assert_eq!((roundelay_finalize(world), roundelay_finalize(0)), (406, 406));
@@ -66,7 +66,7 @@ fn what_makes_no_sense_is_refused() {
     said(call(world, ALL_REDUCE, at, at.wrapping_add(1), 5), "overlap");
     said(call(world, ALL_REDUCE, at, at, u64::MAX), "no memory is so large");
     said(call(world, ALL_REDUCE, at, at, 1 << 62), "no memory is so large");
-    // SAFETY: nothing is touched.
+    // SAFETY: no memory is accessed.
     unsafe {
         let void: *mut c_void = at.cast();
         said(roundelay_call(world, 0, void, void, 1, 10, SUM, 0), "dtype 10 is none of");
@@ -92,7 +92,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-#[allow(clippy::float_cmp, reason = "they are copied")]
+#[allow(clippy::float_cmp, reason = "the floats are copied")]
 fn calls_are_started_and_waited_for() {
     let world = world();
     let mut data = [2_f32; 10];
@@ -104,12 +104,12 @@ fn calls_are_started_and_waited_for() {
     };
     assert_eq!(start(&raw mut request), 0, "{}", error());
     assert_eq!(roundelay_wait(request, -1), 0, "{}", error());
-    assert_eq!(roundelay_wait(request, 0), 406, "it was given back");
+    assert_eq!(roundelay_wait(request, 0), 406, "the request was given back");
     assert_eq!(start(&raw mut request), 0, "{}", error());
     assert_eq!(roundelay_release(request), 0);
     assert_eq!(roundelay_barrier(world), 0, "{}", error());
 
-    // Nothing comes to be received, until another thread sends it.
+    // The receive waits until another thread sends.
     let mut got = [0_f32; 3];
     let (status, sent) = std::thread::scope(|threads| {
         let to: usize = got.as_mut_ptr().addr();
@@ -155,7 +155,7 @@ fn a_world_that_was_aborted_says_why() {
     assert_eq!(roundelay_finalize(world), 0);
 }
 
-/// What `roundelay_use` of a source says.
+/// Calls `roundelay_use` of a source, and returns its code.
 fn used(world: u64, source: &str, algorithm: Option<&str>, collective: c_int) -> c_int {
     let source = CString::new(source).expect("no zeros");
     let algorithm = algorithm.map(|text| CString::new(text).expect("no zeros"));

@@ -9,15 +9,15 @@ use roundelay::{Level, UniqueId, World};
 use roundelay_core::layout::Configured;
 
 use crate::status::{Outcome, bad};
-use crate::table::Table;
+use crate::table::HandleTable;
 use crate::{Allgather, Options};
 
-static WORLDS: Table<Arc<Seat>> = Table::new("world");
+static WORLDS: HandleTable<Arc<Seat>> = HandleTable::new("world");
 
 /// A world, which calls share, and which is taken out to be given an algorithm.
 struct Seat(RwLock<Option<World>>);
 
-/// How processes meet.
+/// The way in which processes meet.
 pub(crate) enum Bootstrap {
     Environment,
     Id { id: UniqueId, nranks: u32, rank: u32 },
@@ -48,7 +48,7 @@ pub(crate) unsafe fn join(way: Bootstrap, options: *const Options) -> Outcome<u6
     Ok(held(world))
 }
 
-/// The options that a caller gives.
+/// Reads the options of a caller.
 ///
 /// # Safety
 /// `options` is null or points to the structure, whose `size` is right.
@@ -84,18 +84,18 @@ fn seat(handle: u64) -> Outcome<Arc<Seat>> {
     WORLDS.look(handle, Arc::clone)
 }
 
-/// What `then` makes of a world, which other threads may call meanwhile.
+/// Returns the result of `then` on a world, which other threads may call meanwhile.
 pub(crate) fn with<R>(handle: u64, then: impl FnOnce(&World) -> Outcome<R>) -> Outcome<R> {
     let seat = seat(handle)?;
     let world = seat.0.read().unwrap_or_else(PoisonError::into_inner);
     match &*world {
         Some(world) => then(world),
-        // It left between the two lines above.
+        // The world left between the two lines above.
         None => WORLDS.look(handle, |_| unreachable!("handles are not used again")),
     }
 }
 
-/// Uses an algorithm from now on, after the calls that other threads are in.
+/// Uses an algorithm from now on, after the calls that other threads have begun.
 pub(crate) fn use_algorithm(
     handle: u64,
     algorithm: Configured,
@@ -111,7 +111,7 @@ pub(crate) fn use_algorithm(
     Ok(())
 }
 
-/// The part of this rank's color; 0 for no color.
+/// Makes the part of this rank's color; 0 for no color.
 pub(crate) fn split(handle: u64, color: i64, key: i64) -> Outcome<u64> {
     let color = match color {
         -1 => None,
@@ -124,7 +124,7 @@ pub(crate) fn split(handle: u64, color: i64, key: i64) -> Outcome<u64> {
     Ok(part.map_or(0, held))
 }
 
-/// A world of those who are left.
+/// Makes a world of the ranks that are left.
 pub(crate) fn shrink(handle: u64) -> Outcome<u64> {
     Ok(held(with(handle, |world| Ok(world.shrink()?))?))
 }

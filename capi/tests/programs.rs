@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// The folder of this package.
+/// Returns the folder of this package.
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The library, which was built with this test: beside it.
+/// Returns the library, which was built with this test: beside it.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let beside = test.with_file_name("libroundelay_capi.so");
@@ -16,7 +16,7 @@ fn library() -> PathBuf {
     beside
 }
 
-/// A folder that holds programs, and the library under the name by which the system looks for it.
+/// Makes a folder that holds programs, and the library under the name by which the system looks for it.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["libroundelay.so", "libroundelay.so.0"] {
@@ -25,7 +25,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Compiles a program, and says where it is; or what the compiler says.
+/// Compiles a program and returns its path, or the compiler's errors.
 fn compiled(folder: &Path, source: &Path, flags: &[&str]) -> Result<PathBuf, String> {
     let program = folder.join(source.file_stem().expect("a file"));
     let mut cc = Command::new("cc");
@@ -70,7 +70,8 @@ fn four_processes_call_from_c() {
     assert_eq!(first, concat!("4 ranks agree, says Roundelay ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
-/// Compiles a program with a sanitizer of the C compiler; without it, and a line that says so, where that has none.
+/// Compiles a program with a sanitizer of the C compiler; where the compiler has none, without it, and says so in a
+/// line.
 fn sanitized(folder: &Path, source: &Path, flag: &str) -> PathBuf {
     let instrumented = compiled(folder, source, &[flag]);
     instrumented.unwrap_or_else(|said| {
@@ -80,8 +81,8 @@ fn sanitized(folder: &Path, source: &Path, flag: &str) -> PathBuf {
     })
 }
 
-/// What the program and the library have in common: memory that is lent, and that others write. Locks of the library
-/// itself are not seen by the sanitizer, so what it does under them is left out.
+/// Checks memory that program and library share: lent memory, which other ranks write. The sanitizer does not see the
+/// library's own locks, so accesses under them are left out.
 #[test]
 fn threads_of_c_race_for_nothing() {
     let folder = folder();
@@ -93,7 +94,7 @@ fn threads_of_c_race_for_nothing() {
     assert!(output.status.success() && !said.contains("WARNING"), "{}: {said}", output.status);
 }
 
-/// Whatever the library writes lies where the program said, and all that it took is given back.
+/// Checks that the library writes only to memory that the program gave it, and frees all memory that it took.
 #[test]
 fn memory_of_c_is_left_as_it_was() {
     let folder = folder();

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::ops::{Deref, DerefMut, Range};
 
-/// Cache lines from the beginning of a page to a buffer, times its number: without, the buffers of all ranks would fall
-/// into the same sets of a cache.
+/// The distance of a buffer from the beginning of a page in bytes, a cache line, times the buffer's number: without it,
+/// the buffers of all ranks would fall into the same sets of a cache.
 const STAGGER: usize = 64;
 const PAGE: usize = 4096;
 
@@ -15,7 +15,7 @@ pub(crate) struct Aligned {
 }
 
 impl Aligned {
-    /// The `nth` buffer of those that are used together.
+    /// Makes the `nth` of the buffers that are used together.
     pub(crate) fn new(len: usize, content: u8, nth: u32) -> Self {
         let bytes = vec![content; if len == 0 { 0 } else { len + 2 * PAGE }];
         let start = if len == 0 {
@@ -27,7 +27,7 @@ impl Aligned {
     }
 }
 
-/// Writes again what stands there: it then lies in the caches of this core, as what was just computed does.
+/// Writes the bytes again with their own values: they then lie in the caches of this core, as computed bytes do.
 pub(crate) fn rewrite(bytes: &mut [u8]) {
     let nothing = black_box(0);
     for byte in bytes {

@@ -1,4 +1,4 @@
-//! How this command was built, which measured times depend on.
+//! The build of this command, on which measured times depend.
 
 use std::io::{IsTerminal as _, stderr};
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use crate::streams::{is_kept, say};
 /// A check that takes longer is worth an optimized command.
 const SLOW: Duration = Duration::from_secs(5);
 
-/// `release`, or `dev`, which is quick to build: what moves data is optimized, and what calls it is not.
+/// `release`, or `dev`, which is quick to build: code that moves data is optimized, and the code that calls it is not.
 pub(crate) const BUILD: &str = env!("ROUNDELAY_BUILD");
 
-/// A line above measured times.
+/// Returns a line above measured times.
 pub(crate) fn line(subcommand: &str) -> String {
     match BUILD {
         "dev" => format!("build: dev, {}", advice(subcommand)),

@@ -1,4 +1,4 @@
-//! How this command was called, and how it is called again: processes that it starts of itself need both.
+//! The arguments of this command, and the way to call it again: processes that it starts of itself need both.
 
 use std::env::args_os;
 use std::ffi::OsString;
@@ -9,23 +9,23 @@ use roundelay_core::diagnostics::Code;
 use crate::report::Failure;
 use crate::streams;
 
-/// How another program calls this command: what starts it anew, and the arguments after that.
+/// Another program's call of this command: the words that start it anew, and the arguments after them.
 struct Called {
     again: Vec<OsString>,
     args: Vec<OsString>,
 }
 
-/// Nothing where the process is the command itself.
+/// `None` where the process is the command itself.
 static CALLED: OnceLock<Called> = OnceLock::new();
 
 /// Says that the process is a program which calls the command with `args`, as running `again` with them would. It is
 /// said once.
 pub(crate) fn set(again: Vec<OsString>, args: Vec<OsString>) {
-    // A second call would be by the same program.
+    // A second call would come from the same program.
     _ = CALLED.set(Called { again, args });
 }
 
-/// What follows the name of the command.
+/// Returns the arguments after the name of the command.
 pub(crate) fn args() -> Vec<OsString> {
     match CALLED.get() {
         Some(called) => called.args.clone(),
@@ -33,7 +33,7 @@ pub(crate) fn args() -> Vec<OsString> {
     }
 }
 
-/// This command, to be started with other arguments.
+/// Returns this command, to be started with other arguments.
 #[cfg(target_os = "linux")]
 pub(crate) fn again() -> std::process::Command {
     use std::os::unix::process::CommandExt as _;
@@ -46,16 +46,16 @@ pub(crate) fn again() -> std::process::Command {
         command.args(leading);
         return command;
     }
-    // What this process runs, even if the file has been replaced since.
+    // The executable of this process, even if the file has been replaced since.
     let mut command = Command::new("/proc/self/exe");
     command.arg0("roundelay");
     command
 }
 
-/// Whether the command may start processes of itself.
+/// Returns an error unless the command may start processes of itself.
 ///
 /// # Errors
-/// Where it runs as a function of another program, which may know nothing of processes.
+/// The command runs as a function of another program, which may not expect child processes.
 pub(crate) fn alone() -> Result<(), Failure> {
     if streams::is_kept() {
         let title = "this command starts processes of itself, which it does not as a function of another program";

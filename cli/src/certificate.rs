@@ -1,4 +1,4 @@
-//! What a proof says, as a short certificate for people and whole for programs.
+//! The result of a proof, as a short certificate for people and complete for programs.
 
 use roundelay_core::optimize::join;
 use roundelay_core::program::Program;
@@ -13,21 +13,21 @@ use crate::topo::{count, short};
 pub(crate) struct Certificate {
     pub(crate) nranks: u32,
     ops: usize,
-    /// What holds in every interleaving.
+    /// The properties that hold in every interleaving.
     proved: Vec<&'static str>,
     in_place: bool,
-    /// What every count must be a multiple of, where not every count will do.
+    /// The number that every count must be a multiple of, where some counts do not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     multiple: Option<u64>,
     /// Whether each rank may choose by itself between in place and not.
     any_mode: bool,
     signals: String,
     streams: u32,
-    /// From one rank to another.
+    /// The most from one rank to another.
     notifies: u32,
     /// Between the streams of a rank.
     joins: u32,
-    /// Of a rank, in units of the count.
+    /// The most of a rank, in units of the count.
     scratch_units: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     fifo: Option<Fifo>,
@@ -36,7 +36,7 @@ pub(crate) struct Certificate {
     pieces: u64,
     sends_to: Port,
     receives_from: Port,
-    /// Reduces one after the other, for some element.
+    /// Reductions one after the other, for some element.
     reduce_depth: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<SameOrder>,
@@ -58,13 +58,12 @@ struct Port {
     step: u32,
 }
 
-/// Whether the order of reduction is the same: `exact`, `commuted` (but for the order of two operands) or
-/// `differs`.
+/// The agreement of reduction orders: `exact`, `commuted` (but for the order of two operands) or `differs`.
 #[derive(Serialize)]
 struct SameOrder {
     on_all_ranks: Same,
     for_all_counts: Same,
-    /// Equal to `for_all_counts`: where a message is cut moves its elements to other pieces, as another count does.
+    /// Equal to `for_all_counts`: another cut of a message moves its elements to other pieces, as another count does.
     for_all_chunkings: Same,
     /// Between a run in place and one out of place, where these may differ.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,13 +94,13 @@ struct Ideal {
     ports: usize,
 }
 
-/// The proof for all rank counts at once, or what stands in its way.
+/// The proof for all rank counts at once, or the obstacle to it.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Every {
     /// Proved for every nranks from this on.
     From(u32),
-    /// The construct that such proofs do not know.
+    /// The construct that the proof for all rank counts does not support.
     Outside { line: u32, column: u32, construct: String, what: String },
 }
 
@@ -122,7 +121,7 @@ impl Every {
         }
     }
 
-    /// A line for a terminal.
+    /// Returns a line for a terminal.
     pub(crate) fn line(&self) -> String {
         match self {
             Self::From(from) => format!("proved for every nranks >= {from}"),
@@ -203,7 +202,7 @@ impl Certificate {
         }
     }
 
-    /// For which counts, where that is not all.
+    /// Returns the counts for which it holds, if not all.
     pub(crate) fn counts(&self) -> Option<String> {
         let (multiple, n) = (self.multiple?, self.nranks);
         Some(format!(
@@ -212,7 +211,7 @@ impl Certificate {
         ))
     }
 
-    /// Lines for a terminal.
+    /// Returns lines for a terminal.
     pub(crate) fn lines(&self, with_ideal: bool) -> Vec<String> {
         let n = self.nranks;
         let scratch = match self.scratch_units {
@@ -292,7 +291,7 @@ impl Certificate {
     }
 }
 
-/// How far two orders agree.
+/// The agreement of two orders.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Same {

@@ -63,7 +63,7 @@ pub(crate) struct CheckFlags {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct CheckReport {
     ok: bool,
     file: String,
     algorithms: Vec<Checked>,
@@ -82,12 +82,12 @@ struct Checked {
     /// The values that the proofs hold for: of the root, of numbers and of truth values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     values: Vec<String>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedCount>,
     certificates: Vec<Certificate>,
-    /// Where nothing is wrong at the counts asked for.
+    /// Where no error was found at the counts asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     every_nranks: Option<Every>,
-    /// On the topology, if one was given.
+    /// On the given topology, if any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bounds: Vec<Optimum>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,12 +97,12 @@ struct Checked {
 }
 
 #[derive(Serialize)]
-struct Refused {
+struct RefusedCount {
     nranks: u32,
     reason: String,
 }
 
-/// Checks one source after the other, whatever is wrong with those before it; the exit code is the worst of all.
+/// Checks one source after the other, whatever the errors of earlier ones; the exit code is the worst of all.
 pub(crate) fn main(mut flags: CheckFlags) -> u8 {
     let more = std::mem::take(&mut flags.more);
     let several = !more.is_empty();
@@ -126,7 +126,7 @@ fn check(flags: &CheckFlags) -> Result<bool, Failure> {
     let given = topology::given(&flags.source.topology)?;
     let report = |ok, algorithms, diagnostics| {
         let file = source.name().to_owned();
-        Report { ok, file, algorithms, diagnostics }
+        CheckReport { ok, file, algorithms, diagnostics }
     };
     let mut warnings = Vec::new();
     let loaded = load_with(&source, &flags.source, given.as_ref(), |found| warnings = found)?;
@@ -168,7 +168,7 @@ fn check(flags: &CheckFlags) -> Result<bool, Failure> {
     Ok(ok)
 }
 
-/// Checks a program for MSCCL, which says itself what most flags say of an algorithm.
+/// Checks a program for MSCCL, whose file contains the values that most flags set.
 fn check_program(flags: &CheckFlags) -> Result<bool, Failure> {
     let source = &flags.source;
     let given = [
@@ -184,7 +184,7 @@ fn check_program(flags: &CheckFlags) -> Result<bool, Failure> {
         return Err(Failure::usage(Code::BadCall, title)
             .with_help("its ranks, blocks and signals stand in the file"));
     }
-    msccl::check(&msccl::Asked {
+    msccl::check(&msccl::MscclCheck {
         path: &source.source,
         msccl: &flags.msccl,
         lints: &source.lints,
@@ -194,7 +194,7 @@ fn check_program(flags: &CheckFlags) -> Result<bool, Failure> {
     })
 }
 
-/// What was asked for: by a flag, by the machine that was given, by an attribute, or small ones.
+/// Returns the counts that were asked for: by a flag, by the given machine, by an attribute, or else small ones.
 fn counts(algorithm: &Configured, flags: &CheckFlags) -> RankCounts {
     if let Some(nranks) = &flags.nranks {
         return nranks.clone();
@@ -283,7 +283,7 @@ fn prove_each(
             }
             (None, Some(errors)) if !nranks.named => {
                 let reason = errors.into_iter().next().map(reason).unwrap_or_default();
-                checked.refused.push(Refused { nranks: n, reason });
+                checked.refused.push(RefusedCount { nranks: n, reason });
             }
             (None, Some(errors)) => slips.add(errors),
             (None, None) => {}
@@ -302,8 +302,8 @@ fn prove_each(
     checked
 }
 
-/// Why a rank count is refused. The title of a `require` names the algorithm and the count, which stand
-/// beside it already.
+/// Returns why a rank count is refused. The title of a `require` names the algorithm and the count, which stand beside
+/// it already.
 fn reason(refusal: Diagnostic) -> String {
     match refusal.title.split_once(": ") {
         Some((_, why)) if refusal.code == Code::RankCountRefused => why.to_owned(),

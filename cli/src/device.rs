@@ -1,4 +1,4 @@
-//! Where ranks run: the host's engine, or kernels on GPUs.
+//! The place where ranks run: the host's engine, or kernels on GPUs.
 
 use clap::Args;
 use roundelay_core::diagnostics::Code;
@@ -9,7 +9,7 @@ use roundelay_export::cuda::Protocol;
 use crate::flags::EngineFlags;
 use crate::kernel::{FormFlag, protocol, threads};
 use crate::report::Failure;
-use crate::values::{Refused, at_least};
+use crate::values::{RefusedValue, at_least};
 
 /// Where ranks run, and how, where that is GPUs.
 #[derive(Args)]
@@ -32,7 +32,7 @@ pub(crate) struct DeviceFlags {
     ctas: Option<u32>,
 }
 
-/// What `--device` names.
+/// The device that `--device` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Device {
     /// Threads of this process.
@@ -41,9 +41,9 @@ pub(crate) enum Device {
     Cuda(Vec<usize>),
 }
 
-fn device(text: &str) -> Result<Device, Refused> {
+fn device(text: &str) -> Result<Device, RefusedValue> {
     let bad = || {
-        Refused::new("is not a device")
+        RefusedValue::new("is not a device")
             .help("a device is host, cuda, cuda:1, or several as cuda:0,1")
     };
     match text.split_once(':') {
@@ -58,7 +58,7 @@ fn device(text: &str) -> Result<Device, Refused> {
 }
 
 impl DeviceFlags {
-    /// Refuses what the device has no use for: it would be left out silently.
+    /// Refuses flags that the device does not use: they would be ignored silently.
     pub(crate) fn check(&self, engine: &EngineFlags) -> Result<(), Failure> {
         let given = [
             ("--protocol", self.protocol.is_some()),
@@ -84,7 +84,7 @@ impl DeviceFlags {
     }
 }
 
-/// What is refused where CUDA was left out.
+/// Returns the error of a build without CUDA.
 #[cfg(not(feature = "cuda"))]
 pub(crate) fn absent() -> Failure {
     let title = "this `roundelay` was built without CUDA, so it has no --device cuda";
@@ -94,7 +94,8 @@ pub(crate) fn absent() -> Failure {
 
 #[cfg(feature = "cuda")]
 impl DeviceFlags {
-    /// The forms and protocols to look at: those that were asked for, or all that a program has whose own protocol is `own`.
+    /// Returns the forms and protocols to look at: the ones that were asked for, or all that a program has whose own
+    /// protocol is `own`.
     pub(crate) fn forms(&self, own: Protocol) -> Vec<(Form, Protocol)> {
         let loops = match (self.protocol, own) {
             (Some(protocol), _) => vec![protocol],
@@ -112,7 +113,7 @@ impl DeviceFlags {
         }
     }
 
-    /// How plans are made.
+    /// Returns the options of plans.
     pub(crate) fn options(&self, engine: &EngineFlags) -> roundelay_kernels::cuda::CudaOptions {
         let options = roundelay_kernels::cuda::CudaOptions::new()
             .form(self.form.map_or(Form::Loops, Into::into))

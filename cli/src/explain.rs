@@ -32,8 +32,8 @@ pub(crate) fn main(flags: &ExplainFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// The code that `text` is, in capital or small letters: without the zeros before its number, if need be, and without
-/// its letter where it is an error's.
+/// Returns the code that `text` names, in capital or small letters: without the zeros before its number, if need be,
+/// and without its letter where it is an error's.
 fn named(text: &str) -> Option<Code> {
     Code::parse(text).or_else(|| {
         let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());

@@ -35,7 +35,7 @@ enum Protocol {
 }
 
 impl MscclFlags {
-    /// The options of the program.
+    /// Returns the options of the program.
     pub(crate) fn options(&self) -> Options {
         Options {
             protocol: match self.protocol {
@@ -49,7 +49,7 @@ impl MscclFlags {
     }
 }
 
-/// The program of an algorithm at one number of ranks.
+/// Returns the program of an algorithm at one number of ranks.
 pub(crate) fn program(
     algorithm: &Configured,
     nranks: u32,

@@ -9,8 +9,8 @@ use crate::lints::LintFlags;
 use crate::report::Failure;
 use crate::values::{level, setting, whole};
 
-/// What is said of a topology. Apart from the flags, because the text is to be pasted into a shell as it is: without
-/// backticks, and on a line of its own.
+/// Help for flags that take a topology. It is a macro apart from the flags, because the text is pasted into a shell as
+/// it is: without backticks, and on a line of its own.
 macro_rules! topology_help {
     ($what:literal) => {
         concat!(
@@ -93,7 +93,7 @@ pub(crate) enum CalledBy {
 }
 
 impl CalledBy {
-    /// As it is written.
+    /// Returns the value as it is written.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Each => "each",

@@ -1,17 +1,17 @@
-//! The command as a function, for libraries: what it prints.
+//! The command as a function, for libraries: it returns its output.
 
 use std::ffi::OsString;
 
 use crate::streams::keeping;
 
-/// What a command wrote, and its exit code.
+/// The output of a command, and its exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The exit code.
     pub code: u8,
-    /// What it wrote to its standard output.
+    /// The text on its standard output.
     pub out: String,
-    /// What it wrote to its standard error.
+    /// The text on its standard error.
     pub err: String,
 }
 

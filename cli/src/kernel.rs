@@ -11,7 +11,7 @@ use roundelay_export::cuda::{Element, Form, Kernel, Protocol, Spec};
 
 use crate::flags::Callers;
 use crate::report::Failure;
-use crate::values::{Refused, level, reduce_op};
+use crate::values::{RefusedValue, level, reduce_op};
 
 /// Bytes of the widest load that GPUs have.
 const VECTOR: u32 = 16;
@@ -74,32 +74,32 @@ impl From<FormFlag> for Form {
     }
 }
 
-fn element(text: &str) -> Result<Element, Refused> {
+fn element(text: &str) -> Result<Element, RefusedValue> {
     Element::from_name(text).ok_or_else(|| {
         let host = roundelay::DType::ALL.iter().map(|dtype| dtype.name());
         let names: Vec<_> = host.chain(["f8e4m3", "f8e5m2"]).collect();
-        Refused::new("is not a dtype of kernels")
+        RefusedValue::new("is not a dtype of kernels")
             .help(format!("the dtypes of kernels are {}", names.join(" ")))
     })
 }
 
-pub(crate) fn protocol(text: &str) -> Result<Protocol, Refused> {
+pub(crate) fn protocol(text: &str) -> Result<Protocol, RefusedValue> {
     Protocol::from_name(text).ok_or_else(|| {
         let names = Protocol::ALL.map(Protocol::name).join(", ");
-        Refused::new("is not a protocol").help(format!("the protocols are {names}"))
+        RefusedValue::new("is not a protocol").help(format!("the protocols are {names}"))
     })
 }
 
-pub(crate) fn threads(text: &str) -> Result<u32, Refused> {
+pub(crate) fn threads(text: &str) -> Result<u32, RefusedValue> {
     let threads =
         text.parse().ok().filter(|n: &u32| (64..=1024).contains(n) && n.is_multiple_of(32));
     threads.ok_or_else(|| {
-        Refused::new("is not a number of whole warps").help("threads are 64, 96, … or 1024")
+        RefusedValue::new("is not a number of whole warps").help("threads are 64, 96, … or 1024")
     })
 }
 
 impl KernelFlags {
-    /// What would be refused whatever the program is.
+    /// Refuses flags that are wrong for every program.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.element.dtype.check_op(self.op)?;
         let slots = self.protocol.filter(|protocol| *protocol != Protocol::Direct);
@@ -113,7 +113,7 @@ impl KernelFlags {
         }
     }
 
-    /// The program as a kernel for `nranks` ranks.
+    /// Returns the program as a kernel for `nranks` ranks.
     pub(crate) fn kernel(
         &self,
         algorithm: &Configured,
@@ -150,7 +150,7 @@ impl TargetFlags {
         Ok(())
     }
 
-    /// The kernel for the assembler, under the assembler's report.
+    /// Returns the kernel for the assembler, under the assembler's report.
     #[cfg(feature = "cuda")]
     pub(crate) fn ptx(&self, kernel: &Kernel) -> Result<String, Failure> {
         compiled::ptx(kernel, compiled::arch(&self.arch)?, self.threads)

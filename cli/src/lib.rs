@@ -1,15 +1,16 @@
-//! The `roundelay` command, as a function: for the program of that name, for others that are it by another name, and for
-//! libraries that want what it prints.
+//! The `roundelay` command, as a function: for the program of that name, for programs that call it under another name,
+//! and for libraries that want its output.
 //!
-//! Exit codes: 0, all is well; 1, the program is wrong; 2, the call is. Of several sources
-//! that are checked the worst counts. `launch` and `mpirun` have the exit codes of what they run.
+//! Exit codes: 0, all is well; 1, the program is wrong; 2, the call is wrong. Of several sources that are checked, the
+//! worst code counts. `launch` and `mpirun` return the exit codes of the programs that they run.
 
 mod aligned;
 mod bench;
 mod built;
 mod calibrate;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is started there"))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no process is started there"))]
 mod called;
+mod calls;
 mod certificate;
 mod chart;
 mod check;
@@ -51,7 +52,6 @@ mod topo;
 mod topology;
 mod usage;
 mod values;
-mod way;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -69,14 +69,14 @@ pub fn main() -> ExitCode {
 }
 
 /// Runs the command in a process that is another program, such as an interpreter, with `args` after its name. Processes
-/// that the command starts of itself are started by `again`, a program and its first arguments, which are to call this
-/// with the arguments that follow. It returns the exit code, and is called once in the life of a process.
+/// that the command starts of itself are started by `again`, a program and its first arguments, which must call this
+/// function with the arguments that follow. It returns the exit code, and is called once in the life of a process.
 pub fn main_of(again: Vec<OsString>, args: Vec<OsString>) -> u8 {
     called::set(again, args);
     process()
 }
 
-/// The command, or what a process does that a command started as one of its ranks.
+/// Runs the command, or the work of a process that a command started as one of its ranks.
 fn process() -> u8 {
     launch::become_rank().or_else(answer).unwrap_or_else(|| command(called::args()))
 }
@@ -128,7 +128,7 @@ fn command(args: Vec<OsString>) -> u8 {
     exit_code(outcome)
 }
 
-/// What a process does that a command started as one of its ranks; nothing where it is not one.
+/// Runs the work of a process that a command started as one of its ranks; returns `None` in another process.
 fn answer() -> Option<u8> {
     let args = match ranks::become_rank()? {
         Ok(args) => args,

@@ -7,7 +7,7 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::lints::{Level, Levels, Lint, Unknown};
 
 use crate::report::Failure;
-use crate::values::Refused;
+use crate::values::RefusedValue;
 
 #[derive(Args, Clone, Default)]
 pub(crate) struct LintFlags {
@@ -20,11 +20,12 @@ pub(crate) struct LintFlags {
     allow: Vec<Lint>,
 }
 
-fn lint(text: &str) -> Result<Lint, Refused> {
-    Lint::parse(text).map_err(|Unknown { help, .. }| Refused::new("names no warning").help(help))
+fn lint(text: &str) -> Result<Lint, RefusedValue> {
+    Lint::parse(text)
+        .map_err(|Unknown { help, .. }| RefusedValue::new("names no warning").help(help))
 }
 
-/// A program and what is left of its warnings; or what is wrong, warnings that are denied among it.
+/// A program and the remaining warnings; or the errors, denied warnings included.
 pub(crate) type Checked = Result<(CheckedSource, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 impl LintFlags {
@@ -41,12 +42,12 @@ impl LintFlags {
         Ok(levels)
     }
 
-    /// What is left of warnings by these flags.
+    /// Returns the warnings that remain by these flags.
     pub(crate) fn warnings(&self, warnings: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Failure> {
         Ok(self.levels()?.apply(warnings))
     }
 
-    /// What comes of a source by these flags.
+    /// Returns the result of a source by these flags.
     pub(crate) fn apply(
         &self,
         compiled: Result<CheckedSource, Vec<Diagnostic>>,

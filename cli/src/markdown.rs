@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, Command};
 
-/// Flags that several subcommands share: the struct that declares them, the heading of the page over their table, and
-/// their names where the struct holds others, because clap's group of it is empty then.
+/// The flags that several subcommands share: the struct that declares them, the heading of the page over their table,
+/// and their names where the struct holds other structs, because clap's group of the struct is then empty.
 const SHARED: &[(&str, &str, &[&str])] = &[
     ("SourceFlags", "Flags of a source", &["algorithm", "settings"]),
     ("TopologyFlags", "Flags of a topology", &[]),
@@ -19,7 +19,7 @@ const SHARED: &[(&str, &str, &[&str])] = &[
     ("DataFlags", "Flags of an executor's data", &["dtype", "op", "seed", "ccl_buffer"]),
 ];
 
-/// All subcommands of `root`, which is built.
+/// Documents all subcommands of `root`, which is built.
 pub(crate) fn document(root: &Command) -> String {
     let mut commands = Vec::new();
     collect(root, "", &mut commands);
@@ -50,7 +50,7 @@ pub(crate) fn document(root: &Command) -> String {
     text
 }
 
-/// The subcommands that do something, by their names.
+/// Collects the subcommands that run, by their names.
 fn collect<'c>(command: &'c Command, path: &str, found: &mut Vec<(String, &'c Command)>) {
     for sub in command.get_subcommands() {
         let name = format!("{path}{}", sub.get_name());
@@ -62,7 +62,7 @@ fn collect<'c>(command: &'c Command, path: &str, found: &mut Vec<(String, &'c Co
     }
 }
 
-/// Which of the shared groups `arg` is in.
+/// Returns which of the shared groups `arg` is in.
 fn group(command: &Command, arg: &Arg) -> Option<usize> {
     let of = |id: &str| command.get_groups().find(|group| group.get_id() == id);
     SHARED.iter().position(|(id, _, names)| {
@@ -84,7 +84,7 @@ fn rows<'a>(args: impl Iterator<Item = &'a Arg>) -> String {
         }
         let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string);
         let help = help.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-        // Where the default is no value, the help says it.
+        // Where the default is no value, the help text describes it.
         let (help, told) = match help.rsplit_once(" [default: ") {
             Some((help, told)) => (help.to_owned(), told.trim_end_matches(']').to_owned()),
             None => (help, String::new()),
@@ -118,7 +118,7 @@ fn takes(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
-/// Every spelling and what the flag takes, or the name of an argument that has no flag.
+/// Returns every spelling and the value's name, or the name of an argument that has no flag.
 fn names(arg: &Arg) -> String {
     let value = arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name);
     let value = value.replace('|', "\\|");
@@ -140,7 +140,7 @@ fn names(arg: &Arg) -> String {
     unbroken(&names)
 }
 
-/// A browser would break a flag behind its hyphens.
+/// Marks flags as unbreakable: a browser would break a flag behind its hyphens.
 fn unbroken(names: &[String]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("<nobr>`{name}`</nobr>")).collect();
     names.join(", ")

@@ -16,7 +16,7 @@ use crate::flags::SourceFlags;
 use crate::kernel::ElementFlag;
 use crate::values::{bytes, count, count_of_size, rate};
 
-/// The C file of an algorithm at one number of ranks.
+/// Returns the C file of an algorithm at one number of ranks.
 pub(crate) fn mpi(
     algorithm: &Configured,
     source: &Source,
@@ -61,7 +61,7 @@ pub(crate) struct GoalFlags {
 const BYTES: u64 = 64 << 20;
 
 impl GoalFlags {
-    /// The text for simulators.
+    /// Returns the text for simulators.
     pub(crate) fn goal(
         &self,
         algorithm: &Configured,
@@ -95,13 +95,13 @@ impl GoalFlags {
     }
 }
 
-/// What was found in a schedule, at its places in the source.
+/// Returns the findings in a schedule as diagnostics, at their places in the source.
 pub(crate) fn place(algorithm: &Configured, nranks: u32, all: Vec<Finding>) -> Vec<Diagnostic> {
     all.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect()
 }
 
-/// The proof of an algorithm, and what it is as sends and receives; where that is more than can be written, this is
-/// known before anything is proved.
+/// Returns the proof of an algorithm, and its form with sends and receives; a form that is too large to write is
+/// refused before the proof.
 pub(crate) fn form(
     algorithm: &Configured,
     nranks: u32,
@@ -114,7 +114,7 @@ pub(crate) fn form(
     made().map_err(|all| place(algorithm, nranks, all))
 }
 
-/// What a user types to get the same again.
+/// Returns the command that prints the same form again.
 fn command(what: &str, flags: &SourceFlags, nranks: u32) -> String {
     let mut words =
         vec!["roundelay".to_owned(), "emit".to_owned(), what.to_owned(), flags.source.clone()];

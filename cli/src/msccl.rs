@@ -1,5 +1,5 @@
 //! `roundelay check FILE.xml` and `check PLAN.json`: a program for MSCCL's runtime or for MSCCL++'s executor, proved as
-//! what that makes of it.
+//! that runtime or executor runs it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::streams::{self, print, print_json};
 use crate::topo::count;
 use crate::values::bytes;
 
-/// Bytes of a file beyond which none is read.
+/// The largest size in bytes of a file.
 const LARGEST: u64 = 256 << 20;
 
 /// What runs a program for MSCCL.
@@ -42,7 +42,7 @@ pub(crate) struct MscclFlags {
 }
 
 impl MscclFlags {
-    /// Refuses what is said of a runtime where no program for it is given.
+    /// Refuses flags of a runtime where no program for it is given.
     pub(crate) fn absent(&self) -> Result<(), Failure> {
         let given = [("--runtime", self.runtime.is_some()), ("--buffer", self.buffer.is_some())];
         match given.iter().find(|(_, given)| *given) {
@@ -83,7 +83,7 @@ impl From<Runtime> for msccl::Runtime {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct MscclReport {
     ok: bool,
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,9 +104,9 @@ enum Either {
 #[derive(Serialize)]
 struct Described {
     name: String,
-    /// As the program writes it.
+    /// The name in the program.
     coll: String,
-    /// What it promises; absent where that cannot be compared.
+    /// The collective that the program promises; absent where that cannot be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     collective: Option<&'static str>,
     nranks: u32,
@@ -114,11 +114,11 @@ struct Described {
     channels: u32,
     chunks: u32,
     operations: usize,
-    /// Of the rank that has most.
+    /// The most blocks of a rank.
     blocks: usize,
     seconds: f64,
     modes: Vec<Proved>,
-    /// The most orders in which ranks reduce one and the same piece.
+    /// The most orders in which ranks reduce one piece.
     #[serde(skip_serializing_if = "Option::is_none")]
     orders: Option<usize>,
     min_bytes: u64,
@@ -146,7 +146,7 @@ struct Connected {
 }
 
 /// A check that is asked for.
-pub(crate) struct Asked<'f> {
+pub(crate) struct MscclCheck<'f> {
     pub(crate) path: &'f str,
     pub(crate) msccl: &'f MscclFlags,
     pub(crate) lints: &'f LintFlags,
@@ -180,7 +180,7 @@ pub(crate) fn counts_ranks(given: bool) -> Result<(), Failure> {
         .with_help("the number of its ranks stands in the file"))
 }
 
-/// The bytes of a program.
+/// Returns the bytes of a program.
 fn load(path: &str) -> Result<Vec<u8>, Failure> {
     let code = if is_plan(path) { Code::UnreadableSource } else { Code::UnreadableXml };
     let refused = |why| Failure::usage(code, format!("`{path}` cannot be read: {why}"));
@@ -188,8 +188,8 @@ fn load(path: &str) -> Result<Vec<u8>, Failure> {
     read.ok_or_else(|| refused(format!("it has more than {} MiB", LARGEST >> 20)))
 }
 
-/// What was found in a program of either kind.
-struct Found {
+/// The result of reading and proving a program of either kind.
+struct Examined {
     source: Arc<Source>,
     warnings: Vec<Diagnostic>,
     errors: Vec<Diagnostic>,
@@ -210,8 +210,8 @@ struct Shown {
     described: Either,
 }
 
-/// Reads and proves what is asked for.
-fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Found {
+/// Reads and proves a program or a plan.
+fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Examined {
     if is_plan(path) {
         let text = mscclpp::read(path, bytes);
         let verdict = text.program.as_ref().map(|program| program.verdict(&text.source));
@@ -234,7 +234,7 @@ fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Found {
             orders = verdict.orders;
             modes.push(verdict.checked);
         }
-        return Found { source: text.source, warnings, errors, modes, orders, shown };
+        return Examined { source: text.source, warnings, errors, modes, orders, shown };
     }
     let text = msccl::read(path, bytes, flags.runtime.map(Into::into));
     let connections = flags.connections();
@@ -261,11 +261,11 @@ fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Found {
     errors.extend(verdict.iter().flat_map(MscclVerdict::errors).cloned());
     let orders = verdict.as_ref().and_then(|verdict| verdict.orders);
     let modes = verdict.map(|verdict| verdict.modes).unwrap_or_default();
-    Found { source: text.source, warnings: text.warnings, errors, modes, orders, shown }
+    Examined { source: text.source, warnings: text.warnings, errors, modes, orders, shown }
 }
 
-impl Found {
-    /// Everything that is to be said.
+impl Examined {
+    /// Returns all diagnostics.
     fn said(&self, lints: &LintFlags) -> Result<Vec<Diagnostic>, Failure> {
         let mut all = lints.warnings(self.warnings.clone())?;
         all.extend(self.errors.iter().cloned());
@@ -273,8 +273,8 @@ impl Found {
     }
 }
 
-/// `roundelay check FILE.xml` and `check PLAN.json`
-pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
+/// Runs `roundelay check FILE.xml` and `check PLAN.json`.
+pub(crate) fn check(asked: &MscclCheck<'_>) -> Result<bool, Failure> {
     let path = asked.path;
     if is_plan(path) {
         asked.msccl.absent()?;
@@ -317,7 +317,7 @@ pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
                 stats.print();
             }
         }
-        Format::Json => print_json(&Report {
+        Format::Json => print_json(&MscclReport {
             ok,
             file: path.to_owned(),
             program: found.shown.map(|shown| shown.described.after(seconds)),
@@ -329,7 +329,7 @@ pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
 }
 
 impl Either {
-    /// With the time that it took.
+    /// Adds the time that the check took.
     fn after(mut self, seconds: f64) -> Self {
         match &mut self {
             Self::Program(described) => described.seconds = seconds,
@@ -339,13 +339,13 @@ impl Either {
     }
 }
 
-/// Why no device takes a program: kernels are made of algorithms.
+/// Returns why no device takes a program: kernels are made of algorithms.
 pub(crate) fn on_host() -> Failure {
     Failure::usage(Code::BadFlag, "a program for MSCCL runs on the host")
         .with_help("leave --device out")
 }
 
-/// A program that is right, in the mode that is asked for if it has that: a run in place, or out of place.
+/// Returns a right program, in the mode that is asked for if it has it: a run in place, or out of place.
 pub(crate) fn proved(
     path: &str,
     lints: &LintFlags,
@@ -365,7 +365,7 @@ pub(crate) fn proved(
     }
     print_all(&all, &found.source);
     let asked = if in_place { Mode::InPlace } else { Mode::OutOfPlace };
-    // That which is asked for comes first.
+    // The mode that is asked for comes first.
     found.modes.sort_by_key(|checked| checked.mode != asked && checked.mode != Mode::Both);
     match found.modes.into_iter().find_map(|checked| checked.proved) {
         Some(proved) => Ok((found.source, proved)),
@@ -426,7 +426,7 @@ fn print_human(shown: &Shown, (errors, seconds): (usize, f64)) {
     }
 }
 
-/// What holds of a program that is right.
+/// Returns the claims about a right program.
 fn lines(program: &Program, verdict: &MscclVerdict, connections: Connections) -> Vec<String> {
     let header = &program.header;
     let modes: Vec<_> = verdict.modes.iter().map(|checked| checked.mode).collect();

@@ -1,4 +1,4 @@
-//! Plans for MSCCL++'s executor: what is said of one that was checked, and the plan of an algorithm.
+//! Plans for MSCCL++'s executor: the report on a checked plan, and the plan of an algorithm.
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Diagnostic;
@@ -17,19 +17,19 @@ use crate::topo::count;
 #[derive(Serialize)]
 pub(crate) struct Described {
     name: String,
-    /// As the plan writes it.
+    /// The name in the plan.
     coll: String,
-    /// What it promises; absent where that cannot be compared.
+    /// The collective that the plan promises; absent where that cannot be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     collective: Option<&'static str>,
     nranks: u32,
     protocol: &'static str,
     operations: usize,
-    /// Of the rank that has most.
+    /// The most blocks of a rank.
     blocks: usize,
     pub(crate) seconds: f64,
     modes: Vec<Proved>,
-    /// The most orders in which ranks reduce one and the same piece.
+    /// The most orders in which ranks reduce one piece.
     #[serde(skip_serializing_if = "Option::is_none")]
     orders: Option<usize>,
     /// Stretches of each loop that were looked at.
@@ -59,7 +59,7 @@ impl Proved {
     }
 }
 
-/// What holds of every program that is right.
+/// Returns the claims about every right program.
 pub(crate) fn claims(
     collective: Option<Collective>,
     modes: &[Mode],
@@ -83,7 +83,7 @@ fn protocol(program: &Program) -> &'static str {
     if program.header.packets { "LL" } else { "Simple" }
 }
 
-/// A plan in a few words.
+/// Returns a plan in a few words.
 pub(crate) fn title(program: &Program) -> String {
     let header = &program.header;
     let what = header.collective.map_or(&*header.coll, |collective| collective.name());
@@ -91,7 +91,7 @@ pub(crate) fn title(program: &Program) -> String {
     format!("{} ({what}, {ranks}, {})", header.name, protocol(program))
 }
 
-/// What holds of a plan that is right.
+/// Returns the claims about a right plan.
 pub(crate) fn lines(program: &Program, verdict: &MscclppVerdict) -> Vec<String> {
     let header = &program.header;
     let mut lines = claims(header.collective, &[header.mode()], verdict.orders);
@@ -135,7 +135,7 @@ pub(crate) fn describe(program: &Program, verdict: &MscclppVerdict) -> Described
     }
 }
 
-/// `roundelay emit mscclpp`: the plan of an algorithm at one number of ranks.
+/// Makes, for `roundelay emit mscclpp`, the plan of an algorithm at one number of ranks.
 pub(crate) fn plan(
     algorithm: &Configured,
     nranks: u32,

@@ -1,4 +1,4 @@
-//! How far an algorithm is from the best that any could do on a topology.
+//! The distance of an algorithm from the best possible one on a topology.
 
 use roundelay_core::cost::Load;
 use roundelay_core::topology::Topology;
@@ -20,7 +20,7 @@ pub(crate) struct Optimum {
     bound_seconds_per_byte: f64,
     bound: String,
     binding: String,
-    /// The bound over all links at once, where the one above is of the `NVLinks` alone.
+    /// The bound over all links at once, where the bound above is of the `NVLinks` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     all_links_seconds_per_byte: Option<f64>,
     /// Messages in the longest chain.
@@ -32,7 +32,7 @@ pub(crate) struct Optimum {
 }
 
 impl Optimum {
-    /// `None` where there is no bound: the run does not fit the topology.
+    /// Returns `None` where there is no bound: the run does not fit the topology.
     pub(crate) fn new(proved: &Proved, topology: &Topology) -> Option<Self> {
         let schedule = proved.schedule();
         let load = Load::new(schedule, topology);
@@ -64,7 +64,7 @@ impl Optimum {
         })
     }
 
-    /// For a terminal: what it reaches of the bound, and what sets its own time.
+    /// Returns lines for a terminal: the share of the bound, and the link that determines the algorithm's time.
     pub(crate) fn lines(&self) -> [String; 2] {
         let time = |seconds: f64| {
             if self.relative {

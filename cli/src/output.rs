@@ -1,5 +1,5 @@
-//! Files that a command writes beside its report. `-` is standard output; then the report goes to standard error,
-//! so that what was asked for stands alone. A file that is there already is overwritten.
+//! Files that a command writes beside its report. `-` is standard output; then the report goes to standard error, so
+//! that the file's text stands alone. An existing file is overwritten.
 
 use std::fs::OpenOptions;
 use std::io::Error;
@@ -10,8 +10,8 @@ use roundelay_core::diagnostics::Code;
 use crate::report::Failure;
 use crate::streams::{give_way, print_alone, say};
 
-/// Says before the work what could not be written after it. `files` are flags and what they name; `document` is set
-/// where the report is for programs, who read standard output.
+/// Checks before the work that the files can be written after it. `files` are flags and the names in them; `document`
+/// is set where the report is for programs, which read standard output.
 pub(crate) fn reserve(files: &[(&str, Option<&str>)], document: bool) -> Result<(), Failure> {
     let given = || files.iter().filter_map(|(flag, path)| Some((*flag, (*path)?)));
     let flags: Vec<_> = given().filter(|(_, path)| *path == "-").map(|(flag, _)| flag).collect();
@@ -51,7 +51,7 @@ pub(crate) fn write(path: &str, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says what was written.
+/// Reports the name of a written file.
 pub(crate) fn wrote(what: &str) {
     say(format!("    \x1b[1;92mwrote\x1b[0m {what}"));
 }

@@ -1,4 +1,4 @@
-//! From a SOURCE on the command line to checked algorithms with their parameters set.
+//! The way from a SOURCE on the command line to checked algorithms with their parameters set.
 
 use roundelay::tools::{self, Refusal, Wanted};
 use roundelay_core::check::hir::CheckedSource;
@@ -76,7 +76,7 @@ pub(crate) fn load_with(
     }
 }
 
-/// The one algorithm that a command needs.
+/// Returns the one algorithm that a command needs.
 pub(crate) fn one(mut algorithms: Vec<Configured>, source: &Source) -> Result<Configured, Failure> {
     use roundelay::Algorithm as _;
     if algorithms.len() > 1 {

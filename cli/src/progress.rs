@@ -1,4 +1,4 @@
-//! What a long check is at: a line on standard error while it goes on, and only where that is a terminal.
+//! The progress of a long check: a line on standard error while it goes on, and only where that is a terminal.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::streams;
 /// Between two pictures of the line.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What `work` gives; while it goes on, the stage that it is at is shown, and how far that is.
+/// Returns the result of `work`; while it goes on, its stage is shown, and how far the stage is.
 pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     let terminal = ProgressDrawTarget::stderr();
     if terminal.is_hidden() || streams::is_kept() {

@@ -1,4 +1,4 @@
-//! What goes wrong, as the person or the program that called sees it.
+//! Errors, as the person or the program that called sees them.
 
 use std::ops::RangeInclusive;
 
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::streams::{print_json, say};
 
-/// The exit code of a command that said whether all is well, or gave up: then that is said here.
+/// Returns the exit code of a command that reported its result, or failed: then the failure is printed here.
 pub(crate) fn exit_code(outcome: Result<bool, Failure>) -> u8 {
     match outcome {
         Ok(true) => 0,
@@ -25,7 +25,7 @@ pub(crate) fn exit_code(outcome: Result<bool, Failure>) -> u8 {
     }
 }
 
-/// How long something took: seconds from one second on.
+/// Returns a time as text: in seconds from one second on, else in milliseconds.
 pub(crate) fn took(seconds: f64) -> String {
     if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
 }
@@ -46,7 +46,7 @@ pub(crate) enum Failure {
     Usage(Box<Problem>),
     /// A flag's value is wrong at some place within it.
     Value(Vec<Diagnostic>, Box<Source>),
-    /// The program is wrong; what is wrong has been printed.
+    /// The program is wrong; its errors have been printed.
     Program,
 }
 
@@ -55,7 +55,7 @@ impl Failure {
         Problem::new(code, title).into()
     }
 
-    /// An error whose text may end with its code, which stands before it here.
+    /// Makes an error of a text that may end with its code, which is printed before the text.
     fn coded(code: Code, text: &str) -> Self {
         Self::usage(code, text.strip_suffix(&format!(" [{code}]")).unwrap_or(text))
     }
@@ -121,7 +121,7 @@ pub(crate) struct JsonDiagnostic {
     end_column: u32,
     nranks: Option<u32>,
     label: String,
-    /// Other places and what they have to do with it.
+    /// Other places in the source, with their relation to the error.
     others: Vec<JsonPlace>,
     notes: Vec<String>,
     help: Option<String>,
@@ -161,7 +161,7 @@ impl JsonDiagnostic {
 }
 
 impl JsonDiagnostic {
-    /// A problem that stands at no place of a source.
+    /// Makes a diagnostic without a place in a source.
     pub(crate) fn placeless(problem: &Problem) -> Self {
         let Problem { code, title, notes, help } = problem.clone();
         let diagnostic =
@@ -177,13 +177,13 @@ pub(crate) fn print_all(diagnostics: &[Diagnostic], source: &Source) {
     }
 }
 
-/// Says which numbers of ranks `algorithm` takes, where it refuses the one it was asked for: the `default` of the
-/// command, if nobody gave one.
+/// Adds the numbers of ranks that `algorithm` takes, where it refuses the number it was asked for: the `default` of the
+/// command, if no number was given.
 pub(crate) fn name_counts(errors: &mut [Diagnostic], algorithm: &Configured, default: Option<u32>) {
-    /// As far as they are tried, by schedules of so many ops and steps at most.
+    /// The numbers that are tried, by schedules with at most this many ops and steps.
     const TRIED: RangeInclusive<u32> = 1..=33;
     const LIMITS: Limits = Limits { ops: 1 << 18, steps: 1 << 18 };
-    /// As many are named.
+    /// The most numbers that are listed.
     const NAMED: usize = 60;
     let Some(error) = errors.iter_mut().find(|error| error.code == Code::RankCountRefused) else {
         return;
@@ -194,7 +194,7 @@ pub(crate) fn name_counts(errors: &mut [Diagnostic], algorithm: &Configured, def
     if error.help.is_some() {
         return;
     }
-    // What is too large to be tried was not refused.
+    // A schedule that is too large to be tried was not refused.
     let refuses = |findings: Vec<Finding>| {
         findings.iter().any(|finding| finding.code == Code::RankCountRefused)
     };
@@ -214,7 +214,7 @@ pub(crate) fn name_counts(errors: &mut [Diagnostic], algorithm: &Configured, def
     });
 }
 
-/// Ends a command whose source has errors: human ones on standard error, or the JSON that `value` makes.
+/// Ends a command whose source has errors: prints them for people on standard error, or the JSON that `value` makes.
 pub(crate) fn refuse<J: Serialize>(
     format: Format,
     diagnostics: &[Diagnostic],
@@ -243,8 +243,8 @@ pub(crate) fn refuse<J: Serialize>(
     Failure::Program
 }
 
-/// A line of a report in as many lines as it takes to keep each within a hundred columns, which is what the book's pages
-/// hold: cut between words, and all but the first indented by `indent`.
+/// Breaks a line of a report into lines of at most a hundred columns, the width of the book's pages: between words, and
+/// all but the first indented by `indent`.
 pub(crate) fn within_a_page(line: &str, indent: usize) -> String {
     const WIDEST: usize = 100;
     let mut shown = String::new();

@@ -1,4 +1,4 @@
-//! `roundelay completions` and `roundelay man`: what a shell and `man` know of the command, made from its flags.
+//! `roundelay completions` and `roundelay man`: texts for a shell and for `man`, made from the flags.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ pub(crate) fn man(flags: &ManFlags, command: Command) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// The page of a command, and those of its subcommands.
+/// Writes the page of a command, and the pages of its subcommands.
 fn pages(command: &Command, dir: &Path) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let path = dir.join(format!("{name}.1"));
@@ -62,6 +62,6 @@ fn pages(command: &Command, dir: &Path) -> Result<(), Failure> {
 
 fn page(command: Command) -> String {
     let mut roff = Vec::new();
-    Man::new(command).render(&mut roff).expect("a vector takes all that is written");
+    Man::new(command).render(&mut roff).expect("a write to a vector cannot fail");
     String::from_utf8_lossy(&roff).into_owned()
 }

@@ -1,4 +1,4 @@
-//! `roundelay signals`: which signals of an algorithm are needed, and for what.
+//! `roundelay signals`: the needed signals of an algorithm, and their purpose.
 
 use clap::Args;
 use roundelay::Algorithm as _;
@@ -30,7 +30,7 @@ pub(crate) struct SignalsFlags {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct SignalsReport {
     ok: bool,
     algorithm: Option<String>,
     results: Vec<Needed>,
@@ -44,9 +44,9 @@ struct Needed {
     callers: &'static str,
     signals: usize,
     kept: usize,
-    /// None can be dropped by itself.
+    /// Whether no signal can be dropped by itself.
     least: bool,
-    /// Why none was dropped, where that was not tried.
+    /// Why no signal was dropped, where that was not tried.
     unchanged: Option<String>,
     reasons: Vec<JsonReason>,
 }
@@ -64,7 +64,7 @@ const DEFAULT: u32 = 8;
 
 pub(crate) fn main(flags: &SignalsFlags) -> Result<bool, Failure> {
     let source = read(&flags.source.source)?;
-    let report = |algorithm, results, diagnostics: Vec<_>| Report {
+    let report = |algorithm, results, diagnostics: Vec<_>| SignalsReport {
         ok: diagnostics.is_empty(),
         algorithm,
         results,
@@ -128,7 +128,7 @@ impl Needed {
         }
     }
 
-    /// `8 ranks, each with a caller: 120 of 224 signals are needed`
+    /// Returns a heading: `8 ranks, each with a caller: 120 of 224 signals are needed`
     fn heading(&self) -> String {
         let Self { nranks, signals, kept, .. } = self;
         let plural = if *nranks == 1 { "" } else { "s" };

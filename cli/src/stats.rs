@@ -1,5 +1,5 @@
-//! `check --stats`: what a proof costs. Time stage by stage, ops a second, and the most memory that the
-//! process has held.
+//! `check --stats`: the costs of a proof. Time stage by stage, ops a second, and the most memory that the process has
+//! held.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::streams::print;
 pub(crate) struct Stats {
     stages: Vec<Stage>,
     ops_per_second: f64,
-    /// Of the whole process, up to now; absent where the system does not say.
+    /// The peak of the whole process, up to now; absent where the system does not report it.
     peak_bytes: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ impl Stats {
     }
 }
 
-/// The most memory that this process has held at once.
+/// Returns the most memory that this process has held at once.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,4 +1,4 @@
-//! What a command reads and writes: the streams of this process, or texts of whoever called it as a library.
+//! The streams of a command: the standard streams of this process, or texts of the caller that runs it as a library.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -19,21 +19,21 @@ use serde::Serialize;
 const LONG: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// Of the command that this thread runs: its streams are used by the thread that it runs on.
+    /// The streams of the command that runs on this thread; only this thread uses them.
     static STREAMS: RefCell<Streams> = RefCell::default();
 }
 
 #[derive(Default)]
 struct Streams {
-    /// What standard input held, if it was read: it can be read once.
+    /// The text of standard input, if it was read: it can be read once.
     typed: Option<String>,
     /// Whether standard output belongs to a file that was asked for as `-`.
     given_away: bool,
-    /// What was written, where no stream of this process is.
+    /// The output, where the command does not write to streams of this process.
     kept: Option<Kept>,
 }
 
-/// What a command wrote that ran as a function.
+/// The output of a command that ran as a function.
 #[derive(Default)]
 pub(crate) struct Kept {
     pub(crate) out: String,
@@ -44,13 +44,13 @@ fn with<R>(then: impl FnOnce(&mut Streams) -> R) -> R {
     STREAMS.with_borrow_mut(then)
 }
 
-/// Runs `command` with this text on its standard input, and keeps what it writes.
+/// Runs `command` with this text on its standard input, and keeps its output.
 pub(crate) fn keeping<R>(input: String, command: impl FnOnce() -> R) -> (R, Kept) {
     let kept = Some(Kept::default());
     let outer = with(|streams| {
         std::mem::replace(streams, Streams { typed: Some(input), given_away: false, kept })
     });
-    /// What was there before comes back, also after a panic.
+    /// Restores the earlier streams, also after a panic.
     struct Back(Option<Streams>);
     impl Drop for Back {
         fn drop(&mut self) {
@@ -71,7 +71,7 @@ pub(crate) fn is_kept() -> bool {
     with(|streams| streams.kept.is_some())
 }
 
-/// What standard input holds, up to the limit of a source.
+/// Returns the bytes of standard input, up to the limit of a source.
 pub(crate) fn input() -> Result<Vec<u8>, String> {
     if let Some(text) = typed() {
         return Ok(text.into_bytes());
@@ -83,12 +83,12 @@ pub(crate) fn input() -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The bytes of a source of that name, up to the limit of a source.
+/// Returns the bytes of a source of that name, up to the limit of a source.
 pub(crate) fn source(path: &str) -> Result<Vec<u8>, String> {
     patiently(&format!("`{path}`"), || bounded::source(|| File::open(path)))
 }
 
-/// The bytes of a file of another kind; nothing if they are more than `largest`.
+/// Returns the bytes of a file that is no source; `None` if they are more than `largest`.
 pub(crate) fn bytes(path: &str, largest: u64) -> io::Result<Option<Vec<u8>>> {
     patiently(&format!("`{path}`"), || bounded::bytes(File::open(path)?, largest))
 }
@@ -102,7 +102,8 @@ fn patiently<T>(name: &str, read: impl FnOnce() -> T) -> T {
     if_long(move || say(format!("waiting for the end of {name}")), read)
 }
 
-/// What `work` gives; if that takes longer than a second, `then` is called meanwhile, on a thread of its own.
+/// Returns the result of `work`; if that takes longer than a second, `then` is called meanwhile, on a thread of its
+/// own.
 pub(crate) fn if_long<T>(then: impl FnOnce() + Send + 'static, work: impl FnOnce() -> T) -> T {
     let (ended, end) = channel::<()>();
     let patience = thread::spawn(move || {
@@ -112,24 +113,24 @@ pub(crate) fn if_long<T>(then: impl FnOnce() + Send + 'static, work: impl FnOnce
     });
     let done = work();
     drop(ended);
-    // It has nothing to say that the work could miss.
+    // The work does not need the thread's result.
     let _ = patience.join();
     done
 }
 
-/// What standard input held, if it was read.
+/// Returns the text of standard input, if it was read.
 pub(crate) fn typed() -> Option<String> {
     with(|streams| streams.typed.clone())
 }
 
-/// Takes what another process read from its standard input for what is on this one's.
+/// Sets the text of standard input to the text that another process read.
 pub(crate) fn retype(typed: Option<String>) {
     if typed.is_some() {
         with(|streams| streams.typed = typed);
     }
 }
 
-/// From now on the report goes to standard error.
+/// Sends the report to standard error from now on.
 pub(crate) fn give_way() {
     with(|streams| streams.given_away = true);
 }
@@ -161,7 +162,7 @@ pub(crate) fn put(text: &str) {
     printed.unwrap_or_else(|error| ended(&error));
 }
 
-/// Prints what was asked for as `-`, to standard output as it is.
+/// Prints the text of the file `-` to standard output, unchanged.
 pub(crate) fn print_alone(text: &str) {
     let printed = with(|streams| match &mut streams.kept {
         Some(kept) => {
@@ -173,13 +174,13 @@ pub(crate) fn print_alone(text: &str) {
     printed.unwrap_or_else(|error| ended(&error));
 }
 
-/// Nothing stays behind in a buffer: what cannot be written is known here.
+/// Writes without a buffer, so that a failed write is reported here.
 fn write(mut out: impl io::Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())?;
     out.flush()
 }
 
-/// Standard output takes no more: a closed pipe ends the program quietly, a full disk does not.
+/// Ends the program when standard output takes no more: a closed pipe ends the program quietly, a full disk does not.
 fn ended(error: &io::Error) -> ! {
     if error.kind() == ErrorKind::BrokenPipe {
         std::process::exit(0);

@@ -1,4 +1,4 @@
-//! From `--topology` to a graph: a text in the language, or a topology file of NCCL's.
+//! The way from `--topology` to a graph: from a text in the language, or from a topology file of NCCL's.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::flags::TopologyFlags;
 use crate::report::Failure;
 use crate::streams;
 
-/// Bytes of a topology file beyond which none is read.
+/// The largest size in bytes of a topology file.
 const LARGEST: u64 = 64 << 20;
 
 /// A topology, and the machine if it came from a file.
@@ -22,12 +22,12 @@ pub(crate) struct Given {
     pub(crate) system: Option<System>,
 }
 
-/// The topology that the flags name, if they name one.
+/// Returns the topology that the flags name, if they name one.
 pub(crate) fn given(flags: &TopologyFlags) -> Result<Option<Given>, Failure> {
     flags.topology.as_deref().map(|text| read(text, flags.assume.as_deref())).transpose()
 }
 
-/// The bytes of a file that is not larger than any topology.
+/// Returns the bytes of a file that is not larger than any topology.
 fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
     let read = streams::bytes(path, LARGEST).map_err(|error| {
         Failure::usage(Code::UnreadableXml, format!("`{path}` cannot be read: {error}"))
@@ -39,7 +39,8 @@ fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// The topology of a text, or of a file: what ends in `.xml`, or is no text and lies there.
+/// Reads the topology of a text, or of a file: of a path that ends in `.xml`, or that is no text of a topology and
+/// exists.
 pub(crate) fn read(text: &str, assume: Option<&str>) -> Result<Given, Failure> {
     let assumption = assume.map(Assumption::parse).transpose()?;
     let xml = Path::new(text).extension().is_some_and(|e| e.eq_ignore_ascii_case("xml"));

@@ -1,5 +1,5 @@
-//! A call that cannot be read, in the words and the look of the command's other errors. What is wrong is clap's to
-//! find; its own texts have no codes, and say less of what would be right.
+//! Calls that cannot be read, in the words and the look of the command's other errors. Clap finds the errors; its own
+//! texts have no codes, and less advice.
 
 use std::error::Error as _;
 
@@ -9,11 +9,11 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::Problem;
 
 use crate::command::Cli;
-use crate::values::Refused;
+use crate::values::RefusedValue;
 
-/// What is wrong with a call.
+/// Returns the error of a call.
 pub(crate) fn problem(error: &clap::Error) -> Problem {
-    let call = Call { error };
+    let call = UsageError { error };
     match error.kind() {
         ErrorKind::ValueValidation => call.refused(),
         ErrorKind::InvalidValue => call.unknown_value(),
@@ -25,7 +25,8 @@ pub(crate) fn problem(error: &clap::Error) -> Problem {
     }
 }
 
-/// The subcommands beside `command` that have a flag, such as `roundelay emit goal` beside `roundelay emit mpi`.
+/// Returns the subcommands beside `command` that have a flag, such as `roundelay emit goal` beside `roundelay emit
+/// mpi`.
 fn having(command: &str, flag: &str) -> Vec<String> {
     let mut words: Vec<&str> = command.split(' ').collect();
     let own = words.pop();
@@ -45,15 +46,15 @@ fn having(command: &str, flag: &str) -> Vec<String> {
     names.map(|name| format!("`{} {name}`", words.join(" "))).collect()
 }
 
-struct Call<'a> {
+struct UsageError<'a> {
     error: &'a clap::Error,
 }
 
-impl Call<'_> {
-    /// A value that a parser of ours refuses.
+impl UsageError<'_> {
+    /// Returns the problem of a value that a parser of ours refuses.
     fn refused(&self) -> Problem {
         let given = self.given();
-        match self.error.source().and_then(|why| why.downcast_ref::<Refused>()) {
+        match self.error.source().and_then(|why| why.downcast_ref::<RefusedValue>()) {
             Some(refused) => {
                 let mut problem = Problem::new(refused.code, format!("{given} {refused}"));
                 problem.help.clone_from(&refused.help);
@@ -67,7 +68,7 @@ impl Call<'_> {
         }
     }
 
-    /// A word that is not one of a few.
+    /// Returns the problem of a word that is not among the allowed ones.
     fn unknown_value(&self) -> Problem {
         let words = self.all(ContextKind::ValidValue).join(", ");
         let flag = self.flag();
@@ -140,7 +141,7 @@ impl Call<'_> {
         self.with_usage(Problem::new(Code::BadCall, title))
     }
 
-    /// The flag and its value, as they were written.
+    /// Returns the flag and its value, as they were written.
     fn given(&self) -> String {
         let (flag, value) = (self.flag(), self.text(ContextKind::InvalidValue));
         let value = if value.is_empty() { "\"\"".to_owned() } else { value };
@@ -148,7 +149,7 @@ impl Call<'_> {
         if flag.starts_with('-') { format!("{flag} {value}") } else { value }
     }
 
-    /// The flag without the name of its value.
+    /// Returns the flag without the name of its value.
     fn flag(&self) -> String {
         name(&self.text(ContextKind::InvalidArg)).to_owned()
     }
@@ -165,7 +166,7 @@ impl Call<'_> {
         }
     }
 
-    /// How the command is called, from clap's line of usage.
+    /// Returns the usage of the command, from clap's line of usage.
     fn usage(&self) -> Option<String> {
         let Some(ContextValue::StyledStr(usage)) = self.error.get(ContextKind::Usage) else {
             return None;
@@ -174,7 +175,7 @@ impl Call<'_> {
         usage.lines().next()?.strip_prefix("Usage: ").map(str::to_owned)
     }
 
-    /// The command with its subcommands, such as `roundelay executor run`.
+    /// Returns the command with its subcommands, such as `roundelay executor run`.
     fn command(&self) -> String {
         let usage = self.usage().unwrap_or_else(|| "roundelay".to_owned());
         let words = usage.split(' ').take_while(|word| !word.starts_with(['<', '[', '-']));
@@ -191,7 +192,7 @@ impl Call<'_> {
         }
     }
 
-    /// What clap would have said.
+    /// Returns the first line of clap's own text.
     fn first_line(&self) -> String {
         let text = self.error.render().to_string();
         let line = text.lines().next().unwrap_or_default();
@@ -199,7 +200,7 @@ impl Call<'_> {
     }
 }
 
-/// `--nranks` of `--nranks <N>`, or of a short and a long form of it.
+/// Returns `--nranks` of `--nranks <N>`, or of a short and a long form of it.
 fn name(argument: &str) -> &str {
     argument.split([' ', '=']).next().unwrap_or(argument)
 }

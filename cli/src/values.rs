@@ -1,4 +1,4 @@
-//! The values of flags: read from text, or refused with what would be right.
+//! The values of flags: read from text, or refused with advice.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -14,19 +14,19 @@ use roundelay_core::verify::Signals;
 
 /// Why a value is refused. The flag and the value stand before it when it is printed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedValue {
     pub(crate) code: Code,
     why: String,
     pub(crate) help: Option<String>,
 }
 
-impl Refused {
-    /// With a line that goes on after the flag and its value, such as `is not a dtype`.
+impl RefusedValue {
+    /// Makes a refusal with a line that goes on after the flag and its value, such as `is not a dtype`.
     pub(crate) fn new(why: impl Into<String>) -> Self {
         Self { code: Code::BadFlag, why: why.into(), help: None }
     }
 
-    /// What would be right.
+    /// Adds advice.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -37,13 +37,13 @@ impl Refused {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for RefusedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.why)
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for RefusedValue {}
 
 /// Rank counts as written, and whether one was named (then a refusal is an error).
 #[derive(Clone, Debug)]
@@ -53,17 +53,17 @@ pub(crate) struct RankCounts {
 }
 
 impl RankCounts {
-    /// What was given; `default` where nothing was.
+    /// Returns the given counts; `default` where none was given.
     pub(crate) fn or(given: Option<&Self>, default: u32) -> Self {
         given.cloned().unwrap_or_else(|| Self::one(default))
     }
 
-    /// One count, as if named.
+    /// Makes one count, as if named.
     pub(crate) fn one(nranks: u32) -> Self {
         Self { counts: vec![nranks], named: true }
     }
 
-    /// A range, in which counts may be refused.
+    /// Makes a range, in which counts may be refused.
     pub(crate) fn range(counts: RangeInclusive<u32>) -> Self {
         Self { counts: counts.collect(), named: false }
     }
@@ -71,15 +71,15 @@ impl RankCounts {
 
 const MOST_RANKS: u32 = 1 << 16;
 
-pub(crate) fn rank_counts(text: &str) -> Result<RankCounts, Refused> {
+pub(crate) fn rank_counts(text: &str) -> Result<RankCounts, RefusedValue> {
     let help = "rank counts are such as 8, 2..=33, 2..9 or 2,4,8";
     let outside = |why: &str| {
         let help = format!("a rank count is in 1..={MOST_RANKS}");
-        Err(Refused::new(why).code(Code::NoRanks).help(help))
+        Err(RefusedValue::new(why).code(Code::NoRanks).help(help))
     };
     let count = |text: &str| {
         let parsed = text.trim().parse::<u32>();
-        parsed.map_err(|_| Refused::new("is not a number of ranks, nor several").help(help))
+        parsed.map_err(|_| RefusedValue::new("is not a number of ranks, nor several").help(help))
     };
     let (counts, named) = match text.split_once("..") {
         Some((lo, hi)) => {
@@ -95,7 +95,7 @@ pub(crate) fn rank_counts(text: &str) -> Result<RankCounts, Refused> {
         None => (text.split(',').map(count).collect::<Result<Vec<_>, _>>()?, true),
     };
     if counts.is_empty() {
-        return Err(Refused::new("is a range without any rank count").help(help));
+        return Err(RefusedValue::new("is a range without any rank count").help(help));
     }
     if counts.contains(&0) {
         return outside("asks for a run without ranks");
@@ -106,35 +106,35 @@ pub(crate) fn rank_counts(text: &str) -> Result<RankCounts, Refused> {
     Ok(RankCounts { counts, named })
 }
 
-pub(crate) fn rank_count(text: &str) -> Result<u32, Refused> {
+pub(crate) fn rank_count(text: &str) -> Result<u32, RefusedValue> {
     match rank_counts(text)?.counts[..] {
         [nranks] => Ok(nranks),
-        _ => Err(Refused::new("are several rank counts").help("give one, such as 8")),
+        _ => Err(RefusedValue::new("are several rank counts").help("give one, such as 8")),
     }
 }
 
-/// The number of processes of a job.
-pub(crate) fn process_count(text: &str) -> Result<u32, Refused> {
+/// Reads the number of processes of a job.
+pub(crate) fn process_count(text: &str) -> Result<u32, RefusedValue> {
     const MOST: u32 = 1024;
     match rank_count(text)? {
         count if count > MOST => {
             let help = format!("processes are in 1..={MOST}");
-            Err(Refused::new("are too many processes").code(Code::NoRanks).help(help))
+            Err(RefusedValue::new("are too many processes").code(Code::NoRanks).help(help))
         }
         count => Ok(count),
     }
 }
 
-/// A size as nccl-tests reads it: K, M and G are powers of 1024.
-pub(crate) fn bytes(text: &str) -> Result<u64, Refused> {
+/// Reads a size as nccl-tests reads it: K, M and G are powers of 1024.
+pub(crate) fn bytes(text: &str) -> Result<u64, RefusedValue> {
     tools::bytes(text).ok_or_else(|| {
-        Refused::new("is not a whole number of bytes")
+        RefusedValue::new("is not a whole number of bytes")
             .help("a size is a number of bytes such as 4096, 64K, 1MiB or 1.5GB")
     })
 }
 
-/// A number of elements: K, M and G are those of sizes.
-pub(crate) fn count(text: &str) -> Result<u64, Refused> {
+/// Reads a number of elements: K, M and G are those of sizes.
+pub(crate) fn count(text: &str) -> Result<u64, RefusedValue> {
     let unit = |letters: &str| match letters {
         "" => Some(1),
         "K" | "k" | "Ki" => Some(1 << 10),
@@ -143,27 +143,27 @@ pub(crate) fn count(text: &str) -> Result<u64, Refused> {
         power => 10_u64.checked_pow(power.strip_prefix(['e', 'E'])?.parse().ok()?),
     };
     amount(text, unit).ok_or_else(|| {
-        Refused::new("is not a number of elements below 2^64").help(
+        RefusedValue::new("is not a number of elements below 2^64").help(
             "a count is such as 1000, 64K, 1M (1024 times 1024) or 1e6 (a million), without B for bytes",
         )
     })
 }
 
-/// A whole number that is in `range`.
+/// Makes a parser of a whole number that is in `range`.
 pub(crate) fn whole<T: Number>(
     range: RangeInclusive<T>,
-) -> impl Fn(&str) -> Result<T, Refused> + Clone + Send + Sync + 'static {
+) -> impl Fn(&str) -> Result<T, RefusedValue> + Clone + Send + Sync + 'static {
     move |text| number(text, range.start(), Some(range.end()))
 }
 
-/// A whole number of `least` or more.
+/// Makes a parser of a whole number of `least` or more.
 pub(crate) fn at_least<T: Number>(
     least: T,
-) -> impl Fn(&str) -> Result<T, Refused> + Clone + Send + Sync + 'static {
+) -> impl Fn(&str) -> Result<T, RefusedValue> + Clone + Send + Sync + 'static {
     move |text| number(text, &least, None)
 }
 
-/// What flags hold numbers in.
+/// The number types of flags.
 pub(crate) trait Number:
     FromStr + PartialOrd + fmt::Display + Clone + Send + Sync + 'static
 {
@@ -171,20 +171,20 @@ pub(crate) trait Number:
 
 impl<T: FromStr + PartialOrd + fmt::Display + Clone + Send + Sync + 'static> Number for T {}
 
-fn number<T: Number>(text: &str, least: &T, most: Option<&T>) -> Result<T, Refused> {
+fn number<T: Number>(text: &str, least: &T, most: Option<&T>) -> Result<T, RefusedValue> {
     let range = most.map_or_else(|| format!("{least}.."), |most| format!("{least}..={most}"));
     let within = |number: &T| number >= least && most.is_none_or(|most| number <= most);
     match text.parse::<T>() {
         Ok(number) if within(&number) => Ok(number),
         Err(_) if most.is_none() && is_number(text) && !text.starts_with('-') => {
-            Err(Refused::new("is too large").help("give a smaller number"))
+            Err(RefusedValue::new("is too large").help("give a smaller number"))
         }
-        // What does not fit its type is a number all the same.
+        // A number that does not fit its type is a number all the same.
         parsed if parsed.is_ok() || is_number(text) => {
             let why = format!("is not in {range}");
-            Err(Refused::new(why).help(format!("give a whole number in {range}")))
+            Err(RefusedValue::new(why).help(format!("give a whole number in {range}")))
         }
-        _ => Err(Refused::new("is not a whole number").help(format!("give one in {range}"))),
+        _ => Err(RefusedValue::new("is not a whole number").help(format!("give one in {range}"))),
     }
 }
 
@@ -193,81 +193,84 @@ fn is_number(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-pub(crate) fn level(text: &str) -> Result<Level, Refused> {
-    text.parse().map_err(|_| Refused::new("is not a level").help("the levels are 0, 1 and 2"))
+pub(crate) fn level(text: &str) -> Result<Level, RefusedValue> {
+    text.parse().map_err(|_| RefusedValue::new("is not a level").help("the levels are 0, 1 and 2"))
 }
 
-pub(crate) fn signals(text: &str) -> Result<Signals, Refused> {
-    text.parse().map_err(|why: String| Refused::new("is not how signals may behave").help(why))
+pub(crate) fn signals(text: &str) -> Result<Signals, RefusedValue> {
+    text.parse().map_err(|why: String| RefusedValue::new("is not how signals may behave").help(why))
 }
 
-pub(crate) fn budget(text: &str) -> Result<(Resource, u64), Refused> {
+pub(crate) fn budget(text: &str) -> Result<(Resource, u64), RefusedValue> {
     let budget = text.split_once('=').and_then(|(name, most)| {
         Some((Resource::from_name(name.trim())?, most.trim().parse().ok()?))
     });
     budget.ok_or_else(|| {
         let names = Resource::ALL.map(Resource::name).join(", ");
-        Refused::new("is not a budget")
+        RefusedValue::new("is not a budget")
             .help(format!("a budget is RESOURCE=MOST, and the resources are {names}"))
     })
 }
 
-pub(crate) fn setting(text: &str) -> Result<(String, String), Refused> {
+pub(crate) fn setting(text: &str) -> Result<(String, String), RefusedValue> {
     tools::setting(text).ok_or_else(|| {
-        Refused::new("is not a setting").help("a setting is NAME=VALUE, such as ring=1,2,3,0")
+        RefusedValue::new("is not a setting").help("a setting is NAME=VALUE, such as ring=1,2,3,0")
     })
 }
 
-pub(crate) fn dtype(text: &str) -> Result<DType, Refused> {
+pub(crate) fn dtype(text: &str) -> Result<DType, RefusedValue> {
     DType::from_name(text).ok_or_else(|| {
         let names: Vec<_> = DType::ALL.iter().map(|d| d.name()).collect();
-        Refused::new("is not a dtype").help(format!("the dtypes are {}", names.join(" ")))
+        RefusedValue::new("is not a dtype").help(format!("the dtypes are {}", names.join(" ")))
     })
 }
 
-pub(crate) fn reduce_op(text: &str) -> Result<ReduceOp, Refused> {
+pub(crate) fn reduce_op(text: &str) -> Result<ReduceOp, RefusedValue> {
     ReduceOp::from_name(text).ok_or_else(|| {
         let names: Vec<_> = ReduceOp::ALL.iter().map(|op| op.name()).collect();
-        Refused::new("is not a reduce op").help(format!("the reduce ops are {}", names.join(" ")))
+        RefusedValue::new("is not a reduce op")
+            .help(format!("the reduce ops are {}", names.join(" ")))
     })
 }
 
-/// The collective of that name, however its letters are cased.
+/// Returns the collective of that name, in any case of letters.
 pub(crate) fn collective_named(name: &str) -> Option<Collective> {
     Collective::ALL.into_iter().find(|collective| collective.name().eq_ignore_ascii_case(name))
 }
 
-pub(crate) fn collective(name: &str) -> Result<Collective, Refused> {
+pub(crate) fn collective(name: &str) -> Result<Collective, RefusedValue> {
     collective_named(name).ok_or_else(|| {
-        Refused::new("is not a collective").help(format!("the collectives are {}", collectives()))
+        RefusedValue::new("is not a collective")
+            .help(format!("the collectives are {}", collectives()))
     })
 }
 
-/// Their names.
+/// Returns the names of the collectives.
 pub(crate) fn collectives() -> String {
     Collective::ALL.map(Collective::name).join(", ")
 }
 
-/// A bandwidth.
-pub(crate) fn rate(text: &str) -> Result<f64, Refused> {
-    read_rate(text)
-        .ok_or_else(|| Refused::new("is not a bandwidth").help("a bandwidth is such as 25GB/s"))
+/// Reads a bandwidth.
+pub(crate) fn rate(text: &str) -> Result<f64, RefusedValue> {
+    read_rate(text).ok_or_else(|| {
+        RefusedValue::new("is not a bandwidth").help("a bandwidth is such as 25GB/s")
+    })
 }
 
-/// A time.
-pub(crate) fn time(text: &str) -> Result<f64, Refused> {
-    read_time(text).ok_or_else(|| Refused::new("is not a time").help("a time is such as 2us"))
+/// Reads a time.
+pub(crate) fn time(text: &str) -> Result<f64, RefusedValue> {
+    read_time(text).ok_or_else(|| RefusedValue::new("is not a time").help("a time is such as 2us"))
 }
 
-/// How long something may take.
-pub(crate) fn duration(text: &str) -> Result<Duration, Refused> {
+/// Reads a duration.
+pub(crate) fn duration(text: &str) -> Result<Duration, RefusedValue> {
     let seconds = if text.trim() == "0" { Some(0.0) } else { read_time(text) };
     let read = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    read.ok_or_else(|| Refused::new("is not a time").help("a time is such as 90s, 500ms or 0"))
+    read.ok_or_else(|| RefusedValue::new("is not a time").help("a time is such as 90s, 500ms or 0"))
 }
 
-/// nccl-tests' count for a size: what is passed to the call. Where it is a rank's share of the size it is rounded
-/// down to 16 bytes, if there are so many.
+/// Returns nccl-tests' count for a size: the count that is passed to the call. Where it is a rank's share of the size,
+/// it is rounded down to a multiple of 16 bytes, if it has as many.
 pub(crate) fn count_of_size(
     collective: Collective,
     nranks: u32,

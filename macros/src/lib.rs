@@ -1,4 +1,4 @@
-//! The procedural macros of Roundelay, as the crate `roundelay` exports them: what they do is in `roundelay-core`.
+//! The procedural macros of Roundelay, as the crate `roundelay` exports them. The work is done in `roundelay-core`.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -28,16 +28,17 @@ use roundelay_library::SOURCES;
 /// let plan = Star::new().root(2).plan(4, 1000, DType::F32, ReduceOp::Sum)?;
 /// ```
 ///
-/// The struct has the name of the algorithm. `new()` takes the values of parameters that have no default, a method of
-/// the name of a parameter sets it, and `roundelay::ToPlan` has what makes plans of it. Doc comments become those of
-/// the struct. `use "other.coll";` inside brings in the algorithms of a file, whose path is relative to that of the
-/// Rust source, and those of the library can be called by name. The language is on one page of the book,
-/// `book/src/reference/language.md`.
+/// The struct has the name of the algorithm. `new()` takes the values of parameters that have no default, a method with
+/// the name of a parameter sets it, and `roundelay::ToPlan` has the methods that make plans of the struct. Doc comments
+/// become the doc comments of the struct. `use "other.coll";` inside brings in the algorithms of a file, whose path is
+/// relative to the Rust source, and the algorithms of the library can be called by name. The language is on one page of
+/// the book, `book/src/reference/language.md`.
 ///
 /// # Errors
-/// The program is checked when Rust compiles it, and proved for small numbers of ranks. What is wrong is an error of
-/// rustc at the exact tokens, with its code: E00xx and E01xx for text, names and types, E02xx and E03xx for what
-/// shows at a number of ranks. A plan proves the number of ranks in use, whatever was proved before.
+/// The program is checked when Rust compiles it, and proved for small numbers of ranks. An error in the program is an
+/// error of rustc at the exact tokens, with its code: E00xx and E01xx for text, names and types, E02xx and E03xx for
+/// errors that show at a number of ranks. A plan proves the number of ranks in use, even if the macro has proved it
+/// already.
 #[proc_macro]
 pub fn collective(input: TokenStream) -> TokenStream {
     block(input)
@@ -59,13 +60,13 @@ pub fn collective(input: TokenStream) -> TokenStream {
 /// let ran = Framework::new().run(&Four, 1000, ReduceOp::Sum, &inputs, &mut outputs)?;
 /// ```
 ///
-/// The block may also hold algorithms, as that of `collective!` does, and its classes may name them or those of the
-/// library. Sizes are in bytes as nccl-tests counts them: the larger of a rank's two buffers. The book's chapter is
-/// `book/src/guide/contest.md`.
+/// The block may also hold algorithms, as the block of `collective!` does, and its classes may name these algorithms or
+/// the library's. Sizes are in bytes as nccl-tests counts them: the larger of a rank's two buffers. The book's chapter
+/// is `book/src/guide/contest.md`.
 ///
 /// # Errors
-/// Every class is laid out on the topology and proved when Rust compiles it. What is wrong is an error of rustc at
-/// the exact tokens: E07xx for settings and size classes, and those of `collective!`.
+/// Every class is laid out on the topology and proved when Rust compiles it. An error is an error of rustc at the exact
+/// tokens: E07xx for settings and size classes, and the errors of `collective!`.
 #[proc_macro]
 pub fn executor(input: TokenStream) -> TokenStream {
     block(input)
@@ -99,18 +100,17 @@ fn block(input: TokenStream) -> TokenStream {
     }
 }
 
-/// Makes structs of the algorithms of a `.coll` file, as `collective!` does of a block.
+/// Makes structs of the algorithms of a `.coll` file, as `collective!` makes them of a block.
 ///
 /// ```text
 /// roundelay::include_collective!("algorithms/star.coll");
 /// ```
 ///
-/// The path is relative to the Rust source that the macro stands in. Rust compiles the source again when the file
+/// The path is relative to the Rust source that holds the macro call. Rust compiles the source again when the file
 /// changes. The same file serves the command line: `roundelay run algorithms/star.coll`.
 ///
 /// # Errors
-/// E0001 where the file cannot be read; what is wrong in the file is an error at the macro, with the line of the
-/// file.
+/// E0001 where the file cannot be read; an error in the file is an error at the macro, with the line of the file.
 #[proc_macro]
 pub fn include_collective(input: TokenStream) -> TokenStream {
     let path = match syn::parse::<syn::LitStr>(input) {
@@ -142,7 +142,7 @@ pub fn include_library(input: TokenStream) -> TokenStream {
     }
 }
 
-/// What a file's algorithms expand to, all of it at the place where the file is named.
+/// Expands the algorithms of a file, all with the span of the place where the file is named.
 fn included(source: &Source, place: Span) -> TokenStream2 {
     let name = source.name();
     let origin =
@@ -190,15 +190,15 @@ impl Used {
         compile_with(source, frontend, &Dependencies { prelude: SOURCES, load: &load })
     }
 
-    /// So that the expansion is made anew when one of them changes.
+    /// Makes the expansion depend on the files, so that it is made anew when one of them changes.
     fn rebuild(&self) -> TokenStream2 {
         let files = self.files.borrow();
         quote!(#(const _: &[u8] = ::core::include_bytes!(#files);)*)
     }
 }
 
-/// `name` beside the file that `place` stands in. An editor that expands macros by itself may not say which
-/// file that is: then below the package's `src`, or in the package.
+/// Returns the path of `name` beside the file that `place` stands in. An editor that expands macros by itself may not
+/// say which file that is: then below the package's `src`, or in the package.
 fn find(place: Span, name: &str) -> PathBuf {
     if let Some(folder) = place.local_file().and_then(|file| Some(file.parent()?.to_owned())) {
         return folder.join(name);
@@ -208,8 +208,8 @@ fn find(place: Span, name: &str) -> PathBuf {
     if below.exists() { below } else { package.join(name) }
 }
 
-/// The program, if nothing is wrong with it at the rank counts that are proved now; and its warnings, of which
-/// what was left unproved is one.
+/// Returns the program, if it has no errors at the rank counts that are proved now, and its warnings; one of
+/// them may say which proof was left out.
 fn proved(
     checked: CheckedSource,
     source: &Source,
@@ -218,18 +218,18 @@ fn proved(
     let all = checked.warnings.iter().cloned().chain(left);
     let (denied, warnings): (Vec<_>, Vec<_>) = all.partition(|w| w.severity == Severity::Error);
     let errors = [denied, errors].concat();
-    // What rustc would show of warnings beside errors is nothing: it stops before.
+    // rustc shows no warnings beside errors: it stops before.
     if errors.is_empty() { Ok((checked, warnings)) } else { Err(errors) }
 }
 
-/// One error under the tokens from `first` to `last`.
+/// Makes one error under the tokens from `first` to `last`.
 fn spanned(range: (Span, Span), message: &str) -> TokenStream2 {
     syn::Error::new_spanned(tokens(range), message).to_compile_error()
 }
 
-/// Stable Rust lets a macro warn only by what it expands to: the use of something deprecated.
+/// Makes a warning. Stable Rust lets a macro warn only by its expansion: the use of a deprecated item.
 fn warning(place: Span, code: Code, message: &str) -> TokenStream2 {
-    // The name is part of what is shown.
+    // The name is part of the text that rustc shows.
     let name = match code.severity() {
         Severity::Warning => code.as_str(),
         Severity::Error => "PROOF_AT_EXPANSION",

@@ -1,14 +1,15 @@
-//! What is called: everything that a plan depends on.
+//! Calls as values: all properties that a plan depends on.
 
 use roundelay_core::ids::RankId;
 
 use crate::{Collective, DType, Element, Error, ReduceOp};
 
-/// A call of a collective as a value: what a binding of another language has, whose buffers are bytes.
-/// [`Rank::call_bytes`](crate::Rank::call_bytes) makes it. The lengths of buffers are those of [`Collective`].
+/// A call of a collective as a value, for bindings of other languages, whose buffers are bytes.
+/// [`Rank::call_bytes`](crate::Rank::call_bytes) makes the call. The lengths of buffers are those that [`Collective`]
+/// lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// What is called.
+    /// The collective that is called.
     pub collective: Collective,
     /// The root, which has a meaning for rooted collectives only.
     pub root: u32,
@@ -16,12 +17,12 @@ pub struct Call {
     pub count: u64,
     /// The type of the elements.
     pub dtype: DType,
-    /// How contributions are combined, which has a meaning for collectives that reduce only.
+    /// The operator that combines contributions; it has a meaning for collectives that reduce only.
     pub op: ReduceOp,
 }
 
 impl Call {
-    /// The call, without what has no meaning for it: calls that mean the same are equal.
+    /// Returns the call with unused fields set to fixed values: calls with the same meaning are then equal.
     pub(crate) fn of(mut self, nranks: u32) -> Result<Self, Error> {
         if !self.collective.is_rooted() {
             self.root = 0;
@@ -36,7 +37,7 @@ impl Call {
         Ok(self)
     }
 
-    /// A call of `nranks` ranks.
+    /// Makes a call of `nranks` ranks.
     pub(crate) fn new<T: Element>(
         nranks: u32,
         (collective, root): (Collective, u32),
@@ -46,7 +47,7 @@ impl Call {
         Self { collective, root, count: count as u64, dtype: T::DTYPE, op }.of(nranks)
     }
 
-    /// A call of `nranks` ranks with an input and an output of these lengths.
+    /// Makes a call of `nranks` ranks with an input and an output of these lengths.
     pub(crate) fn apart<T: Element>(
         nranks: u32,
         called: (Collective, u32),
@@ -66,7 +67,7 @@ impl Call {
     }
 }
 
-/// Elements a unit of a buffer of `nranks` units.
+/// Returns the elements a unit of a buffer of `nranks` units.
 fn unit(what: &'static str, len: usize, nranks: u32) -> Result<usize, Error> {
     let n = nranks as usize;
     if len.is_multiple_of(n) { Ok(len / n) } else { Err(Error::NotInBlocks { what, len, nranks }) }

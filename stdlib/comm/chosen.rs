@@ -17,31 +17,32 @@ use crate::plans::proved;
 use crate::selection::Selection;
 use crate::{Algorithm, Collective, Error, Schedule};
 
-/// By collective, and then by the size in bytes up to which an algorithm is used.
+/// The algorithms that were chosen, by collective and then by the largest size in bytes for which an algorithm is used.
 #[derive(Clone, Default)]
 pub(crate) struct Chosen {
-    tables: BTreeMap<&'static str, BTreeMap<u64, Choice>>,
-    /// Where ranks are on several hosts.
+    tables: BTreeMap<&'static str, BTreeMap<u64, CallAlgorithm>>,
+    /// The hosts of the ranks, where there are several.
     spread: Option<Spread>,
 }
 
-/// What makes the algorithm of a call.
+/// The source of the algorithm of a call.
 #[derive(Clone)]
-enum Choice {
+enum CallAlgorithm {
     Library,
     Fixed(Arc<dyn Algorithm + Send + Sync>),
     ByRoot(Arc<dyn Fn(u32) -> Box<dyn Algorithm> + Send + Sync>),
 }
 
-impl Choice {
-    /// An algorithm that was compiled when the program ran, rooted where the call is if it has a parameter `root`.
+impl CallAlgorithm {
+    /// Makes the choice of an algorithm that was compiled when the program ran, rooted where the call is if it has a
+    /// parameter `root`.
     fn of(algorithm: Configured) -> Self {
         if !algorithm.collective().is_rooted() {
             return Self::Fixed(Arc::new(algorithm));
         }
         Self::ByRoot(Arc::new(move |root| {
             let mut algorithm = algorithm.clone();
-            // Without such a parameter it is for one root, which each call is compared with.
+            // An algorithm without a parameter `root` is for one root, with which `rooted` compares each call.
             _ = algorithm.set("root", ParamValue::Int(i64::from(root)));
             Box::new(algorithm)
         }))
@@ -49,14 +50,14 @@ impl Choice {
 }
 
 impl Chosen {
-    /// For ranks on several hosts.
+    /// Makes the choices for ranks on several hosts.
     pub(crate) fn over(spread: Spread) -> Self {
         Self { spread: Some(spread), ..Self::default() }
     }
 
     pub(crate) fn fixed(&mut self, up_to: u64, algorithm: Arc<dyn Algorithm + Send + Sync>) {
         let collective = algorithm.collective();
-        self.insert(collective, up_to, Choice::Fixed(algorithm));
+        self.insert(collective, up_to, CallAlgorithm::Fixed(algorithm));
     }
 
     pub(crate) fn by_root<A: Algorithm + 'static>(
@@ -65,39 +66,43 @@ impl Chosen {
         make: impl Fn(u32) -> A + Send + Sync + 'static,
     ) {
         let collective = make(0).collective();
-        self.insert(collective, up_to, Choice::ByRoot(Arc::new(move |root| Box::new(make(root)))));
+        self.insert(
+            collective,
+            up_to,
+            CallAlgorithm::ByRoot(Arc::new(move |root| Box::new(make(root)))),
+        );
     }
 
-    /// Uses `algorithm` for calls of so many bytes, and for others what was used before. What it is rooted at is the
-    /// root of the call, where it says by a parameter `root` what that is.
+    /// Uses `algorithm` for calls whose size in bytes is in the range, and leaves the choice for other sizes as it was.
+    /// If the algorithm has a parameter `root`, it is set to the root of the call.
     pub(crate) fn between(&mut self, bytes: &RangeInclusive<u64>, algorithm: Configured) {
         if bytes.is_empty() {
             return;
         }
         let collective = algorithm.collective();
-        let choice = Choice::of(algorithm);
+        let choice = CallAlgorithm::of(algorithm);
         let table = self.tables.entry(collective.name()).or_default();
         if let Some(below) = bytes.start().checked_sub(1) {
             let before = table.range(below..).next().map(|(_, choice)| choice.clone());
-            table.insert(below, before.unwrap_or(Choice::Library));
+            table.insert(below, before.unwrap_or(CallAlgorithm::Library));
         }
         table.retain(|up_to, _| !bytes.contains(up_to));
         table.insert(*bytes.end(), choice);
     }
 
-    fn insert(&mut self, collective: Collective, up_to: u64, choice: Choice) {
+    fn insert(&mut self, collective: Collective, up_to: u64, choice: CallAlgorithm) {
         self.tables.entry(collective.name()).or_default().insert(up_to, choice);
     }
 
-    /// The proof of the algorithm that such a call of `nranks` ranks runs.
+    /// Returns the proof of the algorithm that `call` runs on `nranks` ranks.
     pub(crate) fn of(&self, call: &Call, nranks: u32) -> Result<Proved, Error> {
         let found = self.with(call, nranks, |algorithm| proved(algorithm, nranks))??;
         rooted(found.schedule(), call)?;
         Ok(found)
     }
 
-    /// What `then` makes of the algorithm that such a call runs: the one that the program chose, else that of the selection
-    /// file, else the library's.
+    /// Passes `then` the algorithm that `call` runs, and returns its result: the algorithm that the program chose, else
+    /// the selection file's, else the library's.
     ///
     /// # Errors
     /// E0406 for a selection file that makes no sense.
@@ -108,17 +113,17 @@ impl Chosen {
         then: impl FnOnce(&dyn Algorithm) -> R,
     ) -> Result<R, Error> {
         Ok(match self.choice(call, nranks)? {
-            Choice::Fixed(algorithm) => then(&*algorithm),
-            Choice::ByRoot(make) => then(&*make(call.root)),
-            Choice::Library => match &self.spread {
+            CallAlgorithm::Fixed(algorithm) => then(&*algorithm),
+            CallAlgorithm::ByRoot(make) => then(&*make(call.root)),
+            CallAlgorithm::Library => match &self.spread {
                 Some(spread) => then(&*spread.algorithm(call, nranks)),
                 None => then(&*of_library(call, nranks)),
             },
         })
     }
 
-    /// The algorithms of the two levels, for a call of `rank` of `nranks` that the library makes on two levels part by
-    /// part.
+    /// Returns the algorithms of the two levels, for a call of `rank` of `nranks` that the library makes on two levels
+    /// part by part.
     pub(crate) fn levels(
         &self,
         call: &Call,
@@ -126,8 +131,8 @@ impl Chosen {
         nranks: u32,
     ) -> Option<[Box<dyn Algorithm>; 3]> {
         match self.choice(call, nranks) {
-            Ok(Choice::Library) => self.spread.as_ref()?.levels(call, rank),
-            Ok(Choice::Fixed(_) | Choice::ByRoot(_)) | Err(_) => None,
+            Ok(CallAlgorithm::Library) => self.spread.as_ref()?.levels(call, rank),
+            Ok(CallAlgorithm::Fixed(_) | CallAlgorithm::ByRoot(_)) | Err(_) => None,
         }
     }
 
@@ -138,17 +143,18 @@ impl Chosen {
         }
     }
 
-    fn choice(&self, call: &Call, nranks: u32) -> Result<Choice, Error> {
+    fn choice(&self, call: &Call, nranks: u32) -> Result<CallAlgorithm, Error> {
         let bytes = call.collective.bytes(call.count, nranks, call.dtype.size() as u64);
         let table = self.tables.get(call.collective.name());
         let chosen = table.and_then(|table| table.range(bytes..).next());
-        match chosen.map_or(&Choice::Library, |found| found.1) {
-            Choice::Library => {}
+        match chosen.map_or(&CallAlgorithm::Library, |found| found.1) {
+            CallAlgorithm::Library => {}
             chosen => return Ok(chosen.clone()),
         }
         let selected = Selection::of_process()?
             .and_then(|selection| selection.find(call.collective, nranks, bytes));
-        Ok(selected.map_or(Choice::Library, |entry| Choice::of(entry.algorithm.clone())))
+        Ok(selected
+            .map_or(CallAlgorithm::Library, |entry| CallAlgorithm::of(entry.algorithm.clone())))
     }
 }
 
@@ -163,11 +169,11 @@ pub(crate) fn rooted(schedule: &Schedule, call: &Call) -> Result<(), Error> {
 
 impl fmt::Debug for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let table = |table: &BTreeMap<u64, Choice>| -> Vec<(u64, String)> {
-            let name = |choice: &Choice| match choice {
-                Choice::Library => "the library's".to_owned(),
-                Choice::Fixed(algorithm) => algorithm.name().to_owned(),
-                Choice::ByRoot(make) => make(0).name().to_owned(),
+        let table = |table: &BTreeMap<u64, CallAlgorithm>| -> Vec<(u64, String)> {
+            let name = |choice: &CallAlgorithm| match choice {
+                CallAlgorithm::Library => "the library's".to_owned(),
+                CallAlgorithm::Fixed(algorithm) => algorithm.name().to_owned(),
+                CallAlgorithm::ByRoot(make) => make(0).name().to_owned(),
             };
             table.iter().map(|(up_to, choice)| (*up_to, name(choice))).collect()
         };

@@ -1,5 +1,5 @@
-//! What a communicator keeps of the shapes that were called, up to a bound: then what was not asked for the longest time
-//! goes.
+//! The plans that a communicator keeps, by the shape of the call, up to a bound: beyond it, the plan whose last use is
+//! the oldest goes.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -12,14 +12,14 @@ use super::call::Call;
 pub(crate) struct Kept<T> {
     most: NonZeroUsize,
     all: HashMap<Call, Entry<T>>,
-    /// How often anything was asked for.
+    /// The number of lookups so far, which serves as a clock.
     now: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Entry<T> {
     plan: T,
-    /// When it was asked for.
+    /// The time of the last lookup of this entry, in the counts of `now`.
     asked: AtomicU64,
 }
 
@@ -28,7 +28,7 @@ impl<T> Kept<T> {
         Self { most, all: HashMap::new(), now: AtomicU64::new(0) }
     }
 
-    /// How many are kept at most.
+    /// Returns the number of entries that are kept at most.
     pub(crate) fn most(&self) -> NonZeroUsize {
         self.most
     }
@@ -37,15 +37,15 @@ impl<T> Kept<T> {
         self.all.len()
     }
 
-    /// The plan of that shape, which was asked for just now.
+    /// Returns the plan of that shape, and records the lookup.
     pub(crate) fn get(&self, call: &Call) -> Option<&T> {
         let entry = self.all.get(call)?;
         entry.asked.store(self.tick(), Ordering::Relaxed);
         Some(&entry.plan)
     }
 
-    /// Lets go of those that were not asked for the longest time, until there is room for one more, or no other
-    /// `may_go`.
+    /// Drops the entries whose last lookup is the oldest, until there is room for one more, or `may_go` allows no
+    /// further one to go.
     pub(crate) fn make_room(&mut self, mut may_go: impl FnMut(&mut T) -> bool) {
         if self.all.len() < self.most.get() {
             return;

@@ -1,7 +1,7 @@
-//! A communicator: ranks of one process, and plans for what they call, made once for each shape.
+//! A communicator: ranks of one process, and plans for their calls, made once for each shape.
 //!
-//! Unless it is told which algorithms to use, it takes the library's that is the quickest to lay out and prove: on one
-//! host the optimizer brings all of them to the same data flow.
+//! Unless it is told which algorithms to use, it takes the library's algorithm that is the quickest to lay out and
+//! prove: on one host the optimizer brings all algorithms to the same data flow.
 
 pub(crate) mod call;
 pub(crate) mod chosen;
@@ -30,8 +30,8 @@ use crate::{Algorithm, Collective, Element, Error, Options, Plan, ReduceOp};
 
 /// Ranks of this process that run collectives together.
 ///
-/// Either one caller drives all of them, with a slice per rank, or each rank has a thread of its own, which calls
-/// through [`Comm::rank`]. Ranks of their own must make the same calls in the same order, as in MPI and NCCL.
+/// Either one caller drives all ranks, with a slice per rank, or each rank has a thread of its own, which calls through
+/// [`Comm::rank`]. Ranks with threads of their own must make the same calls in the same order, as in MPI and NCCL.
 ///
 /// A plan is made, and its algorithm proved, at the first call of a *shape*: collective, root, count, element type
 /// and reduce op. It is kept for later calls of the same shape ([`Comm::keeping`]). The algorithm is the library's
@@ -40,7 +40,7 @@ use crate::{Algorithm, Collective, Element, Error, Options, Plan, ReduceOp};
 /// # Lengths
 ///
 /// Lengths are in elements, and n is the number of ranks. The count c is NCCL's, the elements of one block, and is
-/// taken from the buffers of the call; all ranks have the same. A buffer that a rank does not have is an empty slice.
+/// taken from the buffers of the call; it is equal on all ranks. A buffer that a rank does not have is an empty slice.
 ///
 /// | collective | each input | each output |
 /// |---|---|---|
@@ -54,16 +54,16 @@ use crate::{Algorithm, Collective, Element, Error, Options, Plan, ReduceOp};
 ///
 /// # Errors of calls
 ///
-/// Buffers are checked before anything moves, and a call that is refused for them is no call of that rank: E0401 (not
-/// one buffer for each rank), E0402 (a wrong length), E0411 (a root that is no rank), E0412 (a second thread calls
-/// for a rank). The first call of a shape may also say what making its plan says: E02xx and E03xx for an algorithm
-/// that is not right, E0211 for one with another root, E0407 for buffers that are too large, E0408 for an algorithm
+/// Buffers are checked before data moves, and a call that is refused for its buffers is no call of that rank: E0401
+/// (not one buffer for each rank), E0402 (a wrong length), E0411 (a root that is no rank), E0412 (a second thread calls
+/// for a rank). The first call of a shape may also fail with the errors of making its plan: E02xx and E03xx for a wrong
+/// algorithm, E0211 for an algorithm with another root, E0407 for buffers that are too large, E0408 for an algorithm
 /// without an in-place form, E0431 for an op that the elements do not have ([`ReduceOp::takes`]).
 ///
-/// A call of [`Rank`] in which ranks differ is refused (E0414): it is void for all of them, each is told once, and
-/// everything works as before. After any other failure, such as a rank that does not come within the deadline of the
-/// options (E0405), nothing works any more: each later call fails at once and says why (E0413). Where one caller
-/// drives all ranks, a run that fails (E0405, E0410) leaves its outputs undefined, and later calls work.
+/// A call of [`Rank`] in which ranks differ is refused (E0414): it is void for all ranks, each rank gets the error
+/// once, and later calls work. After any other failure, for example a rank that does not come within the deadline of
+/// the options (E0405), no later call works: each fails at once and says why (E0413). Where one caller drives all
+/// ranks, a run that fails (E0405, E0410) leaves its outputs undefined, and later calls work.
 ///
 /// # Example
 ///
@@ -90,12 +90,12 @@ pub struct Comm {
     chosen: Chosen,
     plans: Mutex<Kept<Arc<Plan>>>,
     spmd: RwLock<Kept<Arc<SpmdPlan>>>,
-    /// Of ranks that call by themselves.
+    /// The calls of ranks that call by themselves.
     calls: Arc<Calls>,
 }
 
 impl Comm {
-    /// A communicator of `nranks` ranks with the default [`Options`].
+    /// Makes a communicator of `nranks` ranks with the default [`Options`].
     ///
     /// # Errors
     /// E0409 for 0 ranks, or more than a schedule can have.
@@ -103,7 +103,7 @@ impl Comm {
         Self::with(nranks, Options::default())
     }
 
-    /// A communicator of `nranks` ranks whose plans are all made and run as `options` say: deadline, workers, level
+    /// Makes a communicator of `nranks` ranks whose plans are all made and run with `options`: deadline, workers, level
     /// of the optimizer.
     ///
     /// # Errors
@@ -122,40 +122,40 @@ impl Comm {
         })
     }
 
-    /// How many plans a communicator keeps unless it is told otherwise.
+    /// The number of plans that a communicator keeps by default.
     pub const PLANS: NonZeroUsize = NonZeroUsize::new(256).expect("it is not 0");
 
     using!("");
 
-    /// Without the plans of algorithms that may no longer be those of their calls.
+    /// Drops the kept plans: their algorithms may no longer be the ones chosen for their calls.
     fn forgotten(self) -> Self {
         let most = self.plans.lock().unwrap_or_else(PoisonError::into_inner).most();
         self.keeping(most)
     }
 
-    /// Keeps at most `plans` plans that one caller runs, and as many of ranks that call by themselves; unless told,
-    /// 256 of each. One more, and the plan that was not called for the longest time goes, and is made again when it
-    /// is called again. Those stay beyond the bound that a rank called last, or that some ranks have called and
-    /// others are still to call.
+    /// Keeps at most `plans` plans that one caller runs, and at most `plans` plans of ranks that call by themselves;
+    /// the default is 256 of each. Beyond the bound, the plan whose last call is the oldest goes, and is made again
+    /// when it is called again. A plan stays beyond the bound if it is the last that a rank called, or if some ranks
+    /// have called it and other ranks are still to call it.
     #[must_use]
     pub fn keeping(mut self, plans: NonZeroUsize) -> Self {
         (self.plans, self.spmd) = (Mutex::new(Kept::new(plans)), RwLock::new(Kept::new(plans)));
         self
     }
 
-    /// Plans that are kept: of one caller, and of ranks that call by themselves.
+    /// Returns the numbers of plans that are kept: of one caller, and of ranks that call by themselves.
     #[doc(hidden)]
     pub fn kept(&self) -> [usize; 2] {
         let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner).len();
         [plans, self.spmd.read().unwrap_or_else(PoisonError::into_inner).len()]
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn nranks(&self) -> u32 {
         self.nranks
     }
 
-    /// Rank `rank`, counted from 0, for the one thread that calls for it.
+    /// Returns rank `rank`, counted from 0, for the one thread that calls for it.
     ///
     /// # Errors
     /// E0411 for a rank beyond the last one. A second thread that calls for a rank while the first is in a call gets
@@ -182,15 +182,15 @@ impl Comm {
         Ok(plan)
     }
 
-    /// The one plan of a shape: while a rank holds it, or is still to come to a call that another made with it,
-    /// there is no second one.
+    /// Returns the one plan of a shape: while a rank holds it, or is still to make a call that another rank made with
+    /// it, no second plan is made.
     fn spmd_plan(&self, call: Call) -> Result<Arc<SpmdPlan>, Error> {
         let spmd = self.spmd.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = spmd.get(&call) {
             return Ok(plan.clone());
         }
         drop(spmd);
-        // Held while the plan is made: the other ranks are about to ask for the same.
+        // Held while the plan is made: the other ranks are about to ask for the same plan.
         let mut spmd = self.spmd.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = spmd.get(&call) {
             return Ok(plan.clone());
@@ -199,7 +199,7 @@ impl Comm {
         let proved = self.chosen.of(&call, self.nranks)?;
         let plan = SpmdPlan::among(&self.calls, &proved, count, dtype, op, self.options)?;
         let plan = Arc::new(plan);
-        // To have it alone is to know of all calls that were made with it.
+        // A plan may go only if no rank holds it: a rank that does may still make calls with it.
         spmd.make_room(|plan| Arc::get_mut(plan).is_some_and(|plan| !plan.awaited()));
         spmd.insert(call, plan.clone());
         Ok(plan)
@@ -288,14 +288,14 @@ impl Comm {
         self.apart((Collective::AllGather, 0), ReduceOp::Sum, inputs, outputs)
     }
 
-    /// Copies the buffer of rank `root` to those of all others; each has c elements.
+    /// Copies the buffer of rank `root` to the buffers of all other ranks; each has c elements.
     /// [Errors](Comm#errors-of-calls): E0402 where lengths differ, E0411 for a root that is no rank.
     pub fn broadcast<T: Element>(&self, buffers: &mut [&mut [T]], root: u32) -> Result<(), Error> {
         self.in_place((Collective::Broadcast, root), ReduceOp::Sum, buffers)
     }
 
-    /// Reduces the buffers of all ranks, of c elements each, into that of rank `root`; the others keep what they
-    /// hold. [Errors](Comm#errors-of-calls): E0402 where lengths differ, E0411 for a root that is no rank.
+    /// Reduces the buffers of all ranks, of c elements each, into the buffer of rank `root`; the other buffers do not
+    /// change. [Errors](Comm#errors-of-calls): E0402 where lengths differ, E0411 for a root that is no rank.
     pub fn reduce<T: Element>(
         &self,
         buffers: &mut [&mut [T]],
@@ -305,9 +305,9 @@ impl Comm {
         self.in_place((Collective::Reduce, root), op, buffers)
     }
 
-    /// Copies block r of the root's input to output r. Outputs have c elements, the root's input n blocks of c, and
-    /// the inputs of the others are empty. [Errors](Comm#errors-of-calls): E0402 for another length, E0411
-    /// for a root that is no rank.
+    /// Copies block r of the root's input to output r. Outputs have c elements, the root's input n blocks of c, and the
+    /// inputs of the other ranks are empty. [Errors](Comm#errors-of-calls): E0402 for another length, E0411 for a root
+    /// that is no rank.
     pub fn scatter<T: Element>(
         &self,
         inputs: &[&[T]],
@@ -317,9 +317,9 @@ impl Comm {
         self.apart((Collective::Scatter, root), ReduceOp::Sum, inputs, outputs)
     }
 
-    /// Copies input r to block r of the root's output. Inputs have c elements, the root's output n blocks of c, and
-    /// the outputs of the others are empty. [Errors](Comm#errors-of-calls): E0402 for another length, E0411
-    /// for a root that is no rank.
+    /// Copies input r to block r of the root's output. Inputs have c elements, the root's output n blocks of c, and the
+    /// outputs of the other ranks are empty. [Errors](Comm#errors-of-calls): E0402 for another length, E0411 for a root
+    /// that is no rank.
     pub fn gather<T: Element>(
         &self,
         inputs: &[&[T]],

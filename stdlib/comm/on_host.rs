@@ -8,11 +8,11 @@ use crate::{Algorithm, Collective};
 
 use super::call::Call;
 
-/// From here on a direct exchange takes longer to prove than to run.
+/// The number of ranks from which a direct exchange takes longer to prove than to run.
 const MESH: u32 = 64;
 
-/// The library's algorithm that is the quickest to lay out and prove: on one host the optimizer brings all of them to the
-/// same data flow.
+/// Returns the library's algorithm that is the quickest to lay out and prove: on one host the optimizer brings all
+/// algorithms to the same data flow.
 pub(super) fn of_library(call: &Call, nranks: u32) -> Box<dyn Algorithm> {
     let root = i64::from(call.root);
     match call.collective {

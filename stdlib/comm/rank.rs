@@ -1,4 +1,4 @@
-//! One rank of a communicator, whose thread calls by itself.
+//! One rank of a communicator, whose thread makes its calls.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,30 +10,30 @@ use super::call::Call;
 use super::collectives::collectives;
 use crate::{Collective, Element, Error, ReduceOp};
 
-/// One rank, for the thread that calls for it: [`Comm::rank`](crate::Comm::rank) makes it for ranks that are threads of this
-/// process, and [`World::rank`](crate::World::rank) for ranks that are processes. The calls are the same.
+/// One rank, for the thread that calls for it: [`Comm::rank`](crate::Comm::rank) makes it for ranks that are threads of
+/// this process, and [`World::rank`](crate::World::rank) for ranks that are processes. Both have the same calls.
 ///
-/// All ranks make the same calls in the same order, each by itself, as in MPI and NCCL. A call returns
-/// when this rank is done; others may still be in it. [`Comm`](crate::Comm) has an example, the lengths of buffers, and the errors
-/// of calls: E0402 for a wrong length, E0405 where another rank does not come, E0413 after a failure, E0414 where
-/// ranks made different calls.
+/// All ranks make the same calls in the same order, each by itself, as in MPI and NCCL. A call returns when this rank
+/// is done; other ranks may still be in it. [`Comm`](crate::Comm) has an example, the lengths of buffers, and the
+/// errors of calls: E0402 for a wrong length, E0405 where another rank does not come, E0413 after a failure, E0414
+/// where ranks made different calls.
 #[derive(Debug)]
 pub struct Rank<'c> {
     home: &'c dyn Home,
     id: RankId,
-    /// The call before: the next one is often the same.
+    /// The last call and its plan: the next call is often the same.
     last: Option<(Call, Arc<AnyRankPlan>)>,
 }
 
-/// Where a rank lives: among threads or among processes.
+/// The side that makes the plans of ranks: a communicator of threads or a world of processes.
 pub(crate) trait Home: fmt::Debug + Sync {
-    /// The number of ranks.
+    /// Returns the number of ranks.
     fn ranks(&self) -> u32;
 
-    /// Returns when the calls before are done, those too that did not block.
+    /// Returns when all earlier calls are done, including nonblocking ones.
     fn settled(&self) -> Result<(), Error>;
 
-    /// The plan of a call for a rank that is at home here.
+    /// Returns the plan of a call for rank `rank`.
     fn plan_of(&self, call: Call, rank: RankId) -> Result<Arc<AnyRankPlan>, Error>;
 }
 
@@ -63,25 +63,25 @@ impl<'c> Rank<'c> {
         Self { home, id, last: None }
     }
 
-    /// The number of this rank, counted from 0.
+    /// Returns the number of this rank, counted from 0.
     pub fn id(&self) -> u32 {
         self.id.0
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn nranks(&self) -> u32 {
         self.home.ranks()
     }
 
-    /// The plan of a call: that of the last one if that was the same.
+    /// Returns the plan of a call: the last call's plan if the calls are equal.
     fn plan(&mut self, call: Call) -> Result<&AnyRankPlan, Error> {
         self.home.settled()?;
         if self.last.as_ref().is_none_or(|(last, _)| *last != call) {
-            // Before another one is asked for: it may have to go.
+            // Dropped before another plan is asked for: the home may have to drop it, too.
             self.last = None;
             self.last = Some((call, self.home.plan_of(call, self.id)?));
         }
-        let Some((_, plan)) = &self.last else { unreachable!("it was just set") };
+        let Some((_, plan)) = &self.last else { unreachable!("the last call was just set") };
         Ok(plan)
     }
 
@@ -107,8 +107,9 @@ impl<'c> Rank<'c> {
         Ok(self.plan(call)?.run(input, output)?)
     }
 
-    /// Makes a call that is a value, on bytes: `input` and `output` are as long as the [`Collective`] says, in elements of
-    /// the call's type. [Errors](crate::Comm#errors-of-calls): E0404 for bytes that are not aligned for the type.
+    /// Makes a call that is a value, on bytes: the lengths of `input` and `output` are those that [`Collective`] lists,
+    /// in elements of the call's type. [Errors](crate::Comm#errors-of-calls): E0404 for bytes that are not aligned for
+    /// the type.
     ///
     /// ```
     /// use roundelay::{Call, Collective, Comm, DType, ReduceOp};
@@ -127,16 +128,16 @@ impl<'c> Rank<'c> {
     }
 
     /// Makes a call that is a value, in place, on bytes: `buffer` holds the rank's input before and its output after,
-    /// and is as long as the larger of the two. Where one of them is a block of the other, as of `AllGather`, it is
-    /// block r of rank r. [Errors](crate::Comm#errors-of-calls): E0408 where there is no form in place; those of
-    /// [`Self::call_bytes`].
+    /// and is as long as the larger of the two. Where the input is a block of the output or the output a block of the
+    /// input, as in `AllGather`, it is block r of rank r. [Errors](crate::Comm#errors-of-calls): E0408 where there is
+    /// no form in place; the errors of [`Self::call_bytes`].
     pub fn call_bytes_in_place(&mut self, call: Call, buffer: &mut [u8]) -> Result<(), Error> {
         let call = call.of(self.nranks())?;
         Ok(self.plan(call)?.run_bytes_in_place(buffer)?)
     }
 
-    /// Returns when all ranks have called it. It is an `AllReduce` of one byte.
-    /// [Errors](crate::Comm#errors-of-calls): E0414 where another rank makes another call.
+    /// Returns when all ranks have called it. It is an `AllReduce` of one byte. [Errors](crate::Comm#errors-of-calls):
+    /// E0414 where another rank makes another call.
     pub fn barrier(&mut self) -> Result<(), Error> {
         self.all_reduce(&mut [0_u8], ReduceOp::Max)
     }

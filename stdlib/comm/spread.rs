@@ -1,4 +1,4 @@
-//! How ranks are spread over hosts, and the algorithms that suit that.
+//! The distribution of ranks over hosts, and the algorithms that suit it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,9 +14,9 @@ use super::call::Call;
 use super::on_host::of_library;
 use super::wire::Wire;
 
-/// From so many ranks on a direct exchange has too many messages at once.
+/// The number of ranks from which a direct exchange has too many messages at once.
 const MESH: usize = 64;
-/// Into so many slices trees cut what is to go through them piece by piece.
+/// The numbers of slices into which trees may cut data that passes through them piece by piece.
 const SLICES: [i64; 2] = [4, 16];
 
 /// The ranks of several hosts.
@@ -27,13 +27,13 @@ pub(crate) struct Spread {
     lists: Arc<[Vec<u32>]>,
     /// Ranks a host, where all hosts have equally many.
     each: Option<usize>,
-    /// What is between hosts, if it was measured.
+    /// The link between hosts, if it was measured.
     wire: OnceLock<Wire>,
     /// Which candidate was chosen by it.
     known: Arc<Mutex<BTreeMap<Sort, usize>>>,
 }
 
-/// What a choice goes by: the collective, the root, and the logarithm of the size.
+/// The key of a choice: the collective, the root, and the logarithm of the size.
 type Sort = (&'static str, u32, u32);
 
 impl Spread {
@@ -56,7 +56,7 @@ impl Spread {
         }
     }
 
-    /// A binomial tree of the hosts, below the one of the root, and one in each host.
+    /// Makes a binomial tree of the hosts, rooted at the root's host, and a tree in each host.
     fn tree(&self, root: u32) -> Tree {
         let mut lists = self.lists.to_vec();
         let nranks = self.ranks();
@@ -69,16 +69,16 @@ impl Spread {
         let mut parents = vec![-1; nranks];
         for ranks in lists.iter().chain([&first]) {
             for (place, rank) in ranks.iter().enumerate().skip(1) {
-                // Without its lowest bit.
+                // The parent's place is this place without its lowest bit.
                 parents[*rank as usize] = i64::from(ranks[place & (place - 1)]);
             }
         }
         Tree::parents(parents)
     }
 
-    /// The library's algorithms of the two levels, for a call that is better made part by part: the one between hosts is
-    /// then busy all the time. That is an AllReduce where any host has several ranks. It is the sum of sums, which an
-    /// average is not.
+    /// Returns the library's algorithms of the two levels, for a call that is better made part by part, because the
+    /// link between hosts is then busy all the time. This is true of an AllReduce where any host has several ranks. It
+    /// is the sum of sums, so an average does not qualify.
     pub(crate) fn levels(&self, call: &Call, rank: u32) -> Option<[Box<dyn Algorithm>; 3]> {
         let hosts = self.lists.len();
         let here = self.lists.iter().find(|ranks| ranks.contains(&rank))?;
@@ -99,8 +99,8 @@ impl Spread {
         self.lists.iter().map(Vec::len).sum()
     }
 
-    /// The library's algorithm for a call: of those that suit hosts, the one that takes the least time by simulation on
-    /// the link between them that was measured; where none was, the first of them.
+    /// Returns the library's algorithm for a call: of the algorithms that suit hosts, the one that takes the least time
+    /// by simulation on the measured link between hosts, or the first where no link was measured.
     pub(crate) fn algorithm(&self, call: &Call, nranks: u32) -> Box<dyn Algorithm> {
         let mut candidates = self.candidates(call, nranks);
         let at = match self.wire.get() {
@@ -116,13 +116,13 @@ impl Spread {
         candidates.swap_remove(at)
     }
 
-    /// Takes it from now on that this is the link between hosts. All ranks say the same, once.
+    /// Sets the link between hosts, once. All ranks set the same link.
     pub(crate) fn joined_by(&self, wire: Wire) {
         _ = self.wire.set(wire);
     }
 
-    /// The library's algorithms that suit a call: first the one on two levels where all hosts have equally many ranks, so
-    /// that as little as can be goes between them.
+    /// Returns the library's algorithms that suit a call: where all hosts have equally many ranks, the algorithm on two
+    /// levels comes first, because it moves the fewest bytes between hosts.
     fn candidates(&self, call: &Call, nranks: u32) -> Vec<Box<dyn Algorithm>> {
         let root = i64::from(call.root);
         let groups = || self.groups.clone();
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::DType;
 
-    /// A slow link, where what goes over it decides, and one that is quicker than the memory.
+    /// A slow link, on which the bytes between hosts decide, and a link that is faster than the memory.
     const LINKS: [Wire; 2] =
         [Wire { latency: 50e-6, bandwidth: 125e6 }, Wire { latency: 1e-7, bandwidth: 200e9 }];
 
@@ -217,13 +217,13 @@ mod tests {
             let at = chosen.iter().skip(wire * Collective::ALL.len());
             at.clone().find(|(collective, _)| *collective == name).expect("it is there").1.clone()
         };
-        // Two levels where the link is slow, whatever the size, and not where it is not.
+        // Two levels are chosen where the link is slow, at every size, and not where it is fast.
         assert!(
             of(0, "AllGather").iter().all(|(name, _)| name.starts_with("Hierarchical")),
             "{chosen:?}"
         );
         assert!(of(1, "AllGather") != of(0, "AllGather"), "{chosen:?}");
-        // Slices only where there is something to cut.
+        // Slices are chosen only for sizes that are worth a cut.
         let broadcasts = of(0, "Broadcast");
         assert_ne!(broadcasts[0], broadcasts[2], "{chosen:?}");
     }

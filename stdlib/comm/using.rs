@@ -1,13 +1,13 @@
-//! The methods by which a communicator is told its algorithms, which are those of [`Comm`](crate::Comm) and
-//! [`World`](crate::World).
+//! The methods that set the algorithms of a communicator; [`Comm`](crate::Comm) and [`World`](crate::World) both have
+//! them.
 
 /// Makes the methods for a type with a field `chosen` and a method `forgotten`; `$more` is a sentence of each one's
 /// documentation.
 macro_rules! using {
     ($more:literal) => {
-        /// Runs `algorithm` from now on, which may be your own, for calls of its collective at every size that
-        /// [`using_up_to`](Self::using_up_to) says nothing of. It is proved for the number of ranks at the first call, whose error it
-        /// is if it is wrong, or has no in-place form (E0408) where the call is in place.
+        /// Runs `algorithm` from now on, which may be your own, for calls of its collective at every size that no
+        /// [`using_up_to`](Self::using_up_to) covers. It is proved for the number of ranks at the first call, which
+        /// returns the error if the algorithm is wrong, or has no in-place form (E0408) and the call is in place.
         ///
         /// ```
         /// use roundelay::{Comm, ReduceOp, collective, library::RingAllReduce};
@@ -43,8 +43,8 @@ macro_rules! using {
             self.using_up_to(u64::MAX, algorithm)
         }
 
-        /// Runs `algorithm` from now on for calls of its collective of at most `bytes` bytes, where no smaller bound that
-        /// was given covers the call. Bytes are nccl-tests' size: those of the larger of a rank's two buffers.
+        /// Runs `algorithm` from now on for calls of its collective of at most `bytes` bytes, where no smaller bound
+        /// that was given covers the call. Bytes are nccl-tests' size: the larger of a rank's two buffers.
         ///
         #[doc = $more]
         #[must_use]
@@ -57,8 +57,9 @@ macro_rules! using {
             self.forgotten()
         }
 
-        /// Runs for calls of a rooted collective, at every size, what `algorithm` makes for the root of the call. An
-        /// algorithm of a rooted collective that [`using`](Self::using) was given serves the calls of its own root alone.
+        /// Runs for calls of a rooted collective, at every size, the algorithm that `algorithm` makes for the root of
+        /// the call. An algorithm of a rooted collective that was passed to [`using`](Self::using) serves the calls of
+        /// its own root alone.
         ///
         /// ```
         /// use roundelay::{Comm, library::RingBroadcast};

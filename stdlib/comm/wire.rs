@@ -1,4 +1,4 @@
-//! What lies between hosts, as it was measured, and what algorithms take there.
+//! The measured link between hosts, and the times that algorithms take on it.
 
 use roundelay_core::layout::Limits;
 use roundelay_core::optimize::join;
@@ -19,8 +19,8 @@ const LIMITS: Limits = Limits { steps: 1 << 16, ops: 1 << 18 };
 /// Bytes of the longer of the two calls that are timed.
 pub(crate) const LONG: usize = 256 << 10;
 
-/// The link of a host to the others: seconds that a message takes from host to host beside its bytes, and bytes a second
-/// each way.
+/// The link of a host to the other hosts: the seconds that a message takes from host to host beside its bytes, and the
+/// bytes a second each way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Wire {
     pub(crate) latency: f64,
@@ -28,20 +28,22 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// From the seconds of an AllReduce on so many hosts, of one element and of [`LONG`] bytes. Of two hosts each sends
-    /// the other all of it, of more the two halves of an AllReduce are (m - 1) / m of it each.
+    /// Computes the link from the seconds of an AllReduce on `hosts` hosts, of one element and of [`LONG`] bytes. Of
+    /// two hosts each sends the other all bytes; of m hosts, each of the two halves of an AllReduce sends (m - 1) / m
+    /// of the bytes.
     pub(crate) fn of([short, long]: [f64; 2], hosts: usize) -> Self {
         let (hosts, steps) = (hosts as f64, (hosts as f64).log2().ceil());
         let (volume, steps) =
             if hosts > 2.0 { (2.0 * (hosts - 1.0) / hosts, 2.0 * steps) } else { (1.0, 1.0) };
-        // Times that make no sense, as of a machine with other work, are those of a link without end.
+        // Times that make no sense, for example because the machine has other work, give the bandwidth of a host's
+        // memory.
         let bandwidth = volume * LONG as f64 / (long - short);
         let most = host().bandwidth;
         let bandwidth = if bandwidth > 0.0 { bandwidth.min(most) } else { most };
         Self { latency: (short / steps).max(0.0), bandwidth }
     }
 
-    /// The hosts: their ranks at a switch each, and those at one that joins them.
+    /// Makes the topology of the hosts: the ranks of each host at a switch, and a switch that joins these switches.
     fn topology(self, hosts: &[Vec<u32>]) -> Result<Topology, Problem> {
         let costs = host();
         let nanoseconds = |seconds: f64| (seconds * 1e9).round() as u64;
@@ -61,8 +63,8 @@ impl Wire {
         draft.build()
     }
 
-    /// Which of some algorithms takes the least time for a call, by simulation; the first of those that take the same,
-    /// and the first of all where none can be simulated.
+    /// Returns the algorithm of `candidates` that takes the least time for a call, by simulation; the first of equally
+    /// fast ones, and the first candidate where none can be simulated.
     pub(crate) fn fastest(
         self,
         hosts: &[Vec<u32>],
@@ -78,7 +80,7 @@ impl Wire {
         let time = |algorithm: &dyn Algorithm| {
             let schedule = algorithm.schedule_within(nranks, LIMITS).ok()?;
             let done = simulate(&join(&schedule), &machine, bytes, DType::U8, false).ok()?;
-            // Times that differ by less are the same to whoever waits.
+            // Times that differ by less than a nanosecond count as equal.
             Some((done.seconds * 1e9).round())
         };
         let times = candidates.iter().map(|algorithm| time(&**algorithm).unwrap_or(f64::INFINITY));
@@ -97,7 +99,7 @@ mod tests {
         for (times, hosts, [latency, bandwidth]) in [
             // 256 KiB by a link of 1 Gbit/s, after 30 us.
             ([30e-6, 30e-6 + LONG as f64 / 125e6], 2, [30e-6, 125e6]),
-            // Of four hosts: four steps, and 3/4 of it twice.
+            // Four hosts: four steps, and 3/4 of the bytes twice.
             ([40e-6, 40e-6 + 1.5 * LONG as f64 / 1e9], 4, [10e-6, 1e9]),
             // The longer call was the quicker one, or one took no time that there is.
             ([2.0, 1.0], 2, [2.0, most]),

@@ -1,4 +1,4 @@
-//! Choosing on a GPU: what each kernel of the library would take by the model, and so which one to launch.
+//! Choosing on a GPU: the predicted time of each kernel of the library, and so which one to launch.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use roundelay_kernels::grid::{Estimate, Gpu};
 use crate::select::{Refused, library, size, time};
 use crate::{Algorithm as _, Collective, ReduceOp};
 
-/// The predicted times of all kernels of the library for one collective and size on one GPU, the fastest first, and those that
-/// do not exist, with the reason.
+/// The predicted times of all kernels of the library for one collective and size on one GPU, the fastest first, and the
+/// algorithms without a kernel, with the reason.
 ///
 /// [`select`] makes it; [`KernelChoice::plan`] makes a plan of the fastest. `Display` prints the table.
 #[derive(Clone, Debug)]
@@ -23,13 +23,13 @@ pub struct KernelChoice {
     pub collective: Collective,
     /// The number of ranks that was asked about, all on one GPU.
     pub nranks: u32,
-    /// The size in bytes as nccl-tests counts it: that of the larger of a rank's two buffers.
+    /// The size in bytes as nccl-tests counts it: the larger of a rank's two buffers.
     pub bytes: u64,
-    /// What the model knows of the GPU.
+    /// The GPU of the model.
     pub gpu: Gpu,
     /// The kernels, the fastest first.
     pub ranked: Vec<KernelRow>,
-    /// What has no kernel. The reason names form and protocol.
+    /// The algorithms without a kernel. The reason names form and protocol.
     pub refused: Vec<Refused>,
 }
 
@@ -38,20 +38,20 @@ pub struct KernelChoice {
 pub struct KernelRow {
     /// The name of the algorithm.
     pub algorithm: String,
-    /// How the kernel holds it.
+    /// The form of the program in the kernel.
     pub form: Form,
-    /// How its data travels.
+    /// The protocol of its messages.
     pub protocol: Protocol,
     /// The number of CTAs that share a stream.
     pub parts: u32,
-    /// The predicted time, and what it goes to.
+    /// The predicted time and its parts.
     pub estimate: Estimate,
 }
 
-/// Ranks the kernels of the library for `collective` by their predicted time for `bytes` bytes (nccl-tests' size: the larger of
-/// input and output) on `nranks` ranks that share `gpu`: each algorithm as the author's loops, with every protocol that it has,
-/// and as a table of what the optimizer made of it. Parameters have their defaults. Nothing is compiled, and no part of CUDA is
-/// needed. The model was not measured yet: see [`Estimate`].
+/// Ranks the kernels of the library for `collective` by their predicted time for `bytes` bytes (nccl-tests' size: the
+/// larger of input and output) on `nranks` ranks that share `gpu`: each algorithm as the author's loops, with every
+/// protocol that it has, and as a table of the optimized operations. Parameters have their defaults. Nothing is
+/// compiled, and no part of CUDA is needed. The model was not measured yet: see [`Estimate`].
 ///
 /// ```
 /// use roundelay::cuda::{Gpu, select};
@@ -102,7 +102,7 @@ pub fn select(
             }
         }
     }
-    // What the model cannot tell apart has an order all the same.
+    // Kernels whose times are equal in the model are ordered as well.
     let picoseconds = |row: &KernelRow| (row.estimate.time * 1e12).round();
     ranked.sort_by(|a, b| {
         let by_time = picoseconds(a).total_cmp(&picoseconds(b));
@@ -111,7 +111,7 @@ pub fn select(
     KernelChoice { collective, nranks, bytes, gpu: gpu.clone(), ranked, refused }
 }
 
-/// The forms and protocols that an algorithm has.
+/// Returns the forms and protocols that an algorithm has.
 fn candidates(algorithm: &Configured) -> Vec<(Form, Protocol)> {
     let own = Protocol::of(algorithm);
     let loops = if own == Protocol::Simple { vec![own, Protocol::Ll] } else { vec![own] };
@@ -136,12 +136,12 @@ fn row(
     Ok(KernelRow { algorithm, form, protocol, parts, estimate })
 }
 
-/// Why there is no kernel.
+/// Returns why there is no kernel.
 fn reason(error: Error) -> (Code, String, Option<String>) {
     match error {
         Error::NoKernel(why) if !why.is_empty() => {
             let Diagnostic { code, title, help, .. } =
-                why.into_iter().next().expect("there is one");
+                why.into_iter().next().expect("the reasons are not empty");
             (code, title, help)
         }
         other => (other.code(), other.to_string(), None),
@@ -149,16 +149,16 @@ fn reason(error: Error) -> (Code, String, Option<String>) {
 }
 
 impl KernelChoice {
-    /// The fastest kernel; `None` where there is none.
+    /// Returns the fastest kernel; `None` where there is none.
     pub fn best(&self) -> Option<&KernelRow> {
         self.ranked.first()
     }
 
-    /// A plan of the fastest kernel for the ranks of `world`, for `count` elements a unit (NCCL's count). The size that was
-    /// asked about does not set the count.
+    /// Makes a plan of the fastest kernel for the ranks of `world`, for `count` elements a unit (NCCL's count). The
+    /// size of the choice does not set the count.
     ///
     /// # Errors
-    /// [`Error::NoneFits`](crate::Error::NoneFits) where there is no kernel, with the first reason; else those of
+    /// [`Error::NoneFits`](crate::Error::NoneFits) where there is no kernel, with the first reason; else the errors of
     /// [`OnDevice`](super::OnDevice).
     pub fn plan(
         &self,

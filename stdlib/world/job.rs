@@ -1,4 +1,4 @@
-//! A world whose ranks an MPI job has on several hosts.
+//! A world of the ranks of an MPI job on several hosts.
 
 use roundelay_kernels::mpi::MpiJob;
 use roundelay_kernels::shared_memory::{self, UniqueId, host_key};
@@ -6,11 +6,11 @@ use roundelay_kernels::shared_memory::{self, UniqueId, host_key};
 use super::World;
 use crate::{Error, Options};
 
-/// What a rank tells the others: its host, and an id for its world if it is the first there.
+/// The bytes that a rank sends the other ranks: its host, and an id for its world if it is the first rank there.
 const RECORD: usize = 32 + UniqueId::BYTES;
 
 impl World {
-    /// The world of the MPI job that this process is of.
+    /// Joins the world of the MPI job that this process is of.
     ///
     /// # Errors
     /// E0427 where there is no MPI, or the ranks of a host do not meet.
@@ -33,7 +33,7 @@ impl World {
         let id = &all[here[0] as usize * RECORD + 32..];
         let id = UniqueId::from_bytes(*id.first_chunk().expect("a record has an id"));
         let joined = shared_memory::World::join(&id, here.len() as u32, local as u32, options);
-        // Those of another host may not have met: then nobody goes on alone.
+        // The ranks of another host may not have met: then no rank goes on.
         let met = job.allgather(&[u8::from(joined.is_ok())])?;
         let engine = joined?;
         if let Some(rank) = met.iter().position(|met| *met == 0) {

@@ -1,4 +1,4 @@
-//! How a world comes to be: by a launcher, by an id, or by what brings the processes together already.
+//! The ways to make a world: by a launcher, by an id, or by an exchange that the processes have already.
 
 use std::time::Duration;
 
@@ -8,32 +8,34 @@ use super::World;
 use crate::{Error, Options};
 
 impl World {
-    /// The world that a launcher started this process in, with the default [`Options`].
+    /// Joins the world of the launcher that started this process, with the default [`Options`].
     ///
-    /// The names that it looks for are those of `roundelay launch` (`ROUNDELAY_RANK`, `ROUNDELAY_NRANKS` and
-    /// `ROUNDELAY_ID`, or `ROUNDELAY_JOB` with any name where they are set by hand), of torchrun, Open MPI, MPICH, Intel
-    /// MPI, and Slurm's srun.
+    /// The variables that it reads are those of `roundelay launch` (`ROUNDELAY_RANK`, `ROUNDELAY_NRANKS` and
+    /// `ROUNDELAY_ID`, or `ROUNDELAY_JOB` with any name where they are set by hand), of torchrun, Open MPI, MPICH,
+    /// Intel MPI, and Slurm's srun.
     ///
-    /// Where Open MPI's, MPICH's, Intel MPI's or Slurm's say that there are more ranks on other hosts, messages between
-    /// hosts are MPI's: of the library that the process has, else of the one that `ROUNDELAY_MPI_LIB` names, else of the one
-    /// that the loader finds. MPI is begun if the program has not begun it, and then ended when the process exits.
+    /// Where the variables of Open MPI, MPICH, Intel MPI or Slurm say that there are more ranks on other hosts,
+    /// messages between hosts are MPI's: of the library that the process has, else of the library that
+    /// `ROUNDELAY_MPI_LIB` names, else of the library that the loader finds. MPI is begun if the program has not begun
+    /// it, and then ended when the process exits.
     ///
-    /// * What is lent by [`World::alloc`] is memory of this host.
+    /// * [`World::alloc`] lends memory of this host.
     /// * [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427). [`World::shrink`]
     ///   is refused (E0427).
     /// * Ranks of one host compare their calls before data moves. Ranks of different hosts that make different calls wait
     ///   for each other until the deadline (E0405).
     ///
     /// # Errors
-    /// E0427 where none of them is there, or the ranks that they tell of do not meet; else those of [`World::join`].
+    /// E0427 where no such variables are set, or the ranks that they name do not meet; else the errors of
+    /// [`World::join`].
     pub fn from_env() -> Result<Self, Error> {
         Self::from_env_with(Options::default())
     }
 
-    /// The world that a launcher started this process in, whose plans are made and run as `options` say.
+    /// Joins the world of the launcher that started this process; plans are made and run with `options`.
     ///
     /// # Errors
-    /// E0406 for options that no run can have; else those of [`World::from_env`].
+    /// E0406 for options that no run can have; else the errors of [`World::from_env`].
     pub fn from_env_with(options: Options) -> Result<Self, Error> {
         #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
         if shared_memory::World::spans_hosts()? {
@@ -42,18 +44,18 @@ impl World {
         Ok(Self::of(shared_memory::World::from_env(options)?))
     }
 
-    /// The world of those ranks of a launch that run on this host, with these options: under `mpirun` and torchrun there
-    /// may be more elsewhere. They have their numbers on the host, which their launcher tells.
+    /// Joins the world of the ranks of a launch that run on this host, with these options: under `mpirun` and torchrun
+    /// other hosts may have more ranks. Ranks have their numbers on the host, which their launcher gives them.
     ///
     /// # Errors
-    /// E0427 where none does; else those of [`World::from_env_with`].
+    /// E0427 where no rank runs here; else the errors of [`World::from_env_with`].
     pub fn from_env_of_host(options: Options) -> Result<Self, Error> {
         Ok(Self::of(shared_memory::World::from_env_of_host(options)?))
     }
 
-    /// Has a rank that waits in a call of this world run `progress` from time to time, in the thread that called: for a
-    /// library whose messages go on only while somebody calls it, as those of MPI do. While nothing comes, that is every
-    /// tenth of a millisecond or more often; a rank that waits takes more of its core for it.
+    /// Makes a rank that waits in a call of this world run `progress` from time to time, in the thread that called: for
+    /// a library whose messages go on only while the process calls it, as MPI's do. While no message comes, `progress`
+    /// runs every tenth of a millisecond or more often; a waiting rank takes more of its core for it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -77,8 +79,8 @@ impl World {
         self
     }
 
-    /// Lets calls wait so long for other ranks from now on, in the place of the deadline of the [`Options`] that the
-    /// world was joined with.
+    /// Lets calls wait for other ranks for at most `deadline` from now on, in place of the deadline of the [`Options`]
+    /// that the world was joined with.
     #[must_use]
     pub fn deadline(self, deadline: Duration) -> Self {
         self.engine.set_deadline(deadline);
@@ -86,12 +88,12 @@ impl World {
     }
 
     /// Joins the world `id` as rank `rank` of `nranks`, with the default [`Options`]. One process makes the id, and
-    /// hands it to the others in any way; all join at once.
+    /// sends it to the other processes by any means; all join at once.
     ///
     /// # Errors
-    /// E0427 where the processes do not meet within the deadline: two with one rank, other numbers of ranks, a stale id
-    /// or one of another host, a rank that does not come; E0429 where the system refuses what they need; E0409 for no
-    /// ranks or too many, E0411 for a rank beyond the last.
+    /// E0427 where the processes do not meet within the deadline: two with one rank, other numbers of ranks, an id that
+    /// is stale or of another host, a rank that does not come; E0429 where the system refuses a resource that they
+    /// need; E0409 for no ranks or too many, E0411 for a rank beyond the last.
     ///
     /// ```
     /// use roundelay::{UniqueId, World};
@@ -105,10 +107,10 @@ impl World {
         Self::join_with(id, nranks, rank, Options::default())
     }
 
-    /// Joins the world `id`, whose plans are made and run as `options` say. Their deadline also bounds the joining.
+    /// Joins the world `id`, whose plans are made and run with `options`. The deadline also bounds the joining.
     ///
     /// # Errors
-    /// E0406 for options that no run can have; else those of [`World::join`].
+    /// E0406 for options that no run can have; else the errors of [`World::join`].
     pub fn join_with(
         id: &UniqueId,
         nranks: u32,
@@ -118,11 +120,11 @@ impl World {
         Ok(Self::of(shared_memory::World::join(id, nranks, rank, options)?))
     }
 
-    /// Joins by whatever brings the processes together already: `allgather` is given bytes, and returns those of all
-    /// ranks in their order, as many of each.
+    /// Joins by an exchange that the processes have already: `allgather` takes this rank's bytes, and returns the bytes
+    /// of all ranks in their order, equally many of each.
     ///
     /// # Errors
-    /// E0427 where it returns something else; else those of [`World::join`].
+    /// E0427 where `allgather` returns another number of bytes; else the errors of [`World::join`].
     ///
     /// ```
     /// use roundelay::World;
@@ -140,11 +142,11 @@ impl World {
         Self::bootstrap_with(nranks, rank, Options::default(), allgather)
     }
 
-    /// Joins by whatever brings the processes together already, as [`World::bootstrap`] does; plans are made and run as
-    /// `options` say.
+    /// Joins by an exchange that the processes have already, as [`World::bootstrap`] does; plans are made and run with
+    /// `options`.
     ///
     /// # Errors
-    /// E0406 for options that no run can have; else those of [`World::bootstrap`].
+    /// E0406 for options that no run can have; else the errors of [`World::bootstrap`].
     pub fn bootstrap_with(
         nranks: u32,
         rank: u32,
@@ -168,7 +170,7 @@ impl World {
                 "the caller's allgather did not return what rank {rank} gave it in its place"
             )));
         }
-        // That of rank 0 names the world.
+        // The id of rank 0 names the world.
         let first = all.first_chunk().ok_or_else(|| wrong("a world of no ranks".to_owned()))?;
         Self::join_with(&UniqueId::from_bytes(*first), nranks, rank, options)
     }

@@ -1,4 +1,4 @@
-//! A world: ranks that are processes, of one host or of an MPI job on several, and plans for what they call, made once for
+//! A world: ranks that are processes, of one host or of an MPI job on several, and plans for their calls, made once for
 //! each shape.
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
@@ -33,23 +33,23 @@ pub use progress::Pending;
 use crate::plans::proved;
 use crate::{Algorithm, Element, Error};
 
-/// Processes that run collectives together, on one host or as an MPI job on several, and this process's place among them.
+/// Processes that run collectives together, on one host or as an MPI job on several, seen from one of them.
 ///
-/// A [`Comm`] has ranks that are threads of one process; here each rank is a process, as in MPI. The calls are those of
-/// [`Rank`], with the same lengths and errors: [`Comm`] lists them. `roundelay launch -n 8 -- PROGRAM` starts a program
-/// as ranks that [`World::from_env`] brings together, and so do torchrun, `mpirun` and `srun`.
+/// A [`Comm`] has ranks that are threads of one process; here each rank is a process, as in MPI. The calls are the
+/// methods of [`Rank`], with the same lengths and errors: [`Comm`] lists them. `roundelay launch -n 8 -- PROGRAM`
+/// starts a program as ranks that [`World::from_env`] brings together, and so do torchrun, `mpirun` and `srun`.
 ///
-/// Ranks meet over an abstract socket and share memory that has no name: nothing is left in the file system, however
-/// they end. All are processes of one user on Linux; those of several hosts are an MPI job
-/// ([`World::from_env`]). Elsewhere whatever makes a world or a
-/// [`UniqueId`](crate::UniqueId) is refused (E0429), and ranks are the threads of a [`Comm`].
+/// Ranks meet over an abstract socket and share memory that has no name: they leave nothing in the file system, however
+/// they end. All ranks are processes of one user on Linux; ranks on several hosts are an MPI job ([`World::from_env`]).
+/// On other systems every function that makes a world or a [`UniqueId`](crate::UniqueId) fails (E0429), and ranks are
+/// the threads of a [`Comm`].
 ///
 /// # Errors of calls
 ///
-/// Those of [`Comm`](Comm#errors-of-calls), and E0428 where the process of another rank ended that a call waits for:
-/// all survivors are told the same, which rank it was, how it ended and where it stood. After it, as after a deadline
-/// (E0405), each later call fails at once with the first cause. Outputs of a call that failed are undefined; inputs
-/// that are apart from the outputs are as they were.
+/// The errors of [`Comm`](Comm#errors-of-calls), and E0428 where the process of another rank ended for which a call
+/// waits: all survivors get the same error, which says which rank it was, how it ended and where it stood. After it, as
+/// after a deadline (E0405), each later call fails at once with the first cause. Outputs of a call that failed are
+/// undefined; inputs that are apart from the outputs do not change.
 ///
 /// # Example
 ///
@@ -68,7 +68,7 @@ pub struct World {
     progress: OnceLock<Result<Progress, String>>,
     turns: Arc<Turns>,
     engine: Arc<shared_memory::World>,
-    /// Where ranks are on several hosts: the engine is that of this one.
+    /// The ranks on several hosts, if there are several: the engine is the engine of this host.
     hosts: Option<Arc<Hosts>>,
     chosen: Chosen,
     plans: Mutex<Kept<Arc<AnyRankPlan>>>,
@@ -88,8 +88,9 @@ impl World {
     using!("All ranks must use the same: a call in which they do not is refused (E0414).");
 
     /// Runs from now on, for calls of its collective whose bytes are in this range, an algorithm that was compiled when
-    /// the program ran; for others what was used before. Where its collective has a root, its parameter `root` is that
-    /// of the call. All ranks must use the same: a call in which they do not is refused (E0414).
+    /// the program ran; the choice for other sizes does not change. Where its collective has a root, its parameter
+    /// `root` is set to the root of the call. All ranks must use the same algorithm: a call in which they do not is
+    /// refused (E0414).
     #[must_use]
     pub fn using_between(mut self, bytes: &RangeInclusive<u64>, algorithm: Configured) -> Self {
         self.chosen.between(bytes, algorithm);
@@ -112,28 +113,28 @@ impl World {
         self
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn nranks(&self) -> u32 {
         self.hosts.as_ref().map_or_else(|| self.engine.nranks(), |hosts| hosts.nranks())
     }
 
-    /// The rank of this process, for the thread that calls for it.
+    /// Returns the rank of this process, for the thread that calls for it.
     pub fn rank(&self) -> Rank<'_> {
         let rank = self.hosts.as_ref().map_or_else(|| self.engine.rank(), |hosts| hosts.rank());
         Rank::new(self, RankId(rank))
     }
 
-    /// Lends `len` elements of memory that all ranks can touch, all zero: calls on such buffers copy nothing aside where
-    /// those of all ranks are such.
+    /// Lends `len` elements of memory that all ranks can access, all zero: calls copy nothing aside where the buffers
+    /// of all ranks are lent.
     ///
     /// # Errors
-    /// E0407 where there is not so much memory left.
+    /// E0407 where the host has not enough memory left.
     pub fn alloc<T: Element>(&self, len: usize) -> Result<Lent<T>, Error> {
         Ok(self.engine.alloc(len)?)
     }
 
-    /// Ends all calls of all ranks, also those under way, for a reason in words: they and all later ones fail with it
-    /// (E0413), unless the world failed before. Any thread may call it, and calling it twice is calling it once.
+    /// Ends all calls of all ranks, also the calls under way, for a reason in words: they and all later calls fail with
+    /// it (E0413), unless the world failed before. Any thread may call it, and a second call has no effect.
     ///
     /// ```
     /// use roundelay::{UniqueId, World};
@@ -150,7 +151,7 @@ impl World {
         Ok(self.engine.abort(why)?)
     }
 
-    /// The name of the algorithm that such a call runs: for reports.
+    /// Returns the name of the algorithm that `call` runs, for reports.
     #[doc(hidden)]
     pub fn algorithm_of(&self, call: &Call) -> String {
         let nranks = self.nranks();
@@ -169,8 +170,8 @@ impl World {
         self.engine.inject(number, place, first, what);
     }
 
-    /// Calls that return at once. Their buffers are given away until [`Pending::wait`] gives them back; [`World::scope`]
-    /// lends them instead.
+    /// Returns the interface whose calls return at once. Their buffers are given away until [`Pending::wait`] gives
+    /// them back; [`World::scope`] lends them instead.
     ///
     /// Dropping the world waits for the calls under way, which the deadline bounds.
     ///
@@ -190,13 +191,13 @@ impl World {
         Nonblocking::new(self)
     }
 
-    /// A scope for calls that return at once and borrow their buffers: all are done when it returns, as with
-    /// [`std::thread::scope`]. A thread that the scope starts makes them, after those of [`World::nonblocking`] that are
-    /// under way.
+    /// Runs `body` with a scope for calls that return at once and borrow their buffers: all calls are done when it
+    /// returns, as with [`std::thread::scope`]. A thread that the scope starts makes the calls, after the calls of
+    /// [`World::nonblocking`] that are under way.
     ///
     /// # Errors
-    /// That of `body`; else that of a call whose handle was dropped, which need not be in this scope; E0429 where the
-    /// system gives no thread.
+    /// The error of `body`; else the error of a call whose handle was dropped, which need not be in this scope; E0429
+    /// where the system gives no thread.
     ///
     /// ```
     /// use roundelay::{ReduceOp, UniqueId, World};
@@ -231,35 +232,35 @@ impl World {
         Ok(outcome)
     }
 
-    /// Where calls that do not block are asked for.
+    /// Returns the queue of the nonblocking calls.
     fn queue(&self) -> Result<&Queue<'static>, Error> {
         self.engine.here()?;
         let progress = self.progress.get_or_init(|| Progress::new(&self.turns));
         progress.as_ref().map(Progress::queue).map_err(|error| no_thread(error))
     }
 
-    /// Waits for the calls under way that do not block.
+    /// Waits for the nonblocking calls under way.
     ///
     /// # Errors
-    /// That of a call whose handle is gone, once.
+    /// The error of a call whose handle was dropped, once.
     pub(crate) fn settle(&self) -> Result<(), Error> {
-        // In a forked child nobody makes the calls that were under way.
+        // In a forked child no thread makes the calls that were under way.
         self.engine.here()?;
         self.turns.settle()
     }
 
-    /// Sends `buffer` to rank `to`, which receives it by [`World::recv`] in a buffer of the same length and type.
-    /// Messages from one rank to another come in the order in which they were sent. They have nothing to do with calls
-    /// and their order, and a thread may send while another is in a call.
+    /// Sends `buffer` to rank `to`, which receives it by [`World::recv`] in a buffer of equal length and type. Messages
+    /// from one rank to another arrive in the order in which they were sent. They are independent of calls and their
+    /// order, and a thread may send while another is in a call.
     ///
-    /// It returns when the buffer may be used again. Up to 64 KiB of what a rank has sent to another and that one has
-    /// not received are kept aside; longer messages go through as the other receives them. So two ranks that both send
-    /// a long message before they receive wait for each other until the deadline. A rank may send to itself: a message
-    /// that is kept aside as a whole, or one that another thread of it receives.
+    /// It returns when the buffer may be used again. Up to 64 KiB that a rank has sent to another rank and that rank
+    /// has not received are kept aside; longer messages go through as the receiver receives them. So two ranks that
+    /// both send a long message before they receive wait for each other until the deadline. A rank may send to itself:
+    /// a message that is kept aside as a whole, or a message that another thread of the rank receives.
     ///
     /// # Errors
-    /// E0411 for a rank that there is not; E0405 where the other does not receive within the deadline, and E0428 where
-    /// it ended. After these nothing in this world works any more, as after a failed call.
+    /// E0411 for a rank that does not exist; E0405 where the receiver does not receive within the deadline, and E0428
+    /// where it ended. After E0405 and E0428 no call of this world works any more, as after a failed call.
     ///
     /// ```
     /// use roundelay::{UniqueId, World};
@@ -281,13 +282,15 @@ impl World {
         Ok(())
     }
 
-    /// Receives the next message that rank `from` sends to this one by [`World::send`], and returns when it is there.
+    /// Receives the next message that rank `from` sends to this rank by [`World::send`], and returns when it has
+    /// arrived.
     ///
     /// # Errors
-    /// E0402 for a message of another length than the buffer has, E0403 for one of another element type: the message is
-    /// gone, the buffer is as it was, and the next receive gets the next message. E0411 for a rank that there is not.
-    /// E0405 where the other does not send within the deadline, E0428 where it ended, and E0430 where the memory between
-    /// the two was written by somebody else: after these nothing in this world works any more.
+    /// E0402 for a message of another length than the buffer's, E0403 for a message of another element type: the
+    /// message is dropped, the buffer does not change, and the next receive gets the next message. E0411 for a rank
+    /// that does not exist. E0405 where the sender does not send within the deadline, E0428 where it ended, and E0430
+    /// where a third party wrote to the memory between the two ranks: after these three no call of this world works any
+    /// more.
     ///
     /// ```
     /// use roundelay::{UniqueId, World};
@@ -310,8 +313,9 @@ impl World {
         Ok(())
     }
 
-    /// The schedule of an algorithm, which one rank lays out and proves for all. What an author's own Rust does shows in
-    /// no text, so each rank lays that out by itself, and calls tell where ranks differ.
+    /// Prepares the schedule of an algorithm, which one rank lays out and proves for all. The text of an algorithm does
+    /// not show the effects of an author's own Rust, so each rank lays out such an algorithm by itself, and calls
+    /// detect differences between ranks.
     fn prepared(&self, algorithm: &dyn Algorithm) -> Result<Prepared, Error> {
         let nranks = self.nranks();
         if !algorithm.escapes().is_empty() {
@@ -329,7 +333,7 @@ impl World {
         self.engine.prepare(&words, || proved(algorithm, nranks))
     }
 
-    /// The proofs of the two levels, for a call that is made so.
+    /// Proves the algorithms of the two levels, if the call is made on two levels.
     fn levels(&self, hosts: &Hosts, call: &Call) -> Result<Option<Levels>, Error> {
         let found = self.chosen.levels(call, hosts.rank(), hosts.nranks());
         let Some([reduce, across, broadcast]) = found else { return Ok(None) };
@@ -369,7 +373,7 @@ impl World {
     }
 }
 
-/// The system gives no thread.
+/// Returns the error of a system that gives no thread.
 fn no_thread(error: &str) -> Error {
     let what = format!("the system refuses a thread for calls that do not block: {error}");
     roundelay_kernels::Error::SystemRefused { what }.into()

@@ -14,27 +14,27 @@ use crate::{Collective, Element, Error, ReduceOp};
 /// Calls of a rank that return at once: [`World::nonblocking`] makes it.
 ///
 /// Each call takes its buffers and returns a [`Pending`], whose [`wait`](Pending::wait) gives them back. A buffer is
-/// anything that is a slice of elements and may go to another thread, such as a `Vec`, a `Box<[T]>` and a
-/// [`Lent`](crate::Lent). The calls are those of [`Rank`](crate::Rank), with the same lengths and errors.
+/// any value that is a slice of elements and may go to another thread, such as a `Vec`, a `Box<[T]>` and a
+/// [`Lent`](crate::Lent). The calls are the methods of [`Rank`](crate::Rank), with the same lengths and errors.
 ///
 /// Any number of calls may be under way. They are made one after the other in the order in which they were asked for,
 /// by a thread of the world that the first of them starts. All ranks must make the same calls in the same order,
-/// whether each of them blocks or not; a call of [`Rank`](crate::Rank) first waits for those under way. What a plan's
-/// making says (E02xx, E0402, E0411 and others) is said by `wait`, too.
+/// whether each of them blocks or not; a call of [`Rank`](crate::Rank) first waits for the calls under way. `wait` also
+/// returns the errors of making the plan (E02xx, E0402, E0411 and others).
 pub struct Nonblocking<'w> {
     world: &'w World,
 }
 
 /// Calls of a rank that return at once and borrow their buffers: [`World::scope`] makes it.
 ///
-/// The calls are those of [`Nonblocking`], on slices that outlive the scope.
+/// The calls are the methods of [`Nonblocking`], on slices that outlive the scope.
 pub struct Scope<'w, 'env> {
     world: &'w World,
     queue: Queue<'env>,
 }
 
 impl World {
-    /// What `run` makes of the plan of a call, on the thread of `queue`.
+    /// Queues a call for the thread of `queue`, which runs `run` on the plan of the call.
     fn later<'env, R: Send + 'env>(
         &self,
         queue: Result<&Queue<'env>, Error>,
@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// A call in place, for the thread of `queue`.
+    /// Makes a call in place, for the thread of `queue`.
     fn in_place<'env, T: Element, B: DerefMut<Target = [T]> + Send + 'env>(
         &self,
         queue: Result<&Queue<'env>, Error>,
@@ -63,7 +63,7 @@ impl World {
         })
     }
 
-    /// A call with two buffers, for the thread of `queue`.
+    /// Makes a call with two buffers, for the thread of `queue`.
     fn apart<'env, T: Element, I, O>(
         &self,
         queue: Result<&Queue<'env>, Error>,
@@ -82,7 +82,7 @@ impl World {
         })
     }
 
-    /// A call on bytes, for the thread of `queue`.
+    /// Makes a call on bytes, for the thread of `queue`.
     fn bytes<'env, R: Send + 'env>(
         &self,
         queue: Result<&Queue<'env>, Error>,
@@ -98,7 +98,7 @@ impl World {
     }
 }
 
-/// A method of a row of the table, whose buffers are given away.
+/// A method for a row of the table; it takes its buffers by value.
 macro_rules! given_away {
     ($(#[$_:meta])* in_place $name:ident($($arg:ident: $of:ty),*) $call:ident, $root:expr, $op:expr) => {
         #[doc = concat!("[`Rank::", stringify!($name), "`](crate::Rank::", stringify!($name), "), which gives its buffer back.")]
@@ -194,7 +194,7 @@ impl<'w, 'env> Scope<'w, 'env> {
         Self { world, queue }
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "as that of calls whose buffers are given away")]
+    #[allow(clippy::unnecessary_wraps, reason = "as in the calls that take their buffers by value")]
     fn queue(&self) -> Result<&Queue<'env>, Error> {
         Ok(&self.queue)
     }

@@ -14,34 +14,36 @@ use crate::comm::spread::Spread;
 use crate::comm::wire::{LONG, Wire};
 use crate::{Error, ReduceOp};
 
-/// How many calls of one element are timed, and of long ones: the first brings about what later ones have.
+/// The numbers of timed calls of one element and of long calls; the least time counts, as the first call pays for the
+/// setup.
 const SHORT: u32 = 12;
 const FEW: u32 = 4;
 
 impl World {
-    /// The world of an engine that has met.
+    /// Makes the world of an engine that has met.
     #[doc(hidden)]
     pub fn over_host(host: shared_memory::World) -> Self {
         Self::of(host)
     }
 
-    /// A world of several hosts, in which this process is rank `rank`: `hosts` has the ranks of each host, the same for all
-    /// processes; `host` joins those of this one's host, in the order in which they stand there; and `carrier` brings
-    /// messages to the ranks of others. Its options are those of `host`.
+    /// Makes a world of several hosts, in which this process is rank `rank`: `hosts` has the ranks of each host, equal
+    /// on all processes; `host` joins the ranks of this process's host, in the order in which they stand there; and
+    /// `carrier` brings messages to ranks of other hosts. The options are those of `host`.
     ///
-    /// All calls are those of a world of one host, by algorithms that are brought to sends and receives. Where all hosts
-    /// have equally many ranks, unless told otherwise, they are those of the library on two levels.
+    /// The calls are those of a world of one host, by algorithms that are converted to sends and receives. Where all
+    /// hosts have equally many ranks, the algorithms are by default the library's algorithms on two levels.
     ///
-    /// * What is lent by [`World::alloc`] is memory of this host.
+    /// * [`World::alloc`] lends memory of this host.
     /// * [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427). [`World::shrink`]
     ///   is refused (E0427).
     /// * [`World::abort`] ends this host's calls. Ranks of other hosts wait for it until the deadline.
-    /// * A call in which ranks of this host differ (E0414) ends the world, for other hosts may be in it already. What
-    ///   ranks of different hosts call is not compared: those that differ wait for each other until the deadline.
+    /// * A call in which ranks of this host differ (E0414) ends the world, for other hosts may be in it already. The
+    ///   calls of ranks of different hosts are not compared: ranks whose calls differ wait for each other until the
+    ///   deadline.
     ///
     /// # Errors
-    /// E0427 where `hosts` does not hold each rank once, or `host` is not this one's host; E0409 for no ranks or too many;
-    /// E0411 for a rank beyond the last.
+    /// E0427 where `hosts` does not hold each rank once, or `host` is not the host of this process; E0409 for no ranks
+    /// or too many; E0411 for a rank beyond the last.
     #[doc(hidden)]
     pub fn over_hosts(
         host: shared_memory::World,
@@ -61,11 +63,12 @@ impl World {
         })
     }
 
-    /// The same, with the link between hosts measured, by which the library's algorithms are chosen from now on; nothing on
-    /// one host. All ranks call it at once, as any call: it is some of them, which take as long as 3 MB between hosts.
+    /// Measures the link between hosts, by which the library's algorithms are chosen from now on; does nothing on one
+    /// host. All ranks call it at once, as any call: it consists of some calls, which take as long as 3 MB between
+    /// hosts.
     ///
     /// # Errors
-    /// Those of a call.
+    /// The errors of a call.
     #[doc(hidden)]
     pub fn measured(self) -> Result<Self, Error> {
         let Some(hosts) = self.hosts.as_ref().map(|hosts| hosts.hosts().len()) else {
@@ -73,14 +76,14 @@ impl World {
         };
         if hosts > 1 {
             let mut times = [self.seconds(1, SHORT)?, self.seconds(LONG / size_of::<f32>(), FEW)?];
-            // The slowest link, and the same for all.
+            // The slowest link, equal on all ranks.
             self.rank().all_reduce(&mut times, ReduceOp::Max)?;
             self.chosen.joined_by(Wire::of(times, hosts));
         }
         Ok(self)
     }
 
-    /// The least time of some calls.
+    /// Makes some calls, and returns the least time.
     fn seconds(&self, count: usize, calls: u32) -> Result<f64, Error> {
         let (mut rank, mut buffer) = (self.rank(), vec![0.0_f32; count]);
         let mut least = f64::INFINITY;
@@ -92,7 +95,7 @@ impl World {
         Ok(least)
     }
 
-    /// What only a world of one host has.
+    /// Returns an error unless the world is on one host: `what` exists there only.
     ///
     /// # Errors
     /// E0427 in a world of several.

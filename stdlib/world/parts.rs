@@ -1,4 +1,4 @@
-//! Worlds of some ranks of a world: of each color, and of those who are left.
+//! Worlds of some ranks of a world: of the ranks of each color, and of the ranks that are left after a failure.
 
 use roundelay_kernels::shared_memory::{self, UniqueId};
 
@@ -9,15 +9,15 @@ use crate::Error;
 const RECORD: usize = 16 + UniqueId::BYTES;
 
 impl World {
-    /// Makes of the ranks of each color a world of its own, in the order of their keys, and of their ranks here where
-    /// keys are the same. A rank with no color gets none. It is a call of all ranks, as `MPI_Comm_split` is, and this
-    /// world works as before.
+    /// Makes a world of the ranks of each color, in the order of their keys, and of their ranks here where keys are
+    /// equal. A rank with no color gets no world. It is a call of all ranks, as `MPI_Comm_split` is, and this world
+    /// works as before.
     ///
-    /// The new world has the [`Options`](crate::Options) of this one, and none of the algorithms that this one was told
-    /// to use: they may not be made for so few ranks.
+    /// The new world has the [`Options`](crate::Options) of this one, but not the algorithms that this one was told to
+    /// use: they may not fit the smaller number of ranks.
     ///
     /// # Errors
-    /// Those of a call, and those of [`World::join`].
+    /// The errors of a call, and the errors of [`World::join`].
     ///
     /// ```
     /// use roundelay::{UniqueId, World};
@@ -58,19 +58,19 @@ impl World {
         Ok(Some(Self::of(shared_memory::World::join(&id, size, place as u32, options)?)))
     }
 
-    /// After a failure, a new world of the ranks that are left, in their order: all survivors must call it, each after a
-    /// call of its own has failed (E0428, E0405, E0413). Without a failure it makes a second world of the same ranks, if
-    /// all of them call it. It waits for the calls under way that do not block.
+    /// Makes, after a failure, a new world of the ranks that are left, in their order: all survivors must call it, each
+    /// after a call of its own has failed (E0428, E0405, E0413). Without a failure it makes a second world of the same
+    /// ranks, if all ranks call it. It waits for the nonblocking calls under way.
     ///
-    /// A rank is left if its process is alive and its world is not dropped. The new world has memory of its own: what
-    /// failed touches nothing of it. It has the options and the algorithms ([`World::using`]) of this one, which are
-    /// proved anew for the new number of ranks when they are called. Buffers of [`World::alloc`] stay good to read and
-    /// to copy from; a call of the new world treats them as any other memory.
+    /// A rank is left if its process is alive and its world is not dropped. The new world has memory of its own: the
+    /// failed world touches no part of it. It has the options and the algorithms ([`World::using`]) of this one, which
+    /// are proved anew for the new number of ranks when they are called. Buffers of [`World::alloc`] stay good to read
+    /// and to copy from; a call of the new world treats them as any other memory.
     ///
     /// # Errors
-    /// E0405 where a rank that is alive does not call it within the deadline, with its name; E0427 where another one
-    /// ends meanwhile, so that those who are left do not meet. After either it can be called again. Else those of
-    /// [`World::join`].
+    /// E0405 where a rank that is alive does not call it within the deadline, with its name; E0427 where another rank
+    /// ends meanwhile, so that the remaining ranks do not meet. After either error it can be called again. Else the
+    /// errors of [`World::join`].
     ///
     /// ```
     /// use roundelay::{UniqueId, World};
@@ -94,7 +94,7 @@ impl World {
     }
 }
 
-/// The key in a rank's record.
+/// Returns the key in a rank's record.
 fn key_of(record: &[u8]) -> i64 {
     let mut key = [0; 8];
     key.copy_from_slice(&record[8..16]);

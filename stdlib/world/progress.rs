@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::Error;
 
-/// Whose turn it is, of the calls of a rank that do not block: threads that make them may be several.
+/// The order of a rank's nonblocking calls, which several threads may make.
 #[derive(Default)]
 pub(super) struct Turns {
     /// Whether there ever was one.
@@ -26,7 +26,7 @@ pub(super) struct Turns {
 struct Order {
     asked: u64,
     done: u64,
-    /// The error of a call whose handle is gone.
+    /// The error of a call whose handle was dropped.
     lost: Option<Error>,
 }
 
@@ -50,7 +50,7 @@ impl Turns {
     /// Returns when no call is under way.
     ///
     /// # Errors
-    /// That of a call whose handle is gone, once.
+    /// The error of a call whose handle was dropped, once.
     pub(super) fn settle(&self) -> Result<(), Error> {
         if !self.any.load(Ordering::Acquire) {
             return Ok(());
@@ -59,7 +59,7 @@ impl Turns {
         order.lost.take().map_or(Ok(()), Err)
     }
 
-    /// Keeps an error for the next call. The first is the cause of what follows.
+    /// Keeps an error for the next call. The first error is the cause of the later ones.
     fn lose(&self, error: Error) {
         self.order().lost.get_or_insert(error);
         self.any.store(true, Ordering::Release);
@@ -73,18 +73,18 @@ impl fmt::Debug for Turns {
     }
 }
 
-type Job<'env> = Box<dyn FnOnce() + Send + 'env>;
+type QueuedCall<'env> = Box<dyn FnOnce() + Send + 'env>;
 
-/// Where calls are asked for that one thread makes.
+/// The sending end of the queue of calls that one thread makes.
 pub(super) struct Queue<'env> {
     turns: Arc<Turns>,
-    jobs: Sender<(u64, Job<'env>)>,
+    jobs: Sender<(u64, QueuedCall<'env>)>,
 }
 
-/// The other side of a queue.
+/// The receiving end of the queue.
 pub(super) struct Work<'env> {
     turns: Arc<Turns>,
-    jobs: Receiver<(u64, Job<'env>)>,
+    jobs: Receiver<(u64, QueuedCall<'env>)>,
 }
 
 pub(super) fn queue<'env>(turns: &Arc<Turns>) -> (Queue<'env>, Work<'env>) {
@@ -97,7 +97,7 @@ impl Work<'_> {
     pub(super) fn run(self) {
         for (turn, job) in self.jobs {
             drop(self.turns.until(|order| order.done == turn));
-            // What a call panics with is its outcome; this is what its buffers panic with when they are dropped.
+            // A panic in a call is its outcome; this catches a panic of its buffers when they are dropped.
             _ = catch_unwind(AssertUnwindSafe(job));
             self.turns.order().done += 1;
             self.turns.turned.notify_all();
@@ -111,10 +111,10 @@ impl<'env> Queue<'env> {
         &self,
         job: impl FnOnce() -> Result<R, Error> + Send + 'env,
     ) -> Pending<R> {
-        let pending = Pending::new(&self.turns, State::UnderWay);
+        let pending = Pending::new(&self.turns, CallState::UnderWay);
         let (outcome, turns) = (pending.outcome.clone(), self.turns.clone());
         let job = Box::new(move || {
-            // In place of this call, which is then not made.
+            // The lost error is returned in place of this call, which is then not made.
             let lost = turns.order().lost.take();
             let made = lost.map_or_else(
                 || catch_unwind(AssertUnwindSafe(job)).unwrap_or_else(|what| Err(panicked(&*what))),
@@ -124,7 +124,7 @@ impl<'env> Queue<'env> {
         });
         let mut order = self.turns.order();
         self.turns.any.store(true, Ordering::Release);
-        // In the order of turns, so while nobody else takes one.
+        // Sent under the lock of `order`, so that no other thread takes a turn in between.
         let sent = self.jobs.send((order.asked, job));
         order.asked += u64::from(sent.is_ok());
         drop(order);
@@ -135,7 +135,7 @@ impl<'env> Queue<'env> {
     }
 }
 
-/// What a thread panicked with.
+/// Makes an error of the payload of a thread's panic.
 fn panicked(what: &(dyn Any + Send)) -> Error {
     let text = what.downcast_ref::<&str>().copied().map(str::to_owned);
     let text = text.or_else(|| what.downcast_ref::<String>().cloned());
@@ -145,10 +145,10 @@ fn panicked(what: &(dyn Any + Send)) -> Error {
 
 /// The thread that makes the calls of a world.
 pub(super) struct Progress {
-    /// `None` only while it is dropped.
+    /// `None` only while the `Progress` is dropped.
     queue: Option<Queue<'static>>,
     thread: Option<JoinHandle<()>>,
-    /// The process in which it is a thread: a child that is forked off has none.
+    /// The process in which the thread runs: a forked child does not have it.
     process: u32,
 }
 
@@ -161,14 +161,14 @@ impl Progress {
     }
 
     pub(super) fn queue(&self) -> &Queue<'static> {
-        self.queue.as_ref().expect("it is there until this is dropped")
+        self.queue.as_ref().expect("the queue is set until this is dropped")
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.process != process::id() {
-            // Its locks are as they were when the child was forked off, and nobody frees them.
+            // In a forked child the locks are as they were at the fork, and no thread unlocks them.
             mem::forget((self.queue.take(), self.thread.take()));
             return;
         }
@@ -177,7 +177,7 @@ impl Drop for Progress {
             // A buffer may hold the world, and be dropped there.
             && thread.thread().id() != thread::current().id()
         {
-            // It catches all panics.
+            // The thread catches all panics.
             _ = thread.join();
         }
     }
@@ -192,7 +192,7 @@ impl fmt::Debug for Progress {
 /// A call that does not block, until it is done: [`World::nonblocking`](crate::World::nonblocking) and
 /// [`World::scope`](crate::World::scope) make it.
 ///
-/// Dropping it does not take the call back: that is made all the same, and then its buffers are dropped. If it fails,
+/// Dropping it does not cancel the call: the call is made all the same, and then its buffers are dropped. If it fails,
 /// the next call of this rank returns its error, and is not made itself.
 ///
 /// ```
@@ -212,33 +212,33 @@ pub struct Pending<B> {
 }
 
 struct Outcome<B> {
-    state: Mutex<State<B>>,
+    state: Mutex<CallState<B>>,
     made: Condvar,
 }
 
-enum State<B> {
+enum CallState<B> {
     UnderWay,
     Made(Result<B, Error>),
-    /// Nobody wants it, or it was taken.
+    /// The handle was dropped, or `wait` took the outcome.
     Left,
 }
 
 impl<B> Outcome<B> {
-    fn state(&self) -> MutexGuard<'_, State<B>> {
+    fn state(&self) -> MutexGuard<'_, CallState<B>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn put(&self, made: Result<B, Error>, turns: &Turns) {
         let mut state = self.state();
         match (&*state, made) {
-            (State::Left, Err(error)) => turns.lose(error),
+            (CallState::Left, Err(error)) => turns.lose(error),
             // The buffers go when the state is free.
-            (State::Left, Ok(buffers)) => {
+            (CallState::Left, Ok(buffers)) => {
                 drop(state);
                 drop(buffers);
             }
             (_, made) => {
-                *state = State::Made(made);
+                *state = CallState::Made(made);
                 self.made.notify_all();
             }
         }
@@ -246,52 +246,54 @@ impl<B> Outcome<B> {
 }
 
 impl<B> Pending<B> {
-    fn new(turns: &Arc<Turns>, state: State<B>) -> Self {
+    fn new(turns: &Arc<Turns>, state: CallState<B>) -> Self {
         let outcome = Arc::new(Outcome { state: Mutex::new(state), made: Condvar::new() });
         Self { outcome, turns: turns.clone() }
     }
 
-    /// A call that cannot be made.
+    /// Makes the handle of a call that cannot be made.
     pub(super) fn failed(turns: &Arc<Turns>, error: Error) -> Self {
-        Self::new(turns, State::Made(Err(error)))
+        Self::new(turns, CallState::Made(Err(error)))
     }
 
     /// Waits until the call is done, and returns its buffers.
     ///
     /// # Errors
-    /// Those of [`Rank`](crate::Rank)'s call; E0410 where the thread that makes calls panicked in it; E0429 where there
-    /// is no such thread. The buffers are then gone, unless they were lent.
+    /// The errors of [`Rank`](crate::Rank)'s call; E0410 where the thread that makes calls panicked in it; E0429 where
+    /// the system gives no such thread. The buffers are then gone, unless they were lent.
     pub fn wait(self) -> Result<B, Error> {
         let state = self.outcome.state();
         let mut state = self
             .outcome
             .made
-            .wait_while(state, |state| matches!(state, State::UnderWay))
+            .wait_while(state, |state| matches!(state, CallState::UnderWay))
             .unwrap_or_else(PoisonError::into_inner);
-        match mem::replace(&mut *state, State::Left) {
-            State::Made(made) => made,
-            State::UnderWay | State::Left => unreachable!("it is made, and this takes it"),
+        match mem::replace(&mut *state, CallState::Left) {
+            CallState::Made(made) => made,
+            CallState::UnderWay | CallState::Left => {
+                unreachable!("the wait ended, and only this takes the outcome")
+            }
         }
     }
 
     /// Waits for so long at most, and says whether the call is done, so that [`Self::wait`] returns at once.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        let under_way = |state: &mut State<B>| matches!(state, State::UnderWay);
+        let under_way = |state: &mut CallState<B>| matches!(state, CallState::UnderWay);
         let waited = self.outcome.made.wait_timeout_while(self.outcome.state(), timeout, under_way);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        !matches!(&*state, State::UnderWay)
+        !matches!(&*state, CallState::UnderWay)
     }
 
     /// Whether the call is done, so that [`Self::wait`] returns at once.
     pub fn test(&mut self) -> bool {
-        matches!(&*self.outcome.state(), State::Made(_))
+        matches!(&*self.outcome.state(), CallState::Made(_))
     }
 }
 
 impl<B> Drop for Pending<B> {
     fn drop(&mut self) {
-        let state = mem::replace(&mut *self.outcome.state(), State::Left);
-        if let State::Made(Err(error)) = state {
+        let state = mem::replace(&mut *self.outcome.state(), CallState::Left);
+        if let CallState::Made(Err(error)) = state {
             self.turns.lose(error);
         }
     }
@@ -299,7 +301,7 @@ impl<B> Drop for Pending<B> {
 
 impl<B> fmt::Debug for Pending<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let done = matches!(&*self.outcome.state(), State::Made(_));
+        let done = matches!(&*self.outcome.state(), CallState::Made(_));
         f.debug_struct("Pending").field("done", &done).finish_non_exhaustive()
     }
 }

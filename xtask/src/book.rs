@@ -32,7 +32,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     }
 }
 
-/// mdBook, which is installed first where it is not there.
+/// Returns the path of mdBook, which is installed first where it is missing.
 fn builder(root: &Path) -> Result<PathBuf, String> {
     let tools = root.join("target/tools");
     let mdbook = tools.join("bin").join(format!("mdbook{}", std::env::consts::EXE_SUFFIX));
@@ -67,14 +67,15 @@ impl Page {
     }
 }
 
-/// The values of an attribute in the tags of a page. Text has no quotation marks that look like one: mdBook escapes them.
+/// Returns the values of an attribute in the tags of a page. Text has no quotation marks that look like one: mdBook
+/// escapes them.
 fn attributes(html: &str, name: &str) -> Vec<String> {
     let opening = format!(" {name}=\"");
     let found = html.split(&opening).skip(1).filter_map(|rest| rest.split_once('"'));
     found.map(|(value, _)| value.replace("&amp;", "&")).collect()
 }
 
-/// The pages below a folder by their paths in it.
+/// Returns the pages below a folder by their paths in it.
 fn pages(folder: &Path) -> Result<BTreeMap<PathBuf, Page>, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -84,7 +85,7 @@ fn pages(folder: &Path) -> Result<BTreeMap<PathBuf, Page>, String> {
             let inside = path.strip_prefix(folder).unwrap_or(&path).to_owned();
             if path.is_dir() {
                 folders.push(path);
-            // All pages once more, and a page whose links begin at the site's root.
+            // The page of all pages, and a page whose links begin at the site's root, are left out.
             } else if path.extension().is_some_and(|e| e == "html")
                 && !["print.html", "404.html"].contains(&&*inside.to_string_lossy())
             {
@@ -101,7 +102,7 @@ fn pages(folder: &Path) -> Result<BTreeMap<PathBuf, Page>, String> {
     }
 }
 
-/// What no reader can follow, a line each.
+/// Returns the broken links, a line each.
 fn dead_links(built: &Path, pages: &BTreeMap<PathBuf, Page>) -> Vec<String> {
     let mut dead = Vec::new();
     for (path, page) in pages {
@@ -121,12 +122,12 @@ fn dead_links(built: &Path, pages: &BTreeMap<PathBuf, Page>) -> Vec<String> {
     dead
 }
 
-/// Links to elsewhere are not followed: nothing from outside is needed for a test.
+/// Whether a link stays within the book: a test needs no network.
 fn is_local(link: &str) -> bool {
     !link.contains("://") && !link.starts_with("mailto:") && !link.starts_with("data:")
 }
 
-/// The file that a page calls `link`.
+/// Returns the file that a page calls `link`.
 fn beside(page: &Path, link: &str) -> PathBuf {
     let mut path = page.parent().unwrap_or(Path::new("")).to_owned();
     for part in link.split('/') {
@@ -141,7 +142,8 @@ fn beside(page: &Path, link: &str) -> PathBuf {
     path
 }
 
-/// README.md is read where the sources are: its links are files, and headings of Markdown.
+/// Returns the broken links of README.md, which is read beside the sources: its links are files, and headings of
+/// Markdown.
 fn dead_links_of_the_readme(root: &Path) -> Result<Vec<String>, String> {
     let read = |path: &Path| {
         std::fs::read_to_string(path).map_err(|why| format!("{}: {why}", path.display()))
@@ -167,14 +169,14 @@ fn dead_links_of_the_readme(root: &Path) -> Result<Vec<String>, String> {
     Ok(dead)
 }
 
-/// The anchor of a heading in Markdown.
+/// Returns the anchor of a heading in Markdown.
 fn anchor(heading: &str) -> String {
     let words = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = words.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// The words of the glossary, which are its headings, that the search does not lead to.
+/// Returns the words of the glossary, which are its headings, that the search does not lead to.
 fn unknown_to_search(built: &Path, pages: &BTreeMap<PathBuf, Page>) -> Result<Vec<String>, String> {
     let entries = std::fs::read_dir(built).map_err(|e| format!("{}: {e}", built.display()))?;
     let mut names = entries.filter_map(|entry| Some(entry.ok()?.path()));

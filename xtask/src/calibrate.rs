@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Prints the constants of this machine beside those of the library; writes them there if asked to.
+/// Prints the constants of this machine beside the library's; writes them there if asked to.
 pub(crate) fn run(write: bool) -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new(env!("CARGO"));

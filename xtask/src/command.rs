@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The workspace.
+/// Returns the folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Runs a command to its end; anything but success is an error that names it.
+/// Runs a command to its end; any failure is an error that names it.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let shown = format!("{command:?}");
     match command.status() {
@@ -25,12 +25,12 @@ pub(crate) fn there(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Whether this is the user who may do all.
+/// Whether this is the root user.
 pub(crate) fn privileged() -> bool {
     output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
-/// What a command prints, if it ends well.
+/// Returns the output of a command, if it ends well.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let shown = format!("{command:?}");
     let done = command
@@ -53,26 +53,26 @@ pub(crate) fn library(root: &Path, package: &str, profile: &str) -> Result<PathB
     Ok(target(root).join(folder).join(format!("lib{}.so", package.replace('-', "_"))))
 }
 
-/// An example of the crate `roundelay`, built.
+/// Builds an example of the crate `roundelay`, and returns its path.
 pub(crate) fn example(root: &Path, name: &str) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env!("CARGO"));
     run(cargo.current_dir(root).args(["build", "--package", "roundelay", "--example", name]))?;
     Ok(target(root).join("debug/examples").join(name))
 }
 
-/// Where cargo puts what it builds.
+/// Returns the folder of cargo's build output.
 fn target(root: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     target.map_or_else(|| root.join("target"), |folder| root.join(folder))
 }
 
-/// What a command printed.
+/// The output of a command.
 pub(crate) struct Printed {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// What a command prints, if it ends well and in time; else why not, and what it printed. The command is not in it.
+/// Returns the output of a command, if it ends well and in time; else why not, and its output, without the command.
 pub(crate) fn within(command: &mut Command, longest: Duration) -> Result<Printed, String> {
     let failed = |error: std::io::Error| error.to_string();
     // Files never fill up, as pipes do.
@@ -107,13 +107,13 @@ pub(crate) fn within(command: &mut Command, longest: Duration) -> Result<Printed
     }
 }
 
-/// How long a child may take for its end after it was asked to come to one.
+/// The time that a child may take to end after it was asked to.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Asks a child to end, and makes it: a launcher that is only killed leaves its ranks behind.
 fn end(child: &mut Child) -> std::io::Result<()> {
     if cfg!(unix) {
-        // A shell has this command where there is no such program.
+        // A shell has `kill` as a command of its own where there is no such program.
         let asked = format!("kill -TERM {}", child.id());
         Command::new("sh")
             .args(["-c", &asked])
@@ -132,7 +132,7 @@ fn end(child: &mut Child) -> std::io::Result<()> {
     child.wait().map(drop)
 }
 
-/// The first two lines that say anything: what happened, and what the program said of it.
+/// Returns the first two lines with letters: the failure, and the program's own message about it.
 pub(crate) fn brief(why: &str) -> String {
     let lines = why.lines().map(str::trim).filter(|line| line.contains(char::is_alphabetic));
     lines.take(2).collect::<Vec<_>>().join(": ")

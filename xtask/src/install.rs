@@ -1,4 +1,4 @@
-//! What is installed below `target/`, once: packages of `PyPI`, and whatever else a task fetches.
+//! Installations below `target/`, each made once: packages of `PyPI`, and other files that a task fetches.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use std::process::Command;
 /// Packages of `PyPI` in a folder below `target/`.
 pub(crate) struct Packages {
     pub(crate) folder: &'static str,
-    /// As Python's packages (`--target`), or as programs with their libraries (`--prefix`).
+    /// The kind of installation: as Python's packages (`--target`), or as programs with their libraries (`--prefix`).
     pub(crate) into: &'static str,
     pub(crate) names: &'static [&'static str],
-    /// What is needed of them.
+    /// The files of the packages that are needed.
     pub(crate) files: &'static [&'static str],
 }
 
 impl Packages {
-    /// Installs them unless they are there; the folder that they lie in.
+    /// Installs the packages unless they are installed, and returns their folder.
     pub(crate) fn install(&self, root: &Path) -> Result<PathBuf, String> {
         let wanted = self.names.join("\n");
         once(root, self.folder, &wanted, self.files, |folder| {
@@ -25,7 +25,7 @@ impl Packages {
     }
 }
 
-/// Installs into a folder below `target/`, unless it has all files and was installed for the same wish.
+/// Installs into a folder below `target/`, unless it has all files and was installed for equal `wanted` texts.
 pub(crate) fn once(
     root: &Path,
     name: &str,
@@ -34,7 +34,7 @@ pub(crate) fn once(
     install: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Result<PathBuf, String> {
     let folder = root.join("target").join(name);
-    // Written last, so half an installation has none.
+    // Written last, so a partial installation has no stamp.
     let stamp = folder.join("installed");
     let missing = || files.iter().find(|file| !folder.join(file).is_file());
     if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) && missing().is_none() {
@@ -53,7 +53,7 @@ pub(crate) fn once(
 fn pip(into: &str, folder: &Path, packages: &[&str]) -> Result<(), String> {
     let mut pip = any_pip()?;
     pip.args(["install", "--quiet", "--upgrade", "--no-deps", "--ignore-installed", into]);
-    // Debian would put what has a prefix into a folder `local` there.
+    // Debian would install programs with a prefix into a folder `local` there.
     pip.env("DEB_PYTHON_INSTALL_LAYOUT", "deb_system").env("PIP_ROOT_USER_ACTION", "ignore");
     match pip.arg(folder).args(packages).status() {
         Ok(status) if status.success() => Ok(()),
@@ -62,7 +62,7 @@ fn pip(into: &str, folder: &Path, packages: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The pip of this machine.
+/// Returns the pip of this machine.
 pub(crate) fn any_pip() -> Result<Command, String> {
     let ways = [("python3", &["-m", "pip"][..]), ("pip3", &[]), ("pip", &[])];
     let starts = |(program, first): &&(&str, &[&str])| {

@@ -1,5 +1,7 @@
-//! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`, `cargo xtask failures`, `cargo xtask calibrate [--write]`,
-//! `cargo xtask gpu-test [OPTION]...`, `cargo xtask mpi [JOB] [OPTION]...`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix DIR`, `cargo xtask python`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
+//! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`,
+//! `cargo xtask failures`, `cargo xtask calibrate [--write]`, `cargo xtask gpu-test [OPTION]...`, `cargo xtask mpi
+//! [JOB] [OPTION]...`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix
+//! DIR`, `cargo xtask python`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,7 @@
-//! What is too long for each run of the tests, which take a part of it: `cargo xtask mutants`, the mutation suites of the
-//! proof, and `cargo xtask sweeps`, every algorithm as messages at every rank count, and every kernel at every rank
-//! count, element type and architecture; and `cargo xtask failures`, a failure of every rank at every place of a call.
+//! Checks that are too long for each run of the tests, which run a part of them: `cargo xtask mutants`, the mutation
+//! suites of the proof, and `cargo xtask sweeps`, every algorithm as messages at every rank count, and every kernel at
+//! every rank count, element type and architecture; and `cargo xtask failures`, a failure of every rank at every place
+//! of a call.
 
 use std::process::Command;
 
@@ -18,9 +19,9 @@ pub(crate) fn all() -> Result<(), String> {
     Ok(())
 }
 
-/// A failure of every rank at every place of a call, for three algorithms, two levels and three rank counts: some seven
-/// thousand in 20 minutes on two cores; and 10,000 calls with ranks that are late anywhere. With `ROUNDELAY_PART=2/5` the
-/// third fifth of the failures.
+/// Tests a failure of every rank at every place of a call, for three algorithms, two levels and three rank counts: some
+/// seven thousand in 20 minutes on two cores; and 10,000 calls with ranks that are late anywhere. With
+/// `ROUNDELAY_PART=2/5` the third fifth of the failures.
 pub(crate) fn failures() -> Result<(), String> {
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(root()).env("ROUNDELAY_WHOLE", "1");
@@ -28,8 +29,8 @@ pub(crate) fn failures() -> Result<(), String> {
     run(command.args(["--nocapture", "processes::failures", "processes::delays"]))
 }
 
-/// Every algorithm in two-sided form at every rank count; and every kernel, compiled for every architecture and run on
-/// CPU threads at every rank count and element type.
+/// Tests every algorithm in two-sided form at every rank count; and every kernel, compiled for every architecture and
+/// run on CPU threads at every rank count and element type.
 pub(crate) fn sweeps() -> Result<(), String> {
     let root = root();
     crate::nvrtc::install(&root)?;

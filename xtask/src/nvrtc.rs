@@ -1,11 +1,11 @@
-//! `cargo xtask nvrtc`: CUDA's compiler and disassembler below `target/`, from NVIDIA's wheels. They need neither a GPU nor a
-//! driver.
+//! `cargo xtask nvrtc`: CUDA's compiler and disassembler below `target/`, from NVIDIA's wheels. They need neither a GPU
+//! nor a driver.
 
 use std::path::Path;
 
 use crate::install::Packages;
 
-/// The library, the headers that kernels include, and what tests count instructions with.
+/// The library, the headers that kernels include, and the tools with which tests count instructions.
 const NVRTC: Packages = Packages {
     folder: "nvrtc",
     into: "--target",

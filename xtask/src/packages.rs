@@ -1,4 +1,4 @@
-//! What would be published: each crate is packed, and what was packed is compiled where nothing else lies.
+//! The packages to publish: each crate is packed, and the packages are compiled in a folder with no other files.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::command::run;
 
-/// The crates that are published, each before those that stand on it.
+/// The crates that are published, each before the crates that depend on it.
 const PUBLISHED: [&str; 10] = [
     "roundelay-dtype",
     "roundelay-arithmetic",
@@ -21,11 +21,11 @@ const PUBLISHED: [&str; 10] = [
     "roundelay-cli",
 ];
 
-/// Packs every published crate, unpacks it into a workspace of its own, and checks that one: a file that was left out, or
-/// a path that leads out of a package, is an error there.
+/// Packs every published crate, unpacks it into a workspace of its own, and checks that one: a file that was left out,
+/// or a path that leads out of a package, is an error there.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let mut pack = Command::new(env!("CARGO"));
-    // Packages are compared with the working tree, not with what was committed.
+    // Packages are compared with the working tree, not with the last commit.
     pack.current_dir(root).args(["package", "--no-verify", "--allow-dirty"]);
     for name in PUBLISHED {
         pack.args(["--package", name]);
@@ -49,7 +49,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         writeln!(patches, "{name} = {{ path = {folder:?} }}").expect("a string grows");
         members.push(folder);
     }
-    // With the profile of the other steps, crates of others are there already.
+    // With the profile of the other steps, foreign crates are compiled already.
     let manifest = format!(
         "[workspace]\nresolver = \"3\"\nmembers = {members:?}\n\n[patch.crates-io]\n{patches}\n\
          [profile.dev]\ndebug = \"line-tables-only\"\n"

@@ -22,7 +22,7 @@ pub(crate) fn write() -> Result<(), String> {
     Ok(())
 }
 
-/// Fails, naming the file, if a committed file is not what would be written.
+/// Fails, naming the file, if a committed file differs from the generated one.
 pub(crate) fn check() -> Result<(), String> {
     for (name, text) in generate()? {
         let committed = fs::read_to_string(syntax_dir().join(name)).unwrap_or_default();
@@ -37,7 +37,7 @@ fn generate() -> Result<[(&'static str, String); 2], String> {
     Ok([("grammar.rs", grammar()?), ("lexer_generated.rs", lexer()?)])
 }
 
-/// LALRPOP puts its version and the grammar's hash at the head of its output.
+/// Generates the parser. LALRPOP puts its version and the grammar's hash at the head of its output.
 fn grammar() -> Result<String, String> {
     let out = tempfile::tempdir().map_err(|e| e.to_string())?;
     lalrpop::Configuration::new()
@@ -53,7 +53,7 @@ fn grammar() -> Result<String, String> {
 fn lexer() -> Result<String, String> {
     let punctuation = token::PUNCTUATION;
     let definition = quote! {
-        /// What the text holds, before keywords are told from identifiers and literals are read.
+        /// A token of the text, before keywords are separated from identifiers and literals are read.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Raw {
             /// Blanks, tabs and carriage returns.
@@ -65,7 +65,7 @@ fn lexer() -> Result<String, String> {
             /// A keyword or identifier.
             #[regex("[A-Za-z_][A-Za-z0-9_]*")]
             Word,
-            /// An integer literal and whatever is glued to it.
+            /// An integer literal and the letters glued to it.
             #[regex("[0-9][0-9A-Za-z_]*")]
             Number,
             /// A floating-point literal, which the language does not have.

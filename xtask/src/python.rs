@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::command::run;
 use crate::install::Packages;
 
-/// pytest with what it needs, and what the tests compare with.
+/// pytest with its dependencies, and the packages that the tests compare with.
 const PYTEST: Packages = Packages {
     folder: "python",
     into: "--target",
@@ -25,10 +25,10 @@ const PYTEST: Packages = Packages {
     files: &[],
 };
 
-/// Runs all tests but those of torch, which `cargo xtask torch` runs.
+/// Runs all tests except the ones of torch, which `cargo xtask torch` runs.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let packages = PYTEST.install(root)?;
-    // Of the selection that all tests are built for, so that nothing is built twice.
+    // Built with the selection that all tests are built for, so that no crate is built twice.
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root).args(["build", "--profile", "test", "--workspace"]);
     run(cargo.args(["--exclude", "xtask", "--lib"]))?;

@@ -1,11 +1,11 @@
 //! Sizes in bytes and lists, as options have them.
 
-/// What has commas between.
+/// Reads a list with commas.
 pub(crate) fn list<T>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     text.split(',').map(one).collect()
 }
 
-/// Bytes, of which the MPIs' counts are numbers of four.
+/// Reads bytes, of which the MPIs' counts are numbers of four.
 pub(crate) fn size(text: &str) -> Option<u64> {
     let (digits, unit) = match text.strip_suffix(['K', 'M', 'G']) {
         Some(digits) if text.ends_with('K') => (digits, 1 << 10),
@@ -16,7 +16,7 @@ pub(crate) fn size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
 }
 
-/// A size for people.
+/// Formats a size for people.
 pub(crate) fn told(bytes: u64) -> String {
     match bytes {
         _ if bytes.is_multiple_of(1 << 20) => format!("{} MB", bytes >> 20),

@@ -9,7 +9,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of an even number the median is the mean of the middle two.
+    /// Computes the spread. The median of an even number of times is the mean of the middle two.
     pub(crate) fn of(times: &[f64]) -> Option<Self> {
         let mut sorted = times.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -24,7 +24,7 @@ impl Spread {
     }
 }
 
-/// Three digits that count, or all before the point.
+/// Formats three significant digits, or all before the point.
 pub(crate) fn micros(time: f64) -> String {
     let digits = match time {
         ..9.995 => 2,

@@ -1,6 +1,6 @@
-//! `cargo xtask test`: every check of the project, in the order in which they fail fastest. All of it is built with one
-//! profile and for one selection of packages, whose features are then the same, so that a crate is compiled once to be
-//! looked at and once to be run. This crate is left out of the selection: its generators ask for other features.
+//! `cargo xtask test`: every check of the project, in the order in which they fail fastest. All is built with one
+//! profile and for one selection of packages, whose features are then equal, so that a crate is compiled once for the
+//! lints and once to run. This crate is left out of the selection: its generators need other features.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 
 use crate::command::{output, root, run};
 
-/// The tests' profile, for whatever is built beside them.
+/// The tests' profile, for all crates that are built beside them.
 const PROFILE: [&str; 2] = ["--profile", "test"];
 
-/// What is built and tested together.
+/// The packages that are built and tested together.
 const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
-/// Where the table of the steps' times is kept.
+/// The file with the steps' times.
 const TIMES: &str = "target/test-times";
 
-type Step = (&'static str, fn(&Path) -> Result<(), String>);
+type TestStep = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 17] = [
+const STEPS: [TestStep; 17] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", crate::nvrtc::install),
@@ -29,11 +29,11 @@ const STEPS: [Step; 17] = [
         cargo(root, &[&["clippy", "--package", "xtask"], &strict[..]].concat())?;
         cargo(root, &[&["clippy"], &ALL[..], &PROFILE, &strict].concat())
     }),
-    // Not among all, whose features are others: built for the steps that run it, but for itself.
+    // Not among all, whose features differ: it is built for the steps that run it, but for itself.
     ("the tasks themselves", |root| cargo(root, &["test", "--package", "xtask"])),
     ("other systems", elsewhere),
     ("documentation", documentation),
-    // Not worth a build of its own that is optimized.
+    // An optimized build of its own would take longer than it saves.
     ("the compiler's parts", |root| {
         let parts = ["--package", "roundelay-core", "--package", "roundelay-export", "--lib"];
         cargo(root, &[&["test", "--profile", "dev"], &parts[..]].concat())
@@ -90,7 +90,8 @@ fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {
     run(Command::new(env!("CARGO")).current_dir(root).args(args))
 }
 
-/// The public documentation, and that the test of the crate `roundelay` alone uses every item that it shows.
+/// Builds the public documentation, and checks that the test of the crate `roundelay` alone uses every item that it
+/// shows.
 fn documentation(root: &Path) -> Result<(), String> {
     run(Command::new(env!("CARGO"))
         .current_dir(root)
@@ -100,8 +101,8 @@ fn documentation(root: &Path) -> Result<(), String> {
     used_alone(root)
 }
 
-/// Every item that the documentation of the crate `roundelay` lists, but for the library's algorithms, is used by the
-/// program that depends on that crate alone.
+/// Checks that every item that the documentation of the crate `roundelay` lists, but for the library's algorithms, is
+/// used by the program that depends on that crate alone.
 fn used_alone(root: &Path) -> Result<(), String> {
     let list = root.join("target/doc/roundelay/all.html");
     let list =
@@ -128,8 +129,8 @@ fn used_alone(root: &Path) -> Result<(), String> {
     if seen < 30 { Err(format!("the documentation lists {seen} items alone")) } else { Ok(()) }
 }
 
-/// The crates for a system without ranks as processes, looked at as by the lints and not run: what a program uses, and a
-/// program that uses all of it. What such a system refuses is among the engine's own tests.
+/// Lints the crates for a system without ranks as processes, without running them: the parts that a program uses, and a
+/// program that uses all of them. The refusals of such a system are among the engine's own tests.
 fn elsewhere(root: &Path) -> Result<(), String> {
     const SYSTEM: &str = "x86_64-pc-windows-gnu";
     let asked = ["--print", "target-libdir", "--target", SYSTEM];
@@ -149,8 +150,8 @@ fn elsewhere(root: &Path) -> Result<(), String> {
     cargo(root, &parts.concat())
 }
 
-/// The engine's protocols under loom: every interleaving of a few threads, on modelled atomics. Only the engine's own
-/// tests are built so; what they stand on is what all tests stand on.
+/// Runs the engine's protocols under loom: every interleaving of a few threads, on modelled atomics. Only the engine's
+/// own tests are built with loom; the crates below it are the same as in all tests.
 fn loom(root: &Path) -> Result<(), String> {
     let mut build = Command::new(env!("CARGO"));
     build.current_dir(root).args(["rustc", "--package", "roundelay-kernels", "--lib"]);
@@ -170,8 +171,8 @@ fn loom(root: &Path) -> Result<(), String> {
     run(Command::new(program).current_dir(root.join("kernels")).arg("loom"))
 }
 
-/// The programs among the examples, each of which ends in a check of its own; the sources are the tests' business.
-/// With every engine there is: the one for GPUs says itself what it lacks.
+/// Runs the programs among the examples, each of which ends in a check of its own; the tests check the `.coll` files.
+/// Every engine is included: the one for GPUs itself reports a missing part.
 fn examples(root: &Path) -> Result<(), String> {
     cargo(root, &[&["build", "--examples", "--bins"], &ALL[..], &PROFILE].concat())?;
     for path in files(root, "examples", "rs")? {
@@ -188,12 +189,12 @@ fn examples(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Where programs are that were built.
+/// Returns the path of a built program or folder.
 fn built(root: &Path, folder: &str) -> PathBuf {
     root.join("target/debug").join(folder)
 }
 
-/// The files of a folder with that extension, in order.
+/// Returns the files of a folder with that extension, in order.
 fn files(root: &Path, folder: &str, extension: &str) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(root.join(folder)).map_err(|e| format!("{folder}: {e}"))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,5 +1,5 @@
-//! `cargo xtask torch`: the backend of `torch.distributed`, beside Gloo, with the `PyTorch` of `PyPI`; also `PyTorch`'s own
-//! tests, and times.
+//! `cargo xtask torch`: the backend of `torch.distributed`, beside Gloo, with the `PyTorch` of `PyPI`; also `PyTorch`'s
+//! own tests, and times.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::process::Command;
 use crate::command::{library, output, root, run};
 use crate::install::once;
 
-/// Its wheel is one for CUDA. NVIDIA's libraries, which are five times as large, are left out: `stubs.py` stands in.
+/// Its wheel is for CUDA. NVIDIA's libraries, which are five times as large, are left out: `stubs.py` replaces them.
 const TORCH: &str = "torch==2.15.*";
 
-/// What it needs beside them, what the tests need, and what `PyTorch`'s own tests need.
+/// The packages that it needs beside them, that the tests need, and that `PyTorch`'s own tests need.
 const PACKAGES: [&str; 11] = [
     "filelock",
     "fsspec",
@@ -26,7 +26,8 @@ const PACKAGES: [&str; 11] = [
     "packaging",
 ];
 
-/// Installs what is needed and runs what is asked for: the tests, `PyTorch`'s own (`--suite`), or times (`--bench`).
+/// Installs the packages and runs the job that is asked for: the tests, `PyTorch`'s own (`--suite`), or times
+/// (`--bench`).
 pub(crate) fn all(asked: &[&str]) -> Result<(), String> {
     let root = root();
     let python = install(&root)?;
@@ -44,7 +45,7 @@ pub(crate) fn all(asked: &[&str]) -> Result<(), String> {
     run(&mut command)
 }
 
-/// The Python of an environment below `target/torch` that has them.
+/// Installs the packages, and returns the Python of an environment below `target/torch` that has them.
 fn install(root: &Path) -> Result<PathBuf, String> {
     let script = root.join("xtask/torch/stubs.py");
     let stubs =

@@ -1,5 +1,6 @@
-//! The C library of Roundelay with the command as a function: what `roundelay_command.h` declares, and describes. Its own
-//! library, because the command is most of the size, and a program that calls collectives does not need it.
+//! The C library of Roundelay with the command as a function, as `roundelay_command.h` declares and describes it. It is
+//! a library of its own, because the command is most of the size, and a program that calls collectives does not need
+//! it.
 
 use std::ffi::{CString, OsString, c_char, c_int};
 
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn roundelay_command(
 /// Frees a text of [`roundelay_command`].
 ///
 /// # Safety
-/// `text` is null, or such a text that was not freed.
+/// `text` is null, or a text that [`roundelay_command`] returned and that was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_free_text(text: *mut c_char) {
     if !text.is_null() {

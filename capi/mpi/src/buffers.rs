@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use roundelay_kernels::mpi::{Handle, Mpi};
 
 use crate::call::Values;
-use crate::types::Kind;
+use crate::types::TypeLayout;
 
 /// Bytes that MPI packs at once, as it counts them in an `int`.
 const PIECE: u64 = 1 << 30;
@@ -27,39 +27,39 @@ impl Deref for Copied {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the words have at least so many bytes, and any bytes are bytes.
+        // SAFETY: the words have at least `bytes` bytes, and every byte value is valid.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
     }
 }
 
 impl DerefMut for Copied {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and any bytes are words.
+        // SAFETY: the words have at least `bytes` bytes, and every byte value is valid in a word.
         unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.bytes) }
     }
 }
 
-/// Values of a caller, and what MPI has to say of them.
+/// Values of a caller with the layout of their type in MPI.
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'m> {
     pub(crate) mpi: &'m Mpi,
     pub(crate) comm: Handle,
     pub(crate) values: Values,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TypeLayout,
 }
 
 impl Side<'_> {
-    /// All bytes of data.
+    /// Returns the number of bytes of data.
     pub(crate) fn bytes(&self) -> usize {
         (self.values.count as u64 * self.kind.size) as usize
     }
 
-    /// Whether the bytes lie side by side, at a place where elements of so many bytes may lie.
+    /// Whether the bytes lie side by side, at an address that is a multiple of `align`.
     pub(crate) fn is_dense(&self, align: usize) -> bool {
         self.kind.dense && self.values.at.addr().is_multiple_of(align) && !self.values.at.is_null()
     }
 
-    /// Whether its bytes, where they lie side by side, are in part those of another.
+    /// Whether the bytes overlap those of `other`; both sides are dense.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let range = |side: &Self| {
             let first = side.values.at.addr();
@@ -69,25 +69,25 @@ impl Side<'_> {
         mine.start < theirs.end && theirs.start < mine.end
     }
 
-    /// The bytes where they lie.
+    /// Returns the bytes in place.
     ///
     /// # Safety
-    /// They are dense, the caller of MPI owns them during the call, and nobody has them as mutable.
+    /// The bytes are dense, the caller of MPI owns them during the call, and no mutable reference to them exists.
     pub(crate) unsafe fn there<'a>(&self) -> &'a [u8] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts(self.values.at.cast(), self.bytes()) }
     }
 
-    /// The bytes where they lie, to be written.
+    /// Returns the bytes in place, to be written.
     ///
     /// # Safety
-    /// As for [`Self::there`], and nobody else has them at all.
+    /// The bytes are dense, the caller of MPI owns them during the call, and no other reference to them exists.
     pub(crate) unsafe fn there_mut<'a>(&self) -> &'a mut [u8] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.values.at.cast(), self.bytes()) }
     }
 
-    /// A copy of the bytes, side by side.
+    /// Returns a copy of the bytes, side by side.
     ///
     /// # Errors
     /// MPI's code.
@@ -105,7 +105,7 @@ impl Side<'_> {
         let values = Somewhere::new(self)?;
         values.pieces(|values, first, bytes| {
             let mut at = 0;
-            // SAFETY: the type says where the data lies, which is the caller's; the copy has room for what MPI is told.
+            // SAFETY: the type describes the caller's data; the copy has room for the bytes that MPI is told to pack.
             let wrong = unsafe {
                 let to = to.add(first).cast::<c_void>();
                 let pack = self.mpi.functions().pack;
@@ -133,7 +133,7 @@ impl Side<'_> {
         let values = Somewhere::new(self)?;
         values.pieces(|values, first, bytes| {
             let mut at = 0;
-            // SAFETY: as in `packed`, the other way.
+            // SAFETY: the type describes the caller's data, which has room for the bytes that MPI is told to unpack.
             let wrong = unsafe {
                 let from = from.add(first).cast::<c_void>();
                 let unpack = self.mpi.functions().unpack;
@@ -145,11 +145,11 @@ impl Side<'_> {
     }
 }
 
-/// An address that is somewhere, from which one that is nowhere is counted.
+/// An address that is not null, from which a type counts back to a null address.
 const BASE: usize = 4096;
 
-/// Values whose address is not null. Those that begin at `MPI_BOTTOM` have a type with addresses of their own, and
-/// MPICH packs nothing from there, so they are given a type that counts from another place.
+/// Values whose address is not null. Values that begin at `MPI_BOTTOM` have a type with absolute addresses, and MPICH
+/// packs nothing from there, so they get a type that counts from another address.
 struct Somewhere<'a> {
     side: &'a Side<'a>,
     values: Values,
@@ -177,8 +177,8 @@ impl<'a> Somewhere<'a> {
         if wrong == 0 { Ok(Self { side, values, made: true }) } else { Err(wrong) }
     }
 
-    /// Does `then` for so many values at a time as MPI packs at once: with them, with the bytes before them, and with
-    /// theirs; it returns MPI's code, and the bytes that it went through.
+    /// Calls `then` for each part of the values that MPI packs at once: with the values, the number of bytes before
+    /// them, and their number of bytes. `then` returns MPI's code, and the number of bytes that MPI processed.
     fn pieces(&self, then: impl Fn(Values, usize, c_int) -> (c_int, c_int)) -> Result<(), c_int> {
         let most = (PIECE / self.side.kind.size.max(1)).max(1) as i64;
         let mut done = 0;
@@ -191,7 +191,7 @@ impl<'a> Somewhere<'a> {
                 .map_err(|_| self.side.mpi.abi().err_other())?;
             match then(Values { at, count, ..self.values }, first, bytes) {
                 (0, packed) if packed == bytes => {}
-                // It writes something else beside the data, which we know nothing of.
+                // MPI writes other bytes beside the data, whose meaning is unknown.
                 (0, _) => return Err(self.side.mpi.abi().err_other()),
                 (wrong, _) => return Err(wrong),
             }
@@ -204,7 +204,7 @@ impl<'a> Somewhere<'a> {
 impl Drop for Somewhere<'_> {
     fn drop(&mut self) {
         if self.made {
-            // SAFETY: it was made here, and nothing is under way with it.
+            // SAFETY: the type was made here, and no operation with it is under way.
             unsafe { (self.side.mpi.functions().type_free)(&raw mut self.values.of) };
         }
     }

@@ -6,9 +6,9 @@ use std::fmt;
 use roundelay::Collective;
 use roundelay_kernels::mpi::Handle;
 
-/// What is called.
+/// A collective of MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum What {
+pub(crate) enum MpiCollective {
     Allreduce,
     Allgather,
     ReduceScatterBlock,
@@ -20,8 +20,8 @@ pub(crate) enum What {
     Barrier,
 }
 
-impl What {
-    /// The collective that does it; a barrier is an `AllReduce` of a byte.
+impl MpiCollective {
+    /// Returns the collective that does it; a barrier is an `AllReduce` of a byte.
     pub(crate) fn collective(self) -> Collective {
         match self {
             Self::Allreduce | Self::Barrier => Collective::AllReduce,
@@ -36,7 +36,7 @@ impl What {
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for MpiCollective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Allreduce => "Allreduce",
@@ -52,7 +52,7 @@ impl fmt::Display for What {
     }
 }
 
-/// So many values of a type, where a caller says.
+/// The values of a buffer: address, number, and type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Values {
     pub(crate) at: *mut c_void,
@@ -60,10 +60,11 @@ pub(crate) struct Values {
     pub(crate) of: Handle,
 }
 
-/// A call. What a collective does not have is of no meaning: what a rank sends and what it receives, the op, the root.
+/// A call: the values that a rank sends and receives, the op, and the root. An argument that the collective does not
+/// have is ignored.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    pub(crate) what: What,
+pub(crate) struct MpiCall {
+    pub(crate) what: MpiCollective,
     pub(crate) send: Values,
     pub(crate) recv: Values,
     pub(crate) op: Handle,

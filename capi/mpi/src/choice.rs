@@ -1,22 +1,22 @@
-//! Which calls we make faster than MPI does: the table of choices. It has what was measured on two cores, with 2, 4 and 8
-//! ranks, for blocks of 4 B to 64 MB (`cargo xtask mpi bench`), and with 4 ranks on each of two hosts (`cargo xtask mpi
-//! hosts`); where we were not faster, and where nothing was measured, calls are MPI's.
+//! The table of choices: which calls we make faster than MPI does. It was measured on two cores, with 2, 4 and 8 ranks,
+//! for blocks of 4 B to 64 MB (`cargo xtask mpi bench`), and with 4 ranks on each of two hosts (`cargo xtask mpi
+//! hosts`); where we were not faster, and for calls that were not measured, calls are MPI's.
 
 use std::ops::RangeInclusive;
 
-use crate::call::What;
+use crate::call::MpiCollective;
 
-/// Whose library it is, as far as that matters for its speed.
+/// The maker of an MPI library, as far as it matters for the library's speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Maker {
     OpenMpi,
     Mpich,
-    /// The quickest on one host, for which all that are not known are taken.
+    /// The quickest on one host; an unknown library counts as this one.
     Intel,
 }
 
 impl Maker {
-    /// By what a library says of itself.
+    /// Returns the maker by the version text of a library.
     pub(crate) fn of(version: &str) -> Self {
         match version {
             text if text.contains("Open MPI") => Self::OpenMpi,
@@ -26,11 +26,11 @@ impl Maker {
     }
 }
 
-/// What the choice goes by. It is the same on all ranks.
+/// The properties of a call that the choice depends on. They are equal on all ranks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub(crate) what: What,
-    /// Bytes of a block: what a rank gives to another, or all of a buffer that is combined or broadcast.
+pub(crate) struct CallShape {
+    pub(crate) what: MpiCollective,
+    /// Bytes of a block: the data from a rank to another, or the whole buffer of a reduction or a broadcast.
     pub(crate) block: u64,
     pub(crate) nranks: u32,
     /// Hosts that the ranks are on.
@@ -43,7 +43,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const END: u64 = u64::MAX;
 
-impl Shape {
+impl CallShape {
     /// Whether we are faster.
     pub(crate) fn is_faster(self, than: Maker) -> bool {
         let is_in = |range: Option<RangeInclusive<u64>>| {
@@ -55,28 +55,30 @@ impl Shape {
         is_in(self.faster(than)) && !is_in(self.slower(than))
     }
 
-    /// Blocks among those of [`Self::faster`] for which MPI is faster nevertheless.
+    /// Returns the blocks among those of [`Self::faster`] for which MPI is faster nevertheless.
     fn slower(self, than: Maker) -> Option<RangeInclusive<u64>> {
         match (than, self.crowded, self.what) {
-            (Maker::Intel, true, What::Allgather) if self.nranks < 8 => Some(3 * MIB..=6 * MIB),
-            (Maker::Intel, false, What::Allreduce) => Some(12 * MIB..=24 * MIB),
+            (Maker::Intel, true, MpiCollective::Allgather) if self.nranks < 8 => {
+                Some(3 * MIB..=6 * MIB)
+            }
+            (Maker::Intel, false, MpiCollective::Allreduce) => Some(12 * MIB..=24 * MIB),
             _ => None,
         }
     }
 
-    /// The blocks for which we are faster on several hosts.
+    /// Returns the blocks for which we are faster on several hosts.
     fn faster_across(self, than: Maker) -> Option<RangeInclusive<u64>> {
         match (than, self.crowded, self.what) {
-            (Maker::OpenMpi | Maker::Mpich, true, What::Allreduce) => Some(0..=END),
+            (Maker::OpenMpi | Maker::Mpich, true, MpiCollective::Allreduce) => Some(0..=END),
             _ => None,
         }
     }
 
-    /// The blocks for which we are faster on one host.
+    /// Returns the blocks for which we are faster on one host.
     fn faster(self, than: Maker) -> Option<RangeInclusive<u64>> {
-        use What::{Allgather, Allreduce, Bcast, ReduceScatterBlock};
+        use MpiCollective::{Allgather, Allreduce, Bcast, ReduceScatterBlock};
         Some(match (than, self.crowded, self.what) {
-            // Its ranks keep their cores while they wait.
+            // MPI's ranks keep their cores while they wait.
             (Maker::Mpich, true, _)
             | (Maker::OpenMpi, true, Allreduce | Allgather | ReduceScatterBlock) => 0..=END,
             (Maker::Intel, true, Allgather | ReduceScatterBlock)
@@ -95,7 +97,7 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
-    use super::{Maker, Shape, What};
+    use super::{CallShape, Maker, MpiCollective};
 
     #[test]
     fn makers_are_known_by_what_they_say() {
@@ -106,8 +108,8 @@ mod tests {
 
     #[test]
     fn the_table_is_by_maker_cores_hosts_and_size() {
-        let shape = |block, hosts, crowded| Shape {
-            what: What::Allreduce,
+        let shape = |block, hosts, crowded| CallShape {
+            what: MpiCollective::Allreduce,
             block,
             nranks: 4,
             hosts,
@@ -124,8 +126,15 @@ mod tests {
             [8 << 20, 32 << 20].map(|at| shape(at, 1, false).is_faster(Maker::Intel)) == [true; 2]
         );
         assert!(!shape(16 << 20, 1, false).is_faster(Maker::Intel));
-        let gathers = |nranks| Shape { what: What::Allgather, nranks, ..shape(4 << 20, 1, true) };
+        let gathers = |nranks| CallShape {
+            what: MpiCollective::Allgather,
+            nranks,
+            ..shape(4 << 20, 1, true)
+        };
         assert_eq!([4, 8].map(|n| gathers(n).is_faster(Maker::Intel)), [false, true]);
-        assert!(!Shape { what: What::Gather, ..shape(4096, 1, true) }.is_faster(Maker::OpenMpi));
+        assert!(
+            !CallShape { what: MpiCollective::Gather, ..shape(4096, 1, true) }
+                .is_faster(Maker::OpenMpi)
+        );
     }
 }

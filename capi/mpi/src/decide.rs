@@ -1,23 +1,23 @@
-//! Whether a call is ours. All ranks must find the same without a word between them, so what decides is only what MPI
-//! demands to be equal on all of them: the communicator, the root, the op, and the bytes, which are the count times the
-//! size of the type. For data that is only moved ranks may give different types for the same bytes; for an op that MPI
-//! defines they may only give its types.
+//! Whether a call is ours. All ranks must decide alike without communication, so the decision depends only on values
+//! that MPI demands to be equal on all ranks: the communicator, the root, the op, and the bytes, which are the count
+//! times the size of the type. For data that is only moved ranks may give different types for equally many bytes; for
+//! an op that MPI defines they may only give MPI's types.
 
 use std::fmt;
 
 use roundelay::{Call, Collective, DType, ReduceOp};
 use roundelay_kernels::mpi::Mpi;
 
-use crate::call::{Asked, Values, What};
-use crate::choice::Shape;
+use crate::call::{MpiCall, MpiCollective, Values};
+use crate::choice::CallShape;
 use crate::seats::Seat;
 use crate::settings::{Settings, Take};
-use crate::types::{Kind, kind};
+use crate::types::{TypeLayout, kind};
 
 /// Why a call is left to MPI.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Why {
-    /// All calls of the process, or of the communicator.
+    /// All calls of the process, or of the communicator, are MPI's.
     All(String),
     /// MPI is to refuse it.
     Argument,
@@ -46,20 +46,20 @@ impl fmt::Display for Why {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ours {
     pub(crate) call: Call,
-    /// What this rank gives; nothing where the buffer holds it.
-    pub(crate) input: Option<(Values, Kind)>,
-    /// What this rank gets; nothing where it gets nothing.
-    pub(crate) output: Option<(Values, Kind)>,
+    /// The values that this rank gives; `None` where the output buffer holds them.
+    pub(crate) input: Option<(Values, TypeLayout)>,
+    /// The values that this rank gets; `None` where it gets none.
+    pub(crate) output: Option<(Values, TypeLayout)>,
     /// Whether the output holds the input before.
     pub(crate) in_place: bool,
 }
 
-/// The call as ours, or why it is not.
+/// Returns the call as ours, or why it is not ours.
 pub(crate) fn decide(
     mpi: &Mpi,
     settings: &Settings,
     seat: &Seat,
-    asked: &Asked,
+    asked: &MpiCall,
 ) -> Result<Ours, Why> {
     if let Some(why) = &seat.all {
         return Err(Why::All(why.clone()));
@@ -67,13 +67,13 @@ pub(crate) fn decide(
     let ours = Asking { mpi, seat, asked }.ours()?;
     let Call { collective, count, dtype, .. } = ours.call;
     let block = count * dtype.size() as u64;
-    if asked.what != What::Barrier && block == 0 {
+    if asked.what != MpiCollective::Barrier && block == 0 {
         return Err(Why::NoData);
     }
     let bytes = collective.bytes(count, seat.size, dtype.size() as u64);
-    let own = asked.what != What::Barrier && settings.own(collective, bytes).is_some();
+    let own = asked.what != MpiCollective::Barrier && settings.own(collective, bytes).is_some();
     let Seat { crowded, size: nranks, .. } = *seat;
-    let shape = Shape { what: asked.what, block, nranks, hosts: seat.hosts(), crowded };
+    let shape = CallShape { what: asked.what, block, nranks, hosts: seat.hosts(), crowded };
     if own || settings.take == Take::All || shape.is_faster(seat.maker) {
         Ok(ours)
     } else {
@@ -85,31 +85,31 @@ pub(crate) fn decide(
 struct Asking<'a> {
     mpi: &'a Mpi,
     seat: &'a Seat,
-    asked: &'a Asked,
+    asked: &'a MpiCall,
 }
 
 impl Asking<'_> {
     fn ours(&self) -> Result<Ours, Why> {
-        let Self { asked: &Asked { what, send, recv, .. }, seat, .. } = *self;
+        let Self { asked: &MpiCall { what, send, recv, .. }, seat, .. } = *self;
         let (n, root) = (i64::from(seat.size), self.root()?);
         let at_root = root == seat.rank;
         let in_place = |values: Values| values.at.addr() == self.mpi.abi().in_place();
         match what {
-            What::Barrier => Ok(Ours {
+            MpiCollective::Barrier => Ok(Ours {
                 call: call(Collective::AllReduce, 0, 1, DType::U8, ReduceOp::Max),
                 input: None,
                 output: None,
                 in_place: true,
             }),
-            What::Bcast => {
+            MpiCollective::Bcast => {
                 let call = self.moves(Collective::Broadcast, root, recv)?;
                 self.made(call, None, Some(recv), true)
             }
-            What::Allreduce => {
+            MpiCollective::Allreduce => {
                 let call = self.reduces(Collective::AllReduce, 0, recv)?;
                 self.made(call, Some(send), Some(recv), in_place(send))
             }
-            What::Reduce => {
+            MpiCollective::Reduce => {
                 let call = self.reduces(Collective::Reduce, root, send)?;
                 match (at_root, in_place(send)) {
                     (true, in_place) => self.made(call, Some(send), Some(recv), in_place),
@@ -117,42 +117,42 @@ impl Asking<'_> {
                     (false, true) => Err(Why::Argument),
                 }
             }
-            What::ReduceScatterBlock => {
+            MpiCollective::ReduceScatterBlock => {
                 let call = self.reduces(Collective::ReduceScatter, 0, recv)?;
-                // In place, MPI's result lies where the input begins, and not at the rank's block.
+                // In place, MPI's result lies at the start of the input, and not at the rank's block.
                 let from = if in_place(send) { recv.at } else { send.at };
                 let input = blocks(Values { at: from, ..recv }, n)?;
                 self.made(call, Some(input), Some(recv), false)
             }
-            What::Allgather => {
+            MpiCollective::Allgather => {
                 let at = in_place(send);
                 let call = self.moves(Collective::AllGather, 0, if at { recv } else { send })?;
                 self.made(call, Some(send), Some(blocks(recv, n)?), at)
             }
-            What::Alltoall => {
+            MpiCollective::Alltoall => {
                 let at = in_place(send);
                 let input = if at { recv } else { send };
                 let call = self.moves(Collective::AllToAll, 0, input)?;
                 self.made(call, Some(blocks(input, n)?), Some(blocks(recv, n)?), false)
             }
-            What::Gather => {
+            MpiCollective::Gather => {
                 let at = at_root && in_place(send);
                 let call = self.moves(Collective::Gather, root, if at { recv } else { send })?;
                 let output = if at_root { Some(blocks(recv, n)?) } else { None };
                 self.made(call, Some(send), output, at)
             }
-            What::Scatter => {
+            MpiCollective::Scatter => {
                 let call =
                     self.moves(Collective::Scatter, root, if at_root { send } else { recv })?;
                 let input = if at_root { Some(blocks(send, n)?) } else { None };
-                // In place the root's own block stays where it is.
+                // In place the root's own block is not moved.
                 let output = (!(at_root && in_place(recv))).then_some(recv);
                 self.made(call, input, output, false)
             }
         }
     }
 
-    /// The root, of collectives that have one.
+    /// Returns the root, of collectives that have one.
     fn root(&self) -> Result<u32, Why> {
         if !self.asked.what.collective().is_rooted() {
             return Ok(0);
@@ -161,7 +161,7 @@ impl Asking<'_> {
         if root < self.seat.size { Ok(root) } else { Err(Why::Argument) }
     }
 
-    /// A call that combines the values of all ranks.
+    /// Returns a call that combines the values of all ranks.
     fn reduces(&self, collective: Collective, root: u32, values: Values) -> Result<Call, Why> {
         let op = self.mpi.op(self.asked.op).ok_or(Why::Op)?;
         let known = self.mpi.elements(values.of).ok_or(Why::Type)?;
@@ -170,7 +170,7 @@ impl Asking<'_> {
         Ok(call(collective, root, count, dtype, op))
     }
 
-    /// A call that moves the bytes of a block, in the widest elements that they are a multiple of.
+    /// Returns a call that moves the bytes of a block, in the widest elements that they are a multiple of.
     fn moves(&self, collective: Collective, root: u32, block: Values) -> Result<Call, Why> {
         let kind = kind(self.mpi, block.of).ok_or(Why::Argument)?;
         let count = u64::try_from(block.count).map_err(|_| Why::Argument)?;
@@ -183,7 +183,7 @@ impl Asking<'_> {
         Ok(call(collective, root, bytes / dtype.size() as u64, dtype, ReduceOp::Sum))
     }
 
-    /// The call with its buffers, if they are as long as it needs.
+    /// Returns the call with its buffers, if they are as long as it needs.
     fn made(
         &self,
         call: Call,
@@ -195,7 +195,7 @@ impl Asking<'_> {
             None => Ok(None),
             Some(values) => {
                 let kind = kind(self.mpi, values.of).ok_or(Why::Argument)?;
-                // Only types with addresses of their own begin nowhere.
+                // Only types with absolute addresses may begin at a null address.
                 let nowhere = kind.dense && values.at.is_null() && values.count != 0;
                 if nowhere { Err(Why::Argument) } else { Ok(Some((values, kind))) }
             }
@@ -205,7 +205,7 @@ impl Asking<'_> {
         let (rank, root) = (roundelay::RankId(self.seat.rank), roundelay::RankId(call.root));
         let unit = call.count * call.dtype.size() as u64;
         let wanted = |units: u32| u64::from(units) * unit;
-        let has = |side: Option<(Values, Kind)>| {
+        let has = |side: Option<(Values, TypeLayout)>| {
             side.map(|(values, kind)| (values.count as u64).checked_mul(kind.size))
         };
         let units_in = call.collective.input_units(rank, self.seat.size, root);
@@ -223,7 +223,7 @@ fn call(collective: Collective, root: u32, count: u64, dtype: DType, op: ReduceO
     Call { collective, root, count, dtype, op }
 }
 
-/// As many blocks of it as there are ranks.
+/// Returns as many blocks as there are ranks.
 fn blocks(block: Values, n: i64) -> Result<Values, Why> {
     let count = block.count.checked_mul(n).ok_or(Why::Argument)?;
     Ok(Values { count, ..block })

@@ -8,10 +8,10 @@ use roundelay_kernels::mpi::{Handle, Mpi};
 /// The longest text of an error that every library takes: `MPI_MAX_ERROR_STRING` is 256 in the smallest.
 const LONGEST: usize = 255;
 
-/// The error code that is ours; -1 where MPI gave none.
+/// The error code of this library; -1 where MPI gave none.
 static CODE: OnceLock<c_int> = OnceLock::new();
 
-/// What the communicator's handler makes of an error of this text: it may end the program.
+/// Calls the communicator's error handler with an error of this text, which may end the program, and returns the code.
 pub(crate) fn raise(mpi: &Mpi, comm: Handle, text: &str) -> c_int {
     let functions = mpi.functions();
     let other = mpi.abi().err_other();

@@ -1,9 +1,10 @@
-//! Programs in Fortran. Functions for Fortran of MPICH and Intel MPI call those of C, which are ours already, so they are
-//! handed on here. Those of Open MPI call none that could be taken over: what they are given becomes the arguments of our
-//! functions of C.
+//! Programs in Fortran. The Fortran functions of MPICH and Intel MPI call the C functions, which this library replaces
+//! already, so they are passed on here. The Fortran functions of Open MPI call none that could be replaced: their
+//! arguments become the arguments of our C functions.
 //!
-//! A program with `mpif.h` or `use mpi` calls functions with one underscore behind their names, as all compilers for Linux
-//! have it. With `use mpi_f08` it calls others, which call functions of C or, in Open MPI, some with names of their own.
+//! A program with `mpif.h` or `use mpi` calls functions whose names end in one underscore, as all compilers for Linux
+//! make them. With `use mpi_f08` it calls other functions, which call C functions or, in Open MPI, functions with names
+//! of their own.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
@@ -19,7 +20,7 @@ use crate::{
 /// An argument: Fortran gives the address of everything.
 type At = *mut c_void;
 
-/// The function of MPI for Fortran whose place one of ours has.
+/// The Fortran function of MPI that a function of ours replaces.
 struct Next {
     name: &'static CStr,
     found: OnceLock<usize>,
@@ -30,14 +31,15 @@ impl Next {
         Self { name, found: OnceLock::new() }
     }
 
-    /// Its address, unless there is none.
+    /// Returns the address of the function, if it exists.
     fn at(&self) -> Option<*mut c_void> {
         let at = *self.found.get_or_init(|| next(self.name).expose_provenance());
         (at != 0).then(|| std::ptr::with_exposed_provenance_mut(at))
     }
 }
 
-/// What C's handles come from, once MPI has begun, where calls may be taken and an integer of Fortran is one of C.
+/// Returns the conversion to C's handles, once MPI has begun, where calls may be taken and a Fortran integer is a C
+/// `int`.
 fn taking() -> Option<&'static Fortran> {
     static OF_C: OnceLock<bool> = OnceLock::new();
     let process = process();
@@ -46,7 +48,7 @@ fn taking() -> Option<&'static Fortran> {
     OF_C.get_or_init(|| has_integers_of_c(mpi, fortran)).then_some(fortran)
 }
 
-/// What becomes of arguments, by what they are. The caller gives addresses of integers, and of data.
+/// Conversions of arguments, by their kind. The caller gives addresses of integers, and of data.
 mod as_c {
     use super::{At, Fortran, Handle, c_int};
 
@@ -75,7 +77,7 @@ mod as_c {
     }
 }
 
-/// Whether MPI was made for a Fortran whose integers are as wide as C's: it may have been told otherwise.
+/// Whether Fortran integers are as wide as a C `int` in this MPI: it may have been built for wider ones.
 fn has_integers_of_c(mpi: &Mpi, fortran: &Fortran) -> bool {
     /// `MPI_INTEGER` in Fortran, for all of Open MPI's versions.
     const INTEGER: c_int = 7;
@@ -85,7 +87,7 @@ fn has_integers_of_c(mpi: &Mpi, fortran: &Fortran) -> bool {
     wrong == 0 && size == size_of::<c_int>() as i64
 }
 
-/// Tells the code of a call. Programs of Fortran 2008 may want none.
+/// Stores the code of a call. Programs of Fortran 2008 may pass no place for it.
 unsafe fn answer(code: *mut c_int, value: c_int) {
     if !code.is_null() {
         // SAFETY: the caller gives the address of an integer.
@@ -93,7 +95,7 @@ unsafe fn answer(code: *mut c_int, value: c_int) {
     }
 }
 
-/// A function of MPI for Fortran that is not there.
+/// Reports a Fortran function that MPI does not have.
 unsafe fn lacking(code: *mut c_int, name: &CStr) {
     process()
         .say_once(&format!("{} was called, and MPI has no such function", name.to_string_lossy()));
@@ -101,7 +103,8 @@ unsafe fn lacking(code: *mut c_int, name: &CStr) {
     unsafe { answer(code, 16) };
 }
 
-/// A symbol for Fortran: what it is given, and what is to be done where calls may be taken; else MPI's function has it.
+/// Defines a symbol for Fortran: its arguments, and the body that runs where calls may be taken; else MPI's function
+/// runs.
 macro_rules! entry {
     ($symbol:literal, |$($arg:ident),*; $code:ident, $next:ident| $body:block) => {
         const _: () = {
@@ -131,7 +134,7 @@ const fn name(text: &'static [u8]) -> &'static CStr {
     }
 }
 
-/// Collectives: both symbols of each, the function of C, and its arguments with what they are.
+/// Defines the collectives: both symbols of each, the C function, and its arguments with their kinds.
 macro_rules! collectives {
     ($($plain:literal $inner:literal $c:ident ($($arg:ident: $is:ident),*);)*) => {$(
         collectives!(@one $plain $c ($($arg: $is),*));
@@ -140,7 +143,7 @@ macro_rules! collectives {
     (@one $symbol:literal $c:ident ($($arg:ident: $is:ident),*)) => {
         entry!($symbol, |$($arg),*; code, next| {
             match taking() {
-                // SAFETY: the caller gives addresses of what the function of C wants.
+                // SAFETY: the caller gives addresses of the C function's arguments.
                 Some(fortran) => unsafe { answer(code, $c($(as_c::$is(fortran, $arg)),*)) },
                 None => next(),
             }
@@ -180,7 +183,8 @@ fn begun() {
     }
 }
 
-/// All symbols of a function: those of `mpi_f08` of MPICH and Intel MPI, too, call none of C's that are ours.
+/// Defines all symbols of a function, those of `mpi_f08` of MPICH and Intel MPI included: they call no C function of
+/// ours.
 macro_rules! all {
     ([$($symbol:literal),*] $arguments:tt $next:ident $body:block) => {
         $(all!(@one $symbol $arguments $next $body);)*

@@ -1,5 +1,5 @@
-//! What `MPI_Init` finds out: which ranks are on this host, and whether all of them have this library. It is found
-//! without a call of MPI, which ranks without it would not join.
+//! The job as `MPI_Init` finds it: which ranks are on this host, and whether all ranks have this library. It is found
+//! without a call of MPI, which ranks without the library would not join.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use roundelay_kernels::mpi::Mpi;
 
 use crate::rendezvous::{self, Known};
 
-/// How long ranks wait for those that should have this library, and may not.
+/// The time that ranks wait for other ranks of the host, which may lack this library.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The job as this process sees it.
-pub(crate) struct Job {
+pub(crate) struct MpiJob {
     pub(crate) rank: u32,
-    /// Where the ranks are, or why all calls are MPI's.
+    /// The places of the ranks, or why all calls are MPI's.
     pub(crate) here: Result<Here, Not>,
 }
 
 /// Why all calls are MPI's.
 #[derive(Clone, Debug)]
 pub(crate) enum Not {
-    /// There is nothing to take.
+    /// The job has no calls to take.
     Nothing(&'static str),
-    /// Ranks did not meet, which whoever started them wants to know.
+    /// Ranks did not meet; the user is told.
     Unmet(String),
 }
 
@@ -37,15 +37,15 @@ impl fmt::Display for Not {
     }
 }
 
-/// Where the ranks are.
+/// The places of the ranks.
 pub(crate) struct Here {
     pub(crate) known: Known,
-    /// Why nothing is known of some ranks.
+    /// Why the places of some ranks are not known.
     pub(crate) elsewhere: String,
 }
 
-impl Job {
-    /// The job of a process whose MPI has begun, and whose settings have this digest.
+impl MpiJob {
+    /// Finds the job of a process whose MPI has begun, and whose settings have this digest.
     pub(crate) fn new(mpi: &Mpi, settings: u64) -> Self {
         let functions = mpi.functions();
         let (mut size, mut rank, mut parent) = (0, 0, 0);
@@ -72,7 +72,7 @@ impl Job {
     }
 }
 
-/// Meets the ranks of this host, and then, if somebody brings them together, those of the others.
+/// Meets the ranks of this host, and then, through `roundelay mpirun`, the ranks of the other hosts.
 ///
 /// # Errors
 /// Why all calls are MPI's.
@@ -81,7 +81,7 @@ fn here(size: u32, rank: u32, settings: u64) -> Result<Here, String> {
     let (world, mine) = match met {
         Ok(met) => met,
         Err(why) => {
-            // The others need not wait for this host.
+            // The other hosts need not wait for this one.
             rendezvous::give_up(&why);
             return Err(why);
         }
@@ -98,10 +98,10 @@ fn here(size: u32, rank: u32, settings: u64) -> Result<Here, String> {
     })
 }
 
-/// The ranks of this host, which all have this library.
+/// Meets the ranks of this host, which all have this library.
 ///
 /// # Errors
-/// Why they do not meet, in words that are the same for all of them.
+/// Why they do not meet, in equal words on all of them.
 fn meet(size: u32, rank: u32, settings: u64) -> Result<(World, Known), String> {
     let world = World::from_env_of_host(Options::new().deadline(DEADLINE))
         .map_err(|error| unmet(&error))?;
@@ -127,7 +127,7 @@ fn unmet(error: &roundelay::Error) -> String {
     format!("the ranks of this host did not meet: {error}")
 }
 
-/// What the first rank of a host was told, on all of its ranks.
+/// Passes the answer that the first rank of a host got to all ranks of the host.
 fn spread(world: &World, told: Result<Known, String>) -> Result<Result<Known, String>, String> {
     let mut bytes = match told {
         Ok(known) => known.to_bytes(),

@@ -1,9 +1,9 @@
-//! A library to preload: collectives of an MPI program as it is, made by Roundelay where that is faster or where an
-//! algorithm of the user's is wanted, and passed on to MPI everywhere else. It is linked to no MPI, and knows the
-//! handles of Open MPI, of MPICH and Intel MPI, and of the standard's ABI.
+//! A library to preload: an unchanged MPI program's collectives run in Roundelay where that is faster or where the user
+//! chose an algorithm, and are passed on to MPI everywhere else. It is linked to no MPI, and knows the handles of Open
+//! MPI, of MPICH and Intel MPI, and of the standard's ABI.
 //!
 //! process (MPI, settings, job) -> seats (communicators) -> decide (ours or MPI's, by choice) -> take (the call, by
-//! worlds, buffers, progress, and verify) or pass. fortran brings calls of Fortran to those of C.
+//! worlds, buffers, progress, and verify) or pass. fortran converts Fortran calls to C calls.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 
 mod buffers;
@@ -29,7 +29,7 @@ mod worlds;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use call::{Asked, Values, What};
+use call::{MpiCall, MpiCollective, Values};
 use process::process;
 use roundelay_kernels::mpi::Handle;
 use take::collective;
@@ -46,7 +46,7 @@ const fn values(at: *mut c_void, count: i64, of: Handle) -> Values {
 /// Begins MPI.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init(count: *mut c_int, words: *mut *mut *mut c_char) -> c_int {
     let Some(functions) = process().functions() else { return 16 };
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn MPI_Init(count: *mut c_int, words: *mut *mut *mut c_cha
 /// Begins MPI for threads.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init_thread(
     count: *mut c_int,
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn MPI_Init_thread(
 /// Ends MPI.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     let Some(functions) = process().functions() else { return 16 };
@@ -95,25 +95,25 @@ macro_rules! reduces {
         /// Combines values of all ranks.
         ///
         /// # Safety
-        /// As MPI says.
+        /// The arguments are valid as the MPI standard requires.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             send: In, recv: Out, count: c_int, of: Handle, op: Handle, comm: Handle,
         ) -> c_int {
             let (send, recv) = (values(send.cast_mut(), count.into(), of), values(recv, count.into(), of));
-            collective(&Asked { what: What::$what, send, recv, op, root: 0, comm }, false)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op, root: 0, comm }, false)
         }
 
         /// Combines values of all ranks, with a wide count.
         ///
         /// # Safety
-        /// As MPI says.
+        /// The arguments are valid as the MPI standard requires.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $large(
             send: In, recv: Out, count: i64, of: Handle, op: Handle, comm: Handle,
         ) -> c_int {
             let (send, recv) = (values(send.cast_mut(), count, of), values(recv, count, of));
-            collective(&Asked { what: What::$what, send, recv, op, root: 0, comm }, true)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op, root: 0, comm }, true)
         }
     )*};
 }
@@ -128,7 +128,7 @@ macro_rules! moves {
         /// Moves blocks between ranks.
         ///
         /// # Safety
-        /// As MPI says.
+        /// The arguments are valid as the MPI standard requires.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             send: In, sends: c_int, send_type: Handle,
@@ -137,13 +137,13 @@ macro_rules! moves {
             let send = values(send.cast_mut(), sends.into(), send_type);
             let recv = values(recv, receives.into(), recv_type);
             let root = 0 $(+ $root)?;
-            collective(&Asked { what: What::$what, send, recv, op: 0, root, comm }, false)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op: 0, root, comm }, false)
         }
 
         /// Moves blocks between ranks, with wide counts.
         ///
         /// # Safety
-        /// As MPI says.
+        /// The arguments are valid as the MPI standard requires.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $large(
             send: In, sends: i64, send_type: Handle,
@@ -152,7 +152,7 @@ macro_rules! moves {
             let send = values(send.cast_mut(), sends, send_type);
             let recv = values(recv, receives, recv_type);
             let root = 0 $(+ $root)?;
-            collective(&Asked { what: What::$what, send, recv, op: 0, root, comm }, true)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op: 0, root, comm }, true)
         }
     )*};
 }
@@ -167,7 +167,7 @@ moves! {
 /// Combines values of all ranks at one.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Reduce(
     send: In,
@@ -179,13 +179,13 @@ pub unsafe extern "C" fn MPI_Reduce(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(send.cast_mut(), count.into(), of), values(recv, count.into(), of));
-    collective(&Asked { what: What::Reduce, send, recv, op, root, comm }, false)
+    collective(&MpiCall { what: MpiCollective::Reduce, send, recv, op, root, comm }, false)
 }
 
 /// Combines values of all ranks at one, with a wide count.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Reduce_c(
     send: In,
@@ -197,13 +197,13 @@ pub unsafe extern "C" fn MPI_Reduce_c(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(send.cast_mut(), count, of), values(recv, count, of));
-    collective(&Asked { what: What::Reduce, send, recv, op, root, comm }, true)
+    collective(&MpiCall { what: MpiCollective::Reduce, send, recv, op, root, comm }, true)
 }
 
 /// Copies values of one rank to all.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Bcast(
     buffer: Out,
@@ -213,13 +213,13 @@ pub unsafe extern "C" fn MPI_Bcast(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(null_mut(), 0, of), values(buffer, count.into(), of));
-    collective(&Asked { what: What::Bcast, send, recv, op: 0, root, comm }, false)
+    collective(&MpiCall { what: MpiCollective::Bcast, send, recv, op: 0, root, comm }, false)
 }
 
 /// Copies values of one rank to all, with a wide count.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Bcast_c(
     buffer: Out,
@@ -229,15 +229,15 @@ pub unsafe extern "C" fn MPI_Bcast_c(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(null_mut(), 0, of), values(buffer, count, of));
-    collective(&Asked { what: What::Bcast, send, recv, op: 0, root, comm }, true)
+    collective(&MpiCall { what: MpiCollective::Bcast, send, recv, op: 0, root, comm }, true)
 }
 
 /// Returns when all ranks have called it.
 ///
 /// # Safety
-/// As MPI says.
+/// The arguments are valid as the MPI standard requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
     let (send, recv) = (values(null_mut(), 0, 0), values(null_mut(), 0, 0));
-    collective(&Asked { what: What::Barrier, send, recv, op: 0, root: 0, comm }, false)
+    collective(&MpiCall { what: MpiCollective::Barrier, send, recv, op: 0, root: 0, comm }, false)
 }

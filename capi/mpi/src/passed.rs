@@ -1,14 +1,14 @@
-//! The last call of each collective that was left to MPI for its size: the same call again is, too, and costs no more than
-//! to see that it is the same.
+//! The last call of each collective that was left to MPI for its size: an equal call is left to MPI, too, at the cost
+//! of the comparison alone.
 
 use std::cell::Cell;
 use std::ffi::c_int;
 
 use roundelay_kernels::mpi::{Handle, Mpi};
 
-use crate::call::{Asked, Values, What};
+use crate::call::{MpiCall, MpiCollective, Values};
 
-/// What the choice goes by. Whatever else such calls differ in, they are MPI's.
+/// The properties of a call that the choice depends on. Calls that are equal in them are treated alike.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Before {
     /// The communicator, and how many had gone by then: handles come again.
@@ -19,7 +19,7 @@ struct Before {
     recv: Side,
 }
 
-/// One side of a call. MPI ignores the count and the type of one that is in place.
+/// One side of a call. MPI ignores the count and the type of a side that is in place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Side {
     in_place: bool,
@@ -27,38 +27,39 @@ struct Side {
     of: Handle,
 }
 
-/// How many collectives there are.
-const ALL: usize = What::Barrier as usize + 1;
+/// The number of collectives.
+const ALL: usize = MpiCollective::Barrier as usize + 1;
 
 thread_local! {
     static BEFORE: [Cell<Option<Before>>; ALL] = const { [const { Cell::new(None) }; ALL] };
 }
 
-fn summary(mpi: &Mpi, asked: &Asked, gone: u64) -> Before {
+fn summary(mpi: &Mpi, asked: &MpiCall, gone: u64) -> Before {
     let side = |values: Values| Side {
         in_place: values.at.addr() == mpi.abi().in_place(),
         count: values.count,
         of: values.of,
     };
-    let Asked { what, send, recv, op, root, comm } = *asked;
-    // All ranks give the one count, whoever is the root; of others the root says which side counts.
-    let root = if matches!(what, What::Bcast | What::Reduce) { 0 } else { root };
+    let MpiCall { what, send, recv, op, root, comm } = *asked;
+    // All ranks of these give one count, and the root does not matter; in other collectives the root decides which side
+    // counts.
+    let root = if matches!(what, MpiCollective::Bcast | MpiCollective::Reduce) { 0 } else { root };
     Before { comm: (comm, gone), op, root, send: side(send), recv: side(recv) }
 }
 
-/// Whether it is the same call as the last one of this collective and thread, which was left to MPI. `gone`: communicators
-/// so far.
-pub(crate) fn is_again(mpi: &Mpi, asked: &Asked, gone: u64) -> bool {
+/// Whether the call equals the last call of this collective and thread, which was left to MPI. `gone`: the number of
+/// communicators that were freed so far.
+pub(crate) fn is_again(mpi: &Mpi, asked: &MpiCall, gone: u64) -> bool {
     let before = BEFORE.with(|all| all[asked.what as usize].get());
     before.is_some_and(|before| before == summary(mpi, asked, gone))
 }
 
-/// The call was left to MPI for its size. It is remembered if nothing of it can come to mean something else, as the handle
-/// of a type can that the program made.
-pub(crate) fn remember(mpi: &Mpi, asked: &Asked, gone: u64) {
+/// Remembers a call that was left to MPI for its size, unless one of its handles may change its meaning, such as the
+/// handle of a type that the program made.
+pub(crate) fn remember(mpi: &Mpi, asked: &MpiCall, gone: u64) {
     let stays = |values: Values| mpi.elements(values.of).is_some();
     // A barrier has no types.
-    if asked.what == What::Barrier || [asked.send, asked.recv].into_iter().all(stays) {
+    if asked.what == MpiCollective::Barrier || [asked.send, asked.recv].into_iter().all(stays) {
         BEFORE.with(|all| all[asked.what as usize].set(Some(summary(mpi, asked, gone))));
     }
 }

@@ -1,4 +1,4 @@
-//! This process: its MPI, what the environment asks for, and the job once MPI has begun.
+//! This process: its MPI, its settings, and the job once MPI has begun.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::linux::net::SocketAddrExt as _;
@@ -9,34 +9,39 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use roundelay::Algorithm as _;
 use roundelay_kernels::mpi::{Found, Functions, Mpi};
 
-use crate::job::{Job, Not};
-use crate::report::Report;
-use crate::settings::{Mode, Settings, Take};
+use crate::job::{MpiJob, Not};
+use crate::report::CallReport;
+use crate::settings::{Settings, Take, TakeoverMode};
 
-/// What there is of a process.
+/// The state of the library in a process.
 pub(crate) struct Process {
     found: Found,
-    /// What the environment asks for; nothing is taken where it makes no sense.
+    /// The settings; where they make no sense, no call is taken.
     pub(crate) settings: Settings,
-    /// Why nothing is taken, whatever the job.
+    /// Why no call is taken, whatever the job.
     problem: Option<String>,
-    job: OnceLock<Job>,
-    /// What the one holds that said something.
+    job: OnceLock<MpiJob>,
+    /// The socket that this process holds once it has printed a line; `None` where another process holds it.
     said: OnceLock<Option<UnixListener>>,
     ended: Once,
-    pub(crate) report: Mutex<Report>,
+    pub(crate) report: Mutex<CallReport>,
 }
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// This process.
+/// Returns the state of this process.
 pub(crate) fn process() -> &'static Process {
     PROCESS.get_or_init(|| {
         let found = Mpi::loaded();
         let (settings, wrong) = match Settings::of_process() {
             Ok(settings) => (settings, None),
             Err(why) => (
-                Settings { mode: Mode::Off, take: Take::Faster, own: Vec::new(), report: false },
+                Settings {
+                    mode: TakeoverMode::Off,
+                    take: Take::Faster,
+                    own: Vec::new(),
+                    report: false,
+                },
                 Some(why),
             ),
         };
@@ -44,7 +49,7 @@ pub(crate) fn process() -> &'static Process {
             Found::Other { what, .. } => Some(format!("this process has {what}")),
             Found::One(_) | Found::None => wrong,
         };
-        let report = Mutex::new(Report::default());
+        let report = Mutex::new(CallReport::default());
         Process {
             found,
             settings,
@@ -58,7 +63,7 @@ pub(crate) fn process() -> &'static Process {
 }
 
 impl Process {
-    /// The MPI library whose calls can be taken.
+    /// Returns the MPI library whose calls can be taken.
     pub(crate) fn mpi(&self) -> Option<&Mpi> {
         match &self.found {
             Found::One(mpi) => Some(mpi),
@@ -66,7 +71,7 @@ impl Process {
         }
     }
 
-    /// The functions that calls are passed on to; there are none where the process has no MPI, which is said.
+    /// Returns the functions that calls are passed on to; where the process has no MPI, it says so and returns `None`.
     pub(crate) fn functions(&self) -> Option<&Functions> {
         match &self.found {
             Found::One(mpi) => Some(mpi.functions()),
@@ -78,27 +83,27 @@ impl Process {
         }
     }
 
-    /// The job, once MPI has begun.
-    pub(crate) fn job(&self) -> Option<&Job> {
+    /// Returns the job, once MPI has begun.
+    pub(crate) fn job(&self) -> Option<&MpiJob> {
         self.job.get()
     }
 
-    /// MPI has begun.
+    /// Finds the job, after MPI has begun.
     pub(crate) fn begin(&self) {
         if let Some(why) = &self.problem {
             self.say_once(&format!("all collectives are left to MPI: {why}"));
         }
         let Some(mpi) = self.mpi() else { return };
-        if self.settings.mode == Mode::Off {
+        if self.settings.mode == TakeoverMode::Off {
             return;
         }
-        let job = self.job.get_or_init(|| Job::new(mpi, self.digest()));
+        let job = self.job.get_or_init(|| MpiJob::new(mpi, self.digest()));
         if let Err(Not::Unmet(why)) = &job.here {
             self.say_once(&format!("all collectives are left to MPI: {why}"));
         }
     }
 
-    /// What must be the same on all ranks.
+    /// Returns a digest of the settings that must be equal on all ranks.
     fn digest(&self) -> u64 {
         let Settings { mode, take, own, .. } = &self.settings;
         let mut hasher = DefaultHasher::new();
@@ -112,7 +117,7 @@ impl Process {
         hasher.finish()
     }
 
-    /// Says something on standard error, unless this process or another of its launcher on this host has said something.
+    /// Prints a line on standard error, unless this process or another of its launcher on this host has printed one.
     pub(crate) fn say_once(&self, what: &str) {
         _ = self.said.get_or_init(|| {
             let name = format!("roundelay said {} {}", parent_id(), env!("CARGO_PKG_VERSION"));
@@ -126,7 +131,7 @@ impl Process {
         });
     }
 
-    /// MPI is to end; functions of several languages may say so one after another.
+    /// Leaves the job, before MPI ends; functions of several languages may call it one after another.
     pub(crate) fn end(&self) {
         self.ended.call_once(|| self.leave());
     }

@@ -1,5 +1,5 @@
-//! What a rank does for MPI while it waits in a call of ours: it asks for a message that never comes, which lets those go
-//! on that are under way.
+//! Progress of MPI while a rank waits in a call of ours: the rank has a receive posted that never completes, and tests
+//! it, which lets MPI's operations go on that are under way.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -13,13 +13,13 @@ thread_local! {
     static CALLING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A receive that nobody sends to, on a communicator of this process alone.
-struct Asked {
+/// A receive that no rank sends to, on a communicator of this process alone.
+struct PendingReceive {
     comm: Handle,
     request: Handle,
 }
 
-static ASKED: Mutex<Option<Asked>> = Mutex::new(None);
+static ASKED: Mutex<Option<PendingReceive>> = Mutex::new(None);
 
 /// Does `then`, in which this thread may call MPI.
 pub(crate) fn calling<R>(then: impl FnOnce() -> R) -> R {
@@ -34,10 +34,10 @@ pub(crate) fn calling<R>(then: impl FnOnce() -> R) -> R {
     then()
 }
 
-/// Asks for the message. Nobody but this process is in the call.
+/// Posts the receive. Only this process is in the call.
 ///
 /// # Errors
-/// Whether MPI refuses.
+/// MPI refuses the receive.
 pub(crate) fn begin(mpi: &Mpi) -> Result<(), &'static str> {
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
     if asked.is_some() {
@@ -55,7 +55,7 @@ pub(crate) fn begin(mpi: &Mpi) -> Result<(), &'static str> {
     if wrong != 0 {
         return Err("MPI lets no message wait");
     }
-    *asked = Some(Asked { comm, request });
+    *asked = Some(PendingReceive { comm, request });
     Ok(())
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn make(mpi: &Mpi) {
     }
 }
 
-fn test(functions: &Functions, asked: &mut Asked, status: usize) -> bool {
+fn test(functions: &Functions, asked: &mut PendingReceive, status: usize) -> bool {
     let mut flag: c_int = 0;
     // SAFETY: the request is this process's own, and one thread has it; it may call MPI, as it is in a call of it.
     let wrong = unsafe { (functions.test)(&raw mut asked.request, &raw mut flag, status) };
@@ -86,8 +86,8 @@ pub(crate) fn end(mpi: &Mpi) {
     let functions = mpi.functions();
     // SAFETY: the request is under way, and this process's own.
     unsafe { (functions.cancel)(&raw mut asked.request) };
-    // A receive that nothing was sent to is taken back at once.
+    // A receive without a matching send is cancelled at once.
     while !test(functions, &mut asked, mpi.abi().status_ignore()) {}
-    // SAFETY: nothing is under way on it.
+    // SAFETY: no operation is under way on the communicator.
     unsafe { (functions.comm_free)(&raw mut asked.comm) };
 }

@@ -1,26 +1,27 @@
-//! How hosts find out that all of them have this library: `roundelay mpirun` listens, and the first rank of each host
-//! tells it which ranks are there. An answer comes when all have, or one cannot, or the time is up.
+//! The meeting of hosts, which finds out whether all have this library: `roundelay mpirun` listens, and the first rank
+//! of each host sends it the ranks of the host. An answer comes when all hosts have sent, or one cannot, or the time is
+//! up.
 //!
-//! What goes over the line is one line of text each way.
+//! Each side sends one line of text.
 
 use std::env;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
-/// Where somebody listens, and the word that lets in: `10.0.0.1:4000,192.168.0.7:4000 3f29…`.
+/// The variable with the addresses of the listener and the secret word: `10.0.0.1:4000,192.168.0.7:4000 3f29…`.
 const WHERE: &str = "ROUNDELAY_RENDEZVOUS";
-/// How long an address is tried.
+/// The time that an address is tried.
 const CONNECT: Duration = Duration::from_secs(3);
-/// How long an answer may take: longer than the one who listens waits.
+/// The time that an answer may take: longer than the listener waits.
 const ANSWER: Duration = Duration::from_secs(30);
-/// Ranks whose settings are not the same.
+/// The error of ranks with different settings.
 pub(crate) const DIFFER: &str = "the ranks have different settings";
 
-/// What is known of the ranks of a job.
+/// The known ranks of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// The host of each rank; `None` of those of whom nothing is known.
+    /// The host of each rank; `None` for ranks whose host is not known.
     pub(crate) hosts: Vec<Option<usize>>,
     /// Cores of each host.
     pub(crate) cores: Vec<u32>,
@@ -53,7 +54,7 @@ impl Known {
     }
 }
 
-/// The ranks of all hosts, for the first rank of a host that tells of its own.
+/// Sends the ranks of this host, as its first rank does, and returns the ranks of all hosts.
 ///
 /// # Errors
 /// Why they are not known.
@@ -66,7 +67,7 @@ pub(crate) fn of_hosts(mine: &Known, settings: u64) -> Result<Known, String> {
     read(&told, size).ok_or_else(|| format!("the ranks of several hosts did not meet: {told}"))
 }
 
-/// What was told: `there`, and of each host its cores and ranks, as `2:0,1,2,3`.
+/// Reads an answer: `there`, and for each host its cores and ranks, as `2:0,1,2,3`.
 fn read(told: &str, size: usize) -> Option<Known> {
     let hosts = told.strip_prefix("there ")?;
     let mut known = Known { hosts: vec![None; size], cores: Vec::new() };
@@ -80,13 +81,13 @@ fn read(told: &str, size: usize) -> Option<Known> {
     known.hosts.iter().all(Option::is_some).then_some(known)
 }
 
-/// Tells the other hosts that they need not wait for this one.
+/// Tells the other hosts not to wait for this one.
 pub(crate) fn give_up(why: &str) {
     let why = why.lines().next().unwrap_or_default();
     _ = ask(&format!("without {why}"));
 }
 
-/// Says something to whoever listens; the answer.
+/// Sends a message to the listener, and returns its answer.
 fn ask(said: &str) -> Result<String, String> {
     let there = env::var(WHERE).unwrap_or_default();
     let Some((addresses, word)) = there.split_once(' ') else {

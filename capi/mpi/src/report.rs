@@ -1,32 +1,32 @@
-//! What became of the calls: for `ROUNDELAY_REPORT=1`.
+//! Counts of the calls that were taken and passed on, for `ROUNDELAY_REPORT=1`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use crate::call::What;
+use crate::call::MpiCollective;
 use crate::decide::Why;
 
-/// What became of the calls of each kind.
+/// Counts of the calls of each collective.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
-    rows: BTreeMap<What, Row>,
+pub(crate) struct CallReport {
+    rows: BTreeMap<MpiCollective, ReportRow>,
 }
 
 #[derive(Debug, Default)]
-struct Row {
+struct ReportRow {
     taken: u64,
     passed: BTreeMap<Why, u64>,
     algorithms: BTreeMap<String, u64>,
     time: Duration,
 }
 
-impl Report {
-    pub(crate) fn passed(&mut self, what: What, why: Why) {
+impl CallReport {
+    pub(crate) fn passed(&mut self, what: MpiCollective, why: Why) {
         *self.rows.entry(what).or_default().passed.entry(why).or_default() += 1;
     }
 
-    pub(crate) fn taken(&mut self, what: What, algorithm: &str, time: Duration) {
+    pub(crate) fn taken(&mut self, what: MpiCollective, algorithm: &str, time: Duration) {
         let row = self.rows.entry(what).or_default();
         row.taken += 1;
         row.time += time;
@@ -34,13 +34,13 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for CallReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.rows.is_empty() {
             writeln!(f, "roundelay: no collective was called that could be taken")?;
         }
         for (what, row) in &self.rows {
-            let Row { taken, passed, algorithms, time, .. } = row;
+            let ReportRow { taken, passed, algorithms, time, .. } = row;
             let left: u64 = passed.values().sum();
             write!(f, "roundelay: {what} {} calls, {taken} taken, {left} passed on", taken + left)?;
             let list = |map: &BTreeMap<String, u64>| {
@@ -60,7 +60,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Microseconds of one of so many calls.
+/// Returns the mean time of a call in microseconds.
 fn micros(time: Duration, calls: u64) -> String {
     format!("{:.1}", time.as_secs_f64() * 1e6 / calls as f64)
 }
@@ -71,12 +71,12 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_what_became_of_them() {
-        let mut report = Report::default();
+        let mut report = CallReport::default();
         assert_eq!(report.to_string().lines().count(), 1);
-        report.passed(What::Bcast, Why::Size);
-        report.taken(What::Bcast, "NhrBroadcast", Duration::from_micros(3));
-        report.taken(What::Bcast, "NhrBroadcast", Duration::from_micros(5));
-        report.passed(What::Allreduce, Why::Op);
+        report.passed(MpiCollective::Bcast, Why::Size);
+        report.taken(MpiCollective::Bcast, "NhrBroadcast", Duration::from_micros(3));
+        report.taken(MpiCollective::Bcast, "NhrBroadcast", Duration::from_micros(5));
+        report.passed(MpiCollective::Allreduce, Why::Op);
         assert_eq!(
             report.to_string(),
             "roundelay: Allreduce 1 calls, 0 taken, 1 passed on (an op that is not ours 1)\n\

@@ -1,5 +1,5 @@
-//! Communicators: what is known of each, and the world of its ranks once a call needs it. It hangs on an attribute, and
-//! goes when MPI frees the communicator.
+//! Communicators: the facts about each, and the world of its ranks once a call needs it. A seat hangs on an attribute,
+//! and goes when MPI frees the communicator.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use roundelay::{Call, Rank, World};
 use roundelay_kernels::mpi::{Abi, Functions, Handle, Mpi};
 
 use crate::choice::Maker;
-use crate::job::Job;
+use crate::job::MpiJob;
 
 /// A communicator.
 pub(crate) struct Seat {
@@ -27,7 +27,7 @@ pub(crate) struct Seat {
     pub(crate) maker: Maker,
     /// Why all its calls are MPI's, if they are.
     pub(crate) all: Option<String>,
-    /// What its first call of ours made of it.
+    /// The state after the first call of ours.
     pub(crate) joined: Mutex<Joined>,
 }
 
@@ -37,17 +37,17 @@ impl Seat {
     }
 }
 
-/// What the first call of ours made of a communicator.
+/// The state of a communicator after its first call of ours.
 pub(crate) enum Joined {
     NotYet,
     World(Box<Ready>),
-    /// Its ranks could not meet, and all of them know that.
+    /// Its ranks could not meet, and all ranks know that.
     Refused(String),
 }
 
 /// A world that is ready for calls.
 pub(crate) struct Ready {
-    // Before the world that it is of.
+    // Declared before the world that it borrows, so that it is dropped first.
     pub(crate) rank: Rank<'static>,
     pub(crate) world: Box<World>,
     /// Calls that the algorithm for them cannot run, and why.
@@ -56,7 +56,7 @@ pub(crate) struct Ready {
 
 /// All communicators that have been seen.
 static SEATS: Mutex<BTreeMap<Handle, Arc<Seat>>> = Mutex::new(BTreeMap::new());
-/// Counts communicators that went: what a thread remembers is good as long as this stays.
+/// The number of communicators that were freed: a thread's memory of one is valid while this does not change.
 static GONE: AtomicU64 = AtomicU64::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// The attribute; `None` where MPI gives none.
@@ -67,8 +67,8 @@ thread_local! {
     static LAST: RefCell<Option<(Handle, u64, Arc<Seat>)>> = const { RefCell::new(None) };
 }
 
-/// What is known of a communicator; `None` where MPI knows no such communicator.
-pub(crate) fn seat(mpi: &Mpi, job: &Job, comm: Handle) -> Option<Arc<Seat>> {
+/// Returns the seat of a communicator; `None` where MPI knows no such communicator.
+pub(crate) fn seat(mpi: &Mpi, job: &MpiJob, comm: Handle) -> Option<Arc<Seat>> {
     let comm = mpi.abi().clean(comm);
     let gone = gone();
     let remembered = LAST.with_borrow(|last| match last {
@@ -87,7 +87,7 @@ pub(crate) fn seat(mpi: &Mpi, job: &Job, comm: Handle) -> Option<Arc<Seat>> {
     Some(seat)
 }
 
-/// How many communicators have gone: what is remembered of one is good as long as it stays.
+/// Returns the number of communicators that were freed: the memory of one is valid while this does not change.
 pub(crate) fn gone() -> u64 {
     GONE.load(Ordering::Acquire)
 }
@@ -109,14 +109,14 @@ fn all() -> std::sync::MutexGuard<'static, BTreeMap<Handle, Arc<Seat>>> {
     SEATS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A communicator that is seen for the first time. All of this is asked of this process alone.
-fn first(mpi: &Mpi, job: &Job, comm: Handle) -> Option<Arc<Seat>> {
+/// Makes the seat of a communicator that is seen for the first time, without communication.
+fn first(mpi: &Mpi, job: &MpiJob, comm: Handle) -> Option<Arc<Seat>> {
     if comm == mpi.comm_null() {
         return None;
     }
     let functions = mpi.functions();
     let (mut inter, mut size, mut rank): (c_int, c_int, c_int) = (0, 0, 0);
-    // SAFETY: there is room for the answers; a handle that is none is refused by MPI.
+    // SAFETY: there is room for the answers; MPI refuses a handle that is invalid.
     let wrong = unsafe {
         [
             (functions.comm_test_inter)(comm, &raw mut inter),
@@ -148,7 +148,7 @@ fn first(mpi: &Mpi, job: &Job, comm: Handle) -> Option<Arc<Seat>> {
     } else {
         place(mpi, job, &mut seat).err()
     };
-    // Without an attribute nobody tells when the communicator goes, and its handle may then be another's.
+    // Without an attribute MPI does not tell when the communicator is freed, and its handle may then be another's.
     if !hang(functions, &seat) {
         seat.all = Some("MPI gives no attribute".to_owned());
         return Some(Arc::new(seat));
@@ -162,7 +162,7 @@ fn first(mpi: &Mpi, job: &Job, comm: Handle) -> Option<Arc<Seat>> {
 ///
 /// # Errors
 /// Why that cannot be found, or its calls are not ours.
-fn place(mpi: &Mpi, job: &Job, seat: &mut Seat) -> Result<(), String> {
+fn place(mpi: &Mpi, job: &MpiJob, seat: &mut Seat) -> Result<(), String> {
     let here = job.here.as_ref().map_err(ToString::to_string)?;
     let members = members(mpi, seat).ok_or("MPI does not tell its ranks")?;
     let mut hosts: Vec<(usize, Vec<u32>)> = Vec::new();
@@ -179,7 +179,7 @@ fn place(mpi: &Mpi, job: &Job, seat: &mut Seat) -> Result<(), String> {
     Ok(())
 }
 
-/// The ranks of a communicator, by their numbers among all.
+/// Returns the ranks of a communicator, by their numbers among all.
 fn members(mpi: &Mpi, seat: &Seat) -> Option<Vec<c_int>> {
     let functions = mpi.functions();
     let ranks: Vec<c_int> = (0..seat.size as c_int).collect();
@@ -222,7 +222,7 @@ fn hang(functions: &Functions, seat: &Seat) -> bool {
     unsafe { (functions.comm_set_attr)(seat.comm, keyval, value) == 0 }
 }
 
-/// A communicator that is made of another one is seen for the first time.
+/// Does not copy the attribute to a communicator that is made of another: it gets a seat of its own.
 unsafe extern "C" fn is_not_copied(
     _comm: Handle,
     _keyval: c_int,
@@ -236,7 +236,7 @@ unsafe extern "C" fn is_not_copied(
     0
 }
 
-/// A communicator goes.
+/// Removes the seat of a communicator that MPI frees.
 unsafe extern "C" fn goes(
     _comm: Handle,
     _keyval: c_int,
@@ -249,7 +249,7 @@ unsafe extern "C" fn goes(
     let seat = found.and_then(|comm| seats.remove(&comm));
     GONE.fetch_add(1, Ordering::Release);
     LAST.set(None);
-    // Leaving a world is not for others to wait for.
+    // Other threads need not wait while this one leaves a world.
     drop(seats);
     drop(seat);
     0

@@ -1,4 +1,4 @@
-//! What the environment asks for.
+//! The settings from the environment.
 
 use std::env;
 use std::ops::RangeInclusive;
@@ -8,23 +8,23 @@ use roundelay::tools::{algorithms, byte_range, words_of};
 use roundelay::{Algorithm as _, Collective};
 use roundelay_core::layout::Configured;
 
-/// What is done with a program's calls.
+/// How a program's calls are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// All are MPI's.
+pub(crate) enum TakeoverMode {
+    /// All calls are MPI's.
     Off,
-    /// Those that we make faster are ours.
+    /// Calls that we make faster are taken.
     On,
-    /// Those are made twice, and the results compared.
+    /// Taken calls are made twice, and the results compared.
     Verify,
 }
 
-/// Which calls are taken of those that can be.
+/// Which calls are taken of the calls that can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
-    /// Those that the table of choices says we make faster.
+    /// The calls that we make faster by the table of choices.
     Faster,
-    /// All.
+    /// All calls that can be taken.
     All,
 }
 
@@ -35,10 +35,10 @@ pub(crate) struct Own {
     pub(crate) algorithm: Configured,
 }
 
-/// All of it. A setting that makes no sense leaves all calls to MPI, and is told once.
+/// All settings. A setting that makes no sense leaves all calls to MPI, and is reported once.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) mode: Mode,
+    pub(crate) mode: TakeoverMode,
     pub(crate) take: Take,
     pub(crate) own: Vec<Own>,
     pub(crate) report: bool,
@@ -50,14 +50,14 @@ const REPORT: &str = "ROUNDELAY_REPORT";
 const ALGORITHM: &str = "ROUNDELAY_ALGORITHM";
 
 impl Settings {
-    /// What the environment of this process says.
+    /// Reads the settings of this process from its environment.
     ///
     /// # Errors
-    /// What makes no sense in it.
+    /// The variable that makes no sense.
     pub(crate) fn of_process() -> Result<Self, String> {
         let var = |name: &str| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         let settings = Self::of(&var)?;
-        if settings.mode != Mode::Off {
+        if settings.mode != TakeoverMode::Off {
             Selection::of_process().map_err(|error| error.to_string())?;
         }
         Ok(settings)
@@ -71,17 +71,18 @@ impl Settings {
                 format!("{name} is `{}`; it is one of {}", said.escape_debug(), words.join(", "))
             })
         };
-        let mode = [Mode::On, Mode::Off, Mode::Verify][one_of(MODE, &["on", "off", "verify"])?];
+        let mode = [TakeoverMode::On, TakeoverMode::Off, TakeoverMode::Verify]
+            [one_of(MODE, &["on", "off", "verify"])?];
         let take = [Take::Faster, Take::All][one_of(TAKE, &["faster", "all"])?];
         let report = one_of(REPORT, &["0", "1"])? == 1;
         let own = match var(ALGORITHM) {
-            Some(text) if mode != Mode::Off => all_own(&text)?,
+            Some(text) if mode != TakeoverMode::Off => all_own(&text)?,
             _ => Vec::new(),
         };
         Ok(Self { mode, take, own, report })
     }
 
-    /// The algorithm that the user wants for such a call.
+    /// Returns the algorithm that the user wants for a call of this collective and size.
     pub(crate) fn own(&self, collective: Collective, bytes: u64) -> Option<&Own> {
         self.own
             .iter()
@@ -90,7 +91,7 @@ impl Settings {
     }
 }
 
-/// `AllReduce: my.coll; Broadcast 64K..=1M: MyTree arity=2`.
+/// Reads `AllReduce: my.coll; Broadcast 64K..=1M: MyTree arity=2`.
 fn all_own(text: &str) -> Result<Vec<Own>, String> {
     let entries = text.split(';').map(str::trim).filter(|entry| !entry.is_empty());
     entries
@@ -139,7 +140,7 @@ fn own(entry: &str) -> Result<Own, String> {
     }
 }
 
-/// A collective by its name here or in MPI.
+/// Returns a collective by its name here or in MPI.
 fn collective(name: &str) -> Option<Collective> {
     let mpi = name.strip_prefix("MPI_").unwrap_or(name);
     Some(match mpi.to_ascii_lowercase().as_str() {
@@ -153,7 +154,7 @@ fn collective(name: &str) -> Option<Collective> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Collective, Mode, Settings, Take};
+    use super::{Collective, Settings, Take, TakeoverMode};
 
     fn of(vars: &[(&str, &str)]) -> Result<Settings, String> {
         Settings::of(&|name| {
@@ -166,10 +167,10 @@ mod tests {
     fn nothing_is_asked_for() {
         let settings = of(&[]).expect("nothing");
         let Settings { mode, take, own, report } = settings;
-        assert_eq!((mode, take, own.len(), report), (Mode::On, Take::Faster, 0, false));
+        assert_eq!((mode, take, own.len(), report), (TakeoverMode::On, Take::Faster, 0, false));
         let settings =
             of(&[("ROUNDELAY_MPI", "verify"), ("ROUNDELAY_MPI_TAKE", "all")]).expect("words");
-        assert_eq!((settings.mode, settings.take), (Mode::Verify, Take::All));
+        assert_eq!((settings.mode, settings.take), (TakeoverMode::Verify, Take::All));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use roundelay::{Call, Error};
 use roundelay_kernels::mpi::Mpi;
 
 use crate::buffers::{Copied, Side};
-use crate::call::{Asked, What};
+use crate::call::{MpiCall, MpiCollective};
 use crate::decide::{Ours, Why, decide};
 use crate::faults::raise;
 use crate::pass::pass;
@@ -16,12 +16,12 @@ use crate::passed;
 use crate::process::{Process, process};
 use crate::progress;
 use crate::seats::{Joined, Ready, Seat, gone, seat};
-use crate::settings::Mode;
+use crate::settings::TakeoverMode;
 use crate::verify;
 use crate::worlds;
 
 /// Makes the call, here or in MPI; MPI's code.
-pub(crate) fn collective(asked: &Asked, large: bool) -> c_int {
+pub(crate) fn collective(asked: &MpiCall, large: bool) -> c_int {
     let process = process();
     let Some(functions) = process.functions() else { return 16 };
     let all = process.mpi().zip(process.job());
@@ -63,7 +63,7 @@ struct Taking<'a> {
     process: &'a Process,
     mpi: &'static Mpi,
     seat: &'a Seat,
-    asked: &'a Asked,
+    asked: &'a MpiCall,
     ours: Ours,
     large: bool,
 }
@@ -79,18 +79,18 @@ impl Taking<'_> {
         let ready = match &mut *joined {
             Joined::World(ready) => ready,
             Joined::Refused(why) => return Err(Why::All(why.clone())),
-            Joined::NotYet => unreachable!("it was just made"),
+            Joined::NotYet => unreachable!("the ranks have just met"),
         };
         if let Some((_, why)) = ready.unfit.iter().find(|(call, _)| *call == ours.call) {
             return Err(Why::Unfit(why.clone()));
         }
         let since = process.settings.report.then(Instant::now);
-        let verifies = process.settings.mode == Mode::Verify;
+        let verifies = process.settings.mode == TakeoverMode::Verify;
         let made = progress::calling(|| self.made(ready, verifies));
         let copy = match made {
             Ok(copy) => copy,
             Err(Wrong::Code(code)) => return Ok(code),
-            // Found before anything moved, and by all ranks alike.
+            // All ranks found this alike, before data moved.
             Err(Wrong::Error(error @ (Error::Unproved(_) | Error::WrongRoot { .. }))) => {
                 let why = unfit(ready, &ours.call, &error);
                 ready.unfit.push((ours.call, why.clone()));
@@ -109,7 +109,7 @@ impl Taking<'_> {
         Ok(if verifies { self.verified(copy) } else { 0 })
     }
 
-    /// The same call by MPI, whose results the program gets, and the comparison.
+    /// Makes the call by MPI as well, whose results the program gets, and compares the results.
     fn verified(&self, ours: Option<Copied>) -> c_int {
         let Self { mpi, seat, asked, large, .. } = self;
         let bound = match verify::bound(mpi, seat.comm, asked, &self.ours) {
@@ -138,7 +138,7 @@ impl Taking<'_> {
         }
     }
 
-    fn side(&self, (values, kind): (crate::call::Values, crate::types::Kind)) -> Side<'_> {
+    fn side(&self, (values, kind): (crate::call::Values, crate::types::TypeLayout)) -> Side<'_> {
         Side { mpi: self.mpi, comm: self.seat.comm, values, kind }
     }
 
@@ -146,14 +146,14 @@ impl Taking<'_> {
     fn made(&self, ready: &mut Ready, apart: bool) -> Result<Option<Copied>, Wrong> {
         let Self { ours: Ours { call, input, output, in_place }, asked, .. } = self;
         let wrong = Wrong::Error;
-        if asked.what == What::Barrier {
+        if asked.what == MpiCollective::Barrier {
             ready.rank.call_bytes_in_place(*call, &mut [0]).map_err(wrong)?;
             return Ok(None);
         }
         let align = call.dtype.size();
         let input = input.map(|input| self.side(input));
         let output = output.map(|output| self.side(output));
-        // A rank that gets nothing has nothing that lies elsewhere.
+        // A rank without an output has no output elsewhere.
         let there = output.filter(|side| side.is_dense(align) && !apart);
         let mut copy = match output.filter(|_| there.is_none()) {
             // SAFETY: the program's values, during its call.
@@ -161,7 +161,7 @@ impl Taking<'_> {
             Some(side) => Some(Copied::new(side.bytes())),
             None => None,
         };
-        // What is read where it lies must not be written meanwhile.
+        // An input that is read in place must not overlap the output, which is written meanwhile.
         let dense = input.filter(|side| {
             side.is_dense(align) && there.is_none_or(|there| !side.overlaps(&there))
         });
@@ -203,13 +203,13 @@ impl Taking<'_> {
         }
     }
 
-    /// Whether this rank has an output in the collective, and the program wants none.
+    /// Whether this rank has an output in the collective that the program does not want.
     fn needs_output(&self) -> bool {
-        self.asked.what == What::Scatter && self.ours.output.is_none()
+        self.asked.what == MpiCollective::Scatter && self.ours.output.is_none()
     }
 }
 
-/// Why an algorithm cannot run such a call, in a line.
+/// Returns why the algorithm cannot run the call, in a line.
 fn unfit(ready: &Ready, call: &Call, error: &Error) -> String {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();

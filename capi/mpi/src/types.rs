@@ -1,12 +1,12 @@
-//! What a datatype of a call is: bytes, and whether they lie side by side.
+//! The layout of a datatype: its bytes, and whether they lie side by side.
 
 use std::ffi::c_int;
 
 use roundelay_kernels::mpi::{Abi, Handle, Mpi};
 
-/// A datatype.
+/// The layout of a datatype.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct TypeLayout {
     /// Bytes of data in a value.
     pub(crate) size: u64,
     /// Bytes from one value to the next.
@@ -15,11 +15,11 @@ pub(crate) struct Kind {
     pub(crate) dense: bool,
 }
 
-/// What MPI says of a type; `None` where it knows no such type.
-pub(crate) fn kind(mpi: &Mpi, of: Handle) -> Option<Kind> {
+/// Asks MPI for the layout of a type; `None` where MPI knows no such type.
+pub(crate) fn kind(mpi: &Mpi, of: Handle) -> Option<TypeLayout> {
     if let Some(known) = mpi.elements(of) {
         let (size, extent) = (known.size, known.size as i64);
-        return Some(Kind { size, extent, dense: true });
+        return Some(TypeLayout { size, extent, dense: true });
     }
     let functions = mpi.functions();
     let (mut size, mut least, mut extent) = (0, 0, 0);
@@ -35,11 +35,11 @@ pub(crate) fn kind(mpi: &Mpi, of: Handle) -> Option<Kind> {
     }
     // A type of the program's own may have its parts in any order, and a predefined pair may have a gap.
     let dense = least == 0 && extent == size && is_predefined(mpi, of);
-    Some(Kind { size: size as u64, extent, dense })
+    Some(TypeLayout { size: size as u64, extent, dense })
 }
 
-/// Whether MPI defines the type. Where handles tell it, MPI is not asked: it refuses to tell of types that were made with
-/// wide counts, and refusing may end the program.
+/// Whether MPI defines the type. Where handles tell it, MPI is not asked: it refuses to tell of types that were made
+/// with wide counts, and refusing may end the program.
 fn is_predefined(mpi: &Mpi, of: Handle) -> bool {
     match mpi.abi() {
         Abi::Mpich => Abi::Mpich.clean(of) >> 30 == 1,

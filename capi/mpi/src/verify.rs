@@ -1,9 +1,9 @@
-//! Whether our results are those of MPI: for `ROUNDELAY_MPI=verify`.
+//! The comparison of our results with MPI's, for `ROUNDELAY_MPI=verify`.
 //!
-//! Data that is moved, integers and extrema are compared bit by bit. Sums and products of floats depend on the order in
-//! which they are made: two orders of n values differ by at most 2 (n - 1) u times the sum of the magnitudes, where u is
-//! the unit roundoff (N. Higham, *Accuracy and Stability of Numerical Algorithms*, section 4.2); of products, by as much
-//! times the magnitude of the result.
+//! Data that is moved, integers and extrema are compared bit by bit. Sums and products of floats depend on the order of
+//! the operations: two orders of n values differ by at most 2 (n - 1) u times the sum of the magnitudes, where u is the
+//! unit roundoff (N. Higham, *Accuracy and Stability of Numerical Algorithms*, section 4.2); two orders of a product
+//! differ by at most 2 (n - 1) u times the magnitude of the result.
 
 use std::ffi::c_int;
 
@@ -11,22 +11,22 @@ use roundelay::{Call, DType, ReduceOp};
 use roundelay_kernels::mpi::{Handle, Mpi};
 
 use crate::buffers::{Copied, Side};
-use crate::call::{Asked, What};
+use crate::call::{MpiCall, MpiCollective};
 use crate::decide::Ours;
 use crate::pass::pass;
 
-/// The sums of the magnitudes that each element of this rank's output is the sum of, where that is needed.
+/// Returns the sums of the magnitudes that each element of this rank's output is the sum of, where that is needed.
 ///
 /// # Errors
 /// MPI's code.
 pub(crate) fn bound(
     mpi: &Mpi,
     comm: Handle,
-    asked: &Asked,
+    asked: &MpiCall,
     ours: &Ours,
 ) -> Result<Option<Copied>, c_int> {
     let Call { dtype, op, .. } = ours.call;
-    let reduces = ours.call.collective.reduces() && asked.what != What::Barrier;
+    let reduces = ours.call.collective.reduces() && asked.what != MpiCollective::Barrier;
     if !(reduces && dtype.is_float() && op == ReduceOp::Sum) {
         return Ok(None);
     }
@@ -51,7 +51,7 @@ pub(crate) fn bound(
     }
 }
 
-/// The first element in which ours and theirs differ by more than the order of summation allows, in words.
+/// Returns the first element in which ours and theirs differ by more than the order of summation allows, in words.
 pub(crate) fn differs(
     call: &Call,
     nranks: u32,
@@ -96,7 +96,7 @@ fn close(call: &Call, nranks: u32, [ours, theirs, sum]: [f64; 3]) -> bool {
     };
     let steps = 2.0 * f64::from(nranks - 1) * roundoff;
     match call.op {
-        // Zeros of either sign are equal, and what comes of a NaN is nobody's promise.
+        // Zeros of either sign are equal, and the result of a NaN is not defined.
         ReduceOp::Min | ReduceOp::Max => ours.is_nan() || theirs.is_nan() || (ours - theirs) == 0.0,
         ReduceOp::Sum if sum.is_finite() => (ours - theirs).abs() <= steps * sum * (1.0 + steps),
         ReduceOp::Prod if ours.is_finite() && theirs.is_finite() => {
@@ -108,7 +108,7 @@ fn close(call: &Call, nranks: u32, [ours, theirs, sum]: [f64; 3]) -> bool {
             };
             (ours - theirs).abs() <= steps * (1.0 + steps) * ours.abs().max(theirs.abs()).max(least)
         }
-        // What overflows in one order need not in another.
+        // A result that overflows in one order need not overflow in another.
         _ => true,
     }
 }

@@ -1,4 +1,4 @@
-//! The world of a communicator's ranks: made in its first call that is ours, in which all of them are.
+//! The world of a communicator's ranks: made in its first call that is ours, in which all ranks are.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::progress;
 use crate::seats::{Joined, Ready, Seat};
 use crate::settings::{Settings, Take};
 
-/// How long ranks may take to meet that are all in one call.
+/// The time that ranks in one call may take to meet.
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Descriptors that a process keeps for itself, at the least.
 const KEPT: u64 = 64;
 
-/// Brings the ranks of a communicator together, which are all in the same call of it.
+/// Brings the ranks of a communicator together, which are all in one call of it.
 pub(crate) fn meet(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Joined {
     match join(mpi, settings, seat) {
         Ok(world) => {
@@ -31,7 +31,7 @@ pub(crate) fn meet(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Joine
     }
 }
 
-/// What a rank tells the others: whether it can be in another world, and an id for its host.
+/// The bytes that a rank sends the other ranks: whether it can be in another world, and an id for its host.
 const RECORD: usize = 8 + UniqueId::BYTES;
 
 fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, String> {
@@ -56,7 +56,7 @@ fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, St
     let options = Options::new().deadline(DEADLINE);
     let joined = shared_memory::World::join(&id, host.len() as u32, local as u32, options);
     if seat.hosts() > 1 {
-        // Those of another host may not have met.
+        // The ranks of another host may not have met.
         let met = allgather(&[u8::from(joined.is_ok())])?;
         if met.contains(&0) {
             let why =
@@ -73,7 +73,7 @@ fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, St
         let carrier = MpiCarrier::of_copy(mpi, seat.comm).map_err(|error| unmet(&error))?;
         let hosts = seat.by_host.clone();
         let world = World::over_hosts(engine, hosts, seat.rank, Arc::new(carrier));
-        // What is taken by itself has one algorithm, and needs no measure.
+        // With `Take::Faster` each call has one algorithm, so no link is measured.
         match settings.take {
             Take::All => world.and_then(World::measured),
             Take::Faster => world,
@@ -90,6 +90,6 @@ fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, St
 fn has_room(ranks: u32) -> bool {
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
     let most = shared_memory::World::most_descriptors();
-    // Half of what there is stays the program's.
+    // Half of the descriptors stay the program's.
     open + 2 * u64::from(ranks) + KEPT < most / 2
 }

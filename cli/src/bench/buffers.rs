@@ -6,11 +6,11 @@ use roundelay_kernels::reference::{Reference, fill};
 
 use crate::aligned::Aligned;
 
-/// Of the inputs.
+/// The seed of the inputs.
 pub(super) const SEED: u64 = 1;
-/// What a result holds before the checked run.
+/// The byte that fills a result before the checked run.
 const UNTOUCHED: u8 = 0xA5;
-/// The buffers that everything is measured on: inputs, and room for the results of either form.
+/// The buffers of all measurements: inputs, and room for the results of either form.
 pub(super) struct BenchBuffers {
     pub(super) reference: Reference,
     inputs: Vec<Aligned>,
@@ -42,7 +42,7 @@ impl BenchBuffers {
         sizes(collective, rank, nranks, root)[1] * count * dtype.size()
     }
 
-    /// Inputs, and outputs out of place.
+    /// Returns the inputs, and outputs out of place.
     pub(super) fn apart(&mut self) -> (Vec<&mut [u8]>, Vec<&mut [u8]>) {
         let nranks = self.reference.nranks;
         let lens: Vec<usize> = (0..nranks).map(|rank| self.output(RankId(rank))).collect();
@@ -51,12 +51,12 @@ impl BenchBuffers {
         (inputs, outputs.map(|(room, len)| &mut room[..len]).collect())
     }
 
-    /// The one buffer of each rank in place.
+    /// Returns the one buffer of each rank for runs in place.
     pub(super) fn shared(&mut self) -> Vec<&mut [u8]> {
         self.rooms.iter_mut().map(|room| &mut **room).collect()
     }
 
-    /// Where input and output begin in the buffer of a rank, in place.
+    /// Returns the starts of input and output in the buffer of a rank, in place.
     fn starts(&self, rank: RankId) -> (usize, usize) {
         let Reference { collective, root, count, dtype, .. } = self.reference;
         let unit = count * dtype.size();
@@ -64,7 +64,7 @@ impl BenchBuffers {
         (input as usize * unit, output as usize * unit)
     }
 
-    /// Makes sure that nothing of an earlier result is taken for a new one.
+    /// Fills the buffers, so that no byte of an earlier result counts as a new one.
     pub(super) fn clear(&mut self) {
         self.rooms.iter_mut().for_each(|room| room.fill(UNTOUCHED));
     }
@@ -79,7 +79,7 @@ impl BenchBuffers {
         }
     }
 
-    /// Where the results belong.
+    /// Returns the places of the results.
     pub(super) fn results(&mut self, in_place: bool) -> Vec<&mut [u8]> {
         let ranks = (0..self.reference.nranks).map(RankId);
         let places: Vec<_> = ranks
@@ -89,7 +89,7 @@ impl BenchBuffers {
         rooms.map(|(room, (start, len))| &mut room[start..][..len]).collect()
     }
 
-    /// Elements that are wrong in the results, which lie as in place or at the beginning.
+    /// Returns the number of wrong elements in the results, which lie as in place or at the beginning.
     pub(super) fn wrong(&self, reduce_depth: u32, in_place: bool) -> u64 {
         let ranks = (0..self.reference.nranks).map(RankId);
         let results = ranks.map(|rank| {
@@ -107,7 +107,7 @@ fn sizes(collective: Collective, rank: RankId, nranks: u32, root: RankId) -> [us
         .map(|units| units as usize)
 }
 
-/// Bytes of the inputs and rooms of all ranks.
+/// Returns the bytes of the inputs and rooms of all ranks.
 pub(super) fn needed(schedule: &Schedule, count: u64, dtype: DType) -> u128 {
     let Schedule { collective, nranks, root, .. } = *schedule;
     let units = |rank| {

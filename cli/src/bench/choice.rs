@@ -1,24 +1,24 @@
-//! How good the choice of `select` is: the algorithm that it takes by its model of time, beside the one that was fastest when
-//! all were measured.
+//! The quality of `select`'s choice: the algorithm that it takes by its model of time, beside the fastest one when all
+//! were measured.
 
 use roundelay::select;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
-use super::row::Row;
+use super::row::BenchRow;
 
-/// A choice that takes at most this many times what the fastest algorithm takes is as good as that: measured times of one
-/// algorithm differ by as much from run to run.
+/// A choice is as good as the fastest algorithm if its time is at most this many times the fastest time: measured times
+/// of one algorithm differ by as much from run to run.
 pub(super) const AS_GOOD: f64 = 1.1;
 
 /// The choice for one collective, rank count and size.
 #[derive(Serialize)]
-pub(super) struct Choice {
+pub(super) struct BenchChoice {
     pub(super) collective: &'static str,
     pub(super) nranks: u32,
     pub(super) size: u64,
     pub(super) chosen: String,
-    /// Microseconds out of place that were measured of it.
+    /// Measured microseconds out of place of the chosen algorithm.
     pub(super) time: f64,
     /// The algorithm that was fastest.
     pub(super) best: String,
@@ -28,18 +28,18 @@ pub(super) struct Choice {
     pub(super) ratio: f64,
 }
 
-/// All choices, and the number of those that are as good as the fastest.
+/// All choices, and the number of choices that are as good as the fastest algorithm.
 #[derive(Serialize)]
 pub(super) struct Choices {
     pub(super) within_a_tenth: usize,
-    pub(super) cells: Vec<Choice>,
+    pub(super) cells: Vec<BenchChoice>,
 }
 
-impl Choice {
-    /// The choice among the algorithms of `rows`, which are all of one case; `None` where there are not two of them, or none
-    /// is of the library.
-    pub(super) fn of(case: &Reference, rows: &[Row]) -> Option<Self> {
-        let time = |row: &Row| row.out_of_place.time;
+impl BenchChoice {
+    /// Returns the choice among the algorithms of `rows`, which are all of one case; `None` where there are fewer than
+    /// two algorithms, or none is of the library.
+    pub(super) fn of(case: &Reference, rows: &[BenchRow]) -> Option<Self> {
+        let time = |row: &BenchRow| row.out_of_place.time;
         let size = rows.first()?.size;
         let best = rows.iter().min_by(|a, b| time(a).total_cmp(&time(b)))?;
         let ranked = select(case.collective, case.nranks, size, None).ranked;
@@ -59,7 +59,7 @@ impl Choice {
 }
 
 impl Choices {
-    pub(super) fn new(cells: Vec<Choice>) -> Self {
+    pub(super) fn new(cells: Vec<BenchChoice>) -> Self {
         let within_a_tenth = cells.iter().filter(|cell| cell.ratio <= AS_GOOD).count();
         Self { within_a_tenth, cells }
     }

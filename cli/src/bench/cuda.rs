@@ -11,34 +11,34 @@ use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
 use super::flags::BenchFlags;
-use super::row::{Effort, Measurement, Row};
-use super::subject::{Refused, Subject};
+use super::row::{BenchRow, Effort, Measurement};
+use super::subject::{RefusedSubject, Subject};
 use super::timing::Timing;
 use super::{Case, Config, Summary, table};
 use crate::built;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 
-/// What the floor is, once for all sizes.
+/// The description of the floor, given once for all sizes.
 pub(super) const WHAT: &str = "every input read once and every output written once, at the speed of copies within the device; \
                     a size that its caches hold may be faster";
 
-/// What everything is held against.
+/// The floor that all times are compared with.
 #[derive(Serialize)]
 struct Floor {
     what: &'static str,
     device: String,
     /// GB/s, read and written.
     copy_bandwidth: f64,
-    /// What the predicted times go by.
+    /// The assumptions of the predicted times.
     model: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct CudaReport<'a> {
     floor: &'a Floor,
-    results: &'a [Row],
-    refused: &'a [Refused],
+    results: &'a [BenchRow],
+    refused: &'a [RefusedSubject],
     #[serde(flatten)]
     summary: Summary,
     config: &'a Config,
@@ -49,7 +49,7 @@ pub(super) fn main(
     devices: &[usize],
     cases: &[Case],
     config: &Config,
-    mut refused: Vec<Refused>,
+    mut refused: Vec<RefusedSubject>,
 ) -> Result<bool, Failure> {
     let world = CudaWorld::on(devices, 1)?;
     let gpu = world.gpu(world.copy_bandwidth()?)?;
@@ -93,15 +93,15 @@ pub(super) fn main(
         print_lines(table::foot(&summary));
     } else {
         let (floor, results, refused) = (&floor, &results[..], &refused[..]);
-        print_json(&Report { floor, results, refused, summary, config });
+        print_json(&CudaReport { floor, results, refused, summary, config });
     }
     Ok(okay)
 }
 
-/// Why a subject has no kernel.
-pub(super) fn no_kernel(subject: &Subject, case: &Case, why: Vec<Diagnostic>) -> Refused {
+/// Returns why a subject has no kernel.
+pub(super) fn no_kernel(subject: &Subject, case: &Case, why: Vec<Diagnostic>) -> RefusedSubject {
     let why = why.into_iter().next();
-    Refused {
+    RefusedSubject {
         algo: subject.name.clone(),
         nranks: case.reference.nranks,
         code: why.as_ref().map_or("", |why| why.code.as_str()),
@@ -140,7 +140,7 @@ fn head(config: &Config, floor: &Floor) -> Vec<String> {
     lines
 }
 
-pub(super) fn refusal(Refused { algo, nranks, code, reason }: &Refused) -> String {
+pub(super) fn refusal(RefusedSubject { algo, nranks, code, reason }: &RefusedSubject) -> String {
     format!("# refused {algo} on {nranks} ranks [{code}]: {reason}")
 }
 
@@ -176,9 +176,9 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The kernel, launched by a graph too where that is asked for, and beside it the schedule that the host drives, where
-    /// one device holds it.
-    fn rows(&mut self, subject: &Subject, flags: &BenchFlags) -> Result<Vec<Row>, Error> {
+    /// Times the kernel, launched by a graph too where that is asked for, and beside it the schedule that the host
+    /// drives, where one device holds it.
+    fn rows(&mut self, subject: &Subject, flags: &BenchFlags) -> Result<Vec<BenchRow>, Error> {
         let Reference { count, dtype, op, .. } = self.case.reference;
         let options = flags.device.options(&flags.engine);
         // Programs for MSCCL are refused when they are read.
@@ -240,18 +240,18 @@ impl<'a> Bench<'a> {
         plan: &mut CudaPlan,
         predicted: Option<f64>,
         often: impl Fn(&mut CudaPlan, &mut Rooms, bool, u32) -> Result<f64, Error>,
-    ) -> Result<Row, Error> {
+    ) -> Result<BenchRow, Error> {
         let out_of_place = self.place(plan, false, &often)?;
         let in_place =
             subject.has_in_place().then(|| self.place(plan, true, &often)).transpose()?;
-        let mut row = Row::new(name, subject, self.case, (out_of_place, in_place));
+        let mut row = BenchRow::new(name, subject, self.case, (out_of_place, in_place));
         let time = row.out_of_place.time;
         row.percent_of_floor = (time > 0.0 && row.size > 0).then(|| 100.0 * self.floor / time);
         row.predicted = predicted;
         Ok(row)
     }
 
-    /// Times one form, and counts what is wrong in the result of one more launch.
+    /// Times one form, and counts the wrong elements in the result of one more launch.
     fn place(
         &mut self,
         plan: &mut CudaPlan,
@@ -281,7 +281,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The buffers of each rank.
+/// Returns the buffers of each rank.
 fn buffers(case: &Case) -> Vec<Buffers> {
     let Reference { nranks, count, dtype, .. } = case.reference;
     let schedule = case.subjects[0].proved.schedule();
@@ -289,7 +289,7 @@ fn buffers(case: &Case) -> Vec<Buffers> {
     (0..nranks).map(of_rank).collect()
 }
 
-/// How long the floor takes, in microseconds.
+/// Returns the time of the floor in microseconds.
 pub(super) fn floor(case: &Case, gpu: &Gpu) -> f64 {
     let bytes: usize = buffers(case).iter().map(|rank| rank.input + rank.output).sum();
     bytes as f64 / gpu.bandwidth * 1e6

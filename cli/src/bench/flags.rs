@@ -1,4 +1,4 @@
-//! What `bench` takes: nccl-tests' flags by their own letters and names, and ours.
+//! The flags of `bench`: nccl-tests' flags by their own letters and names, and ours.
 
 use clap::Args;
 use roundelay::{Collective, DType, ReduceOp};
@@ -10,11 +10,11 @@ use crate::flags::{CalledBy, CallerFlags, EngineFlags, TopologyFlags};
 use crate::lints::LintFlags;
 use crate::report::{Failure, Format};
 use crate::values::{
-    RankCounts, Refused, at_least, bytes, collective, collectives, dtype, rank_counts, reduce_op,
-    setting, whole,
+    RankCounts, RefusedValue, at_least, bytes, collective, collectives, dtype, rank_counts,
+    reduce_op, setting, whole,
 };
 
-/// How the letters differ from those of nccl-tests.
+/// The letters that differ from nccl-tests'.
 const LETTERS: &str = "\
 Letters of nccl-tests: -b -e -f -i -w -o -d -r and -c mean the same here. -n does not: it is the
 ranks, as in every subcommand, and the iterations are -I, or --iters as there. -g and -t are not
@@ -122,8 +122,8 @@ pub(super) struct Several<T> {
 fn several<T: Clone>(
     text: &str,
     all: &[T],
-    one: impl Fn(&str) -> Result<T, Refused>,
-) -> Result<Several<T>, Refused> {
+    one: impl Fn(&str) -> Result<T, RefusedValue>,
+) -> Result<Several<T>, RefusedValue> {
     match text {
         "all" => Ok(Several { of: all.to_vec(), all: true }),
         _ => {
@@ -133,14 +133,14 @@ fn several<T: Clone>(
     }
 }
 
-fn gpu(text: &str) -> Result<Gpu, Refused> {
+fn gpu(text: &str) -> Result<Gpu, RefusedValue> {
     Gpu::named(text).ok_or_else(|| {
-        Refused::new("is not a GPU of the model")
+        RefusedValue::new("is not a GPU of the model")
             .help(format!("these are {}", Gpu::NAMES.join(" and ")))
     })
 }
 
-fn dtypes(text: &str) -> Result<Several<DType>, Refused> {
+fn dtypes(text: &str) -> Result<Several<DType>, RefusedValue> {
     several(text, DType::ALL, |name| {
         dtype(match name {
             "int8" => "i8",
@@ -158,7 +158,7 @@ fn dtypes(text: &str) -> Result<Several<DType>, Refused> {
     })
 }
 
-fn reduce_ops(text: &str) -> Result<Several<ReduceOp>, Refused> {
+fn reduce_ops(text: &str) -> Result<Several<ReduceOp>, RefusedValue> {
     several(text, ReduceOp::ALL, reduce_op)
 }
 
@@ -166,13 +166,13 @@ fn reduce_ops(text: &str) -> Result<Several<ReduceOp>, Refused> {
 const GPU: &str = "H200";
 
 impl BenchFlags {
-    /// The GPU whose times are told by the model, where nothing is launched.
+    /// Returns the GPU of the model whose times are printed, where nothing is launched.
     pub(super) fn model(&self) -> Option<Gpu> {
         let named = || self.gpu.clone().or_else(|| Gpu::named(GPU));
         self.dry_run.then(named).flatten()
     }
 
-    /// Refuses what is only there on the host, or only on GPUs.
+    /// Refuses flags that exist only for the host, or only for GPUs.
     pub(super) fn check_device(&self) -> Result<(), Failure> {
         let on_gpus = [("--graph", self.graph), ("--dry-run", self.dry_run)];
         if let (Device::Host, Some((flag, _))) =
@@ -193,7 +193,7 @@ impl BenchFlags {
             .with_help("leave it out, or take --device host"))
     }
 
-    /// Refuses ops that elements do not have, unless one or the other was meant with all else.
+    /// Refuses ops that elements do not have, unless all ops or all elements were asked for.
     pub(super) fn check_ops(&self) -> Result<(), Failure> {
         if self.ops.all || self.dtypes.all {
             return Ok(());
@@ -214,7 +214,7 @@ impl BenchFlags {
         self.callers.check()
     }
 
-    /// nccl-tests' sizes, in order.
+    /// Returns nccl-tests' sizes, in order.
     pub(super) fn sizes(&self) -> Result<Vec<u64>, (String, &'static str)> {
         const DEFAULT: u64 = 32 << 20;
         const MOST: usize = 10_000;

@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::buffers::BenchBuffers;
 use super::timing::{Timing, bandwidth};
 
-/// What is spent on a limit besides the search for the fastest program.
+/// The time that is spent on a limit besides the search for the fastest program.
 const TIME: Duration = Duration::from_millis(300);
 
-/// What the limit is, once for all sizes.
+/// The description of the limit, given once for all sizes.
 pub(super) const WHAT: &str =
     "a hand-blocked program that reads every input once and writes every output once, no schedule";
 
@@ -24,7 +24,7 @@ pub(super) struct Limit {
     pub(super) count: u64,
     #[serde(rename = "type")]
     pub(super) dtype: &'static str,
-    /// `sum` of f32, or what stands for it: as many bytes.
+    /// `sum` of f32, or the operation that replaces it: as many bytes.
     pub(super) adds: &'static str,
     /// Microseconds.
     pub(super) time: f64,
@@ -41,7 +41,7 @@ pub(super) struct Limit {
 }
 
 impl Limit {
-    /// The better of two measurements: whatever else the machine did only added to them.
+    /// Returns the better of two measurements: other work of the machine can only make a measurement longer.
     pub(super) fn or(self, other: Self) -> Self {
         if other.time < self.time { other } else { self }
     }

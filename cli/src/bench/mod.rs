@@ -1,5 +1,5 @@
-//! `roundelay bench`: what algorithms take on this machine, as nccl-tests measures and shows it, and how far that is
-//! from the least that memory lets any take.
+//! `roundelay bench`: the times of algorithms on this machine, as nccl-tests measures and shows them, beside the least
+//! time that the memory allows.
 
 mod buffers;
 mod choice;
@@ -25,6 +25,7 @@ use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
 use crate::built;
+use crate::calls::{AskedAlgorithm, Calls};
 use crate::device::Device;
 use crate::flags::CalledBy;
 use crate::memory::{self, Room};
@@ -33,16 +34,15 @@ use crate::output;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 use crate::values::{RankCounts, count_of_size};
-use crate::way::{Asked, Calls};
 use buffers::{BenchBuffers, SEED};
-use choice::{Choice, Choices};
+use choice::{BenchChoice, Choices};
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
-use row::{Effort, Row, place};
+use row::{BenchRow, Effort, place};
 pub(crate) use subject::answer;
-use subject::{Group, Refused, Subject};
+use subject::{Group, RefusedSubject, Subject};
 
-/// What was asked for.
+/// The settings of the measurement.
 #[derive(Serialize)]
 struct Config {
     nranks: Vec<u32>,
@@ -74,7 +74,7 @@ impl Config {
     }
 }
 
-/// What stands below the table.
+/// The lines below the table.
 #[derive(Serialize)]
 struct Summary {
     average_bus_bandwidth: f64,
@@ -91,7 +91,7 @@ struct OutOfBounds {
     okay: bool,
 }
 
-/// What the contest judges an algorithm by.
+/// The number by which the contest judges an algorithm.
 #[derive(Serialize)]
 struct Contest {
     algo: String,
@@ -101,10 +101,10 @@ struct Contest {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct BenchReport<'a> {
     limit: Limits<'a>,
-    results: &'a [Row],
-    refused: &'a [Refused],
+    results: &'a [BenchRow],
+    refused: &'a [RefusedSubject],
     #[serde(flatten)]
     summary: Summary,
     config: &'a Config,
@@ -116,16 +116,16 @@ struct Limits<'a> {
     sizes: &'a [Limit],
 }
 
-/// All that was measured.
+/// All measurements.
 #[derive(Default)]
 struct Measured {
-    results: Vec<Row>,
+    results: Vec<BenchRow>,
     limits: Vec<Limit>,
-    /// One for each case of several algorithms, where they were asked for.
-    choices: Vec<Choice>,
+    /// A choice for each case of several algorithms, where choices were asked for.
+    choices: Vec<BenchChoice>,
 }
 
-/// The buffers of one size, and whose.
+/// A size, and the algorithms that are timed on buffers of that size.
 struct Case<'a> {
     subjects: Vec<&'a Subject>,
     reference: Reference,
@@ -177,7 +177,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
                 print(&line);
             }
         }
-        for Refused { algo, nranks, code, reason } in &refused {
+        for RefusedSubject { algo, nranks, code, reason } in &refused {
             print(&format!("# refused {algo} on {nranks} ranks [{code}]: {reason}"));
         }
     }
@@ -193,7 +193,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         }
     } else {
         let limit = Limits { what: WHAT, sizes: &limits };
-        print_json(&Report {
+        print_json(&BenchReport {
             limit,
             results: &results,
             refused: &refused,
@@ -210,7 +210,7 @@ fn cuda(
     devices: &[usize],
     cases: &[Case],
     config: &Config,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedSubject>,
 ) -> Result<bool, Failure> {
     cuda::main(flags, devices, cases, config, refused)
 }
@@ -220,13 +220,13 @@ fn outlook(
     flags: &BenchFlags,
     gpu: &Gpu,
     cases: &[Case],
-    refused: Vec<Refused>,
+    refused: Vec<RefusedSubject>,
 ) -> Result<bool, Failure> {
     outlook::main(flags, gpu, cases, refused)
 }
 
 #[cfg(not(feature = "cuda"))]
-fn outlook(_: &BenchFlags, _: &Gpu, _: &[Case], _: Vec<Refused>) -> Result<bool, Failure> {
+fn outlook(_: &BenchFlags, _: &Gpu, _: &[Case], _: Vec<RefusedSubject>) -> Result<bool, Failure> {
     Err(crate::device::absent())
 }
 
@@ -236,12 +236,12 @@ fn cuda(
     _: &[usize],
     _: &[Case],
     _: &Config,
-    _: Vec<Refused>,
+    _: Vec<RefusedSubject>,
 ) -> Result<bool, Failure> {
     Err(crate::device::absent())
 }
 
-/// The rank counts that were asked for, and those of programs for MSCCL, which have their own.
+/// Returns the rank counts that were asked for, and the rank counts of programs for MSCCL, which have their own.
 fn ranks(flags: &BenchFlags, asked: RankCounts, groups: &[Group]) -> Vec<u32> {
     let programs = !flags.sources.is_empty() && flags.sources.iter().all(|s| msccl::is_program(s));
     let mut all = if programs { Vec::new() } else { asked.counts };
@@ -258,19 +258,20 @@ fn cores() -> u32 {
     available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-/// All buffers that are to be made, one after the other, and what there is no memory for; refused if that is everything.
+/// Returns all cases, whose buffers are made one after the other, and the cases that there is no memory for; refused if
+/// no case is left.
 fn cases<'a>(
     flags: &BenchFlags,
     groups: &'a [Group],
     sizes: &[u64],
-) -> Result<(Vec<Case<'a>>, Vec<Refused>), Failure> {
+) -> Result<(Vec<Case<'a>>, Vec<RefusedSubject>), Failure> {
     let room = flags.model().map_or_else(Room::of_host, |gpu| Ok(Room::Gpu(gpu.memory)))?;
     let mut cases: Vec<Case> = Vec::new();
     let (mut left_out, mut first) = (Vec::new(), None);
     for group in groups {
         let schedule = group.subjects[0].proved.schedule();
         let (collective, nranks, root) = (schedule.collective, schedule.nranks, schedule.root);
-        // An op that reduces nothing is one.
+        // A collective that does not reduce is timed with one op.
         let ops: &[ReduceOp] = if collective.reduces() { &flags.ops.of } else { &[ReduceOp::Sum] };
         let multiple = group.multiple()?;
         for &dtype in &flags.dtypes.of {
@@ -308,11 +309,11 @@ fn cases<'a>(
     }
 }
 
-/// Bytes that a subject takes of the host, or of the GPU of the model.
+/// Returns the bytes that a subject takes of the host, or of the GPU of the model.
 fn needed(flags: &BenchFlags, subject: &Subject, count: u64, dtype: DType) -> u128 {
     let schedule = subject.proved.schedule();
     let buffers = buffers::needed(schedule, count, dtype);
-    // Processes have their own, beside those that are compared here.
+    // Processes have buffers of their own, beside the buffers here, which are compared.
     let times = if flags.callers.callers == CalledBy::Processes { 2 } else { 1 };
     memory::scratch(schedule, count, dtype) + times * buffers
 }
@@ -338,7 +339,7 @@ fn measure(
             bar.inc(1);
             limit
         };
-        // Before the others and after them: a machine that is shared is not equally busy all the time.
+        // Measured before the runs and after them: a shared machine is not equally busy all the time.
         let before = limit(&mut buffers);
         let mut rows = Vec::new();
         for subject in &case.subjects {
@@ -359,7 +360,7 @@ fn measure(
             });
         }
         if flags.choice {
-            measured.choices.extend(Choice::of(&case.reference, &rows));
+            measured.choices.extend(BenchChoice::of(&case.reference, &rows));
         }
         measured.results.append(&mut rows);
         measured.limits.push(limit);
@@ -374,22 +375,22 @@ fn result(
     case: &Case,
     config: &Config,
     calls: &mut Calls,
-) -> Result<Row, Failure> {
+) -> Result<BenchRow, Failure> {
     let Case { size, reference: Reference { count, dtype, op, .. }, .. } = *case;
     let Subject { proved, which, root, .. } = subject;
-    let asked = Asked { proved, which: *which, root: *root };
-    let mut way = calls.plan(asked, (count as u64, dtype, op), SEED)?;
+    let asked = AskedAlgorithm { proved, which: *which, root: *root };
+    let mut plan = calls.plan(asked, (count as u64, dtype, op), SEED)?;
     let (effort, sized) = (config.effort(), (size, proved.proof().reduce_depth));
-    let out_of_place = place(&mut way, buffers, false, sized, effort)?;
+    let out_of_place = place(&mut plan, buffers, false, sized, effort)?;
     let in_place = subject
         .has_in_place()
-        .then(|| place(&mut way, buffers, true, sized, effort))
+        .then(|| place(&mut plan, buffers, true, sized, effort))
         .transpose()?;
-    Ok(Row::new(subject.name.clone(), subject, case, (out_of_place, in_place)))
+    Ok(BenchRow::new(subject.name.clone(), subject, case, (out_of_place, in_place)))
 }
 
 impl Summary {
-    fn new(flags: &BenchFlags, results: &[Row], choices: Vec<Choice>) -> Self {
+    fn new(flags: &BenchFlags, results: &[BenchRow], choices: Vec<BenchChoice>) -> Self {
         let places =
             || results.iter().flat_map(|row| [Some(&row.out_of_place), row.in_place.as_ref()]);
         let bandwidths: Vec<f64> = places().flatten().map(|place| place.bus_bw).collect();

@@ -1,5 +1,5 @@
-//! `roundelay bench --device cuda --dry-run`: what launches would take on a GPU that is not there, by the model, and what that
-//! goes by. A first measured run is held against it.
+//! `roundelay bench --device cuda --dry-run`: the predicted times of launches on an absent GPU, by the model, with the
+//! model's assumptions. A first measured run is compared with it.
 
 use roundelay_core::layout::Configured;
 use roundelay_core::verify::Callers;
@@ -12,15 +12,15 @@ use serde::Serialize;
 use super::Case;
 use super::cuda::{WHAT, floor, no_kernel, print_lines, refusal};
 use super::flags::BenchFlags;
-use super::subject::{Refused, Subject};
+use super::subject::{RefusedSubject, Subject};
 use super::table::number;
 use crate::built;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 
-/// What a launch would take, in microseconds, and what it would be.
+/// A launch with its predicted time in microseconds, and its kernel.
 #[derive(Serialize)]
-struct Row {
+struct OutlookRow {
     algo: String,
     form: String,
     protocol: &'static str,
@@ -31,12 +31,12 @@ struct Row {
     dtype: &'static str,
     redop: &'static str,
     predicted: f64,
-    /// What of it is the launch, moves, latency and signals, along the slowest stream's way.
+    /// The parts of `predicted` along the slowest stream's path: launch, moves, latency and signals.
     launch: f64,
     moving: f64,
     latency: f64,
     signals: f64,
-    /// Signals on that way.
+    /// Signals on that path.
     waits: u32,
     /// Bytes that are loaded and stored.
     traffic: u64,
@@ -48,25 +48,25 @@ struct Row {
     registers: u32,
     /// Bytes of loads under way at once, of all CTAs.
     bytes_in_flight: u64,
-    /// Whether none of its size is faster.
+    /// Whether no launch of this size is faster.
     fastest: bool,
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct OutlookReport<'a> {
     gpu: &'a str,
     floor: &'static str,
     model: &'a [String],
     graph: bool,
-    predicted: &'a [Row],
-    refused: &'a [Refused],
+    predicted: &'a [OutlookRow],
+    refused: &'a [RefusedSubject],
 }
 
 pub(super) fn main(
     flags: &BenchFlags,
     gpu: &Gpu,
     cases: &[Case],
-    mut refused: Vec<Refused>,
+    mut refused: Vec<RefusedSubject>,
 ) -> Result<bool, Failure> {
     let model = gpu.assumptions();
     let text = flags.format == Format::Human;
@@ -106,7 +106,7 @@ pub(super) fn main(
     if !text {
         let (gpu, graph) = (gpu.name.as_str(), flags.graph);
         let (model, predicted, refused) = (&model[..], &all[..], &refused[..]);
-        print_json(&Report { gpu, floor: WHAT, model, graph, predicted, refused });
+        print_json(&OutlookReport { gpu, floor: WHAT, model, graph, predicted, refused });
     }
     Ok(!all.is_empty())
 }
@@ -117,7 +117,7 @@ fn row(
     (subject, algorithm): (&Subject, &Configured),
     (form, protocol): (Form, Protocol),
     gpu: &Gpu,
-) -> Result<Row, Error> {
+) -> Result<OutlookRow, Error> {
     let Reference { collective, nranks, count, dtype, op, .. } = case.reference;
     let options = flags.device.options(&flags.engine).form(form).protocol(protocol);
     let kind = (dtype.into(), op);
@@ -126,7 +126,7 @@ fn row(
     let Outlook { shape, ctas, registers, estimate } = outlook;
     let us = |seconds: f64| seconds * 1e6;
     let predicted = us(estimate.time);
-    Ok(Row {
+    Ok(OutlookRow {
         algo: subject.name.clone(),
         form: form.to_string(),
         protocol: kernel.spec.protocol.name(),
@@ -187,7 +187,7 @@ fn head(flags: &BenchFlags, model: &[String]) -> Vec<String> {
     lines
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &OutlookRow) -> String {
     let share =
         row.percent_of_floor.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"));
     let times = [row.launch, row.moving, row.latency, row.signals]

@@ -1,14 +1,14 @@
-//! The plot of `--svg`: bandwidth by size, both in logarithms, so that the same share of the limit is the same
-//! distance from it everywhere.
+//! The plot of `--svg`: bandwidth by size, both in logarithms, so that equal shares of the limit have equal distances
+//! from it everywhere.
 
 use std::fmt::Write as _;
 
 use super::limit::Limit;
-use super::row::Row;
+use super::row::BenchRow;
 use crate::chart::{Axis, Chart, Curve, LIMIT, Mark, Point, class};
 
-/// The picture of what was measured out of place.
-pub(super) fn svg(rows: &[Row], limits: &[Limit]) -> String {
+/// Draws the picture of the times out of place.
+pub(super) fn svg(rows: &[BenchRow], limits: &[Limit]) -> String {
     let curves = curves(rows, limits);
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let x = Axis::new(points().map(|point| point.x), 0.0);
@@ -28,7 +28,7 @@ pub(super) fn svg(rows: &[Row], limits: &[Limit]) -> String {
     .svg()
 }
 
-/// A power of two as a size.
+/// Returns a power of two as a size.
 fn size(power: i32) -> (f64, String) {
     let (unit, name) = match power {
         30.. => (30, "GiB"),
@@ -39,10 +39,10 @@ fn size(power: i32) -> (f64, String) {
     (f64::from(power).exp2(), format!("{} {name}", 1_u64 << (power - unit).max(0)))
 }
 
-/// A line an algorithm, and the limit's; what they have in common is not in their names.
-fn curves(rows: &[Row], limits: &[Limit]) -> Vec<Curve> {
+/// Makes a line for each algorithm, and the limit's; properties that all lines share are not in their names.
+fn curves(rows: &[BenchRow], limits: &[Limit]) -> Vec<Curve> {
     let differ =
-        |of: &dyn Fn(&Row) -> String| rows.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
+        |of: &dyn Fn(&BenchRow) -> String| rows.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
     let ranks = differ(&|row| row.nranks.to_string());
     let dtypes = differ(&|row| row.dtype.to_owned());
     let ops = differ(&|row| row.redop.to_owned());
@@ -98,8 +98,8 @@ fn curves(rows: &[Row], limits: &[Limit]) -> Vec<Curve> {
     all
 }
 
-/// What all lines have in common.
-fn titles(rows: &[Row]) -> (String, String) {
+/// Returns the properties that all lines share.
+fn titles(rows: &[BenchRow]) -> (String, String) {
     let mut seen: [Vec<String>; 4] = Default::default();
     for row in rows {
         let of = [

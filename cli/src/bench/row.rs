@@ -1,4 +1,4 @@
-//! What was measured of one algorithm at one size, as nccl-tests counts it.
+//! A row: the measured times of one algorithm at one size, as nccl-tests counts it.
 
 use roundelay::Collective;
 use roundelay_core::ids::RankId;
@@ -10,12 +10,12 @@ use super::buffers::BenchBuffers;
 use super::limit::Limit;
 use super::subject::Subject;
 use super::timing::{Timing, bandwidth};
+use crate::calls::CallPlan;
 use crate::report::Failure;
-use crate::way::Way;
 
-/// One line of the table. The keys are nccl-tests', those before them ours.
+/// One line of the table. The keys are nccl-tests', and our own before them.
 #[derive(Serialize)]
-pub(super) struct Row {
+pub(super) struct BenchRow {
     pub(super) algo: String,
     pub(super) collective: &'static str,
     pub(super) nranks: u32,
@@ -25,14 +25,14 @@ pub(super) struct Row {
     #[serde(rename = "type")]
     pub(super) dtype: &'static str,
     pub(super) redop: &'static str,
-    /// -1 where there is none.
+    /// -1 where there is no root.
     pub(super) root: i64,
     pub(super) out_of_place: Measurement,
-    /// Null where the algorithm has no such form.
+    /// Null where the algorithm has no form in place.
     pub(super) in_place: Option<Measurement>,
-    /// The limit's time as a percentage of the one out of place: 100 is as fast as memory allows.
+    /// The limit's time as a percentage of the time out of place: 100 is as fast as memory allows.
     pub(super) percent_of_limit: Option<f64>,
-    /// On GPUs: the floor's time as a percentage of the one out of place.
+    /// On GPUs: the floor's time as a percentage of the time out of place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) percent_of_floor: Option<f64>,
     /// On GPUs: microseconds out of place, by the model.
@@ -40,8 +40,8 @@ pub(super) struct Row {
     pub(super) predicted: Option<f64>,
 }
 
-impl Row {
-    /// The row of a subject, before it is compared with anything.
+impl BenchRow {
+    /// Makes the row of a subject, before it is compared with the limit.
     pub(super) fn new(
         algo: String,
         subject: &Subject,
@@ -105,7 +105,7 @@ impl Measurement {
     }
 }
 
-/// How long and how often.
+/// The numbers of runs, and whether results are checked.
 #[derive(Clone, Copy)]
 pub(super) struct Effort {
     pub(super) warmup: u32,
@@ -113,9 +113,9 @@ pub(super) struct Effort {
     pub(super) check: bool,
 }
 
-/// Times a plan in one form, and counts what is wrong in the result of one more run.
+/// Times a plan in one form, and counts the wrong elements in the result of one more run.
 pub(super) fn place(
-    way: &mut Way<'_>,
+    plan: &mut CallPlan<'_>,
     buffers: &mut BenchBuffers,
     in_place: bool,
     (size, reduce_depth): (u64, u32),
@@ -124,32 +124,32 @@ pub(super) fn place(
     let Effort { warmup, iters, check } = effort;
     let Reference { collective, nranks, .. } = buffers.reference;
     let mut nwrong = None;
-    way.prepare(in_place)?;
+    plan.prepare(in_place)?;
     let timing = if in_place {
         buffers.enter();
         let mut shared = buffers.shared();
-        Timing::take(warmup, iters, |runs| way.in_place(&mut shared, runs))?
+        Timing::take(warmup, iters, |runs| plan.in_place(&mut shared, runs))?
     } else {
         let (mut inputs, mut outputs) = buffers.apart();
-        Timing::take(warmup, iters, |runs| way.apart(&mut inputs, &mut outputs, runs))?
+        Timing::take(warmup, iters, |runs| plan.apart(&mut inputs, &mut outputs, runs))?
     };
     if check {
-        way.prepare(in_place)?;
+        plan.prepare(in_place)?;
         if in_place {
             buffers.enter();
-            way.in_place(&mut buffers.shared(), 1)?;
+            plan.in_place(&mut buffers.shared(), 1)?;
         } else {
             buffers.clear();
             let (mut inputs, mut outputs) = buffers.apart();
-            way.apart(&mut inputs, &mut outputs, 1)?;
+            plan.apart(&mut inputs, &mut outputs, 1)?;
         }
-        way.fetch(in_place, &mut buffers.results(in_place))?;
+        plan.fetch(in_place, &mut buffers.results(in_place))?;
         nwrong = Some(buffers.wrong(reduce_depth, in_place));
     }
     Ok(Measurement::new(&timing, size, collective.bus_factor(nranks), nwrong))
 }
 
-/// nccl-tests' root: -1 where there is none.
+/// Returns nccl-tests' root: -1 where there is none.
 fn root(collective: Collective, root: RankId) -> i64 {
     if collective.is_rooted() { i64::from(root.0) } else { -1 }
 }

@@ -1,4 +1,4 @@
-//! Which algorithms are timed: those that were named, or all of the library that take the rank count.
+//! The algorithms that are timed: the named ones, or all of the library that take the rank count.
 
 use roundelay::{Algorithm as _, Collective, select};
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -22,37 +22,40 @@ use crate::topology;
 /// An algorithm, proved for a rank count and a root.
 pub(super) struct Subject {
     pub(super) name: String,
-    /// Not there for a program for MSCCL, which is no algorithm of the language.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only kernels are made of it"))]
+    /// Absent for a program for MSCCL, which is no algorithm of the language.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(dead_code, reason = "only kernels are made of the algorithm")
+    )]
     pub(super) algorithm: Option<Configured>,
     pub(super) proved: Proved,
-    /// Its place among the algorithms that were asked for.
+    /// Its index among the algorithms that were asked for.
     pub(super) which: usize,
     /// The root that was asked for.
     pub(super) root: Option<u32>,
-    /// Of the rank that has most.
+    /// The most streams of a rank.
     pub(super) streams: u32,
 }
 
 /// An algorithm that does not take a rank count, or a size that there is no memory for.
 #[derive(Serialize)]
-pub(super) struct Refused {
+pub(super) struct RefusedSubject {
     pub(super) algo: String,
     pub(super) nranks: u32,
     pub(super) code: &'static str,
     pub(super) reason: String,
 }
 
-/// Subjects of one collective, rank count and root, so of the same buffers.
+/// Subjects of one collective, rank count and root, so with equal buffers.
 pub(super) struct Group {
     pub(super) subjects: Vec<Subject>,
 }
 
 impl Group {
-    /// Counts that all of them take are multiples of this.
+    /// Returns the number whose multiples are the counts that all subjects take.
     ///
     /// # Errors
-    /// E0507 where no such number has 64 bits.
+    /// E0507 where the number has more than 64 bits.
     pub(super) fn multiple(&self) -> Result<u64, Failure> {
         let mut all = self.subjects.iter().map(|subject| subject.proved.schedule().multiple);
         all.try_fold(1, lcm).ok_or_else(|| {
@@ -64,30 +67,30 @@ impl Group {
 
 /// An algorithm as it was read, with its text for errors in it.
 struct Named {
-    what: What,
+    what: AlgorithmOrProgram,
     source: Source,
     /// Whether it was asked for by name: then a refusal is an error.
     wanted: bool,
 }
 
-/// What a name on the command line stands for.
-enum What {
+/// The meaning of a name on the command line.
+enum AlgorithmOrProgram {
     Algorithm(Box<Configured>),
     /// A program for MSCCL, which was proved when it was read.
     Program(Proved),
 }
 
-/// Everything that is to be timed, and what is not.
+/// Finds the subjects that are timed, and the refused ones.
 pub(super) fn find(
     flags: &BenchFlags,
     nranks: &crate::values::RankCounts,
-) -> Result<(Vec<Group>, Vec<Refused>), Failure> {
+) -> Result<(Vec<Group>, Vec<RefusedSubject>), Failure> {
     let algorithms = asked(flags, true)?;
     let mut groups: Vec<Group> = Vec::new();
     let mut refused = Vec::new();
     for &n in &nranks.counts {
         for (which, named) in algorithms.iter().enumerate() {
-            let What::Algorithm(algorithm) = &named.what else { continue };
+            let AlgorithmOrProgram::Algorithm(algorithm) = &named.what else { continue };
             for root in roots(flags, algorithm.collective(), n)? {
                 let algorithm = rooted(algorithm, root)?;
                 match prove_source(&algorithm, n) {
@@ -102,13 +105,13 @@ pub(super) fn find(
                             return Err(refused_source(flags, &errors, &named.source));
                         }
                         let reason = errors.into_iter().next().map_or(String::new(), |e| e.title);
-                        refused.push(Refused {
+                        refused.push(RefusedSubject {
                             algo: algorithm.name().to_owned(),
                             nranks: n,
                             code: Code::RankCountRefused.as_str(),
                             reason,
                         });
-                        // The same for every root.
+                        // Every root is refused alike.
                         break;
                     }
                 }
@@ -116,14 +119,14 @@ pub(super) fn find(
         }
     }
     for (which, named) in algorithms.iter().enumerate() {
-        if let What::Program(proved) = &named.what {
+        if let AlgorithmOrProgram::Program(proved) = &named.what {
             add(&mut groups, Subject::new(None, proved.clone(), (which, None)));
         }
     }
     Ok((groups, refused))
 }
 
-/// The algorithms that were asked for, in their order.
+/// Returns the algorithms that were asked for, in their order.
 fn asked(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
     match &flags.collective {
         Some(collective) => of_library(flags, *collective),
@@ -140,16 +143,16 @@ pub(crate) fn answer(flags: &BenchFlags) -> u8 {
             none => none.insert(asked(flags, false)?),
         };
         match &algorithms[shape.which].what {
-            What::Algorithm(algorithm) => {
+            AlgorithmOrProgram::Algorithm(algorithm) => {
                 let algorithm = rooted(algorithm, shape.root)?;
                 prove_source(&algorithm, nranks).map_err(|_| Failure::Program)
             }
-            What::Program(proved) => Ok(proved.clone()),
+            AlgorithmOrProgram::Program(proved) => Ok(proved.clone()),
         }
     })
 }
 
-/// The algorithm with this root, or with its own.
+/// Returns the algorithm with this root, or with its own.
 fn rooted(algorithm: &Configured, root: Option<u32>) -> Result<Configured, Failure> {
     let mut algorithm = algorithm.clone();
     if let Some(root) = root {
@@ -170,7 +173,7 @@ fn of_library(flags: &BenchFlags, collective: Collective) -> Result<Vec<Named>, 
             program::set(&mut algorithm, name, value)?;
         }
         let source = read(algorithm.name())?;
-        let what = What::Algorithm(Box::new(algorithm));
+        let what = AlgorithmOrProgram::Algorithm(Box::new(algorithm));
         wanted.push(Named { what, source, wanted: false });
     }
     Ok(wanted)
@@ -200,7 +203,7 @@ fn named(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
         match load_with(&source, &one, given.as_ref(), warn)? {
             Loaded::Ready(algorithms) => {
                 wanted.extend(algorithms.into_iter().map(|algorithm| Named {
-                    what: What::Algorithm(Box::new(algorithm)),
+                    what: AlgorithmOrProgram::Algorithm(Box::new(algorithm)),
                     source: source.clone(),
                     wanted: true,
                 }));
@@ -211,7 +214,7 @@ fn named(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
     Ok(wanted)
 }
 
-/// A program for MSCCL, which says itself how many ranks there are.
+/// Reads a program for MSCCL, whose file gives the number of ranks.
 fn of_msccl(flags: &BenchFlags, path: &str) -> Result<Named, Failure> {
     msccl::counts_ranks(flags.nranks.is_some())?;
     if flags.device.device != Device::Host {
@@ -219,7 +222,7 @@ fn of_msccl(flags: &BenchFlags, path: &str) -> Result<Named, Failure> {
     }
     let (source, proved) = msccl::proved(path, &flags.lints, false, flags.format)?;
     let source = Source::clone(&source);
-    Ok(Named { what: What::Program(proved), source, wanted: true })
+    Ok(Named { what: AlgorithmOrProgram::Program(proved), source, wanted: true })
 }
 
 fn refused_source(flags: &BenchFlags, errors: &[Diagnostic], source: &Source) -> Failure {
@@ -227,7 +230,7 @@ fn refused_source(flags: &BenchFlags, errors: &[Diagnostic], source: &Source) ->
     refuse(flags.format, errors, source, json)
 }
 
-/// The roots to set; none where there is none, or the algorithm's own is to be kept.
+/// Returns the roots to set; none where there is no root, or the algorithm's own root is kept.
 fn roots(
     flags: &BenchFlags,
     collective: Collective,
@@ -277,8 +280,8 @@ impl Subject {
     }
 
     /// Says that there is no memory for a size.
-    pub(super) fn left_out(&self, bytes: u64, much: &TooMuch) -> Refused {
-        Refused {
+    pub(super) fn left_out(&self, bytes: u64, much: &TooMuch) -> RefusedSubject {
+        RefusedSubject {
             algo: self.name.clone(),
             nranks: self.proved.schedule().nranks,
             code: Code::TooLarge.as_str(),
@@ -286,7 +289,7 @@ impl Subject {
         }
     }
 
-    /// What decides about the buffers.
+    /// Returns the properties that determine the buffers.
     fn buffers(&self) -> (Collective, u32, roundelay_core::ids::RankId) {
         let schedule = self.proved.schedule();
         (schedule.collective, schedule.nranks, schedule.root)

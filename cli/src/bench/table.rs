@@ -1,8 +1,8 @@
 //! nccl-tests' table: comment lines, columns, footer; ours are the last columns, so that its readers still work.
 
-use super::choice::{AS_GOOD, Choice, Choices};
+use super::choice::{AS_GOOD, BenchChoice, Choices};
 use super::limit::{Limit, WHAT};
-use super::row::{Measurement, Row};
+use super::row::{BenchRow, Measurement};
 use super::subject::Group;
 use super::{Config, Summary};
 use crate::built;
@@ -33,7 +33,7 @@ pub(super) fn head(config: &Config) -> Vec<String> {
     lines
 }
 
-/// What is said where counts are not those of the sizes that were asked for.
+/// Returns the line about counts that are not exactly those of the sizes that were asked for.
 pub(super) fn rounded(group: &Group) -> Result<Option<String>, Failure> {
     let (multiple, schedule) = (group.multiple()?, group.subjects[0].proved.schedule());
     let (collective, nranks) = (schedule.collective, schedule.nranks);
@@ -43,7 +43,7 @@ pub(super) fn rounded(group: &Group) -> Result<Option<String>, Failure> {
     Ok((multiple > 1).then_some(told))
 }
 
-/// The heads of the columns; the share is of the limit or of the floor.
+/// Returns the heads of the columns; the share is of the limit or of the floor.
 pub(super) fn columns(share: &str) -> [String; 3] {
     let blank = "";
     let place = format!("{:>11}{:>8}{:>8}{:>7}", "time", "algbw", "busbw", "#wrong");
@@ -71,10 +71,10 @@ pub(super) fn limit(limit: &Limit) -> String {
     )
 }
 
-pub(super) fn row(row: &Row) -> String {
+pub(super) fn row(row: &BenchRow) -> String {
     let share = row.percent_of_limit.or(row.percent_of_floor);
     let share = share.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"));
-    // Only on GPUs, where all have a share of the floor.
+    // Only rows on GPUs have a prediction; they all have a share of the floor.
     let predicted = row.percent_of_floor.map_or(String::new(), |_| {
         let predicted = row.predicted.map_or_else(|| "N/A".to_owned(), number);
         format!("{predicted:>11}")
@@ -126,7 +126,7 @@ pub(super) fn foot(summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// The share of good choices, and each one that is not good.
+/// Returns the share of good choices, and each one that is not good.
 fn choices(choices: &Choices) -> Vec<String> {
     let Choices { within_a_tenth: good, cells } = choices;
     if cells.is_empty() {
@@ -138,7 +138,7 @@ fn choices(choices: &Choices) -> Vec<String> {
         cells.len()
     )];
     for cell in cells.iter().filter(|cell| cell.ratio > AS_GOOD) {
-        let Choice { collective, nranks, size, chosen, time, best, best_time, ratio } = cell;
+        let BenchChoice { collective, nranks, size, chosen, time, best, best_time, ratio } = cell;
         let [time, best_time] = [time, best_time].map(|time| number(*time));
         lines.push(format!(
             "#   {collective} of {size} B on {nranks} ranks: {chosen} {time} us, {best} {best_time} us ({ratio:.2})"
@@ -147,7 +147,7 @@ fn choices(choices: &Choices) -> Vec<String> {
     lines
 }
 
-/// Four digits, as far as they stand before or soon behind the point.
+/// Formats a number with four digits, as far as they stand before or soon behind the point.
 pub(super) fn number(value: f64) -> String {
     match value {
         v if v >= 1000.0 => format!("{v:.0}"),

@@ -1,8 +1,8 @@
-//! Times of a run: how they are taken, and the one number that is shown for them.
+//! The times of runs: the samples, and the one number that is shown for them.
 
 use std::time::Duration;
 
-/// What a sample lasts at least: the clock and its reading are then nothing.
+/// The least time of a sample: the time to read the clock is then negligible.
 const SAMPLE: Duration = Duration::from_millis(1);
 
 /// Seconds that a run took, one entry a sample.
@@ -15,8 +15,8 @@ impl Timing {
         Self(samples)
     }
 
-    /// `warmup` runs, then `samples` samples: each is a row of runs between two looks at the clock, and one run
-    /// where that lasts long enough. `row` gives the seconds of so many runs.
+    /// Takes `warmup` runs, then `samples` samples: each is a row of runs between two readings of the clock, or one run
+    /// where that lasts long enough. `row` makes as many runs as its argument says, and returns the seconds.
     pub(super) fn take<E>(
         warmup: u32,
         samples: u32,
@@ -39,7 +39,7 @@ impl Timing {
         Ok(Self::of(all))
     }
 
-    /// The mean of the middle half of the samples: what somebody else does on the machine makes some much longer.
+    /// Returns the mean of the middle half of the samples: other work on the machine makes some samples much longer.
     pub(super) fn time(&self) -> f64 {
         let quarter = self.0.len() / 4;
         mean(&self.0[quarter..self.0.len() - quarter])
@@ -62,7 +62,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// GB/s
+/// Returns a bandwidth in GB/s.
 pub(super) fn bandwidth(size: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { size as f64 / seconds / 1e9 } else { 0.0 }
 }

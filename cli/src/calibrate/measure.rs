@@ -1,5 +1,5 @@
-//! The runs that constants are fitted to: algorithms that differ in what they need, from sizes where latency is all
-//! to sizes where bytes are.
+//! The runs that constants are fitted to: algorithms with different needs, from sizes where only latency matters to
+//! sizes where only bytes do.
 
 use std::time::{Duration, Instant};
 
@@ -51,7 +51,7 @@ pub(super) fn samples(workers: u32) -> Result<Vec<Sample>, Failure> {
     Ok(samples)
 }
 
-/// The shortest of some runs: whatever else the machine does only adds to them.
+/// Returns the shortest of some runs: other work of the machine only adds to them.
 fn sample(
     algorithm: &Configured,
     nranks: u32,
@@ -59,7 +59,7 @@ fn sample(
     workers: u32,
 ) -> Result<Sample, Failure> {
     let unproved = |findings: Vec<roundelay_core::diagnostics::Finding>| {
-        let first = findings.into_iter().next().expect("what is not proved has a reason");
+        let first = findings.into_iter().next().expect("a failed proof has a reason");
         Failure::usage(first.code, first.title)
     };
     let (dtype, size) = (DType::F32, DType::F32.size());
@@ -68,7 +68,7 @@ fn sample(
     let unit = algorithm.collective().bytes(1, nranks, size as u64);
     let count = bytes.div_ceil(unit);
     let engine = |error: roundelay_kernels::Error| Failure::from(error);
-    // As written: what is counted of a schedule must be what is run.
+    // As written: the counts of a schedule must be the counts of its run.
     let options = Options::new().workers(workers).level(Level::O0);
     let plan = Plan::with(&proved, count, dtype, ReduceOp::Sum, options).map_err(engine)?;
     let ranks = (0..nranks).map(RankId);

@@ -30,12 +30,12 @@ pub(crate) struct CalibrateFlags {
     pub(crate) format: Format,
 }
 
-/// Predictions that are shown: those that are worst.
+/// The number of predictions that are shown: the worst ones.
 const SHOWN: usize = 5;
 
 #[derive(Serialize)]
-struct Report {
-    /// How this command was built.
+struct CalibrationReport {
+    /// The build of this command.
     build: &'static str,
     machine: String,
     cores: u32,
@@ -53,7 +53,7 @@ struct Worst {
     name: String,
     bytes: u64,
     measured_seconds: f64,
-    /// Relative to what was measured.
+    /// Relative to the measured time.
     error: f64,
 }
 
@@ -61,7 +61,7 @@ struct Worst {
 struct Constant {
     name: String,
     measured: String,
-    /// What `list --why` uses now.
+    /// The constant that `list --why` uses now.
     known: Option<String>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
         let title = "the clock of this machine is too coarse: runs took no time";
         return Err(Failure::usage(Code::BadFlag, title));
     };
-    let report = Report::new(&found, &samples, cores, load_average);
+    let report = CalibrationReport::new(&found, &samples, cores, load_average);
     match flags.format {
         Format::Json => print_json(&report),
         Format::Human => report.print(),
@@ -89,7 +89,7 @@ pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
-impl Report {
+impl CalibrationReport {
     fn new(found: &Fit, samples: &[Sample], cores: u32, load_average: Option<f64>) -> Self {
         let mut errors: Vec<f64> = found.errors.iter().map(|error| error.abs()).collect();
         errors.sort_by(f64::total_cmp);
@@ -129,7 +129,7 @@ impl Report {
         }
     }
 
-    /// What was measured, where, and how well the model explains it.
+    /// Returns the measured constants, the machine, and how well the model explains the samples.
     fn lines(&self) -> Vec<String> {
         let load = self.load_average.map_or_else(String::new, |load| {
             let shared = if load >= 0.5 { ", shared with other work" } else { "" };
@@ -165,7 +165,7 @@ impl Report {
         }
     }
 
-    /// The file that `--costs` reads.
+    /// Returns the text of the file that `--costs` reads.
     fn file(&self, costs: &Costs) -> String {
         let mut text = String::from(
             "# What the host engine takes on one machine, as `cargo xtask calibrate --write` measured it.\n\
@@ -180,7 +180,7 @@ impl Report {
     }
 }
 
-/// The model of the CPU, where the system says it.
+/// Returns the model of the CPU, where the system says it.
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named =
@@ -190,7 +190,7 @@ fn machine() -> String {
     model.unwrap_or_else(|| format!("a CPU of {}", std::env::consts::ARCH))
 }
 
-/// Of the last minute.
+/// Returns the load average of the last minute.
 fn load_average() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_whitespace().next()?.parse().ok()

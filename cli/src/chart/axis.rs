@@ -1,26 +1,26 @@
-//! Where values stand along an axis, in logarithms or as they are, and which of them are named.
+//! The positions of values along an axis, in logarithms or linear, and the values that are named.
 
 /// Numbers along an axis at most.
 const TICKS: usize = 9;
 
-/// From a value to its share of an axis.
+/// Maps values to shares of an axis.
 pub(crate) struct Axis {
     low: f64,
     high: f64,
     scale: Scale,
 }
 
-/// What is as far apart everywhere on an axis.
+/// The values that are equally far apart everywhere on an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scale {
-    /// Values of the same ratio.
+    /// Values of equal ratio.
     Ratios,
-    /// Values of the same difference.
+    /// Values of equal difference.
     Differences,
 }
 
 impl Axis {
-    /// In logarithms, over these values, and a share of their range more at both ends.
+    /// Makes a logarithmic axis over these values, and a share of their range more at both ends.
     pub(crate) fn new(values: impl Iterator<Item = f64>, more: f64) -> Self {
         let (mut low, mut high) = (f64::MAX, f64::MIN);
         for value in values.map(f64::log2) {
@@ -37,14 +37,14 @@ impl Axis {
         Self { low: low - more, high: high + more, scale: Scale::Ratios }
     }
 
-    /// From 0 to a little above the largest of these values.
+    /// Makes a linear axis from 0 to a little above the largest of these values.
     pub(crate) fn from_zero(values: impl Iterator<Item = f64>) -> Self {
         let high = values.fold(0.0, f64::max);
         let high = if high > 0.0 { 1.06 * high } else { 1.0 };
         Self { low: 0.0, high, scale: Scale::Differences }
     }
 
-    /// From 0 at the low end to 1 at the high one.
+    /// Returns the position of a value: 0 at the low end, 1 at the high one.
     pub(crate) fn share(&self, value: f64) -> f64 {
         let place = match self.scale {
             Scale::Ratios => value.log2(),
@@ -53,15 +53,15 @@ impl Axis {
         (place - self.low) / (self.high - self.low)
     }
 
-    /// The exponents of the powers of two along a logarithmic axis, or of as many of them as can be named.
+    /// Returns the exponents of the powers of two along a logarithmic axis, or of as many of them as can be named.
     pub(crate) fn powers(&self) -> Vec<i32> {
         let (first, last) = (self.low.ceil() as i32, self.high.floor() as i32);
         let step = (last - first) / TICKS as i32 + 1;
         (first..=last).step_by(step as usize).collect()
     }
 
-    /// Round values: 1, 2 and 5 with their powers of ten, or less of them, and multiples of one of those where the
-    /// axis is not logarithmic.
+    /// Returns round values: 1, 2 and 5 with their powers of ten, or the powers alone if these are too many, and on a
+    /// linear axis the multiples of one round value.
     pub(crate) fn values(&self) -> Vec<f64> {
         if self.scale == Scale::Differences {
             return self.multiples();
@@ -76,7 +76,7 @@ impl Axis {
         if fine.len() > TICKS + 3 { of(&[1.0]) } else { fine }
     }
 
-    /// The multiples of the least of 1, 2 and 5 with their powers of ten that are not too many.
+    /// Returns the multiples of the least of 1, 2 and 5 with their powers of ten that are not too many.
     fn multiples(&self) -> Vec<f64> {
         let digits = [1.0, 2.0, 5.0];
         let mut steps =
@@ -88,7 +88,7 @@ impl Axis {
     }
 }
 
-/// A digit with a power of ten; a division for negative ones, so that 0.2 is written as such.
+/// Returns a digit with a power of ten; it divides for negative powers, so that 0.2 is printed as such.
 fn decimal(digit: f64, power: i32) -> f64 {
     match power {
         0.. => digit * 10_f64.powi(power),

@@ -1,5 +1,5 @@
-//! Curves in a frame, with a name at the end of each. One file that needs nothing from outside, for light and for dark
-//! pages.
+//! Curves in a frame, with a name at the end of each. The picture is one file without outside references, for light and
+//! for dark pages.
 
 mod axis;
 
@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 
 pub(crate) use axis::Axis;
 
-/// Colors, and from the last on patterns. The hues are those of Okabe and Ito, which color-blind people tell apart.
+/// Colors, and patterns once the colors are used up. The hues are those of Okabe and Ito, which color-blind people tell
+/// apart.
 const STYLE: &str = include_str!("style.css");
 const COLORS: usize = 8;
 const PATTERNS: usize = 3;
@@ -16,20 +17,20 @@ const MARGIN: f64 = 20.0;
 /// Left of the frame: the numbers of the values.
 const LEFT: f64 = 64.0;
 const TOP: f64 = 86.0;
-/// Below the frame: numbers, and what they are.
+/// Below the frame: numbers, and their meaning.
 const BOTTOM: f64 = 58.0;
 const WIDE: f64 = 560.0;
 const TALL: f64 = 360.0;
-/// From the frame to the samples of the lines.
+/// The distance from the frame to the samples of the lines.
 const GAP: f64 = 30.0;
-/// From the beginning of a sample to the line's name.
+/// The distance from the beginning of a sample to the line's name.
 const SAMPLE: f64 = 32.0;
-/// From a name to the next.
+/// The distance from a name to the next.
 const LINE: f64 = 16.0;
 /// Pixels of a letter, on average and a little more.
 const LETTER: f64 = 6.7;
 
-/// Curves, and what stands around them.
+/// Curves, with their frame and texts.
 pub(crate) struct Chart {
     pub(crate) title: String,
     pub(crate) caption: String,
@@ -38,7 +39,7 @@ pub(crate) struct Chart {
     /// The values that are named along the axes, with their names.
     pub(crate) columns: Vec<(f64, String)>,
     pub(crate) rows: Vec<(f64, String)>,
-    /// What the axes show.
+    /// The meaning of the axes.
     pub(crate) below: &'static str,
     pub(crate) above: &'static str,
     pub(crate) curves: Vec<Curve>,
@@ -58,20 +59,20 @@ pub(crate) struct Point {
     pub(crate) mark: Mark,
     /// Whether the line of the point before it goes on to here.
     pub(crate) joined: bool,
-    /// What a reader sees who points at it.
+    /// The text for a reader who points at it.
     pub(crate) words: String,
 }
 
-/// How a point stands out.
+/// The prominence of a point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Among few.
     Plain,
     /// Among many.
     Small,
-    /// To be seen first.
+    /// Emphasized.
     Large,
-    /// Not seen beside the line.
+    /// Not visible beside the line.
     Hidden,
 }
 
@@ -89,13 +90,13 @@ impl Mark {
 /// The class of the limit that curves are compared with.
 pub(crate) const LIMIT: &str = "limit";
 
-/// The class of the nth curve.
+/// Returns the class of the nth curve.
 pub(crate) fn class(nth: usize) -> String {
     format!("c{} d{}", nth % COLORS, nth / COLORS % PATTERNS)
 }
 
 impl Chart {
-    /// The picture.
+    /// Draws the picture.
     pub(crate) fn svg(&self) -> String {
         let mut body = String::new();
         for (value, label) in &self.columns {
@@ -118,7 +119,7 @@ impl Chart {
         );
         text(&mut body, "small x", LEFT + WIDE / 2.0, TOP + TALL + 42.0, self.below);
         text(&mut body, "small", MARGIN, TOP - 12.0, self.above);
-        // The first last, above the others.
+        // The first curve is drawn last, above the others.
         for (at, curve) in self.curves.iter().enumerate().rev() {
             let under = self.curves[..at].iter().any(|above| self.covers(above, curve));
             self.draw(curve, under, &mut body);
@@ -155,8 +156,8 @@ impl Chart {
         4 * curve.points.iter().filter(hidden).count() > curve.points.len()
     }
 
-    /// A line for each run of points that are joined, and the points; `under` another curve, it is seen on both sides
-    /// of that one.
+    /// Draws a line for each run of points that are joined, and the points; `under` another curve, it is seen on both
+    /// sides of that one.
     fn draw(&self, curve: &Curve, under: bool, body: &mut String) {
         let Curve { name, class, points } = curve;
         let class = &if under { format!("{class} under") } else { class.clone() };
@@ -186,7 +187,7 @@ impl Chart {
         }
     }
 
-    /// The names at the ends of the curves, as near as they can stand without touching. Returns where they end.
+    /// Draws the names at the ends of the curves, as near as they can stand without touching. Returns where they end.
     fn names(&self, body: &mut String) -> f64 {
         let mut ends: Vec<(&Curve, (f64, f64))> =
             self.curves.iter().filter_map(|c| Some((c, self.place(c.points.last()?)))).collect();
@@ -196,7 +197,7 @@ impl Chart {
             let free = heights.last().map_or(TOP, |last| last + LINE);
             heights.push(y.max(free));
         }
-        // What was pushed below the frame goes up again, as far as there is room.
+        // Names that were pushed below the frame move up again, as far as there is room.
         let mut below = (TOP + TALL).max(TOP + LINE * ends.len().saturating_sub(1) as f64);
         for height in heights.iter_mut().rev() {
             *height = height.min(below);
@@ -236,13 +237,13 @@ fn text(body: &mut String, class: &str, x: f64, y: f64, words: &str) {
     let _ = writeln!(body, r#"<text class="{class}" x="{x}" y="{y}">{words}</text>"#);
 }
 
-/// A number with one digit behind the point, where it has one.
+/// Formats a number with one digit behind the point, where it has one.
 fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
-/// Text inside of an element.
+/// Escapes text inside of an element.
 fn escaped(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let text: String = text.chars().map(plain).collect();

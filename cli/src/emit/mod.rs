@@ -24,11 +24,11 @@ use crate::{msccl, mscclpp};
 #[derive(Args)]
 pub(crate) struct EmitFlags {
     #[command(subcommand)]
-    form: Form,
+    form: EmitForm,
 }
 
 #[derive(Subcommand)]
-enum Form {
+enum EmitForm {
     /// An algorithm in canonical form, with its comments, as a file of its own
     Coll(CollFlags),
     /// The Rust that the macro expands to
@@ -156,23 +156,23 @@ const DEFAULT: u32 = 4;
 
 pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
     match &flags.form {
-        Form::Coll(flags) => text::coll(flags),
-        Form::Rust(flags) => text::rust(flags),
-        Form::Ast { source } => text::ast(source),
-        Form::Program(flags) => {
+        EmitForm::Coll(flags) => text::coll(flags),
+        EmitForm::Rust(flags) => text::rust(flags),
+        EmitForm::Ast { source } => text::ast(source),
+        EmitForm::Program(flags) => {
             let (_, algorithm) = algorithm(flags)?;
             print(program_text::print(algorithm.program()).trim_end());
             Ok(())
         }
-        Form::Schedule(flags) => schedule::schedule(flags),
-        Form::Steps(flags) => schedule::steps(flags),
-        Form::Cuda(CudaFlags { of, kernel }) => {
+        EmitForm::Schedule(flags) => schedule::schedule(flags),
+        EmitForm::Steps(flags) => schedule::steps(flags),
+        EmitForm::Cuda(CudaFlags { of, kernel }) => {
             kernel.check()?;
             for_each_count(of, |algorithm, nranks| {
                 Ok(kernel.kernel(algorithm, nranks).map(|kernel| kernel.text))
             })
         }
-        Form::Ptx(PtxFlags { of, kernel, target }) => {
+        EmitForm::Ptx(PtxFlags { of, kernel, target }) => {
             target.check()?;
             kernel.check()?;
             for_each_count(of, |algorithm, nranks| match kernel.kernel(algorithm, nranks) {
@@ -180,22 +180,22 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 Err(errors) => Ok(Err(errors)),
             })
         }
-        Form::Mpi(flags) => for_one_count(flags, |algorithm, source, nranks| {
+        EmitForm::Mpi(flags) => for_one_count(flags, |algorithm, source, nranks| {
             messages::mpi(algorithm, source, &flags.source, nranks)
         }),
-        Form::Goal(GoalOf { of, goal }) => {
+        EmitForm::Goal(GoalOf { of, goal }) => {
             for_one_count(of, |algorithm, _, nranks| goal.goal(algorithm, &of.source, nranks))
         }
-        Form::Msccl(MscclOf { of, msccl }) => of_msccl(of, msccl),
-        Form::Mscclpp(MscclppOf { of, in_place }) => {
+        EmitForm::Msccl(MscclOf { of, msccl }) => of_msccl(of, msccl),
+        EmitForm::Mscclpp(MscclppOf { of, in_place }) => {
             for_one_count(of, |algorithm, _, nranks| mscclpp::plan(algorithm, nranks, *in_place))
         }
-        Form::HcclCpp(which) => executor::export(which),
+        EmitForm::HcclCpp(which) => executor::export(which),
     }?;
     Ok(true)
 }
 
-/// The one algorithm that the flags name, and its source.
+/// Returns the one algorithm that the flags name, and its source.
 fn algorithm(flags: &SourceFlags) -> Result<(Source, Configured), Failure> {
     if msccl::is_program(&flags.source) {
         let title =
@@ -211,12 +211,12 @@ fn algorithm(flags: &SourceFlags) -> Result<(Source, Configured), Failure> {
     Ok((source, algorithm))
 }
 
-/// A source in which something is wrong.
+/// Returns the failure of a wrong source.
 fn wrong(errors: &[Diagnostic], source: &Source) -> Failure {
     refuse(Format::Human, errors, source, |_| ())
 }
 
-/// An algorithm that a rank count is wrong for; where the count was the `default`, that is said.
+/// Returns the failure of an algorithm at a wrong rank count; it says so where the count was the `default`.
 fn wrong_at(
     mut errors: Vec<Diagnostic>,
     (source, algorithm): &(Source, Configured),

@@ -75,12 +75,12 @@ fn of_program(
     Ok(())
 }
 
-/// A program for MSCCL, proved.
+/// Reads and proves a program for MSCCL.
 pub(super) fn program(path: &str, lints: &LintFlags) -> Result<(Arc<Source>, Proved), Failure> {
     msccl::proved(path, lints, false, Format::Human)
 }
 
-/// A text of a program for MSCCL; findings are said of the whole file.
+/// Makes a text of a program for MSCCL; findings are reported for the whole file.
 pub(super) fn whole(
     text: Result<String, Vec<Finding>>,
     source: &Source,
@@ -94,7 +94,7 @@ pub(super) fn whole(
     })
 }
 
-/// An op a line, stream by stream, each with the line of the source that it stands in.
+/// Returns a text with an op a line, stream by stream, each with the line of the source that it stands in.
 fn one_rank(algorithm: &Configured, nranks: u32, rank: RankId) -> Result<String, Vec<Finding>> {
     let schedule = layout::one_rank(algorithm, nranks, rank)?;
     let mut out = format!("rank {rank} of {nranks}:");
@@ -111,7 +111,7 @@ fn one_rank(algorithm: &Configured, nranks: u32, rank: RankId) -> Result<String,
     Ok(out)
 }
 
-/// A line a step, however long, under the heading of the schedule.
+/// Returns a text with a line a step, however long, under the heading of the schedule.
 fn table(schedule: &Schedule, settings: &[(String, String)]) -> Result<String, Vec<Finding>> {
     let steps = steps::steps(schedule)?;
     let lines = steps.lines(usize::MAX);

@@ -67,18 +67,19 @@ pub(super) fn ast(source: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The syntax tree of a source.
+/// Returns the syntax tree of a source.
 fn tree(source: &Source) -> Result<File, Failure> {
     let (file, errors) = syntax::parse(source);
     if errors.is_empty() { Ok(file) } else { Err(wrong(&errors, source)) }
 }
 
-/// An algorithm as a file of its own, with the algorithms that it calls.
+/// Returns an algorithm as a file of its own, with the algorithms that it calls.
 fn alone(file: &File, source: &Source, wanted: &str) -> Result<String, Failure> {
     let names: Vec<_> = file.algorithms.iter().map(|a| a.name.text.as_str()).collect();
     let at = names.iter().position(|name| *name == wanted);
     let at = at.ok_or_else(|| program::unknown(source, wanted, &names))?;
-    // Every source knows the library's algorithms; others of its file it would lack.
+    // Every source knows the library's algorithms; a file with this algorithm alone would lack the other ones of its
+    // file.
     let known = |name: &str| select::library().iter().any(|a| a.name() == name);
     let mut taken = vec![false; names.len()];
     let mut open = vec![at];

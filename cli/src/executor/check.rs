@@ -1,4 +1,4 @@
-//! `executor check`: what was proved of each size class, and what the executor takes.
+//! `executor check`: the proof of each size class, and the resources of the executor.
 
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::executor::{Asset, Executor, ExecutorLink};
@@ -7,7 +7,7 @@ use roundelay_core::verify::{Signals, verify_with};
 use serde::Serialize;
 
 use super::flags::CheckFlags;
-use super::list::{Class, Listed};
+use super::list::{Listed, ListedClass};
 use super::{size, wrong};
 use crate::optimum::Optimum;
 use crate::report::{Failure, Format, refuse};
@@ -15,17 +15,17 @@ use crate::streams::{print, print_json};
 use crate::topo::count;
 
 #[derive(Serialize)]
-struct Report {
+struct ExecutorCheckReport {
     ok: bool,
     #[serde(flatten)]
     executor: Listed,
-    /// Of a rank, beside two CCL buffers, in bytes.
+    /// Bytes of a rank, beside two CCL buffers.
     scratch: u64,
     slave_streams: u32,
     notifies: u32,
-    /// From one rank to another, which a link keeps apart.
+    /// The notifies from one rank to another that a link keeps apart.
     link_notifies: u32,
-    /// Of a rank, at each level.
+    /// The links of a rank, at each level.
     links: Vec<Level>,
     exposed: Vec<&'static str>,
     /// Elements a unit in a loop, for elements of 4 bytes.
@@ -48,7 +48,7 @@ struct Proved {
     ops: usize,
     slave_streams: u32,
     rounds: u32,
-    /// On the links of the topology.
+    /// The bound on the links of the topology.
     #[serde(skip_serializing_if = "Option::is_none")]
     optimum: Option<Optimum>,
 }
@@ -57,7 +57,7 @@ pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     let (source, executor) = flags.asked.load_with_source()?;
     with(&executor, flags.signals)
         .map_err(|errors| refuse(flags.asked.format, &errors, &source, wrong))?;
-    let report = Report::new(&executor, flags.signals);
+    let report = ExecutorCheckReport::new(&executor, flags.signals);
     match flags.asked.format {
         Format::Json => print_json(&report),
         Format::Human => report.print(),
@@ -65,7 +65,7 @@ pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Whether every class keeps right with such signals; counters have been proved before.
+/// Checks that every class stays right with `signals`; counting signals have been proved before.
 pub(super) fn with(executor: &Executor, signals: Signals) -> Result<(), Vec<Diagnostic>> {
     let mut errors = Vec::new();
     for class in executor.classes.iter().filter(|_| signals != Signals::default()) {
@@ -76,7 +76,7 @@ pub(super) fn with(executor: &Executor, signals: Signals) -> Result<(), Vec<Diag
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-impl Report {
+impl ExecutorCheckReport {
     fn new(executor: &Executor, signals: Signals) -> Self {
         let needs = &executor.needs;
         let exposed = [
@@ -141,7 +141,7 @@ impl Report {
         line("exposed", &self.exposed.join(", "));
         line("loop", &format!("at most {} elements of 4 bytes a unit", self.loop_max_count));
         for (class, proved) in classes.iter().zip(&self.classes_proved) {
-            let Class { algorithm, .. } = class;
+            let ListedClass { algorithm, .. } = class;
             let streams = count(proved.slave_streams as usize, "slave stream");
             print(&format!("  {:<15} {algorithm}, {} ops, {streams}", class.when(), proved.ops));
             if let Some(optimum) = &proved.optimum {

@@ -10,7 +10,7 @@ use crate::streams::print;
 
 pub(crate) fn export(which: &Which) -> Result<(), Failure> {
     let (source, executor) = which.load(Format::Human)?;
-    // Where the lines stand that the text's comments quote.
+    // The files with the lines that the text's comments quote.
     let library = SOURCES.iter().map(|(name, text)| Source::from_text(*name, text));
     let files: Vec<Source> = std::iter::once(source.clone()).chain(library).collect();
     let export = Export::of(&executor, |name| files.iter().find(|file| file.name() == name));

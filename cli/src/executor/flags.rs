@@ -1,4 +1,4 @@
-//! What `roundelay executor` takes.
+//! The flags of `roundelay executor`.
 
 use clap::{Args, Subcommand};
 use roundelay::{DType, ReduceOp};
@@ -8,7 +8,7 @@ use roundelay_core::verify::Signals;
 use crate::flags::EngineFlags;
 use crate::lints::LintFlags;
 use crate::report::Format;
-use crate::values::{Refused, at_least, bytes, dtype, rate, reduce_op, signals, time};
+use crate::values::{RefusedValue, at_least, bytes, dtype, rate, reduce_op, signals, time};
 
 #[derive(Args)]
 pub(crate) struct ExecutorFlags {
@@ -55,7 +55,7 @@ pub(crate) struct Which {
 
 /// Which executor, and how its answer is printed.
 #[derive(Args)]
-pub(super) struct Asked {
+pub(super) struct AskedExecutor {
     #[command(flatten)]
     pub(super) which: Which,
     /// How to print
@@ -66,7 +66,7 @@ pub(super) struct Asked {
 #[derive(Args)]
 pub(super) struct CheckFlags {
     #[command(flatten)]
-    pub(super) asked: Asked,
+    pub(super) asked: AskedExecutor,
     /// How the runtime's signals behave: counting, binary, link-shared, or binary,link-shared
     #[arg(long, default_value = "counting", value_parser = signals)]
     pub(super) signals: Signals,
@@ -94,7 +94,7 @@ pub(super) struct DataFlags {
 #[derive(Args)]
 pub(super) struct RunFlags {
     #[command(flatten)]
-    pub(super) asked: Asked,
+    pub(super) asked: AskedExecutor,
     /// Sizes in bytes as nccl-tests counts them, such as 1K,1M,400MB+4 [default: for each size class its smallest size,
     /// one between, and the largest that can be tested]
     #[arg(long, value_delimiter = ',', value_parser = size)]
@@ -109,7 +109,7 @@ pub(super) struct RunFlags {
 #[derive(Args)]
 pub(super) struct BenchFlags {
     #[command(flatten)]
-    pub(super) asked: Asked,
+    pub(super) asked: AskedExecutor,
     /// Sizes in bytes as nccl-tests counts them
     #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,16K,256K,4M,64M")]
     pub(super) sizes: Vec<u64>,
@@ -123,7 +123,7 @@ pub(super) struct BenchFlags {
 #[derive(Args)]
 pub(super) struct ScoreFlags {
     #[command(flatten)]
-    pub(super) asked: Asked,
+    pub(super) asked: AskedExecutor,
     /// Sizes in bytes as nccl-tests counts them, such as 512K,512M,400MB+4
     #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,1M,1G")]
     pub(super) sizes: Vec<u64>,
@@ -144,24 +144,26 @@ pub(super) struct ScoreFlags {
 }
 
 impl DataFlags {
-    /// Bytes of a CCL buffer.
+    /// Returns the bytes of a CCL buffer.
     pub(super) fn of_ccl(&self, executor: &Executor) -> u64 {
         self.ccl_buffer.unwrap_or(executor.ccl_buffer)
     }
 }
 
-/// A size, or a sum of sizes such as `400MB+4`.
-fn size(text: &str) -> Result<u64, Refused> {
+/// Reads a size, or a sum of sizes such as `400MB+4`.
+fn size(text: &str) -> Result<u64, RefusedValue> {
     let add = |sum: u64, part: &str| {
         let sum = sum.checked_add(bytes(part.trim())?);
-        sum.ok_or_else(|| Refused::new("bytes are beyond 64 bits"))
+        sum.ok_or_else(|| RefusedValue::new("bytes are beyond 64 bits"))
     };
     text.split('+').try_fold(0, add)
 }
 
-fn ccl_buffer(text: &str) -> Result<u64, Refused> {
+fn ccl_buffer(text: &str) -> Result<u64, RefusedValue> {
     match bytes(text)? {
-        0 => Err(Refused::new("bytes are no buffer").help("give a byte or more, such as 1MiB")),
+        0 => {
+            Err(RefusedValue::new("bytes are no buffer").help("give a byte or more, such as 1MiB"))
+        }
         size => Ok(size),
     }
 }

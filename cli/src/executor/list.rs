@@ -16,13 +16,13 @@ pub(super) struct Listed {
     pub(super) topology: String,
     pub(super) nranks: u32,
     pub(super) ccl_buffer: u64,
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Vec<ListedClass>,
 }
 
 /// A size class.
 #[derive(Serialize)]
-pub(super) struct Class {
-    /// Bytes; `null` for what is left.
+pub(super) struct ListedClass {
+    /// Bytes; `null` for the last class.
     pub(super) below: Option<u64>,
     pub(super) algorithm: String,
 }
@@ -38,7 +38,7 @@ impl Listed {
             classes: executor
                 .classes
                 .iter()
-                .map(|class| Class {
+                .map(|class| ListedClass {
                     below: class.below,
                     algorithm: class.algorithm.name().to_owned(),
                 })
@@ -47,8 +47,8 @@ impl Listed {
     }
 }
 
-impl Class {
-    /// `bytes < 64 KiB`, or what is left.
+impl ListedClass {
+    /// Returns the condition of the class: `bytes < 64 KiB`, or `otherwise`.
     pub(super) fn when(&self) -> String {
         self.below.map_or_else(|| "otherwise".to_owned(), |b| format!("bytes < {}", size(b)))
     }

@@ -1,4 +1,4 @@
-//! `roundelay executor`: contest-style executors, from what they take to what the contest would say.
+//! `roundelay executor`: contest-style executors, from their resources to the contest's judgement.
 
 mod check;
 mod export;
@@ -21,7 +21,7 @@ use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse};
 pub(crate) use export::export;
 pub(crate) use flags::ExecutorFlags;
 pub(crate) use flags::Which;
-use flags::{Asked, ExecutorCommand};
+use flags::{AskedExecutor, ExecutorCommand};
 
 pub(crate) fn main(flags: &ExecutorFlags) -> Result<bool, Failure> {
     match &flags.command {
@@ -33,7 +33,7 @@ pub(crate) fn main(flags: &ExecutorFlags) -> Result<bool, Failure> {
     }
 }
 
-/// The source of a file, or of the library's file that holds an executor of that name.
+/// Returns the source of a file, or of the library's file that holds an executor of that name.
 pub(crate) fn read(name: &str) -> Result<Source, Failure> {
     let head = format!("executor {name} for ");
     let mut library = roundelay::library::SOURCES.iter();
@@ -51,7 +51,7 @@ pub(crate) fn read(name: &str) -> Result<Source, Failure> {
     program::read(name)
 }
 
-/// The executors of `source`, compiled: those that are `wanted`, or all of them.
+/// Compiles the executors of `source`: the `wanted` one, or all.
 pub(super) fn compiled(
     source: &Source,
     wanted: Option<&str>,
@@ -59,7 +59,7 @@ pub(super) fn compiled(
     each(&compile(source)?, source, wanted)
 }
 
-/// The executors of a checked source, compiled: those that are `wanted`, or all of them.
+/// Compiles the executors of a checked source: the `wanted` one, or all.
 fn each(
     program: &CheckedSource,
     source: &Source,
@@ -76,7 +76,7 @@ fn each(
     if errors.is_empty() { Ok(executors) } else { Err(errors) }
 }
 
-/// The one executor that a command needs; warnings are printed.
+/// Returns the one executor that a command needs; warnings are printed.
 fn one(
     source: &Source,
     name: &str,
@@ -120,26 +120,26 @@ fn one(
 
 /// Why there is no executor.
 enum Stopped {
-    /// Its source is wrong.
+    /// Its source has errors.
     Wrong(Vec<Diagnostic>),
     /// The call is.
     Failure(Failure),
 }
 
-impl Asked {
-    /// The executor; where it is wrong, its errors are printed.
+impl AskedExecutor {
+    /// Returns the executor; where it is wrong, its errors are printed.
     fn load(&self) -> Result<Executor, Failure> {
         self.load_with_source().map(|(_, executor)| executor)
     }
 
-    /// The executor with its source; where it is wrong, its errors are printed.
+    /// Returns the executor with its source; where it is wrong, its errors are printed.
     fn load_with_source(&self) -> Result<(Source, Executor), Failure> {
         self.which.load(self.format)
     }
 }
 
 impl Which {
-    /// The executor with its source; where it is wrong, its errors are printed.
+    /// Returns the executor with its source; where it is wrong, its errors are printed.
     fn load(&self, format: Format) -> Result<(Source, Executor), Failure> {
         let source = read(&self.source)?;
         match one(&source, &self.source, self.executor.as_deref(), &self.lints) {
@@ -150,8 +150,8 @@ impl Which {
     }
 }
 
-/// Errors as JSON has them.
-#[expect(clippy::needless_pass_by_value, reason = "what `refuse` hands over")]
+/// Returns errors as JSON has them.
+#[expect(clippy::needless_pass_by_value, reason = "`refuse` passes it by value")]
 pub(super) fn wrong(diagnostics: Vec<JsonDiagnostic>) -> serde_json::Value {
     serde_json::json!({ "ok": false, "diagnostics": diagnostics })
 }

@@ -19,7 +19,7 @@ use crate::streams::{print, print_json};
 
 /// A size that was run.
 #[derive(Serialize)]
-pub(super) struct Row {
+pub(super) struct ExecutorRow {
     pub(super) bytes: u64,
     count: u64,
     algorithm: String,
@@ -31,13 +31,13 @@ pub(super) struct Row {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct ExecutorRunReport {
     ok: bool,
     executor: String,
-    /// How this command was built, where it measured.
+    /// The build of this command, where it measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     build: Option<&'static str>,
-    rows: Vec<Row>,
+    rows: Vec<ExecutorRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
     /// Where no sizes were asked for.
@@ -66,14 +66,14 @@ pub(super) fn bench(flags: &BenchFlags) -> Result<bool, Failure> {
     table(executor, Some(&flags.sizes), runs, &flags.data, flags.asked.format, true)
 }
 
-/// How often, and where the output lies.
+/// The number of runs, and whether they are in place.
 #[derive(Clone, Copy)]
 pub(super) struct Runs {
     pub(super) in_place: bool,
     pub(super) iterations: u32,
 }
 
-/// At these sizes, or at some of each class.
+/// Runs at these sizes, or at some sizes of each class, and prints the table.
 fn table(
     executor: Executor,
     sizes: Option<&[u64]>,
@@ -88,8 +88,9 @@ fn table(
     let runner = Runner::new(executor, data)?;
     let tested = sizes.is_none().then(|| runner.tested(runs));
     let sizes = tested.as_ref().map_or(sizes.unwrap_or_default(), |tested| &tested.sizes);
-    let (mut rows, mut left_out, mut first): (Vec<Row>, _, _) = (Vec::new(), Vec::new(), None);
-    // The head stands above the first row: where nothing runs there is an error alone.
+    let (mut rows, mut left_out, mut first): (Vec<ExecutorRow>, _, _) =
+        (Vec::new(), Vec::new(), None);
+    // The head stands above the first row: where no size runs, the error stands alone.
     let mut above = Vec::new();
     if measured {
         above.push(built::line("executor bench"));
@@ -132,7 +133,7 @@ fn table(
     let ok = rows.iter().all(|row| row.wrong == 0);
     if !text {
         let build = measured.then_some(built::BUILD);
-        print_json(&Report { ok, executor: name, build, rows, left_out, tested });
+        print_json(&ExecutorRunReport { ok, executor: name, build, rows, left_out, tested });
         return Ok(ok);
     }
     for line in tested.iter().flat_map(|t| t.untested.iter().chain([&t.testable])) {
@@ -141,7 +142,7 @@ fn table(
     Ok(ok)
 }
 
-impl Row {
+impl ExecutorRow {
     fn line(&self) -> String {
         let color = if self.wrong == 0 { "92" } else { "91" };
         format!(
@@ -173,25 +174,25 @@ impl<'d> Runner<'d> {
         Ok(Self { spec, framework, data, room: Room::of_host()? })
     }
 
-    /// Elements a unit of a call of `bytes` bytes; a size that holds no whole number of them is rounded down, as in
-    /// nccl-tests.
+    /// Returns the elements a unit of a call of `bytes` bytes; a size that holds no whole number of them is rounded
+    /// down, as in nccl-tests.
     fn count(&self, bytes: u64) -> u64 {
         bytes / (self.spec.units() * self.data.dtype.size() as u64)
     }
 
-    /// Some sizes of each class.
+    /// Returns some sizes of each class.
     fn tested(&self, runs: Runs) -> Tested {
         let admits = |bytes| self.admits(bytes, runs).is_ok();
         tested(&self.spec, self.data.of_ccl(&self.spec), self.data.dtype, admits)
     }
 
-    /// What a call of `bytes` bytes needs in memory, at most.
+    /// Returns the bytes that a call of `bytes` bytes needs, at most.
     fn memory(&self, bytes: u64, runs: Runs) -> u128 {
         let ccl = self.data.of_ccl(&self.spec);
         let scratch = u128::from(self.spec.scratch_bytes(ccl.min(bytes)));
         // In loops there are CCL buffers, and a plan of its own for the last loop.
         let loops = if bytes > ccl { 2 * u128::from(ccl) + scratch } else { 0 };
-        // Inputs and outputs, and in place what both are in.
+        // Inputs and outputs, and in place the buffers that hold both.
         let buffers = if runs.in_place { 3 } else { 2 };
         (buffers * u128::from(bytes) + loops + scratch) * u128::from(self.spec.nranks())
     }
@@ -202,16 +203,16 @@ impl<'d> Runner<'d> {
     }
 
     /// Runs once on random data and compares, then as often as asked for.
-    pub(super) fn run(&self, bytes: u64, runs: Runs) -> Result<Row, Failure> {
+    pub(super) fn run(&self, bytes: u64, runs: Runs) -> Result<ExecutorRow, Failure> {
         let spec = &self.spec;
-        // Its plans have scratch, which goes with them.
+        // The executor's plans have scratch, which is freed with them.
         let executor = CompiledExecutor::with(spec.clone(), self.data.engine.options());
         let (count, dtype) = (self.count(bytes), self.data.dtype);
         let reference = Reference {
             collective: spec.collective,
             nranks: spec.nranks(),
             root: spec.root(),
-            count: usize::try_from(count).expect("the machine holds that many elements"),
+            count: usize::try_from(count).expect("the machine holds `count` elements"),
             dtype,
             op: self.data.op,
         };
@@ -226,7 +227,7 @@ impl<'d> Runner<'d> {
         let class = spec.class(bytes);
         let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
         let seconds = time.as_secs_f64();
-        Ok(Row {
+        Ok(ExecutorRow {
             bytes,
             count,
             algorithm: class.algorithm.name().to_owned(),
@@ -289,7 +290,7 @@ impl<'d> Runner<'d> {
         let outputs = (0..).zip(&buffers).zip(self.units());
         let outputs = outputs
             .map(|((rank, buffer), units)| buffer[starts(rank).1..][..units.1 * unit].to_vec());
-        Ok((outputs.collect(), first.expect("it ran once"), time / iterations))
+        Ok((outputs.collect(), first.expect("the first run has a result"), time / iterations))
     }
 
     /// Units of input and output of each rank.

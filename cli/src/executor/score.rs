@@ -1,5 +1,5 @@
 //! `executor score`: the contest's judgement. First the analyser's verdict, then bandwidth by size and its mean:
-//! simulated on links as they would be, and measured on this machine, whose ranks share one memory.
+//! simulated on the links of the topology, and measured on this machine, whose ranks share one memory.
 
 use roundelay_core::cost::has_latency;
 use roundelay_core::diagnostics::Code;
@@ -12,7 +12,7 @@ use roundelay_export::contest::SIGNALS;
 use serde::Serialize;
 
 use super::flags::ScoreFlags;
-use super::run::{Row, Runner, Runs};
+use super::run::{ExecutorRow, Runner, Runs};
 use super::{check, size};
 use crate::built;
 use crate::report::{Failure, Format};
@@ -20,30 +20,30 @@ use crate::streams::{print, print_json};
 use crate::topo::short;
 
 #[derive(Serialize)]
-struct Report {
+struct ScoreReport {
     ok: bool,
     executor: String,
     collective: &'static str,
     topology: String,
-    /// How this command was built, where it measured.
+    /// The build of this command, where it measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     build: Option<&'static str>,
     /// Bytes a second of B, and seconds of latency, where the topology gives none.
     bandwidth: f64,
     latency: f64,
-    verdict: Verdict,
+    verdict: ScoreVerdict,
     rows: Vec<Scored>,
     /// GB/s.
     mean_simulated: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     mean_measured: Option<f64>,
-    /// Of the bound, in percent.
+    /// The mean share of the bound, in percent.
     mean_share: f64,
 }
 
-/// What the proof says.
+/// The claims of the proof.
 #[derive(Serialize)]
-struct Verdict {
+struct ScoreVerdict {
     proved: [&'static str; 5],
     /// Whether one-shot flags, one set for each link, would do for the signals too.
     one_shot_links: bool,
@@ -58,11 +58,11 @@ struct Scored {
     /// The least that any algorithm could take: by bandwidth or by latency, whichever is more.
     bound_us: f64,
     share_percent: f64,
-    /// Or why it was not run.
-    measured: Result<Option<Row>, String>,
+    /// The measured row, if any, or why the size was not run.
+    measured: Result<Option<ExecutorRow>, String>,
 }
 
-/// What was proved of every class.
+/// The properties that were proved of every class.
 const PROVED: [&str; 5] = [
     "no deadlock",
     "no memory conflict, from run to run and in place too",
@@ -83,7 +83,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     }
     let text = flags.asked.format == Format::Human;
     let verdict =
-        Verdict { proved: PROVED, one_shot_links: check::with(&executor, SIGNALS).is_ok() };
+        ScoreVerdict { proved: PROVED, one_shot_links: check::with(&executor, SIGNALS).is_ok() };
     if text {
         head(&executor, &verdict, flags);
     }
@@ -98,7 +98,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     let mean = |of: &dyn Fn(&Scored) -> f64| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
     let run =
         |row: &Scored| row.measured.as_ref().ok().and_then(Option::as_ref).map(|r| r.algbw_gbps);
-    let report = Report {
+    let report = ScoreReport {
         ok: rows.iter().all(Scored::is_right),
         executor: executor.name.clone(),
         collective: executor.collective.name(),
@@ -108,7 +108,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
         latency: flags.latency,
         verdict,
         mean_simulated: mean(&|row| row.simulated_gbps),
-        // Of all sizes, or of none.
+        // The mean over all sizes, or none if a size has none.
         mean_measured: rows.iter().map(run).sum::<Option<f64>>().map(|sum| sum / rows.len() as f64),
         mean_share: mean(&|row| row.share_percent),
         rows,
@@ -167,7 +167,7 @@ fn scored(
         .map_err(Failure::from)?
         .seconds(bytes)
         / unit;
-    // A message over the fastest link, for each of those that must follow one another.
+    // The time of a message over the fastest link, for each message of the longest chain.
     let given = executor.topology.links().iter().map(|link| link.latency).min().unwrap_or(0);
     let hop = if has_latency(&executor.topology) { given as f64 * 1e-9 } else { flags.latency };
     let by_latency = f64::from(Rounds::new(&executor.topology, n).diameter) * hop;
@@ -194,8 +194,8 @@ fn scored(
     })
 }
 
-/// The framework's loops for a call of `bytes` bytes: elements a unit, and how many of such. What `run` refuses is
-/// no loop.
+/// Returns the framework's loops for a call of `bytes` bytes: elements a unit, and the number of loops with as many.
+/// Sizes that `run` refuses have no loops.
 fn loops(
     executor: &Executor,
     bytes: u64,
@@ -238,8 +238,8 @@ impl Scored {
     }
 }
 
-/// What stands above the rows.
-fn head(executor: &Executor, verdict: &Verdict, flags: &ScoreFlags) {
+/// Prints the lines above the rows.
+fn head(executor: &Executor, verdict: &ScoreVerdict, flags: &ScoreFlags) {
     let Executor { name, collective, topology, .. } = executor;
     print(&format!("\x1b[1m{name}\x1b[0m ({}) on {}", collective.name(), topology.name()));
     let proved = verdict.proved;
@@ -268,7 +268,7 @@ fn head(executor: &Executor, verdict: &Verdict, flags: &ScoreFlags) {
     ));
 }
 
-impl Report {
+impl ScoreReport {
     fn print_mean(&self, measured: bool) {
         let mean = self.mean_measured.map_or(String::new(), |m| format!("{:>13} {m:>7.3}", ""));
         print(&format!(

@@ -13,18 +13,18 @@ const LARGEST: u64 = 16 << 20;
 /// Loops of a call through its CCL buffers, at most.
 const LOOPS: u64 = 1024;
 
-/// What is tested.
+/// The sizes that are tested.
 #[derive(Serialize)]
 pub(super) struct Tested {
     #[serde(skip)]
     pub(super) sizes: Vec<u64>,
-    /// What bounds the largest of each class.
+    /// The bounds of the largest size of each class.
     pub(super) testable: String,
     /// Classes without a size for elements of this type.
     pub(super) untested: Vec<String>,
 }
 
-/// The sizes of `executor`'s classes for elements of `dtype`. `admits` says whether there is memory for a size.
+/// Returns the sizes of `executor`'s classes for elements of `dtype`. `admits` says whether there is memory for a size.
 pub(super) fn tested(
     executor: &Executor,
     ccl_buffer: u64,
@@ -39,7 +39,7 @@ pub(super) fn tested(
     let mut from = 0_u64;
     for class in &executor.classes {
         let end = class.below.map_or(u64::MAX, |below| below - 1);
-        // In elements a unit.
+        // In elements of each unit.
         let least = from.div_ceil(one).max(1);
         from = class.below.unwrap_or(u64::MAX);
         if end / one < least {

@@ -1,4 +1,4 @@
-//! Processes of this command that are ranks and answer it: each has a pipe for what it is asked, and one for its answers.
+//! Processes of this command that are ranks and answer it: each has a pipe for questions, and one for its answers.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
@@ -14,13 +14,13 @@ use super::environment::{Environment, refused};
 use crate::called;
 use crate::report::Failure;
 
-/// What all of them share.
+/// The resources that all processes share.
 pub(crate) struct Children {
     environment: Environment,
     endings: Arc<Endings>,
 }
 
-/// One of them. The kernel kills it when the thread ends that started it.
+/// A process of a rank. The kernel kills it when the thread that started it ends.
 pub(crate) struct Child {
     process: OwnedFd,
     /// Waits for its end.
@@ -28,7 +28,7 @@ pub(crate) struct Child {
 }
 
 impl Children {
-    /// What so many ranks share.
+    /// Makes the resources for `nranks` ranks.
     pub(crate) fn new(nranks: u32) -> Result<Self, Failure> {
         called::alone()?;
         let endings =
@@ -64,7 +64,7 @@ impl Children {
         let process = match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(process) => process,
             Err(errno) => {
-                // With nobody to ask it, it ends.
+                // The process ends when its pipe for questions closes.
                 drop(asks);
                 child.wait()?;
                 return Err(errno.into());
@@ -95,7 +95,7 @@ impl Child {
     }
 }
 
-/// Waits for the end of a rank, and tells the others, who are told by it how it ended.
+/// Waits for the end of a rank, and writes to the shared memory how it ended, which tells the other ranks.
 fn watch(mut child: process::Child, rank: usize, endings: &Endings) -> io::Result<ExitStatus> {
     let status = child.wait()?;
     endings.write(rank, ending(status))?;

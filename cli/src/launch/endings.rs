@@ -1,4 +1,4 @@
-//! How ranks ended, in memory that all of them can read.
+//! The endings of ranks, in memory that all ranks can read.
 
 use std::fs::File;
 use std::io::Result;
@@ -7,17 +7,17 @@ use std::os::unix::fs::FileExt as _;
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create, open};
 
-/// How a process ended.
+/// The ending of a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// With this exit code.
+    /// It exited with this code.
     Exit(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
 }
 
 impl Ending {
-    /// What the exit code of a shell would be.
+    /// Returns the exit code that a shell would report.
     pub(super) fn code(self) -> u8 {
         match self {
             Self::Exit(code) => code as u8,
@@ -36,7 +36,7 @@ impl Ending {
 /// A word for each rank, little endian: 0 while it runs.
 pub(super) struct Endings {
     words: File,
-    /// The same memory, which the ranks inherit and can only read.
+    /// A descriptor of the same memory, which the ranks inherit and can only read.
     inherited: OwnedFd,
 }
 
@@ -45,14 +45,14 @@ impl Endings {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let words = File::from(memfd_create("roundelay-endings", flags)?);
         words.set_len(4 * u64::from(nranks))?;
-        // Whoever maps it can rely on its size.
+        // A process that maps the memory can rely on its size.
         fcntl_add_seals(&words, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let path = format!("/proc/self/fd/{}", words.as_raw_fd());
         let inherited = open(path, OFlags::RDONLY, Mode::empty())?;
         Ok(Self { words, inherited })
     }
 
-    /// The number of the descriptor that the ranks inherit.
+    /// Returns the number of the descriptor that the ranks inherit.
     pub(super) fn descriptor(&self) -> RawFd {
         self.inherited.as_raw_fd()
     }

@@ -1,4 +1,4 @@
-//! The variables by which a process knows its place among the ranks: those of this project, and those that torchrun
+//! The variables by which a process knows its place among the ranks: those of this project, and the ones that torchrun
 //! sets for every worker.
 
 use roundelay_kernels::shared_memory::UniqueId;
@@ -45,20 +45,21 @@ impl Environment {
     }
 }
 
-/// What names the world of the ranks, in hexadecimal digits.
+/// Returns the id of the world of the ranks, in hexadecimal digits.
 fn id() -> Result<String, Failure> {
     let id = UniqueId::new()
         .map_err(|error| refused("random bytes", &std::io::Error::other(error.to_string())))?;
     Ok(id.to_hex())
 }
 
-/// A port that nobody listens at. Nothing keeps it free until a rank takes it, but the system deals out others first.
+/// Returns a port without a listener. It is not reserved until a rank takes it, but the system hands out other ports
+/// first.
 fn free_port() -> Result<u16, Failure> {
     let port = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr().map(|at| at.port());
     port().map_err(|error| refused("a TCP port", &error))
 }
 
-/// The system does not give `what` the ranks need.
+/// Returns the error for a system that does not give `what`, which the ranks need.
 pub(super) fn refused(what: &str, error: &std::io::Error) -> Failure {
     Failure::usage(Code::SystemRefused, format!("the system refuses {what} for the ranks: {error}"))
 }

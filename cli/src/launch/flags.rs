@@ -1,4 +1,4 @@
-//! What `roundelay launch` is told.
+//! The flags of `roundelay launch`.
 
 use std::ffi::OsString;
 use std::time::Duration;

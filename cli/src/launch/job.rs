@@ -1,4 +1,4 @@
-//! What a launcher does from the start of its ranks to the end of the last. One thread signals processes and reaps them,
+//! The launcher's work from the start of its ranks to the end of the last. One thread signals processes and reaps them,
 //! so no signal goes to a process that is gone.
 
 use std::sync::mpsc::{Receiver, Sender};
@@ -12,26 +12,26 @@ use super::Event;
 use super::endings::{Ending, Endings};
 use super::environment::{Environment, refused};
 use super::flags::LaunchFlags;
-use super::processes::{Rank, is_left, reap, signal, start, wait_for};
+use super::processes::{RankProcess, is_left, reap, signal, start, wait_for};
 use super::told::{Cause, tell, tell_of_one};
 use crate::report::Failure;
 
-/// How long a process may take to end that was sent SIGTERM, or that a rank left behind, before SIGKILL.
+/// The time to end before SIGKILL, for a process that was sent SIGTERM, or that a rank left behind.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-pub(super) struct Job<'f> {
+pub(super) struct LaunchedJob<'f> {
     flags: &'f LaunchFlags,
     endings: Endings,
-    ranks: Vec<Rank>,
+    ranks: Vec<RankProcess>,
     /// Streams of ranks that are relayed.
     open: u32,
-    /// When the job has taken too long.
+    /// The time at which the job has taken too long.
     late: Option<Instant>,
-    /// When the ranks are sent SIGTERM.
+    /// The time at which the ranks are sent SIGTERM.
     term: Option<Instant>,
-    /// When they are sent SIGKILL.
+    /// The time at which the ranks are sent SIGKILL.
     kill: Option<Instant>,
-    /// When streams that outlast all ranks are no longer waited for.
+    /// The time after which streams that outlast all ranks are no longer waited for.
     quiet: Option<Instant>,
     cause: Option<Cause>,
     /// Whether a rank failed.
@@ -40,7 +40,7 @@ pub(super) struct Job<'f> {
     interrupted: bool,
 }
 
-/// What the launcher does by way of `/proc`, which a container may not have.
+/// Returns the error of an action that needs `/proc`, which a container may not have.
 fn without_proc(what: &str, error: &std::io::Error) -> Failure {
     let failure = refused(what, error);
     match error.kind() {
@@ -49,10 +49,10 @@ fn without_proc(what: &str, error: &std::io::Error) -> Failure {
     }
 }
 
-impl<'f> Job<'f> {
+impl<'f> LaunchedJob<'f> {
     /// Starts all ranks, or none.
     pub(super) fn start(flags: &'f LaunchFlags, events: &Sender<Event>) -> Result<Self, Failure> {
-        // What ranks leave behind becomes a child of this process.
+        // A process that a rank leaves behind becomes a child of this process.
         set_child_subreaper(Some(getpid()))
             .map_err(|error| refused("the adoption of processes", &error.into()))?;
         let endings = Endings::new(flags.nranks)
@@ -116,7 +116,7 @@ impl<'f> Job<'f> {
         code
     }
 
-    /// Whether there is anything to wait for.
+    /// Whether a rank or a stream is still waited for.
     fn goes_on(&mut self) -> bool {
         if self.ranks.iter().any(|rank| rank.ending.is_none() || rank.left.is_some()) {
             return true;
@@ -125,7 +125,7 @@ impl<'f> Job<'f> {
         self.open > 0 && now < *self.quiet.get_or_insert(now + PATIENCE)
     }
 
-    /// The next of the times that are kept.
+    /// Returns the earliest time at which the job must act.
     fn next(&self) -> Option<Instant> {
         let times = [self.late, self.term, self.kill, self.quiet];
         times.into_iter().chain(self.ranks.iter().map(|rank| rank.left)).flatten().min()
@@ -162,8 +162,8 @@ impl<'f> Job<'f> {
     fn reap(&mut self) {
         let now = Instant::now();
         while let Some((pid, ending)) = reap() {
-            let its = |rank: &Rank| rank.pid == pid && rank.ending.is_none();
-            // Others were left behind.
+            let its = |rank: &RankProcess| rank.pid == pid && rank.ending.is_none();
+            // Other processes were left behind by ranks.
             if let Some(rank) = self.ranks.iter().position(its) {
                 self.ended(rank, ending, now);
             }
@@ -177,7 +177,7 @@ impl<'f> Job<'f> {
         let rank = &mut self.ranks[at];
         rank.ending = Some(ending);
         rank.left = Some(now + PATIENCE);
-        // Memory takes what is written to it.
+        // A write to memory cannot fail.
         self.endings.write(at, ending).expect("the endings have a word for each rank");
         if ending == Ending::Exit(0) {
             return;
@@ -199,7 +199,7 @@ impl<'f> Job<'f> {
             return self.end(Signal::KILL);
         }
         self.interrupted |= number == SIGINT;
-        let forwarded = Signal::from_named_raw(number).expect("it has a name");
+        let forwarded = Signal::from_named_raw(number).expect("a forwarded signal has a name");
         for rank in self.running() {
             signal(rank.pid, forwarded);
         }
@@ -223,7 +223,7 @@ impl<'f> Job<'f> {
         }
     }
 
-    fn running(&mut self) -> impl Iterator<Item = &mut Rank> {
+    fn running(&mut self) -> impl Iterator<Item = &mut RankProcess> {
         self.ranks.iter_mut().filter(|rank| rank.ending.is_none())
     }
 }

@@ -1,4 +1,4 @@
-//! What ranks print, a line at a time, each with the number of its rank.
+//! The output of ranks, a line at a time, each with the number of its rank.
 
 use std::io::{BufRead as _, BufReader, Read, Result, Write};
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ pub(super) fn relay(
 ) -> Result<()> {
     let events = events.clone();
     let copied = move || {
-        // Where nobody reads on, the rank meets a closed pipe as the launcher did.
+        // Where the reader has closed the output, the rank gets a closed pipe as the launcher did.
         let _ = copy(rank, from, to);
         let _ = events.send(Event::Closed);
     };

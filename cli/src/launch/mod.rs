@@ -1,8 +1,8 @@
 //! `roundelay launch`: a program as several processes of this host, each of them a rank.
 //!
-//! The launcher outlives its ranks, and they do not outlive it: where it is killed, the kernel kills them. Each rank
-//! leads a process group of its own, so that what it started is signalled and ended with it. A terminal's keys reach
-//! the launcher alone, which forwards the signals.
+//! The launcher outlives its ranks: if it is killed, the kernel kills them. Each rank leads a process group of its own,
+//! so that its child processes are signalled and ended with it. A terminal's keys reach the launcher alone, which
+//! forwards the signals.
 
 mod children;
 mod endings;
@@ -26,7 +26,7 @@ pub(crate) use flags::LaunchFlags;
 pub(crate) use rank::{become_rank, tie_to};
 pub(crate) use signals::listen;
 
-/// The exit code is that of the job.
+/// Runs the job, and returns its exit code.
 pub(crate) fn main(flags: &LaunchFlags) -> Result<u8, Failure> {
     if flags.timeout.is_some_and(|timeout| timeout.is_zero()) {
         let failure = Failure::usage(Code::BadFlag, "--timeout 0 leaves a job no time");
@@ -35,13 +35,13 @@ pub(crate) fn main(flags: &LaunchFlags) -> Result<u8, Failure> {
     called::alone()?;
     program::find(&flags.command[0])?;
     let (sender, events) = std::sync::mpsc::channel();
-    // Before there are ranks, so that no signal passes them by.
+    // Before ranks are started, so that no signal is missed.
     signals::listen(&sender)?;
-    let job = job::Job::start(flags, &sender)?;
+    let job = job::LaunchedJob::start(flags, &sender)?;
     Ok(job.wait(&events))
 }
 
-/// What the launcher waits for.
+/// The events that the launcher waits for.
 pub(crate) enum Event {
     /// A signal came.
     Signal(i32),

@@ -20,13 +20,13 @@ use super::lines::relay;
 use super::rank::arguments;
 use crate::called;
 
-pub(super) struct Rank {
-    /// Its process, and the group that this leads.
+pub(super) struct RankProcess {
+    /// The id of the rank's process, and of the group that it leads.
     pub(super) pid: Pid,
     pub(super) ending: Option<Ending>,
     /// The signal with which the launcher ended it.
     pub(super) ended_by: Option<Signal>,
-    /// Until when what it left in its group may take to end, if it left anything.
+    /// The time until which processes that the rank left in its group may take to end, if there are any.
     pub(super) left: Option<Instant>,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn start(
     rank: u32,
     environment: &Environment,
     events: &Sender<Event>,
-) -> Result<Rank> {
+) -> Result<RankProcess> {
     use std::os::unix::process::CommandExt as _;
 
     let mut command = called::again();
@@ -58,7 +58,7 @@ pub(super) fn start(
         signal(pid, Signal::KILL);
         child.wait()?;
     }
-    attached.map(|()| Rank { pid, ending: None, ended_by: None, left: None })
+    attached.map(|()| RankProcess { pid, ending: None, ended_by: None, left: None })
 }
 
 /// Whether standard input is a terminal that this process may read. A rank may not: only one group of processes at a
@@ -70,7 +70,7 @@ fn is_typed() -> bool {
 /// Serves the pipes of a rank.
 fn attach(child: &mut Child, rank: u32, events: &Sender<Event>) -> Result<()> {
     if let Some(mut to) = child.stdin.take() {
-        // It ends with this process, or with what is typed.
+        // The thread ends with this process, or at the end of the input.
         thread::Builder::new().spawn(move || copy(&mut stdin().lock(), &mut to))?;
     }
     if let Some(from) = child.stdout.take() {
@@ -82,24 +82,24 @@ fn attach(child: &mut Child, rank: u32, events: &Sender<Event>) -> Result<()> {
     Ok(())
 }
 
-/// Signals a rank's process and what it started. The group must have a process that has not been reaped.
+/// Signals a rank's process group. The group must have a process that has not been reaped.
 pub(super) fn signal(group: Pid, signal: Signal) {
-    // What has just ended needs none.
+    // A group that has just ended needs no signal.
     let _ = kill_process_group(group, signal);
     if signal == Signal::TERM {
-        // One that is stopped would not see it.
+        // A stopped process would not see the signal.
         let _ = kill_process_group(group, Signal::CONT);
     }
 }
 
-/// Whether children of this process are in the group: none of them was reaped, so no other group has this number. What
-/// a rank leaves behind is a child of this process, which adopts it.
+/// Whether children of this process are in the group: none of them was reaped, so no other group has this number. A
+/// process that a rank leaves behind is a child of this process, which adopts it.
 pub(super) fn is_left(group: Pid) -> bool {
     let looked = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     waitid(WaitId::Pgid(Some(group)), looked).is_ok()
 }
 
-/// A process that has ended, if one has, reaped.
+/// Reaps a process that has ended, if one has.
 pub(super) fn reap() -> Option<(Pid, Ending)> {
     let (pid, status) = wait(WaitOptions::NOHANG).ok()??;
     let ending = match (status.exit_status(), status.terminating_signal()) {
@@ -112,6 +112,6 @@ pub(super) fn reap() -> Option<(Pid, Ending)> {
 
 /// Waits for the end of a process that was started.
 pub(super) fn wait_for(pid: Pid) {
-    // It is there until it is waited for.
+    // The process stays a zombie until it is waited for.
     let _ = waitpid(Some(pid), WaitOptions::empty());
 }

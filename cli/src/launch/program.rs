@@ -23,7 +23,7 @@ pub(super) fn find(program: &OsStr) -> Result<(), Failure> {
             Err(refused("there is no such file"))
         };
     }
-    // Without folders to look in, the system has some of its own.
+    // Without `PATH`, the system searches folders of its own.
     let Some(folders) = env::var_os("PATH") else { return Ok(()) };
     if !program.is_empty() && env::split_paths(&folders).any(|folder| starts(&folder.join(program)))
     {

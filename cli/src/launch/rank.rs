@@ -1,5 +1,5 @@
 //! The process that becomes a rank: this command again, which ties its life to the launcher's and then becomes the
-//! program. What is done between a fork and an exec would not be safe code.
+//! program. Code between a fork and an exec would not be safe Rust.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -13,10 +13,10 @@ use super::environment::refused;
 use crate::called;
 use crate::report::Failure;
 
-/// The first argument of such a process. It is no subcommand that helps and completions would list.
+/// The first argument of a process that becomes a rank. It is no subcommand, which help and completions would list.
 const WORD: &str = "launch-rank";
 
-/// The arguments of a process that becomes `rank`.
+/// Returns the arguments of a process that becomes `rank`.
 pub(super) fn arguments(rank: u32) -> [String; 3] {
     [WORD.to_owned(), id().to_string(), rank.to_string()]
 }
@@ -34,7 +34,7 @@ pub(crate) fn become_rank() -> Option<u8> {
         return Some(code);
     }
     let error = Command::new(program).args(args).exec();
-    // The others would say the same.
+    // The other ranks would say the same.
     if rank == 0 {
         let title = format!("`{}` cannot be executed: {error}", program.to_string_lossy());
         Failure::usage(Code::BadCall, title).print();
@@ -42,15 +42,16 @@ pub(crate) fn become_rank() -> Option<u8> {
     Some(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
 }
 
-/// A number among the arguments.
+/// Reads a number among the arguments.
 fn number(text: &OsStr) -> Option<i32> {
     text.to_str()?.parse().ok()
 }
 
-/// Ties this process's life to that of the process that started it: the kernel kills it where that ends.
+/// Ties this process's life to the life of the process that started it: the kernel kills this process when that one
+/// ends.
 pub(crate) fn tie_to(parent: i32) -> Result<(), u8> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| refused("the signal of the launcher's death", &error.into()).print())?;
-    // It may have died before.
+    // The parent may have died before.
     if getppid().map(Pid::as_raw_pid) == Some(parent) { Ok(()) } else { Err(1) }
 }

@@ -13,25 +13,25 @@ use super::Event;
 use super::environment::refused;
 use crate::report::Failure;
 
-/// Those that go on to the ranks.
+/// The signals that are forwarded to the ranks.
 const FORWARDED: [i32; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT];
 
 /// Sends an event for each signal from now on.
 pub(crate) fn listen(events: &Sender<Event>) -> Result<(), Failure> {
     let ignored = ignored();
-    // What this process was started to ignore, as `nohup` does it, its ranks ignore too.
+    // Signals that this process was started to ignore, as by `nohup`, its ranks ignore too.
     let taken = FORWARDED.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
     let mut signals =
         Signals::new(taken.chain([SIGCHLD])).map_err(|error| refused("signals", &error))?;
     let events = events.clone();
     thread::spawn(move || {
-        // Where nobody waits any more, the process is about to end.
+        // A closed channel means that the process is about to end.
         signals.forever().all(|signal| events.send(Event::Signal(signal)).is_ok())
     });
     Ok(())
 }
 
-/// A bit for each signal, from 1 on.
+/// Returns a bit for each signal, from 1 on.
 fn ignored() -> u64 {
     let status = read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! How a job ended, in one line.
+//! The ending of a job, in one line.
 
 use std::iter;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use rustix::process::Signal;
 use signal_hook::low_level::signal_name;
 
 use super::endings::Ending;
-use super::processes::Rank;
+use super::processes::RankProcess;
 use crate::streams::say;
 
-/// Why a job does not end well: what came first.
+/// The first reason why a job does not end well.
 #[derive(Clone, Copy)]
 pub(super) enum Cause {
     /// This rank failed.
     Failed(usize),
-    /// It took longer than this.
+    /// The job took longer than this.
     Late(Duration),
     /// The launcher was told to end by this signal.
     Asked(i32),
 }
 
-/// Says what happened to the ranks.
-pub(super) fn tell(cause: Cause, ranks: &[Rank]) {
+/// Reports the endings of the ranks.
+pub(super) fn tell(cause: Cause, ranks: &[RankProcess]) {
     let what = match cause {
         Cause::Failed(rank) => {
             format!("{} first: {}", failed(rank, ranks), how(ranks[rank].ending))
@@ -31,7 +31,7 @@ pub(super) fn tell(cause: Cause, ranks: &[Rank]) {
         Cause::Late(timeout) => format!("the job took longer than {timeout:?}"),
         Cause::Asked(signal) => format!("the launcher was sent {}", name(signal)),
     };
-    let which = |chosen: &dyn Fn(usize, &Rank) -> bool| -> Vec<u32> {
+    let which = |chosen: &dyn Fn(usize, &RankProcess) -> bool| -> Vec<u32> {
         let all = ranks.iter().enumerate();
         all.filter(|(at, rank)| chosen(*at, rank)).map(|(at, _)| at as u32).collect()
     };
@@ -56,13 +56,13 @@ pub(super) fn tell(cause: Cause, ranks: &[Rank]) {
     say(format!("\x1b[1;91merror\x1b[0m\x1b[1m: {line}\x1b[0m"));
 }
 
-/// Says that a rank failed, where the others go on.
-pub(super) fn tell_of_one(rank: usize, ranks: &[Rank]) {
+/// Reports that a rank failed, where the other ranks go on.
+pub(super) fn tell_of_one(rank: usize, ranks: &[RankProcess]) {
     let (failed, how) = (failed(rank, ranks), how(ranks[rank].ending));
     say(format!("\x1b[1;93mwarning\x1b[0m\x1b[1m: {failed}: {how}; the others go on\x1b[0m"));
 }
 
-fn failed(rank: usize, ranks: &[Rank]) -> String {
+fn failed(rank: usize, ranks: &[RankProcess]) -> String {
     format!("rank {rank} (pid {}) failed", ranks[rank].pid)
 }
 

@@ -1,4 +1,4 @@
-//! `roundelay launch`, and processes that answer, where ranks as processes do not run: whoever asks for them is refused.
+//! `roundelay launch`, and processes that answer, on systems where ranks cannot be processes: both are refused.
 
 use std::convert::Infallible;
 use std::process::{ChildStdin, ChildStdout};
@@ -7,7 +7,7 @@ use roundelay_core::diagnostics::Code;
 
 use crate::report::Failure;
 
-#[allow(dead_code, reason = "nothing is started")]
+#[allow(dead_code, reason = "no process is started")]
 mod flags;
 
 pub(crate) use flags::LaunchFlags;

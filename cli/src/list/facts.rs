@@ -1,4 +1,4 @@
-//! One algorithm of a list: its parameters, the rank counts that it admits, and what it takes at one of them.
+//! One algorithm of a list: its parameters, the rank counts that it admits, and its costs at one of them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::topo::{count, short};
 
-/// What the words of a list mean.
+/// The meaning of the words of a list.
 pub(super) const LEGEND: &str = "\
 steps   messages in the longest chain in which each message waits for the one before
 S       nccl-tests' size in bytes; `1.5 S` passes one after another through a port, streams by data
@@ -32,16 +32,16 @@ pub(super) struct Listed {
     name: String,
     collective: &'static str,
     parameters: Vec<Parameter>,
-    /// Of 1..=33, and as text.
+    /// The admitted rank counts of 1..=33, and as text.
     admits: Vec<u32>,
     admitted: String,
-    /// Why the others are not: the first reason.
+    /// The first reason why the other counts are not admitted.
     refusal: Option<String>,
-    /// What is wrong at rank counts that are not refused by `require`.
+    /// The error at rank counts that are not refused by `require`.
     wrong: Option<Wrong>,
-    /// What it takes at the rank count asked for.
+    /// The costs at the rank count asked for.
     shown: Option<Shown>,
-    /// Where that is refused, the next rank count that is admitted.
+    /// Where that count is refused, the next rank count that is admitted.
     next_admitted: Option<u32>,
     nranks: u32,
     summary: String,
@@ -53,7 +53,7 @@ struct Parameter {
     name: String,
     #[serde(rename = "type")]
     ty: &'static str,
-    /// As written; `natural` for a ring or topology without one. None: a value must be set.
+    /// As written; `natural` for a ring or topology without one; `None` for a value that must be set.
     default: Option<String>,
     #[serde(skip)]
     text: String,
@@ -71,28 +71,28 @@ struct Wrong {
 struct Shown {
     /// Messages in the longest chain.
     steps: u32,
-    /// Of all ranks.
+    /// The messages of all ranks.
     messages: u64,
     pieces: u64,
     /// Shares of S, nccl-tests' size, that pass one after another where each rank has one port each way.
     volume: f64,
     streams: u32,
-    /// Of a rank, in units of the count.
+    /// The scratch of a rank, in units of the count.
     scratch_units: f64,
     order: ReductionOrder,
 }
 
-/// How far the order of reduction is the same on all ranks and for all counts.
+/// The agreement of reduction orders on all ranks and for all counts.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum ReductionOrder {
-    /// It reduces nothing.
+    /// The algorithm does not reduce.
     Copies,
     /// One order everywhere.
     Same,
     /// But for the order of two operands.
     SameButForCommuting,
-    /// One on all ranks, another where a piece begins.
+    /// One order on all ranks, and another where a piece begins.
     DependsOnPiece,
     /// Ranks differ.
     DependsOnRank,
@@ -105,7 +105,7 @@ impl ReductionOrder {
         if !schedule.collective.reduces() || schedule.nranks < 2 {
             return Self::Copies;
         }
-        // No demand of the author's is asked for: what is listed is what is there.
+        // The author's demands are not checked: the list shows the algorithm as it is.
         let proof = verify::verify_with(schedule, Signals::default());
         match proof.ok().and_then(|proof| proof.reduction) {
             None => Self::NotProved,
@@ -174,7 +174,7 @@ impl Listed {
         }
     }
 
-    /// Its name and parameters; what it takes; what it is.
+    /// Returns its name and parameters; its costs; its description.
     pub(super) fn lines(&self) -> Vec<String> {
         let parameters: Vec<_> = self.parameters.iter().map(|p| p.text.as_str()).collect();
         let Self { name, collective, .. } = self;
@@ -217,11 +217,11 @@ impl Listed {
 }
 
 impl Shown {
-    /// `None` for a schedule that cannot end.
+    /// Returns `None` for a schedule that cannot end.
     fn new(schedule: &Schedule) -> Option<Self> {
         let steps = verify::steps(schedule).ok()?.into_iter().max().unwrap_or(0);
         let joined = join(schedule);
-        // A byte a second and no latency: the time over the size is what passes one after another.
+        // A byte a second and no latency: the time over the size is the volume that passes in sequence.
         let port = format!("crossbar({})", schedule.nranks).parse().ok()?;
         let done =
             simulate(&joined, &Machine::new(Arc::new(port)), COUNT, DType::U8, false).ok()?;
@@ -238,7 +238,7 @@ impl Shown {
     }
 }
 
-/// The parameters, with defaults as the canonical source has them.
+/// Returns the parameters, with defaults as the canonical source has them.
 fn parameters(algorithm: &Configured) -> Vec<Parameter> {
     let head = algorithm.source().split_once(&format!("algorithm {}(", algorithm.name()));
     let mut rest = head.map_or("", |(_, rest)| rest);
@@ -261,7 +261,7 @@ fn parameters(algorithm: &Configured) -> Vec<Parameter> {
     parameters
 }
 
-/// Where the first of a list of parameters ends: at a comma or bracket outside all others.
+/// Returns the end of the first of a list of parameters: at a comma or bracket outside all others.
 fn end_of_parameter(text: &str) -> usize {
     let mut depth = 0_u32;
     let end = text.find(|c| match c {
@@ -280,7 +280,7 @@ fn end_of_parameter(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// Rank counts as ranges, or in words.
+/// Formats rank counts as ranges, or in words.
 fn written(counts: &[u32]) -> String {
     let powers: Vec<u32> = (1..=TRIED).filter(|n| n.is_power_of_two()).collect();
     if counts == powers {
@@ -302,7 +302,7 @@ fn written(counts: &[u32]) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(", ")
 }
 
-/// Lines of a text, indented, that end before the terminal does.
+/// Breaks a text into indented lines that fit the terminal.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -317,7 +317,7 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// The first sentence of a doc comment, on one line.
+/// Returns the first sentence of a doc comment, on one line.
 fn first_sentence(docs: &[String]) -> String {
     let paragraph: Vec<&str> =
         docs.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()).collect();

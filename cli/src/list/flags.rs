@@ -1,4 +1,4 @@
-//! What `list` takes.
+//! The flags of `list`.
 
 use clap::Args;
 use roundelay::Collective;

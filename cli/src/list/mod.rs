@@ -1,4 +1,4 @@
-//! `roundelay list`: what there is to run, what it takes, and (`--why`) which of it is the fastest.
+//! `roundelay list`: the algorithms, their costs, and (`--why`) which of them is the fastest.
 
 mod facts;
 mod flags;
@@ -70,7 +70,7 @@ pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// `work` on every item, on all cores: thirty-odd rank counts of every algorithm are laid out.
+/// Runs `work` on every item, on all cores: thirty-odd rank counts of every algorithm are laid out.
 fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
     let worker = || {
@@ -92,7 +92,7 @@ fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) ->
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The source and the collective that the flags name. A collective may stand in a source's place.
+/// Returns the source and the collective that the flags name. A collective may stand in a source's place.
 fn wanted(flags: &ListFlags) -> Result<(Option<&str>, Option<Collective>), Failure> {
     let named = flags.collective;
     match flags.source.as_deref().map(|source| (source, collective_named(source))) {
@@ -109,7 +109,7 @@ fn wanted(flags: &ListFlags) -> Result<(Option<&str>, Option<Collective>), Failu
     }
 }
 
-/// The algorithms of a source; one alone where the source is its name.
+/// Returns the algorithms of a source; one alone where the source is its name.
 fn of_source(name: &str, format: Format) -> Result<Vec<Configured>, Failure> {
     let source = read(name)?;
     let program = compile(&source).map_err(|errors| {

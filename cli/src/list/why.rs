@@ -1,4 +1,4 @@
-//! `roundelay list --why`: the model's table, which algorithm it chooses, and what the others would take.
+//! `roundelay list --why`: the model's table, the algorithm that it chooses, and the times of the other ones.
 
 use roundelay::select::{Counts, Numbers, Refused, Row, costs_of, select_beside};
 use roundelay::{Choice, Collective, Costs};
@@ -13,10 +13,10 @@ use crate::report::{Failure, Format};
 use crate::streams::{self, print, print_json};
 use crate::topology;
 
-/// Bytes of a file of constants beyond which none is read.
+/// The largest size in bytes of a file of constants.
 const LARGEST: u64 = 1 << 16;
 
-/// nccl-tests' size where none is asked for.
+/// nccl-tests' size where none is given.
 const BYTES: u64 = 1 << 20;
 
 pub(super) fn main(
@@ -35,7 +35,7 @@ pub(super) fn main(
     let bytes = flags.bytes.unwrap_or(BYTES);
     let choice = select_beside(own, &costs, collective, nranks, bytes, topology);
     match flags.format {
-        Format::Json => print_json(&Json::new(&choice)),
+        Format::Json => print_json(&RankingJson::new(&choice)),
         Format::Human => print(&choice.to_string()),
     }
     Ok(choice.best().is_some())
@@ -55,7 +55,7 @@ pub(crate) fn read_costs(path: &str) -> Result<Costs, Failure> {
 }
 
 #[derive(Serialize)]
-struct Json<'c> {
+struct RankingJson<'c> {
     collective: &'static str,
     nranks: u32,
     bytes: u64,
@@ -92,12 +92,12 @@ struct Ranked<'c> {
     volume: Load,
     reduced: Load,
     copied: Load,
-    /// `simulation`, `cores`, or the family whose closed form it is.
+    /// `simulation`, `cores`, or the family of the closed form.
     by: &'static str,
     parts: Parts,
 }
 
-/// What the busiest rank does, and all together.
+/// The work of the busiest rank, and of all ranks.
 #[derive(Serialize)]
 struct Load {
     busiest: f64,
@@ -128,7 +128,7 @@ struct Named<'c> {
     help: Option<&'c str>,
 }
 
-impl<'c> Json<'c> {
+impl<'c> RankingJson<'c> {
     fn new(choice: &'c Choice) -> Self {
         let costs = &choice.costs;
         let ranked = |row: &'c Row| {

@@ -1,14 +1,14 @@
-//! The memory that can be had without swapping: what the system has, or less where a control group limits this process.
+//! The memory that is available without swapping: the system's, or less where a control group limits this process.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
-/// Bytes that can be had now; nothing where the system does not say.
+/// Returns the bytes that are available now; `None` where the system does not say.
 pub(super) fn available() -> Option<u64> {
     System { root: Path::new("/") }.available()
 }
 
-/// Where the files are that tell it.
+/// The root folder of the files that say it.
 struct System<'a> {
     root: &'a Path,
 }
@@ -18,7 +18,7 @@ struct Files {
     mount: &'static str,
     limit: &'static str,
     used: &'static str,
-    /// The line of `memory.stat` that tells how much of what is used are cached files, which give way.
+    /// The line of `memory.stat` with the used bytes that are cached files, which the system can drop.
     cached: &'static str,
 }
 
@@ -41,14 +41,14 @@ impl System<'_> {
         [self.free(), self.granted()].into_iter().flatten().min()
     }
 
-    /// What the whole machine has.
+    /// Returns the available bytes of the whole machine.
     fn free(&self) -> Option<u64> {
         let text = read_to_string(self.root.join("proc/meminfo")).ok()?;
         let kib = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
         Some(kib.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.saturating_mul(1024))
     }
 
-    /// The least that is left to any of the groups that this process is in.
+    /// Returns the least that is left to any of the groups that this process is in.
     fn granted(&self) -> Option<u64> {
         let text = read_to_string(self.root.join("proc/self/cgroup")).ok()?;
         let groups = text.lines().filter_map(|line| {
@@ -64,7 +64,7 @@ impl System<'_> {
         groups.filter_map(|(files, path)| self.left(files, Path::new(path))).min()
     }
 
-    /// What is left to a group and to those above it. In a container the group of the mount is its own.
+    /// Returns the bytes that are left to a group and its ancestors. In a container the group of the mount is its own.
     fn left(&self, files: &Files, group: &Path) -> Option<u64> {
         let mount = self.root.join(files.mount);
         group.ancestors().filter_map(|group| files.left(&mount.join(group))).min()
@@ -72,12 +72,12 @@ impl System<'_> {
 }
 
 impl Files {
-    /// What is left to one group, if that has a limit.
+    /// Returns the bytes that are left to one group, if it has a limit.
     fn left(&self, group: &Path) -> Option<u64> {
         let number = |name: &str| -> Option<u64> {
             read_to_string(PathBuf::from(group).join(name)).ok()?.trim().parse().ok()
         };
-        // Without a limit there is the word `max`, or a number beyond any memory.
+        // A group without a limit has the word `max`, or a number beyond any memory.
         let limit = number(self.limit)?;
         let stat = read_to_string(group.join("memory.stat")).unwrap_or_default();
         let cached = stat.lines().find_map(|line| line.strip_prefix(self.cached)?.parse().ok());
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// What is available where these files are, in bytes.
+    /// Returns the available bytes by these files.
     fn with(files: &[(&str, &str)]) -> Option<u64> {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -127,10 +127,10 @@ mod tests {
         // Cached files give way.
         let cached = ("sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 30000\n");
         assert_eq!(with(&[&limited[..], &[cached]].concat()), Some(40_000));
-        // A group that has taken more than its limit leaves nothing.
+        // A group that has taken more than its limit leaves no bytes.
         let over = ("sys/fs/cgroup/a/memory.current", "100001\n");
         assert_eq!(with(&[&limited[..5], &[over]].concat()), Some(0));
-        // One that has more than the machine does not help.
+        // A group with more than the machine does not count.
         let wide = ("sys/fs/cgroup/a/memory.max", "9000000\n");
         assert_eq!(with(&[&limited[..4], &[wide, limited[5]]].concat()), Some(1_024_000));
     }
@@ -151,7 +151,7 @@ mod tests {
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "200000\n"),
         ];
         assert_eq!(with(&files), Some(350_000));
-        // A container sees its own group as that of the mount, and its path leads nowhere.
+        // A container sees its own group as the group of the mount, and its path does not exist.
         let inside = [
             MACHINE,
             ("proc/self/cgroup", "4:memory:/docker/0123\n"),

@@ -1,4 +1,4 @@
-//! How much memory a run may take: what would take more is left out or refused before anything is touched.
+//! The memory that a run may take: a larger run is left out or refused before memory is allocated.
 
 mod available;
 
@@ -14,15 +14,15 @@ use crate::report::Failure;
 use crate::values;
 use available::available;
 
-/// The environment variable that says how many bytes a run may take, instead of half of what is available.
+/// The environment variable with the bytes that a run may take, instead of half of the available memory.
 const VARIABLE: &str = "ROUNDELAY_MEMORY";
 
-/// What bounds the memory of a run.
+/// The bound of a run's memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Room {
-    /// Half of what is available, measured anew for each run.
+    /// Half of the available memory, measured anew for each run.
     Half,
-    /// So many bytes, by the environment.
+    /// A number of bytes, by the environment.
     Given(u64),
     /// The bytes of a GPU.
     Gpu(u64),
@@ -31,27 +31,27 @@ pub(crate) enum Room {
 /// Why there is no memory for a run.
 pub(crate) struct TooMuch {
     needed: u128,
-    /// How many bytes it may take.
+    /// The number of bytes that it may take.
     most: u64,
     room: Room,
 }
 
 impl Room {
-    /// What bounds the runs of this process.
+    /// Returns the bound of the runs of this process.
     ///
     /// # Errors
     /// E0501 where the environment's bound is no number of bytes.
     pub(crate) fn of_host() -> Result<Self, Failure> {
         let Some(text) = env::var_os(VARIABLE) else { return Ok(Self::Half) };
         let text = text.to_string_lossy();
-        let wrong = |refused: values::Refused| {
+        let wrong = |refused: values::RefusedValue| {
             Failure::usage(refused.code, format!("{VARIABLE}: `{text}` {refused}"))
                 .with_help("give the bytes that a run may take, such as 8G, or leave it out")
         };
         values::bytes(&text).map(Self::Given).map_err(wrong)
     }
 
-    /// Whether a run of so many bytes has room.
+    /// Checks that a run of `needed` bytes has room.
     pub(crate) fn admit(self, needed: u128) -> Result<(), TooMuch> {
         let most = match self {
             Self::Half => available().map_or(u64::MAX, |bytes| bytes / 2),
@@ -80,7 +80,7 @@ impl From<TooMuch> for Failure {
     }
 }
 
-/// Bytes in the largest unit that they reach, with a digit behind the point.
+/// Formats bytes in the largest unit that they reach, with a digit behind the point.
 fn rounded(bytes: u128) -> String {
     let units = [(1_u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = units.into_iter().find(|(unit, _)| bytes >= u128::from(*unit));
@@ -90,15 +90,15 @@ fn rounded(bytes: u128) -> String {
     )
 }
 
-/// Bytes of the scratch of all ranks.
+/// Returns the bytes of the scratch of all ranks.
 pub(crate) fn scratch(schedule: &Schedule, count: u64, dtype: DType) -> u128 {
     let ids = || (0..schedule.scratch.len() as u32).map(|id| Buffer::Scratch(ScratchId(id)));
     let of = |rank| ids().map(move |id| u128::from(schedule.elements(id, rank, count)));
     (0..schedule.nranks).map(RankId).flat_map(of).sum::<u128>() * dtype.size() as u128
 }
 
-/// Bytes of the inputs of all ranks and of their outputs, and of the larger of both for each rank, which is what a rank
-/// has in place.
+/// Returns the bytes of the inputs and outputs of all ranks, and the sum over ranks of the larger of the two, which is
+/// a rank's buffer in place.
 pub(crate) fn ends(schedule: &Schedule, count: u64, dtype: DType) -> (u128, u128) {
     let elements = |buffer, rank| {
         u128::from(schedule.elements(buffer, RankId(rank), count)) * dtype.size() as u128

@@ -1,4 +1,4 @@
-//! What `roundelay mpirun` is told.
+//! The flags of `roundelay mpirun`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 #[command(override_usage = "roundelay mpirun [OPTIONS] -- [MPIRUN'S ARGUMENTS] PROGRAM [ARGS]...")]
 pub(crate) struct MpirunFlags {
     /// What becomes of the collectives that a program calls
-    #[arg(long, value_enum, default_value_t = Mode::On)]
-    pub(super) mode: Mode,
+    #[arg(long, value_enum, default_value_t = MpirunMode::On)]
+    pub(super) mode: MpirunMode,
     /// Take all calls that can be taken, and not only those that are faster than MPI's
     #[arg(long)]
     pub(super) all: bool,
@@ -34,7 +34,7 @@ pub(crate) struct MpirunFlags {
 
 /// What becomes of the collectives that a program calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Mode {
+pub(super) enum MpirunMode {
     /// They are taken
     On,
     /// All are left to MPI
@@ -43,8 +43,8 @@ pub(super) enum Mode {
     Verify,
 }
 
-impl Mode {
-    /// As the library reads it.
+impl MpirunMode {
+    /// Returns the word that the library reads.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::On => "on",

@@ -7,7 +7,7 @@ use roundelay_core::diagnostics::Code;
 
 use crate::report::Failure;
 
-/// Whose launcher it is.
+/// The maker of the launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flavour {
     OpenMpi,
@@ -16,7 +16,7 @@ pub(super) enum Flavour {
 }
 
 impl Flavour {
-    /// What a launcher says it is, and the line that says so.
+    /// Returns the flavour that a launcher reports, and the line of the report.
     pub(super) fn of(launcher: &Path) -> Result<(Self, String), Failure> {
         let name = launcher.display();
         let said = Command::new(launcher).arg("--version").output().map_err(|error| {

@@ -1,4 +1,4 @@
-//! `roundelay mpirun`: an MPI program as it is, whose ranks preload the library that takes over collectives.
+//! `roundelay mpirun`: an unchanged MPI program, whose ranks preload the library that takes over collectives.
 
 mod flags;
 mod flavour;
@@ -22,10 +22,10 @@ pub(crate) use flags::MpirunFlags;
 use flavour::Flavour;
 use rendezvous::Rendezvous;
 
-/// Signals that a terminal sends to this command alone; those of its keys reach the launcher by themselves.
+/// Signals that reach this command alone; the signals of a terminal's keys reach the launcher by themselves.
 const FORWARDED: [i32; 4] = [SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
 
-/// The exit code is that of the launcher.
+/// Runs the launcher, and returns its exit code.
 pub(crate) fn main(flags: &MpirunFlags) -> Result<u8, Failure> {
     called::alone()?;
     let library = library(flags)?;
@@ -47,7 +47,7 @@ pub(crate) fn main(flags: &MpirunFlags) -> Result<u8, Failure> {
     }
     say(format!("roundelay: {} is {version}", flags.launcher.display()));
     for (name, value) in &variables {
-        // The word that lets in is nobody's to read.
+        // The secret word is not printed.
         let shown = if *name == rendezvous::NAME { value.split(' ').next() } else { None };
         say(format!("roundelay: ranks have {name}={}", shown.unwrap_or(value)));
     }
@@ -58,7 +58,7 @@ pub(crate) fn main(flags: &MpirunFlags) -> Result<u8, Failure> {
     run(command)
 }
 
-/// Runs the launcher, with what is sent to this command.
+/// Runs the launcher, and forwards signals to it.
 fn run(mut command: Command) -> Result<u8, Failure> {
     let (sender, events) = channel();
     listen(&sender)?;
@@ -73,7 +73,7 @@ fn run(mut command: Command) -> Result<u8, Failure> {
                 && FORWARDED.contains(&signal)
                 && let Some(signal) = Signal::from_named_raw(signal)
             {
-                // It may have ended.
+                // The launcher may have ended.
                 _ = kill_process(pid, signal);
             }
         }
@@ -85,7 +85,7 @@ fn run(mut command: Command) -> Result<u8, Failure> {
     Ok(code as u8)
 }
 
-/// The library and whatever is preloaded already, as a list.
+/// Returns the library and the libraries that are preloaded already, as a list.
 fn preloaded(library: &Path) -> String {
     let library = library.display().to_string();
     match std::env::var("LD_PRELOAD") {
@@ -94,7 +94,7 @@ fn preloaded(library: &Path) -> String {
     }
 }
 
-/// The library that ranks preload.
+/// Returns the library that ranks preload.
 fn library(flags: &MpirunFlags) -> Result<PathBuf, Failure> {
     const NAME: &str = "libroundelay_mpi.so";
     let none = |title: String| {

@@ -1,9 +1,9 @@
-//! Where the hosts of a job find out that all of them have the library: the first rank of each tells which ranks are
-//! there, and is told all of them when all are known, or else why not.
+//! The meeting of the hosts of a job, which finds out whether all have the library: the first rank of each host sends
+//! the ranks of the host, and gets the ranks of all hosts when they are known, or else the reason why not.
 //!
-//! A host says one line: the word that lets in, then `here`, the number of ranks of the job, the host's cores, the
-//! digest of its settings, and its ranks with commas between; or `without`, and why its ranks did not meet. It is told
-//! one line: `there`, and for each host its cores, a colon and its ranks; or why there is no such answer.
+//! A host sends one line: the secret word, then `here`, the number of ranks of the job, the host's cores, the digest of
+//! its settings, and its ranks with commas between; or `without`, and why its ranks did not meet. It gets one line:
+//! `there`, and for each host its cores, a colon and its ranks; or why there is no such answer.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,9 +20,9 @@ use crate::report::Failure;
 
 /// The variable that tells ranks where it is.
 pub(super) const NAME: &str = "ROUNDELAY_RENDEZVOUS";
-/// How long hosts have from the first one on.
+/// The time that hosts have from the first one on.
 const DEADLINE: Duration = Duration::from_secs(20);
-/// How long a line may take that somebody began.
+/// The time that a line may take once its connection is open.
 const LINE: Duration = Duration::from_secs(5);
 /// The longest line: as many ranks as there may be.
 const LONGEST: u64 = 1 << 20;
@@ -32,7 +32,7 @@ pub(super) struct Rendezvous {
     word: String,
 }
 
-/// A host that came, with what it said.
+/// A host that connected, with its line.
 struct Guest {
     line: TcpStream,
     said: String,
@@ -44,18 +44,18 @@ impl Rendezvous {
             Failure::usage(Code::SystemRefused, format!("the hosts have no place to meet: {error}"))
         };
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(refused)?;
-        // A secret that nobody can guess is part of each id.
+        // Part of each id is a secret that cannot be guessed.
         let word = UniqueId::new()?.to_hex()[32..96].to_owned();
         Ok(Self { listener, word })
     }
 
-    /// What ranks are told: the addresses of this host, and the word.
+    /// Returns the text for the ranks: the addresses of this host, and the word.
     pub(super) fn text(&self) -> String {
         let port = self.listener.local_addr().map_or(0, |address| address.port());
         let own = fs::read_to_string("/proc/self/net/fib_trie").unwrap_or_default();
         let mut own: Vec<_> =
             addresses(&own).into_iter().filter(|own| !own.is_loopback()).collect();
-        // On another host it leads nowhere, so it comes last.
+        // On another host it names that host itself, so it comes last.
         own.push(Ipv4Addr::LOCALHOST);
         let own: Vec<_> = own.iter().map(|address| format!("{address}:{port}")).collect();
         format!("{} {}", own.join(","), self.word)
@@ -74,7 +74,7 @@ impl Rendezvous {
     }
 }
 
-/// The addresses of this host, as the kernel's table of routes has them.
+/// Returns the addresses of this host, as the kernel's table of routes has them.
 fn addresses(trie: &str) -> BTreeSet<Ipv4Addr> {
     let mut last: Option<Ipv4Addr> = None;
     let mut found = BTreeSet::new();
@@ -88,7 +88,7 @@ fn addresses(trie: &str) -> BTreeSet<Ipv4Addr> {
     found
 }
 
-/// Reads what a guest says, if it knows the word.
+/// Reads the line of a guest, if it begins with the word.
 fn read(line: TcpStream, word: &str, guests: &Sender<Guest>) {
     let read = || -> std::io::Result<String> {
         line.set_read_timeout(Some(LINE))?;
@@ -99,7 +99,7 @@ fn read(line: TcpStream, word: &str, guests: &Sender<Guest>) {
     if let Ok(said) = read()
         && let Some(said) = said.strip_prefix(word)
     {
-        // Nobody answers any more when the process ends.
+        // The receiver is gone when the process ends.
         _ = guests.send(Guest { said: said.trim().to_owned(), line });
     }
 }
@@ -121,13 +121,13 @@ fn answer(guests: &Receiver<Guest>) {
             }
         };
         for mut guest in here {
-            // Whoever went is told nothing.
+            // A guest that has gone gets no answer.
             _ = guest.line.write_all(format!("{told}\n").as_bytes());
         }
     }
 }
 
-/// What a host said of its ranks.
+/// The line of a host about its ranks.
 struct Host<'a> {
     size: usize,
     cores: &'a str,
@@ -148,7 +148,7 @@ impl<'a> Host<'a> {
     }
 }
 
-/// The answer, once there is one.
+/// Returns the answer, once there is one.
 fn told(said: &[&str]) -> Option<String> {
     if let Some(why) = said.iter().find_map(|said| said.strip_prefix("without ")) {
         return Some(why.to_owned());
@@ -168,7 +168,7 @@ fn told(said: &[&str]) -> Option<String> {
     Some(format!("there {}", hosts.join(" ")))
 }
 
-/// Why there is no answer at the deadline.
+/// Returns why there is no answer at the deadline.
 fn late(said: &[&str]) -> String {
     let ranks: usize =
         said.iter().filter_map(|said| Host::read(said)).map(|host| host.ranks().count()).sum();

@@ -4,7 +4,7 @@ use roundelay_core::diagnostics::Code;
 
 use crate::report::Failure;
 
-#[allow(dead_code, reason = "nothing is started")]
+#[allow(dead_code, reason = "no process is started")]
 mod flags;
 
 pub(crate) use flags::MpirunFlags;

@@ -1,4 +1,4 @@
-//! The process that is a rank: it answers what the command asks, until that has no more questions or an answer is a
+//! The process that is a rank: it answers the questions of the command, until there are no more or an answer is a
 //! failure.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use std::process::id;
 use roundelay::Options;
 use roundelay_core::verify::Proved;
 
-use super::Shape;
-use super::held::{Held, Place};
+use super::PlanShape;
+use super::held::{Held, HeldPlace};
 use super::lines::{Answer, Ask, Reply, Told};
 use crate::called;
 use crate::launch::tie_to;
@@ -18,15 +18,15 @@ use crate::report::Failure;
 use crate::streams;
 use crate::values::{dtype, reduce_op};
 
-/// The first argument of such a process. It is no subcommand that helps and completions would list.
+/// The first argument of a process that answers. It is no subcommand, which help and completions would list.
 const WORD: &str = "answer-as-rank";
 
-/// The arguments of a process that answers this one, before what follows the name of the command.
+/// Returns the arguments of a process that answers this one; the command's own arguments follow them.
 pub(super) fn arguments() -> [String; 2] {
     [WORD.to_owned(), id().to_string()]
 }
 
-/// What follows the name of the command, if this process was started to answer it; its life is tied to the command's.
+/// Returns the command's own arguments, if this process was started to answer it; its life is tied to the command's.
 pub(crate) fn become_rank() -> Option<std::result::Result<Vec<OsString>, u8>> {
     let mut args = called::args().into_iter();
     let (word, asker) = (args.next()?, args.next()?);
@@ -37,29 +37,29 @@ pub(crate) fn become_rank() -> Option<std::result::Result<Vec<OsString>, u8>> {
     Some(tie_to(asker).map(|()| args.collect()))
 }
 
-/// Finds and proves what is to be run, for so many ranks.
-type Find<'a> = dyn FnMut(u32, &Shape) -> std::result::Result<Proved, Failure> + 'a;
+/// A function that finds and proves the algorithm of a plan, for a number of ranks.
+type Find<'a> = dyn FnMut(u32, &PlanShape) -> std::result::Result<Proved, Failure> + 'a;
 
 /// Answers all questions.
 pub(crate) fn answer(options: Options, alloc: bool, find: &mut Find<'_>) -> u8 {
-    let rank = Rank { options, alloc, place: None, held: None, proved: BTreeMap::new() };
+    let rank = AnsweringRank { options, alloc, place: None, held: None, proved: BTreeMap::new() };
     match rank.serve(find) {
         Ok(true) => 0,
-        // The command says what was wrong, if it is still there.
+        // The command, if it still runs, reports the failure.
         Ok(false) | Err(_) => 1,
     }
 }
 
-struct Rank {
+struct AnsweringRank {
     options: Options,
     alloc: bool,
-    place: Option<Place>,
+    place: Option<HeldPlace>,
     held: Option<Held>,
-    /// What was asked for before, by which algorithm and which root.
+    /// The earlier proofs, by the index of the algorithm and by root.
     proved: BTreeMap<(usize, Option<u32>), Proved>,
 }
 
-impl Rank {
+impl AnsweringRank {
     /// Whether no answer was a failure.
     fn serve(mut self, find: &mut Find<'_>) -> Result<bool> {
         let mut to = stdout().lock();
@@ -77,7 +77,7 @@ impl Rank {
             }
             to.flush()?;
             if reply.is_err() {
-                // The others need not wait for this rank.
+                // The other ranks need not wait for this rank.
                 return Ok(false);
             }
         }
@@ -88,7 +88,7 @@ impl Rank {
         let mut answer = Answer::default();
         if let Ask::Join { typed } = ask {
             streams::retype(typed);
-            self.place = Some(Place::join(self.options, self.alloc)?);
+            self.place = Some(HeldPlace::join(self.options, self.alloc)?);
             return Ok(answer);
         }
         let place = self.place.as_ref().expect("joining is asked for first");

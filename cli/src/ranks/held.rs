@@ -1,4 +1,4 @@
-//! What a rank holds: its place in the world, a plan, and buffers.
+//! The state of a rank: its place in the world, a plan, and buffers.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use roundelay_kernels::shared_memory::{Lent, World, WorldPlan};
 use super::meeting;
 use crate::aligned::{Aligned, rewrite};
 
-/// What a result holds before a run.
+/// The byte that fills a result before a run.
 const UNTOUCHED: u8 = 0xA5;
 
-/// A rank, and the plan by which it meets the others.
-pub(super) struct Place {
+/// The world of a rank, and the plan by which it meets the other ranks.
+pub(super) struct HeldPlace {
     world: Arc<World>,
     barrier: WorldPlan,
     /// Whether buffers lie in memory that all ranks can touch.
     alloc: bool,
 }
 
-/// What is run, and on what.
+/// The plan that is run, and its buffers.
 pub(super) struct Held {
     plan: WorldPlan,
     buffers: Buffers,
@@ -34,28 +34,28 @@ pub(super) struct Held {
 
 struct Buffers {
     of: Of,
-    input: Memory,
-    /// For the output, or in place for both.
-    room: Memory,
+    input: HeldMemory,
+    /// The buffer of the output, or in place of both.
+    room: HeldMemory,
     output: usize,
-    /// Where input and output begin in place.
+    /// The starts of input and output in place.
     starts: [usize; 2],
 }
 
-/// What decides about buffers and what stands in them: the collective, its root, the data and the seed.
+/// The key of buffers and their contents: the collective, its root, the data and the seed.
 type Of = (Collective, RankId, (u64, DType, ReduceOp), u64);
 
-enum Memory {
+enum HeldMemory {
     Own(Aligned),
     Lent(Lent<u8>),
 }
 
-impl Place {
+impl HeldPlace {
     /// Joins the world that the command started this process in, and goes to a core of its own as far as there are so
     /// many.
     pub(super) fn join(options: Options, alloc: bool) -> Result<Self, Error> {
         let world = Arc::new(World::from_env(options)?);
-        // After that, as a world looks how many cores there are.
+        // After joining, because a world counts the cores that the process may use.
         stay_on_core(world.rank());
         let barrier =
             WorldPlan::new(&world, &meeting(world.nranks()), 1, DType::U8, ReduceOp::Max)?;
@@ -66,7 +66,7 @@ impl Place {
         self.world.nranks()
     }
 
-    /// Makes a plan, and buffers unless those held before serve for it.
+    /// Makes a plan, and buffers unless the earlier buffers fit it.
     pub(super) fn hold(
         &self,
         before: Option<Held>,
@@ -93,11 +93,11 @@ impl Place {
         let output = collective.output_units(rank, nranks, root) as usize * unit;
         let (from, to) = collective.alias(rank, root).starts();
         let starts = [from, to].map(|at| at as usize * unit);
-        let memory = |len, nth| -> Result<Memory, Error> {
+        let memory = |len, nth| -> Result<HeldMemory, Error> {
             if self.alloc {
-                return Ok(Memory::Lent(self.world.alloc::<u8>(len)?));
+                return Ok(HeldMemory::Lent(self.world.alloc::<u8>(len)?));
             }
-            Ok(Memory::Own(Aligned::new(len, UNTOUCHED, nth)))
+            Ok(HeldMemory::Own(Aligned::new(len, UNTOUCHED, nth)))
         };
         let room = memory(input.max(output), nranks + rank.0)?;
         let mut own = memory(input, rank.0)?;
@@ -105,7 +105,7 @@ impl Place {
         Ok(Buffers { of, input: own, room, output, starts })
     }
 
-    /// Meets the others, and then runs so many times in a row: the seconds of that.
+    /// Meets the other ranks, then runs `runs` times in a row, and returns the seconds of the runs.
     pub(super) fn row(&self, held: &mut Held, in_place: bool, runs: u32) -> Result<f64, Error> {
         self.barrier.run::<u8>(&[0], &mut [0])?;
         let begun = Instant::now();
@@ -126,7 +126,8 @@ impl Held {
         }
     }
 
-    /// Puts the input where it lies in place, and makes sure that nothing of an earlier result is taken for a new one.
+    /// Puts the input where it lies in place, and clears the buffer, so that no byte of an earlier result counts as a
+    /// new one.
     pub(super) fn prepare(&mut self, in_place: bool) {
         let Buffers { input, room, starts: [start, _], .. } = &mut self.buffers;
         room.fill(UNTOUCHED);
@@ -148,7 +149,7 @@ impl Held {
     }
 }
 
-impl Deref for Memory {
+impl Deref for HeldMemory {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -159,7 +160,7 @@ impl Deref for Memory {
     }
 }
 
-impl DerefMut for Memory {
+impl DerefMut for HeldMemory {
     fn deref_mut(&mut self) -> &mut [u8] {
         match self {
             Self::Own(own) => own,

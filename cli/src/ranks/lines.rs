@@ -1,21 +1,22 @@
-//! What the command asks its ranks, and what they answer: a line of JSON each.
+//! The questions of the command to its ranks, and their answers: a line of JSON each.
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::Problem;
 use serde::{Deserialize, Serialize};
 
-use super::Shape;
+use super::PlanShape;
 use crate::report::Failure;
 
 #[derive(Serialize, Deserialize)]
 pub(super) enum Ask {
-    /// To join the world of all ranks; with what the command read from its standard input, if it did.
+    /// To join the world of all ranks; with the text that the command read from its standard input, if it did.
     Join { typed: Option<String> },
     /// To make buffers and a plan.
-    Plan(Shape),
-    /// To put the input where it belongs, and nothing where the output belongs.
+    Plan(PlanShape),
+    /// To write the input, and clear the output.
     Prepare { in_place: bool },
-    /// To meet the others, and then to run so many times; or to write the input again and meet them before each run.
+    /// To meet the other ranks, and then to run `runs` times; with `rewrite`, to write the input again and meet them
+    /// before each run.
     Row { in_place: bool, runs: u32, rewrite: bool },
     /// To send the output, or in place the whole buffer, after the answer.
     Show { in_place: bool },
@@ -23,7 +24,7 @@ pub(super) enum Ask {
 
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Answer {
-    /// What a row took.
+    /// The time of a row.
     pub(super) seconds: f64,
     /// Bytes that follow the line.
     pub(super) bytes: usize,
@@ -44,7 +45,7 @@ impl From<Failure> for Told {
     fn from(failure: Failure) -> Self {
         let problem = match failure {
             Failure::Usage(problem) => *problem,
-            // The command itself has read and proved the same.
+            // The command itself has read and proved the same program.
             Failure::Value(..) | Failure::Program => {
                 Problem::new(Code::UnreadableSource, "a rank does not find what the command found")
                     .help("leave the source alone while it runs")
@@ -56,7 +57,7 @@ impl From<Failure> for Told {
 }
 
 impl Told {
-    /// Whether it is what a rank tells of another one.
+    /// Whether the message of a rank is about another rank.
     pub(super) fn is_of_another(&self) -> bool {
         let told = [Code::Timeout, Code::RankEnded, Code::Abandoned];
         told.iter().any(|code| self.code == code.as_str())

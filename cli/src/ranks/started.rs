@@ -5,32 +5,32 @@ use std::process::{ChildStdin, ChildStdout};
 
 use roundelay_core::diagnostics::Code;
 
-use super::Shape;
+use super::PlanShape;
 use super::answers::arguments;
 use super::lines::{Answer, Ask, Reply, Told};
 use crate::launch::{Child, Children};
 use crate::report::Failure;
 use crate::streams;
 
-/// As many processes of this command as there are ranks. They end when this is dropped, or when this process ends.
+/// The processes of this command, one for each rank. They end when this is dropped, or when this process ends.
 pub(crate) struct Ranks {
-    ranks: Vec<Rank>,
+    ranks: Vec<StartedRank>,
 }
 
-struct Rank {
+struct StartedRank {
     asks: ChildStdin,
     answers: BufReader<ChildStdout>,
     process: Child,
 }
 
 impl Ranks {
-    /// Starts the processes of so many ranks, and brings them together.
+    /// Starts the processes of `nranks` ranks, and brings them together.
     pub(crate) fn start(nranks: u32) -> Result<Self, Failure> {
         let children = Children::new(nranks)?;
         let mut ranks = Self { ranks: Vec::new() };
         for rank in 0..nranks {
             let (asks, answers, process) = children.start(rank, &arguments())?;
-            ranks.ranks.push(Rank { asks, answers: BufReader::new(answers), process });
+            ranks.ranks.push(StartedRank { asks, answers: BufReader::new(answers), process });
         }
         ranks.ask(&Ask::Join { typed: streams::typed() })?;
         Ok(ranks)
@@ -40,16 +40,16 @@ impl Ranks {
         self.ranks.len() as u32
     }
 
-    pub(crate) fn plan(&mut self, shape: &Shape) -> Result<(), Failure> {
+    pub(crate) fn plan(&mut self, shape: &PlanShape) -> Result<(), Failure> {
         self.ask(&Ask::Plan(shape.clone())).map(drop)
     }
 
-    /// Puts inputs where they belong, and nothing where outputs belong.
+    /// Writes the inputs, and clears the outputs.
     pub(crate) fn prepare(&mut self, in_place: bool) -> Result<(), Failure> {
         self.ask(&Ask::Prepare { in_place }).map(drop)
     }
 
-    /// Seconds of so many runs in a row: those of the slowest rank.
+    /// Runs `runs` times in a row, and returns the seconds of the slowest rank.
     pub(crate) fn row(&mut self, in_place: bool, runs: u32, rewrite: bool) -> Result<f64, Failure> {
         let answers = self.ask(&Ask::Row { in_place, runs, rewrite })?;
         Ok(answers.iter().map(|answer| answer.seconds).fold(0.0, f64::max))
@@ -61,7 +61,7 @@ impl Ranks {
         in_place: bool,
         results: &mut [&mut [u8]],
     ) -> Result<(), Failure> {
-        // One after the other: they have no room for each other's bytes.
+        // The results are read one after the other: the pipes cannot hold all bytes at once.
         for (at, result) in results.iter_mut().enumerate() {
             let rank = &mut self.ranks[at];
             rank.ask(&Ask::Show { in_place });
@@ -73,12 +73,12 @@ impl Ranks {
         Ok(())
     }
 
-    /// Asks all ranks, and returns what they answer, or the cause of a failure.
+    /// Asks all ranks, and returns their answers, or the cause of a failure.
     fn ask(&mut self, ask: &Ask) -> Result<Vec<Answer>, Failure> {
         for rank in &mut self.ranks {
             rank.ask(ask);
         }
-        let replies: Vec<Option<Reply>> = self.ranks.iter_mut().map(Rank::answer).collect();
+        let replies: Vec<Option<Reply>> = self.ranks.iter_mut().map(StartedRank::answer).collect();
         let gone = replies.iter().position(Option::is_none);
         let (mut answers, mut failures) = (Vec::new(), Vec::new());
         for reply in replies.into_iter().flatten() {
@@ -87,7 +87,7 @@ impl Ranks {
                 Err(told) => failures.push(told),
             }
         }
-        // What a rank tells of itself is the cause of what the others tell.
+        // A failure that a rank reports of itself is the cause of the failures that the other ranks report.
         failures.sort_by_key(Told::is_of_another);
         match (failures.into_iter().next(), gone) {
             (Some(cause), _) => Err(cause.into()),
@@ -96,22 +96,22 @@ impl Ranks {
         }
     }
 
-    /// The process of a rank ended that was asked.
+    /// Returns the failure of a rank whose process ended.
     fn ended(&mut self, rank: usize) -> Failure {
         let how = self.ranks[rank].process.end();
         Failure::usage(Code::RankEnded, format!("the process of rank {rank} {how}"))
     }
 }
 
-impl Rank {
+impl StartedRank {
     fn ask(&mut self, ask: &Ask) {
         let mut line = serde_json::to_string(ask).expect("plain data serializes");
         line.push('\n');
-        // One that has ended does not answer.
+        // A process that has ended does not answer.
         let _ = self.asks.write_all(line.as_bytes());
     }
 
-    /// None where the process ended instead.
+    /// Returns `None` where the process ended instead.
     fn answer(&mut self) -> Option<Reply> {
         let mut line = String::new();
         self.answers.read_line(&mut line).ok()?;

@@ -17,6 +17,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
 
+use crate::calls::{AskedAlgorithm, CallPlan, Calls};
 use crate::device::{Device, DeviceFlags};
 use crate::flags::{CalledBy, CallerFlags, EngineFlags, SourceFlags};
 use crate::memory::{self, Room, TooMuch};
@@ -26,8 +27,7 @@ use crate::ranks;
 use crate::report::{Failure, Format, JsonDiagnostic, name_counts, print_all, refuse};
 use crate::topology;
 use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
-use crate::way::{Asked, Calls, Way};
-use table::{Report, Table};
+use table::{RunReport, RunTable};
 
 #[derive(Args)]
 pub(crate) struct RunFlags {
@@ -94,7 +94,7 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     };
     let room = Room::of_host()?;
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
-    let mut table = Table::new(flags, algorithm.name(), algorithm.collective());
+    let mut table = RunTable::new(flags, algorithm.name(), algorithm.collective());
     let (mut refused, mut left_out) = (Vec::new(), None);
     let nranks = RankCounts::or(flags.nranks.as_ref(), DEFAULT);
     for &count in &nranks.counts {
@@ -141,12 +141,12 @@ fn program(flags: &RunFlags) -> Result<bool, Failure> {
         Err(Stopped::Unproved(_)) => return Err(Failure::Program),
     };
     let schedule = proved.schedule();
-    let mut table = Table::new(flags, &schedule.algorithm, schedule.collective);
+    let mut table = RunTable::new(flags, &schedule.algorithm, schedule.collective);
     table.add(report);
     Ok(table.end())
 }
 
-/// A program for MSCCL that was proved, in the mode that is asked for if it has that.
+/// Returns a proved program for MSCCL, in the mode that is asked for if it has it.
 fn given(flags: &RunFlags) -> Result<(Arc<Source>, Proved), Failure> {
     let (source, lints) = (&flags.source.source, &flags.source.lints);
     msccl::proved(source, lints, flags.in_place, flags.format)
@@ -202,36 +202,36 @@ fn run(
     flags: &RunFlags,
     room: Room,
     calls: &mut Calls,
-) -> Result<Report, Stopped> {
+) -> Result<RunReport, Stopped> {
     let proved = prove_source(algorithm, nranks).map_err(Stopped::Unproved)?;
     run_proved(&proved, Some(algorithm), flags, room, calls)
 }
 
-/// Bytes of the buffers that a run has at one time.
+/// Returns the bytes of the buffers that a run has at one time.
 fn needed(schedule: &Schedule, flags: &RunFlags) -> u128 {
     let (apart, shared) = memory::ends(schedule, flags.count, flags.dtype);
     // In place there are the inputs, the one buffer of each rank, and the outputs that are compared.
     let buffers = if flags.in_place { apart + shared } else { apart };
     let needed = memory::scratch(schedule, flags.count, flags.dtype) + buffers;
-    // Processes have their own, beside those that are compared here.
+    // Processes have buffers of their own, beside the buffers here, which are compared.
     if flags.callers.callers == CalledBy::Processes { 2 * needed } else { needed }
 }
 
-/// Runs what was proved; kernels for GPUs are made of the algorithm that it is.
+/// Runs a proved schedule; kernels for GPUs are made of its algorithm.
 fn run_proved(
     proved: &Proved,
     algorithm: Option<&Configured>,
     flags: &RunFlags,
     room: Room,
     calls: &mut Calls,
-) -> Result<Report, Stopped> {
+) -> Result<RunReport, Stopped> {
     let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
     room.admit(needed(proved.schedule(), flags)).map_err(Stopped::TooMuch)?;
     let reference = Reference {
         collective,
         nranks,
         root: proved.schedule().root,
-        count: usize::try_from(flags.count).expect("the machine holds that many elements"),
+        count: usize::try_from(flags.count).expect("the machine holds `count` elements"),
         dtype: flags.dtype,
         op: flags.op,
     };
@@ -248,7 +248,7 @@ fn run_proved(
     let seconds = seconds / f64::from(flags.iterations);
     let moved = collective.bytes(flags.count, nranks, flags.dtype.size() as u64) as f64;
     let algbw = if seconds > 0.0 { moved / seconds / 1e9 } else { 0.0 };
-    Ok(Report {
+    Ok(RunReport {
         ok: wrong == 0,
         algorithm: proved.schedule().algorithm.clone(),
         nranks,
@@ -266,7 +266,7 @@ fn run_proved(
     })
 }
 
-/// What came out, and how long it took in all.
+/// The outputs of a run, and its total time.
 struct Measured {
     outputs: Vec<Vec<u8>>,
     seconds: f64,
@@ -281,10 +281,10 @@ fn host(
     flags: &RunFlags,
     calls: &mut Calls,
 ) -> Result<Measured, Stopped> {
-    let asked = Asked { proved, which: 0, root: None };
-    let mut way = calls.plan(asked, (flags.count, flags.dtype, flags.op), flags.seed)?;
+    let asked = AskedAlgorithm { proved, which: 0, root: None };
+    let mut plan = calls.plan(asked, (flags.count, flags.dtype, flags.op), flags.seed)?;
     let form = if flags.in_place { in_place } else { out_of_place };
-    let (outputs, seconds) = form(&mut way, proved.schedule(), inputs, flags)?;
+    let (outputs, seconds) = form(&mut plan, proved.schedule(), inputs, flags)?;
     Ok(Measured { outputs, seconds, reduce_depth: proved.proof().reduce_depth, device: None })
 }
 
@@ -342,13 +342,13 @@ fn ranks(schedule: &Schedule) -> impl Iterator<Item = RankId> + use<> {
     (0..schedule.nranks).map(RankId)
 }
 
-/// Bytes of a rank's buffer.
+/// Returns the bytes of a rank's buffer.
 fn bytes(schedule: &Schedule, buffer: Buffer, rank: RankId, flags: &RunFlags) -> usize {
     schedule.elements(buffer, rank, flags.count) as usize * flags.dtype.size()
 }
 
 fn out_of_place(
-    way: &mut Way<'_>,
+    plan: &mut CallPlan<'_>,
     schedule: &Schedule,
     inputs: &mut [Vec<u8>],
     flags: &RunFlags,
@@ -357,24 +357,24 @@ fn out_of_place(
     let mut outputs: Vec<Vec<u8>> = ranks(schedule).map(|rank| vec![0xA5; len(rank)]).collect();
     let mut reads: Vec<&mut [u8]> = inputs.iter_mut().map(Vec::as_mut_slice).collect();
     let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-    way.prepare(false)?;
-    way.apart(&mut reads, &mut writes, 1)?;
+    plan.prepare(false)?;
+    plan.apart(&mut reads, &mut writes, 1)?;
     let mut seconds = 0.0;
     for _ in 0..flags.iterations {
-        seconds += way.apart(&mut reads, &mut writes, 1)?;
+        seconds += plan.apart(&mut reads, &mut writes, 1)?;
     }
-    way.fetch(false, &mut writes)?;
+    plan.fetch(false, &mut writes)?;
     Ok((outputs, seconds))
 }
 
 fn in_place(
-    way: &mut Way<'_>,
+    plan: &mut CallPlan<'_>,
     schedule: &Schedule,
     inputs: &mut [Vec<u8>],
     flags: &RunFlags,
 ) -> Result<(Vec<Vec<u8>>, f64), Failure> {
     let unit = flags.count as usize * flags.dtype.size();
-    // Where input and output begin in the one buffer of a rank.
+    // The starts of input and output in the one buffer of a rank.
     let starts = |rank: RankId| {
         let (input, output) = schedule.collective.alias(rank, schedule.root).starts();
         (input as usize * unit, output as usize * unit)
@@ -385,13 +385,13 @@ fn in_place(
         ranks(schedule).map(|rank| vec![0xA5; len(rank).into_iter().max().unwrap_or(0)]).collect();
     let mut seconds = 0.0;
     for iteration in 0..=flags.iterations {
-        way.prepare(true)?;
+        plan.prepare(true)?;
         for (rank, buffer) in ranks(schedule).zip(&mut buffers) {
             let input = &inputs[rank.index()];
             buffer[starts(rank).0..][..input.len()].copy_from_slice(input);
         }
         let mut views: Vec<&mut [u8]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
-        let took = way.in_place(&mut views, 1)?;
+        let took = plan.in_place(&mut views, 1)?;
         // The first is to warm up.
         if iteration > 0 {
             seconds += took;
@@ -402,6 +402,6 @@ fn in_place(
         .map(|(rank, buffer)| buffer[starts(rank).1..][..len(rank)[1]].to_vec())
         .collect();
     let mut views: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-    way.fetch(true, &mut views)?;
+    plan.fetch(true, &mut views)?;
     Ok((outputs, seconds))
 }

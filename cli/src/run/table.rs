@@ -8,9 +8,9 @@ use crate::memory::TooMuch;
 use crate::report::Format;
 use crate::streams::{print, print_json, say};
 
-/// What was measured on one number of ranks.
+/// The measured result for one number of ranks.
 #[derive(Serialize)]
-pub(super) struct Report {
+pub(super) struct RunReport {
     pub(super) ok: bool,
     pub(super) algorithm: String,
     pub(super) nranks: u32,
@@ -24,28 +24,28 @@ pub(super) struct Report {
     pub(super) time_us: f64,
     pub(super) algbw_gbps: f64,
     pub(super) busbw_gbps: f64,
-    /// The GPUs' names; the host has none.
+    /// The names of the GPUs; absent on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) device: Option<String>,
 }
 
-/// The rows, and what stands above them.
-pub(super) struct Table<'a> {
+/// The rows, and the lines above them.
+pub(super) struct RunTable<'a> {
     flags: &'a RunFlags,
-    /// What runs.
+    /// The title: algorithm and collective.
     title: String,
-    pub(super) reports: Vec<Report>,
-    /// Lines of numbers of ranks that do not run, until there is one that does.
+    pub(super) reports: Vec<RunReport>,
+    /// Lines of rank counts that do not run, until one runs.
     above: Vec<String>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> RunTable<'a> {
     pub(super) fn new(flags: &'a RunFlags, name: &str, collective: Collective) -> Self {
         let title = format!("{name} ({collective})");
         Self { flags, title, reports: Vec::new(), above: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, report: Report) {
+    pub(super) fn add(&mut self, report: RunReport) {
         if self.flags.format == Format::Human {
             if self.reports.is_empty() {
                 self.head(report.device.as_deref());
@@ -75,18 +75,18 @@ impl<'a> Table<'a> {
         ));
     }
 
-    /// A number of ranks that the algorithm does not take.
+    /// Prints a number of ranks that the algorithm does not take.
     pub(super) fn refused(&mut self, why: &str) {
         if self.flags.format == Format::Human {
             self.aside(format!("  \x1b[1;93mrefused\x1b[0m {why}"));
         }
     }
 
-    /// A number of ranks that there is no memory for.
+    /// Prints a number of ranks that there is no memory for.
     pub(super) fn left_out(&mut self, nranks: u32, much: &TooMuch) {
         let line = format!("\x1b[1;93mleft out\x1b[0m {nranks} ranks: the run {much}");
         match self.flags.format {
-            // JSON holds what ran.
+            // JSON holds the counts that ran.
             Format::Json => say(line),
             Format::Human => self.aside(format!("  {line}")),
         }
@@ -100,7 +100,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Prints what is not printed line by line, and tells whether something ran and all of it is right.
+    /// Prints the report that is not printed line by line, and tells whether a count ran and all results are right.
     pub(super) fn end(self) -> bool {
         let Self { flags, reports, .. } = self;
         if flags.format == Format::Json {
@@ -115,7 +115,7 @@ impl<'a> Table<'a> {
     }
 }
 
-fn row(r: &Report) -> String {
+fn row(r: &RunReport) -> String {
     let color = if r.ok { "92" } else { "91" };
     format!(
         "{:>7} {:>12} {:>12.1} {:>13.3} {:>13.3} \x1b[1;{color}m{:>8}\x1b[0m",

@@ -12,7 +12,7 @@ use super::ranges::Range;
 use crate::report::{Failure, Format};
 use crate::streams::{self, print, print_json};
 
-/// The file that makes the choices of these ranges.
+/// Returns the file that makes the choices of these ranges.
 pub(super) fn written(collective: Collective, nranks: u32, ranges: &[Range]) -> String {
     let mut text = String::from(
         "# collective, rank count, sizes in bytes as nccl-tests counts them, algorithm\n",
@@ -33,7 +33,7 @@ struct Wrong {
 }
 
 #[derive(Serialize)]
-struct Json {
+struct SelectionCheckJson {
     ok: bool,
     entries: usize,
     wrong: Vec<Wrong>,
@@ -65,7 +65,7 @@ pub(super) fn check(path: &str, format: Format) -> Result<bool, Failure> {
     let wrong: Vec<_> = wrong.into_iter().map(|(line, what)| Wrong { line, what }).collect();
     let ok = wrong.is_empty();
     match format {
-        Format::Json => print_json(&Json { ok, entries: entries.len(), wrong }),
+        Format::Json => print_json(&SelectionCheckJson { ok, entries: entries.len(), wrong }),
         Format::Human if ok => print(&format!(
             "{path}: {}, no gap and no overlap",
             crate::topo::count(entries.len(), "choice")
@@ -79,10 +79,10 @@ pub(super) fn check(path: &str, format: Format) -> Result<bool, Failure> {
     Ok(ok)
 }
 
-/// A line and what is wrong with it.
+/// The number of a line, and the error in it.
 type At = (usize, String);
 
-/// Algorithms that do not run on so many ranks.
+/// Returns the algorithms that do not run on their number of ranks.
 fn refusals(entries: &[Entry]) -> Vec<At> {
     let refusal = |entry: &Entry| {
         let findings = entry.algorithm.schedule(entry.nranks).err()?;
@@ -92,7 +92,7 @@ fn refusals(entries: &[Entry]) -> Vec<At> {
     entries.iter().filter_map(refusal).collect()
 }
 
-/// Entries of the same collective and rank count, by their first size.
+/// Returns the entries of each collective and rank count, by their first size.
 fn alike(entries: &[Entry]) -> impl Iterator<Item = Vec<&Entry>> {
     let mut groups: BTreeMap<(&str, u32), Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
@@ -104,7 +104,8 @@ fn alike(entries: &[Entry]) -> impl Iterator<Item = Vec<&Entry>> {
     })
 }
 
-/// The first of two lines decides, so what both choose for never reaches the second.
+/// Returns the lines that overlap an earlier one: the first of two lines decides, so sizes in both never reach the
+/// second.
 fn overlaps(entries: &[Entry]) -> Vec<At> {
     let mut wrong = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
@@ -130,7 +131,7 @@ fn overlaps(entries: &[Entry]) -> Vec<At> {
     wrong
 }
 
-/// Sizes for which no line chooses, between 0 and the largest of all.
+/// Returns the sizes for which no line chooses, between 0 and the largest of all.
 fn gaps(entries: &[Entry]) -> Vec<At> {
     let mut wrong = Vec::new();
     for group in alike(entries) {

@@ -51,7 +51,7 @@ pub(crate) struct SelectFlags {
 }
 
 #[derive(Serialize)]
-struct Json<'a> {
+struct SelectJson<'a> {
     ok: bool,
     collective: &'static str,
     nranks: u32,
@@ -92,7 +92,7 @@ pub(crate) fn main(flags: &SelectFlags) -> Result<bool, Failure> {
         output::write(path, &file::written(collective, nranks, &ranges))?;
     }
     match flags.format {
-        Format::Json => print_json(&Json {
+        Format::Json => print_json(&SelectJson {
             ok: true,
             collective: collective.name(),
             nranks,
@@ -139,7 +139,7 @@ fn human(question: &Question<'_>, ranges: &[Range]) -> String {
     text
 }
 
-/// A size to three digits.
+/// Formats a size to three digits.
 fn about(bytes: u64) -> String {
     let unit = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = unit.into_iter().find(|(unit, _)| bytes >= *unit);

@@ -10,12 +10,12 @@ use super::why;
 
 /// The sizes between which ranges are sought: 1 KiB and 1 GiB, as powers of 2.
 const POWERS: std::ops::RangeInclusive<u32> = 10..=30;
-/// Bytes in whose multiples a range ends.
+/// The number of bytes of which the end of a range is a multiple.
 const GRAIN: u64 = 64;
-/// A crossover is known when the sizes around it differ by less than one part of so many.
+/// A crossover is known when the sizes around it differ by less than one part in this many.
 const NEAR: u64 = 64;
 
-/// What is asked.
+/// The arguments of the choice.
 pub(super) struct Question<'a> {
     pub(super) collective: Collective,
     pub(super) nranks: u32,
@@ -45,7 +45,7 @@ impl Question<'_> {
         select_beside(&[], self.costs, self.collective, self.nranks, bytes, self.topology)
     }
 
-    /// One row for each of these sizes.
+    /// Returns one row for each of these sizes.
     pub(super) fn at(&self, sizes: &[u64]) -> Vec<Range> {
         let bound = self.bound();
         let row = |bytes: &u64| {
@@ -56,7 +56,7 @@ impl Question<'_> {
         sizes.iter().filter_map(row).collect()
     }
 
-    /// All ranges, by size.
+    /// Returns all ranges, by size.
     pub(super) fn ranges(&self) -> Vec<Range> {
         // The choice at the first size of each, its last size, and the last choice before the next one.
         let mut ends: Vec<(Choice, u64, Choice)> = Vec::new();
@@ -64,7 +64,7 @@ impl Question<'_> {
         let mut at = begun.clone();
         for power in POWERS.skip(1) {
             let next = self.choice(1 << power);
-            // Between two powers there may be more than one change: each is found from the one before.
+            // Between two powers of two there may be more than one change: each is found from the one before.
             while name(&at) != name(&next) {
                 let (end, then) = self.change(at, &next);
                 ends.push((begun, then.bytes - 1, end));
@@ -92,14 +92,15 @@ impl Question<'_> {
         found
     }
 
-    /// The bandwidth bound, on a topology that gives bandwidths.
+    /// Returns the bandwidth bound, on a topology that gives bandwidths.
     fn bound(&self) -> Option<Bound> {
         let topology = self.topology.filter(|topology| !topology.is_relative())?;
         let found = Usable::new(topology, self.nranks, self.collective, RankId(0)).ok()?;
         Some(found.bound)
     }
 
-    /// Where another algorithm becomes the best between two sizes: the last choice before it, and the first of it.
+    /// Finds the size between two sizes where another algorithm becomes the best: the last choice before it, and the
+    /// first choice of it.
     fn change(&self, at: Choice, beyond: &Choice) -> (Choice, Choice) {
         let (mut low, mut high) = (at, beyond.clone());
         while high.bytes - low.bytes > GRAIN.max(low.bytes / NEAR) {
@@ -119,7 +120,7 @@ impl Question<'_> {
 }
 
 impl Range {
-    /// From one size to another, with the row of the algorithm at each.
+    /// Makes the range from one size to another, with the row of the algorithm at each.
     fn new(from: (u64, &Row), to: (u64, &Row), bound: Option<&Bound>, why: String) -> Self {
         let seconds = [from.1.time.seconds(), to.1.time.seconds()];
         let share = |bound: &Bound| bound.seconds(to.0) / seconds[1];
@@ -139,7 +140,7 @@ fn name(choice: &Choice) -> Option<&str> {
     choice.best().map(|row| row.algorithm.as_str())
 }
 
-/// The middle of two sizes by their ratio, a multiple of [`GRAIN`].
+/// Returns the middle of two sizes by their ratio, a multiple of [`GRAIN`].
 fn middle(low: u64, high: u64) -> u64 {
     let middle = ((low as f64) * (high as f64)).sqrt() as u64;
     (middle / GRAIN * GRAIN).clamp(low, high)

@@ -1,4 +1,4 @@
-//! One sentence on why an algorithm is the fastest at a size, from what it and the next best one take.
+//! One sentence on why an algorithm is the fastest at a size, from its costs and the costs of the next best one.
 
 use std::fmt::Write as _;
 
@@ -9,11 +9,11 @@ use roundelay_core::cost::Work;
 use super::about;
 use crate::topo::{count, short};
 
-/// Times that differ by less than this share are the same.
+/// Times that differ by less than this share count as equal.
 const SAME: f64 = 1e-3;
 
-/// Where the winner saves most time against another, of what its busiest rank does less of: `sends 1.75 S` and `7 S`, S
-/// being the size.
+/// Returns the cost in which the winner saves the most time against another algorithm, of the costs of which its
+/// busiest rank has less: `sends 1.75 S` and `7 S`, where S is the size.
 fn less(winner: &Row, other: &Row) -> Option<(String, String)> {
     let (a, b) = (&winner.counts, &other.counts);
     let (spent, its) = (&winner.time, &other.time);
@@ -40,7 +40,7 @@ fn less(winner: &Row, other: &Row) -> Option<(String, String)> {
     saving.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, _, mine, its)| (mine, its))
 }
 
-/// Why the best of a choice is the best.
+/// Returns why the best of a choice is the best.
 pub(super) fn of(choice: &Choice) -> String {
     let Some((best, others)) = choice.ranked.split_first() else { return String::new() };
     let limit = best.time.seconds() * (1.0 + SAME);
@@ -71,7 +71,8 @@ pub(super) fn of(choice: &Choice) -> String {
     text
 }
 
-/// Which one is the best beyond a range, and why; `middle` is the choice within the range, and `next` that beyond.
+/// Returns the best algorithm beyond a range, and why; `middle` is the choice within the range, and `next` the choice
+/// beyond.
 pub(super) fn beyond(middle: &Choice, from: u64, next: &Choice) -> String {
     let (Some(best), Some(then)) = (middle.best(), next.best()) else { return String::new() };
     let at = next.ranked.iter().find(|row| row.algorithm == best.algorithm);

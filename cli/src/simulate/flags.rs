@@ -1,4 +1,4 @@
-//! What `simulate` takes, and the machine that follows from it.
+//! The flags of `simulate`, and the machine that follows from them.
 
 use clap::{Args, ValueEnum};
 use roundelay::DType;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::picture::{PictureFlags, Size, size};
 use crate::flags::SourceFlags;
 use crate::report::{Failure, Format};
-use crate::values::{RankCounts, Refused, count, dtype, rank_counts, rate, time};
+use crate::values::{RankCounts, RefusedValue, count, dtype, rank_counts, rate, time};
 
 /// Where algorithms come from: here they may be several.
 const SOURCE: &str = "A .coll file, - for standard input, or the name of an algorithm of the library; several, \
@@ -105,8 +105,8 @@ enum Ways {
 }
 
 impl SimulateFlags {
-    /// The machine with the constants that are assumed of its GPUs for `nranks` ranks, and where they are from; `None` where
-    /// flags say what takes time, or it has no GPUs.
+    /// Returns the machine with the constants that are assumed of its GPUs for `nranks` ranks, and the source of these
+    /// constants; `None` where flags give the times, or the machine has no GPUs.
     pub(super) fn assumed(&self, machine: &Machine, nranks: u32) -> Option<(Machine, String)> {
         let given = [self.latency, self.reduce, self.copy].iter().any(Option::is_some);
         if given {
@@ -118,7 +118,7 @@ impl SimulateFlags {
         Some((Machine { latency, reduce, copy, ..machine.clone() }, costs.name))
     }
 
-    /// `topology` with what the flags say of it.
+    /// Returns the machine of `topology` with the settings of the flags.
     pub(super) fn machine(&self, topology: &Arc<Topology>) -> Result<Machine, Failure> {
         let name = topology.name();
         let wrong = |title: String, help: &str| {
@@ -164,7 +164,7 @@ impl SimulateFlags {
     }
 }
 
-/// What is named, with the factors.
+/// Returns the named ranks or links, with the factors.
 fn each<T>(
     given: &[(String, f64)],
     named: impl Fn(&str) -> Result<T, Failure>,
@@ -178,7 +178,7 @@ fn rank(text: &str) -> Result<RankId, Failure> {
     })
 }
 
-/// Two nodes, by the numbers of ranks or by names, which may have a `-` of their own.
+/// Reads two nodes, by the numbers of ranks or by names, which may have a `-` of their own.
 fn ends_of(text: &str, topology: &Topology) -> Result<(NodeId, NodeId), Failure> {
     let node = |name: &str| {
         let name = name.trim();
@@ -195,11 +195,12 @@ fn ends_of(text: &str, topology: &Topology) -> Result<(NodeId, NodeId), Failure>
     })
 }
 
-fn factor(text: &str) -> Result<(String, f64), Refused> {
+fn factor(text: &str) -> Result<(String, f64), RefusedValue> {
     let parsed = text.rsplit_once('=').and_then(|(name, factor)| {
         let factor = factor.trim().parse().ok().filter(|f: &f64| f.is_finite())?;
         Some((name.trim().to_owned(), factor))
     });
-    parsed
-        .ok_or_else(|| Refused::new("names no number").help("a value is such as 3=2.0 or 0-1=0.5"))
+    parsed.ok_or_else(|| {
+        RefusedValue::new("names no number").help("a value is such as 3=2.0 or 0-1=0.5")
+    })
 }

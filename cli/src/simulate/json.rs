@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{Run, path};
 
 #[derive(Serialize)]
-pub(super) struct Json<'r> {
+pub(super) struct SimulationJson<'r> {
     ok: bool,
     algorithm: &'r str,
     collective: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Json<'r> {
     messages: u64,
     pieces: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    bound: Option<Bound<'r>>,
+    bound: Option<SimulationBound<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     closed_form_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ struct WithGpus<'r> {
 }
 
 #[derive(Serialize)]
-struct Bound<'r> {
+struct SimulationBound<'r> {
     seconds: f64,
     /// The bound over the time; 1 is the best.
     share: f64,
@@ -78,7 +78,7 @@ struct Critical {
     task: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     transfer: Option<Transfer>,
-    /// Who sent the signal.
+    /// The rank that sent the signal.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<u32>,
     what: String,
@@ -93,7 +93,7 @@ struct Transfer {
     reducing: f64,
 }
 
-impl<'r> Json<'r> {
+impl<'r> SimulationJson<'r> {
     pub(super) fn new(run: &'r Run<'_>) -> Self {
         let (done, schedule) = (&run.simulated, run.schedule);
         let bound = run.bound.as_ref().zip(run.share());
@@ -125,7 +125,7 @@ impl<'r> Json<'r> {
             steps: run.steps,
             messages: done.messages,
             pieces: done.pieces,
-            bound: bound.map(|((seconds, binding), share)| Bound {
+            bound: bound.map(|((seconds, binding), share)| SimulationBound {
                 seconds: *seconds,
                 share,
                 binding,

@@ -1,4 +1,4 @@
-//! `roundelay simulate`: what a run would take on a topology, and what the time goes to.
+//! `roundelay simulate`: the predicted time of a run on a topology, and its parts.
 
 mod curves;
 mod flags;
@@ -34,7 +34,7 @@ use picture::Size;
 
 pub(crate) use flags::SimulateFlags;
 
-/// A run, and what it is to be read beside.
+/// A run, with the numbers that it is compared with.
 struct Run<'a> {
     source: &'a Source,
     schedule: &'a Schedule,
@@ -45,7 +45,7 @@ struct Run<'a> {
     size: Size,
     /// The least time of any algorithm by bandwidth alone, in seconds, and why.
     bound: Option<(f64, String)>,
-    /// By the form of the algorithm's family, where that holds.
+    /// The time by the closed form of the algorithm's family, where the form holds.
     closed: Option<f64>,
     /// The time with the constants that are assumed of the machine's GPUs, in seconds, and where these are from.
     assumed: Option<(f64, String)>,
@@ -97,13 +97,13 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     show(flags, &run)
 }
 
-/// Prints a run, and draws what is asked for.
+/// Prints a run, and draws the pictures that were asked for.
 fn show(flags: &SimulateFlags, run: &Run<'_>) -> Result<bool, Failure> {
     if let Some(timeline) = &run.simulated.timeline {
         flags.picture.write(run, timeline)?;
     }
     match flags.format {
-        Format::Json => print_json(&json::Json::new(run)),
+        Format::Json => print_json(&json::SimulationJson::new(run)),
         Format::Human => print(tables::print(run, flags.path).trim_end()),
     }
     Ok(true)
@@ -117,7 +117,7 @@ fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
     let written = Schedule::clone(proved.schedule());
     machine.check(written.nranks)?;
     flags.picture.check(written.nranks)?;
-    // What was proved is only too large to be simulated.
+    // A proved schedule can only be too large to be simulated.
     let wrong = |findings: Vec<Finding>| match findings.into_iter().next() {
         Some(finding) => Failure::usage(finding.code, finding.title),
         None => Failure::Program,
@@ -140,7 +140,8 @@ fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
     show(flags, &run)
 }
 
-/// The run of an algorithm on `nranks` ranks: its schedule, the count that follows from the flags, and what it takes.
+/// Simulates an algorithm on `nranks` ranks, and returns its schedule, the count that follows from the flags, and the
+/// result.
 fn simulated(
     algorithm: &Configured,
     flags: &SimulateFlags,
@@ -151,14 +152,15 @@ fn simulated(
     timed(algorithm.schedule(nranks)?, flags, machine, record)
 }
 
-/// The run of a schedule: as it is simulated, the count that follows from the flags, and what it takes.
+/// Simulates a schedule, and returns the simulated form of it, the count that follows from the flags, and the result.
 fn timed(
     written: Schedule,
     flags: &SimulateFlags,
     machine: &Machine,
     record: bool,
 ) -> Result<(Schedule, u64, Simulated), Vec<Finding>> {
-    // Where streams go by data, regions that lie side by side are one piece; a contest's tasks are as they are written.
+    // Where streams go by data, regions that lie side by side are one piece; the tasks of a contest's executor stay as
+    // written.
     let schedule = if machine.streams == Streams::ByData { join(&written) } else { written };
     let element = flags.dtype.size() as u64;
     let Schedule { collective, nranks, multiple, .. } = schedule;
@@ -175,7 +177,7 @@ fn timed(
     Ok((schedule, count, simulated))
 }
 
-/// The bound of the topology, without stragglers and with all links as fast as they should be.
+/// Returns the bound of the topology, without stragglers and with all links as fast as they should be.
 fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, String)> {
     let Schedule { nranks, collective, root, .. } = *schedule;
     let Usable { bound, all } = Usable::new(&machine.topology, nranks, collective, root).ok()?;
@@ -184,7 +186,7 @@ fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, Str
     Some((bound.seconds(bytes) / unit, format!("{}{over}", bound.binding)))
 }
 
-/// The time with the constants that are assumed of the machine's GPUs, in seconds, and where these are from.
+/// Returns the time with the constants that are assumed of the machine's GPUs, in seconds, and where these are from.
 fn assumed(
     schedule: &Schedule,
     count: u64,
@@ -196,7 +198,7 @@ fn assumed(
     Some((done.seconds, name))
 }
 
-/// The closed form of an algorithm of the library, its parameters at their defaults.
+/// Returns the closed form of an algorithm of the library, its parameters at their defaults.
 fn by_form(
     algorithm: &Configured,
     flags: &SimulateFlags,
@@ -211,7 +213,7 @@ fn by_form(
         .flatten()
 }
 
-/// The size as it was given, unless another one was simulated: that of a count, or of elements that are whole.
+/// Returns the size as it was given, unless another size was simulated: the size of a count, or of whole elements.
 fn shown(flags: &SimulateFlags, bytes: u64) -> Size {
     let given = &flags.bytes;
     if flags.count.is_none() && given.bytes == bytes {
@@ -227,14 +229,14 @@ fn shown(flags: &SimulateFlags, bytes: u64) -> Size {
 }
 
 impl Run<'_> {
-    /// What a picture of it is called.
+    /// Returns the title of a picture of the run.
     fn title(&self) -> String {
         let Schedule { algorithm, nranks, .. } = self.schedule;
         let (size, topology) = (&self.size.text, self.machine.topology.name());
         format!("{algorithm}, {nranks} ranks, {size} on {topology}")
     }
 
-    /// The share of the bound that was reached; nothing to do is all of it.
+    /// Returns the share of the bound that was reached; 1 for an empty run.
     fn share(&self) -> Option<f64> {
         let (bound, _) = self.bound.as_ref()?;
         let seconds = self.simulated.seconds;

@@ -9,7 +9,7 @@ use roundelay_core::simulate::{Spent, Step, Task};
 use super::Run;
 use crate::topo::count;
 
-/// What is not nothing, in words.
+/// Returns the parts of the time that are not zero, as words.
 pub(super) fn parts(spent: &Spent) -> Vec<String> {
     let parts = [
         (spent.latency, "latency"),
@@ -24,30 +24,33 @@ pub(super) fn parts(spent: &Spent) -> Vec<String> {
     some.map(|(seconds, what)| format!("{} of {what}", time(seconds))).collect()
 }
 
-/// A statement of the source, and what the path spends there.
-pub(super) struct Line {
+/// A statement of the source, and the time that the path spends there.
+pub(super) struct PathLine {
     pub(super) number: u32,
     pub(super) times: usize,
     pub(super) seconds: f64,
 }
 
-/// The statements that take time, in the order of the source.
-pub(super) fn lines(run: &Run<'_>) -> Vec<Line> {
+/// Returns the statements that take time, in the order of the source.
+pub(super) fn lines(run: &Run<'_>) -> Vec<PathLine> {
     let mut lines: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
     for step in run.simulated.critical.iter().filter(|step| step.end > step.start) {
         let (times, seconds) = lines.entry(line(run.schedule, step)).or_default();
         *times += 1;
         *seconds += step.end - step.start;
     }
-    lines.into_iter().map(|(number, (times, seconds))| Line { number, times, seconds }).collect()
+    lines
+        .into_iter()
+        .map(|(number, (times, seconds))| PathLine { number, times, seconds })
+        .collect()
 }
 
-/// The line of a step's statement.
+/// Returns the line of a step's statement.
 pub(super) fn line(schedule: &Schedule, step: &Step) -> u32 {
     schedule.location(schedule.op(step.op).at).line
 }
 
-/// What is written there, without its comment.
+/// Returns the text of a line, without its comment.
 pub(super) fn statement(run: &Run<'_>, line: u32) -> String {
     const SHOWN: usize = 55;
     let text = run.source.line(line).unwrap_or_default();
@@ -58,7 +61,7 @@ pub(super) fn statement(run: &Run<'_>, line: u32) -> String {
     }
 }
 
-/// What a step was, and why it could not begin before.
+/// Returns the meaning of a step, and why it could not begin before.
 pub(super) fn words(schedule: &Schedule, step: &Step) -> String {
     let op = schedule.op(step.op);
     match step.task {
@@ -99,7 +102,7 @@ pub(super) fn words(schedule: &Schedule, step: &Step) -> String {
     }
 }
 
-/// One line on all of it.
+/// Returns one line on the whole path.
 pub(super) fn summary(run: &Run<'_>) -> String {
     let spent = Spent::of(&run.simulated.critical);
     let parts = parts(&spent);

@@ -1,4 +1,4 @@
-//! What `simulate` takes for its pictures: where they go, and what of the run is drawn.
+//! The flags of `simulate` for its pictures: the files, and the part of the run that is drawn.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ use super::Run;
 use crate::output;
 use crate::report::Failure;
 use crate::streams::say;
-use crate::values::{Refused, bytes};
+use crate::values::{RefusedValue, bytes};
 
 /// Pixels that a picture may be wide.
 const WIDTHS: RangeInclusive<u32> = 240..=20_000;
@@ -60,8 +60,8 @@ pub(super) struct Size {
     pub(super) units: Units,
 }
 
-/// A size, and how it is to be shown.
-pub(super) fn size(text: &str) -> Result<Size, Refused> {
+/// Reads a size, with the form in which it is shown.
+pub(super) fn size(text: &str) -> Result<Size, RefusedValue> {
     let bytes = bytes(text)?;
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -77,7 +77,7 @@ pub(super) fn size(text: &str) -> Result<Size, Refused> {
     Ok(Size { bytes, text: format!("{number} {unit}"), units })
 }
 
-/// From a number to another, that one included.
+/// Reads a range of numbers, whose end is included after `=`; returns the first and the last.
 fn range(text: &str) -> Option<(u32, u32)> {
     let number = |text: &str| text.trim().parse::<u32>().ok();
     let (first, last) = text.split_once("..")?;
@@ -88,11 +88,11 @@ fn range(text: &str) -> Option<(u32, u32)> {
     number(first).filter(|first| *first <= last).map(|first| (first, last))
 }
 
-fn numbers(text: &str) -> Result<Numbers, Refused> {
+fn numbers(text: &str) -> Result<Numbers, RefusedValue> {
     /// More than any run has ranks.
     const MOST: u32 = 1 << 20;
     let wrong =
-        || Refused::new("is no list of ranks").help("ranks are such as 0..8, 0..=7 or 0,2,4");
+        || RefusedValue::new("is no list of ranks").help("ranks are such as 0..8, 0..=7 or 0,2,4");
     if text.contains("..") {
         let (first, last) = range(text).filter(|(_, last)| *last < MOST).ok_or_else(wrong)?;
         return Ok(Numbers((first..=last).collect()));
@@ -101,26 +101,26 @@ fn numbers(text: &str) -> Result<Numbers, Refused> {
     Ok(Numbers(list.collect::<Option<_>>().ok_or_else(wrong)?))
 }
 
-fn rounds(text: &str) -> Result<(u32, u32), Refused> {
+fn rounds(text: &str) -> Result<(u32, u32), RefusedValue> {
     let one = || text.trim().parse().ok().map(|round: u32| (round, round));
     let found = if text.contains("..") { range(text) } else { one() };
     found.filter(|(first, _)| *first > 0).ok_or_else(|| {
         let help = "rounds are such as 1..5, 1..=4 or 4, and the first is 1";
-        Refused::new("are no rounds").help(help)
+        RefusedValue::new("are no rounds").help(help)
     })
 }
 
-fn width(text: &str) -> Result<u32, Refused> {
+fn width(text: &str) -> Result<u32, RefusedValue> {
     let width = text.trim().parse().ok().filter(|width| WIDTHS.contains(width));
     let (least, most) = (WIDTHS.start(), WIDTHS.end());
     width.ok_or_else(|| {
         let help = format!("a picture is {least} to {most} pixels wide");
-        Refused::new("is not a width in pixels").help(help)
+        RefusedValue::new("is not a width in pixels").help(help)
     })
 }
 
 impl PictureFlags {
-    /// The flags that name files, and what they name.
+    /// Returns the flags that name files, and the names.
     pub(super) fn files(&self) -> [(&'static str, Option<&str>); 2] {
         [("--svg", self.svg.as_deref()), ("--html", self.html.as_deref())]
     }
@@ -130,7 +130,7 @@ impl PictureFlags {
         self.svg.is_some() || self.html.is_some()
     }
 
-    /// The first flag that is for the picture of one run.
+    /// Returns the first flag that is for the picture of one run.
     pub(super) fn for_one_run(&self) -> Option<&'static str> {
         let given = [
             (self.html.is_some(), "--html"),
@@ -166,7 +166,7 @@ impl PictureFlags {
         }
     }
 
-    /// Draws what is wanted.
+    /// Draws the wanted pictures.
     pub(super) fn write(&self, run: &Run<'_>, timeline: &Timeline) -> Result<(), Failure> {
         let schedule = run.schedule;
         if let Some((_, last)) = self.rounds {

@@ -55,7 +55,7 @@ pub(super) fn print(run: &Run<'_>, every_step: bool) -> String {
     row("critical path", path::summary(run));
     let mut report = String::new();
     aligned(&rows, &mut report);
-    // Below what the first line begins with.
+    // Below the value of the first line.
     let indent = 2 + "critical path".len() + 2;
     for line in report.lines() {
         let _ = writeln!(text, "{}", within_a_page(line, indent));
@@ -111,9 +111,9 @@ fn ports(run: &Run<'_>, text: &mut String) {
     table("ranks: of what all their links could carry, the busiest", rows, "rank", text);
 }
 
-/// The path by statements.
+/// Prints the path by statements.
 fn lines(run: &Run<'_>, text: &mut String) {
-    let row = |line: &path::Line| {
+    let row = |line: &path::PathLine| {
         vec![
             format!("{}:{}", run.source.name(), line.number),
             format!("{} x", line.times),
@@ -126,7 +126,7 @@ fn lines(run: &Run<'_>, text: &mut String) {
     table("critical path, by statement (--path has every step)", rows, "statement", text);
 }
 
-/// The path step by step. Signals that take no time say why a step begins when it does.
+/// Prints the path step by step. Signals that take no time explain the start of a step.
 fn steps(run: &Run<'_>, text: &mut String) {
     let _ = writeln!(text, "\ncritical path");
     let row = |step: &roundelay_core::simulate::Step| {

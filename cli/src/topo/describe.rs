@@ -1,4 +1,4 @@
-//! All that is known of a topology, as plain data: what JSON prints and tables are made from.
+//! The facts about a topology, as plain data, from which JSON and tables are made.
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
@@ -31,32 +31,32 @@ pub(super) struct Description {
     /// Bandwidths are multiples of B, the bandwidth of one link; else bytes a second.
     pub(super) relative: bool,
     pub(super) assumptions: Vec<String>,
-    /// What is odd about the machine of a file.
+    /// Unusual properties of the machine of a file.
     pub(super) notes: Vec<String>,
     /// The rank of the job that each rank of a file is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) job_ranks: Option<Vec<u32>>,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<DescribedNode>,
     pub(super) links: Vec<DescribedLink>,
     pub(super) paths: Vec<Route>,
-    pub(super) ring: Found<Vec<u32>>,
+    pub(super) ring: SearchOutcome<Vec<u32>>,
     /// Rings no two of which share a cable; only where all links are cables between ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) disjoint_rings: Option<Disjoint>,
-    pub(super) channels: Found<Channels>,
-    pub(super) tree: Found<Tree>,
-    pub(super) bounds: Found<Bounds>,
+    pub(super) channels: SearchOutcome<Channels>,
+    pub(super) tree: SearchOutcome<DescribedTree>,
+    pub(super) bounds: SearchOutcome<Bounds>,
 }
 
-/// What was looked for, or why there is none.
+/// The result of a search, or why there is none.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Found<T> {
+pub(super) enum SearchOutcome<T> {
     Some(T),
     None { none: String, notes: Vec<String> },
 }
 
-impl<T> From<Result<T, Problem>> for Found<T> {
+impl<T> From<Result<T, Problem>> for SearchOutcome<T> {
     fn from(result: Result<T, Problem>) -> Self {
         match result {
             Ok(found) => Self::Some(found),
@@ -68,7 +68,7 @@ impl<T> From<Result<T, Problem>> for Found<T> {
 #[derive(Serialize)]
 pub(super) struct Disjoint {
     pub(super) rings: Vec<Vec<u32>>,
-    /// No larger number exists.
+    /// Whether no larger number exists.
     pub(super) proved: bool,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Channels {
 }
 
 #[derive(Serialize)]
-pub(super) struct Tree {
+pub(super) struct DescribedTree {
     pub(super) root: u32,
     pub(super) parents: Vec<Option<u32>>,
     pub(super) depth: u32,
@@ -91,21 +91,21 @@ pub(super) struct Tree {
 
 #[derive(Serialize)]
 pub(super) struct Bounds {
-    pub(super) collectives: Vec<Bound>,
+    pub(super) collectives: Vec<DescribedBound>,
     pub(super) equal_shards: Fraction,
-    /// The same over the `NVLinks` alone, where these join all ranks beside other links.
+    /// The bounds over the `NVLinks` alone, where these join all ranks beside other links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) nvlink: Option<Box<Bounds>>,
     pub(super) rounds: Rounds,
 }
 
 #[derive(Serialize)]
-pub(super) struct Bound {
+pub(super) struct DescribedBound {
     pub(super) collective: &'static str,
     #[serde(flatten)]
     pub(super) time: Fraction,
     pub(super) binding: String,
-    /// No other cut or partition of its kind gives more.
+    /// Whether no other cut or partition of its kind gives more.
     pub(super) exact: bool,
 }
 
@@ -126,7 +126,7 @@ pub(super) struct Rounds {
 }
 
 #[derive(Serialize)]
-pub(super) struct Node {
+pub(super) struct DescribedNode {
     pub(super) name: String,
     pub(super) kind: &'static str,
     pub(super) group: Option<u32>,
@@ -157,7 +157,7 @@ impl Description {
     pub(super) fn new(given: &Given, root: RankId) -> Self {
         let topology = &*given.topology;
         let system = given.system.as_ref();
-        let node = |node: &roundelay_core::topology::Node| Node {
+        let node = |node: &roundelay_core::topology::Node| DescribedNode {
             name: node.name.clone(),
             kind: node_kind(node.kind),
             group: node.group,
@@ -216,9 +216,9 @@ fn channels(given: &Given) -> Result<Channels, Problem> {
     })
 }
 
-fn tree(topology: &Topology, root: RankId) -> Result<Tree, Problem> {
+fn tree(topology: &Topology, root: RankId) -> Result<DescribedTree, Problem> {
     let found = trees::tree(&Pairs::linked(topology, topology.nranks()), root, CHILDREN)?;
-    Ok(Tree {
+    Ok(DescribedTree {
         root: root.0,
         parents: found.tree.parent.iter().map(|parent| parent.map(|rank| rank.0)).collect(),
         depth: found.tree.depth(),
@@ -237,10 +237,10 @@ fn bounds(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
     Ok(Bounds { nvlink: alone.map(Box::new), ..bounds_of(topology, root)? })
 }
 
-/// The bounds over all links of a graph at once.
+/// Returns the bounds over all links of a graph at once.
 fn bounds_of(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
     let found = bounds::Bounds::new(topology, topology.nranks(), root)?;
-    let bound = |(collective, bound): &(Collective, bounds::Bound)| Bound {
+    let bound = |(collective, bound): &(Collective, bounds::Bound)| DescribedBound {
         collective: collective.name(),
         time: fraction(bound.per_byte),
         binding: bound.binding.to_string(),
@@ -278,7 +278,7 @@ fn routes(topology: &Topology) -> Vec<Route> {
     topology.ranks().flat_map(from_rank).collect()
 }
 
-/// The nearest float, for reading; exact values are in the fractions beside it.
+/// Returns the nearest float, for reading; exact values are in the fractions beside it.
 pub(super) fn number(value: Rat) -> f64 {
     value.num() as f64 / value.den() as f64
 }

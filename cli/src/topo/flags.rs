@@ -1,4 +1,4 @@
-//! What `topo` takes.
+//! The flags of `topo`.
 
 use clap::{Args, ValueEnum};
 

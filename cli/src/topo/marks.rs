@@ -1,4 +1,4 @@
-//! What the picture of a topology points out: rings, missing cables, and the cut that limits an `AllReduce`.
+//! The highlights in the picture of a topology: rings, missing cables, and the cut that limits an `AllReduce`.
 
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
@@ -40,7 +40,7 @@ pub(super) fn marks(topology: &Topology) -> Marks {
     marks
 }
 
-/// The pairs that a full mesh would join by a cable and this one does not, if it is nearly one.
+/// Returns the pairs that a full mesh would join by a cable and this one does not, if it is nearly one.
 fn cut(topology: &Topology) -> Vec<(RankId, RankId)> {
     let n = topology.nranks() as usize;
     let full = n * n.saturating_sub(1);

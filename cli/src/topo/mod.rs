@@ -58,7 +58,7 @@ pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// What is wrong with the topology, as JSON has it.
+/// Returns the errors of the topology as JSON has them.
 fn wrong(failure: &Failure) -> Vec<JsonDiagnostic> {
     match failure {
         Failure::Value(diagnostics, source) => {

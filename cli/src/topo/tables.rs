@@ -7,11 +7,11 @@ use roundelay_core::topology::{NodeId, Topology};
 use roundelay_core::units::rate_text;
 use roundelay_core::units::time_text;
 
-use super::describe::{DescribedLink, Description, Disjoint, Found, Fraction, Rounds};
+use super::describe::{DescribedLink, Description, Disjoint, Fraction, Rounds, SearchOutcome};
 
 /// Ranks up to which a matrix of paths fits a terminal.
 const MATRIX: u32 = 10;
-/// Nodes whose links are listed one by one.
+/// The most nodes whose links are listed one by one.
 const LISTED: usize = 32;
 
 pub(super) fn print(described: &Description, topology: &Topology) -> String {
@@ -47,13 +47,13 @@ pub(super) fn print(described: &Description, topology: &Topology) -> String {
     text
 }
 
-/// `1 rank`, `3 switches`
+/// Returns `1 rank`, `3 switches`
 pub(crate) fn count(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")
 }
 
-/// What a link is like: its kind, bandwidth and latency.
+/// Returns the properties of a link: its kind, bandwidth and latency.
 fn quality(link: &DescribedLink, relative: bool) -> String {
     let latency = match link.latency_ns {
         0 => String::new(),
@@ -65,18 +65,18 @@ fn quality(link: &DescribedLink, relative: bool) -> String {
 pub(super) fn bandwidth(value: f64, relative: bool) -> String {
     match relative {
         true => format!("{} B", short(value)),
-        // Three decimals would show nothing of it.
+        // Three decimals would show 0.
         false if value < 1e6 => rate_text(value as u64),
         false => format!("{} GB/s", short(value / 1e9)),
     }
 }
 
-/// Four decimals: times in S/B.
+/// Formats four decimals: times in S/B.
 pub(crate) fn micro(value: f64) -> String {
     format!("{value:.4}")
 }
 
-/// Three decimals at most, and no zeros at their end.
+/// Formats at most three decimals, and no zeros at their end.
 pub(crate) fn short(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -114,17 +114,17 @@ fn links(described: &Description, topology: &Topology, text: &mut String) {
     }
 }
 
-/// What was found, or why nothing was, under a heading.
+/// Prints the result of a search, or why there is none, under a heading.
 fn section<T>(
     heading: &str,
-    found: &Found<T>,
+    found: &SearchOutcome<T>,
     text: &mut String,
     show: impl FnOnce(&T, &mut String),
 ) {
     let _ = writeln!(text, "\n{heading}");
     match found {
-        Found::Some(found) => show(found, text),
-        Found::None { none, notes } => {
+        SearchOutcome::Some(found) => show(found, text),
+        SearchOutcome::None { none, notes } => {
             let _ = writeln!(text, "  none: {none}");
             for note in notes {
                 let _ = writeln!(text, "    {note}");
@@ -133,7 +133,7 @@ fn section<T>(
     }
 }
 
-/// A ring in its order, shortened where it is long.
+/// Formats a ring in its order, shortened where it is long.
 fn order(ranks: &[u32]) -> String {
     let shown: Vec<_> = ranks.iter().take(LISTED).map(ToString::to_string).collect();
     let more = if ranks.len() > LISTED { " …" } else { "" };
@@ -180,7 +180,7 @@ fn rings(described: &Description, text: &mut String) {
     });
 }
 
-/// A time for a byte of S: `7/27 S/B = 0.2593 S/B`, or the bandwidth that it comes to.
+/// Formats a time for a byte of S: `7/27 S/B = 0.2593 S/B`, or the bandwidth that it comes to.
 fn time(value: &Fraction, relative: bool) -> String {
     if value.seconds_per_byte == 0.0 {
         return "0".to_owned();
@@ -194,7 +194,7 @@ fn time(value: &Fraction, relative: bool) -> String {
 fn bounds(described: &Description, text: &mut String) {
     let heading = "least time of any algorithm, S is nccl-tests' size in bytes, and what sets it";
     section(heading, &described.bounds, text, |found, text| {
-        // What a runtime uses, and beside it what all links come to.
+        // The links that a runtime uses; the bounds of all links stand beside them.
         let used = found.nvlink.as_deref().unwrap_or(found);
         let time = |value| time(value, described.relative);
         let mut rows: Vec<Vec<String>> = Vec::new();

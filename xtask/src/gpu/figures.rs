@@ -1,11 +1,12 @@
-//! What was measured on a GPU: ours, the same schedules driven from the host, and the peers, from what the steps printed.
+//! The times measured on a GPU: ours, the same schedules driven from the host, and the peers', from the output of the
+//! steps.
 
 use serde_json::Value;
 
 use super::PEERS;
 use super::steps::Record;
 
-/// One way to do it, at one size.
+/// One way to make the call, at one size.
 pub(super) struct Time {
     pub(super) name: String,
     pub(super) size: u64,
@@ -14,7 +15,7 @@ pub(super) struct Time {
     pub(super) percent_of_floor: Option<f64>,
     /// Microseconds, by the model.
     pub(super) predicted: Option<f64>,
-    /// None where results were not looked at.
+    /// The wrong elements; `None` where results were not checked.
     pub(super) wrong: Option<u64>,
 }
 
@@ -26,13 +27,13 @@ impl Time {
 }
 
 pub(super) struct Figures {
-    /// As the driver calls it.
+    /// The driver's name of the device.
     pub(super) device: Option<String>,
     pub(super) nranks: u32,
     /// GB/s, read and written; the best that was seen.
     pub(super) copy_bandwidth: f64,
     pub(super) times: Vec<Time>,
-    /// What was printed and is no figure.
+    /// Output that holds no figure.
     unread: Vec<String>,
 }
 
@@ -41,7 +42,7 @@ fn number(value: &Value, key: &str) -> Result<f64, String> {
 }
 
 impl Figures {
-    /// The figures that these steps have printed so far.
+    /// Returns the figures that these steps have printed so far.
     pub(super) fn of(nranks: u32, records: &[Record]) -> Self {
         let mut figures = Self {
             device: None,
@@ -56,7 +57,7 @@ impl Figures {
                 name if PEERS.iter().any(|(peer, _)| *peer == name) => figures.peer(name, text),
                 _ => Ok(()),
             };
-            // What was cut short has printed nothing, or half a line.
+            // A command that was cut short has printed nothing, or half a line.
             for text in record.printed.iter().filter(|text| !text.trim().is_empty()) {
                 if let Err(why) = read(&mut figures, text) {
                     figures.unread.push(format!("{}: {why}", record.name));
@@ -66,7 +67,7 @@ impl Figures {
         figures
     }
 
-    /// A report of `bench`: the device's name, its bandwidth, and a time for each row.
+    /// Reads a report of `bench`: the device's name, its bandwidth, and a time for each row.
     fn bench(&mut self, text: &str) -> Result<(), String> {
         let report: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         for row in report["results"].as_array().into_iter().flatten() {
@@ -86,7 +87,7 @@ impl Figures {
         Ok(())
     }
 
-    /// What a peer printed, a document a line.
+    /// Reads the output of a peer, a document on each line.
     fn peer(&mut self, peer: &str, text: &str) -> Result<(), String> {
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let line: Value = serde_json::from_str(line).map_err(|e| format!("{e} in `{line}`"))?;
@@ -103,7 +104,7 @@ impl Figures {
         Ok(())
     }
 
-    /// The sizes at which something was measured.
+    /// Returns the sizes that were measured.
     pub(super) fn sizes(&self) -> Vec<u64> {
         let mut sizes: Vec<u64> = self.times.iter().map(|time| time.size).collect();
         sizes.sort_unstable();
@@ -111,7 +112,7 @@ impl Figures {
         sizes
     }
 
-    /// Those of our kernels at a size, however they are launched, of the algorithm of that name or of all.
+    /// Returns the times of our kernels at a size, in every way of launching, of the algorithm of that name or of all.
     pub(super) fn ours<'a>(
         &'a self,
         algorithm: Option<&'a str>,
@@ -125,12 +126,12 @@ impl Figures {
         self.times.iter().filter(is)
     }
 
-    /// The time of one at a size.
+    /// Returns the time of a name at a size.
     pub(super) fn at(&self, name: &str, size: u64) -> Option<&Time> {
         self.times.iter().find(|time| time.name == name && time.size == size)
     }
 
-    /// All names, in the order of their measuring.
+    /// Returns all names, in the order of their measurement.
     pub(super) fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for time in &self.times {
@@ -141,15 +142,15 @@ impl Figures {
         names
     }
 
-    /// The share in percent of what the ring's own traffic takes at the speed of copies: a copy of the input, then
-    /// n - 1 blocks that are read twice and written once, and n - 1 that are read and written once.
+    /// Returns the share in percent of the time that the ring's own traffic takes at the speed of copies: a copy of the
+    /// input, then n - 1 blocks that are read twice and written once, and n - 1 that are read and written once.
     pub(super) fn ring_share(&self, time: &Time) -> f64 {
         let blocks = f64::from(self.nranks - 1) / f64::from(self.nranks);
         let bytes = f64::from(self.nranks) * time.size as f64 * (2.0 + (3.0 + 2.0) * blocks);
         100.0 * bytes / (self.copy_bandwidth * 1e3) / time.micros
     }
 
-    /// An error where a result is wrong, or cannot be read.
+    /// Returns an error where a result is wrong, or cannot be read.
     pub(super) fn verdict(&self) -> Result<(), String> {
         if let Some(unread) = self.unread.first() {
             return Err(format!(
@@ -173,16 +174,16 @@ impl Figures {
 pub(super) mod tests {
     use std::time::Duration;
 
-    use super::super::steps::Verdict;
+    use super::super::steps::GpuVerdict;
     use super::*;
 
-    /// What a step printed.
-    pub(in super::super) fn record(name: &str, verdict: Verdict, printed: &[&str]) -> Record {
+    /// Makes the record of a step with this output.
+    pub(in super::super) fn record(name: &str, verdict: GpuVerdict, printed: &[&str]) -> Record {
         let printed = printed.iter().map(|text| (*text).to_owned()).collect();
         Record { name: name.to_owned(), verdict, took: Duration::from_millis(1500), printed }
     }
 
-    /// A report of two algorithms at one size.
+    /// Makes a report of two algorithms at one size.
     pub(in super::super) fn report(size: u64, mesh: f64, ring: f64, wrong: u64) -> String {
         let row = |algo: &str, time: f64, share: f64, wrong: u64| {
             serde_json::json!({
@@ -197,18 +198,18 @@ pub(super) mod tests {
 
     #[test]
     fn a_ring_is_held_against_its_own_traffic() {
-        let bench = record("bench", Verdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]);
+        let bench = record("bench", GpuVerdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]);
         let figures = Figures::of(8, &[bench]);
-        let ring = figures.at("RingAllReduce", 64 << 20).expect("it was measured");
+        let ring = figures.at("RingAllReduce", 64 << 20).expect("the ring was measured");
         // 8 ranks of 64 MiB, (2 + 5 * 7/8) times: 3422.6 MB at 1000 GB/s.
         assert!((figures.ring_share(ring) - 85.56).abs() < 0.01, "{}", figures.ring_share(ring));
     }
 
     #[test]
     fn figures_are_those_of_all_steps_that_have_some() {
-        let failed = || Verdict::Failed("out of time".to_owned());
+        let failed = || GpuVerdict::Failed("out of time".to_owned());
         let records = [
-            record("correctness", Verdict::Ok, &["# cases 0 to 3 of 3"]),
+            record("correctness", GpuVerdict::Ok, &["# cases 0 to 3 of 3"]),
             record("bench", failed(), &[&report(1 << 10, 9.5, 20.0, 0), ""]),
             record(
                 "torch",
@@ -217,10 +218,10 @@ pub(super) mod tests {
             ),
             record(
                 "NCCL",
-                Verdict::Skipped("one rank".to_owned()),
+                GpuVerdict::Skipped("one rank".to_owned()),
                 &["{\"skipped\": \"one rank\"}"],
             ),
-            record("more bench", Verdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]),
+            record("more bench", GpuVerdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]),
         ];
         let figures = Figures::of(8, &records);
         assert_eq!(figures.sizes(), [1 << 10, 64 << 20]);
@@ -233,7 +234,8 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_wrong_or_no_figure_is_an_error() {
-        let bench = |text: &str| Figures::of(8, &[record("bench", Verdict::Ok, &[text])]).verdict();
+        let bench =
+            |text: &str| Figures::of(8, &[record("bench", GpuVerdict::Ok, &[text])]).verdict();
         let why = bench(&report(1 << 10, 9.5, 20.0, 2)).expect_err("two elements are wrong");
         assert_eq!(why, "1 results are wrong, the first of RingAllReduce at 1024 bytes");
         assert!(bench("{\"floor\"").expect_err("half a document").contains("the first bench:"));

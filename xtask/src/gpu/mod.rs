@@ -1,6 +1,6 @@
-//! `cargo xtask gpu-test`: everything that only a GPU can show, in one command of ten minutes at most. Correctness of every
-//! algorithm, also below compute-sanitizer and over NCCL's sends and receives, and speed beside torch and NCCL. Its steps
-//! survive each other, and after each of them the figures become a page.
+//! `cargo xtask gpu-test`: all checks that need a GPU, in one command of ten minutes at most. Correctness of every
+//! algorithm, also below compute-sanitizer and over NCCL's sends and receives, and speed beside torch and NCCL. A step
+//! that fails does not stop the next ones, and after each of them the figures become a page.
 
 mod figures;
 mod pack;
@@ -32,11 +32,11 @@ usage: cargo xtask gpu-test [--quick] [--device N] [--out DIR] [--built DIR]
   --dry-run    no GPU: kernels on CPU threads against the host's engine, and nothing else
   --pack DIR   build and strip what --built needs";
 
-/// Where the figures go in a clone.
+/// The file of the figures in a clone.
 const PAGE: &str = "book/src/results/gpu.md";
-/// Where the output goes if nothing is said.
+/// The folder of the output by default.
 const OUT: &str = "target/gpu-test";
-/// What is measured beside ours, each by a script in `xtask/peers`.
+/// The peers that are measured beside ours, each by a script in `xtask/peers`.
 const PEERS: [(&str, &str); 2] = [("torch", "torch_sum.py"), ("NCCL", "nccl_one_gpu.py")];
 
 #[derive(Default)]
@@ -110,8 +110,8 @@ pub(crate) fn run(given: &[&str]) -> Result<(), String> {
     steps::verdict(&records)
 }
 
-/// Where the page goes: beside the output, and into the book of the clone, or of one that this runs in. What a rehearsal
-/// says has no place in the book.
+/// Returns the files of the page: beside the output, and in the book of the clone, or of a clone that this runs in. The
+/// page of a rehearsal is not written into the book.
 fn pages(setup: &Setup, out: &Path, built: bool) -> Vec<PathBuf> {
     let clone = if built { PathBuf::from(".") } else { root() };
     let book = clone.join(PAGE);
@@ -123,7 +123,7 @@ fn pages(setup: &Setup, out: &Path, built: bool) -> Vec<PathBuf> {
 fn write(setup: &Setup, records: &[Record], pages: &[PathBuf]) -> Result<(), String> {
     let figures = figures::Figures::of(setup.nranks, records);
     let page = page::render(&figures, records, setup.rehearsal);
-    // Without a figure the book keeps what it has.
+    // Without a figure the book's page is left as it is.
     let many = if figures.device.is_some() { pages.len() } else { 1 };
     for path in &pages[..many] {
         std::fs::write(path, &page).map_err(|error| format!("{}: {error}", path.display()))?;

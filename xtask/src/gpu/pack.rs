@@ -8,7 +8,7 @@ use super::places::Programs;
 use crate::command::{root, run};
 use crate::peers;
 
-/// What can be carried to a lent machine.
+/// The most bytes that can be carried to a lent machine.
 const MOST: u64 = 64 << 20;
 
 pub(super) fn pack(folder: &Path) -> Result<(), String> {
@@ -49,7 +49,7 @@ fn mebibytes(size: u64) -> f64 {
     size as f64 / f64::from(1 << 20)
 }
 
-/// The newest version of the C library whose symbols a program asks for.
+/// Returns the newest version of the C library whose symbols a program needs.
 fn glibc(program: &Path) -> Result<String, String> {
     let bytes = fs::read(program).map_err(|why| format!("{}: {why}", program.display()))?;
     Ok(newest(&bytes).map_or("of any version".to_owned(), |(a, b)| format!("{a}.{b}")))

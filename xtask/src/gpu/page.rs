@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::figures::{Figures, Time};
-use super::steps::{Record, Verdict};
+use super::steps::{GpuVerdict, Record};
 
-/// From here on the targets of large messages hold.
+/// The size from which the targets of large messages hold.
 const LARGE: u64 = 64 << 20;
 
-/// The page as far as the steps have come.
+/// Renders the page as far as the steps have come.
 pub(super) fn render(figures: &Figures, records: &[Record], rehearsal: bool) -> String {
     let Figures { device, nranks, copy_bandwidth, .. } = figures;
     let mut page = if rehearsal {
@@ -34,11 +34,11 @@ pub(super) fn render(figures: &Figures, records: &[Record], rehearsal: bool) -> 
     page.push_str("## Steps\n\n| step | seconds | verdict |\n|---|---|---|\n");
     for record in records {
         let verdict = match &record.verdict {
-            Verdict::Ok => {
+            GpuVerdict::Ok => {
                 format!("ok{}", record.summary().map_or(String::new(), |s| format!(": {s}")))
             }
-            Verdict::Skipped(why) => format!("skipped: {}", cell(why)),
-            Verdict::Failed(why) => format!("**failed**: {}", cell(why)),
+            GpuVerdict::Skipped(why) => format!("skipped: {}", cell(why)),
+            GpuVerdict::Failed(why) => format!("**failed**: {}", cell(why)),
         };
         let _ =
             writeln!(page, "| {} | {:.1} | {verdict} |", record.name, record.took.as_secs_f64());
@@ -46,7 +46,7 @@ pub(super) fn render(figures: &Figures, records: &[Record], rehearsal: bool) -> 
     page
 }
 
-/// As it may stand in a table.
+/// Returns the text in a form that may stand in a table.
 fn cell(text: &str) -> String {
     text.replace('|', "/").replace(['\n', '<', '>'], " ")
 }
@@ -129,14 +129,14 @@ mod tests {
     #[test]
     fn the_page_says_what_was_met_and_what_became_of_each_step() {
         let (small, large) = (report(1 << 10, 9.5, 20.0, 0), report(64 << 20, 1200.0, 4000.0, 3));
-        let torch = Verdict::Skipped("python3 cannot import torch".to_owned());
+        let torch = GpuVerdict::Skipped("python3 cannot import torch".to_owned());
         let records = [
             record(
                 "correctness",
-                Verdict::Ok,
+                GpuVerdict::Ok,
                 &["# A GPU\n# cases 0 to 3 of 3: 6 runs, 0 wrong, 1 s\n"],
             ),
-            record("bench", Verdict::Failed("out of time: a | b".to_owned()), &[&small, &large]),
+            record("bench", GpuVerdict::Failed("out of time: a | b".to_owned()), &[&small, &large]),
             record("torch", torch, &[]),
         ];
         let page = render(&Figures::of(8, &records), &records, false);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_page_without_figures_is_a_page_and_a_rehearsal_says_so_first() {
-        let records = [record("bench", Verdict::Failed("out of time".to_owned()), &[""])];
+        let records = [record("bench", GpuVerdict::Failed("out of time".to_owned()), &[""])];
         let page = render(&Figures::of(8, &records), &records, false);
         assert!(page.contains("has measured no times"), "{page}");
         assert!(page.contains("| bench | 1.5 | **failed**: out of time |"), "{page}");

@@ -1,5 +1,5 @@
-//! Where the programs and libraries are that the steps need: built here, or brought along to a machine that has neither a
-//! clone nor cargo.
+//! The places of the programs and libraries that the steps need: built here, or brought along to a machine that has
+//! neither a clone nor cargo.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Those that `--pack` has put into a folder.
+    /// Returns the programs that `--pack` has put into a folder.
     pub(super) fn packed(folder: &Path) -> Result<Self, String> {
         let folder = folder.canonicalize().map_err(|why| format!("{}: {why}", folder.display()))?;
         let programs = Self {
@@ -32,7 +32,7 @@ impl Programs {
         }
     }
 
-    /// Those of this clone, built now.
+    /// Builds the programs of this clone, and returns them.
     pub(super) fn built(profile: &str) -> Result<Self, String> {
         let root = root();
         let mut cargo = Command::new(env!("CARGO"));
@@ -51,21 +51,21 @@ impl Programs {
     }
 }
 
-/// The folder of Python's packages of NVIDIA, if there are any.
+/// Returns the folder of Python's packages of NVIDIA, if there are any.
 fn wheels() -> Option<PathBuf> {
     let script = "import nvidia; print(list(nvidia.__path__)[0])";
     let found = output(Command::new("python3").args(["-c", script])).ok()?;
     Some(Path::new(found.trim()).parent()?.to_owned())
 }
 
-/// The folder of the NCCL that Python's packages bring, if they do.
+/// Returns the folder of the NCCL that Python's packages bring, if they do.
 pub(super) fn nccl() -> Option<PathBuf> {
     let script = "import nvidia.nccl; print(list(nvidia.nccl.__path__)[0] + '/lib')";
     let found = output(Command::new("python3").args(["-c", script])).ok()?;
     Some(PathBuf::from(found.trim()))
 }
 
-/// CUDA toolkits in the usual place, the newest first.
+/// Returns the CUDA toolkits in the usual place, the newest first.
 pub(super) fn toolkits() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/usr/local").into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -78,8 +78,8 @@ pub(super) fn toolkits() -> Vec<PathBuf> {
     found
 }
 
-/// The first place with an NVRTC that compiles a kernel of ours, for `ROUNDELAY_NVRTC`: none where that, the loader or
-/// target/nvrtc have one as they are.
+/// Returns the first place with an NVRTC that compiles a kernel of ours, for `ROUNDELAY_NVRTC`; `None` where the
+/// variable, the loader or target/nvrtc already give a usable one.
 pub(super) fn nvrtc(check: &Path) -> Result<Option<PathBuf>, String> {
     let others = wheels().into_iter().chain(toolkits()).map(Some);
     let mut tried = Vec::new();

@@ -1,25 +1,26 @@
-//! The steps of a test: what each runs, and for how long. The first are worth most.
+//! The steps of a test: the programs of each, and its time. The first steps are the most important ones.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::PEERS;
 use super::places::{self, Programs};
-use super::steps::{Record, Step};
+use super::steps::{GpuStep, Record};
 use crate::command::{output, there};
 
-/// All of it, in seconds: ten minutes less what a start and a stop take.
+/// The time of all steps in seconds: ten minutes less the time of a start and a stop.
 const TOTAL: u64 = 570;
 const QUICK_TOTAL: u64 = 235;
 const REHEARSED_TOTAL: u64 = 172;
-/// How long before its end a step is asked to come to one.
+/// The time before its end at which a step is asked to end.
 const GRACE: u64 = 12;
-/// From here on the host takes longer to check a result than the step has.
+/// The size from which the host takes longer to check a result than the step has.
 const UNCHECKED: u64 = 128 << 20;
-/// How long a wait may last below a sanitizer, which makes kernels a hundred times slower.
+/// The time that a wait may last below a sanitizer, which makes kernels a hundred times slower.
 const PATIENCE: &str = "600";
 const SANITIZER: &str = "compute-sanitizer";
-/// Kernels whose times are taken, and up to which size: what the optimizer makes of a mesh, the author's loops, and slots of lines.
+/// The kernels that are timed, and their largest size: the optimizer's table of a mesh, the author's loops, and slots
+/// of lines.
 const OURS: [(&[&str], u64); 3] = [
     (&["MeshAllReduce", "--form", "table"], u64::MAX),
     (&["RingAllReduce,MeshAllReduce"], u64::MAX),
@@ -34,22 +35,22 @@ const QUICK_FIRST: [Sizes; 2] = [[1 << 10; 2], [16 << 20; 2]];
 const QUICK_REST: [Sizes; 1] = [[4 << 10, 4 << 20]];
 const REHEARSED: [Sizes; 2] = [[1 << 10; 2], [64 << 10; 2]];
 
-/// What the steps are made of.
+/// The inputs of the steps.
 pub(super) struct Setup {
     pub(super) programs: Programs,
     pub(super) device: u32,
     pub(super) quick: bool,
-    /// No GPU takes part.
+    /// Whether the steps run without a GPU.
     pub(super) rehearsal: bool,
-    /// Virtual ranks whose times are taken.
+    /// The number of virtual ranks whose times are taken.
     pub(super) nranks: u32,
-    /// For our own programs.
+    /// Environment variables of our own programs.
     pub(super) variables: Vec<(String, String)>,
-    /// The sanitizer, or why there is none.
+    /// The sanitizer, or why it is missing.
     pub(super) sanitizer: Result<PathBuf, String>,
 }
 
-/// Seconds of each step: those of the correctness at the end are what is left.
+/// Seconds of each step; the correctness at the end gets the remaining time.
 struct Times {
     first: u64,
     bench: u64,
@@ -61,7 +62,7 @@ struct Times {
 }
 
 impl Setup {
-    /// For a GPU.
+    /// Makes the setup for a GPU.
     pub(super) fn new(programs: Programs, out: &Path, device: u32, quick: bool) -> Self {
         let mut variables = Vec::new();
         let mut set = |name: &str, value: &Path| {
@@ -70,7 +71,7 @@ impl Setup {
         match places::nvrtc(&programs.check) {
             Ok(Some(place)) => set("ROUNDELAY_NVRTC", &place),
             Ok(None) => {}
-            // Steps of others can do without.
+            // The steps of the peers run without it.
             Err(why) => println!("== {why}"),
         }
         let is_set = |name: &str| std::env::var_os(name).is_some();
@@ -92,7 +93,7 @@ impl Setup {
         Self { programs, device, quick, rehearsal, nranks, variables, sanitizer }
     }
 
-    /// Seconds for all of it.
+    /// Returns the seconds of all steps.
     pub(super) fn total(&self) -> u64 {
         match (self.rehearsal, self.quick) {
             (true, _) => REHEARSED_TOTAL,
@@ -114,8 +115,8 @@ impl Setup {
         Times { first, bench, torch, nccl, over_nccl: 45, sanitizer: 60, rest: 70 }
     }
 
-    /// All steps.
-    pub(super) fn steps(&self) -> Vec<Step<'_>> {
+    /// Returns all steps.
+    pub(super) fn steps(&self) -> Vec<GpuStep<'_>> {
         let times = self.times();
         let rest: &[Sizes] = match (self.rehearsal, self.quick) {
             (true, _) => &REHEARSED[1..],
@@ -135,7 +136,7 @@ impl Setup {
             Self::step("torch", times.torch, |_| self.peer(0, first, rest)),
             Self::step("NCCL", times.nccl, |_| self.peer(1, first, rest)),
             Self::step("over NCCL", times.over_nccl, move |_| {
-                // Each rank compiles what folds, which on two cores outlasts the grace of others.
+                // Each rank compiles the reductions, which on two cores outlasts the grace of the other steps.
                 let cold = if self.rehearsal { 20 } else { 0 };
                 Ok(vec![self.check("nccl", times.over_nccl - cold, 0)])
             }),
@@ -150,7 +151,7 @@ impl Setup {
             let first = records.iter().find(|record| record.name == "correctness");
             match first.and_then(Record::summary).and_then(reached) {
                 Some((reached, all)) if reached == all => Err("all cases have been run".to_owned()),
-                // What the first run cannot tell is done again.
+                // If the first run does not say how far it came, all cases are run again.
                 reached => {
                     let from = reached.map_or(0, |(reached, _)| reached);
                     let left: f64 = records.iter().map(|record| record.took.as_secs_f64()).sum();
@@ -159,7 +160,7 @@ impl Setup {
                 }
             }
         });
-        steps.push(Step { seconds: None, ..deep });
+        steps.push(GpuStep { seconds: None, ..deep });
         steps
     }
 
@@ -167,18 +168,18 @@ impl Setup {
         name: &'static str,
         seconds: u64,
         commands: impl Fn(&[Record]) -> Result<Vec<Command>, String> + 'a,
-    ) -> Step<'a> {
-        Step { name, seconds: Some(seconds), commands: Box::new(commands) }
+    ) -> GpuStep<'a> {
+        GpuStep { name, seconds: Some(seconds), commands: Box::new(commands) }
     }
 
-    /// A program of ours.
+    /// Returns the command of a program of ours.
     fn ours(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
-    /// What `gpu-check` is given in a step of so many seconds.
+    /// Returns the arguments of `gpu-check` in a step of `seconds` seconds.
     fn check_args(&self, kind: &str, seconds: u64, from: u64) -> Vec<String> {
         let budget = seconds.saturating_sub(GRACE).max(1).to_string();
         let mut args: Vec<String> =
@@ -192,13 +193,13 @@ impl Setup {
     fn check(&self, kind: &str, seconds: u64, from: u64) -> Command {
         let mut command = self.ours(&self.programs.check);
         command.args(self.check_args(kind, seconds, from));
-        // From 2.30 on NCCL lets ranks share a device; what is loaded late waits for the whole device, and so for ranks
-        // that wait.
+        // From 2.30 on NCCL lets ranks share a device; a kernel that is loaded late waits for the whole device, and so
+        // for ranks that wait.
         command.env("NCCL_MULTI_RANK_GPU_ENABLE", "1").env("CUDA_MODULE_LOADING", "EAGER");
         command
     }
 
-    /// A few of the checks below NVIDIA's sanitizer.
+    /// Returns the command of a few checks below NVIDIA's sanitizer.
     fn sanitized(&self, tool: &str, seconds: u64) -> Result<Command, String> {
         let mut command = self.ours(self.sanitizer.as_ref().map_err(Clone::clone)?);
         command.args(["--tool", tool, "--error-exitcode", "9"]).arg(&self.programs.check);
@@ -207,8 +208,8 @@ impl Setup {
         Ok(command)
     }
 
-    /// Times of ours, by launches and by graphs, with the schedules that the host drives and the floor; a process for each
-    /// row of sizes and each kind of kernel, as one tells its figures when it ends.
+    /// Returns the commands that time ours, by launches and by graphs, with the schedules that the host drives and the
+    /// floor; a process for each row of sizes and each kind of kernel, as one tells its figures when it ends.
     fn bench(&self, sizes: &[Sizes]) -> Vec<Command> {
         let row = |[first, last]: &Sizes, kernels: &[&str]| {
             let mut command = self.ours(&self.programs.bench);
@@ -231,7 +232,8 @@ impl Setup {
         sizes.iter().flat_map(kinds).map(|(sizes, kernels)| row(&sizes, kernels)).collect()
     }
 
-    /// Times of a peer at all these sizes, those of the first rows first: it tells each figure as soon as it has it.
+    /// Returns the command that times a peer at all these sizes, the first rows first: it prints each figure as soon as
+    /// it has it.
     fn peer(&self, peer: usize, first: &[Sizes], rest: &[Sizes]) -> Result<Vec<Command>, String> {
         if self.rehearsal {
             return Err("it needs a GPU of its own".to_owned());
@@ -252,7 +254,7 @@ impl Setup {
     }
 }
 
-/// How far a run of `gpu-check` came, and how many cases there are, from its last line.
+/// Returns the case that a run of `gpu-check` reached, and the number of cases, from its last line.
 fn reached(summary: &str) -> Option<(u64, u64)> {
     let (_, rest) = summary.strip_prefix("cases ")?.split_once(" to ")?;
     let (reached, rest) = rest.split_once(" of ")?;
@@ -292,7 +294,7 @@ mod tests {
         let rest = |summary: &str| {
             let record = Record {
                 name: "correctness".to_owned(),
-                verdict: super::super::steps::Verdict::Ok,
+                verdict: super::super::steps::GpuVerdict::Ok,
                 took: std::time::Duration::from_secs(70),
                 printed: vec![format!("RingAllReduce ok\n# {summary}\n")],
             };

@@ -1,5 +1,5 @@
-//! `--rehearse`: the same steps without a GPU. Our programs find the driver for tests where they look for libcuda, and its
-//! compiler, which is NVRTC and makes each kernel for that driver, too (`tests/driver`).
+//! `--rehearse`: the same steps without a GPU. Our programs find the test driver in place of libcuda, and its compiler
+//! in place of NVRTC, which makes each kernel for that driver, too (`tests/driver`).
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use super::places::Programs;
 use super::plan::Setup;
 use crate::command::{output, root};
 
-/// In place of compute-sanitizer: runs the program and looks at nothing.
+/// In place of compute-sanitizer: runs the program without checks.
 const SANITIZER: &str = "\
 #!/bin/sh
 # Takes the flags of compute-sanitizer, each with its value.
@@ -36,7 +36,7 @@ pub(super) fn setup(programs: Programs, out: &Path) -> Result<Setup, String> {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&sanitizer, mode).map_err(failed)?;
     }
-    // As many ranks as the driver has room for.
+    // The number of ranks that the driver has room for.
     let (device, quick, rehearsal, nranks) = (0, false, true, 4);
     Ok(Setup { programs, device, quick, rehearsal, nranks, variables, sanitizer: Ok(sanitizer) })
 }

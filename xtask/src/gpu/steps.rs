@@ -1,57 +1,57 @@
-//! Steps that survive each other: each in a time of its own, as processes of its own, with all that it says in files. What
-//! fails or hangs is recorded, and the next step begins.
+//! Steps that do not stop each other: each in a time of its own, as processes of its own, with all of its output in
+//! files. A step that fails or hangs is recorded, and the next step begins.
 
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How a program ends that needs something which is not there.
+/// The exit code of a program that needs something that is missing.
 const NOT_THERE: i32 = 3;
-/// How long what is told to end may take for it.
+/// The time that a process may take to end after it was told to.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// What a record is called that says what is wrong with the page or its figures.
+/// The name of the record with an error in the page or its figures.
 const FIGURES: &str = "figures";
 /// Lines of its output that say why a step failed.
 const WHY: usize = 4;
 
-/// What a step runs, one after another, from what was recorded before it; or why it runs nothing.
+/// The commands of a step, one after another, made from the earlier records; or why it runs none.
 type Commands<'a> = Box<dyn Fn(&[Record]) -> Result<Vec<Command>, String> + 'a>;
 
-pub(super) struct Step<'a> {
+pub(super) struct GpuStep<'a> {
     pub(super) name: &'static str,
-    /// How long it may take in seconds, or all that is left.
+    /// The seconds that it may take; `None` for all that are left.
     pub(super) seconds: Option<u64>,
     pub(super) commands: Commands<'a>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum GpuVerdict {
     Ok,
     Skipped(String),
     Failed(String),
 }
 
-/// What is known of a step that has ended.
+/// The result of a step that has ended.
 pub(super) struct Record {
     pub(super) name: String,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: GpuVerdict,
     pub(super) took: Duration,
-    /// What each of its commands printed.
+    /// The output of each of its commands.
     pub(super) printed: Vec<String>,
 }
 
 impl Record {
-    /// The last line that says how far it is, which begins with `#`.
+    /// Returns the last line about its progress, which begins with `#`.
     pub(super) fn summary(&self) -> Option<&str> {
         let lines = self.printed.iter().rev().flat_map(|printed| printed.lines().rev());
         lines.map(str::trim).find_map(|line| line.strip_prefix("# "))
     }
 }
 
-/// Runs the steps in their order, and hands what is known to `show` after each of them.
+/// Runs the steps in their order, and passes the records to `show` after each of them.
 pub(super) fn all(
-    steps: &[Step],
+    steps: &[GpuStep],
     total: Duration,
     out: &Path,
     mut show: impl FnMut(&[Record]) -> Result<(), String>,
@@ -65,9 +65,9 @@ pub(super) fn all(
         let (stem, start) =
             (format!("{:02}-{}", at + 1, step.name.replace([' ', ','], "_")), Instant::now());
         let (verdict, printed) = match (step.commands)(&records) {
-            Err(why) => (Verdict::Skipped(why), Vec::new()),
+            Err(why) => (GpuVerdict::Skipped(why), Vec::new()),
             Ok(_) if limit.is_zero() => {
-                (Verdict::Failed("no time was left".to_owned()), Vec::new())
+                (GpuVerdict::Failed("no time was left".to_owned()), Vec::new())
             }
             Ok(commands) => one(commands, limit, &out.join(stem)),
         };
@@ -79,7 +79,7 @@ pub(super) fn all(
             // Once is enough.
             if records.iter().all(|record| record.name != FIGURES) {
                 println!("   {FIGURES}: {why}");
-                let (name, verdict) = (FIGURES.to_owned(), Verdict::Failed(why));
+                let (name, verdict) = (FIGURES.to_owned(), GpuVerdict::Failed(why));
                 records.push(Record { name, verdict, took: Duration::ZERO, printed: Vec::new() });
             }
         }
@@ -87,34 +87,34 @@ pub(super) fn all(
     records
 }
 
-/// A step in a line.
+/// Returns a step as a line.
 fn line(Record { verdict, took, .. }: &Record) -> String {
     let seconds = took.as_secs_f64();
     match verdict {
-        Verdict::Ok => format!("ok, {seconds:.1} s"),
-        Verdict::Skipped(why) => format!("skipped: {why}"),
-        Verdict::Failed(why) => format!("FAILED after {seconds:.1} s: {why}"),
+        GpuVerdict::Ok => format!("ok, {seconds:.1} s"),
+        GpuVerdict::Skipped(why) => format!("skipped: {why}"),
+        GpuVerdict::Failed(why) => format!("FAILED after {seconds:.1} s: {why}"),
     }
 }
 
-/// The commands of a step until one takes too long. One that fails does not keep the next from running.
-fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (Verdict, Vec<String>) {
+/// Runs the commands of a step until one takes too long. A command that fails does not keep the next from running.
+fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (GpuVerdict, Vec<String>) {
     let end = Instant::now() + limit;
-    let (mut verdict, mut printed) = (Verdict::Ok, Vec::new());
+    let (mut verdict, mut printed) = (GpuVerdict::Ok, Vec::new());
     let count = commands.len();
     for (at, mut command) in commands.into_iter().enumerate() {
         let stem =
             if count == 1 { stem.to_owned() } else { stem.with_extension((at + 1).to_string()) };
         let (ended, text) = until(&mut command, end, &stem);
         printed.push(text);
-        // What failed first is what the step is known by.
-        if !matches!(verdict, Verdict::Failed(_)) && ended != Verdict::Ok {
+        // The first failure is the verdict of the step.
+        if !matches!(verdict, GpuVerdict::Failed(_)) && ended != GpuVerdict::Ok {
             verdict = ended;
         }
         if Instant::now() >= end && at + 1 < count {
             let (done, why) = (at + 1, "the time of the step was over");
-            if verdict == Verdict::Ok {
-                verdict = Verdict::Failed(format!("{why} after {done} of {count} commands"));
+            if verdict == GpuVerdict::Ok {
+                verdict = GpuVerdict::Failed(format!("{why} after {done} of {count} commands"));
             }
             break;
         }
@@ -122,9 +122,9 @@ fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (Verdict, Vec<St
     (verdict, printed)
 }
 
-/// Runs a command until it ends, or has to. Its output goes into files whose names begin with `stem`; what it printed is
-/// returned.
-fn until(command: &mut Command, end: Instant, stem: &Path) -> (Verdict, String) {
+/// Runs a command until it ends, or is ended at `end`. Its output goes into files whose names begin with `stem`; it is
+/// also returned.
+fn until(command: &mut Command, end: Instant, stem: &Path) -> (GpuVerdict, String) {
     let file = |kind: &str| {
         let mut name = stem.as_os_str().to_owned();
         name.push(kind);
@@ -148,16 +148,16 @@ fn until(command: &mut Command, end: Instant, stem: &Path) -> (Verdict, String) 
         lines[lines.len().saturating_sub(WHY)..].join(" / ")
     };
     let verdict = match ran {
-        Err(error) => Verdict::Failed(format!("{shown} did not start: {error}")),
-        Ok(None) => Verdict::Failed(format!("out of time: {}", last())),
-        Ok(Some(status)) if status.success() => Verdict::Ok,
-        Ok(Some(status)) if status.code() == Some(NOT_THERE) => Verdict::Skipped(last()),
-        Ok(Some(status)) => Verdict::Failed(format!("{status}: {}", last())),
+        Err(error) => GpuVerdict::Failed(format!("{shown} did not start: {error}")),
+        Ok(None) => GpuVerdict::Failed(format!("out of time: {}", last())),
+        Ok(Some(status)) if status.success() => GpuVerdict::Ok,
+        Ok(Some(status)) if status.code() == Some(NOT_THERE) => GpuVerdict::Skipped(last()),
+        Ok(Some(status)) => GpuVerdict::Failed(format!("{status}: {}", last())),
     };
     (verdict, printed)
 }
 
-/// How a child ended; none where it had to be made to.
+/// Returns the exit status of a child; `None` where it had to be ended.
 fn wait(child: &mut Child, end: Instant) -> std::io::Result<Option<std::process::ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {
@@ -173,26 +173,26 @@ fn wait(child: &mut Child, end: Instant) -> std::io::Result<Option<std::process:
     while told.elapsed() < LAST_WORDS && child.try_wait()?.is_none() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    // What it started may still be there when it has ended.
+    // Processes that the child started may still run when it has ended.
     signal(child, "KILL")?;
     child.kill()?;
     child.wait()?;
     Ok(None)
 }
 
-/// Sends a signal to the child and to all that it started. Those that have ended do not mind.
+/// Sends a signal to the child and to all processes that it started. A process that has ended ignores it.
 fn signal(child: &Child, signal: &str) -> std::io::Result<()> {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("kill -{signal} -{}", child.id())]);
     shell.stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
 }
 
-/// The table of the steps, and an error if one of them failed.
+/// Prints the table of the steps, and returns an error if one of them failed.
 pub(super) fn verdict(records: &[Record]) -> Result<(), String> {
     for record in records {
         println!("{:<20} {}", record.name, line(record));
     }
-    let failed = records.iter().filter(|record| matches!(record.verdict, Verdict::Failed(_)));
+    let failed = records.iter().filter(|record| matches!(record.verdict, GpuVerdict::Failed(_)));
     let names: Vec<&str> = failed.map(|record| record.name.as_str()).collect();
     if names.is_empty() { Ok(()) } else { Err(format!("failed: {}", names.join(", "))) }
 }
@@ -201,14 +201,14 @@ pub(super) fn verdict(records: &[Record]) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn step(name: &'static str, seconds: u64, scripts: &'static [&str]) -> Step<'static> {
+    fn step(name: &'static str, seconds: u64, scripts: &'static [&str]) -> GpuStep<'static> {
         let shell = |script: &&str| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
             command
         };
         let commands = move |_: &[Record]| Ok(scripts.iter().map(shell).collect());
-        Step { name, seconds: Some(seconds), commands: Box::new(commands) }
+        GpuStep { name, seconds: Some(seconds), commands: Box::new(commands) }
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
         let alive = folder.path().join("alive");
         let hang: &'static str =
             Box::leak(format!("sleep 3 && touch {} & echo hangs; wait", alive.display()).into());
-        let skipped = Step {
+        let skipped = GpuStep {
             name: "skipped",
             seconds: Some(1),
             commands: Box::new(|_| Err("nothing to run".to_owned())),
@@ -243,23 +243,23 @@ mod tests {
         assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
         assert_eq!(pages, [1, 2, 3, 4, 5, 6], "a page after every step");
         let why = |at: usize| match &records[at].verdict {
-            Verdict::Failed(why) => why.as_str(),
+            GpuVerdict::Failed(why) => why.as_str(),
             other => panic!("{other:?}"),
         };
         assert!(why(0).contains('7') && why(0).contains("no such thing"), "{}", why(0));
         assert_eq!(records[0].printed.concat(), "part one\npart three\n");
         assert!(why(1).starts_with("out of time: hangs"), "{}", why(1));
         assert!(why(2).contains("signal"), "{}", why(2));
-        assert_eq!(records[3].verdict, Verdict::Skipped("nothing to run".to_owned()));
-        assert_eq!(records[4].verdict, Verdict::Skipped("# not checked: no library".to_owned()));
-        assert_eq!(records[5].verdict, Verdict::Ok);
+        assert_eq!(records[3].verdict, GpuVerdict::Skipped("nothing to run".to_owned()));
+        assert_eq!(records[4].verdict, GpuVerdict::Skipped("# not checked: no library".to_owned()));
+        assert_eq!(records[5].verdict, GpuVerdict::Ok);
         assert_eq!(records[5].summary(), Some("cases 0 to 3 of 3"));
         assert_eq!(verdict(&records), Err("failed: fails, hangs, crashes".to_owned()));
         assert_eq!(verdict(&records[3..]), Ok(()));
         let file = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
         assert_eq!(file("01-fails.2.err"), "no such thing\n");
         assert_eq!(file("06-is_fine.out"), "# cases 0 to 3 of 3\n");
-        // What a step started ends with it.
+        // A process that a step started ends with the step.
         std::thread::sleep(Duration::from_secs(4).saturating_sub(begun.elapsed()));
         assert!(!alive.exists());
     }
@@ -275,6 +275,6 @@ mod tests {
             all(&steps, Duration::from_secs(1), folder.path(), |_| Err("no room".to_owned()));
         assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
         assert_eq!(verdict(&records), Err("failed: one, figures, two, last".to_owned()));
-        assert_eq!(records[0].printed.len(), 1, "there is no time for its second command");
+        assert_eq!(records[0].printed.len(), 1, "the step has no time for its second command");
     }
 }

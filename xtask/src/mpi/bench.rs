@@ -1,5 +1,5 @@
-//! Times of the same program without the library that takes over calls and with it, by turns: Intel's benchmarks where they
-//! run, and the driver of this project for Open MPI, for which they are not to be had.
+//! Times of one program without the library that takes over calls and with it, by turns: Intel's benchmarks where they
+//! run, and this project's driver for Open MPI, for which they do not exist.
 
 use std::time::{Duration, Instant};
 
@@ -7,26 +7,26 @@ use super::cells::Cells;
 use super::driver::{Driver, Share};
 use super::imb::{Benchmarks, LISTED, Lengths, read, write};
 use super::options::OPS;
-use super::pypi::{Kind, Mpi};
-use super::{Field, Mode, cores};
+use super::pypi::{Mpi, MpiKind};
+use super::{Field, PreloadMode, cores};
 use crate::command::within;
 use crate::sizes::told;
 
 const SIZES: [u64; 9] = [4, 64, 1 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
-/// The same where ranks wait without leaving the core and there are fewer cores.
+/// The default operations where ranks wait without leaving the core and there are fewer cores.
 const SPINNING: [&str; 2] = ["Allreduce", "Reduce_scatter_block"];
 /// Their sizes.
 const SPINNING_SIZES: [u64; 2] = [32 << 10, 1 << 20];
-/// What Intel's benchmarks are told there: ten calls of a size, and so many megabytes at most.
+/// The arguments of Intel's benchmarks in that case: ten calls of a size, and at most this many megabytes.
 const SPINNING_CALLS: [&str; 2] = ["-iter", "10,64"];
-/// What they are told elsewhere, first of short calls and then of long ones.
+/// Their arguments otherwise, first of short calls and then of long ones.
 const CALLS: [[&str; 2]; 2] = [["-iter", "10000,200"], ["-iter", "20,320"]];
-/// How much memory a rank's larger buffer may have.
+/// The most bytes of a rank's larger buffer.
 const MOST: u64 = 256 << 20;
-/// How long a launch of Intel's benchmarks may take.
+/// The time that a launch of Intel's benchmarks may take.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// What times the calls of an MPI.
+/// The program that times the calls of an MPI.
 enum Timer {
     Benchmarks(Benchmarks),
     Driver(Driver),
@@ -35,19 +35,19 @@ enum Timer {
 impl Timer {
     fn find(field: &Field<'_>, mpi: &Mpi) -> Result<Self, String> {
         Ok(match mpi.kind {
-            Kind::OpenMpi | Kind::OpenMpi4 => Self::Driver(Driver::compile(field.root, mpi)?),
-            Kind::Mpich | Kind::Intel => Self::Benchmarks(Benchmarks::find(field.root)?),
+            MpiKind::OpenMpi | MpiKind::OpenMpi4 => Self::Driver(Driver::compile(field.root, mpi)?),
+            MpiKind::Mpich | MpiKind::Intel => Self::Benchmarks(Benchmarks::find(field.root)?),
         })
     }
 
-    /// Microseconds of each size, of which a rank has that part.
+    /// Returns the microseconds of each size, of which a rank has that part.
     fn times(
         &self,
         field: &Field<'_>,
         mpi: &Mpi,
         (op, nranks): (&str, u32),
         sizes: &[u64],
-        mode: Mode,
+        mode: PreloadMode,
     ) -> Result<Vec<f64>, String> {
         let variables = field.preload.variables(mode, false);
         match self {
@@ -81,7 +81,7 @@ impl Timer {
     }
 }
 
-/// The times of sizes, of all that were timed.
+/// Returns the times of the sizes among all that were timed.
 fn in_order(sizes: &[u64], rows: &[(Option<u64>, f64)]) -> Result<Vec<f64>, String> {
     let time = |bytes: &u64| {
         let row = rows.iter().find(|(timed, _)| *timed == Some(*bytes));
@@ -121,16 +121,16 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     }
 }
 
-/// Whether ranks wait on cores that others of them need.
+/// Whether ranks wait without leaving cores that other ranks need.
 fn spins(mpi: &Mpi, nranks: u32) -> bool {
     !mpi.kind.yields() && nranks > cores()
 }
 
-/// The sizes of an operation. What is left out is told.
+/// Returns the sizes of an operation. Sizes that are left out are printed.
 fn sizes(field: &Field<'_>, mpi: &Mpi, op: &str, nranks: u32) -> Option<Vec<u64>> {
     let name = mpi.kind.name();
     let spins = spins(mpi, nranks);
-    // Whoever asks for it waits for it.
+    // Operations that are asked for by name are run all the same.
     if spins && field.options.ops.is_none() && !SPINNING.contains(&op) {
         println!(
             "{name}, {op}, {nranks} ranks is left out: they do not leave the core; --ops {op} asks for it"
@@ -151,7 +151,7 @@ fn sizes(field: &Field<'_>, mpi: &Mpi, op: &str, nranks: u32) -> Option<Vec<u64>
     for bytes in too_large {
         println!("{name}, {op}, {nranks} ranks, {} for each is left out: too large", told(bytes));
     }
-    // Intel's benchmarks know no others of this length.
+    // Intel's benchmarks have no other sizes of this length.
     let (able, odd): (Vec<u64>, Vec<u64>) = able
         .into_iter()
         .partition(|bytes| mpi.kind.is_open_mpi() || *bytes <= LISTED || bytes.is_power_of_two());

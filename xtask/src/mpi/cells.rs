@@ -1,14 +1,14 @@
-//! Times of the same program without the library that takes over calls and with it.
+//! Times of one program without the library that takes over calls and with it.
 
-use super::preload::Mode;
-use super::table::Table;
+use super::preload::PreloadMode;
+use super::table::MarkdownTable;
 use crate::command::brief;
 use crate::sizes::told;
 use crate::spread::{Spread, micros};
 
-/// How many times as long may be chance.
+/// The ratio of times up to which a difference may be chance.
 const RATIO: f64 = 1.05;
-/// How many microseconds more may be chance.
+/// The microseconds up to which a difference may be chance.
 const MORE: f64 = 0.05;
 
 struct Cell {
@@ -21,7 +21,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// How many times as long a call takes with it.
+    /// Returns the time of a call with the library over the time without it.
     fn ratio(&self) -> Option<f64> {
         Some(Spread::of(&self.with)?.median / Spread::of(&self.without)?.median)
     }
@@ -42,14 +42,14 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// Adds what a launch gave.
+    /// Adds the result of a launch.
     pub(super) fn add(
         &mut self,
         mpi: &'static str,
         op: &str,
         ranks: &str,
         sizes: &[u64],
-        mode: Mode,
+        mode: PreloadMode,
         found: Result<Vec<f64>, String>,
     ) {
         let times = match found {
@@ -62,7 +62,11 @@ impl Cells {
         };
         for (bytes, time) in sizes.iter().zip(times) {
             let cell = self.cell(mpi, op, ranks, *bytes);
-            if mode == Mode::Without { cell.without.push(time) } else { cell.with.push(time) }
+            if mode == PreloadMode::Without {
+                cell.without.push(time)
+            } else {
+                cell.with.push(time)
+            }
         }
     }
 
@@ -82,13 +86,13 @@ impl Cells {
         self.cells.is_empty()
     }
 
-    /// How many launches failed.
+    /// Returns the number of failed launches.
     pub(super) fn failures(&self) -> usize {
         self.failures.len()
     }
 
-    pub(super) fn table(&self) -> Table {
-        let mut table = Table::new(&[
+    pub(super) fn table(&self) -> MarkdownTable {
+        let mut table = MarkdownTable::new(&[
             "MPI",
             "op",
             "ranks",
@@ -141,10 +145,10 @@ mod tests {
             ([9.0, 100.0], [1.04, 106.0]),
             ([1.0, 101.0], [9.0, 103.0]),
         ] {
-            cells.add("impi", "Bcast", "2", &[4, 1024], Mode::Without, Ok(without.to_vec()));
-            cells.add("impi", "Bcast", "2", &[4, 1024], Mode::On, Ok(with.to_vec()));
+            cells.add("impi", "Bcast", "2", &[4, 1024], PreloadMode::Without, Ok(without.to_vec()));
+            cells.add("impi", "Bcast", "2", &[4, 1024], PreloadMode::On, Ok(with.to_vec()));
         }
-        cells.add("impi", "Bcast", "2", &[4, 1024], Mode::On, Err("gave up".to_owned()));
+        cells.add("impi", "Bcast", "2", &[4, 1024], PreloadMode::On, Err("gave up".to_owned()));
         let text = cells.table().text();
         assert!(text.contains("| 4 B  | 1.00 [1.00-9.00]"), "{text}");
         assert!(text.contains("| 1.04 "), "{text}");

@@ -1,5 +1,5 @@
-//! MPICH's own tests of collectives, from Debian's source package: without the library that takes over calls and with it. A
-//! test that fails without it, too, is no failure of ours.
+//! MPICH's own tests of collectives, from Debian's source package: without the library that takes over calls and with
+//! it. A test that fails without it, too, is no failure of ours.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,17 +8,17 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::Field;
-use super::preload::{Mode, Report};
-use super::pypi::{Kind, Mpi};
-use super::table::Table;
+use super::preload::{PreloadMode, PreloadReport};
+use super::pypi::{Mpi, MpiKind};
+use super::table::MarkdownTable;
 use crate::command::{brief, output, there, within};
 use crate::install::once;
 
-/// How long a test may take, if nothing is said.
+/// The seconds that a test may take by default.
 const LONGEST: u64 = 60;
 /// The most ranks of a test that are run where they leave the core while they wait.
 const MOST: u32 = 4;
-/// What is asked of the suite: C alone, and no test of starting processes.
+/// The configuration of the suite: C alone, and no test of starting processes.
 const CONFIGURE: [&str; 4] =
     ["--disable-cxx", "--disable-fortran", "--disable-romio", "--disable-spawn"];
 
@@ -34,7 +34,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
             return Ok(());
         }
     };
-    let mut table = Table::new(&[
+    let mut table = MarkdownTable::new(&[
         "MPI",
         "mode",
         "tests",
@@ -48,16 +48,20 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     let mut failures = 0;
     for mpi in &field.mpis {
         let name = mpi.kind.name();
-        // Intel's library runs what is compiled for MPICH.
+        // Intel's library runs programs that are compiled for MPICH.
         let built = match mpi.kind {
-            Kind::OpenMpi | Kind::OpenMpi4 | Kind::Mpich => build(field.root, &source, mpi)?,
-            Kind::Intel => build(field.root, &source, &Mpi::install(field.root, Kind::Mpich)?)?,
+            MpiKind::OpenMpi | MpiKind::OpenMpi4 | MpiKind::Mpich => {
+                build(field.root, &source, mpi)?
+            }
+            MpiKind::Intel => {
+                build(field.root, &source, &Mpi::install(field.root, MpiKind::Mpich)?)?
+            }
         };
         let suite = Suite::read(field, mpi, built)?;
         let mut known = BTreeSet::new();
         for mode in field.modes() {
             let begun = Instant::now();
-            let mut report = Report::default();
+            let mut report = PreloadReport::default();
             let (mut passed, mut of_mpi, mut ours) = (0, 0, 0);
             for test in &suite.tests {
                 let (result, said) = suite.run(field, mpi, test, mode);
@@ -66,7 +70,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
                     passed += 1;
                     continue;
                 };
-                if mode == Mode::Without {
+                if mode == PreloadMode::Without {
                     known.insert(test.line.clone());
                 }
                 let whose = if known.contains(&test.line) {
@@ -104,7 +108,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     }
 }
 
-/// MPICH's source, as this machine's package manager has it.
+/// Fetches MPICH's source by this machine's package manager, and returns its folder.
 fn source(root: &Path) -> Result<PathBuf, String> {
     let folder =
         once(root, "mpi/mpich-source", "mpich", &["mpich/test/mpi/configure"], |folder| {
@@ -132,7 +136,7 @@ fn source(root: &Path) -> Result<PathBuf, String> {
     Ok(folder.join("mpich/test/mpi"))
 }
 
-/// The places of packages that this machine knows, asked for sources.
+/// Writes the package sources of this machine, changed to source packages.
 fn sources(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut files = vec![from.join("sources.list")];
     if let Ok(folder) = fs::read_dir(from.join("sources.list.d")) {
@@ -147,7 +151,7 @@ fn sources(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A line of either form that such files have.
+/// Turns a line of apt's sources, in either of their two forms, into a line for source packages.
 fn of_sources(line: &str) -> String {
     match (line.strip_prefix("deb "), line.strip_prefix("Types:")) {
         (Some(rest), _) => format!("deb-src {rest}\n"),
@@ -159,7 +163,7 @@ fn of_sources(line: &str) -> String {
 /// Configures and builds the tests of collectives for an MPI; their folder.
 fn build(root: &Path, source: &Path, mpi: &Mpi) -> Result<PathBuf, String> {
     let name = format!("mpi/coll-{}", mpi.kind.name());
-    // The suite keeps its list of tests among what it builds.
+    // The suite's list of tests lies among its built files.
     let folder = once(root, &name, "mpich", &["coll/testlist"], |folder| {
         println!("building MPICH's tests of collectives in target/{name}; it takes minutes");
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -191,7 +195,7 @@ struct Test {
 }
 
 impl Test {
-    /// Nothing for a comment, and for what needs more than this machine may have.
+    /// Reads a test; `None` for a comment, and for a test that needs more than this machine may have.
     fn read(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
         let program = words.next().filter(|word| !word.starts_with('#'))?.to_owned();
@@ -210,7 +214,7 @@ impl Test {
                     let (name, value) = value.split_once('=')?;
                     test.variables.push((name.to_owned(), value.to_owned()));
                 }
-                // So many gigabytes of memory.
+                // A number of gigabytes of memory.
                 ("mem", _) => return None,
                 _ => {}
             }
@@ -236,14 +240,14 @@ impl Suite {
         Ok(Self { folder, tests, seconds: field.options.seconds.unwrap_or(LONGEST) })
     }
 
-    /// One launch: whether the test says that all was right, and what the library says.
+    /// Launches a test, and returns whether it reports that all was right, and the library's report.
     fn run(
         &self,
         field: &Field<'_>,
         mpi: &Mpi,
         test: &Test,
-        mode: Mode,
-    ) -> (Result<(), String>, Report) {
+        mode: PreloadMode,
+    ) -> (Result<(), String>, PreloadReport) {
         let mut variables = field.variables(mpi, mode);
         variables.push(mpi.path());
         variables.extend(test.variables.iter().cloned());
@@ -254,9 +258,9 @@ impl Suite {
                 let said = format!("{}\n{}", printed.stdout, printed.stderr);
                 let well = said.lines().any(|line| line.trim() == "No Errors");
                 let result = if well { Ok(()) } else { Err(brief(&said)) };
-                (result, Report::read(&said))
+                (result, PreloadReport::read(&said))
             }
-            Err(why) => (Err(brief(&why)), Report::read(&why)),
+            Err(why) => (Err(brief(&why)), PreloadReport::read(&why)),
         }
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::pypi::Mpi;
 use crate::command::within;
 
-/// What a size counts, where ranks have parts of a whole.
+/// The meaning of a size, where ranks have parts of a whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Share {
-    /// The whole, as for other tables of this project.
+    /// The whole, as in other tables of this project.
     Whole,
     /// One rank's part, as Intel's benchmarks have it.
     Part,
@@ -18,7 +18,7 @@ pub(super) enum Share {
 
 /// Ranks that live longer end by themselves.
 const LONGEST: Duration = Duration::from_secs(120);
-/// A launcher has so much more to clear up after its ranks.
+/// The additional time of a launcher, to clear up after its ranks.
 const GRACE: Duration = Duration::from_secs(10);
 
 pub(super) struct Driver(PathBuf);
@@ -34,7 +34,7 @@ impl Driver {
         Ok(Self(program))
     }
 
-    /// The command line of each rank.
+    /// Returns the command line of each rank.
     pub(super) fn line(&self, share: Share, op: &str, sizes: &[u64]) -> Vec<String> {
         let known = match op {
             "Allreduce" => "AllReduce",
@@ -50,7 +50,7 @@ impl Driver {
         line
     }
 
-    /// Microseconds of each size.
+    /// Returns the microseconds of each size.
     pub(super) fn times(&self, launch: &mut Command, sizes: &[u64]) -> Result<Vec<f64>, String> {
         let printed = within(launch, LONGEST + GRACE)?;
         read(&printed.stdout, sizes).ok_or_else(|| {
@@ -63,7 +63,7 @@ impl Driver {
     }
 }
 
-/// Lines of a size, its time and the number of wrong elements, which is to be none.
+/// Reads lines of a size, its time and the number of wrong elements, which must be 0.
 fn read(text: &str, sizes: &[u64]) -> Option<Vec<f64>> {
     let mut lines = text.lines();
     let time = |size: &u64| {

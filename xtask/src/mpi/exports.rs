@@ -1,10 +1,10 @@
-//! Exported C files of the whole library, at 1 to 17 ranks, by every MPI that can be had: those of `PyPI`, and Debian's, which
-//! its package manager installs.
+//! Exported C files of the whole library, at 1 to 17 ranks, by every available MPI: those of `PyPI`, and Debian's,
+//! which the package manager installs.
 
 use std::path::Path;
 use std::process::Command;
 
-use super::pypi::{Kind, Mpi};
+use super::pypi::{Mpi, MpiKind};
 use crate::command::{output, privileged, run, there};
 
 /// Debian's packages of the libraries.
@@ -12,7 +12,7 @@ const PACKAGES: [&str; 4] = ["openmpi-bin", "libopenmpi-dev", "mpich", "libmpich
 
 /// Installs all and runs the test that uses them.
 pub(super) fn all(root: &Path) -> Result<(), String> {
-    for kind in Kind::OF_PYPI {
+    for kind in MpiKind::OF_PYPI {
         Mpi::install(root, kind)?;
     }
     of_debian()?;
@@ -21,7 +21,8 @@ pub(super) fn all(root: &Path) -> Result<(), String> {
     run(command.args(["--", "--include-ignored", "--nocapture", "--test-threads", "1", "mpi::"]))
 }
 
-/// Where there is no such package manager, or it may not be used, that is said and the others are run.
+/// Runs Debian's MPI. Where there is no such package manager, or it may not be used, that is printed, and only the
+/// other MPIs are run.
 fn of_debian() -> Result<(), String> {
     if there("mpicc.openmpi") && there("mpicc.mpich") {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Intel's benchmarks of MPI's collectives, which come with its library and run on MPICH, too: their binary interface is one.
-//! They do not look at results; the library does where it is told to verify them.
+//! Intel's benchmarks of MPI's collectives, which come with its library and run on MPICH, too, as both have one binary
+//! interface. They do not check results; the library does where it is told to verify them.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::preload::{Mode, Report};
-use super::pypi::{Kind, Mpi, Variables};
-use super::table::Table;
+use super::preload::{PreloadMode, PreloadReport};
+use super::pypi::{Mpi, MpiKind, Variables};
+use super::table::MarkdownTable;
 use super::{Field, cores};
 use crate::command::{Printed, brief, within};
 
-/// All collectives of the benchmarks, those that the library does not know among them.
+/// All collectives of the benchmarks, including the ones that the library does not know.
 const ALL: [&str; 14] = [
     "Allgather",
     "Allgatherv",
@@ -31,9 +31,9 @@ const ALL: [&str; 14] = [
     "Scatterv",
 ];
 const SIZES: [u64; 6] = [4, 64, 1 << 10, 16 << 10, 256 << 10, 1 << 20];
-/// How long a launch may take, if nothing is said.
+/// The seconds that a launch may take by default.
 const LONGEST: u64 = 180;
-/// So many calls of a size, and no more megabytes in all.
+/// The most calls of a size, and the most megabytes in all.
 const CALLS: [&str; 2] = ["-iter", "50,64"];
 /// Seconds for a size at most.
 const SECONDS: &str = "8";
@@ -42,12 +42,12 @@ const SECONDS: &str = "8";
 pub(super) struct Benchmarks(PathBuf);
 
 impl Benchmarks {
-    /// They come with Intel's library, which is installed for them.
+    /// Finds the benchmarks. They come with Intel's library, which is installed for them.
     pub(super) fn find(root: &Path) -> Result<Self, String> {
-        Ok(Self(Mpi::install(root, Kind::Intel)?.prefix.join("bin/IMB-MPI1")))
+        Ok(Self(Mpi::install(root, MpiKind::Intel)?.prefix.join("bin/IMB-MPI1")))
     }
 
-    /// A launch with each rank on a core of its own, as far as there are cores.
+    /// Returns a launch with each rank on a core of its own, as far as there are cores.
     pub(super) fn launch(
         &self,
         mpi: &Mpi,
@@ -76,7 +76,7 @@ impl Benchmarks {
 
 /// The sizes that a launch times.
 pub(super) enum Lengths<'a> {
-    /// Those of a file with one on each line; in place of longer ones than [`LISTED`] they time that one again.
+    /// The sizes of a file, one on each line; in place of sizes beyond [`LISTED`] they time that one again.
     Listed(&'a Path),
     /// 2 to the power of each, and no data.
     Powers(RangeInclusive<u32>),
@@ -94,7 +94,7 @@ pub(super) fn write(sizes: &[u64], folder: &Path) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Microseconds of each size on the slowest rank, of all operations in their order; a barrier has no size.
+/// Reads the microseconds of each size on the slowest rank, of all operations in their order; a barrier has no size.
 pub(super) fn read(text: &str) -> Vec<(Option<u64>, f64)> {
     let row = |line: &str| {
         let numbers: Option<Vec<f64>> =
@@ -116,7 +116,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let file = write(&asked, folder.path())?;
     let sizes = Lengths::Listed(&file);
-    let mut table = Table::new(&[
+    let mut table = MarkdownTable::new(&[
         "MPI",
         "op",
         "ranks",
@@ -174,15 +174,19 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
 }
 
 /// Whether all sizes were timed, and that the library found no difference.
-fn judged(ended: Result<Printed, String>, rows: usize, mode: Mode) -> (Result<(), String>, Report) {
+fn judged(
+    ended: Result<Printed, String>,
+    rows: usize,
+    mode: PreloadMode,
+) -> (Result<(), String>, PreloadReport) {
     let printed = match ended {
         Ok(printed) => printed,
-        Err(why) => return (Err(brief(&why)), Report::read(&why)),
+        Err(why) => return (Err(brief(&why)), PreloadReport::read(&why)),
     };
-    let report = Report::read(&format!("{}\n{}", printed.stdout, printed.stderr));
+    let report = PreloadReport::read(&format!("{}\n{}", printed.stdout, printed.stderr));
     let found = read(&printed.stdout).len();
     let result = match report.remarks.first() {
-        Some(remark) if mode == Mode::Verify => Err(remark.clone()),
+        Some(remark) if mode == PreloadMode::Verify => Err(remark.clone()),
         _ if found != rows => Err(format!("{found} of {rows} sizes were timed")),
         _ => Ok(()),
     };
@@ -212,9 +216,9 @@ mod tests {
     fn a_launch_is_right_if_all_sizes_are_there_and_no_difference_was_found() {
         let printed =
             |stderr: &str| Ok(Printed { stdout: TEXT.to_owned(), stderr: stderr.to_owned() });
-        assert_eq!(judged(printed(""), 3, Mode::Verify).0, Ok(()));
-        assert!(judged(printed(""), 4, Mode::On).0.is_err());
-        assert!(judged(printed("roundelay: element 3 differs"), 3, Mode::Verify).0.is_err());
-        assert!(judged(Err("gave up".to_owned()), 3, Mode::On).0.is_err());
+        assert_eq!(judged(printed(""), 3, PreloadMode::Verify).0, Ok(()));
+        assert!(judged(printed(""), 4, PreloadMode::On).0.is_err());
+        assert!(judged(printed("roundelay: element 3 differs"), 3, PreloadMode::Verify).0.is_err());
+        assert!(judged(Err("gave up".to_owned()), 3, PreloadMode::On).0.is_err());
     }
 }

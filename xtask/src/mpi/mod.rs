@@ -1,5 +1,6 @@
-//! `cargo xtask mpi [JOB]`: what is run by the MPIs of `PyPI`, which it installs below `target/mpi`, and by Debian's Open MPI:
-//! exported C files of the whole library, and programs of others and ours whose calls for MPI our library takes over.
+//! `cargo xtask mpi [JOB]`: programs that run on the MPIs of `PyPI`, which it installs below `target/mpi`, and on
+//! Debian's Open MPI: exported C files of the whole library, and foreign and own MPI programs whose calls our library
+//! takes over.
 
 mod bench;
 mod cells;
@@ -21,54 +22,54 @@ use std::path::Path;
 use std::thread::available_parallelism;
 
 use crate::command::root;
-use options::{Job, Options};
-use preload::{Mode, Preload};
-pub(crate) use pypi::{Kind, Mpi};
-use table::Table;
+use options::{MpiOptions, MpiTask};
+use preload::{Preload, PreloadMode};
+pub(crate) use pypi::{Mpi, MpiKind};
+use table::MarkdownTable;
 
-/// The one that each run of the tests needs.
+/// Installs the MPIs that each run of the tests needs.
 pub(crate) fn install(root: &Path) -> Result<(), String> {
-    Mpi::install(root, Kind::OpenMpi)?;
-    Mpi::install(root, Kind::Intel).map(drop)
+    Mpi::install(root, MpiKind::OpenMpi)?;
+    Mpi::install(root, MpiKind::Intel).map(drop)
 }
 
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
-    let options = Options::read(args)?;
+    let options = MpiOptions::read(args)?;
     let root = root();
     let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
-    if options.job == Job::Exports {
+    if options.job == MpiTask::Exports {
         return exports::all(&root);
     }
     let field = Field::find(&root, &options)?;
     match options.job {
-        Job::Exports => Ok(()),
-        Job::Programs => programs::run(&field),
-        Job::Mpi4py => mpi4py::run(&field),
-        Job::Hosts => hosts::run(&field),
-        Job::Imb => imb::run(&field),
-        Job::Mpich => coll::run(&field),
-        Job::Bench => bench::run(&field),
+        MpiTask::Exports => Ok(()),
+        MpiTask::Programs => programs::run(&field),
+        MpiTask::Mpi4py => mpi4py::run(&field),
+        MpiTask::Hosts => hosts::run(&field),
+        MpiTask::Imb => imb::run(&field),
+        MpiTask::Mpich => coll::run(&field),
+        MpiTask::Bench => bench::run(&field),
     }
 }
 
-/// What all jobs have in common.
+/// The state that all jobs share.
 struct Field<'a> {
     root: &'a Path,
-    options: &'a Options,
+    options: &'a MpiOptions,
     mpis: Vec<Mpi>,
     preload: Preload,
 }
 
 impl<'a> Field<'a> {
-    fn find(root: &'a Path, options: &'a Options) -> Result<Self, String> {
+    fn find(root: &'a Path, options: &'a MpiOptions) -> Result<Self, String> {
         let preload = Preload::find(root, &options.modes, options.library.as_deref())?;
-        let kinds = options.mpis.clone().unwrap_or_else(|| Kind::ALL.to_vec());
+        let kinds = options.mpis.clone().unwrap_or_else(|| MpiKind::ALL.to_vec());
         let mut mpis = Vec::new();
         for kind in kinds {
             match Mpi::install(root, kind) {
                 Ok(mpi) => mpis.push(mpi),
-                // Nobody asked for it, and it is not ours to install.
-                Err(why) if kind == Kind::OpenMpi4 && options.mpis.is_none() => {
+                // Debian's package is not installed unless it is asked for.
+                Err(why) if kind == MpiKind::OpenMpi4 && options.mpis.is_none() => {
                     println!("left out: {why}");
                 }
                 Err(why) => return Err(why),
@@ -77,7 +78,7 @@ impl<'a> Field<'a> {
         Ok(Self { root, options, mpis, preload })
     }
 
-    /// The numbers of ranks of an MPI: those that were asked for, or else these.
+    /// Returns the numbers of ranks of an MPI: the ones that were asked for, or else `otherwise`.
     fn ranks(&self, mpi: &Mpi, otherwise: &[u32]) -> Vec<u32> {
         let cores = cores();
         let asked = self.options.ranks.clone().unwrap_or_else(|| otherwise.to_vec());
@@ -92,30 +93,30 @@ impl<'a> Field<'a> {
         able
     }
 
-    /// The modes that were asked for; first without the library.
-    fn modes(&self) -> Vec<Mode> {
-        let asked = self.options.modes.iter().copied().filter(|mode| *mode != Mode::Without);
-        std::iter::once(Mode::Without).chain(asked).collect()
+    /// Returns the modes that were asked for; first without the library.
+    fn modes(&self) -> Vec<PreloadMode> {
+        let asked = self.options.modes.iter().copied().filter(|mode| *mode != PreloadMode::Without);
+        std::iter::once(PreloadMode::Without).chain(asked).collect()
     }
 
-    /// The two that are timed by turns, or one.
-    fn compared(&self) -> Vec<Mode> {
+    /// Returns the two modes that are timed by turns, or one.
+    fn compared(&self) -> Vec<PreloadMode> {
         self.modes().into_iter().take(2).collect()
     }
 
-    /// Variables of ranks that may be more than cores and whose calls are taken over at every size.
-    fn variables(&self, mpi: &Mpi, mode: Mode) -> pypi::Variables {
+    /// Returns variables of ranks that may outnumber cores and whose calls are taken over at every size.
+    fn variables(&self, mpi: &Mpi, mode: PreloadMode) -> pypi::Variables {
         let mut variables = self.preload.variables(mode, true);
         variables.extend(mpi.kind.patience());
         variables
     }
 
-    /// Writes the table to the file that was asked for. What was found is not lost if a later launch does not end.
-    fn keep(&self, table: &Table) -> Result<(), String> {
+    /// Writes the table to the file that was asked for. Results are not lost if a later launch does not end.
+    fn keep(&self, table: &MarkdownTable) -> Result<(), String> {
         self.keep_all(&[table])
     }
 
-    fn keep_all(&self, tables: &[&Table]) -> Result<(), String> {
+    fn keep_all(&self, tables: &[&MarkdownTable]) -> Result<(), String> {
         let Some(file) = &self.options.markdown else { return Ok(()) };
         let texts: Vec<String> = tables.iter().map(|table| table.text()).collect();
         fs::write(file, texts.join("\n")).map_err(|error| format!("{}: {error}", file.display()))

@@ -1,16 +1,16 @@
-//! mpi4py's own tests of collectives, without the library that takes over calls and with it. A case that fails without it,
-//! too, is no failure of ours.
+//! mpi4py's own tests of collectives, without the library that takes over calls and with it. A case that fails without
+//! it, too, is no failure of ours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::preload::Report;
+use super::preload::PreloadReport;
 use super::pypi::{Mpi, Variables};
 use super::records::Records;
-use super::table::Table;
-use super::{Field, Mode};
+use super::table::MarkdownTable;
+use super::{Field, PreloadMode};
 use crate::command::{brief, output, within};
 use crate::install::{Packages, any_pip, once};
 
@@ -23,11 +23,11 @@ const PACKAGES: Packages = Packages {
     files: &["mpi4py/__init__.py", "numpy/__init__.py"],
 };
 
-/// How long a case may take, if nothing is said.
+/// The seconds that a case may take by default.
 const LONGEST: u64 = 60;
-/// How long all cases may take.
+/// The time that all cases may take.
 const LONGEST_SUITE: Duration = Duration::from_secs(1200);
-/// How often the suite is begun again after a case that did not end.
+/// The number of times that the suite is begun again after a case that did not end.
 const MOST_LAUNCHES: usize = 20;
 
 pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
@@ -37,7 +37,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
         script: field.root.join("xtask/mpi/suite.py"),
         seconds: field.options.seconds.unwrap_or(LONGEST),
     };
-    let mut table = Table::new(&[
+    let mut table = MarkdownTable::new(&[
         "MPI",
         "ranks",
         "mode",
@@ -64,15 +64,15 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     }
 }
 
-/// All modes at so many ranks; how many cases failed that pass without the library.
+/// Runs all modes on `nranks` ranks; returns the number of failed cases that pass without the library.
 fn compare(
     field: &Field<'_>,
     suite: &Suite,
     mpi: &Mpi,
     nranks: u32,
-    table: &mut Table,
+    table: &mut MarkdownTable,
 ) -> Result<usize, String> {
-    let without = || suite.run(mpi, nranks, field.variables(mpi, Mode::Without));
+    let without = || suite.run(mpi, nranks, field.variables(mpi, PreloadMode::Without));
     let place = |mode| format!("{}, {nranks} ranks, {mode}", mpi.kind.name());
     let alone = without()?;
     let mut known = alone.0.names();
@@ -80,7 +80,7 @@ fn compare(
     let mut failures = 0;
     for mode in field.modes() {
         let run = match mode {
-            Mode::Without => Ok(alone.clone()),
+            PreloadMode::Without => Ok(alone.clone()),
             _ => suite.run(mpi, nranks, field.variables(mpi, mode)),
         };
         let (records, report, time) = match run {
@@ -127,7 +127,7 @@ fn compare(
     Ok(failures)
 }
 
-/// The folder of the tests.
+/// Returns the folder of the tests.
 fn tests(root: &Path) -> Result<PathBuf, String> {
     let name = SOURCE.replace("==", "-");
     let file = format!("{name}/test/test_cco_buf.py");
@@ -149,17 +149,17 @@ struct Suite {
     seconds: u64,
 }
 
-/// What became of the cases, what the library says, and seconds.
-type Run = (Records, Report, f64);
+/// The results of the cases, the library's report, and seconds.
+type Run = (Records, PreloadReport, f64);
 
 impl Suite {
-    /// All cases. After one that does not end, those that follow are begun anew.
+    /// Runs all cases. After a case that does not end, the suite is begun again with the next ones.
     fn run(&self, mpi: &Mpi, nranks: u32, mut variables: Variables) -> Result<Run, String> {
         variables.push(mpi.path());
         variables.push(("MPI4PY_LIBMPI".to_owned(), mpi.library().display().to_string()));
         variables.push(("PYTHONPATH".to_owned(), self.packages.display().to_string()));
         let begun = Instant::now();
-        let (mut all, mut report) = (Records::default(), Report::default());
+        let (mut all, mut report) = (Records::default(), PreloadReport::default());
         for _ in 0..MOST_LAUNCHES {
             let after = all.unfinished.take();
             let (records, said) = self.launch(mpi, nranks, &variables, after.as_deref())?;
@@ -185,7 +185,7 @@ impl Suite {
         nranks: u32,
         variables: &Variables,
         after: Option<&str>,
-    ) -> Result<(Records, Report), String> {
+    ) -> Result<(Records, PreloadReport), String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let record = folder.path().join("record");
         let mut command = mpi.launch(nranks, variables);
@@ -209,6 +209,6 @@ impl Suite {
         if let (Err(why), true) = (&ended, records.complete) {
             records.fail("the end of the program", &brief(why));
         }
-        Ok((records, Report::read(&said)))
+        Ok((records, PreloadReport::read(&said)))
     }
 }

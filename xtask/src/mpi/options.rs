@@ -1,9 +1,9 @@
-//! What the command was asked for.
+//! The arguments of the command.
 
 use std::path::PathBuf;
 
-use super::preload::Mode;
-use super::pypi::Kind;
+use super::preload::PreloadMode;
+use super::pypi::MpiKind;
 use crate::sizes::{list, size};
 
 const USAGE: &str = "\
@@ -29,7 +29,7 @@ usage: cargo xtask mpi [JOB] [OPTION]...
   --markdown FILE    write the table, too";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Job {
+pub(super) enum MpiTask {
     Exports,
     Programs,
     Mpi4py,
@@ -39,7 +39,7 @@ pub(super) enum Job {
     Bench,
 }
 
-impl Job {
+impl MpiTask {
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "exports" => Self::Exports,
@@ -54,13 +54,13 @@ impl Job {
     }
 }
 
-/// Nothing where the job has a choice of its own.
+/// The options; `None` where the job has a default of its own.
 #[derive(Debug)]
-pub(super) struct Options {
-    pub(super) job: Job,
-    pub(super) mpis: Option<Vec<Kind>>,
+pub(super) struct MpiOptions {
+    pub(super) job: MpiTask,
+    pub(super) mpis: Option<Vec<MpiKind>>,
     pub(super) ranks: Option<Vec<u32>>,
-    pub(super) modes: Vec<Mode>,
+    pub(super) modes: Vec<PreloadMode>,
     pub(super) library: Option<PathBuf>,
     pub(super) seconds: Option<u64>,
     pub(super) sizes: Option<Vec<u64>>,
@@ -74,19 +74,19 @@ pub(super) struct Options {
 /// The operations that are timed, as MPI and Intel's benchmarks call them.
 pub(super) const OPS: [&str; 4] = ["Allreduce", "Allgather", "Reduce_scatter_block", "Bcast"];
 
-impl Options {
+impl MpiOptions {
     pub(super) fn read(args: &[&str]) -> Result<Self, String> {
         let (job, args) = match args {
             [first, rest @ ..] if !first.starts_with("--") => {
-                (Job::named(first).ok_or_else(|| format!("{first}\n{USAGE}"))?, rest)
+                (MpiTask::named(first).ok_or_else(|| format!("{first}\n{USAGE}"))?, rest)
             }
-            _ => (Job::Exports, args),
+            _ => (MpiTask::Exports, args),
         };
         let mut options = Self {
             job,
             mpis: None,
             ranks: None,
-            modes: vec![Mode::On, Mode::Verify, Mode::Off],
+            modes: vec![PreloadMode::On, PreloadMode::Verify, PreloadMode::Off],
             library: None,
             seconds: None,
             sizes: None,
@@ -104,15 +104,15 @@ impl Options {
         Ok(options)
     }
 
-    /// Nothing if there is no such option or no such value.
+    /// Sets an option; returns `None` if there is no such option or no such value.
     fn set(&mut self, arg: &str, value: &str) -> Option<()> {
         fn positive<T: std::str::FromStr + PartialOrd + Default>(text: &str) -> Option<T> {
             text.parse().ok().filter(|number| *number > T::default())
         }
         match arg {
-            "--mpi" => self.mpis = Some(list(value, Kind::named)?),
+            "--mpi" => self.mpis = Some(list(value, MpiKind::named)?),
             "--ranks" => self.ranks = Some(list(value, positive)?),
-            "--mode" => self.modes = list(value, Mode::named)?,
+            "--mode" => self.modes = list(value, PreloadMode::named)?,
             "--library" => self.library = Some(value.into()),
             "--seconds" => self.seconds = Some(positive(value)?),
             "--sizes" => {
@@ -141,15 +141,15 @@ mod tests {
     #[test]
     fn jobs_and_options_are_read() {
         let args = ["mpi4py", "--mpi", "mpich,impi", "--ranks", "1,2", "--mode", "verify"];
-        let options = Options::read(&args).expect("all are options");
-        assert_eq!(options.job, Job::Mpi4py);
-        assert_eq!(options.mpis, Some(vec![Kind::Mpich, Kind::Intel]));
-        assert_eq!((options.ranks, options.modes), (Some(vec![1, 2]), vec![Mode::Verify]));
+        let options = MpiOptions::read(&args).expect("valid options");
+        assert_eq!(options.job, MpiTask::Mpi4py);
+        assert_eq!(options.mpis, Some(vec![MpiKind::Mpich, MpiKind::Intel]));
+        assert_eq!((options.ranks, options.modes), (Some(vec![1, 2]), vec![PreloadMode::Verify]));
         let args = ["bench", "--sizes", "4,1K", "--ops", "Bcast", "--launches", "1"];
-        let options = Options::read(&args).expect("all are options");
+        let options = MpiOptions::read(&args).expect("valid options");
         assert_eq!((options.sizes, options.ops), (Some(vec![4, 1024]), Some(vec!["Bcast"])));
-        let default = Options::read(&[]).expect("nothing is needed");
-        assert_eq!((default.job, default.hosts), (Job::Exports, vec![2, 4]));
+        let default = MpiOptions::read(&[]).expect("no option is needed");
+        assert_eq!((default.job, default.hosts), (MpiTask::Exports, vec![2, 4]));
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
             &["mpi4py", "--mode", "maybe"],
         ];
         for args in wrong {
-            let why = Options::read(args).expect_err("no such option");
+            let why = MpiOptions::read(args).expect_err("no such option");
             assert!(why.contains("usage: cargo xtask mpi"), "{args:?}: {why}");
         }
     }

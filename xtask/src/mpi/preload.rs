@@ -1,4 +1,4 @@
-//! The library that takes over calls of programs for MPI, in all that it can be told to do, and what it says of them.
+//! The library that takes over calls of MPI programs, in all its modes, and its report on the calls.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use super::pypi::Variables;
 use crate::command::library;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// It is not loaded.
+pub(super) enum PreloadMode {
+    /// The library is not loaded.
     Without,
     Off,
     On,
     Verify,
 }
 
-impl Mode {
+impl PreloadMode {
     pub(super) const ALL: [Self; 4] = [Self::Without, Self::Off, Self::On, Self::Verify];
 
     pub(super) fn name(self) -> &'static str {
@@ -32,7 +32,7 @@ impl Mode {
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for PreloadMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -43,8 +43,12 @@ pub(super) struct Preload(Option<PathBuf>);
 
 impl Preload {
     /// Takes the file that is given, or builds one.
-    pub(super) fn find(root: &Path, modes: &[Mode], given: Option<&Path>) -> Result<Self, String> {
-        if modes.iter().all(|mode| *mode == Mode::Without) {
+    pub(super) fn find(
+        root: &Path,
+        modes: &[PreloadMode],
+        given: Option<&Path>,
+    ) -> Result<Self, String> {
+        if modes.iter().all(|mode| *mode == PreloadMode::Without) {
             return Ok(Self(None));
         }
         let file = match given {
@@ -55,12 +59,12 @@ impl Preload {
         Ok(Self(Some(file)))
     }
 
-    /// The command that brings hosts together and starts a launcher: it lies beside the library.
+    /// Returns the command that brings hosts together and starts a launcher: it lies beside the library.
     ///
     /// # Errors
-    /// That it does not.
-    pub(super) fn command(&self, mode: Mode) -> Result<Option<PathBuf>, String> {
-        let Some(library) = self.0.as_ref().filter(|_| mode != Mode::Without) else {
+    /// The command is not there.
+    pub(super) fn command(&self, mode: PreloadMode) -> Result<Option<PathBuf>, String> {
+        let Some(library) = self.0.as_ref().filter(|_| mode != PreloadMode::Without) else {
             return Ok(None);
         };
         let command = library.with_file_name("roundelay");
@@ -74,10 +78,10 @@ impl Preload {
         ))
     }
 
-    /// What ranks are told. `all` has it take calls of every size, and not those alone for which it is faster, and tell of
-    /// them at the end, which costs a little.
-    pub(super) fn variables(&self, mode: Mode, all: bool) -> Variables {
-        let Some(library) = self.0.as_ref().filter(|_| mode != Mode::Without) else {
+    /// Returns the variables of ranks. `all` makes the library take calls of every size, and not only faster ones, and
+    /// report them at the end, which costs a little.
+    pub(super) fn variables(&self, mode: PreloadMode, all: bool) -> Variables {
+        let Some(library) = self.0.as_ref().filter(|_| mode != PreloadMode::Without) else {
             return Vec::new();
         };
         let library = library.display().to_string();
@@ -91,20 +95,20 @@ impl Preload {
     }
 }
 
-/// What it says of calls when the ranks end.
+/// The library's report on calls when the ranks end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Report {
+pub(super) struct PreloadReport {
     pub(super) calls: u64,
     pub(super) taken: u64,
     pub(super) passed: u64,
-    /// What else it says, such as a difference between its results and MPI's.
+    /// Its other messages, such as a difference between its results and MPI's.
     pub(super) remarks: Vec<String>,
 }
 
-/// How lines of it begin. Launchers may put something before.
+/// The beginning of its lines. Launchers may put a prefix before it.
 const MARK: &str = "roundelay: ";
 
-impl Report {
+impl PreloadReport {
     pub(super) fn read(text: &str) -> Self {
         let mut report = Self::default();
         for line in text.lines() {
@@ -118,7 +122,7 @@ impl Report {
         report
     }
 
-    /// The first of what else it says: one mistake may be told by every call.
+    /// Returns its first other messages: one mistake may be reported by every call.
     pub(super) fn told(&self) -> impl Iterator<Item = &String> {
         self.remarks.iter().take(5)
     }
@@ -131,7 +135,7 @@ impl Report {
     }
 }
 
-/// `Allreduce 12 calls, 10 taken, 2 passed on ...`.
+/// Reads `Allreduce 12 calls, 10 taken, 2 passed on ...`.
 fn counts(said: &str) -> Option<(u64, u64, u64)> {
     let (calls, rest) = said.split_once(" calls, ")?;
     let (taken, rest) = rest.split_once(" taken, ")?;
@@ -152,20 +156,20 @@ roundelay: Allreduce 12 calls, 10 taken, 2 passed on (type: 2), algorithm Ring, 
 [1,0]<stderr>: roundelay: Bcast 5 calls, 5 taken, 0 passed on
 roundelay: Allreduce on rank 1: element 7 differs
 ";
-        let report = Report::read(text);
+        let report = PreloadReport::read(text);
         assert_eq!((report.calls, report.taken, report.passed), (17, 15, 2));
         assert_eq!(report.remarks, ["Allreduce on rank 1: element 7 differs"]);
-        assert_eq!(Report::read("nothing of ours"), Report::default());
+        assert_eq!(PreloadReport::read("nothing of ours"), PreloadReport::default());
     }
 
     #[test]
     fn only_a_mode_that_loads_it_has_variables() {
         let preload = Preload(Some("a.so".into()));
-        assert!(preload.variables(Mode::Without, true).is_empty());
-        let names = |all| preload.variables(Mode::Verify, all).len();
+        assert!(preload.variables(PreloadMode::Without, true).is_empty());
+        let names = |all| preload.variables(PreloadMode::Verify, all).len();
         assert_eq!((names(false), names(true)), (2, 4));
-        for mode in Mode::ALL {
-            assert_eq!(Mode::named(mode.name()), Some(mode));
+        for mode in PreloadMode::ALL {
+            assert_eq!(PreloadMode::named(mode.name()), Some(mode));
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Our own programs of MPI, whose results are known, without the library that takes over calls and with it.
+//! Our own MPI programs, whose results are known, without the library that takes over calls and with it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::Field;
-use super::preload::{Mode, Report};
-use super::pypi::{Kind, Mpi, Variables};
-use super::table::Table;
+use super::preload::{PreloadMode, PreloadReport};
+use super::pypi::{Mpi, MpiKind, Variables};
+use super::table::MarkdownTable;
 use crate::command::{brief, output, there, within};
 
 /// Each is a file of C.
@@ -15,17 +15,17 @@ const NAMES: [&str; 3] = ["collectives", "progress", "threads"];
 /// And one of Fortran, for MPIs that have its modules.
 const FORTRAN: &str = "fortran";
 const FORTRAN_FLAGS: [&str; 6] = ["-cpp", "-DF08", "-O1", "-w", "-fallow-argument-mismatch", "-J"];
-/// As strict as users may be. MPI's own headers may use what C99 has not.
+/// The strictest flags of users. MPI's own headers may use features that C99 does not have.
 const FLAGS: [&str; 8] =
     ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wno-long-long", "-O1", "-pthread"];
-/// How long one may take, if nothing is said.
+/// The seconds that a program may take by default.
 pub(super) const LONGEST: u64 = 120;
-/// A launcher has so much more to clear up after its ranks.
+/// The additional time of a launcher, to clear up after its ranks.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     let seconds = field.options.seconds.unwrap_or(LONGEST);
-    let mut table = Table::new(&[
+    let mut table = MarkdownTable::new(&[
         "MPI",
         "program",
         "ranks",
@@ -81,20 +81,20 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     }
 }
 
-/// Without what an MPI by itself does wrong in these programs: Open MPI 5.0 crashes between hosts where types have absolute
-/// addresses, and the threads of Intel MPI 2021.18 get each other's data.
-pub(super) fn variables(field: &Field<'_>, mpi: &Mpi, mode: Mode) -> Variables {
+/// Returns variables that avoid an MPI's own errors in these programs: Open MPI 5.0 crashes between hosts where types
+/// have absolute addresses, and the threads of Intel MPI 2021.18 get each other's data.
+pub(super) fn variables(field: &Field<'_>, mpi: &Mpi, mode: PreloadMode) -> Variables {
     let mut variables = field.variables(mpi, mode);
     let spared = match mpi.kind {
-        Kind::OpenMpi => ("OMPI_MCA_coll", "^han"),
-        Kind::Intel => ("I_MPI_COLL_INTRANODE", "pt2pt"),
-        Kind::Mpich | Kind::OpenMpi4 => return variables,
+        MpiKind::OpenMpi => ("OMPI_MCA_coll", "^han"),
+        MpiKind::Intel => ("I_MPI_COLL_INTRANODE", "pt2pt"),
+        MpiKind::Mpich | MpiKind::OpenMpi4 => return variables,
     };
     variables.push((spared.0.to_owned(), spared.1.to_owned()));
     variables
 }
 
-/// The programs with their names. What is left out is told.
+/// Returns the programs with their names. Programs that are left out are printed.
 pub(super) fn compile(root: &Path, mpi: &Mpi) -> Result<Vec<(&'static str, PathBuf)>, String> {
     let folder = root.join("target/mpi/programs").join(mpi.kind.name());
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -105,8 +105,8 @@ pub(super) fn compile(root: &Path, mpi: &Mpi) -> Result<Vec<(&'static str, PathB
     });
     let mut programs: Vec<_> = compiled.collect::<Result<_, _>>()?;
     let compiler = mpi.program("mpif90");
-    // Those of PyPI have such a program, and no modules for it.
-    if mpi.kind == Kind::OpenMpi4 && compiler.is_file() && there("gfortran") {
+    // The MPIs of PyPI have a compiler for Fortran, and no modules for it.
+    if mpi.kind == MpiKind::OpenMpi4 && compiler.is_file() && there("gfortran") {
         let program = folder.join(FORTRAN);
         let mut command = Command::new(compiler);
         command.args(FORTRAN_FLAGS).arg(&folder).arg("-o").arg(&program);
@@ -121,28 +121,28 @@ pub(super) fn compile(root: &Path, mpi: &Mpi) -> Result<Vec<(&'static str, PathB
     Ok(programs)
 }
 
-/// One launch: whether all was right, and what the library says.
+/// Launches a program, and returns whether all was right, and the library's report.
 fn ran(
     mpi: &Mpi,
     program: &Path,
     nranks: u32,
     variables: &Variables,
     seconds: u64,
-) -> (Result<(), String>, Report) {
+) -> (Result<(), String>, PreloadReport) {
     let mut command = mpi.launch(nranks, variables);
     command.arg(program).args(["--seconds", &seconds.to_string()]);
-    // Its own results are wrong without this.
-    command.args((mpi.kind == Kind::Intel).then_some("--simple"));
+    // Intel MPI's own results are wrong without this.
+    command.args((mpi.kind == MpiKind::Intel).then_some("--simple"));
     judged(within(&mut command, Duration::from_secs(seconds) + GRACE))
 }
 
-/// What a launch of one of the programs came to.
+/// Returns the result of a launch of one of the programs.
 pub(super) fn judged(
     ended: Result<crate::command::Printed, String>,
-) -> (Result<(), String>, Report) {
+) -> (Result<(), String>, PreloadReport) {
     match ended {
         Ok(printed) => {
-            let report = Report::read(&format!("{}\n{}", printed.stdout, printed.stderr));
+            let report = PreloadReport::read(&format!("{}\n{}", printed.stdout, printed.stderr));
             let said = ["OK: ", "SKIPPED: "];
             let well =
                 printed.stdout.lines().any(|line| said.iter().any(|word| line.contains(word)));
@@ -150,7 +150,7 @@ pub(super) fn judged(
             (if well { Ok(()) } else { Err(why()) }, report)
         }
         Err(why) => {
-            let report = Report::read(&why);
+            let report = PreloadReport::read(&why);
             let words = ["WRONG: ", "HANGS: ", "CRASHES: "];
             let told = why.lines().find(|line| words.iter().any(|word| line.contains(word)));
             (Err(told.map_or_else(|| brief(&why), str::to_owned)), report)

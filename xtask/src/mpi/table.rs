@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 /// Rows of text.
-pub(super) struct Table {
+pub(super) struct MarkdownTable {
     rows: Vec<Vec<String>>,
     notes: Vec<String>,
 }
 
-impl Table {
+impl MarkdownTable {
     pub(super) fn new(heads: &[&str]) -> Self {
         Self {
             rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()],
@@ -20,23 +20,23 @@ impl Table {
         self.rows.push(row.to_vec());
     }
 
-    /// What stands below the table; it is printed at once.
+    /// Adds a note below the table, and prints it at once.
     pub(super) fn note(&mut self, note: &str) {
         println!("{note}");
         self.remark(note);
     }
 
-    /// What stands below the table.
+    /// Adds a note below the table.
     pub(super) fn remark(&mut self, remark: &str) {
         self.notes.push(remark.to_owned());
     }
 
-    /// The row that was added last.
+    /// Returns the row that was added last.
     pub(super) fn last(&self) -> String {
         line(self.rows.last().map_or(&[][..], Vec::as_slice), &[])
     }
 
-    /// The whole, with columns that are as wide as what they hold.
+    /// Returns the whole table, with columns as wide as their contents.
     pub(super) fn text(&self) -> String {
         let columns = self.rows[0].len();
         let width = |at: usize| self.rows.iter().map(|row| row[at].len()).max().unwrap_or_default();
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_what_they_hold() {
-        let mut table = Table::new(&["MPI", "ranks"]);
+        let mut table = MarkdownTable::new(&["MPI", "ranks"]);
         table.add(&["openmpi".to_owned(), "2".to_owned()]);
         table.note("one is left out");
         let expected = "\

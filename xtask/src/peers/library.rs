@@ -11,23 +11,23 @@ use crate::command::{output, there, within};
 const PACKAGES: [&str; 2] = ["openmpi-bin", "libopenmpi-dev"];
 /// A launch that takes longer is given up: ranks that spin for a core they do not have.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How much slower one way of waiting must be at the probe to be left out.
+/// The slowdown at the probe from which one way of waiting is left out.
 const HOPELESS: f64 = 5.0;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LibraryKind {
     OpenMpi,
     Mpich,
 }
 
 pub(super) struct Library {
-    kind: Kind,
+    kind: LibraryKind,
     name: String,
     launcher: &'static str,
     driver: PathBuf,
 }
 
-/// How ranks wait.
+/// The way in which ranks wait.
 pub(super) struct Launch {
     pub(super) name: &'static str,
     args: &'static [&'static str],
@@ -37,7 +37,7 @@ const SPINS: Launch = Launch { name: "spins", args: &["--mca", "mpi_yield_when_i
 const YIELDS: Launch = Launch { name: "yields", args: &["--mca", "mpi_yield_when_idle", "1"] };
 const AS_IT_IS: Launch = Launch { name: "as it is", args: &[] };
 
-/// Open MPI, installed if need be, and MPICH if it is there; each with its driver, compiled.
+/// Finds Open MPI, installed if need be, and MPICH if it is there; each with its driver, compiled.
 pub(super) fn find(root: &Path) -> Result<Vec<Library>, String> {
     if !there("mpicc.openmpi") && !there("mpicc") {
         install()?;
@@ -47,19 +47,19 @@ pub(super) fn find(root: &Path) -> Result<Vec<Library>, String> {
     let launcher = if there("mpirun.openmpi") { "mpirun.openmpi" } else { "mpirun" };
     let version = output(Command::new(launcher).arg("--version"))?;
     let version = version.lines().next().unwrap_or_default();
-    // Its launcher calls itself by the name of its runtime, where it was called by its own.
+    // Its launcher may call itself by the name of its runtime.
     if !version.contains("Open MPI") && !version.contains("OpenRTE") {
         return Err(format!("`{launcher}` is not Open MPI's: {version}"));
     }
     let name = format!("Open MPI {}", version.rsplit(' ').next().unwrap_or_default());
     let driver = compile(root, compiler, "openmpi")?;
-    found.push(Library { kind: Kind::OpenMpi, name, launcher, driver });
+    found.push(Library { kind: LibraryKind::OpenMpi, name, launcher, driver });
     if there("mpicc.mpich") && there("mpiexec.mpich") {
         let version = output(Command::new("mpiexec.mpich").arg("--version"))?;
         let number = version.lines().find_map(|line| line.trim().strip_prefix("Version:"));
         let name = format!("MPICH {}", number.unwrap_or_default().trim());
         let driver = compile(root, "mpicc.mpich", "mpich")?;
-        found.push(Library { kind: Kind::Mpich, name, launcher: "mpiexec.mpich", driver });
+        found.push(Library { kind: LibraryKind::Mpich, name, launcher: "mpiexec.mpich", driver });
     }
     Ok(found)
 }
@@ -99,24 +99,29 @@ impl Library {
         case.theirs == "default" || self.forced(case).is_some()
     }
 
-    /// What forces the algorithm of a case: parameters of Open MPI's `tuned` component, or MPICH's variables.
+    /// Returns the setting that forces the algorithm of a case: parameters of Open MPI's `tuned` component, or MPICH's
+    /// variables.
     fn forced(&self, case: &Case) -> Option<(&'static str, &'static str)> {
         Some(match (self.kind, case.op, case.theirs) {
-            (Kind::OpenMpi, "AllReduce", "ring") => ("coll_tuned_allreduce_algorithm", "4"),
-            (Kind::OpenMpi, "AllReduce", "recursive_doubling") => {
+            (LibraryKind::OpenMpi, "AllReduce", "ring") => ("coll_tuned_allreduce_algorithm", "4"),
+            (LibraryKind::OpenMpi, "AllReduce", "recursive_doubling") => {
                 ("coll_tuned_allreduce_algorithm", "3")
             }
-            (Kind::OpenMpi, "ReduceScatter", "ring") => {
+            (LibraryKind::OpenMpi, "ReduceScatter", "ring") => {
                 ("coll_tuned_reduce_scatter_algorithm", "3")
             }
-            (Kind::OpenMpi, "AllGather", "ring") => ("coll_tuned_allgather_algorithm", "4"),
-            (Kind::OpenMpi, "Broadcast", "pipeline") => ("coll_tuned_bcast_algorithm", "3"),
-            (Kind::OpenMpi, "Reduce", "pipeline") => ("coll_tuned_reduce_algorithm", "3"),
-            (Kind::Mpich, "AllReduce", "ring") => ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "ring"),
-            (Kind::Mpich, "AllReduce", "recursive_doubling") => {
+            (LibraryKind::OpenMpi, "AllGather", "ring") => ("coll_tuned_allgather_algorithm", "4"),
+            (LibraryKind::OpenMpi, "Broadcast", "pipeline") => ("coll_tuned_bcast_algorithm", "3"),
+            (LibraryKind::OpenMpi, "Reduce", "pipeline") => ("coll_tuned_reduce_algorithm", "3"),
+            (LibraryKind::Mpich, "AllReduce", "ring") => {
+                ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "ring")
+            }
+            (LibraryKind::Mpich, "AllReduce", "recursive_doubling") => {
                 ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "recursive_doubling")
             }
-            (Kind::Mpich, "AllGather", "ring") => ("MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", "ring"),
+            (LibraryKind::Mpich, "AllGather", "ring") => {
+                ("MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", "ring")
+            }
             _ => return None,
         })
     }
@@ -124,7 +129,7 @@ impl Library {
     /// Ways of waiting that are worth a try: both of Open MPI's, unless one is hopeless, as spinning is where ranks
     /// share cores.
     pub(super) fn launches(&self, nranks: u32, cores: u32) -> Result<Vec<Launch>, String> {
-        if self.kind == Kind::Mpich {
+        if self.kind == LibraryKind::Mpich {
             return Ok(vec![AS_IT_IS]);
         }
         if nranks <= cores {
@@ -151,7 +156,7 @@ impl Library {
         Ok(times.into_iter().filter(|t| t.0 <= HOPELESS * best).map(|t| t.1).collect())
     }
 
-    /// Median in microseconds of each size, and whether results were wrong.
+    /// Returns the median in microseconds of each size, and whether results were wrong.
     pub(super) fn time(
         &self,
         case: &Case,
@@ -160,16 +165,16 @@ impl Library {
         launch: &Launch,
     ) -> Result<Vec<(f64, bool)>, String> {
         let mut command = Command::new(self.launcher);
-        if self.kind == Kind::OpenMpi {
-            // A run of nobody's but this program, as root in a container, on whatever cores there are.
+        if self.kind == LibraryKind::OpenMpi {
+            // A run by this program alone, as root in a container, on any number of cores.
             command.args(["--allow-run-as-root", "--oversubscribe"]).args(launch.args);
         }
         match (self.kind, self.forced(case)) {
             (_, None) => {}
-            (Kind::OpenMpi, Some((name, value))) => {
+            (LibraryKind::OpenMpi, Some((name, value))) => {
                 command.args(["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", name, value]);
             }
-            (Kind::Mpich, Some((name, value))) => {
+            (LibraryKind::Mpich, Some((name, value))) => {
                 command.env(name, value);
             }
         }
@@ -181,8 +186,8 @@ impl Library {
     }
 }
 
-/// Median in microseconds of each size and whether results were wrong, as a driver printed them; nothing if it did not
-/// print just these sizes in this order.
+/// Reads the median in microseconds of each size and whether results were wrong, as a driver printed them; `None` if it
+/// did not print exactly these sizes in this order.
 pub(super) fn read(text: &str, sizes: &[u64]) -> Option<Vec<(f64, bool)>> {
     let line = |line: &str| {
         let [size, time, wrong] = line.split_whitespace().collect::<Vec<_>>().try_into().ok()?;

@@ -1,5 +1,6 @@
 //! `cargo xtask peers`: our algorithms beside those of Open MPI (and MPICH where it is installed), the same operation
-//! with the same algorithm on the same machine in the same run, by turns. `--processes` is another comparison: of ranks that are processes on both sides.
+//! with the same algorithm on the same machine in the same run, by turns. `--processes` is another comparison: of ranks
+//! that are processes on both sides.
 
 mod library;
 mod processes;
@@ -11,17 +12,17 @@ use std::thread::available_parallelism;
 
 use crate::command::output;
 use library::Library;
-use table::Line;
+use table::PeerLine;
 
 const NRANKS: [u32; 3] = [2, 4, 8];
 const SIZES: [u64; 4] = [1 << 10, 32 << 10, 1 << 20, 16 << 20];
 /// Turns of both; the best median of each counts.
 const ROUNDS: u32 = 3;
 
-/// One comparison: an operation, how the peer is to do it, and what of ours does the same.
+/// One comparison: an operation, the peer's algorithm, and ours.
 pub(crate) struct Case {
     pub(crate) op: &'static str,
-    /// `default` is what the peer chooses itself.
+    /// `default` is the peer's own choice.
     pub(crate) theirs: &'static str,
     /// The fastest of them counts.
     pub(crate) ours: &'static [&'static str],
@@ -62,7 +63,7 @@ usage: cargo xtask peers [--quick] [--json FILE]
        cargo xtask peers --processes [OPTION]...
   ranks as processes, beside Intel MPI and Open MPI of PyPI";
 
-/// Installs what is missing, builds, measures, prints.
+/// Installs missing packages, builds, measures, prints.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let build_ours = || build(&root, "roundelay-cli", "roundelay");
@@ -111,7 +112,7 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     }
 }
 
-/// A program, as users have it.
+/// Builds a program, as users have it.
 pub(crate) fn build(root: &Path, package: &str, program: &str) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root).args(["build", "--quiet", "--release", "--package", package]);
@@ -125,7 +126,7 @@ pub(crate) fn build(root: &Path, package: &str, program: &str) -> Result<PathBuf
     path.ok_or_else(|| format!("cargo built no {program}"))
 }
 
-/// All sizes of a case, ours and theirs by turns.
+/// Times all sizes of a case, ours and theirs by turns.
 fn compare(
     ours: &Path,
     library: &Library,
@@ -133,9 +134,9 @@ fn compare(
     nranks: u32,
     launches: &[library::Launch],
     rounds: u32,
-) -> Result<Vec<Line>, String> {
-    let mut lines: Vec<Line> =
-        SIZES.iter().map(|size| Line::new(library.name(), case, nranks, *size)).collect();
+) -> Result<Vec<PeerLine>, String> {
+    let mut lines: Vec<PeerLine> =
+        SIZES.iter().map(|size| PeerLine::new(library.name(), case, nranks, *size)).collect();
     for _ in 0..rounds {
         for launch in launches {
             for (line, (time, wrong)) in
@@ -151,8 +152,8 @@ fn compare(
     Ok(lines)
 }
 
-/// Our times of one size, and the limit.
-fn bench(ours: &Path, case: &Case, nranks: u32, line: &mut Line) -> Result<(), String> {
+/// Takes our times of one size, and the limit.
+fn bench(ours: &Path, case: &Case, nranks: u32, line: &mut PeerLine) -> Result<(), String> {
     let mut command = Command::new(ours);
     command.args(["bench", &case.ours.join(","), "--nranks", &nranks.to_string()]);
     command.args(["-b", &line.bytes.to_string(), "--format", "json"]);

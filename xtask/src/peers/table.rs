@@ -1,11 +1,11 @@
-//! What was compared, as a table and as JSON.
+//! The compared times, as a table and as JSON.
 
 use std::fmt;
 
 use super::Case;
 
 /// One size of one case.
-pub(super) struct Line {
+pub(super) struct PeerLine {
     library: String,
     op: &'static str,
     forced: &'static str,
@@ -14,11 +14,11 @@ pub(super) struct Line {
     theirs: Option<Best>,
     ours: Option<Best>,
     limit: f64,
-    /// Whether any result was.
+    /// Whether any result was wrong.
     pub(super) wrong: bool,
 }
 
-/// Microseconds, and of what.
+/// A time in microseconds, and the name of its algorithm or launch.
 struct Best {
     time: f64,
     of: String,
@@ -30,7 +30,7 @@ fn better(best: &mut Option<Best>, time: f64, of: &str) {
     }
 }
 
-impl Line {
+impl PeerLine {
     pub(super) fn new(library: &str, case: &Case, nranks: u32, bytes: u64) -> Self {
         Self {
             library: library.to_owned(),
@@ -59,13 +59,13 @@ impl Line {
         self.limit = self.limit.min(time);
     }
 
-    /// How many times as long theirs takes.
+    /// Returns the peer's time over ours.
     fn ratio(&self) -> Option<f64> {
         Some(self.theirs.as_ref()?.time / self.ours.as_ref()?.time)
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for PeerLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = |best: &Option<Best>| best.as_ref().map_or(String::new(), |b| b.of.clone());
         let time = |best: &Option<Best>| best.as_ref().map_or(f64::NAN, |b| b.time);
@@ -88,7 +88,7 @@ impl fmt::Display for Line {
     }
 }
 
-pub(super) fn render(lines: &[Line]) -> String {
+pub(super) fn render(lines: &[PeerLine]) -> String {
     let mut table = format!(
         "{:15} {:14} {:19} {:>6} {:>9} {:>12} {:9} {:>12} {:>12} {:>8}  {}\n",
         "peer",
@@ -110,12 +110,12 @@ pub(super) fn render(lines: &[Line]) -> String {
     table
 }
 
-pub(super) fn json(lines: &[Line], cores: u32, rounds: u32) -> String {
+pub(super) fn json(lines: &[PeerLine], cores: u32, rounds: u32) -> String {
     let best = |best: &Option<Best>, of: &str| match best {
         Some(best) => serde_json::json!({ "time": best.time, of: best.of }),
         None => serde_json::Value::Null,
     };
-    let line = |line: &Line| {
+    let line = |line: &PeerLine| {
         serde_json::json!({
             "peer": line.library,
             "op": line.op,

@@ -1,4 +1,4 @@
-//! Processes in which something is missing, or is there twice: all is left to MPI, and that is said once.
+//! Processes in which a library is missing or present twice: all calls are left to MPI, which is reported once.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,13 +7,13 @@ use tempfile::TempDir;
 
 use crate::launched::{compiled, library, row, source, taken};
 
-/// Compiles something by C's compiler.
+/// Compiles a file by the C compiler.
 fn cc(args: &[&Path]) {
     let output = Command::new("cc").args(args).output().expect("a C compiler, which Rust links by");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A library of no known kind, below names of MPI libraries.
+/// Makes a library of no known kind, below names of MPI libraries.
 fn other(folder: &Path, name: &str) -> PathBuf {
     let library = folder.join(name);
     cc(&["-shared".as_ref(), "-fPIC".as_ref(), "-o".as_ref(), &library, &source("other.c")]);
@@ -27,7 +27,7 @@ fn said(output: &Output) -> String {
     text
 }
 
-/// A folder with the program of calls, which is linked to this library.
+/// Makes a folder with the program of calls, which is linked to this library.
 fn calls(with: &dyn Fn(&Path) -> PathBuf) -> (TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder for the tests");
     let library = with(folder.path());
@@ -47,7 +47,7 @@ fn a_library_of_no_known_kind_gets_all_calls() {
     }
     assert!(text.contains("all collectives are left to MPI: this process has an MPI library of an unknown kind: Some MPI 1.0"), "{text}");
     assert_eq!(text.matches("roundelay:").count(), 1, "{text}");
-    // The same where MPI is not begun.
+    // Collectives are left to MPI where MPI is not begun, too.
     let mut command = Command::new(&program);
     command.env("LD_LIBRARY_PATH", folder.path()).env("LD_PRELOAD", library());
     let text = said(&command.output().expect("it starts"));
@@ -94,7 +94,7 @@ fn settings_that_make_no_sense_leave_all_to_mpi() {
     }
 }
 
-/// Ranks of one host, of which one does not preload the library, and of which one has other settings.
+/// One rank of a host does not preload the library, or has other settings.
 #[test]
 fn ranks_that_are_not_alike_leave_all_to_mpi() {
     let programs = compiled("collectives");

@@ -1,4 +1,4 @@
-//! Programs in Fortran, whose calls are taken, and none of them twice.
+//! Programs in Fortran, whose calls are taken, each once.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,7 @@ fn calls_of_fortran_are_taken_once() {
     }
 }
 
-/// Runs the program, or says why there is none.
+/// Runs the program, or says why it cannot be compiled.
 fn with_and_without_f08(mpi: &Mpi) -> Result<(), String> {
     // With `mpi_f08` there are two allreduces more, and a broadcast.
     for (flags, more) in [(&[][..], [0, 0]), (&["-DF08"][..], [2, 1])] {
@@ -30,7 +30,7 @@ fn with_and_without_f08(mpi: &Mpi) -> Result<(), String> {
             let [allreduces, bcasts] = [5 + more[0], 6 + more[1]];
             let said = format!("OK: Allreduce {allreduces}, Bcast {bcasts}\n");
             assert!(text.contains(&said), "{name}:\n{text}");
-            // One of the broadcasts has a root that is none.
+            // One of the broadcasts has an invalid root.
             for (what, calls, ours) in [
                 ("Allreduce", allreduces, allreduces),
                 ("Allgather", 4, 4),
@@ -44,7 +44,7 @@ fn with_and_without_f08(mpi: &Mpi) -> Result<(), String> {
                 let line = row(&text, what);
                 let all = format!("roundelay: {what} {calls} calls, ");
                 assert!(line.starts_with(&all) && taken(line) == ours, "{name}: {line}");
-                // The report is made once, whoever ends MPI.
+                // The report is made once, whether Fortran or C ends MPI.
                 assert_eq!(text.matches(&all).count(), 1, "{name}:\n{text}");
             }
             assert!(taken(row(&text, "Barrier")) >= 3, "{name}: {}", row(&text, "Barrier"));
@@ -58,7 +58,7 @@ fn with_and_without_f08(mpi: &Mpi) -> Result<(), String> {
 /// Compiles the program. Only Debian's MPIs have modules of Fortran.
 ///
 /// # Errors
-/// What is missing.
+/// The missing compiler or module.
 fn compile(mpi: &Mpi, flags: &[&str], program: &Path) -> Result<(), String> {
     let Some(kind) = mpi.name.strip_prefix("Debian's ") else {
         return Err(format!("{} has no modules of Fortran", mpi.name));

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::installed::{Mpi, all};
 
-/// The library, which was built with this test: beside it.
+/// Returns the library, which was built with this test: beside it.
 pub(crate) fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let beside = test.with_file_name("libroundelay_mpi.so");
@@ -14,12 +14,12 @@ pub(crate) fn library() -> PathBuf {
     beside
 }
 
-/// The folder of the programs.
+/// Returns the folder of the programs.
 pub(crate) fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
-/// The MPIs whose ranks may outnumber the cores: there must be one.
+/// Returns the MPIs whose ranks may outnumber the cores: there must be one.
 pub(crate) fn mpis() -> Vec<Mpi> {
     let found: Vec<_> = all().into_iter().filter(|mpi| mpi.is_able(3)).collect();
     assert!(!found.is_empty(), "no MPI: `cargo xtask test` installs some below target/mpi");
@@ -34,7 +34,7 @@ pub(crate) struct Compiled {
     _folder: TempDir,
 }
 
-/// The program `name` of each MPI.
+/// Returns the program `name` of each MPI.
 pub(crate) fn compiled(name: &str) -> Vec<Compiled> {
     let compile = |mpi: Mpi| {
         let folder = tempfile::tempdir().expect("a folder for the tests");
@@ -47,10 +47,10 @@ pub(crate) fn compiled(name: &str) -> Vec<Compiled> {
 }
 
 impl Compiled {
-    /// A program that something else compiles into a file of a folder.
+    /// Makes a program that `compile` compiles into a file of a folder.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why it was not compiled.
     pub(crate) fn by(
         mpi: &Mpi,
         compile: impl FnOnce(&Path) -> Result<(), String>,
@@ -65,21 +65,22 @@ impl Compiled {
         &self.mpi.name
     }
 
-    /// Runs it on so many ranks, which preload the library and have these variables; what is printed, if it ends well.
+    /// Runs the program on `nranks` ranks, which preload the library and have these variables; returns the printed
+    /// text.
     pub(crate) fn taken(&self, nranks: u32, variables: &[(&str, &str)]) -> String {
         let (well, text) = self.launched(nranks, variables);
         assert!(well, "{} on {nranks} ranks, {variables:?}:\n{text}", self.mpi.name);
         text
     }
 
-    /// The same, and whether it ends well.
+    /// Runs the program as [`Self::taken`] does, and returns whether it ends well.
     pub(crate) fn launched(&self, nranks: u32, variables: &[(&str, &str)]) -> (bool, String) {
-        // Without us, too, Intel MPI gives wrong results where ranks describe data in several ways.
+        // Without this library, too, Intel MPI gives wrong results where ranks describe data in several ways.
         let args: &[&str] = if self.mpi.name.contains("impi") { &["--simple"] } else { &[] };
         self.launched_by(&self.program, args, nranks, variables)
     }
 
-    /// The same by another program, which is given this one.
+    /// Runs the program as [`Self::launched`] does, by another program that gets it as an argument.
     pub(crate) fn launched_by(
         &self,
         program: &Path,
@@ -100,14 +101,14 @@ impl Compiled {
     }
 }
 
-/// The line of a report about a collective.
+/// Returns the line of a report about a collective.
 pub(crate) fn row<'t>(text: &'t str, what: &str) -> &'t str {
     let begin = format!("roundelay: {what} ");
     let row = text.lines().find(|line| line.starts_with(&begin));
     row.unwrap_or_else(|| panic!("no line of {what} in:\n{text}"))
 }
 
-/// How many calls a row says were taken.
+/// Returns the number of taken calls in a row.
 pub(crate) fn taken(row: &str) -> u64 {
     let (before, _) = row.split_once(" taken").unwrap_or_else(|| panic!("no `taken` in {row}"));
     let number = before.rsplit(' ').next().and_then(|number| number.parse().ok());

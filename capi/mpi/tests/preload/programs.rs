@@ -24,7 +24,7 @@ fn all_collectives_are_right_to_the_last_bit() {
                 assert!(taken(row(&text, what)) > 0, "{}: {}", program.name(), row(&text, what));
             }
         }
-        // What nobody asks for is not there.
+        // A library that is switched off prints nothing.
         let text = program.taken(2, &[("ROUNDELAY_MPI", "off"), ("ROUNDELAY_REPORT", "0")]);
         assert!(!text.contains("roundelay"), "{text}");
     }
@@ -53,7 +53,7 @@ fn an_algorithm_of_the_user_runs_where_it_can() {
         let text = program.taken(2, &[own]);
         let line = row(&text, "Allreduce");
         assert!(taken(line) > 0 && line.contains("by HalvingDoublingAllReduce"), "{line}");
-        // It is for powers of two. All ranks know that, and none waits for another.
+        // The algorithm is for powers of two. All ranks know that, and none waits for another.
         let text = program.taken(3, &[own]);
         let line = row(&text, "Allreduce");
         assert!(

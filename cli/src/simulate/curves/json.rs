@@ -7,7 +7,7 @@ use super::points::Point;
 use super::{Comparison, Curve};
 
 #[derive(Serialize)]
-pub(super) struct Json<'c> {
+pub(super) struct CurvesJson<'c> {
     ok: bool,
     collective: &'static str,
     topology: &'c str,
@@ -24,7 +24,7 @@ struct Algorithm<'c> {
     /// The rank counts at which no other algorithm takes less time, but for a thousandth.
     fastest: Vec<u32>,
     runs: Vec<Simulated<'c>>,
-    refused: Vec<Refused<'c>>,
+    refused: Vec<RefusedRun<'c>>,
 }
 
 #[derive(Serialize)]
@@ -35,12 +35,12 @@ struct Simulated<'c> {
     algbw: f64,
     busbw: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    bound: Option<Bound>,
+    bound: Option<RunBound>,
     loads: Vec<Busiest<'c>>,
 }
 
 #[derive(Serialize)]
-struct Bound {
+struct RunBound {
     seconds: f64,
     /// The bound over the time; 1 is the best.
     share: f64,
@@ -57,13 +57,13 @@ struct Busiest<'c> {
 }
 
 #[derive(Serialize)]
-struct Refused<'c> {
+struct RefusedRun<'c> {
     nranks: u32,
     code: &'static str,
     reason: &'c str,
 }
 
-impl<'c> Json<'c> {
+impl<'c> CurvesJson<'c> {
     pub(super) fn new(all: &'c Comparison<'_>, dtype: DType) -> Self {
         let fastest = all.fastest();
         let algorithm = |curve: &'c Curve| {
@@ -96,13 +96,13 @@ fn simulated<'c>(all: &'c Comparison<'_>, point: &Point) -> Simulated<'c> {
         seconds: point.seconds,
         algbw: point.algbw,
         busbw: point.busbw,
-        bound: point.bound.zip(share).map(|(seconds, share)| Bound { seconds, share }),
+        bound: point.bound.zip(share).map(|(seconds, share)| RunBound { seconds, share }),
         loads: loads.map(|(load, level)| Busiest { level, up: load.up, down: load.down }).collect(),
     }
 }
 
-fn refused(curve: &Curve) -> Vec<Refused<'_>> {
+fn refused(curve: &Curve) -> Vec<RefusedRun<'_>> {
     let one = |m: &'_ super::points::Missing| (m.nranks, m.code.as_str());
     let all = curve.missing.iter().map(|m| (one(m), &*m.reason));
-    all.map(|((nranks, code), reason)| Refused { nranks, code, reason }).collect()
+    all.map(|((nranks, code), reason)| RefusedRun { nranks, code, reason }).collect()
 }

@@ -1,21 +1,22 @@
-//! The levels of a topology: links whose ends have the same names, but for numbers, and are as far from the ranks.
+//! The levels of a topology: a level has the links between nodes of two classes; nodes of one class have equal names,
+//! but for numbers, and are equally far from the ranks.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use roundelay_core::simulate::Usage;
 use roundelay_core::topology::{Link, Node, NodeId, Topology};
 
-/// All of them, from the ranks up.
+/// All levels, from the ranks up.
 pub(super) struct Levels {
     pub(super) names: Vec<String>,
-    /// For each link of the topology its level, and whether it leads away from the ranks.
+    /// The level of each link of the topology, and whether it leads away from the ranks.
     of: Vec<(usize, bool)>,
 }
 
-/// What the busiest link of a level carries in a run, in bytes.
+/// The bytes that the busiest link of a level carries in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Load {
-    /// Away from the ranks, or between nodes as far from them as each other.
+    /// Away from the ranks, or between nodes that are equally far from them.
     pub(super) up: f64,
     /// Towards the ranks.
     pub(super) down: f64,
@@ -45,7 +46,7 @@ impl Levels {
         }
     }
 
-    /// What the busiest link of each level carries.
+    /// Returns the bytes that the busiest link of each level carries.
     pub(super) fn loads(&self, links: &[Usage]) -> Vec<Load> {
         let mut loads = vec![Load::default(); self.names.len()];
         for (link, (level, up)) in links.iter().zip(&self.of) {
@@ -57,17 +58,17 @@ impl Levels {
     }
 }
 
-/// What a node is among the others.
+/// The class of a node.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Kind {
-    /// How many links away it is from the nearest rank.
+struct NodeClass {
+    /// The number of links to the nearest rank.
     tier: u32,
     /// `leaf` for `leaf 3`.
     word: String,
 }
 
-/// Of every node.
-fn kinds(topology: &Topology) -> Vec<Kind> {
+/// Returns the class of every node.
+fn kinds(topology: &Topology) -> Vec<NodeClass> {
     let mut tiers = vec![u32::MAX; topology.nodes().len()];
     let mut queue: VecDeque<NodeId> = topology.ranks().map(NodeId::from).collect();
     for rank in &queue {
@@ -81,11 +82,12 @@ fn kinds(topology: &Topology) -> Vec<Kind> {
             }
         }
     }
-    let kind = |(node, tier): (&Node, &u32)| Kind { tier: *tier, word: word(&node.name, *tier) };
+    let kind =
+        |(node, tier): (&Node, &u32)| NodeClass { tier: *tier, word: word(&node.name, *tier) };
     topology.nodes().iter().zip(&tiers).map(kind).collect()
 }
 
-/// The letters that a name begins with; ranks are numbers.
+/// Returns the letters that a name begins with; ranks are numbers.
 fn word(name: &str, tier: u32) -> String {
     let end = name.find(|c: char| !c.is_alphabetic()).unwrap_or(name.len());
     match &name[..end] {

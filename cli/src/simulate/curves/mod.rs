@@ -19,19 +19,19 @@ use crate::topology::Given;
 use levels::Levels;
 use points::{Missing, Point};
 
-/// Times that differ by no more than this share are the same: blocks that differ by an element make such differences.
+/// Times that differ by no more than this share count as equal: blocks that differ by an element make such differences.
 const NEAR: f64 = 1e-3;
 
 /// The runs of one algorithm.
 struct Curve {
-    /// Its name, with its file where another algorithm has the same one.
+    /// Its name, with its file where another algorithm has an equal name.
     name: String,
     /// By rank count.
     points: Vec<Point>,
     missing: Vec<Missing>,
 }
 
-/// All runs, and what they have in common.
+/// All runs, with their common properties.
 struct Comparison<'a> {
     collective: Collective,
     /// `32 MiB`, or a count of elements.
@@ -48,7 +48,7 @@ pub(super) fn wanted(flags: &SimulateFlags) -> bool {
         || flags.nranks.as_ref().is_some_and(|nranks| nranks.counts.len() > 1)
 }
 
-/// Simulates all of them, on a topology that was read already.
+/// Simulates all algorithms, on a topology that was read already.
 pub(super) fn main(
     flags: &SimulateFlags,
     given: &Given,
@@ -71,14 +71,14 @@ pub(super) fn main(
         output::write(path, &picture::svg(&all))?;
     }
     match flags.format {
-        Format::Json => print_json(&json::Json::new(&all, flags.dtype)),
+        Format::Json => print_json(&json::CurvesJson::new(&all, flags.dtype)),
         Format::Human => print(tables::print(&all).trim_end()),
     }
     let refused = |missing: &Missing| missing.code.refuses();
     Ok(all.curves.iter().flat_map(|curve| &curve.missing).all(refused))
 }
 
-/// Refuses what is there for one run alone, before anything is simulated.
+/// Refuses flags that are for one run alone, before the simulation.
 fn check(flags: &SimulateFlags, counts: usize) -> Result<(), Failure> {
     let picture = &flags.picture;
     let alone = picture.for_one_run().or(flags.path.then_some("--path"));
@@ -95,7 +95,7 @@ fn check(flags: &SimulateFlags, counts: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What every run moves.
+/// Returns the size that every run moves.
 fn size(flags: &SimulateFlags) -> String {
     match flags.count {
         Some(count) => format!("{count} x {}", flags.dtype.name()),
@@ -104,14 +104,14 @@ fn size(flags: &SimulateFlags) -> String {
 }
 
 impl Comparison<'_> {
-    /// `2..=128 ranks`
+    /// Returns `2..=128 ranks`.
     fn ranks(&self) -> String {
         let counts = roundelay_core::expansion::counted(&self.nranks);
         format!("{counts} rank{}", if counts == "1" { "" } else { "s" })
     }
 
-    /// The algorithms that take least time, each with the rank counts at which it does; where several take the same,
-    /// or hardly more, each of them.
+    /// Returns the algorithms that take the least time, each with the rank counts at which it does; algorithms whose
+    /// times are equal, or hardly longer, are all listed.
     fn fastest(&self) -> Vec<(&str, Vec<u32>)> {
         let seconds =
             |curve: &Curve, n: u32| curve.points.iter().find(|p| p.nranks == n).map(|p| p.seconds);

@@ -6,10 +6,10 @@ use super::{Comparison, Curve};
 use crate::chart::{self, Axis, Chart, LIMIT, Mark};
 use roundelay::select::time;
 
-/// From this ratio of the longest time to the shortest on, times are in logarithms.
+/// The ratio of the longest time to the shortest from which times are in logarithms.
 const FAR: f64 = 12.0;
 
-/// As many rank counts are named where powers of two are too few.
+/// The number of rank counts that are named where powers of two are too few.
 const COUNTS: usize = 9;
 
 pub(super) fn svg(all: &Comparison<'_>) -> String {
@@ -56,8 +56,8 @@ pub(super) fn svg(all: &Comparison<'_>) -> String {
     .svg()
 }
 
-/// The points of an algorithm. A line joins neighbors among the rank counts asked for; where one is missing, it has
-/// a gap.
+/// Returns the points of an algorithm. A line joins neighbors among the rank counts asked for; where one is missing, it
+/// has a gap.
 fn drawn(curve: &Curve, nth: usize, nranks: &[u32]) -> chart::Curve {
     let position = |n: u32| nranks.iter().position(|other| *other == n);
     let mut before = None;
@@ -72,7 +72,7 @@ fn drawn(curve: &Curve, nth: usize, nranks: &[u32]) -> chart::Curve {
     chart::Curve { name: curve.name.clone(), class: chart::class(nth), points }
 }
 
-/// The least time of any algorithm.
+/// Returns the least time of any algorithm.
 fn bound(all: &Comparison<'_>) -> Option<chart::Curve> {
     let least = |n: &u32| {
         let mut points = all.curves.iter().flat_map(|curve| &curve.points);

@@ -19,19 +19,19 @@ use crate::simulate::{bound, simulated};
 /// A simulated run.
 pub(super) struct Point {
     pub(super) nranks: u32,
-    /// As nccl-tests counts them.
+    /// The bytes as nccl-tests counts them.
     pub(super) bytes: u64,
     pub(super) seconds: f64,
     pub(super) algbw: f64,
     pub(super) busbw: f64,
     /// The least seconds of any algorithm by bandwidth alone, where the topology has a bound.
     pub(super) bound: Option<f64>,
-    /// For each level of the topology.
+    /// The load of each level of the topology.
     pub(super) loads: Vec<Load>,
 }
 
 impl Point {
-    /// The share of the bound that was reached; nothing to do is all of it.
+    /// Returns the share of the bound that was reached; 1 for an empty run.
     pub(super) fn share(&self) -> Option<f64> {
         Some(if self.seconds > 0.0 { self.bound? / self.seconds } else { 1.0 })
     }
@@ -44,7 +44,7 @@ pub(super) struct Missing {
     pub(super) reason: String,
 }
 
-/// What became of a run.
+/// The result of a run.
 type Outcome = Result<Point, Vec<Diagnostic>>;
 
 /// Simulates every algorithm with every rank count.
@@ -74,7 +74,7 @@ pub(super) fn simulate(
     let mut done = done.into_inner().expect("no run panics");
     done.sort_by_key(|(at, n, _)| (*at, *n));
     let named = flags.nranks.as_ref().is_none_or(|nranks| nranks.named);
-    // What the others take is worth knowing all the same.
+    // Where algorithms are compared, an algorithm that is wrong does not stop the others.
     let compared = subjects.len() > 1;
     let mut wrong: Option<(Vec<Diagnostic>, &Source)> = None;
     let mut curves: Vec<Curve> = subjects
@@ -135,7 +135,7 @@ fn run(
 }
 
 impl Missing {
-    /// The title of a `require` names the algorithm and the count, which stand beside it already.
+    /// Makes the reason. The title of a `require` names the algorithm and the count, which stand beside it already.
     fn new(nranks: u32, error: Diagnostic) -> Self {
         let Diagnostic { code, title, .. } = error;
         let reason = match title.split_once(": ") {

@@ -1,4 +1,4 @@
-//! Which algorithms are compared: those that the call names, with their parameters set.
+//! The algorithms that are compared: the ones that the call names, with their parameters set.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) struct Subject {
     pub(super) source: Source,
 }
 
-/// The sources of a call, and the parts of each: one if there is no comma in it, or if a file has that name.
+/// Returns the sources of a call, and the parts of each: one if there is no comma in it, or if a file has that name.
 pub(super) fn names(flags: &SimulateFlags) -> Vec<&str> {
     fn parts(source: &String) -> Vec<&str> {
         if Path::new(source).exists() {
@@ -32,7 +32,7 @@ pub(super) fn names(flags: &SimulateFlags) -> Vec<&str> {
     std::iter::once(&flags.source.source).chain(&flags.more).flat_map(parts).collect()
 }
 
-/// All of them, in the order of the call.
+/// Finds all algorithms, in the order of the call.
 pub(super) fn find(flags: &SimulateFlags, given: &Given) -> Result<Vec<Subject>, Failure> {
     let mut subjects: Vec<Subject> = Vec::new();
     for name in names(flags) {
@@ -68,7 +68,7 @@ pub(super) fn find(flags: &SimulateFlags, given: &Given) -> Result<Vec<Subject>,
     Ok(subjects)
 }
 
-/// Refuses an algorithm that is named twice, and tells those of the same name apart by their files.
+/// Refuses an algorithm that is named twice, and adds the file to equal names of different algorithms.
 fn distinct(subjects: &mut [Subject]) -> Result<(), Failure> {
     let known: Vec<_> =
         subjects.iter().map(|s| (s.name.clone(), s.source.name().to_owned())).collect();
@@ -85,7 +85,7 @@ fn distinct(subjects: &mut [Subject]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Times of different collectives are no comparison.
+/// Refuses different collectives: their times cannot be compared.
 fn one_collective(subjects: &[Subject]) -> Result<(), Failure> {
     let first = &subjects[0];
     let collective = first.algorithm.collective();
@@ -102,7 +102,8 @@ fn one_collective(subjects: &[Subject]) -> Result<(), Failure> {
         .with_help("name algorithms for one collective; `roundelay list` says which those are"))
 }
 
-/// Gives each parameter to every algorithm that has it, which is then called by it too. One that none has is refused.
+/// Gives each parameter to every algorithm that has it, and adds the parameter to its name. A parameter that no
+/// algorithm has is refused.
 fn set(subjects: &mut [Subject], settings: &[(String, String)]) -> Result<(), Failure> {
     for (name, text) in settings {
         let has = |subject: &&mut Subject| {
@@ -122,7 +123,7 @@ fn set(subjects: &mut [Subject], settings: &[(String, String)]) -> Result<(), Fa
     Ok(())
 }
 
-/// An error in a program, or several.
+/// Returns the failure of a program with errors.
 pub(super) fn refused(format: Format, errors: &[Diagnostic], source: &Source) -> Failure {
     let json = |diagnostics: Vec<JsonDiagnostic>| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
     refuse(format, errors, source, json)

@@ -1,4 +1,4 @@
-//! The runs for people: times, what the links carry, who is fastest where, and what is missing.
+//! The runs for people: times, the loads of links, the fastest algorithms, and the missing runs.
 
 use std::fmt::Write as _;
 
@@ -43,7 +43,7 @@ pub(super) fn print(all: &Comparison<'_>) -> String {
     text
 }
 
-/// A row a rank count, and a column an algorithm.
+/// Writes a row a rank count, and a column an algorithm.
 fn table(
     all: &Comparison<'_>,
     below: &[String],
@@ -81,7 +81,7 @@ fn fastest(all: &Comparison<'_>, text: &mut String) {
     }
 }
 
-/// Each reason once, with all rank counts that it is for.
+/// Writes each reason once, with all rank counts that it is for.
 fn missing(all: &Comparison<'_>, text: &mut String) {
     let all_of = |curve: &Curve, like: &Missing| {
         let same =

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use super::cells::Cells;
 use super::driver::{Driver, Share};
 use super::programs::{GRACE, LONGEST, compile, judged, variables};
-use super::pypi::{Kind, Mpi};
-use super::table::Table;
+use super::pypi::{Mpi, MpiKind};
+use super::table::MarkdownTable;
 use super::{Field, cores};
 use crate::command::{brief, within};
 use namespaces::{Hosts, NETWORK, missing};
 
 /// Ranks of each host.
 const EACH: [u32; 2] = [1, 2];
-/// The same for times, on two hosts.
+/// The ranks of a host where times are taken, on two hosts.
 const TIMED: u32 = 4;
 const SIZES: [u64; 6] = [1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 16 << 20];
 
@@ -26,10 +26,11 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
         println!("skipped: {why}");
         return Ok(());
     }
-    let mut table =
-        Table::new(&["MPI", "hosts", "ranks", "program", "mode", "result", "taken", "seconds"]);
+    let mut table = MarkdownTable::new(&[
+        "MPI", "hosts", "ranks", "program", "mode", "result", "taken", "seconds",
+    ]);
     let mut failures = 0;
-    let able = |mpi: &&Mpi| mpi.kind != Kind::Intel;
+    let able = |mpi: &&Mpi| mpi.kind != MpiKind::Intel;
     for mpi in field.mpis.iter().filter(able) {
         for number in &field.options.hosts {
             for each in EACH {
@@ -63,13 +64,13 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     }
 }
 
-/// Our programs on so many hosts; how many launches failed.
+/// Runs our programs on the hosts; returns the number of failed launches.
 fn programs(
     field: &Field<'_>,
     mpi: &Mpi,
     number: u32,
     each: u32,
-    table: &mut Table,
+    table: &mut MarkdownTable,
 ) -> Result<usize, String> {
     let seconds = field.options.seconds.unwrap_or(LONGEST);
     let programs = compile(field.root, mpi)?;
@@ -109,13 +110,13 @@ fn programs(
     Ok(failures)
 }
 
-/// A program of ours without MPI, whose world finds the library by itself; how many launches failed.
+/// Runs a program of ours without MPI, whose world finds the library by itself; returns the number of failed launches.
 fn world(
     field: &Field<'_>,
     mpi: &Mpi,
     hosts: &Hosts,
     each: u32,
-    table: &mut Table,
+    table: &mut MarkdownTable,
 ) -> Result<usize, String> {
     const NAME: &str = "processes";
     let begun = Instant::now();
@@ -149,12 +150,12 @@ fn world(
     Ok(usize::from(failed.is_some()))
 }
 
-/// Times of AllReduce on two hosts, by turns.
+/// Measures times of AllReduce on two hosts, by turns.
 fn times(field: &Field<'_>, mpi: &Mpi, cells: &mut Cells) -> Result<(), String> {
     let sizes = field.options.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let hosts = Hosts::new(2, field.options.rate.as_deref())?;
     let driver = Driver::compile(field.root, mpi)?;
-    // Those that do not leave the core have one each, unless whoever asks for more waits for it.
+    // Ranks that wait without leaving the core have one each, unless the user asks for more.
     let own = if mpi.kind.yields() { TIMED } else { (cores() / hosts.number()).max(1) };
     let asked = field.options.ranks.as_ref().and_then(|all| all.first());
     let each = asked.map_or(own, |nranks| (nranks / hosts.number()).max(1));
@@ -178,14 +179,14 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The launcher's command line on the first host.
+/// Returns the launcher's command line on the first host.
 fn on(hosts: &Hosts, mpi: &Mpi, folder: &Path, line: &[String]) -> Command {
     let mut command = hosts.command(folder, line);
     command.envs(mpi.environment());
     command
 }
 
-/// What the command is told for each variable of the library.
+/// The command's flag for each variable of the library.
 const FLAGS: [(&str, &str); 4] = [
     ("LD_PRELOAD", "--library=VALUE"),
     ("ROUNDELAY_MPI", "--mode=VALUE"),
@@ -193,8 +194,8 @@ const FLAGS: [(&str, &str); 4] = [
     ("ROUNDELAY_MPI_TAKE", "--all"),
 ];
 
-/// A launch over all hosts, up to the program: through the command that brings hosts together, where ranks preload the
-/// library. What they are told beside its own variables is as given.
+/// Returns the line of a launch over all hosts, up to the program: through the command that brings hosts together,
+/// where ranks preload the library. Other variables are passed as they are.
 fn line(
     mpi: &Mpi,
     hosts: &Hosts,
@@ -220,9 +221,9 @@ fn line(
         None => vec![launcher],
     };
     let words = match mpi.kind {
-        Kind::OpenMpi | Kind::OpenMpi4 => {
+        MpiKind::OpenMpi | MpiKind::OpenMpi4 => {
             let agent_of =
-                if mpi.kind == Kind::OpenMpi { "--prtemca plm_ssh" } else { "--mca plm_rsh" };
+                if mpi.kind == MpiKind::OpenMpi { "--prtemca plm_ssh" } else { "--mca plm_rsh" };
             let slots: Vec<String> =
                 hosts.addresses().iter().map(|address| format!("{address}:{each}")).collect();
             format!(
@@ -231,7 +232,7 @@ fn line(
                 slots.join(",")
             )
         }
-        Kind::Mpich | Kind::Intel => format!(
+        MpiKind::Mpich | MpiKind::Intel => format!(
             "-launcher ssh -launcher-exec {agent} -hosts {} -ppn {each}",
             hosts.addresses().join(",")
         ),

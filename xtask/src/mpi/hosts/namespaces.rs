@@ -1,5 +1,5 @@
-//! Hosts that are network namespaces of this machine, joined by a switch: each has an address, a name and a `/dev/shm` of its
-//! own, so that ranks on two of them meet by messages only, and cores of its own, as far as there are enough.
+//! Hosts that are network namespaces of this machine, joined by a switch: each has an address, a name and a `/dev/shm`
+//! of its own, so that ranks on two of them meet by messages only, and cores of its own, as far as there are enough.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ const NEEDED: [&str; 5] = ["ip", "unshare", "taskset", "mount", "hostname"];
 /// The first three bytes of all addresses.
 pub(super) const NETWORK: &str = "10.77.0";
 
-/// The hosts, which are there until this is dropped, or this process ends in whatever way.
+/// The hosts, which exist until this is dropped, or this process ends for any reason.
 pub(super) struct Hosts {
     number: u32,
     folder: tempfile::TempDir,
@@ -21,7 +21,8 @@ pub(super) struct Hosts {
     guard: Child,
 }
 
-/// Makes a switch and `$2` hosts, whose names begin with `$1`; with `$3` their links have that rate. `$4` is the network.
+/// Makes a switch and `$2` hosts, whose names begin with `$1`; with `$3` their links have that rate. `$4` is the
+/// network.
 const SET_UP: &str = r#"
 ip netns add "$1"
 ip -n "$1" link add switch type bridge
@@ -40,7 +41,7 @@ for i in $(seq 1 "$2"); do
 done
 "#;
 
-/// Outlives whoever started it, whatever signals come: the end of the input is the sign.
+/// Outlives the process that started it, whatever signals come: it removes the hosts at the end of its input.
 const GUARD: &str = r#"
 trap '' INT TERM HUP
 cat > /dev/null
@@ -63,7 +64,7 @@ exec ip netns exec "@name@$host" taskset -c "$cores" unshare --uts --ipc --mount
     'hostname "$0" && mount -t tmpfs tmpfs /dev/shm && exec bash -c "$1"' "$host" "$*"
 "#;
 
-/// Why there can be none on this machine.
+/// Returns why this machine cannot have hosts.
 pub(super) fn missing() -> Option<String> {
     if !cfg!(target_os = "linux") {
         return Some("only Linux has network namespaces".to_owned());
@@ -95,7 +96,7 @@ impl Hosts {
         let mut guard = Command::new("sh");
         guard.args(["-c", GUARD, "sh", &name, &count]).stdin(Stdio::piped());
         let guard = guard.spawn().map_err(failed)?;
-        // From here on, whatever fails, the guard removes what is there.
+        // From here on the guard removes the hosts if a step fails.
         let hosts = Self { number, folder: tempfile::tempdir().map_err(failed)?, guard };
         let mut set_up = Command::new("sh");
         set_up.args(["-e", "-c", SET_UP, "sh", &name, &count, rate.unwrap_or_default(), NETWORK]);
@@ -115,17 +116,17 @@ impl Hosts {
         self.number
     }
 
-    /// The program that launchers are to use instead of ssh.
+    /// Returns the program that launchers are to use instead of ssh.
     pub(super) fn agent(&self) -> PathBuf {
         self.folder.path().join("agent")
     }
 
-    /// The addresses of the hosts.
+    /// Returns the addresses of the hosts.
     pub(super) fn addresses(&self) -> Vec<String> {
         (1..=self.number).map(|host| format!("{NETWORK}.{host}")).collect()
     }
 
-    /// A command line on the first host.
+    /// Returns a command line on the first host.
     pub(super) fn command(&self, folder: &Path, line: &[String]) -> Command {
         let quoted: Vec<String> = line.iter().map(|word| quoted(word)).collect();
         let mut command = Command::new(self.agent());
@@ -137,12 +138,12 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
-        // It ends by itself: nothing is left to be done if it did not start well.
+        // The guard ends by itself; its exit status does not matter.
         let _ = self.guard.wait();
     }
 }
 
-/// The cores that this process may run on.
+/// Returns the cores that this process may run on.
 fn allowed() -> Result<Vec<u32>, String> {
     let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
@@ -157,7 +158,7 @@ fn allowed() -> Result<Vec<u32>, String> {
         .ok_or_else(|| "the system does not say which cores there are".to_owned())
 }
 
-/// The cores of each of so many hosts: none is of two hosts, as far as there are so many.
+/// Returns the cores of each of `hosts` hosts: no core is of two hosts, while there are enough.
 fn shares(cores: &[u32], hosts: usize) -> Vec<String> {
     let several = hosts.min(cores.len());
     let of = |host: usize| {
@@ -167,7 +168,7 @@ fn shares(cores: &[u32], hosts: usize) -> Vec<String> {
     (0..hosts).map(of).collect()
 }
 
-/// One word of a shell, whatever is in it.
+/// Quotes any text as one word of a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
@@ -195,12 +196,12 @@ mod tests {
             println!("skipped: {why}");
             return;
         }
-        let hosts = Hosts::new(3, Some("1gbit")).expect("they can be made");
+        let hosts = Hosts::new(3, Some("1gbit")).expect("the hosts can be made");
         let names = || output(Command::new("ip").args(["netns", "list"])).expect("a list");
         let own = format!("roundelay{}h3", std::process::id());
         assert!(names().contains(&own));
         let on = |host: &str, line: &str| {
-            output(Command::new(hosts.agent()).args(["-x", host, line])).expect("it runs")
+            output(Command::new(hosts.agent()).args(["-x", host, line])).expect("the agent runs")
         };
         assert_eq!(on("10.77.0.2", "hostname; ls -A /dev/shm").trim(), "h2");
         let said = on("h3", "ip -o address show wire | grep -c 10.77.0.3; ip neighbour");
@@ -211,13 +212,13 @@ mod tests {
         let mut server = Command::new(hosts.agent())
             .args(["h1", &format!("python3 -c {}", quoted(listens))])
             .spawn()
-            .expect("it starts");
+            .expect("the server starts");
         let joined = (0..30).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(100));
             output(Command::new(hosts.agent()).args(["h2", script])).is_ok()
         });
         assert!(joined);
-        assert!(server.wait().expect("it ends").success());
+        assert!(server.wait().expect("the server ends").success());
         drop(hosts);
         assert!(!names().contains(&own), "{}", names());
     }

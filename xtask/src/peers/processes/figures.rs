@@ -1,4 +1,4 @@
-//! What was measured: for each operation, rank count and size the times of all launches of everybody.
+//! The measured times: for each operation, rank count and size the times of all launches of all competitors.
 
 use super::Time;
 use crate::command::brief;
@@ -13,7 +13,7 @@ pub(super) enum Column {
     Gloo,
     /// Ours by processes with private buffers.
     Private,
-    /// Ours by processes with buffers that all of them may read.
+    /// Our processes with buffers that all of them may read.
     Alloc,
     /// Ours by threads of one process.
     Threads,
@@ -61,7 +61,7 @@ impl Series {
     }
 }
 
-/// An operation at so many ranks and bytes.
+/// The times of an operation at a number of ranks and bytes.
 pub(super) struct Cell {
     pub(super) op: &'static str,
     pub(super) nranks: u32,
@@ -76,7 +76,7 @@ impl Cell {
         Self { op, nranks, bytes, series: Vec::new(), limits: Vec::new() }
     }
 
-    /// Adds a launch to the series of the same name.
+    /// Adds a launch to the series of that name.
     pub(super) fn add(&mut self, series: &Series, launched: Result<Time, String>) {
         let at = self.series.iter().position(|known| known.is_of(series));
         let at = at.unwrap_or_else(|| {
@@ -93,7 +93,7 @@ impl Cell {
         }
     }
 
-    /// The series of a column with the least median. One with wrong results is none.
+    /// Returns the series of a column with the least median. A series with wrong results does not count.
     pub(super) fn best(&self, column: Column, rewritten: bool) -> Option<(&Series, Spread)> {
         let of = self.series.iter().filter(|series| {
             series.column == column && series.rewritten == rewritten && !series.wrong
@@ -106,12 +106,12 @@ impl Cell {
         Spread::of(&self.limits)
     }
 
-    /// How many times as long the best MPI takes, as it is and with the same inputs in each call.
+    /// Returns the time of the best MPI by its own choice over ours, with equal inputs in each call.
     pub(super) fn ratio(&self, ours: Column) -> Option<f64> {
         Some(self.best(Column::Default, false)?.1.median / self.best(ours, false)?.1.median)
     }
 
-    /// How many times as long as the limit.
+    /// Returns our time over the limit.
     pub(super) fn of_limit(&self, ours: Column) -> Option<f64> {
         Some(self.best(ours, false)?.1.median / self.limit()?.median)
     }
@@ -122,7 +122,7 @@ pub(super) struct Figures {
     pub(super) cores: usize,
     pub(super) launches: u32,
     pub(super) peers: Vec<String>,
-    /// Who was not there, and why.
+    /// The absent competitors, and why.
     pub(super) absent: Vec<String>,
     pub(super) load_before: String,
     pub(super) load_after: String,
@@ -130,7 +130,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// What did not end well, a line each.
+    /// Returns the launches that did not end well, a line each.
     pub(super) fn troubles(&self) -> Vec<String> {
         let mut troubles = Vec::new();
         for Cell { op, nranks, bytes, series, .. } in &self.cells {
@@ -162,7 +162,7 @@ impl Figures {
 pub(super) mod tests {
     use super::*;
 
-    /// A cell in which Open MPI is faster as it is and Intel's is forced.
+    /// Makes a cell in which Open MPI is faster as it is and Intel's is forced.
     pub(in super::super) fn cell() -> Cell {
         let mut cell = Cell::new("AllReduce", 4, 32 << 10);
         let mut add = |column, of: &str, rewritten, times: &[f64]| {

@@ -19,7 +19,7 @@ pub(super) struct Gloo {
 }
 
 impl Gloo {
-    /// Why not, if it is not there. It is never installed, as `PyTorch` is large.
+    /// Finds Gloo, or returns why it is missing. It is never installed, as `PyTorch` is large.
     pub(super) fn find(root: &Path) -> Result<Self, String> {
         let version = output(Command::new("python3").args(["-c", ASK]))
             .map_err(|why| reason(&why).to_owned())?;
@@ -31,7 +31,7 @@ impl Gloo {
         &self.name
     }
 
-    /// One launch: the times of each size.
+    /// Makes one launch, and returns the times of each size.
     pub(super) fn time(&self, launch: Launch<'_>) -> Result<Vec<Time>, String> {
         let Launch { op, nranks, sizes, rewritten, longest } = launch;
         let mut command = Command::new("python3");
@@ -45,7 +45,7 @@ impl Gloo {
     }
 }
 
-/// The last line that Python says, which names the error.
+/// Returns the last line that Python says, which names the error.
 fn reason(why: &str) -> &str {
     why.trim_end().lines().next_back().unwrap_or_default()
 }

@@ -1,6 +1,6 @@
-//! `cargo xtask peers --processes`: ranks as processes, beside `PyPI`'s Intel MPI and Open MPI and, where it is installed,
-//! Gloo. Each launch is a fresh set of processes, each on a core of its own as far as there are cores, and the launches
-//! of all of them take turns.
+//! `cargo xtask peers --processes`: ranks as processes, beside `PyPI`'s Intel MPI and Open MPI and, where it is
+//! installed, Gloo. Each launch is a fresh set of processes, each on a core of its own while there are cores, and the
+//! launches of all competitors take turns.
 
 mod figures;
 mod gloo;
@@ -18,35 +18,35 @@ use crate::command::brief;
 use figures::{Cell, Column, Figures, Series};
 use gloo::Gloo;
 use mpis::{Mpi, Setting};
-use options::Options;
-use ours::Mode;
+use options::ProcessOptions;
+use ours::RankSetup;
 
 /// Ranks that live longer end by themselves.
 const LONGEST: Duration = Duration::from_secs(120);
-/// A launcher has so much more to clear up after its ranks.
+/// The additional time of a launcher, to clear up after its ranks.
 const GRACE: Duration = Duration::from_secs(5);
 /// Why a launch that ended well has no times.
 const NO_TIMES: &str = "it did not print a time for each size";
-/// The same for the first look at an algorithm that an MPI would not choose.
+/// The time of the first launch with an algorithm that an MPI would not choose.
 const LONGEST_LOOK: Duration = Duration::from_secs(20);
 
-/// An operation, and what of ours does it.
-pub(super) struct Op {
+/// An operation, and our algorithm for it.
+pub(super) struct PeerOp {
     name: &'static str,
-    /// What a communicator chooses.
+    /// The algorithm that a communicator chooses.
     algorithm: &'static str,
     parameters: &'static [&'static str],
 }
 
-const OPS: [Op; 5] = [
-    Op { name: "AllReduce", algorithm: "OneShotMeshAllReduce", parameters: &[] },
-    Op { name: "AllGather", algorithm: "MeshAllGather", parameters: &[] },
-    Op { name: "ReduceScatter", algorithm: "MeshReduceScatter", parameters: &[] },
-    Op { name: "Broadcast", algorithm: "NhrBroadcast", parameters: &[] },
-    Op { name: "Reduce", algorithm: "RingReduce", parameters: &["slices=1"] },
+const OPS: [PeerOp; 5] = [
+    PeerOp { name: "AllReduce", algorithm: "OneShotMeshAllReduce", parameters: &[] },
+    PeerOp { name: "AllGather", algorithm: "MeshAllGather", parameters: &[] },
+    PeerOp { name: "ReduceScatter", algorithm: "MeshReduceScatter", parameters: &[] },
+    PeerOp { name: "Broadcast", algorithm: "NhrBroadcast", parameters: &[] },
+    PeerOp { name: "Reduce", algorithm: "RingReduce", parameters: &["slices=1"] },
 ];
 
-/// What a driver is to time in one launch.
+/// The measurements of a driver in one launch.
 #[derive(Clone, Copy)]
 struct Launch<'a> {
     op: &'a str,
@@ -60,10 +60,10 @@ struct Launch<'a> {
 /// Microseconds, and whether results were wrong.
 type Time = (f64, bool);
 
-/// Everybody who takes turns.
+/// The competitors that take turns.
 struct Field {
     program: PathBuf,
-    modes: Vec<Mode>,
+    modes: Vec<RankSetup>,
     mpis: Vec<Mpi>,
     gloo: Result<Gloo, String>,
 }
@@ -73,12 +73,12 @@ pub(super) fn run(
     args: &[&str],
     build: impl FnOnce() -> Result<PathBuf, String>,
 ) -> Result<(), String> {
-    let options = Options::read(args)?;
+    let options = ProcessOptions::read(args)?;
     let program = match &options.program {
         Some(program) => program.clone(),
         None => build()?,
     };
-    // Before hours of launches: whether all of ours can be had.
+    // Checks that all of ours run before hours of launches.
     for mode in &options.ours {
         ours::time(&program, *mode, &OPS[0], 2, 1 << 10)
             .map_err(|why| format!("`roundelay bench {}` {why}", mode.flags().join(" ")))?;
@@ -112,7 +112,7 @@ pub(super) fn run(
             println!("{}", table::render(&cells));
             figures.cells.extend(cells);
             figures.load_after = load();
-            // What was measured is not lost if a later launch does not end.
+            // Results are not lost if a later launch does not end.
             keep(&figures, &options)?;
         }
     }
@@ -122,7 +122,7 @@ pub(super) fn run(
     figures.verdict()
 }
 
-fn keep(figures: &Figures, options: &Options) -> Result<(), String> {
+fn keep(figures: &Figures, options: &ProcessOptions) -> Result<(), String> {
     let texts =
         [(&options.json, table::json(figures)), (&options.markdown, table::markdown(figures))];
     for (file, text) in texts {
@@ -133,7 +133,7 @@ fn keep(figures: &Figures, options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// What else the machine does.
+/// Returns the load of the machine by other work.
 fn load() -> String {
     fs::read_to_string("/proc/loadavg").map_or_else(
         |error| format!("unknown: {error}"),
@@ -141,8 +141,13 @@ fn load() -> String {
     )
 }
 
-/// All sizes of an operation at so many ranks, everybody by turns.
-fn measure(field: &Field, op: &Op, nranks: u32, options: &Options) -> Result<Vec<Cell>, String> {
+/// Measures all sizes of an operation at `nranks` ranks, all competitors by turns.
+fn measure(
+    field: &Field,
+    op: &PeerOp,
+    nranks: u32,
+    options: &ProcessOptions,
+) -> Result<Vec<Cell>, String> {
     let sizes = &options.sizes;
     let mut cells: Vec<Cell> =
         sizes.iter().map(|bytes| Cell::new(op.name, nranks, *bytes)).collect();
@@ -184,7 +189,7 @@ fn measure(field: &Field, op: &Op, nranks: u32, options: &Options) -> Result<Vec
     Ok(cells)
 }
 
-/// Adds what a launch gave to the cells of its sizes.
+/// Adds the results of a launch to the cells of its sizes.
 fn add(cells: &mut [Cell], series: &Series, sizes: &[u64], launched: &Result<Vec<Time>, String>) {
     for cell in cells.iter_mut() {
         let Some(at) = sizes.iter().position(|bytes| *bytes == cell.bytes) else { continue };
@@ -192,11 +197,11 @@ fn add(cells: &mut [Cell], series: &Series, sizes: &[u64], launched: &Result<Vec
     }
 }
 
-/// The MPI and its algorithm that is fastest in one launch each. It then takes its turns as everybody does, so that it is
-/// not judged by the launch that it was chosen for.
+/// Returns the MPI and its algorithm that is fastest in one launch each. It then takes turns as the other competitors
+/// do, so that it is not judged by the launch by which it was chosen.
 fn fastest<'a>(
     field: &'a Field,
-    op: &Op,
+    op: &PeerOp,
     nranks: u32,
     bytes: u64,
 ) -> Result<Option<(&'a Mpi, Setting)>, String> {

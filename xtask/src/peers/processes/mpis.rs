@@ -1,12 +1,12 @@
-//! `PyPI`'s MPIs: how they are installed, how a launch of the driver is told from a warning, and the algorithms that they
-//! can be forced to use.
+//! `PyPI`'s MPIs: how they are installed, how a launch of the driver is told from a warning, and the algorithms that
+//! they can be forced to use.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{GRACE, Launch, NO_TIMES, Time};
 use crate::command::{output, within};
-use crate::mpi::{Kind, Mpi as Installed};
+use crate::mpi::{Mpi as Installed, MpiKind};
 use crate::peers::library::read;
 
 pub(super) struct Mpi {
@@ -15,7 +15,7 @@ pub(super) struct Mpi {
     driver: PathBuf,
 }
 
-/// What forces an algorithm: a variable of Intel's, or a parameter of Open MPI's component `tuned`.
+/// The setting that forces an algorithm: a variable of Intel's, or a parameter of Open MPI's component `tuned`.
 pub(super) struct Setting {
     name: &'static str,
     value: String,
@@ -27,15 +27,15 @@ impl fmt::Display for Setting {
     }
 }
 
-/// What the libraries say when they do not know an algorithm. They then use the one that they would have chosen.
+/// The messages of libraries that do not know an algorithm. They then use the one that they would have chosen.
 const REFUSALS: [&str; 2] = ["Incorrect algorithm", "An invalid value was supplied"];
 
-/// Both, installed, each with its driver.
+/// Installs both MPIs, each with its driver.
 pub(super) fn find(root: &Path) -> Result<Vec<Mpi>, String> {
     let folder = root.join("target/peers");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut found = Vec::new();
-    for kind in [Kind::Intel, Kind::OpenMpi] {
+    for kind in [MpiKind::Intel, MpiKind::OpenMpi] {
         let installed = Installed::install(root, kind)?;
         let driver = folder.join(format!("driver-pypi-{}", kind.name()));
         let source = root.join("xtask/peers/driver.c");
@@ -46,12 +46,12 @@ pub(super) fn find(root: &Path) -> Result<Vec<Mpi>, String> {
     Ok(found)
 }
 
-/// The library by what its launcher says of itself.
-fn name(kind: Kind, said: &str) -> Result<String, String> {
+/// Returns the name of the library by the version text of its launcher.
+fn name(kind: MpiKind, said: &str) -> Result<String, String> {
     let (name, before) = match kind {
-        Kind::Intel => ("Intel MPI", "Version "),
-        Kind::OpenMpi | Kind::OpenMpi4 => ("Open MPI", "(Open MPI) "),
-        Kind::Mpich => ("MPICH", "Version: "),
+        MpiKind::Intel => ("Intel MPI", "Version "),
+        MpiKind::OpenMpi | MpiKind::OpenMpi4 => ("Open MPI", "(Open MPI) "),
+        MpiKind::Mpich => ("MPICH", "Version: "),
     };
     let after = said.split_once(before).map(|(_, after)| after);
     let version = after.and_then(|after| after.split_whitespace().next());
@@ -64,14 +64,14 @@ impl Mpi {
         &self.name
     }
 
-    /// One launch: the driver's times of each size.
+    /// Makes one launch, and returns the driver's times of each size.
     pub(super) fn time(
         &self,
         launch: Launch<'_>,
         forced: Option<&Setting>,
     ) -> Result<Vec<Time>, String> {
         let Launch { op, nranks, sizes, rewritten, longest } = launch;
-        // It binds no rank: the driver does it.
+        // The launcher binds no rank: the driver does it.
         let mut command = self.installed.launcher();
         if let Some(setting) = forced {
             if self.installed.kind.is_open_mpi() {
@@ -93,12 +93,12 @@ impl Mpi {
         read(&printed.stdout, sizes).ok_or_else(|| format!("{NO_TIMES}\n{said}"))
     }
 
-    /// All that may force an algorithm of an operation.
+    /// Returns the settings that may force an algorithm of an operation.
     pub(super) fn settings(&self, op: &str) -> Result<Vec<Setting>, String> {
         let no_such = || format!("no algorithms of {op} are known for {}", self.name);
         match self.installed.kind {
-            Kind::Mpich => Err(no_such()),
-            Kind::Intel => {
+            MpiKind::Mpich => Err(no_such()),
+            MpiKind::Intel => {
                 // The last preset, as `impi_info` tells it.
                 let (name, last) = match op {
                     "AllReduce" => ("I_MPI_ADJUST_ALLREDUCE", 32),
@@ -110,7 +110,7 @@ impl Mpi {
                 };
                 Ok((1..=last).map(|preset| Setting { name, value: preset.to_string() }).collect())
             }
-            Kind::OpenMpi | Kind::OpenMpi4 => {
+            MpiKind::OpenMpi | MpiKind::OpenMpi4 => {
                 let (name, values) = tuned(op).ok_or_else(no_such)?;
                 let values = values.split(' ');
                 Ok(values.map(|value| Setting { name, value: value.to_owned() }).collect())
@@ -119,7 +119,7 @@ impl Mpi {
     }
 }
 
-/// The algorithms that Open MPI's `ompi_info` tells.
+/// Returns the algorithms that Open MPI's `ompi_info` tells.
 fn tuned(op: &str) -> Option<(&'static str, &'static str)> {
     Some(match op {
         "AllReduce" => (
@@ -147,7 +147,7 @@ fn tuned(op: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// The line by which a library says that it will not use what it was told to.
+/// Returns the line by which a library says that it ignores a setting.
 fn refusal(said: &str) -> Option<&str> {
     said.lines().find(|line| REFUSALS.iter().any(|refusal| line.contains(refusal)))
 }
@@ -161,10 +161,10 @@ mod tests {
     fn libraries_are_named_by_what_their_launchers_say() {
         let said =
             "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)\n";
-        assert_eq!(name(Kind::Intel, said).as_deref(), Ok("Intel MPI 2021.18.1"));
+        assert_eq!(name(MpiKind::Intel, said).as_deref(), Ok("Intel MPI 2021.18.1"));
         let said = "mpiexec (Open MPI) 5.0.11\n\nReport bugs to somebody\n";
-        assert_eq!(name(Kind::OpenMpi, said).as_deref(), Ok("Open MPI 5.0.11"));
-        assert!(name(Kind::OpenMpi, "HYDRA build details:\n    Version: 5.0.2\n").is_err());
+        assert_eq!(name(MpiKind::OpenMpi, said).as_deref(), Ok("Open MPI 5.0.11"));
+        assert!(name(MpiKind::OpenMpi, "HYDRA build details:\n    Version: 5.0.2\n").is_err());
     }
 
     #[test]
@@ -177,11 +177,11 @@ mod tests {
 
     #[test]
     fn every_operation_has_algorithms_to_force() {
-        for kind in [Kind::Intel, Kind::OpenMpi] {
+        for kind in [MpiKind::Intel, MpiKind::OpenMpi] {
             let installed = Installed { kind, prefix: PathBuf::new() };
             let mpi = Mpi { installed, name: "an MPI".to_owned(), driver: PathBuf::new() };
             for op in OPS {
-                let settings = mpi.settings(op.name).expect("it is known");
+                let settings = mpi.settings(op.name).expect("the operation is known");
                 assert!(settings.len() > 3, "{}", op.name);
             }
             assert!(mpi.settings("AllToAll").is_err());

@@ -1,9 +1,9 @@
-//! What the command was asked for.
+//! The arguments of the command.
 
 use std::path::PathBuf;
 
 use super::OPS;
-use super::ours::Mode;
+use super::ours::RankSetup;
 use crate::sizes::{list, size};
 
 const USAGE: &str = "\
@@ -20,19 +20,19 @@ usage: cargo xtask peers --processes [OPTION]...
   --markdown FILE    write the table for the book, too";
 
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct ProcessOptions {
     pub(super) launches: u32,
     pub(super) sizes: Vec<u64>,
     pub(super) ops: Vec<&'static str>,
     pub(super) nranks: Vec<u32>,
     pub(super) forced: Option<u64>,
-    pub(super) ours: Vec<Mode>,
+    pub(super) ours: Vec<RankSetup>,
     pub(super) program: Option<PathBuf>,
     pub(super) json: Option<PathBuf>,
     pub(super) markdown: Option<PathBuf>,
 }
 
-impl Default for Options {
+impl Default for ProcessOptions {
     fn default() -> Self {
         Self {
             launches: 3,
@@ -40,7 +40,7 @@ impl Default for Options {
             ops: OPS.iter().map(|op| op.name).collect(),
             nranks: vec![2, 4, 8],
             forced: Some(16 << 20),
-            ours: Mode::ALL.to_vec(),
+            ours: RankSetup::ALL.to_vec(),
             program: None,
             json: None,
             markdown: None,
@@ -48,7 +48,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl ProcessOptions {
     pub(super) fn read(args: &[&str]) -> Result<Self, String> {
         let mut options = Self::default();
         let mut args = args.iter().copied();
@@ -63,7 +63,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Nothing if there is no such option or no such value.
+    /// Sets an option; returns `None` if there is no such option or no such value.
     fn set(&mut self, arg: &str, value: &str) -> Option<()> {
         match arg {
             "--launches" => self.launches = value.parse().ok().filter(|launches| *launches > 0)?,
@@ -74,7 +74,7 @@ impl Options {
             }
             "--forced" if value == "none" => self.forced = None,
             "--forced" => self.forced = Some(size(value)?),
-            "--ours" => self.ours = list(value, Mode::named)?,
+            "--ours" => self.ours = list(value, RankSetup::named)?,
             "--program" => self.program = Some(value.into()),
             "--json" => self.json = Some(value.into()),
             "--markdown" => self.markdown = Some(value.into()),
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn options_replace_what_is_not_given() {
-        let options = Options::read(&[
+        let options = ProcessOptions::read(&[
             "--quick",
             "--sizes",
             "1K,3,2M",
@@ -109,14 +109,14 @@ mod tests {
             "--json",
             "a.json",
         ])
-        .expect("all are options");
+        .expect("valid options");
         assert_eq!((options.launches, options.forced), (1, None));
         assert_eq!(options.sizes, [1024, 3, 2 << 20]);
         assert_eq!((options.ops, options.nranks), (vec!["Reduce"], vec![2, 8]));
-        assert_eq!(options.ours, [Mode::Threads, Mode::Private]);
+        assert_eq!(options.ours, [RankSetup::Threads, RankSetup::Private]);
         assert_eq!(options.json, Some("a.json".into()));
         assert_eq!((options.markdown, options.program), (None, None));
-        let default = Options::read(&[]).expect("nothing is needed");
+        let default = ProcessOptions::read(&[]).expect("no option is needed");
         assert_eq!((default.launches, default.ours.len(), default.ops.len()), (3, 3, 5));
     }
 
@@ -133,7 +133,7 @@ mod tests {
             &["--fast", "1"],
         ];
         for args in wrong {
-            let why = Options::read(args).expect_err("no such option");
+            let why = ProcessOptions::read(args).expect_err("no such option");
             assert!(why.contains("usage: cargo xtask peers --processes"), "{args:?}: {why}");
         }
     }

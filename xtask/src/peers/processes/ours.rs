@@ -1,4 +1,4 @@
-//! Our own side: launches of `roundelay bench`, and what they print.
+//! Our own side: launches of `roundelay bench`, and their output.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,25 +6,25 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::figures::Column;
-use super::{LONGEST, Op, Time};
+use super::{LONGEST, PeerOp, Time};
 use crate::command::within;
 
 /// Flags of `bench`: a process for each rank, buffers from `alloc` instead of private ones, and a thread for each rank.
 const PROCESSES: &[&str] = &["--callers", "processes"];
 const PROCESSES_ALLOC: &[&str] = &["--callers", "processes", "--alloc"];
 const THREADS: &[&str] = &["--callers", "each"];
-/// From here on a call is long, and fewer do.
+/// The size from which a call is long, and fewer iterations suffice.
 const LARGE: u64 = 16 << 20;
 
-/// What ranks are, and whose their buffers.
+/// The kind of ranks, and of their buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum RankSetup {
     Private,
     Alloc,
     Threads,
 }
 
-impl Mode {
+impl RankSetup {
     pub(super) const ALL: [Self; 3] = [Self::Private, Self::Alloc, Self::Threads];
 
     pub(super) fn named(name: &str) -> Option<Self> {
@@ -53,11 +53,11 @@ impl Mode {
     }
 }
 
-/// One launch at one size: its median, and the limit of the memory beside it.
+/// Makes one launch at one size, and returns its median, and the limit of the memory beside it.
 pub(super) fn time(
     program: &Path,
-    mode: Mode,
-    op: &Op,
+    mode: RankSetup,
+    op: &PeerOp,
     nranks: u32,
     bytes: u64,
 ) -> Result<(Time, f64), String> {
@@ -73,7 +73,7 @@ pub(super) fn time(
     read(&within(&mut command, LONGEST)?.stdout)
 }
 
-/// What `bench` printed of one algorithm at one size.
+/// Reads `bench`'s report of one algorithm at one size.
 fn read(text: &str) -> Result<(Time, f64), String> {
     let report: Value =
         serde_json::from_str(text).map_err(|error| format!("no JSON: {error}\n{text}"))?;
@@ -96,7 +96,7 @@ fn read(text: &str) -> Result<(Time, f64), String> {
 mod tests {
     use super::*;
 
-    /// A report with so many wrong elements.
+    /// Makes a report with `nwrong` wrong elements.
     fn report(nwrong: u32) -> Value {
         serde_json::json!({
             "limit": { "what": "a program", "sizes": [ { "size": 1024, "median": 0.5 } ] },
@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn every_mode_has_its_name() {
-        let named = ["private", "alloc", "threads"].map(Mode::named);
-        assert_eq!(named, Mode::ALL.map(Some));
-        assert_eq!(Mode::named("fibres"), None);
+        let named = ["private", "alloc", "threads"].map(RankSetup::named);
+        assert_eq!(named, RankSetup::ALL.map(Some));
+        assert_eq!(RankSetup::named("fibres"), None);
     }
 }

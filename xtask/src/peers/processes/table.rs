@@ -24,7 +24,7 @@ const HEADS: [&str; 14] = [
     "MPI / with alloc",
     "processes / limit",
 ];
-/// Nothing was measured there.
+/// The text of a cell without a measurement.
 const NOTHING: &str = "-";
 
 fn row(cell: &Cell) -> [String; 14] {
@@ -54,7 +54,7 @@ fn row(cell: &Cell) -> [String; 14] {
     ]
 }
 
-/// The library without its version, and the algorithm that it was told to use.
+/// Returns the library without its version, and the algorithm that it was told to use.
 fn short(series: &Series) -> String {
     let no_version = |word: &&str| !word.starts_with(|first: char| first.is_ascii_digit());
     let library: Vec<&str> = series.of.split(' ').take_while(no_version).collect();
@@ -65,7 +65,7 @@ fn short(series: &Series) -> String {
     }
 }
 
-/// A median and, where there is one, its spread.
+/// Formats a median and, where there is one, its spread.
 fn told(Spread { median, min, max }: Spread) -> String {
     if min < max {
         format!("{} [{}-{}]", micros(median), micros(min), micros(max))
@@ -74,7 +74,7 @@ fn told(Spread { median, min, max }: Spread) -> String {
     }
 }
 
-/// What all rows have in common.
+/// Returns the facts that all rows share.
 pub(super) fn heading(figures: &Figures) -> String {
     format!(
         "{}. f32 sum, out of place, {} cores, rank r on core r % {}; microseconds: the median of {} launches [least-most]. \
@@ -87,7 +87,7 @@ pub(super) fn heading(figures: &Figures) -> String {
     )
 }
 
-/// A table for the terminal.
+/// Renders a table for the terminal.
 pub(super) fn render(cells: &[Cell]) -> String {
     let mut rows = vec![HEADS.map(str::to_owned)];
     rows.extend(cells.iter().map(row));
@@ -105,7 +105,7 @@ pub(super) fn render(cells: &[Cell]) -> String {
     table
 }
 
-/// What the table cannot say.
+/// Returns the notes below the table.
 pub(super) fn notes(figures: &Figures) -> String {
     let mut notes = String::new();
     for line in figures.absent.iter().chain(&figures.troubles()) {
@@ -114,7 +114,7 @@ pub(super) fn notes(figures: &Figures) -> String {
     notes
 }
 
-/// The table for the book.
+/// Returns the table for the book.
 pub(super) fn markdown(figures: &Figures) -> String {
     let mut page = format!(
         "{}\n\n\
@@ -143,7 +143,7 @@ pub(super) fn markdown(figures: &Figures) -> String {
     page
 }
 
-/// All figures, with the median of each launch.
+/// Returns all figures, with the median of each launch.
 pub(super) fn json(figures: &Figures) -> String {
     let cells: Vec<Value> = figures.cells.iter().map(cell).collect();
     let report = json!({

@@ -1,4 +1,4 @@
-//! Who calls: one caller for all ranks, each rank's thread for itself, or each rank's process.
+//! The callers of plans: one caller for all ranks, each rank's thread for itself, or each rank's process.
 
 use std::sync::Barrier;
 use std::thread;
@@ -11,35 +11,41 @@ use roundelay_kernels::{Error, RankPlan};
 
 use crate::aligned::rewrite;
 use crate::flags::CalledBy;
-use crate::ranks::{Ranks, Shape, meeting};
+use crate::ranks::{PlanShape, Ranks, meeting};
 use crate::report::Failure;
 
-/// How plans are called.
+/// The way in which plans are called.
 pub(crate) struct Calls {
     pub(crate) callers: CalledBy,
     pub(crate) options: Options,
     /// Whether each rank writes its input again before each run.
     rewrite: bool,
-    /// Those that were started for the last number of ranks.
+    /// The processes that were started for the last number of ranks.
     ranks: Option<Ranks>,
 }
 
 /// An algorithm, as it was asked for and proved.
-pub(crate) struct Asked<'a> {
+pub(crate) struct AskedAlgorithm<'a> {
     pub(crate) proved: &'a Proved,
-    /// Its place among those that the command's arguments name.
+    /// Its index among the algorithms that the command's arguments name.
     pub(crate) which: usize,
     /// The root, where it is not the algorithm's own.
     pub(crate) root: Option<u32>,
 }
 
-/// What is timed.
-pub(crate) enum Way<'a> {
+/// The plan of the calls that are timed, for each kind of caller.
+pub(crate) enum CallPlan<'a> {
     One(Plan),
-    /// With what the ranks meet by.
-    Each(Box<[SpmdPlan; 2]>, bool),
-    /// They have buffers of their own.
-    Processes(&'a mut Ranks, bool),
+    /// The plan of the algorithm, and the plan by which the ranks meet; `rewrite` as in [`Calls`].
+    Each {
+        plans: Box<[SpmdPlan; 2]>,
+        rewrite: bool,
+    },
+    /// Processes with buffers of their own; `rewrite` as in [`Calls`].
+    Processes {
+        ranks: &'a mut Ranks,
+        rewrite: bool,
+    },
 }
 
 impl Calls {
@@ -47,25 +53,25 @@ impl Calls {
         Self { callers, options, rewrite, ranks: None }
     }
 
-    /// A plan for so many elements, on inputs of this seed.
+    /// Makes a plan for `count` elements, on inputs of this seed.
     pub(crate) fn plan(
         &mut self,
-        Asked { proved, which, root }: Asked<'_>,
+        AskedAlgorithm { proved, which, root }: AskedAlgorithm<'_>,
         (count, dtype, op): (u64, DType, ReduceOp),
         seed: u64,
-    ) -> Result<Way<'_>, Failure> {
+    ) -> Result<CallPlan<'_>, Failure> {
         let Self { options, rewrite, .. } = *self;
         Ok(match self.callers {
-            CalledBy::One => Way::One(Plan::with(proved, count, dtype, op, options)?),
+            CalledBy::One => CallPlan::One(Plan::with(proved, count, dtype, op, options)?),
             CalledBy::Each => {
                 let meet = meeting(proved.schedule().nranks);
                 let meet = SpmdPlan::new(&meet, 1, DType::U8, ReduceOp::Max, options)?;
                 let plan = SpmdPlan::new(proved, count, dtype, op, options)?;
-                Way::Each(Box::new([plan, meet]), rewrite)
+                CallPlan::Each { plans: Box::new([plan, meet]), rewrite }
             }
             CalledBy::Processes => {
                 let nranks = proved.schedule().nranks;
-                // Those of another number end before these are started.
+                // Processes for another number of ranks end before new ones are started.
                 let before = self.ranks.take().filter(|ranks| ranks.nranks() == nranks);
                 let ranks = match before {
                     Some(ranks) => ranks,
@@ -73,35 +79,35 @@ impl Calls {
                 };
                 let ranks = self.ranks.insert(ranks);
                 let (dtype, op) = (dtype.name().to_owned(), op.name().to_owned());
-                ranks.plan(&Shape { which, root, count, dtype, op, seed })?;
-                Way::Processes(ranks, rewrite)
+                ranks.plan(&PlanShape { which, root, count, dtype, op, seed })?;
+                CallPlan::Processes { ranks, rewrite }
             }
         })
     }
 }
 
-impl Way<'_> {
-    /// Where ranks have buffers of their own: puts inputs where they belong, and nothing where outputs belong.
+impl CallPlan<'_> {
+    /// Where ranks have buffers of their own: writes the inputs, and clears the outputs.
     pub(crate) fn prepare(&mut self, in_place: bool) -> Result<(), Failure> {
         match self {
-            Self::Processes(ranks, _) => ranks.prepare(in_place),
-            Self::One(_) | Self::Each(..) => Ok(()),
+            Self::Processes { ranks, .. } => ranks.prepare(in_place),
+            Self::One(_) | Self::Each { .. } => Ok(()),
         }
     }
 
-    /// Where ranks have buffers of their own: brings their outputs to where `results` are to lie.
+    /// Where ranks have buffers of their own: copies their outputs to `results`.
     pub(crate) fn fetch(
         &mut self,
         in_place: bool,
         results: &mut [&mut [u8]],
     ) -> Result<(), Failure> {
         match self {
-            Self::Processes(ranks, _) => ranks.fetch(in_place, results),
-            Self::One(_) | Self::Each(..) => Ok(()),
+            Self::Processes { ranks, .. } => ranks.fetch(in_place, results),
+            Self::One(_) | Self::Each { .. } => Ok(()),
         }
     }
 
-    /// Seconds of so many runs in a row out of place.
+    /// Runs `runs` times in a row out of place, and returns the seconds.
     pub(crate) fn apart(
         &mut self,
         inputs: &mut [&mut [u8]],
@@ -113,7 +119,7 @@ impl Way<'_> {
                 let inputs: Vec<&[u8]> = inputs.iter().map(|input| &**input).collect();
                 row(runs, || plan.run_bytes(&inputs, outputs).map(drop))?
             }
-            Self::Each(plans, rewrite) => {
+            Self::Each { plans, rewrite } => {
                 let outputs = outputs.iter_mut().map(|output| &mut **output);
                 let buffers = inputs.iter_mut().map(|input| &mut **input).zip(outputs);
                 let row = (runs, *rewrite);
@@ -125,11 +131,11 @@ impl Way<'_> {
                     |rank, (input, output)| rank.run_bytes(input, output),
                 )?
             }
-            Self::Processes(ranks, rewrite) => ranks.row(false, runs, *rewrite)?,
+            Self::Processes { ranks, rewrite } => ranks.row(false, runs, *rewrite)?,
         })
     }
 
-    /// Seconds of so many runs in a row in place, on one buffer for each rank.
+    /// Runs `runs` times in a row in place, on one buffer for each rank, and returns the seconds.
     pub(crate) fn in_place(
         &mut self,
         buffers: &mut [&mut [u8]],
@@ -137,7 +143,7 @@ impl Way<'_> {
     ) -> Result<f64, Failure> {
         Ok(match self {
             Self::One(plan) => row(runs, || plan.run_bytes_in_place(buffers).map(drop))?,
-            Self::Each(plans, rewrite) => {
+            Self::Each { plans, rewrite } => {
                 let buffers = buffers.iter_mut().map(|buffer| &mut **buffer);
                 let row = (runs, *rewrite);
                 spmd_row(
@@ -148,7 +154,7 @@ impl Way<'_> {
                     |rank, buffer| rank.run_bytes_in_place(buffer),
                 )?
             }
-            Self::Processes(ranks, rewrite) => ranks.row(true, runs, *rewrite)?,
+            Self::Processes { ranks, rewrite } => ranks.row(true, runs, *rewrite)?,
         })
     }
 }
@@ -161,8 +167,8 @@ fn row(runs: u32, mut run: impl FnMut() -> Result<(), Error>) -> Result<f64, Err
     Ok(begun.elapsed().as_secs_f64())
 }
 
-/// A thread for each rank, each on a core of its own as far as there are so many, and all started before the clock is:
-/// the time of the slowest. Where inputs are rewritten, all meet again before each run.
+/// Starts a thread for each rank, each on a core of its own while there are cores, and all before the clock starts;
+/// returns the time of the slowest. Where inputs are rewritten, all ranks meet again before each run.
 fn spmd_row<B: Send>(
     [plan, meet]: &[SpmdPlan; 2],
     (runs, rewritten): (u32, bool),
