@@ -219,8 +219,8 @@ class Request:
         self._outcome: Error | None = None
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until the call is done, or at most for the seconds of the timeout. Returns whether the call is done. Each
-        wait raises the error of a failed call."""
+        """Waits until the call is done, or at most for the seconds of the timeout. Returns whether the call is done.
+        Each wait raises the error of a failed call."""
         if self._handle:
             milliseconds = _EVER if timeout is None else max(0, round(timeout * 1000))
             status = _library.roundelay_wait(self._handle, milliseconds)
@@ -309,8 +309,8 @@ class World:
         allgather: Callable[[bytes], bytes],
         timeout: float | None = None,
     ) -> World:
-        """Joins through an existing connection of the processes: ``allgather`` takes bytes, and returns the bytes of all
-        ranks in their order, the same number from each rank. Its exceptions are raised here."""
+        """Joins through an existing connection of the processes: ``allgather`` takes bytes, and returns the bytes of
+        all ranks in their order, the same number from each rank. Its exceptions are raised here."""
         raised: list[BaseException] = []
 
         def gather(mine: int, all: int, size: int, _: int) -> int:

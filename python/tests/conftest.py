@@ -13,8 +13,8 @@ Launch = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def launch(tmp_path) -> Launch:
-    """Runs a program as several ranks by ``python -m roundelay launch``, for a minute at most. Their output does not mix
-    within a line."""
+    """Runs a program as several ranks by ``python -m roundelay launch``, for a minute at most. Their output does not
+    mix within a line."""
 
     def run(nranks: int, program: str, *flags: str) -> "subprocess.CompletedProcess[str]":
         path = tmp_path / "program.py"

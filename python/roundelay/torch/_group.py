@@ -270,7 +270,7 @@ class Group(Backend):
     def all_to_all_single(
         self, output: torch.Tensor, given: torch.Tensor, output_sizes: list[int], input_sizes: list[int], opts: Any
     ) -> Optional[Pending]:
-        """Sends a part of a tensor to each rank. With sizes the call is made at once, also if it is asked for as async."""
+        """Sends a part of a tensor to each rank. With sizes the call is made at once, also with async_op."""
         check(output, "the output")
         check(given, "the input")
         outputs = blocks(output, output_sizes, self._nranks, "output")

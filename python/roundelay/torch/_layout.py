@@ -76,7 +76,7 @@ def apart(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, Copy]:
 
 
 def alike(tensors: Sequence[torch.Tensor], like: torch.Tensor, nranks: int, what: str) -> None:
-    """Raises ValueError unless there is a tensor for each rank, with the type and the number of elements of ``like``."""
+    """Raises ValueError unless there is a tensor for each rank, of the type and number of elements of ``like``."""
     if len(tensors) != nranks:
         raise ValueError(f"{what} are {len(tensors)}: give one for each of the {nranks} ranks")
     for rank, tensor in enumerate(tensors):

@@ -130,7 +130,10 @@ class _Sender:
 
 
 class _Receiver:
-    """The thread that receives from one rank, its messages, and the waiting receives. A rank's own mail has no thread."""
+    """The thread that receives from one rank, the messages that have come, and the waiting receives.
+
+    A rank that sends to itself needs no thread.
+    """
 
     def __init__(self, world: Any, source: int) -> None:
         self._world = world

@@ -1,4 +1,4 @@
-"""A barrier whose error names the ranks that did not come, over the store instead of the library: to find hung ranks."""
+"""A barrier over the store instead of the library, whose error names the ranks that did not come."""
 
 from __future__ import annotations
 

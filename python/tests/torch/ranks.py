@@ -1,5 +1,5 @@
-"""Starts a function as ranks, each a process, and returns their results. The caller gets an answer in time for every end
-of a rank: processes that are left after the time are killed.
+"""Starts a function as ranks, each a process, and returns their results. The caller gets an answer in time for every
+end of a rank: processes that are left after the time are killed.
 
 The processes are forked from one that has imported torch and has no threads.
 """

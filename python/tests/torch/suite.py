@@ -3,8 +3,8 @@
 Usage: suite.py [--ranks N] [--part K/N] [NAME]...
 
 Every test that Gloo passes has to pass, unless `suite_exceptions.txt` lists it with a reason; a listed test that passes
-is an error too. The tests ask for Gloo by name: in the runs of Roundelay that name stands for Roundelay, so that no test
-is left out because of the backend's name. Ranks are forked from a process that has imported torch.
+is an error too. The tests ask for Gloo by name: in the runs of Roundelay that name stands for Roundelay, so that no
+test is left out because of the backend's name. Ranks are forked from a process that has imported torch.
 """
 
 from __future__ import annotations

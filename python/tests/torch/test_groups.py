@@ -102,7 +102,7 @@ def functional(rank: int, nranks: int) -> bool:
 
 
 def both(rank: int, nranks: int, path: str) -> bool:
-    """One backend for each device, as with ``cuda:nccl``; here the other backend stands for a device that does not exist."""
+    """One backend for each device, as with ``cuda:nccl``; here the other backend stands for a missing device."""
     import torch.testing._internal.distributed.fake_pg  # noqa: F401  (registers the other one)
 
     store = dist.FileStore(f"{path}/store", nranks)
