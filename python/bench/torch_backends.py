@@ -2,9 +2,9 @@
 
 Usage: torch_backends.py [--ranks 2 4 8] [--sizes 1024 ...] [--seconds N] [--no-training]
 
-For each number of ranks one set of processes has both backends and takes turns between them, so whatever else the machine
-does meets both. A time is the median of samples, each of which is of the rank that needed most; a size is the bytes of
-the largest buffer. Prints tables in Markdown, and first how the outcomes were verified.
+For each number of ranks one set of processes has both backends and takes turns between them, so other load of the
+machine affects both. A time is the median of samples of the slowest rank; a size is the bytes of the largest buffer.
+Prints tables in Markdown, and before them the check of the results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SAMPLES, FEWEST, SAMPLE = 31, 5, 2e-2
 
 
 def prepared(call: str, size: int, rank: int, nranks: int, group: Any) -> tuple[Callable[[], None], Callable[[], bool]]:
-    """A call, and whether its outcome is right."""
+    """A call, and the check of its result."""
     import torch
     import torch.distributed as dist
 
@@ -64,7 +64,7 @@ def prepared(call: str, size: int, rank: int, nranks: int, group: Any) -> tuple[
 
 
 def row(call: Callable[[], None], runs: int, group: Any) -> float:
-    """The seconds of so many calls, at the rank that needed most."""
+    """The seconds of ``runs`` calls at the slowest rank."""
     import torch
     import torch.distributed as dist
 
@@ -118,7 +118,7 @@ def steps(rank: int, nranks: int, groups: dict[str, Any]) -> dict[str, float]:
 
 
 def rank_of(rank: int, nranks: int, port: int, arguments: argparse.Namespace) -> None:
-    """What each process does; rank 0 prints."""
+    """The work of each process; rank 0 prints."""
     import torch
     import torch.distributed as dist
 
@@ -155,7 +155,7 @@ def rank_of(rank: int, nranks: int, port: int, arguments: argparse.Namespace) ->
 
 
 def main() -> None:
-    """Starts the ranks of each number of them."""
+    """Starts the processes for each number of ranks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4, 8])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)

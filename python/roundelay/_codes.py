@@ -1,4 +1,4 @@
-"""The codes of ``roundelay.h``, by the names that the language and the command have for what they stand for."""
+"""The codes of ``roundelay.h``, by their names in the language and in the command."""
 
 #: Codes of collectives, by the names of the language.
 COLLECTIVES = {
@@ -28,7 +28,7 @@ DTYPES = {
 #: Bytes of an element of each type, by its code.
 SIZES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2)
 
-#: Codes of reduce ops. Those that NCCL has are NCCL's.
+#: Codes of reduce ops. Ops that NCCL has, have NCCL's codes.
 OPS = {
     name: code
     for code, name in enumerate(

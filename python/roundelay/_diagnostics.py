@@ -1,4 +1,4 @@
-"""What the compiler says of a page, and the errors that carry it."""
+"""The diagnostics of the compiler, and the errors that carry them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Diagnostic:
     column: int
     end_line: int
     end_column: int
-    #: The rank count at which it was found, if it depends on one.
+    #: The rank count at which it was found, if it depends on the rank count.
     nranks: int | None
     label: str
     notes: tuple[str, ...]
@@ -40,8 +40,8 @@ class Diagnostic:
 
 
 class CompileError(Error):
-    """A page that is wrong, or one that does not take what is asked of it. The message shows each error at its place, as
-    the command does; ``diagnostics`` has them one by one, and ``code`` is that of the first."""
+    """A wrong page, or a page that does not fit the request. The message shows each error at its place, as the command
+    does; ``diagnostics`` has the diagnostics one by one, and ``code`` is the code of the first error."""
 
     def __init__(self, message: str, code: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
         super().__init__(message, code)
@@ -49,10 +49,10 @@ class CompileError(Error):
 
 
 def told(words: Sequence[str], input: str) -> str:
-    """What the command prints. Raises what it says on standard error."""
+    """The output of the command. Raises the text of its standard error."""
     code, out, err = _library.command(*words, input=input)
     if code and not err:
-        # A document says what is wrong to programs; this is for people.
+        # The JSON document has the error for programs; this run gives the text for people.
         at = words.index("--format")
         _, _, err = _library.command(*words[:at], *words[at + 2 :], input=input)
     if code:
@@ -61,13 +61,13 @@ def told(words: Sequence[str], input: str) -> str:
 
 
 def checked(words: Sequence[str], input: str) -> dict[str, Any]:
-    """What ``check`` finds of the algorithms of a source. Raises what is wrong with them."""
+    """The report of ``check`` about the algorithms of a source. Raises their errors."""
     code, out, err = _library.command("check", "--format", "json", *words, input=input)
     if code > 1:
         raise _refused(code, err)
     said: dict[str, Any] = json.loads(out)
     if code:
-        # For people, who see the source.
+        # The text for people, with the lines of the source.
         _, _, err = _library.command("check", *words, input=input)
         found = [Diagnostic.of(each) for each in said["diagnostics"]]
         first = next((each.code for each in found if each.severity == "error"), "E0505")
@@ -76,7 +76,7 @@ def checked(words: Sequence[str], input: str) -> dict[str, Any]:
 
 
 def _refused(code: int, err: str) -> Error:
-    """What the command says where it fails: 1 is a wrong program, and 2 a wrong call."""
+    """The error of a failed command: exit code 1 is a wrong program, and 2 a wrong call."""
     found = re.search(r"error\[(E\d{4})\]", err)
     named = found.group(1) if found else "E0507"
     return CompileError(err.strip(), named) if code == 1 else Error(err.strip(), named)

@@ -1,5 +1,5 @@
-"""The C library, by ctypes: every function here is one of ``roundelay.h`` or ``roundelay_command.h``,
-which describe them.
+"""The C library, by ctypes: every function here is a function of ``roundelay.h`` or ``roundelay_command.h``,
+which describe it.
 
 A foreign call releases the interpreter's lock, so other threads run while a rank waits.
 """
@@ -38,7 +38,7 @@ __all__ = [
     "version",
 ]
 
-#: What ``roundelay_wait`` returns for a call that is not done.
+#: The result of ``roundelay_wait`` for a call that is not done.
 _UNDER_WAY = -1
 #: For ever, in milliseconds.
 _EVER = -1
@@ -48,7 +48,7 @@ _NO_BOUND = 2**64 - 1
 
 class Error(RuntimeError):
     """A call of the library that failed. ``code`` is the error's code, such as ``"E0428"``: ``python -m roundelay
-    explain E0428`` says what it means."""
+    explain E0428`` explains it."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -162,8 +162,8 @@ def _load() -> ctypes.CDLL:
 _library = _load()
 _call = _library.roundelay_call
 
-#: How often this process was forked off another one. What was made before is the other's: nothing of it is given back
-#: here, where locks are as the fork found them.
+#: How often this process was forked off another process. Objects from before a fork belong to the parent and are not
+#: given back here, because locks are in the state of the moment of the fork.
 _forks = 0
 
 
@@ -202,7 +202,7 @@ def version() -> str:
 
 
 def unique_id() -> bytes:
-    """An id, by which one world meets: one process makes it, and hands it to the others."""
+    """An id, by which one world meets: one process makes it, and passes it to the other processes."""
     made = ctypes.create_string_buffer(128)
     _checked(_library.roundelay_unique_id(made))
     return made.raw
@@ -219,8 +219,8 @@ class Request:
         self._outcome: Error | None = None
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until the call is done, or for so many seconds at most: whether it is done. Raises its error, each time
-        that it is waited for."""
+        """Waits until the call is done, or at most for the seconds of the timeout. Returns whether the call is done.
+        Each wait raises the error of a failed call."""
         if self._handle:
             milliseconds = _EVER if timeout is None else max(0, round(timeout * 1000))
             status = _library.roundelay_wait(self._handle, milliseconds)
@@ -243,14 +243,14 @@ class Request:
             return True
 
     def __del__(self) -> None:
-        # A call whose outcome nobody wants is made all the same; the next call says its error.
+        # A call without a waiter is still made; the next call raises its error.
         if self._handle and self._forks == _forks and _library is not None:
             _library.roundelay_release(self._handle)
 
 
 class Memory:
-    """Memory of a world that all its ranks can touch: calls on such buffers copy nothing aside. ``address`` and
-    ``bytes`` say where it is; it is given back when this goes, or when the world is closed."""
+    """Memory of a world that all its ranks can touch: calls on these buffers make no extra copies. ``address``
+    and ``bytes`` give its place; it is given back when this object goes, or when the world is closed."""
 
     __slots__ = ("__weakref__", "_world", "address", "bytes")
 
@@ -267,7 +267,7 @@ class Memory:
 
 
 class World:
-    """Processes of one host that run collectives together, and this process's place among them."""
+    """Processes of one host that run collectives together, and the rank of this process."""
 
     __slots__ = ("__weakref__", "_forks", "_handle", "nranks", "rank")
 
@@ -309,8 +309,8 @@ class World:
         allgather: Callable[[bytes], bytes],
         timeout: float | None = None,
     ) -> World:
-        """Joins by what brings the processes together already: ``allgather`` is given bytes, and returns those of all
-        ranks in their order, as many of each. What it raises is raised here."""
+        """Joins through an existing connection of the processes: ``allgather`` takes bytes, and returns the bytes of
+        all ranks in their order, the same number from each rank. Its exceptions are raised here."""
         raised: list[BaseException] = []
 
         def gather(mine: int, all: int, size: int, _: int) -> int:
@@ -371,11 +371,11 @@ class World:
         return Request(request.value)
 
     def send(self, address: int, count: int, dtype: int, to: int) -> None:
-        """Sends to rank ``to``, which receives as many elements of the same type."""
+        """Sends to rank ``to``, which receives the same number of elements of the same type."""
         _checked(_library.roundelay_send(self._handle, address, count, dtype, to))
 
     def recv(self, address: int, count: int, dtype: int, sender: int) -> None:
-        """Receives what rank ``sender`` sends."""
+        """Receives a message of rank ``sender``."""
         _checked(_library.roundelay_recv(self._handle, address, count, dtype, sender))
 
     def barrier(self) -> None:
@@ -390,9 +390,9 @@ class World:
         min_bytes: int = 0,
         max_bytes: int | None = None,
     ) -> None:
-        """Runs an algorithm from now on for calls of its collective of so many bytes. ``source`` is a text in the
-        language, a path, or the name of an algorithm of the library; ``algorithm`` names the one that is meant, if there
-        are several, and sets parameters: ``"MyRing slices=4"``. All ranks must use the same."""
+        """Runs an algorithm from now on for calls of its collective in a range of bytes. ``source`` is a text in the
+        language, a path, or the name of an algorithm of the library; ``algorithm`` chooses one of several algorithms,
+        and sets parameters: ``"MyRing slices=4"``. All ranks must use the same algorithm."""
         code = -1
         if collective is not None:
             if collective not in COLLECTIVES:
@@ -414,7 +414,7 @@ class World:
         return World(part.value) if part.value else None
 
     def shrink(self) -> World:
-        """After a failure, a new world of the ranks that are left; all of them call it."""
+        """After a failure, makes a new world of the ranks that are left; all these ranks call it."""
         rest = c_uint64()
         _checked(_library.roundelay_shrink(self._handle, byref(rest)))
         return World(rest.value)
@@ -457,7 +457,7 @@ def run(
     dtype: int,
     op: int,
 ) -> None:
-    """Runs an algorithm in this process for all ranks, from the buffers at ``inputs`` to those at ``outputs``."""
+    """Runs an algorithm in this process for all ranks, from the buffers at ``inputs`` to the buffers at ``outputs``."""
     ranks = len(inputs)
     _checked(
         _library.roundelay_run(
@@ -474,7 +474,7 @@ def run(
 
 
 def command(*words: str, input: str = "") -> tuple[int, str, str]:
-    """Runs the command as a function: its exit code, what it prints, and what it says on standard error."""
+    """Runs the command as a function. Returns its exit code, its output, and its standard error."""
     code, out, err = c_int(), c_void_p(), c_void_p()
     status = _library.roundelay_command(
         len(words), _texts(words), input.encode(), byref(code), byref(out), byref(err)

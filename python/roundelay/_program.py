@@ -1,4 +1,4 @@
-"""Algorithms that were compiled when the program ran: what is proved of them, how long they take, and their results."""
+"""Algorithms that were compiled when the program ran: their proofs, their predicted times, and their results."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ._diagnostics import CompileError, Diagnostic, checked, told
 if TYPE_CHECKING:
     import numpy
 
-#: What a parameter of an algorithm may be: as the command's ``--set`` takes it.
+#: The types of a parameter of an algorithm: the values that the command's ``--set`` takes.
 Value = Union[int, bool, str]
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proved of an algorithm at one rank count. The book's page on proofs says what each word means."""
+    """The proved facts of an algorithm at one rank count. The book's page on proofs explains each word."""
 
     nranks: int
     ops: int
@@ -72,7 +72,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What every rank does, one op after the other."""
+    """The ops of every rank, in their order."""
 
     algorithm: str
     collective: str
@@ -133,7 +133,7 @@ class Simulation(Picture):
         self.busbw: float = said["busbw"]
         self.messages: int = said["messages"]
         self.steps: int = said["steps"]
-        #: The least seconds of any algorithm by bandwidth alone, and what part of them this takes; None without one.
+        #: The least seconds of any algorithm by bandwidth alone, and their share of this time; None without a bound.
         bound = said.get("bound") or {}
         self.bound_seconds: float | None = bound.get("seconds")
         self.share_of_bound: float | None = bound.get("share")
@@ -188,9 +188,9 @@ class Program:
         (self._checked,) = found
         self.name: str = self._checked["name"]
         self.collective: str = self._checked["collective"]
-        #: What the compiler warns of.
+        #: The warnings of the compiler.
         self.warnings = tuple(Diagnostic.of(each) for each in said["diagnostics"])
-        #: From which rank count on it is proved for every one; None where it is proved one by one.
+        #: The rank count from which on every rank count is proved; None where rank counts are proved one by one.
         every = self._checked.get("every_nranks")
         self.every_from: int | None = every.get("from") if every else None
 
@@ -200,17 +200,17 @@ class Program:
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """What was proved when it was compiled, for each rank count."""
+        """The certificates of the compilation, for each rank count."""
         return tuple(Certificate.of(each) for each in self._checked["certificates"])
 
     def certificate(self, nranks: int) -> Certificate:
-        """What is proved of it at one rank count. Raises :class:`CompileError` where it is wrong."""
+        """The certificate at one rank count. Raises :class:`CompileError` where the algorithm is wrong."""
         said = checked([f"--nranks={nranks}", *self._flags], self._input)
         (certificate,) = said["algorithms"][0]["certificates"]
         return Certificate.of(certificate)
 
     def schedule(self, nranks: int) -> Schedule:
-        """What every rank does at one rank count."""
+        """The ops of every rank at one rank count."""
         return Schedule.of(self._told("emit", f"--nranks={nranks}", "schedule"))
 
     def simulate(
@@ -225,7 +225,7 @@ class Program:
         return Simulation(said, self._told(*words, "--svg", "-"))
 
     def bounds(self, topology: str) -> Bounds:
-        """How fast any algorithm for its collective, and others, could be on a topology."""
+        """The bounds of any algorithm on a topology, for its collective and other collectives."""
         return bounds(topology)
 
     def run(self, inputs: Sequence[numpy.ndarray], op: str = "sum") -> list[numpy.ndarray]:
@@ -271,7 +271,7 @@ class Program:
         return outputs
 
     def picture(self, nranks: int = 4) -> Picture:
-        """What goes between the ranks, as a picture."""
+        """The data between the ranks, as a picture."""
         topology = f"full_mesh({nranks}, 25GB/s, 2us)"
         return Picture(self._told("simulate", f"--topology={topology}", "--svg", "-"))
 
@@ -329,10 +329,10 @@ def compile(
     **parameters: Value,
 ) -> Program:
     """Checks and proves an algorithm: a text in the language, the path of a ``.coll`` file, or the name of an algorithm of
-    the library. ``algorithm`` names the one that is meant, if there are several; ``nranks`` the rank counts that it is
-    proved for at once, such as ``4`` or ``"2..=9"``, the command's unless given. What follows sets its parameters.
+    the library. ``algorithm`` chooses one of several algorithms; ``nranks`` are the rank counts that are proved at
+    once, such as ``4`` or ``"2..=9"``, by default the command's. Further arguments set its parameters.
 
-    Raises :class:`CompileError` for a page that is wrong, whose message shows each error at its place.
+    Raises :class:`CompileError` for a wrong page; its message shows each error at its place.
 
     >>> import roundelay
     >>> roundelay.compile("RingAllReduce").certificate(4).steps

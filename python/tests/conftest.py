@@ -1,4 +1,4 @@
-"""What the tests have in common: programs that run as several ranks."""
+"""Helpers of the tests: programs that run as several ranks."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ Launch = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def launch(tmp_path) -> Launch:
-    """Runs a program as so many ranks by ``python -m roundelay launch``, for a minute at most. What they print does not
+    """Runs a program as several ranks by ``python -m roundelay launch``, for a minute at most. Their output does not
     mix within a line."""
 
     def run(nranks: int, program: str, *flags: str) -> "subprocess.CompletedProcess[str]":

@@ -1,4 +1,4 @@
-"""Algorithms that are compiled by the program: proofs, predictions, results and what is refused."""
+"""Algorithms that are compiled by the program: proofs, predictions, results and refusals."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Worlds of processes, and what their calls refuse."""
+"""Worlds of processes, and the refusals of their calls."""
 
 import ctypes
 

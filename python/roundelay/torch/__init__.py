@@ -5,13 +5,12 @@
 
     dist.init_process_group("roundelay")  # or "cpu:roundelay,cuda:nccl"
 
-Ranks are processes of one host and share memory. Tensors are those of the CPU: of f32, f64, f16, bf16, integers of 8,
-32 and 64 bits, and booleans where they are reduced; of any type where they are copied. A rank that ends in the middle of
-a call is named on all others.
+Ranks are processes of one host and share memory. Tensors are on the CPU. Reductions take f32, f64, f16, bf16, integers
+of 8, 32 and 64 bits, and booleans; copies take any type. If a rank ends in the middle of a call, the error on all other
+ranks names it.
 
-Where a call is asked for with ``async_op=True`` a thread of the library makes it, which does not hold Python's lock. A
-synchronous one is made by the thread that calls. torch's flight recorder records the calls of this backend where
-TORCH_FR_BUFFER_SIZE is set.
+A thread of the library, which does not hold Python's lock, makes the calls with ``async_op=True``. The calling thread
+makes synchronous calls. torch's flight recorder records the calls of this backend where TORCH_FR_BUFFER_SIZE is set.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if not _handles.possible():
         "roundelay.torch needs torch 2.15 or a later one"
     )
 
-from ._group import Group  # noqa: E402  (its base class is what was looked for)
+from ._group import Group  # noqa: E402  (the check above looked for its base class)
 
 __all__ = ["COLLECTIVES", "Group", "use"]
 
@@ -53,7 +52,7 @@ COLLECTIVES = {
 
 
 def _create(options: Any, _: Any) -> Group:
-    """What torch calls to make a group."""
+    """The function that torch calls to make a group."""
     rank, nranks = options.group_rank, options.group_size
     timeout: timedelta = options.timeout
     members = list(options.global_ranks_in_group)
@@ -74,13 +73,13 @@ def use(
     max_bytes: Optional[int] = None,
     group: Optional[dist.ProcessGroup] = None,
 ) -> None:
-    """Has calls of a group made by an algorithm of one's own, which is proved first.
+    """Has the calls of a group made by an algorithm of your own, which is proved first.
 
-    ``source`` is the text of algorithms, the path of a file of them, or the name of one of the library; ``algorithm``
-    names the one that is meant, where there are several, and sets its parameters: ``"MyRing slices=4"``. ``collective``
-    is torch's name of the collective, as ``"all_reduce"``: given, algorithms of others are refused. It makes the calls
-    of at least ``min_bytes`` and at most ``max_bytes``. All ranks of the group call this alike; the default group is
-    that of ``init_process_group``.
+    ``source`` is the text of algorithms, the path of a file of algorithms, or the name of an algorithm of the library;
+    ``algorithm`` chooses one of several algorithms, and sets its parameters: ``"MyRing slices=4"``. ``collective`` is
+    torch's name of the collective, as ``"all_reduce"``: if given, algorithms of other collectives are refused. The
+    algorithm makes the calls of at least ``min_bytes`` and at most ``max_bytes``. All ranks of the group call this with
+    equal arguments; the default group is the group of ``init_process_group``.
     """
     of = _group_of(group)
     if collective is not None and collective not in COLLECTIVES:

@@ -52,7 +52,7 @@ class _Exchange:
 
 
 def _host() -> str:
-    """What tells hosts apart: the name, and the number that the kernel drew when it started."""
+    """The identity of a host: its name, and the number that the kernel drew when it started."""
     try:
         started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

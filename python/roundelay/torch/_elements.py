@@ -1,7 +1,7 @@
-"""Element types and reduce operations: which of torch's are carried, and how.
+"""Element types and reduce operations: the types and operations of torch that are carried, and how.
 
-A boolean travels as the byte that it is, 0 or 1, and is reduced by logical operations. Where a collective only copies,
-elements of any type travel: those that the library has no name for as their bytes.
+A boolean travels as its byte, 0 or 1, and is reduced by logical operations. Where a collective only copies, elements of
+any type travel: types that the library has no name for travel as bytes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _reductions() -> dict[torch.dtype, dict[int, tuple[int, int]]]:
             for op, number in ops.items()
             if op not in _BITWISE or not dtype.is_floating_point
         }
-        # The factor is applied by whoever calls, and what is left is a sum.
+        # The caller applies the factor, so the reduction is a sum.
         if dtype.is_floating_point:
             known[dtype][PREMUL_SUM] = (code, SUM)
     return known
@@ -73,9 +73,9 @@ _REDUCTIONS = _reductions()
 
 
 def reduction(tensor: torch.Tensor, op: int) -> tuple[int, int]:
-    """The library's codes for a reduction of the elements of ``tensor`` by ``op``, the number of one of torch's.
+    """The library's codes for a reduction of the elements of ``tensor`` by ``op``, the number of an operation of torch.
 
-    Raises TypeError for an element type that is not reduced, ValueError for an operation that it does not have.
+    Raises TypeError for an element type that is not reduced, ValueError for an operation that the type does not have.
     """
     try:
         return _REDUCTIONS[tensor.dtype][op]

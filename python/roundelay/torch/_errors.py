@@ -1,4 +1,4 @@
-"""Errors, which say which call they are of."""
+"""Errors whose messages name their call."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _LATE = "E0405"
 
 
 def again(error: Exception) -> Exception:
-    """The same error once more, for a call that ends with what another one met."""
+    """A copy of an error, for a call that ends with the error of another call."""
     if isinstance(error, Error):
         return Error(str(error), error.code)
     return RuntimeError(str(error))
 
 
 def named(error: Exception, call: str, where: str) -> Exception:
-    """The error, whose message says which call it was, and where."""
+    """The error, with the call and its place in the message."""
     if not getattr(error, "_roundelay_named", False):
         late = isinstance(error, Error) and error.code == _LATE
         hint = "; the deadline is the timeout that init_process_group or new_group was given" if late else ""

@@ -1,7 +1,7 @@
-"""The backend: what torch.distributed calls for a process group, in terms of the library's world.
+"""The backend: the methods that torch.distributed calls for a process group, in terms of the library's world.
 
-A call that torch says is synchronous is made by the thread that calls; any other by the library's thread, in the order
-in which they were asked for.
+The calling thread makes the calls that torch marks as synchronous; the library's thread makes all other calls, in the
+order of their requests.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from ._splits import all_to_all, blocks
 from ._work import Collective, Done, Finisher, Message, Pending, Several
 
 _UNSET = timedelta(0)
-"""A timeout in torch's options that is below this one is none."""
+"""A timeout in torch's options that is below this value means no timeout."""
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _names(call: str) -> Callable[[_Method], _Method]:
-    """Has errors say which call it was, and at which rank."""
+    """Has errors name the call and the rank."""
 
     def of(method: _Method) -> _Method:
         @functools.wraps(method)
@@ -50,7 +50,7 @@ def _names(call: str) -> Callable[[_Method], _Method]:
 class Group(Backend):
     """A process group whose ranks are processes of one host."""
 
-    # torch asks a backend that is written in Python for these by their names, and for its own ones for ever.
+    # torch reads these attributes of a backend that is written in Python by their names.
     supports_splitting = False
     supports_coalescing = False
     supports_shrinking = False
@@ -69,7 +69,7 @@ class Group(Backend):
         self._timeout = timeout
         self._options = Backend.Options("roundelay", timeout)
         self._members = list(members)
-        """The ranks of the default group that this one is of; none where it is of all."""
+        """The ranks of the default group that are in this group; empty where it has all ranks."""
         self._calls = 0
         self._monitored = 0
         self._closed = False
@@ -88,14 +88,14 @@ class Group(Backend):
         return self._options
 
     def named(self, call: str, error: Exception) -> Exception:
-        """The error, whose message says which call it was, and at which rank."""
+        """The error, with the call and the rank in the message."""
         group = f" of the group of ranks {self._members}" if self._members else ""
         return named(error, call, f"rank {self._rank}{group}")
 
     # How a call is made.
 
     def _make(self, call: str, opts: Any, part: Part, outputs: Any) -> Optional[Pending]:
-        """Makes a call, or has it made."""
+        """Makes a call in this thread, or has the library's thread make it."""
         collective, given, taken, count, dtype, op, root, copy = part
         source = 0 if given is None else given.data_ptr()
         target = 0 if taken is None else taken.data_ptr()
@@ -112,7 +112,7 @@ class Group(Backend):
         return self._started(call, opts, request, part, outputs, copy)
 
     def _make_all(self, call: str, opts: Any, several: list[Part], outputs: Any) -> Optional[Pending]:
-        """Has calls made that are one to whoever waits."""
+        """Has several calls made that are one ``Work`` for a waiter."""
         if not several:
             return Done(call, outputs, self.named) if opts.asyncOp else None
         self._forget()
@@ -143,12 +143,12 @@ class Group(Backend):
         return None
 
     def _forget(self) -> None:
-        """Lets go of the calls that are done. An error that nobody was told of is raised here."""
+        """Drops the calls that are done. Raises an error that was not reported before."""
         while self._under_way and self._under_way[0].is_completed():
             self._tell(self._under_way.popleft())
 
     def _settle(self) -> None:
-        """Waits for the calls under way. An error that nobody was told of is raised here."""
+        """Waits for the calls under way. Raises an error that was not reported before."""
         while self._under_way:
             work = self._under_way.popleft()
             work.until(None)
@@ -180,7 +180,7 @@ class Group(Backend):
 
     @_names("reduce")
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Optional[Pending]:
-        """Reduces a tensor of each rank to that of the root."""
+        """Reduces a tensor of each rank into the tensor of the root."""
         part = parts.reduce(one(tensors), opts.reduceOp, opts.rootRank, self._rank)
         return self._make("reduce", opts, part, tensors)
 
@@ -188,7 +188,7 @@ class Group(Backend):
     def reduce_scatter(
         self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any
     ) -> Optional[Pending]:
-        """Reduces a list of tensors, and gives each rank one."""
+        """Reduces a list of tensors, and gives each rank one of the results."""
         part = parts.reduce_scatter_list(one(outputs), _list(inputs, "inputs"), opts.reduceOp, self._nranks)
         return self._make("reduce_scatter", opts, part, outputs)
 
@@ -211,14 +211,14 @@ class Group(Backend):
 
     @_names("broadcast")
     def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Optional[Pending]:
-        """Copies the tensor of the root to those of all."""
+        """Copies the tensor of the root to the tensors of all ranks."""
         return self._make("broadcast", opts, parts.broadcast(one(tensors), opts.rootRank), tensors)
 
     @_names("all_gather")
     def allgather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any
     ) -> Optional[Pending]:
-        """Copies a tensor of each rank to a list of all."""
+        """Copies a tensor of each rank to a list at all ranks."""
         taken = _list(outputs, "outputs")
         return self._make("all_gather", opts, parts.all_gather_list(taken, one(inputs), self._nranks), taken)
 
@@ -226,7 +226,7 @@ class Group(Backend):
     def allgather_coalesced(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any
     ) -> Optional[Pending]:
-        """Copies several tensors of each rank to lists of all: ``outputs[rank][i]`` is that rank's tensor i."""
+        """Copies several tensors of each rank to lists at all ranks: ``outputs[rank][i]`` is that rank's tensor i."""
         if len(outputs) != self._nranks or any(len(row) != len(inputs) for row in outputs):
             raise ValueError(
                 f"the lists of outputs are of {[len(row) for row in outputs]} tensors: "
@@ -239,14 +239,14 @@ class Group(Backend):
 
     @_names("all_gather_single")
     def all_gather_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any) -> Optional[Pending]:
-        """Copies a tensor of each rank to a part of one of all."""
+        """Copies a tensor of each rank to a part of one tensor, at all ranks."""
         return self._make("all_gather_single", opts, parts.all_gather(output, given, self._nranks), [output])
 
     @_names("all_gather_single_coalesced")
     def all_gather_single_coalesced(
         self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any
     ) -> Optional[Pending]:
-        """Copies several tensors of each rank to parts of those of all."""
+        """Copies several tensors of each rank to parts of tensors, at all ranks."""
         several = [parts.all_gather(output, given, self._nranks) for output, given in _pairs(outputs, inputs)]
         return self._make_all("all_gather_single_coalesced", opts, several, outputs)
 
@@ -270,7 +270,7 @@ class Group(Backend):
     def all_to_all_single(
         self, output: torch.Tensor, given: torch.Tensor, output_sizes: list[int], input_sizes: list[int], opts: Any
     ) -> Optional[Pending]:
-        """Sends a part of a tensor to each rank. With sizes it is made at once, also where it is asked for as others."""
+        """Sends a part of a tensor to each rank. With sizes the call is made at once, also with async_op."""
         check(output, "the output")
         check(given, "the input")
         outputs = blocks(output, output_sizes, self._nranks, "output")
@@ -281,7 +281,7 @@ class Group(Backend):
 
     @_names("all_to_all")
     def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any) -> Optional[Pending]:
-        """Sends a tensor of a list to each rank. It is made at once, also where it is asked for as others."""
+        """Sends a tensor of a list to each rank. The call is made at once, also if it is asked for as async."""
         for what, tensors in (("inputs", inputs), ("outputs", outputs)):
             if len(tensors) != self._nranks:
                 raise ValueError(f"the {what} are {len(tensors)}: give one for each of the {self._nranks} ranks")
@@ -314,20 +314,20 @@ class Group(Backend):
 
     @_names("recv")
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Message:
-        """Refuses to receive from whoever sends first."""
+        """Refuses to receive from any source."""
         raise NotImplementedError("a message of any rank cannot be received: give src=, the rank that sends it")
 
     # Barriers.
 
     @_names("barrier")
     def barrier(self, opts: Any) -> Optional[Pending]:
-        """Returns when all ranks have come. A timeout is that of this call: the group works on after it."""
+        """Returns when all ranks have come. A timeout ends only this call: the group works on after it."""
         part = Part(parts.ALL_REDUCE, self._come, self._come, 1, U8, MAX)
         return self._make("barrier", opts, part, [])
 
     @_names("monitored_barrier")
     def monitored_barrier(self, opts: Any, wait_all_ranks: bool = False) -> None:
-        """A barrier that says which ranks did not come."""
+        """A barrier whose error names the ranks that did not come."""
         timeout = self._timeout if opts.timeout < _UNSET else opts.timeout
         turn, self._monitored = self._monitored, self._monitored + 1
         monitored_barrier(self._store, turn, self._rank, self._nranks, timeout, wait_all_ranks)
@@ -338,12 +338,12 @@ class Group(Backend):
         """Numbers begin at 0 at every rank."""
 
     def _get_sequence_number_for_group(self) -> int:
-        """How many calls of collectives there were."""
+        """The number of collectives that were called."""
         return self._calls
 
     @_names("set_timeout")
     def set_timeout(self, timeout: timedelta) -> None:
-        """Refuses another deadline than the group was made with."""
+        """Refuses a deadline that differs from the deadline of the group."""
         if timeout != self._timeout:
             raise NotImplementedError(
                 f"the deadline of a group is fixed when it is made, this one's at {self._timeout.total_seconds():g} s: "
@@ -368,7 +368,7 @@ class Group(Backend):
         if self._mail.close():
             self.world.close()
         else:
-            # A thread is in the middle of a receive that no message came for: it ends with the world.
+            # A thread still waits in a receive for a message: it ends with the world.
             why = f"rank {self._rank} left the group while it waited for a message"
             self.world.abort(why)
 

@@ -1,7 +1,8 @@
-"""What torch does for a backend that is written in Python, and where that is not what a user expects.
+"""Repairs of torch's handles for backends that are written in Python.
 
-torch wraps the ``Work`` of such a backend in a handle of its own, which passes on ``wait`` and ``get_future`` alone:
-``is_completed`` would say no for ever. Here the handle's other questions find the wrapped one by way of ``get_future``.
+torch wraps the ``Work`` of a backend in Python in a handle of its own, which passes on ``wait`` and ``get_future``
+alone: ``is_completed`` would always be false. Here the handle's other methods find the wrapped ``Work`` through
+``get_future``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch.distributed import Work
 
 
 class _Search(threading.local):
-    """A search of this thread for what a handle wraps."""
+    """A search of this thread for the ``Work`` that a handle wraps."""
 
     on = False
     found: Any = None
@@ -29,7 +30,7 @@ _nothing.set_result(None)
 
 
 def searched(work: Any) -> Optional[torch.futures.Future[Any]]:
-    """Asked by the ``get_future`` of a wrapped one: what it returns where it is only searched for."""
+    """Called by the ``get_future`` of a wrapped ``Work``: the future that it returns during a search, else None."""
     if not _search.on:
         return None
     _search.found = work
@@ -37,7 +38,7 @@ def searched(work: Any) -> Optional[torch.futures.Future[Any]]:
 
 
 def _wrapped(handle: Work) -> Any:
-    """What a handle wraps, if it is ours."""
+    """The ``Work`` that a handle wraps, if it is of this backend."""
     _search.on, _search.found = True, None
     try:
         handle.get_future()
@@ -59,7 +60,7 @@ def possible() -> bool:
 
 
 def install() -> None:
-    """Has handles pass on what they are asked. Those of other backends answer as before."""
+    """Has handles pass on their calls. Handles of other backends answer as before."""
     for question in ("is_completed", "is_success", "exception", "result", "synchronize"):
         _pass_on(question)
 
@@ -67,7 +68,7 @@ def install() -> None:
 def unrecorded(backend: str) -> None:
     """Keeps torch's flight recorder away from a backend, unless its size is set: it costs more than a small call.
 
-    What a rank was doing when another one failed is in the error itself.
+    The error itself has the call that a rank was in when another rank failed.
     """
     asked = any(os.environ.get(name) for name in ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"))
     left_out = getattr(c10d, "_FR_SELF_RECORDING_BACKENDS", None)

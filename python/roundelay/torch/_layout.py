@@ -1,4 +1,4 @@
-"""How tensors lie in memory: which buffers a call is given, and what is copied after it."""
+"""The layout of tensors in memory: the buffers for a call, and the copies after it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Optional
 import torch
 
 Copy = Optional[Callable[[], object]]
-"""What is done after a call, where its output is not the user's tensor."""
+"""The copy after a call whose output is not the user's tensor."""
 
 
 def check(tensor: torch.Tensor, what: str = "the tensor") -> None:
@@ -23,12 +23,12 @@ def check(tensor: torch.Tensor, what: str = "the tensor") -> None:
 
 
 def read(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor that a call can read: the same, or a copy."""
+    """A tensor that a call can read: the tensor itself, or a copy."""
     return tensor if tensor.is_contiguous() else tensor.detach().contiguous()
 
 
 def write(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
-    """A tensor that a call can write, and what copies it to the one that is meant."""
+    """A tensor that a call can write, and the copy from it to the user's tensor."""
     if tensor.is_contiguous():
         return tensor, None
     buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
@@ -36,7 +36,7 @@ def write(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
 
 
 def update(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
-    """A tensor that a call can read and write, and what copies it to the one that is meant."""
+    """A tensor that a call can read and write, and the copy from it to the user's tensor."""
     if tensor.is_contiguous():
         return tensor, None
     buffer = read(tensor)
@@ -44,7 +44,7 @@ def update(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
 
 
 def adjacent(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether tensors lie one after the other, as the parts of one."""
+    """Whether tensors lie one after another, as the parts of one tensor."""
     at = tensors[0].data_ptr()
     for tensor in tensors:
         if not tensor.is_contiguous() or tensor.data_ptr() != at:
@@ -54,14 +54,14 @@ def adjacent(tensors: Sequence[torch.Tensor]) -> bool:
 
 
 def joined(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Something whose address begins all of the tensors, one after the other; for reading."""
+    """A tensor at whose address the elements of all tensors begin, one after another; for reading."""
     if adjacent(tensors):
         return tensors[0]
     return torch.cat([read(tensor).detach().reshape(-1) for tensor in tensors])
 
 
 def apart(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, Copy]:
-    """Something whose address begins memory for all of the tensors, one after the other, and what copies it to them."""
+    """A tensor at whose address memory for all tensors begins, one after another, and the copy from it to them."""
     if adjacent(tensors):
         return tensors[0], None
     first = tensors[0]
@@ -76,7 +76,7 @@ def apart(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, Copy]:
 
 
 def alike(tensors: Sequence[torch.Tensor], like: torch.Tensor, nranks: int, what: str) -> None:
-    """Raises ValueError unless there is a tensor for each rank, each with the type and the number of elements of one."""
+    """Raises ValueError unless there is a tensor for each rank, of the type and number of elements of ``like``."""
     if len(tensors) != nranks:
         raise ValueError(f"{what} are {len(tensors)}: give one for each of the {nranks} ranks")
     for rank, tensor in enumerate(tensors):

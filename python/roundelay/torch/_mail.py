@@ -1,8 +1,8 @@
-"""Messages between two ranks: ``send`` and ``recv`` with tags, neither of which blocks.
+"""Messages between two ranks: ``send`` and ``recv`` with tags, which do not block.
 
-The library's messages come in the order in which they were sent, block, and have no tags. So each rank that is sent to
-has a thread that sends, and each rank that is received from one that receives; both start when they are needed. Ahead of
-a tensor goes a header with its tag, its size and its type. What comes before somebody asks for its tag is kept.
+The library's messages come in the order in which they were sent, block, and have no tags. So there is a sending thread
+for each destination, and a receiving thread for each source; both start when they are needed. Ahead of a tensor goes a
+header with its tag, its size and its type. A message that comes before a receive of its tag is kept.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Post(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """A message that nobody has asked for yet."""
+    """A message without a receive so far."""
 
     sent: str
     data: torch.Tensor
@@ -55,7 +55,7 @@ class Mail:
         self._from: dict[int, _Receiver] = {}
 
     def send(self, tensor: torch.Tensor, to: int, tag: int) -> Message:
-        """Sends a tensor. It must not be written until the work that is returned is done."""
+        """Sends a tensor. The tensor must not be written until the returned work is done."""
         call = f"send of {shown(tensor)} to rank {to} with tag {tag}"
         work = Message(call, tensor, self._named)
         whole = read(tensor)
@@ -87,7 +87,7 @@ class Mail:
             return receiver
 
     def close(self) -> bool:
-        """Ends the threads when all is sent; whether none is left waiting for a message that nobody has sent."""
+        """Ends the threads when all messages are sent. Returns whether no thread still waits in a receive."""
         for sender in self._to.values():
             sender.close()
         return all([receiver.close() for receiver in self._from.values()])
@@ -130,7 +130,10 @@ class _Sender:
 
 
 class _Receiver:
-    """The thread that receives from one rank, what has come, and who waits. A rank that sends to itself needs none."""
+    """The thread that receives from one rank, the messages that have come, and the waiting receives.
+
+    A rank that sends to itself needs no thread.
+    """
 
     def __init__(self, world: Any, source: int) -> None:
         self._world = world
@@ -148,7 +151,7 @@ class _Receiver:
             self._thread.start()
 
     def post(self, post: _Post) -> None:
-        """Asks for a message."""
+        """Takes a kept message, or adds a receive that waits for a message."""
         with self._changed:
             kept = self._kept.get(post.tag)
             message = kept.popleft() if kept else None
@@ -163,7 +166,7 @@ class _Receiver:
             _refuse(post.work, failed)
 
     def deliver(self, tag: int, message: _Kept) -> None:
-        """A message that has come as a whole."""
+        """Gives a complete message to its receive, or keeps it."""
         with self._changed:
             post = self._taken(tag)
             if post is None:
@@ -172,7 +175,7 @@ class _Receiver:
             _hand(post, message)
 
     def _taken(self, tag: int) -> Optional[_Post]:
-        """The first who waits for that tag."""
+        """Removes and returns the first receive that waits for the tag."""
         for at, post in enumerate(self._posts):
             if post.tag == tag:
                 return self._posts.pop(at)
@@ -219,7 +222,7 @@ class _Receiver:
             _refuse(waiting.work, error)
 
     def close(self) -> bool:
-        """Ends the thread; whether it was not in the middle of a receive."""
+        """Ends the thread. Returns whether it was not in the middle of a receive."""
         with self._changed:
             self._closed = True
             if self._receiving:
@@ -233,7 +236,7 @@ class _Receiver:
 
 
 def _refuse(work: Message, error: Exception) -> None:
-    """Ends a receive with an error that others end with too."""
+    """Ends a receive with an error that other receives end with, too."""
     work.finish(work.named(work.call, again(error)))
 
 
@@ -243,12 +246,12 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _fits(tensor: torch.Tensor, sent: str, size: int) -> bool:
-    """Whether a tensor takes a message: it has the same element type, and as many."""
+    """Whether a tensor takes a message: its element type and its number of elements are those of the message."""
     return tensor.numel() * tensor.element_size() == size and sent.split("[")[0] == shown(tensor).split("[")[0]
 
 
 def _hand(post: _Post, message: _Kept) -> None:
-    """Copies a message that has come to the tensor that it is for."""
+    """Copies a message to the tensor of its receive."""
     error: Optional[Exception] = None
     if _fits(post.tensor, message.sent, message.data.numel()):
         with torch.no_grad():

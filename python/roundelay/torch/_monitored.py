@@ -1,4 +1,4 @@
-"""A barrier that says which ranks did not come, over the store instead of the library: for finding out who hangs."""
+"""A barrier over the store instead of the library, whose error names the ranks that did not come."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch._C._distributed_c10d import Store
 def monitored_barrier(
     store: Store, turn: int, rank: int, nranks: int, timeout: timedelta, wait_all_ranks: bool
 ) -> None:
-    """Returns when all ranks have come. Raises RuntimeError that names those who did not come in time: the first, or all
-    of them where ``wait_all_ranks`` says so.
+    """Returns when all ranks have come. Raises RuntimeError that names the ranks that did not come in time: the first
+    rank, or all ranks with ``wait_all_ranks``.
     """
     prefix = f"roundelay/monitored/{turn}"
     verdict = f"{prefix}/verdict"
@@ -37,7 +37,7 @@ def monitored_barrier(
 
 
 def _missing(store: Store, prefix: str, nranks: int, seconds: float, wait_all_ranks: bool) -> str:
-    """Which ranks did not come, in the words of Gloo; nothing where all did."""
+    """The ranks that did not come, in the words of Gloo; an empty text where all ranks came."""
     until = time.monotonic() + seconds
     shown = f"{round(seconds * 1000)} ms"
     missing = []

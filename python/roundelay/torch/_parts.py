@@ -1,4 +1,4 @@
-"""What the library is asked for: each of torch's collectives as a call of a world, with its buffers.
+"""The calls of the library: each of torch's collectives as a call of a world, with its buffers.
 
 A function raises TypeError or ValueError for tensors that the collective cannot take.
 """
@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
 
 def one(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The tensor of a call that takes a list and has room for one."""
+    """The tensor of a call that takes a list of exactly one tensor."""
     if len(tensors) != 1:
         raise ValueError(f"{len(tensors)} tensors in one call: give one, or call it once for each")
     check(tensors[0])
@@ -157,7 +157,7 @@ def _none(tensors: Sequence[torch.Tensor], what: str, root: int) -> None:
 
 
 def _whole(whole: str, large: torch.Tensor, part: str, small: torch.Tensor, nranks: int) -> None:
-    """Raises unless one tensor has as many elements as the other has at all ranks."""
+    """Raises unless one tensor has as many elements as the other tensor at all ranks together."""
     check(large, f"the {whole}")
     check(small, f"the {part}")
     if large.dtype != small.dtype:

@@ -1,7 +1,7 @@
-"""AllToAll with blocks of different sizes, of calls whose blocks are all of one size.
+"""AllToAll with blocks of different sizes, made of calls whose blocks all have one size.
 
-All ranks learn the sizes of all blocks first. Blocks of one size are one call; else they go in rounds, of calls that
-carry at most so much of each block. It all happens in the thread that calls.
+All ranks first exchange the sizes of all blocks. Blocks of one size are one call; otherwise there are rounds of calls
+that carry a limited part of each block. The calling thread makes all calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LARGEST = 1 << 20
 
 
 def blocks(tensor: torch.Tensor, sizes: Sequence[int], nranks: int, what: str) -> list[torch.Tensor]:
-    """The blocks of a tensor: as many rows as ``sizes`` says, or as many for each rank where it says nothing."""
+    """The blocks of a tensor: with the numbers of rows in ``sizes``, or with equal numbers of rows if it is empty."""
     rows = tensor.shape[0] if tensor.dim() else 0
     if not sizes:
         if rows % nranks:
@@ -61,7 +61,7 @@ def all_to_all(world: Any, outputs: Sequence[torch.Tensor], inputs: Sequence[tor
 def _rounds(
     world: Any, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], largest: int, code: int
 ) -> None:
-    """Calls of blocks of one size, each with room for the rest of the largest, or for so many bytes."""
+    """Calls of blocks of one size, each with room for the rest of the largest block, or for a limit of bytes."""
     sources = [_flat(read(block)) for block in inputs]
     written = [write(block) for block in outputs]
     targets = [_flat(buffer) for buffer, _ in written]
@@ -89,7 +89,7 @@ def _flat(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _sizes(world: Any, sent: list[int], taken: list[int]) -> tuple[list[list[int]], list[list[int]]]:
-    """What each rank sends to each, and what each receives from each."""
+    """The sizes of the blocks that each rank sends to each, and that each rank receives from each."""
     nranks = len(sent)
     mine = torch.tensor(sent + taken, dtype=torch.int64)
     all_ranks = torch.empty(nranks, 2 * nranks, dtype=torch.int64)

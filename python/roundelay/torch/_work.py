@@ -1,8 +1,8 @@
-"""What a call returns that does not block: torch's ``Work``, for collectives and for messages.
+"""The result of a call that does not block: torch's ``Work``, for collectives and for messages.
 
-The library makes the calls of a group one after the other in a thread that never holds Python's lock. So nothing is to
-be done here until somebody asks; only a call whose outcome has to be copied, or that somebody wants a future of, is
-waited for by a thread of Python's, the group's *finisher*.
+The library makes the calls of a group one after another in a thread that never holds Python's lock. So there is no work
+here until a user waits. Only a call whose output has to be copied, or whose future was asked for, has a Python thread
+that waits for it, the group's *finisher*.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from torch.distributed import Work
 from ._handles import searched
 
 ONCE = timedelta(0)
-"""What torch passes to ``wait`` where the user has given no time."""
+"""The timeout that torch passes to ``wait`` where the user has given no time."""
 
 
 Named = Callable[[str, Exception], Exception]
-"""Has an error say which call it is of."""
+"""Adds the call to the message of an error."""
 
 
 class Pending(Work):
-    """A call under way. It holds its tensors until it is done, also where nobody holds it."""
+    """A call under way. It holds its tensors until it is done, also if the user has dropped it."""
 
     def __init__(self, call: str, outputs: Any, named: Named, timeout: Optional[float] = None) -> None:
         super().__init__()
         self.call = call
         self.named = named
         self.outputs = outputs
-        """What the future's value is."""
+        """The value of the future."""
         self.error: Optional[Exception] = None
         self.told = False
-        """Whether somebody was told the error."""
+        """Whether the error was reported to the user."""
         self.done = False
         self._timeout = timeout
         self._promise: Optional[torch.futures.Future[Any]] = None
@@ -46,14 +46,14 @@ class Pending(Work):
         self._state = threading.Lock()
 
     def until(self, seconds: Optional[float]) -> bool:
-        """Waits until the call is done, at most that long; whether it is done."""
+        """Waits until the call is done, at most ``seconds``. Returns whether it is done."""
         raise NotImplementedError
 
     def promised(self) -> None:
-        """Somebody has asked for the future: from now on it is to be set when the call is done."""
+        """Called when the user asks for the future: from now on the future is set when the call is done."""
 
     def finish(self, error: Optional[Exception]) -> None:
-        """Says that the call is done."""
+        """Marks the call as done."""
         with self._state:
             self.error = error
             self.done = True
@@ -113,7 +113,7 @@ class Pending(Work):
             if self._future is not None:
                 return self._future
             promise: torch.futures.Future[Any] = torch.futures.Future()
-            # What a callback raises is an error for waiters in C++ too; `set_exception` alone is one in Python only.
+            # An exception of a callback is an error for waiters in C++ too; `set_exception` is an error in Python only.
             self._future = promise.then(torch.futures.Future.value)
             self._promise = promise
             done = self.done
@@ -177,17 +177,17 @@ class Collective(Pending):
 
 
 class Several:
-    """Requests that are one to whoever waits."""
+    """Several requests as one request for a waiter."""
 
     def __init__(self, requests: list[Any]) -> None:
         self._requests = requests
 
     def test(self) -> bool:
-        """Whether all are done."""
+        """Whether all requests are done."""
         return all(request.test() for request in self._requests)
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Waits for all, which are done in their order; raises the first error."""
+        """Waits for all requests, which are done in their order; raises the first error."""
         until = None if timeout is None else time.monotonic() + timeout
         error: Optional[Exception] = None
         while self._requests:
@@ -226,7 +226,7 @@ class Message(Pending):
 
 
 class Finisher:
-    """The thread that waits for calls whose outcome is to be copied or promised; it starts when it is needed."""
+    """The thread that waits for calls whose output is copied or has a future; it starts when it is needed."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -235,7 +235,7 @@ class Finisher:
         self._starting = threading.Lock()
 
     def put(self, work: Pending) -> None:
-        """Has a call waited for, after those before it."""
+        """Adds a call to wait for, after the calls before it."""
         if self._thread is None:
             with self._starting:
                 if self._thread is None:
@@ -249,7 +249,7 @@ class Finisher:
             if work is None:
                 return
             work.until(None)
-            # Else the last one would live until the next.
+            # Otherwise the last call would live until the next call.
             del work
 
     def close(self) -> None:

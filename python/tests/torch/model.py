@@ -37,7 +37,7 @@ def made() -> Model:
 
 
 def batch(rank: int, nranks: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """What a rank learns from in a step: the text, and the next bytes."""
+    """The training data of a rank in a step: the text, and the next bytes."""
     starts = [((step * nranks + rank) * BATCH + at) * 29 % (len(TEXT) - LENGTH - 1) for at in range(BATCH)]
     return torch.stack([TEXT[s : s + LENGTH] for s in starts]), torch.stack([TEXT[s + 1 : s + LENGTH + 1] for s in starts])
 

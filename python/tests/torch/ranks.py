@@ -1,5 +1,5 @@
-"""Starts a function as ranks, each a process, and says what they return. However a rank ends, the caller gets an answer
-in time: what is left after it is killed.
+"""Starts a function as ranks, each a process, and returns their results. The caller gets an answer in time for every
+end of a rank: processes that are left after the time are killed.
 
 The processes are forked from one that has imported torch and has no threads.
 """
@@ -28,7 +28,7 @@ class Failed(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A rank whose process ended without a word."""
+    """A rank whose process ended without an answer."""
 
     code: int | None
 
@@ -52,7 +52,7 @@ def _rank(body: Callable[..., Any], rank: int, nranks: int, folder: str, backend
         said = Failed(traceback.format_exc())
     answer.send(said)
     answer.close()
-    # What failed may have left threads in the middle of something.
+    # A failed body may have left threads in the middle of a call.
     if isinstance(said, Failed):
         os._exit(1)
 
@@ -60,7 +60,7 @@ def _rank(body: Callable[..., Any], rank: int, nranks: int, folder: str, backend
 def run(
     nranks: int, body: Callable[..., Any], *args: Any, backend: str = "roundelay", seconds: float = 60, deadline: float = 30
 ) -> list[Any]:
-    """What ``body(rank, nranks, *args)`` returns at each rank, in a group of them all."""
+    """The results of ``body(rank, nranks, *args)`` at each rank, in a group of all ranks."""
     with tempfile.TemporaryDirectory() as folder:
         pipes = [CONTEXT.Pipe(duplex=False) for _ in range(nranks)]
         processes = [
@@ -97,5 +97,5 @@ def fine(said: list[Any]) -> list[Any]:
 
 
 def shm() -> set[str]:
-    """What lies in the folder of named shared memory."""
+    """The names in the folder of named shared memory."""
     return {path.name for path in Path("/dev/shm").iterdir()}

@@ -2,9 +2,9 @@
 
 Usage: suite.py [--ranks N] [--part K/N] [NAME]...
 
-Every test that Gloo passes has to pass, unless `suite_exceptions.txt` lists it with a reason; one that is listed and passes
-is an error too. The tests ask for Gloo by name: here that name stands for Roundelay in its turn, so that none is left
-out because it knows backends by their names. Ranks are forked from a process that has imported torch.
+Every test that Gloo passes has to pass, unless `suite_exceptions.txt` lists it with a reason; a listed test that passes
+is an error too. The tests ask for Gloo by name: in the runs of Roundelay that name stands for Roundelay, so that no
+test is left out because of the backend's name. Ranks are forked from a process that has imported torch.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _gloo = _plugins["GLOO"]
 
 
 def choose() -> None:
-    """Has the name of Gloo stand for what is tested."""
+    """Has the name of Gloo stand for the tested backend."""
     ours = bool(os.environ.get(OURS))
     _plugins["GLOO"] = _plugins["ROUNDELAY"] if ours else _gloo
     # C++ takes what has the type of Gloo for an object of its class.
@@ -56,7 +56,7 @@ def choose() -> None:
 
 
 def in_rank(environment: dict[str, str], target: Callable[..., None], args: Any, kwargs: Any) -> None:
-    """What a forked rank does: its environment is that of the process that it is forked from, until now."""
+    """The work of a forked rank, whose environment so far is that of its parent process."""
     os.environ.clear()
     os.environ.update(environment)
     torch.set_num_threads(1)
@@ -116,7 +116,7 @@ def exceptions() -> dict[str, str]:
 
 
 def main() -> int:
-    """Runs the tests and says how each ended."""
+    """Runs the tests and prints how each ended."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, default=3)
     parser.add_argument("--part", default="0/1", help="K/N: every N-th test, from the K-th on")

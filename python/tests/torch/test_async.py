@@ -1,4 +1,4 @@
-"""Calls that do not block: several in flight, futures, times to wait, tensors that nobody holds, and errors."""
+"""Calls that do not block: several in flight, futures, times to wait, tensors that were dropped, and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ranks import fine, run
 
 
 def several(rank: int, nranks: int) -> bool:
-    """Many in flight at once, waited for in any order, with a synchronous one between."""
+    """Many calls in flight at once, waited for in any order, with a synchronous call between."""
     tensors = [torch.full((1000 * (at + 1),), rank + 1.0) for at in range(50)]
     works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
     total = nranks * (nranks + 1) / 2
@@ -30,7 +30,7 @@ def several(rank: int, nranks: int) -> bool:
 
 
 def each_kind(rank: int, nranks: int) -> bool:
-    """All collectives, asked for one after the other before any is waited for."""
+    """All collectives, started one after another before any wait."""
     given = torch.arange(4.0) + rank
     row = torch.arange(4.0 * nranks) + rank
     sums = sum(range(nranks))
@@ -82,7 +82,7 @@ def futures(rank: int, nranks: int) -> bool:
 
 
 def dropped(rank: int, nranks: int) -> bool:
-    """Whoever drops a call's handle drops neither the call nor its tensors."""
+    """A dropped handle drops neither the call nor its tensors."""
     matrix = torch.ones(300, 200)
     for _ in range(20):
         dist.all_reduce(torch.ones(100_000), async_op=True)
@@ -98,7 +98,7 @@ def dropped(rank: int, nranks: int) -> bool:
     dist.all_reduce(torch.ones(1), async_op=True).wait()
     dist.all_reduce(torch.ones(1))
     gc.collect()
-    # What is done is let go.
+    # Finished calls are dropped.
     assert gone() is None
     return True
 
@@ -136,7 +136,7 @@ def test_calls(body, nranks) -> None:  # type: ignore[no-untyped-def]
 
 
 def late(rank: int, nranks: int) -> tuple[str, ...]:
-    """The deadline of the group ends it, for whoever asks: the call, its future, and the next call."""
+    """The deadline of the group ends a call with an error of the call, its future, and the next call."""
     if rank == 1:
         time.sleep(4)
         return ()
@@ -158,7 +158,7 @@ def test_deadline() -> None:
 
 
 def lost(rank: int, nranks: int) -> str:
-    """An error of a call whose handle is gone is the next call's."""
+    """The next call raises the error of a call whose handle is gone."""
     if rank == 0:
         dist.all_reduce(torch.ones(10), async_op=True)
         time.sleep(0.3)

@@ -1,6 +1,6 @@
 """Every collective, element type and operation, beside Gloo in the same processes.
 
-Values are small integers, so that sums and products are exact in every type, in whatever order they are made.
+Values are small integers, so that sums and products are exact in every type and in every order.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ SHAPES = [(1,), (7,), (64, 33), (5000,)]
 
 
 def values(shape: tuple[int, ...], dtype: torch.dtype, rank: int) -> torch.Tensor:
-    """What a rank gives."""
+    """The input of a rank."""
     generator = torch.Generator().manual_seed(1000 * rank + sum(shape))
     low, high = (0, 2) if dtype is torch.bool else (1, 4)
     return torch.randint(low, high, shape, generator=generator).to(dtype)
 
 
 def reduced(tensors: list[torch.Tensor], op: str) -> torch.Tensor:
-    """What a reduction gives, by definition."""
+    """The result of a reduction, by definition."""
     dtype = tensors[0].dtype
     if dtype is torch.bool:
         logical = {"SUM": torch.logical_or, "MAX": torch.logical_or, "BOR": torch.logical_or, "BXOR": torch.logical_xor}
@@ -146,7 +146,7 @@ def copies(rank: int, nranks: int) -> int:
 
 
 def beside_gloo(rank: int, nranks: int) -> int:
-    """Whatever Gloo does not refuse has the same outcome, bit for bit."""
+    """A call that Gloo does not refuse has Gloo's result, bit for bit."""
     gloo = dist.new_group(backend="gloo")
     seen = 0
     for dtype in DTYPES:
@@ -199,7 +199,7 @@ def coalesced(rank: int, nranks: int) -> bool:
 
 
 def layouts(rank: int, nranks: int) -> bool:
-    """Tensors whose elements do not lie one after the other, and none at all."""
+    """Tensors whose elements do not lie one after another, and empty tensors."""
     matrix = torch.arange(12.0).view(3, 4)
     tensor = matrix.clone().t()
     dist.all_reduce(tensor)
@@ -228,7 +228,7 @@ def layouts(rank: int, nranks: int) -> bool:
 
 
 def scaled(rank: int, nranks: int) -> bool:
-    """A sum of what was multiplied before."""
+    """A sum of elements that were multiplied before."""
     op = dist._make_nccl_premul_sum(0.5)
     tensor = torch.full((10,), rank + 1.0)
     dist.all_reduce(tensor, op=op)

@@ -1,4 +1,4 @@
-"""Groups: new ones, several backends in one, objects, barriers, and algorithms of one's own."""
+"""Groups: new groups, several backends in one group, objects, barriers, and algorithms of the user."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def objects(rank: int, nranks: int) -> bool:
 
 
 def barriers(rank: int, nranks: int) -> bool:
-    """Nobody leaves before the last one comes."""
+    """No rank leaves the barrier before the last rank comes."""
     time.sleep(0.2 * rank)
     come = time.monotonic()
     dist.barrier()
@@ -75,7 +75,7 @@ def named(rank: int, nranks: int) -> bool:
     assert isinstance(backend, roundelay.torch.Group) and backend.rank() == rank and backend.size() == nranks
     assert backend.options.backend == "roundelay" and not backend.supports_coalescing
     assert "roundelay" in dist.Backend.backend_list
-    # Unless it is asked for, nothing records the calls.
+    # By default the flight recorder does not record the calls.
     assert dist.group.WORLD not in dist.distributed_c10d._world.pg_flight_recorder_hooks
     return True
 
@@ -102,7 +102,7 @@ def functional(rank: int, nranks: int) -> bool:
 
 
 def both(rank: int, nranks: int, path: str) -> bool:
-    """One backend for each device, as with ``cuda:nccl``; here the other one stands for a device that is not there."""
+    """One backend for each device, as with ``cuda:nccl``; here the other backend stands for a missing device."""
     import torch.testing._internal.distributed.fake_pg  # noqa: F401  (registers the other one)
 
     store = dist.FileStore(f"{path}/store", nranks)

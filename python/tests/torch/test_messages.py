@@ -1,4 +1,4 @@
-"""Messages: tags, sizes, orders, and what is refused."""
+"""Messages: tags, sizes, orders, and refusals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ranks import fine, run
 
 
 def around(rank: int, nranks: int) -> bool:
-    """Each sends to the next before it receives, also what is larger than what is kept aside."""
+    """Each rank sends to the next before it receives, also messages that are larger than the buffered bytes."""
     for count in (0, 1, 1000, 3_000_000):
         given, taken = torch.full((count,), float(rank)), torch.full((count,), -1.0)
         sent = dist.isend(given, (rank + 1) % nranks)
@@ -32,7 +32,7 @@ def around(rank: int, nranks: int) -> bool:
 
 
 def tags(rank: int, nranks: int) -> bool:
-    """Messages of other tags are kept until somebody asks, and those of one tag come in order."""
+    """Messages of other tags are kept until their receive, and messages of one tag come in order."""
     if rank == 0:
         for tag in (3, 1, 2, 1):
             dist.send(torch.full((5,), 10.0 * tag), 1, tag=tag)
@@ -71,7 +71,7 @@ def itself(rank: int, nranks: int) -> bool:
 
 
 def beside_calls(rank: int, nranks: int) -> bool:
-    """Messages have nothing to do with collectives."""
+    """Messages are independent of collectives."""
     taken = torch.empty(1000)
     receive = dist.irecv(taken, (rank - 1) % nranks)
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""What is refused: each error names the call, the rank, and what would work."""
+"""Refusals: each error names the call, the rank, and a remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ranks import CONTEXT, Failed, fine, run
 
 
 def said(call: Callable[[], Any], *kinds: type[Exception]) -> str:
-    """The message of what a call raises."""
+    """The message of the exception of a call."""
     try:
         call()
     except kinds as error:
@@ -29,7 +29,7 @@ def said(call: Callable[[], Any], *kinds: type[Exception]) -> str:
 
 
 def inputs(rank: int, nranks: int) -> list[str]:
-    """What is seen before anybody else is asked, so all ranks go on."""
+    """Errors that a rank finds before it meets other ranks, so all ranks go on."""
     ones = torch.ones(4)
     op = dist.ReduceOp
     texts = [
@@ -54,7 +54,7 @@ def inputs(rank: int, nranks: int) -> list[str]:
         said(lambda: dist.recv(ones), NotImplementedError),
         said(lambda: dist.set_timeout(timedelta(seconds=1)), NotImplementedError),
     ]
-    # Nothing is left under way.
+    # No call is left under way.
     dist.all_reduce(ones)
     assert (ones == nranks).all()
     return texts
@@ -75,7 +75,7 @@ def devices(rank: int, nranks: int) -> str:
 
     group = dist.group.WORLD._get_backend(torch.device("cpu"))
     assert isinstance(group, roundelay.torch.Group)
-    # What torch would hand over, if tensors of that device came here.
+    # The arguments of torch, if tensors of that device came here.
     options = dist.AllreduceOptions()
     return said(lambda: group.allreduce([torch.ones(1, device="meta")], options), TypeError)
 
@@ -112,7 +112,7 @@ def splits(rank: int, nranks: int) -> list[str]:
 
 
 def test_mismatches() -> None:
-    """Named at once, at all ranks, which are both ranks and what both called."""
+    """At once, all ranks get an error with both ranks and both calls."""
     for body, words in (
         (shapes, ["AllReduce of 4 f32", "AllReduce of 5 f32"]),
         (kinds, ["i64", "f64"]),
@@ -210,7 +210,7 @@ def test_library_missing() -> None:
 
 
 def test_ranks_that_fail_are_seen() -> None:
-    """The tests' own harness: a rank that raises is not taken for one that is fine."""
+    """The tests' own harness: a rank that raises is not taken for a rank that succeeds."""
     answers = run(1, wrong)
     assert isinstance(answers[0], Failed) and "on purpose" in answers[0].text
 

@@ -1,4 +1,4 @@
-"""Training of a small model: losses beside Gloo's, and what the others are told when a rank is killed."""
+"""Training of a small model: losses beside Gloo's, and the errors on the other ranks when a rank is killed."""
 
 from __future__ import annotations
 
