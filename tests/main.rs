@@ -24,4 +24,5 @@ mod semantics;
 mod tables;
 mod topologies;
 mod ui;
+mod words;
 mod wrong;

@@ -1,0 +1,107 @@
+//! Words: a type's name has few meanings, and a comment names its subject.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use roundelay_tests::root;
+
+/// The most modules that define a type of one name.
+const MOST: usize = 4;
+
+/// Pronouns and quantities that stand in place of a noun. A comment that has one of them has a sentence whose subject the
+/// reader must guess.
+const RIDDLES: [&str; 7] =
+    ["whoever", "nobody", "somebody", "everybody", "so many", "so much", "all of it"];
+
+/// Beginnings of a first sentence that has no noun for its subject.
+const OPENINGS: [&str; 5] = ["What ", "Who ", "Whose ", "The same.", "As above"];
+
+/// The project's own sources: no generated code, and no tests.
+fn sources() -> Vec<PathBuf> {
+    let folders =
+        ["capi", "cli/src", "core", "kernels", "macros/src", "stdlib", "xtask/src", "examples"];
+    let all = folders.iter().flat_map(|folder| roundelay_tests::files(&root().join(folder), "rs"));
+    let own = |path: &PathBuf| {
+        let path = path.strip_prefix(root()).expect("in the project").to_string_lossy();
+        let apart = ["/tests/", "tests.rs", "_tests.rs", "grammar.rs", "_generated.rs", "/target/"];
+        !apart.iter().any(|part| path.contains(part))
+    };
+    all.filter(own).collect()
+}
+
+/// The comment of a line, without its marks.
+fn comment(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    line.strip_prefix("///")
+        .or_else(|| line.strip_prefix("//!"))
+        .or_else(|| line.strip_prefix("//"))
+        .map(str::trim)
+}
+
+/// The name of the type that a line defines.
+fn defined(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace().skip_while(|word| word.starts_with("pub"));
+    let mut kind = words.next()?;
+    if kind.starts_with("in") || kind.ends_with(')') {
+        kind = words.next()?;
+    }
+    let name = words.next().filter(|_| ["struct", "enum", "trait", "union"].contains(&kind))?;
+    let end = name.find(|c: char| !c.is_alphanumeric()).unwrap_or(name.len());
+    Some(&name[..end]).filter(|name| !name.is_empty())
+}
+
+#[test]
+fn a_type_name_has_few_meanings() {
+    let mut modules: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
+    for path in sources() {
+        let text = fs::read_to_string(&path).expect("a source");
+        for name in text.lines().filter_map(defined) {
+            modules.entry(name.to_owned()).or_default().insert(path.clone());
+        }
+    }
+    assert!(modules.len() > 500, "{} type names alone", modules.len());
+    modules.retain(|_, places| places.len() > MOST);
+    assert!(modules.is_empty(), "each of these names stands for too many types: {modules:#?}");
+}
+
+#[test]
+fn a_comment_names_its_subject() {
+    let mut found = Vec::new();
+    for path in sources() {
+        let text = fs::read_to_string(&path).expect("a source");
+        let mut before = None;
+        for (number, line) in (1..).zip(text.lines()) {
+            let comment = comment(line);
+            let begins = before.is_none();
+            before = comment;
+            let Some(comment) = comment else { continue };
+            let words = comment.to_lowercase();
+            let words: Vec<&str> =
+                words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+            let spaced = format!(" {} ", words.join(" "));
+            let riddle = RIDDLES.iter().find(|riddle| spaced.contains(&format!(" {riddle} ")));
+            let opening = OPENINGS.iter().find(|opening| begins && comment.starts_with(**opening));
+            if let Some(word) = riddle.or(opening) {
+                found.push(format!("{}:{number}: `{word}` in: {comment}", path.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{} comments have no subject:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn definitions_and_comments_are_seen() {
+    let lines = [
+        ("pub(crate) struct Visit<'w> {", Some("Visit")),
+        ("    pub(in crate::shared_memory) enum Kind {", Some("Kind")),
+        ("trait Words: Sized {", Some("Words")),
+        ("    struct_of(Place),", None),
+        ("pub struct Options;", Some("Options")),
+    ];
+    for (line, name) in lines {
+        assert_eq!(defined(line), name, "{line}");
+    }
+    assert_eq!(comment("    /// Who waits."), Some("Who waits."));
+    assert_eq!(comment("let a = 1; // no"), None);
+}
