@@ -43,7 +43,7 @@ const SEAT: usize = 1 << 10;
 /// Where everything lies in the arena of so many ranks, in bytes from its beginning. It follows from the number of
 /// ranks and the size of a rank's heap alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct ArenaLayout {
     pub(super) nranks: usize,
     /// Bytes that a rank may lend out of its part.
     pub(super) heap: usize,
@@ -61,7 +61,7 @@ pub(super) struct Layout {
     pub(super) bytes: usize,
 }
 
-impl Layout {
+impl ArenaLayout {
     /// The most bytes of addresses that heaps take together.
     const HEAPS: usize = 32 << 40;
 
@@ -177,12 +177,12 @@ impl Layout {
 /// The mapping. A process that is forked off does not have it.
 pub(super) struct Arena {
     base: NonNull<u8>,
-    pub(super) layout: Layout,
+    pub(super) layout: ArenaLayout,
     /// A page that a forked child has, too, but all zero: what it says costs less than asking the system for a process id.
     here: NonNull<AtomicU32>,
     /// In a model the words are the model's, whatever the mapping holds.
     #[cfg(all(test, loom))]
-    words: std::sync::Arc<super::loom::Words>,
+    words: std::sync::Arc<super::loom::ModelWords>,
 }
 
 // SAFETY: it is memory at a fixed place; what is done with it has rules of its own.
@@ -221,7 +221,7 @@ pub(super) fn can_map(fd: BorrowedFd<'_>, bytes: usize) -> Result<(), Error> {
 
 impl Arena {
     /// Maps `fd`, which has the bytes of `layout`.
-    pub(super) fn new(fd: BorrowedFd<'_>, layout: Layout) -> Result<Self, Error> {
+    pub(super) fn new(fd: BorrowedFd<'_>, layout: ArenaLayout) -> Result<Self, Error> {
         let base = map(fd, layout.bytes)?;
         let (access, own) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping, at a place that the system chooses.
@@ -232,7 +232,7 @@ impl Arena {
             layout,
             here: NonNull::new(here.cast()).expect("a mapping is not at address 0"),
             #[cfg(all(test, loom))]
-            words: super::loom::Words::of_model(),
+            words: super::loom::ModelWords::of_model(),
         };
         arena.mark().store(1, Ordering::Relaxed);
         // SAFETY: the page is ours.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::fd::AsFd as _;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
-pub(super) use words::{Half, Words, wait, wake};
+pub(super) use words::{Half, ModelWords, wait, wake};
 
 /// loom knows no barrier that one thread makes in all others: everybody makes his own, as where the system has none.
 pub(super) fn register() -> bool {
@@ -23,8 +23,8 @@ pub(super) fn register() -> bool {
 
 pub(super) fn barrier() {}
 
-use super::arena::{Arena, Layout};
-use super::board::Board;
+use super::arena::{Arena, ArenaLayout};
+use super::shared_state::SharedState;
 use super::world::World;
 use crate::Options;
 use crate::modelled::{share, share_nothing};
@@ -34,19 +34,19 @@ const HEAP: usize = 4 << 10;
 
 /// What the ranks of a model share.
 struct Host {
-    layout: Layout,
+    layout: ArenaLayout,
     memory: File,
 }
 
 impl Host {
     fn new(nranks: u32) -> Self {
         let memory = memfd_create("model", MemfdFlags::CLOEXEC).expect("memory");
-        Self { layout: Layout::new(nranks, HEAP), memory: memory.into() }
+        Self { layout: ArenaLayout::new(nranks, HEAP), memory: memory.into() }
     }
 
     /// An arena for each rank, with nothing in it.
     fn arenas(&self) -> Vec<Arena> {
-        Words::begin(self.layout);
+        ModelWords::begin(self.layout);
         share_nothing();
         ftruncate(&self.memory, 0).expect("it is ours");
         ftruncate(&self.memory, self.layout.bytes as u64).expect("it is ours");
@@ -59,8 +59,8 @@ impl Host {
         (0..self.layout.nranks).map(arena).collect()
     }
 
-    fn boards(&self) -> Vec<Arc<Board>> {
-        self.arenas().into_iter().map(|arena| Arc::new(Board::new(arena))).collect()
+    fn states(&self) -> Vec<Arc<SharedState>> {
+        self.arenas().into_iter().map(|arena| Arc::new(SharedState::new(arena))).collect()
     }
 
     fn worlds(&self, options: Options) -> Vec<Arc<World>> {

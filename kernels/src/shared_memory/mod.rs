@@ -6,49 +6,49 @@
 //! by failure and ending). Beside calls: mail (messages, by ends), shrink (a world of those who are left).
 
 mod arena;
-mod board;
 mod calls;
-mod claims;
 mod ending;
-mod ends;
 mod env;
 mod failure;
 mod fault;
-mod fetch;
-mod forms;
 mod futex;
 mod geometry;
 mod heap;
+mod host_messages;
 mod join;
-mod lent;
 #[cfg(all(test, loom))]
 mod loom;
-mod mail;
-mod offers;
-mod parcels;
+mod p2p;
 mod plan;
+mod plan_sharing;
+mod queue_ends;
 mod reach;
+mod remote_read;
 mod ring;
 mod run;
+mod shared_buffer;
+mod shared_state;
 mod shrink;
 mod spinning;
+mod strategy;
 mod streams;
 mod system;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod unique;
 mod watch;
+mod work_counter;
 mod world;
 
 #[doc(hidden)]
 pub use fault::{Fault, in_a_fork};
-pub use lent::Lent;
-pub use offers::Prepared;
 pub use plan::{WorldPlan, WorldRank};
+pub use plan_sharing::Prepared;
+pub use shared_buffer::Lent;
 pub use unique::UniqueId;
 pub use world::{World, host_key};
 pub(crate) use {
-    calls::Visit,
-    parcels::{Counter, Parcel},
+    calls::ActiveCall,
+    host_messages::{Counter, Parcel},
     plan::check,
 };

@@ -18,10 +18,10 @@ use roundelay_core::schedule::hash::content;
 use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::{Callers, Proved};
 
-use super::board::{MOST_TILES, Made};
-use super::forms::{Direct, Form, Streams, fused_form};
 use super::geometry::Tiles;
-use super::offers::{Prepared, Source};
+use super::plan_sharing::{PlanSource, Prepared};
+use super::shared_state::{CallHeader, MOST_TILES};
+use super::strategy::{Direct, Strategy, Streams, fused_strategy};
 use super::world::World;
 use crate::Error;
 use crate::lowered::planned::check_multiple;
@@ -38,9 +38,9 @@ pub type WorldPlan = Runs<WorldRank>;
 pub struct WorldRank {
     pub(super) call: PlannedCall,
     pub(super) world: Arc<World>,
-    pub(super) made: Made,
+    pub(super) header: CallHeader,
     pub(super) tiles: Tiles,
-    pub(super) form: Form,
+    pub(super) strategy: Strategy,
     /// The fused schedule at the count of the call, for buffers in shared memory: made when it is first needed.
     direct: Option<Arc<Optimized>>,
     at_whole_count: OnceLock<Result<Direct, Error>>,
@@ -101,14 +101,14 @@ impl WorldPlan {
     ) -> Result<Self, Error> {
         let asked = world.options.goal(Callers::One);
         let (author, call, fused) = match &prepared.0 {
-            Source::Own(proved) => {
+            PlanSource::Own(proved) => {
                 check(proved)?;
                 let call = PlannedCall::new(proved, count, dtype, op);
                 let fused = (asked.level == Level::O2).then(|| proved.optimized(asked));
                 let fused = fused.transpose()?.filter(|made| made.level == Level::O2);
                 (*content(proved.schedule()).bytes(), call, fused)
             }
-            Source::Taken(author, made) => {
+            PlanSource::Taken(author, made) => {
                 let (schedule, proof) = (made.schedule.clone(), made.proof.clone());
                 (*author, PlannedCall { schedule, proof, count, dtype, op }, Some(made.clone()))
             }
@@ -121,22 +121,22 @@ impl WorldPlan {
             return Err(Error::WrongBufferCount { what: "ranks of the schedule", given, nranks });
         }
         let size = dtype.size();
-        let (mut form, mut tiles) = (None, None);
+        let (mut strategy, mut tiles) = (None, None);
         if let Some(made) = &fused {
-            (form, tiles) = fused_form(made, rank, (count, dtype, op))?.unzip();
+            (strategy, tiles) = fused_strategy(made, rank, (count, dtype, op))?.unzip();
         }
-        let (mut form, tiles) = match (form, tiles, &prepared.0) {
-            (Some(form), Some(tiles), _) => (form, tiles),
-            (_, _, Source::Taken(..)) => {
+        let (mut strategy, tiles) = match (strategy, tiles, &prepared.0) {
+            (Some(strategy), Some(tiles), _) => (strategy, tiles),
+            (_, _, PlanSource::Taken(..)) => {
                 let what =
                     "a schedule that another rank offers does not fit where it should".to_owned();
                 return Err(Error::Corrupt { what });
             }
-            (_, _, Source::Own(proved)) => {
+            (_, _, PlanSource::Own(proved)) => {
                 let level = asked.level.min(Level::O1);
                 let made = proved.optimized(Goal { level, callers: Callers::Each, ..asked })?;
                 let (streams, tiles) = Streams::new(world, &made, (count, dtype, op))?;
-                (Form::Streams(streams), tiles)
+                (Strategy::Streams(streams), tiles)
             }
         };
         if tiles.number > MOST_TILES {
@@ -144,10 +144,10 @@ impl WorldPlan {
                 format!("{count} elements of {dtype} a unit, which are {} tiles", tiles.number);
             return Err(Error::TooLarge { what });
         }
-        let data = match &form {
-            Form::Pull(pull) => &pull.data,
-            Form::Common(common) => &common.data,
-            Form::Streams(streams) => &streams.code.segments,
+        let data = match &strategy {
+            Strategy::Pull(pull) => &pull.data,
+            Strategy::Common(common) => &common.data,
+            Strategy::Streams(streams) => &streams.code.segments,
         };
         // Room for as many partials as the direct form may need.
         let partials = Scratch::new([data.partial_bytes()].into_iter())?;
@@ -155,20 +155,20 @@ impl WorldPlan {
         let units = units.map(|buffer| schedule.units(buffer, rank).floor() as u32);
         let output = schedule.elements(Buffer::Output, rank, count).saturating_mul(size as u64);
         let stores = if output >= STREAMING as u64 { Stores::Streaming } else { Stores::Cached };
-        if let Form::Pull(pull) = &mut form {
+        if let Strategy::Pull(pull) = &mut strategy {
             // It writes the caller's output itself.
             pull.data.stores = stores;
         }
         let lens = [call.input_len(rank), call.output_len(rank)];
         let within = <[usize; 2]>::from(call.in_place(rank));
-        let identity = identity(&author, asked, matches!(form, Form::Streams(_)));
-        let is_fused = !matches!(form, Form::Streams(_));
+        let identity = identity(&author, asked, matches!(strategy, Strategy::Streams(_)));
+        let is_fused = !matches!(strategy, Strategy::Streams(_));
         Ok(Runs(WorldRank {
-            made: Made::new(identity, (schedule.collective, schedule.root), (count, dtype, op)),
+            header: CallHeader::new(identity, (schedule.collective, schedule.root), (count, dtype, op)),
             call,
             world: world.clone(),
             tiles,
-            form,
+            strategy,
             direct: fused.filter(|_| is_fused),
             at_whole_count: OnceLock::new(),
             size,
@@ -188,9 +188,9 @@ impl WorldPlan {
         let PlannedCall { schedule, count, dtype, op, .. } = call;
         let shape = (schedule.collective, schedule.root);
         // What runs differs, if only in its length.
-        let identity = self.0.made.identity ^ self.0.call.count.rotate_left(32);
-        let made = Made::new(identity, shape, (*count, *dtype, *op));
-        (self.0.made, self.0.patient) = (made, true);
+        let identity = self.0.header.identity ^ self.0.call.count.rotate_left(32);
+        let header = CallHeader::new(identity, shape, (*count, *dtype, *op));
+        (self.0.header, self.0.patient) = (header, true);
         self
     }
 }
@@ -205,8 +205,8 @@ impl WorldRank {
 
     /// The schedule whose statements ranks say that they are at.
     pub(super) fn running(&self) -> &Schedule {
-        match (&self.form, &self.direct) {
-            (Form::Streams(streams), _) => &streams.running,
+        match (&self.strategy, &self.direct) {
+            (Strategy::Streams(streams), _) => &streams.running,
             (_, Some(fused)) => &fused.schedule,
             (_, None) => unreachable!("all other forms are made of what was fused"),
         }

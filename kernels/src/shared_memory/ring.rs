@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use super::arena::{LINE, MAIL};
-use super::ends::End;
+use super::queue_ends::QueueEnd;
 use super::world::World;
 use crate::Error;
 
@@ -16,7 +16,7 @@ const PIECE: usize = MAIL / 4;
 /// One end of a ring.
 pub(super) struct Ring<'w> {
     pub(super) world: &'w World,
-    pub(super) end: &'w mut End,
+    pub(super) end: &'w mut QueueEnd,
     /// Where it lies in the arena.
     pub(super) at: usize,
     pub(super) from: usize,
@@ -45,13 +45,13 @@ impl Ring<'_> {
 
     /// Bytes that can be written.
     pub(super) fn room(&self) -> Result<usize, Error> {
-        let read = self.world.board.arena.word(self.at + LINE).load(Ordering::Acquire);
+        let read = self.world.shared.arena.word(self.at + LINE).load(Ordering::Acquire);
         Ok(MAIL - self.filled_to(self.end.bytes, read)?)
     }
 
     /// Bytes that can be read.
     pub(super) fn filled(&self) -> Result<usize, Error> {
-        let written = self.world.board.arena.word(self.at).load(Ordering::Acquire);
+        let written = self.world.shared.arena.word(self.at).load(Ordering::Acquire);
         self.filled_to(written, self.end.bytes)
     }
 
@@ -65,7 +65,7 @@ impl Ring<'_> {
     pub(super) fn write(&mut self, words: [u64; 2]) {
         let (at, _) = self.place();
         for (place, word) in [at, at + 8].into_iter().zip(words) {
-            self.world.board.arena.word(place).store(word, Ordering::Relaxed);
+            self.world.shared.arena.word(place).store(word, Ordering::Relaxed);
         }
         self.end.bytes += UNIT as u64;
     }
@@ -74,14 +74,14 @@ impl Ring<'_> {
     pub(super) fn look(&self, units: usize) -> [u64; 2] {
         let place = (self.end.bytes as usize + units * UNIT) % MAIL;
         let at = self.at + 2 * LINE + place;
-        [at, at + 8].map(|place| self.world.board.arena.word(place).load(Ordering::Relaxed))
+        [at, at + 8].map(|place| self.world.shared.arena.word(place).load(Ordering::Relaxed))
     }
 
     /// The next bytes that lie in one piece, of so many that there are, and so many that are left of the message.
     pub(super) fn piece(&self, there: usize, left: usize) -> (*mut u8, usize) {
         let (at, to_end) = self.place();
         let len = there.min(to_end).min(PIECE).min(left);
-        (self.world.board.arena.address(at, len), len)
+        (self.world.shared.arena.address(at, len), len)
     }
 
     /// Goes on behind so many bytes, and at the end of a message to a whole unit.
@@ -93,8 +93,8 @@ impl Ring<'_> {
     pub(super) fn publish(&self) {
         let line = if self.writes { 0 } else { LINE };
         // Release: the bytes are there, or are read.
-        let word = self.world.board.arena.word(self.at + line);
+        let word = self.world.shared.arena.word(self.at + line);
         word.store(self.end.bytes, Ordering::Release);
-        self.world.board.ring_for(self.other());
+        self.world.shared.ring_for(self.other());
     }
 }

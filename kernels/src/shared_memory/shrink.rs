@@ -6,8 +6,8 @@ use std::sync::TryLockError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::board::Standing;
 use super::ending;
+use super::shared_state::Standing;
 use super::unique::UniqueId;
 use super::watch::{self, LOOK, Watch};
 use super::world::World;
@@ -61,10 +61,10 @@ impl World {
             }
             let dead = ending::ended(&self.peers, self.rank)?;
             let left = |rank: &usize| {
-                let standing = self.board.standing(*rank);
+                let standing = self.shared.standing(*rank);
                 *rank == self.rank || (!dead[*rank] && standing == Standing::Here)
             };
-            let survivors: Vec<usize> = (0..self.board.nranks()).filter(left).collect();
+            let survivors: Vec<usize> = (0..self.shared.nranks()).filter(left).collect();
             let latest = survivors.iter().map(|rank| self.attempt(*rank)).max();
             let id = self.id_of(survivors[0]);
             // The id was not written anew while it was read.
@@ -77,12 +77,12 @@ impl World {
 
     /// The latest attempt that a rank is in; 0 where it is in none.
     fn attempt(&self, rank: usize) -> u64 {
-        let arena = &self.board.arena;
+        let arena = &self.shared.arena;
         arena.word(arena.layout.own(rank, ATTEMPT)).load(Ordering::Acquire)
     }
 
     fn tell_attempt(&self, attempt: u64, id: &UniqueId) {
-        let arena = &self.board.arena;
+        let arena = &self.shared.arena;
         let said = arena.word(arena.layout.own(self.rank, ATTEMPT));
         // Nobody takes the id for that of the attempt before while it is written: whoever read a part of it sees this.
         said.store(0, Ordering::SeqCst);
@@ -93,12 +93,12 @@ impl World {
         }
         // Release: the id is there.
         said.store(attempt, Ordering::Release);
-        self.board.wake_all();
+        self.shared.wake_all();
     }
 
     /// The id that a rank made. Bytes that are none are found when it is joined.
     fn id_of(&self, rank: usize) -> UniqueId {
-        let arena = &self.board.arena;
+        let arena = &self.shared.arena;
         let mut bytes = [0; UniqueId::BYTES];
         for (at, bytes) in bytes.chunks_exact_mut(8).enumerate() {
             // Acquire: the look at the attempt comes after.

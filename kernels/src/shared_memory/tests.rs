@@ -154,7 +154,7 @@ fn a_schedule_is_made_once() {
     assert_eq!(all("b", false), 1);
     assert_eq!(all("c", true), 3, "each hears why there is none");
     // A word of the text is another.
-    let arena = &worlds[0].board.arena;
+    let arena = &worlds[0].shared.arena;
     for place in 0..32 {
         arena.word(arena.layout.offer(place) + 8 * 20).store(0x2020_2020, Ordering::Relaxed);
     }
@@ -202,7 +202,7 @@ fn rubbish_in_shared_memory_is_no_place() {
                         break;
                     }
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    let arena = &world.board.arena;
+                    let arena = &world.shared.arena;
                     let words = arena.layout.words();
                     // Half of the time what it tells of its own calls: places above all.
                     let call = arena.layout.call(2, random >> 8) + (random >> 16) as usize % 64;

@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::board::Standing;
 use super::ending;
 use super::failure::{self, Cause};
+use super::shared_state::Standing;
 use super::world::World;
 use crate::Error;
 
@@ -106,7 +106,7 @@ fn wait_long(
     on: Option<usize>,
     ready: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
-    let (world, board) = (watch.world(), &watch.world().board);
+    let (world, shared) = (watch.world(), &watch.world().shared);
     let since = Instant::now();
     let mut looked = since;
     let progress = world.progress();
@@ -127,10 +127,10 @@ fn wait_long(
             }
             continue;
         }
-        board.waits_for(world.rank, on);
+        shared.waits_for(world.rank, on);
         let most = if watch.is_patient() { LONG_NAP } else { NAP };
         let nap = if progress.is_some() { watch.nap().min(most) } else { watch.nap() };
-        board.sleep(world.rank, nap, || ready() || watch.ends());
+        shared.sleep(world.rank, nap, || ready() || watch.ends());
         if ready() {
             break Ok(());
         }
@@ -144,7 +144,7 @@ fn wait_long(
             break Err(watch.late(on));
         }
     };
-    board.waits_for(world.rank, None);
+    shared.waits_for(world.rank, None);
     outcome
 }
 
@@ -171,7 +171,7 @@ fn look_after(watch: &dyn Watch, on: Option<usize>) -> Result<(), Error> {
 impl World {
     /// How a rank went, if it left the world, or its process is dead.
     fn gone(&self, rank: usize, dead: bool) -> Option<String> {
-        match self.board.standing(rank) {
+        match self.shared.standing(rank) {
             Standing::Here => dead.then(|| {
                 let (launch, launched) = self.launched(rank);
                 let endings = self.endings.as_ref().filter(|endings| endings.launch() == launch);
@@ -184,7 +184,7 @@ impl World {
 
     /// Which ranks wait for that one, this one among them, in words.
     pub(super) fn who_waits(&self, rank: usize) -> String {
-        let waiting = self.board.waiting_for(rank);
+        let waiting = self.shared.waiting_for(rank);
         let mut waiting: Vec<_> = waiting.iter().map(|rank| self.named(rank.index())).collect();
         let mine = self.named(self.rank);
         if rank != self.rank && !waiting.contains(&mine) {
@@ -201,9 +201,9 @@ impl World {
 
     /// Ends all calls and messages, unless another rank has: then that one's cause is told.
     pub(super) fn give_up(&self, cause: &Cause, error: Error) -> Error {
-        let ours = failure::write(&self.board.arena, cause);
-        self.board.wake_all();
-        if ours { error } else { failure::told(&self.board.arena, self.named(self.rank)) }
+        let ours = failure::write(&self.shared.arena, cause);
+        self.shared.wake_all();
+        if ours { error } else { failure::told(&self.shared.arena, self.named(self.rank)) }
     }
 
     /// Ends all calls and messages for a reason that is this rank's own.
@@ -219,8 +219,8 @@ impl World {
     pub fn abort(&self, why: &str) -> Result<(), Error> {
         self.here()?;
         let why = format!("it aborted: {why}");
-        _ = failure::write(&self.board.arena, &Cause::Gave { by: self.named(self.rank), why });
-        self.board.wake_all();
+        _ = failure::write(&self.shared.arena, &Cause::Gave { by: self.named(self.rank), why });
+        self.shared.wake_all();
         Ok(())
     }
 
@@ -231,8 +231,8 @@ impl World {
 
     /// The world's failure, if it has failed.
     pub(crate) fn intact(&self) -> Result<(), Error> {
-        if failure::has_failed(&self.board.arena) {
-            return Err(failure::told(&self.board.arena, self.named(self.rank)));
+        if failure::has_failed(&self.shared.arena) {
+            return Err(failure::told(&self.shared.arena, self.named(self.rank)));
         }
         Ok(())
     }

@@ -13,15 +13,15 @@ use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 use rustix::system::{sysinfo, uname};
 use sha2::{Digest as _, Sha256};
 
-use super::arena::{Arena, Layout, RING};
-use super::board::Board;
+use super::arena::{Arena, ArenaLayout, RING};
 use super::ending::{Endings, Peer};
-use super::ends::{Mail, Parcels};
 use super::env::{from_env, from_env_of_host, spans_hosts};
 use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
+use super::queue_ends::{Mail, Parcels};
 use super::reach::Reach;
+use super::shared_state::SharedState;
 use super::spinning::Spinning;
 use super::system::{boot, network};
 use super::unique::UniqueId;
@@ -35,7 +35,7 @@ const LAUNCH: usize = 6;
 /// All ranks of a world are processes of one host and one user. They share an arena, memory without a name in the file
 /// system, which is gone with the last of them.
 pub struct World {
-    pub(super) board: Board,
+    pub(super) shared: SharedState,
     pub(super) rank: usize,
     pub(super) options: Options,
     pub(super) peers: Vec<Peer>,
@@ -43,7 +43,7 @@ pub struct World {
     /// Whether each rank has a core for itself.
     pub(super) spins: bool,
     pub(super) spinning: Spinning,
-    pub(super) own: Mutex<Own>,
+    pub(super) local: Mutex<LocalState>,
     pub(super) heap: Mutex<Heap>,
     pub(super) fault: Faults,
     pub(super) mail: Mail,
@@ -63,7 +63,7 @@ pub struct World {
 pub(super) type Progress = Arc<dyn Fn() + Send + Sync>;
 
 /// What a rank keeps of its calls for itself.
-pub(super) struct Own {
+pub(super) struct LocalState {
     /// Calls that it made.
     pub(super) number: u64,
     /// The last call for which there is room without another look at the others.
@@ -140,8 +140,8 @@ impl World {
     /// # Errors
     /// E0427 where none of them did, or what they say makes no sense; else those of [`Self::join`].
     pub fn from_env(options: Options) -> Result<Self, Error> {
-        let place = from_env()?;
-        Self::join(&place.id, place.nranks, place.rank, options)
+        let membership = from_env()?;
+        Self::join(&membership.id, membership.nranks, membership.rank, options)
     }
 
     /// Whether a launcher says that this process is one of an MPI job on several hosts.
@@ -157,8 +157,8 @@ impl World {
     /// # Errors
     /// E0427 where none does, or a rank does not come; else those of [`Self::join`].
     pub fn from_env_of_host(options: Options) -> Result<Self, Error> {
-        let place = from_env_of_host()?;
-        Self::join(&place.id, place.nranks, place.rank, options)
+        let membership = from_env_of_host()?;
+        Self::join(&membership.id, membership.nranks, membership.rank, options)
     }
 
     /// Has a rank that waits call `progress` from time to time, in the thread that waits: for what must go on meanwhile
@@ -220,7 +220,7 @@ impl World {
         (0..nranks).map(world).collect()
     }
 
-    fn of(joined: Joined, layout: Layout, rank: u32, options: Options) -> Result<Self, Error> {
+    fn of(joined: Joined, layout: ArenaLayout, rank: u32, options: Options) -> Result<Self, Error> {
         let arena = Arena::new(joined.arena.as_fd(), layout)?;
         let endings = Endings::from_env();
         if let Some((endings, launched)) = &endings {
@@ -250,14 +250,14 @@ impl World {
             deadline: AtomicU64::new(
                 u64::try_from(options.deadline.as_nanos()).unwrap_or(u64::MAX),
             ),
-            board: Board::new(arena),
+            shared: SharedState::new(arena),
             rank: rank as usize,
             options,
             peers: Vec::new(),
             endings: None,
             spins: false,
             spinning: Spinning::default(),
-            own: Mutex::new(Own {
+            local: Mutex::new(LocalState {
                 number: 0,
                 room: 0,
                 heard: 0,
@@ -286,7 +286,7 @@ impl World {
 
     /// The number of ranks.
     pub fn nranks(&self) -> u32 {
-        self.board.nranks() as u32
+        self.shared.nranks() as u32
     }
 
     /// The rank of this process, counted from 0.
@@ -306,7 +306,7 @@ impl World {
     /// Has messages call the ranks by these names, one for each: what they are in a world of which this is a part.
     pub(crate) fn call_ranks(&mut self, names: impl IntoIterator<Item = u32>) {
         self.names = names.into_iter().map(RankId).collect();
-        assert_eq!(self.names.len(), self.board.nranks(), "each rank has a name");
+        assert_eq!(self.names.len(), self.shared.nranks(), "each rank has a name");
     }
 
     /// What a rank is called in messages.
@@ -320,14 +320,14 @@ impl World {
 
     /// All others, the nearest after this one first, so that nobody is everybody's first.
     pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
-        let (n, rank) = (self.board.nranks(), self.rank);
+        let (n, rank) = (self.shared.nranks(), self.rank);
         (1..n).map(move |d| (rank + d) % n)
     }
 
     /// The launch that started a rank's process, 0 where none did, and its rank there: a world may be of a part of the
     /// ranks of a launch, in another order.
     pub(super) fn launched(&self, rank: usize) -> (u64, usize) {
-        let arena = &self.board.arena;
+        let arena = &self.shared.arena;
         let at = arena.layout.own(rank, LAUNCH);
         let launch = arena.word(at).load(Ordering::Acquire);
         (launch, arena.word(at + 8).load(Ordering::Relaxed) as usize)
@@ -338,7 +338,7 @@ impl World {
     /// # Errors
     /// E0427 where it is such a child.
     pub fn here(&self) -> Result<(), Error> {
-        if !self.board.arena.is_here() {
+        if !self.shared.arena.is_here() {
             let what = "this process was forked off one that is a rank, and is none itself; join a world of its own, or call in the other".to_owned();
             return Err(Error::NotJoined { what });
         }
@@ -346,13 +346,13 @@ impl World {
     }
 
     /// What this rank keeps, for one call at a time.
-    pub(super) fn enter(&self) -> Result<MutexGuard<'_, Own>, Error> {
+    pub(super) fn enter(&self) -> Result<MutexGuard<'_, LocalState>, Error> {
         self.here()?;
-        match self.own.try_lock() {
-            Ok(own) => Ok(own),
+        match self.local.try_lock() {
+            Ok(local) => Ok(local),
             Err(TryLockError::WouldBlock) => Err(Error::RankBusy { rank: self.named(self.rank) }),
             // A panic in a call has ended the world.
-            Err(TryLockError::Poisoned(own)) => Ok(own.into_inner()),
+            Err(TryLockError::Poisoned(local)) => Ok(local.into_inner()),
         }
     }
 }
@@ -368,10 +368,10 @@ pub fn host_key() -> [u8; 32] {
 }
 
 /// Where things lie in the arena of so many ranks on this machine.
-fn layout(nranks: u32) -> Layout {
+fn layout(nranks: u32) -> ArenaLayout {
     let memory = sysinfo();
     let memory = u64::from(memory.mem_unit).saturating_mul(memory.totalram);
-    Layout::new(nranks, memory as usize)
+    ArenaLayout::new(nranks, memory as usize)
 }
 
 /// Cores that ranks have together, as far as this one can tell: a launcher may have put each on a core of its own, which
@@ -392,8 +392,8 @@ fn cores() -> u32 {
 
 impl Drop for World {
     fn drop(&mut self) {
-        if self.board.arena.is_here() {
-            self.board.leave(self.rank, std::thread::panicking());
+        if self.shared.arena.is_here() {
+            self.shared.leave(self.rank, std::thread::panicking());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use roundelay_core::schedule::RANK_LIMIT;
 
-use super::Place;
+use super::Membership;
 use crate::Error;
 use crate::shared_memory::unique::UniqueId;
 
@@ -94,12 +94,12 @@ fn not_joined<T>(what: String) -> Result<T, Error> {
 }
 
 /// The place that the first launcher tells whose names are there.
-pub(super) fn place(sources: &Sources<'_>) -> Result<Place, Error> {
+pub(super) fn place(sources: &Sources<'_>) -> Result<Membership, Error> {
     by(sources, Launcher::place)
 }
 
 /// The place among those ranks that run on the host of this name, which the launcher must tell.
-pub(super) fn place_on(host: &str, sources: &Sources<'_>) -> Result<Place, Error> {
+pub(super) fn place_on(host: &str, sources: &Sources<'_>) -> Result<Membership, Error> {
     by(sources, |launcher, sources| launcher.place_on(host, sources))
 }
 
@@ -123,8 +123,8 @@ fn launcher(sources: &Sources<'_>) -> Option<&'static Launcher> {
 /// What the first launcher tells whose names are there.
 fn by(
     sources: &Sources<'_>,
-    then: impl Fn(&Launcher, &Sources<'_>) -> Result<Place, Error>,
-) -> Result<Place, Error> {
+    then: impl Fn(&Launcher, &Sources<'_>) -> Result<Membership, Error>,
+) -> Result<Membership, Error> {
     let is_there = |name: &str| (sources.var)(name).is_some();
     if OWN.iter().any(|name| is_there(name)) {
         return own(sources);
@@ -157,7 +157,7 @@ fn found_and_missing<'n>(
 }
 
 /// What is set by `roundelay launch`, or by hand.
-fn own(sources: &Sources<'_>) -> Result<Place, Error> {
+fn own(sources: &Sources<'_>) -> Result<Membership, Error> {
     let [rank_name, nranks_name, id_name] = OWN;
     let var = |name: &str| (sources.var)(name);
     let is_there = |name: &str| var(name).is_some();
@@ -179,7 +179,7 @@ fn own(sources: &Sources<'_>) -> Result<Place, Error> {
             ));
         }
     };
-    Ok(Place { id, nranks, rank })
+    Ok(Membership { id, nranks, rank })
 }
 
 impl Launcher {
@@ -189,7 +189,7 @@ impl Launcher {
     }
 
     /// What it says.
-    fn place(&self, sources: &Sources<'_>) -> Result<Place, Error> {
+    fn place(&self, sources: &Sources<'_>) -> Result<Membership, Error> {
         let Self { who, rank, nranks: size, .. } = self;
         let (rank, nranks) = rank_of(sources, rank, size)?;
         if let Some(elsewhere) = self.elsewhere(sources)? {
@@ -197,7 +197,7 @@ impl Launcher {
                 "{who} started {nranks} ranks ({size}) {elsewhere}; only ranks of an MPI job meet on several hosts: start all of them on one, or by `mpirun`"
             ));
         }
-        Ok(Place { id: UniqueId::of_job(&self.job(sources)?), nranks, rank })
+        Ok(Membership { id: UniqueId::of_job(&self.job(sources)?), nranks, rank })
     }
 
     /// What it says of ranks on other hosts, in words, if there are any.
@@ -217,7 +217,7 @@ impl Launcher {
     }
 
     /// What it says of the ranks on the host of this name.
-    fn place_on(&self, host: &str, sources: &Sources<'_>) -> Result<Place, Error> {
+    fn place_on(&self, host: &str, sources: &Sources<'_>) -> Result<Membership, Error> {
         let (Some(rank), Some(size)) = (self.local_rank, self.local) else {
             return not_joined(format!(
                 "{} does not tell which rank of its host a process is",
@@ -232,7 +232,7 @@ impl Launcher {
         let (rank, nranks) = rank_of(sources, rank, size)?;
         // Hosts may share what keeps sockets apart, as containers on one machine may.
         let job = format!("{} on {host}", self.job(sources)?);
-        Ok(Place { id: UniqueId::of_job(&job), nranks, rank })
+        Ok(Membership { id: UniqueId::of_job(&job), nranks, rank })
     }
 
     /// What names the job: no other job of the user has it.

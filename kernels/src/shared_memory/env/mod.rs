@@ -13,7 +13,7 @@ use crate::Error;
 
 /// Where a process stands in a world.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct Membership {
     /// The world.
     pub(super) id: UniqueId,
     /// The number of ranks.
@@ -38,7 +38,7 @@ pub(super) struct Place {
 ///
 /// # Errors
 /// E0427 where no launcher did, or what is there makes no sense.
-pub(super) fn from_env() -> Result<Place, Error> {
+pub(super) fn from_env() -> Result<Membership, Error> {
     launchers::place(&SOURCES)
 }
 
@@ -55,7 +55,7 @@ pub(super) fn spans_hosts() -> Result<bool, Error> {
 ///
 /// # Errors
 /// E0427 where no launcher did, or it does not tell that.
-pub(super) fn from_env_of_host() -> Result<Place, Error> {
+pub(super) fn from_env_of_host() -> Result<Membership, Error> {
     let host = uname();
     launchers::place_on(&host.nodename().to_string_lossy(), &SOURCES)
 }

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-use super::line::{FDS, Fault, Line, Packet, connect};
+use super::line::{FDS, Line, LineFault, Packet, connect};
 use super::wire::{Hello, Process, Word};
 use super::{Joined, Offer, arena, own_process};
 use crate::Error;
@@ -27,16 +27,16 @@ pub(super) fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
 }
 
 /// Nobody to connect to.
-fn unmet(offer: &Offer<'_>, fault: Fault) -> Error {
+fn unmet(offer: &Offer<'_>, fault: LineFault) -> Error {
     let Offer { rank, deadline, .. } = offer;
     let name = offer.id.socket();
     match fault {
-        Fault::Late | Fault::Closed => Error::NotJoined {
+        LineFault::Late | LineFault::Closed => Error::NotJoined {
             what: format!(
                 "rank {rank} waited {deadline:?} for rank 0 at the abstract socket @{name}, and nobody listens there: rank 0 was not started, ended, gave up, has another id, or is in another network namespace (container); start all ranks with one id, or raise the deadline"
             ),
         },
-        Fault::System(errno) => refused(
+        LineFault::System(errno) => refused(
             format_args!(
                 "to connect rank {rank} to rank 0 at the abstract socket @{name} (socket, connect)"
             ),
@@ -72,7 +72,7 @@ pub(super) fn on(line: &Line, offer: &Offer<'_>) -> Result<Joined, Error> {
     let talk = Talk { line, offer, until: offer.until + GRACE };
     match line.send(&hello.encode(), &[me.pidfd.as_fd()], talk.until) {
         // Who closed may have said why.
-        Ok(()) | Err(Fault::Closed) => {}
+        Ok(()) | Err(LineFault::Closed) => {}
         Err(fault) => return Err(talk.failed("to take its hello", fault)),
     }
     let joined = match talk.take_all() {
@@ -90,7 +90,7 @@ pub(super) fn on(line: &Line, offer: &Offer<'_>) -> Result<Joined, Error> {
         }
     };
     match line.send(&Word::Ready.encode(), &[], talk.until) {
-        Ok(()) | Err(Fault::Closed) => {}
+        Ok(()) | Err(LineFault::Closed) => {}
         Err(fault) => return Err(talk.failed("to hear that it is ready", fault)),
     }
     match talk.word(0) {
@@ -175,18 +175,18 @@ impl Talk<'_> {
     }
 
     /// Rank 0 did not do its part.
-    fn failed(&self, what: &str, fault: Fault) -> Error {
+    fn failed(&self, what: &str, fault: LineFault) -> Error {
         let Offer { rank, deadline, .. } = self.offer;
         let rank_0 = format!("rank 0 ({})", Process(self.line.pid));
         let name = self.offer.id.socket();
         let what = match fault {
-            Fault::Closed => format!(
+            LineFault::Closed => format!(
                 "{rank_0} left rank {rank} at the abstract socket @{name} before all had met: it ended, or had met all its ranks without this one"
             ),
-            Fault::Late => format!(
+            LineFault::Late => format!(
                 "rank {rank} waited {deadline:?} for {rank_0} {what} at the abstract socket @{name}; raise the deadline if it is only slow"
             ),
-            Fault::System(errno) => {
+            LineFault::System(errno) => {
                 return refused(
                     format_args!(
                         "to let rank {rank} talk with {rank_0} at @{name} (sendmsg, recvmsg, poll)"

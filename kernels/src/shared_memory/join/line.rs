@@ -32,7 +32,7 @@ pub(super) struct Line {
 
 /// Why a packet did not come or go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum LineFault {
     /// The other end is closed.
     Closed,
     /// The time is over.
@@ -41,7 +41,7 @@ pub(super) enum Fault {
     System(Errno),
 }
 
-impl From<Errno> for Fault {
+impl From<Errno> for LineFault {
     fn from(errno: Errno) -> Self {
         match errno {
             Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN => Self::Closed,
@@ -90,7 +90,7 @@ impl Drop for Listener {
 }
 
 /// Connects to who listens at an abstract name; as long as nobody does, tries again.
-pub(super) fn connect(name: &str, until: Instant) -> Result<Line, Fault> {
+pub(super) fn connect(name: &str, until: Instant) -> Result<Line, LineFault> {
     let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
     let socket = socket()?;
     let mut pause = Duration::from_micros(200);
@@ -98,10 +98,10 @@ pub(super) fn connect(name: &str, until: Instant) -> Result<Line, Fault> {
         match net::connect(&socket, &address) {
             Ok(()) => return Ok(Line::new(socket)?),
             Err(Errno::CONNREFUSED | Errno::AGAIN | Errno::INTR) => {}
-            Err(errno) => return Err(Fault::System(errno)),
+            Err(errno) => return Err(LineFault::System(errno)),
         }
         if Instant::now() >= until {
-            return Err(Fault::Late);
+            return Err(LineFault::Late);
         }
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));
@@ -154,12 +154,12 @@ impl Line {
         bytes: &[u8],
         fds: &[BorrowedFd<'_>],
         until: Instant,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), LineFault> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS))];
         loop {
             let mut control = SendAncillaryBuffer::new(&mut space);
             if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
-                return Err(Fault::System(Errno::INVAL));
+                return Err(LineFault::System(Errno::INVAL));
             }
             let sent = net::sendmsg(
                 &self.socket,
@@ -171,7 +171,7 @@ impl Line {
                 Ok(_) => return Ok(()),
                 Err(Errno::AGAIN) => {
                     if !wait(&mut [PollFd::new(&self.socket, PollFlags::OUT)], until)? {
-                        return Err(Fault::Late);
+                        return Err(LineFault::Late);
                     }
                 }
                 // A user may have so many descriptors on their way: it takes a while until others have taken theirs.
@@ -185,7 +185,7 @@ impl Line {
     }
 
     /// The next packet, with `fds` descriptors at most.
-    pub(super) fn receive(&self, fds: usize, until: Instant) -> Result<Packet, Fault> {
+    pub(super) fn receive(&self, fds: usize, until: Instant) -> Result<Packet, LineFault> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS))];
         let len = SendAncillaryMessage::ScmRights(&vec![self.socket.as_fd(); fds]).size();
         let space = &mut space[..len];
@@ -199,7 +199,7 @@ impl Line {
                 Ok(got) => got,
                 Err(Errno::AGAIN) => {
                     if !wait(&mut [PollFd::new(&self.socket, PollFlags::IN)], until)? {
-                        return Err(Fault::Late);
+                        return Err(LineFault::Late);
                     }
                     continue;
                 }
@@ -217,7 +217,7 @@ impl Line {
             });
             let fds = fds.flatten().collect();
             if got.bytes == 0 {
-                return Err(Fault::Closed);
+                return Err(LineFault::Closed);
             }
             bytes.truncate(got.bytes);
             if got.flags.contains(ReturnFlags::TRUNC) {

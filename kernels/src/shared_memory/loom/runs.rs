@@ -18,9 +18,9 @@ use crate::Options;
 use crate::modelled::within;
 use crate::reduce::{Stores, copy};
 use crate::shared_memory::WorldPlan;
-use crate::shared_memory::board::Made;
-use crate::shared_memory::forms::Form;
-use crate::shared_memory::offers::{Prepared, Source};
+use crate::shared_memory::plan_sharing::{PlanSource, Prepared};
+use crate::shared_memory::shared_state::CallHeader;
+use crate::shared_memory::strategy::Strategy;
 use crate::shared_memory::world::World;
 
 /// Elements of a tile whose buffers have a unit each.
@@ -68,7 +68,7 @@ fn fused(proved: &Proved) -> Arc<Prepared> {
     let made = proved.optimized(goal).expect("it fuses");
     assert_eq!(made.level, Level::O2);
     let author = *content(proved.schedule()).bytes();
-    Arc::new(Prepared(Source::Taken(author, made)))
+    Arc::new(Prepared(PlanSource::Taken(author, made)))
 }
 
 /// A rank of a model, and the elements of its input: all that it knows of others is in the arena.
@@ -121,7 +121,7 @@ fn model(
 fn nobody_reads_a_slot_that_is_overwritten() {
     model((2, Options::new()), &fused(&gather()), 3 * TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.0.form, Form::Pull(_)) && plan.0.tiles.number == 3);
+        assert!(matches!(plan.0.strategy, Strategy::Pull(_)) && plan.0.tiles.number == 3);
         let right = input(0, 3 * TILE).chain(input(1, 3 * TILE));
         assert!(seat.run(&plan, 2).into_iter().eq(right));
     });
@@ -145,7 +145,7 @@ fn nobody_reads_a_slot_that_a_later_call_overwrites() {
 fn a_place_of_all_is_used_again_when_all_have_copied_it() {
     model((1, Options::new()), &fused(&sum()), 3 * TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.0.form, Form::Common(_)) && plan.0.tiles.number == 3);
+        assert!(matches!(plan.0.strategy, Strategy::Common(_)) && plan.0.tiles.number == 3);
         let right = input(0, 3 * TILE).zip(input(1, 3 * TILE)).map(|(a, b)| a + b);
         assert!(seat.run(&plan, 1).into_iter().eq(right));
     });
@@ -166,10 +166,10 @@ fn a_place_of_all_is_used_again_by_a_later_call() {
 fn who_returns_has_its_buffers_for_itself() {
     model((1, Options::new()), &fused(&sum()), TILE, |seat| {
         let plan = seat.plan();
-        let layout = seat.world.board.arena.layout;
+        let layout = seat.world.shared.arena.layout;
         let heap = layout.heap_of(seat.world.rank);
         let [input, output] = [heap, heap + 4 * TILE]
-            .map(|at| seat.world.board.arena.address(at, 4 * TILE).cast::<u32>());
+            .map(|at| seat.world.shared.arena.address(at, 4 * TILE).cast::<u32>());
         for turn in 0..2 {
             let mut sums = [0_u32; TILE];
             // SAFETY: the heap is this rank's, but for the call; loom sees whether it is so.
@@ -195,7 +195,7 @@ fn signals_order_what_ranks_do_to_their_rooms() {
     let prepared = Arc::new(Prepared::own(sum()));
     model((1, options), &prepared, TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.0.form, Form::Streams(_)));
+        assert!(matches!(plan.0.strategy, Strategy::Streams(_)));
         let right = input(0, TILE).zip(input(1, TILE)).map(|(a, b)| a + b);
         assert!(seat.run(&plan, 1).into_iter().eq(right));
     });
@@ -208,23 +208,23 @@ fn each_call_meets_its_own() {
     within(1, move || {
         let [mine, theirs] = <[_; 2]>::try_from(host.worlds(Options::new())).expect("two ranks");
         let call = |count| {
-            Made::new(7, (Collective::Broadcast, RankId(1)), (count, DType::U32, ReduceOp::Sum))
+            CallHeader::new(7, (Collective::Broadcast, RankId(1)), (count, DType::U32, ReduceOp::Sum))
         };
         let proved = sum();
         let of_theirs = proved.clone();
         let other = thread::spawn(move || {
             for count in 1..=5 {
-                let mut visit = theirs.begin(call(count), of_theirs.schedule()).expect("it begins");
-                visit.publish(1);
-                visit.end(Ok(())).expect("it ends");
+                let mut active = theirs.begin(call(count), of_theirs.schedule()).expect("it begins");
+                active.publish(1);
+                active.end(Ok(())).expect("it ends");
             }
         });
         for count in 1..=4 {
-            let mut visit = mine.begin(call(count), proved.schedule()).expect("it begins");
-            visit.publish(0);
-            let met = visit.meet(1, 1).map(|made| made.count);
+            let mut active = mine.begin(call(count), proved.schedule()).expect("it begins");
+            active.publish(0);
+            let met = active.meet(1, 1).map(|header| header.count);
             assert_eq!(met, Ok(count));
-            visit.end(Ok(())).expect("it ends");
+            active.end(Ok(())).expect("it ends");
         }
         other.join().unwrap();
     });

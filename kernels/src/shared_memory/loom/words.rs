@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::shared_memory::arena::{Layout, WINDOW};
+use crate::shared_memory::arena::{ArenaLayout, WINDOW};
 use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering, lock};
 
 /// The words that models use, by where they lie. They are made before any thread of a model, as loom wants it.
-pub(in crate::shared_memory) struct Words {
+pub(in crate::shared_memory) struct ModelWords {
     words: BTreeMap<usize, AtomicU64>,
     halves: BTreeMap<usize, Half>,
 }
 
 thread_local! {
     /// The threads of a model take turns on one thread of the system.
-    static CURRENT: RefCell<Option<Arc<Words>>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Arc<ModelWords>>> = const { RefCell::new(None) };
 }
 
-impl Words {
+impl ModelWords {
     /// Makes the words of the model that begins.
-    pub(super) fn begin(layout: Layout) {
+    pub(super) fn begin(layout: ArenaLayout) {
         // Of the first page: whether the world failed, and how many calls were refused.
         let mut words = vec![64, 192];
         // Records of refused calls: the state, and the rest of the first few.

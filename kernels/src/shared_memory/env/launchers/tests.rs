@@ -1,6 +1,6 @@
 use super::*;
 
-fn read(vars: &[(&str, &str)]) -> Result<Place, Error> {
+fn read(vars: &[(&str, &str)]) -> Result<Membership, Error> {
     place(&Sources {
         var: &|name| {
             let found = vars.iter().find(|(known, _)| *known == name);

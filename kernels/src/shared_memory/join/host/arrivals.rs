@@ -6,7 +6,7 @@ use std::time::Instant;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::super::line::{Fault, Line, accept, readable};
+use super::super::line::{Line, LineFault, accept, readable};
 use super::super::wire::{Hello, Process, Word};
 use super::{Arrival, Host, STAY, TELL};
 use crate::Error;
@@ -75,15 +75,15 @@ impl Host<'_> {
         let who = Process(line.pid).to_string();
         let mut packet = match line.receive(1, Instant::now()) {
             Ok(packet) => packet,
-            Err(Fault::Closed) => {
+            Err(LineFault::Closed) => {
                 self.notes.push(format!("{who} connected and left without a word"));
                 return Ok(None);
             }
-            Err(Fault::Late) => {
+            Err(LineFault::Late) => {
                 self.strangers.push(line);
                 return Ok(None);
             }
-            Err(Fault::System(errno)) => {
+            Err(LineFault::System(errno)) => {
                 // No stranger brings that about, so nobody would ever be heard.
                 self.turned_away.push(line);
                 return Err(refused(

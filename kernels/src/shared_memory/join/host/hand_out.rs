@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-use super::super::line::{FDS, Fault, readable};
+use super::super::line::{FDS, LineFault, readable};
 use super::super::wire::Word;
 use super::{Host, not_joined};
 use crate::Error;
@@ -18,16 +18,16 @@ impl Host<'_> {
         for (rank, guest) in &self.guests {
             let who = format!("rank {rank} (process {})", guest.process.pid);
             let fault = |fault| match fault {
-                Fault::Closed => Error::NotJoined {
+                LineFault::Closed => Error::NotJoined {
                     what: format!("{who} left: it ended, or gave up, before all had met"),
                 },
-                Fault::Late => Error::NotJoined {
+                LineFault::Late => Error::NotJoined {
                     what: format!(
                         "{who} came, and did not take the memory and the processes of the others in {:?}; raise the deadline if it is only slow",
                         self.deadline
                     ),
                 },
-                Fault::System(errno) => {
+                LineFault::System(errno) => {
                     refused(format_args!("what rank 0 sends to {who} (sendmsg)"), errno)
                 }
             };
@@ -70,8 +70,8 @@ impl Host<'_> {
         let guest = &self.guests[&rank];
         let why = match guest.line.receive(0, Instant::now()) {
             Ok(_) => "sent what no rank sends".to_owned(),
-            Err(Fault::Closed | Fault::Late) => "left: it ended, or gave up".to_owned(),
-            Err(Fault::System(errno)) => format!("cannot be heard ({errno})"),
+            Err(LineFault::Closed | LineFault::Late) => "left: it ended, or gave up".to_owned(),
+            Err(LineFault::System(errno)) => format!("cannot be heard ({errno})"),
         };
         let pid = guest.process.pid;
         Error::NotJoined { what: format!("rank {rank} (process {pid}) {why}, before all had met") }

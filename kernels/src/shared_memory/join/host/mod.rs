@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use super::line::{Fault, Line, Listener, connect, listen};
+use super::line::{Line, LineFault, Listener, connect, listen};
 use super::wire::{Hello, Process, Word};
 use super::{Joined, Offer, arena, guest, own_process};
 use crate::Error;
@@ -75,11 +75,11 @@ fn take_name(offer: &Offer<'_>) -> Result<Listener, Error> {
                     }
                 });
             }
-            Err(Fault::System(errno)) => return Err(in_use(errno.to_string())),
-            Err(Fault::Late | Fault::Closed) if Instant::now() < offer.until => {
+            Err(LineFault::System(errno)) => return Err(in_use(errno.to_string())),
+            Err(LineFault::Late | LineFault::Closed) if Instant::now() < offer.until => {
                 thread::sleep(RETRY);
             }
-            Err(Fault::Late | Fault::Closed) => {
+            Err(LineFault::Late | LineFault::Closed) => {
                 return Err(in_use(format!("nobody answered there for {:?}", offer.deadline)));
             }
         }

@@ -170,7 +170,7 @@ fn who_closes_without_reading_may_have_said_why() {
     other.send(b"why", &[], moment(PATIENCE)).expect("it is open");
     drop(other);
     assert_eq!(line.receive(0, moment(PATIENCE)).expect("it was said").bytes, b"why");
-    assert_eq!(line.receive(0, moment(PATIENCE)).expect_err("it is closed"), Fault::Closed);
+    assert_eq!(line.receive(0, moment(PATIENCE)).expect_err("it is closed"), LineFault::Closed);
 }
 
 /// As a process does that was forked and has not yet run its program.
@@ -181,7 +181,7 @@ fn a_listener_that_somebody_else_holds_is_in_nobodys_way() {
     let held = listener.as_fd().try_clone_to_owned().expect("a descriptor");
     drop(listener);
     let nobody = line::connect(&id.socket(), moment(Duration::from_millis(20)));
-    assert_eq!(nobody.expect_err("it is shut"), Fault::Late);
+    assert_eq!(nobody.expect_err("it is shut"), LineFault::Late);
     let text = meet(hasty(&id, 2, 0, 50)).expect_err("the name is in use").to_string();
     has(&text, &["is in use", "nobody answered there for 50ms", "[E0427]"]);
     thread::scope(|scope| {

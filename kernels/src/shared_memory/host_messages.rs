@@ -11,10 +11,10 @@ use std::time::Duration;
 use roundelay_core::ids::SpanId;
 
 use super::arena::LINE;
-use super::board::{MOST_TILES, Made, Place};
-use super::calls::Visit;
-use super::ends::Parcels;
+use super::calls::ActiveCall;
+use super::queue_ends::Parcels;
 use super::ring::{Ring, UNIT};
+use super::shared_state::{CallHeader, CallPosition, MOST_TILES};
 use super::watch::{self, AWAKE, Watch};
 use super::world::World;
 use crate::Error;
@@ -42,11 +42,11 @@ pub(crate) struct Parcel {
     number: u32,
     at: *mut u8,
     bytes: usize,
-    state: State,
+    state: ParcelState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ParcelState {
     /// Its header is not in the ring, or not out of it.
     Begun,
     /// So many bytes have gone in or out.
@@ -61,12 +61,12 @@ enum State {
 impl Parcel {
     /// A message of so many bytes, from `at` if it is sent, and to there if it is received.
     pub(crate) fn new(number: u32, at: *mut u8, bytes: usize) -> Self {
-        Self { number, at, bytes, state: State::Begun }
+        Self { number, at, bytes, state: ParcelState::Begun }
     }
 
     /// Whether the memory is the caller's again.
     pub(crate) fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == ParcelState::Done
     }
 }
 
@@ -89,19 +89,19 @@ impl World {
         &'w self,
         identity: u64,
         call: &'w PlannedCall,
-    ) -> Result<(Visit<'w>, Result<Counter<'w>, Error>), Error> {
+    ) -> Result<(ActiveCall<'w>, Result<Counter<'w>, Error>), Error> {
         let PlannedCall { schedule, count, dtype, op, .. } = call;
         let shape = (schedule.collective, schedule.root);
-        let mut visit = self.begin(Made::new(identity, shape, (*count, *dtype, *op)), schedule)?;
-        visit.publish(0);
-        let met = self.others().try_for_each(|other| visit.meet(other, 0).map(drop));
+        let mut active = self.begin(CallHeader::new(identity, shape, (*count, *dtype, *op)), schedule)?;
+        active.publish(0);
+        let met = self.others().try_for_each(|other| active.meet(other, 0).map(drop));
         let counter = met.map(|()| Counter {
             ends: self.parcels.lock().unwrap_or_else(PoisonError::into_inner),
             // Ranks that share a core have nothing to wait for while the others copy: two copies are quicker then.
-            lends: self.nranks() > 1 && self.spins && self.all_reach(&mut visit.own),
+            lends: self.nranks() > 1 && self.spins && self.all_reach(&mut active.local),
             read: Vec::new(),
         });
-        Ok((visit, counter))
+        Ok((active, counter))
     }
 }
 
@@ -112,35 +112,35 @@ impl Counter<'_> {
     /// The message's memory is there, and nobody writes to it until it is done.
     pub(crate) unsafe fn send(
         &mut self,
-        visit: &Visit<'_>,
+        active: &ActiveCall<'_>,
         to: usize,
         parcel: &mut Parcel,
     ) -> Result<bool, Error> {
-        let world = visit.world;
-        let at = world.board.arena.layout.parcels(world.rank, to);
+        let world = active.world;
+        let at = world.shared.arena.layout.parcels(world.rank, to);
         let end = &mut self.ends.sent[to];
         let mut ring = Ring { world, end, at, from: world.rank, to, writes: true };
         let before = parcel.state;
-        if parcel.state == State::Begun {
+        if parcel.state == ParcelState::Begun {
             if ring.room()? < HEADER {
                 return Ok(false);
             }
             let lends = self.lends && parcel.bytes >= LENT;
-            ring.write([mark(visit, parcel), parcel.bytes as u64]);
+            ring.write([mark(active, parcel), parcel.bytes as u64]);
             ring.write([if lends { parcel.at.addr() as u64 } else { 0 }, 0]);
             ring.publish();
-            parcel.state = if lends { State::Lent(ring.end.bytes) } else { State::InRing(0) };
+            parcel.state = if lends { ParcelState::Lent(ring.end.bytes) } else { ParcelState::InRing(0) };
         }
         match &mut parcel.state {
-            State::Lent(until) => {
-                let read = world.board.arena.word(at + LINE).load(Ordering::Acquire);
+            ParcelState::Lent(until) => {
+                let read = world.shared.arena.word(at + LINE).load(Ordering::Acquire);
                 // Both only rise, and what is read was written.
                 ring.room()?;
                 if read >= *until {
-                    parcel.state = State::Done;
+                    parcel.state = ParcelState::Done;
                 }
             }
-            State::InRing(done) => {
+            ParcelState::InRing(done) => {
                 while *done < parcel.bytes {
                     let room = ring.room()?;
                     if room == 0 {
@@ -154,10 +154,10 @@ impl Counter<'_> {
                     ring.publish();
                 }
                 if *done == parcel.bytes {
-                    parcel.state = State::Done;
+                    parcel.state = ParcelState::Done;
                 }
             }
-            State::Begun | State::Read(..) | State::Done => {}
+            ParcelState::Begun | ParcelState::Read(..) | ParcelState::Done => {}
         }
         Ok(parcel.state != before)
     }
@@ -168,31 +168,31 @@ impl Counter<'_> {
     /// The message's memory is there, writable, and nobody touches it until it is done.
     pub(crate) unsafe fn receive(
         &mut self,
-        visit: &Visit<'_>,
+        active: &ActiveCall<'_>,
         from: usize,
         parcel: &mut Parcel,
     ) -> Result<bool, Error> {
-        let world = visit.world;
-        let at = world.board.arena.layout.parcels(from, world.rank);
+        let world = active.world;
+        let at = world.shared.arena.layout.parcels(from, world.rank);
         let end = &mut self.ends.received[from];
         let mut ring = Ring { world, end, at, from, to: world.rank, writes: false };
         let before = parcel.state;
-        if parcel.state == State::Begun {
+        if parcel.state == ParcelState::Begun {
             if ring.filled()? == 0 {
                 return Ok(false);
             }
-            parcel.state = header(visit, &ring, parcel)?;
-            if !matches!(parcel.state, State::Read(..)) {
+            parcel.state = header(active, &ring, parcel)?;
+            if !matches!(parcel.state, ParcelState::Read(..)) {
                 ring.step(HEADER);
                 ring.publish();
             }
         }
         match &mut parcel.state {
-            State::Read(place, done) => {
+            ParcelState::Read(place, done) => {
                 let len = READ.min(parcel.bytes - *done);
                 let there = place.wrapping_add(*done as u64);
                 // SAFETY: what is left of the message's place has room for these bytes.
-                unsafe { visit.read_from(from, &[(there, parcel.at.add(*done), len)])? };
+                unsafe { active.read_from(from, &[(there, parcel.at.add(*done), len)])? };
                 *done += len;
                 if *done == parcel.bytes {
                     if !self.read.contains(&from) {
@@ -200,10 +200,10 @@ impl Counter<'_> {
                     }
                     ring.step(HEADER);
                     ring.publish();
-                    parcel.state = State::Done;
+                    parcel.state = ParcelState::Done;
                 }
             }
-            State::InRing(done) => {
+            ParcelState::InRing(done) => {
                 while *done < parcel.bytes {
                     let filled = ring.filled()?;
                     if filled == 0 {
@@ -218,39 +218,39 @@ impl Counter<'_> {
                     ring.publish();
                 }
                 if *done == parcel.bytes {
-                    parcel.state = State::Done;
+                    parcel.state = ParcelState::Done;
                 }
             }
-            State::Begun | State::Lent(_) | State::Done => {}
+            ParcelState::Begun | ParcelState::Lent(_) | ParcelState::Done => {}
         }
         Ok(parcel.state != before)
     }
 
     /// After all messages: makes sure that what was read in others' memory was theirs.
-    pub(crate) fn close(self, visit: &Visit<'_>) -> Result<(), Error> {
-        visit.were_there(&self.read, MOST_TILES)
+    pub(crate) fn close(self, active: &ActiveCall<'_>) -> Result<(), Error> {
+        active.were_there(&self.read, MOST_TILES)
     }
 }
 
 /// The first word of a message's header: the call and its number there.
-fn mark(visit: &Visit<'_>, parcel: &Parcel) -> u64 {
-    MARK | (visit.number & 0xffff) << 32 | u64::from(parcel.number)
+fn mark(active: &ActiveCall<'_>, parcel: &Parcel) -> u64 {
+    MARK | (active.number & 0xffff) << 32 | u64::from(parcel.number)
 }
 
 /// What comes after the header at which the reader stands, which must be that of `parcel`.
-fn header(visit: &Visit<'_>, ring: &Ring<'_>, parcel: &Parcel) -> Result<State, Error> {
+fn header(active: &ActiveCall<'_>, ring: &Ring<'_>, parcel: &Parcel) -> Result<ParcelState, Error> {
     let [[word, bytes], [place, rest]] = [0, 1].map(|unit| ring.look(unit));
     let whole = ring.filled()? >= HEADER;
-    let expected = [mark(visit, parcel), parcel.bytes as u64, 0];
+    let expected = [mark(active, parcel), parcel.bytes as u64, 0];
     if !whole || [word, bytes, rest] != expected {
-        let world = visit.world;
+        let world = active.world;
         let [from, to] = [ring.from, ring.to].map(|rank| world.named(rank));
         return Err(world.corrupt(format!(
             "message {} of rank {from} to rank {to} in call {} begins with {word:#x} and a length of {bytes} bytes, not {:#x} and {}",
-            parcel.number, visit.number, expected[0], parcel.bytes
+            parcel.number, active.number, expected[0], parcel.bytes
         )));
     }
-    Ok(if place == 0 { State::InRing(0) } else { State::Read(place, 0) })
+    Ok(if place == 0 { ParcelState::InRing(0) } else { ParcelState::Read(place, 0) })
 }
 
 fn polled(world: &World) -> Duration {
@@ -259,7 +259,7 @@ fn polled(world: &World) -> Duration {
 
 /// A rank that waits for messages, some of which may come from other hosts.
 struct Awaiting<'v, 'w> {
-    visit: &'v Visit<'w>,
+    active: &'v ActiveCall<'w>,
     /// What it waits for on another host, in words: these do not ring.
     far: Option<&'v dyn Fn() -> String>,
     /// Whether any of those is under way.
@@ -268,37 +268,37 @@ struct Awaiting<'v, 'w> {
 
 impl Watch for Awaiting<'_, '_> {
     fn world(&self) -> &World {
-        self.visit.world
+        self.active.world
     }
 
     fn ends(&self) -> bool {
-        self.visit.stops()
+        self.active.stops()
     }
 
     fn goes_on(&self) -> Result<(), Error> {
-        self.visit.goes_on()
+        self.active.goes_on()
     }
 
     fn needs(&self, rank: usize) -> bool {
-        self.visit.needs(rank)
+        self.active.needs(rank)
     }
 
     fn lost(&self, rank: usize, how: &str) -> Error {
-        Watch::lost(self.visit, rank, how)
+        Watch::lost(self.active, rank, how)
     }
 
     fn nap(&self) -> i64 {
-        if self.polls { NAP } else { self.visit.nap() }
+        if self.polls { NAP } else { self.active.nap() }
     }
 
     fn awake(&self) -> Duration {
-        if self.polls { polled(self.visit.world) } else { AWAKE }
+        if self.polls { polled(self.active.world) } else { AWAKE }
     }
 
     fn late(&self, on: Option<usize>) -> Error {
         match self.far {
-            None => self.visit.late(on),
-            Some(what) => self.visit.late_for(what()),
+            None => self.active.late(on),
+            Some(what) => self.active.late_for(what()),
         }
     }
 }
@@ -358,7 +358,7 @@ impl World {
     }
 }
 
-impl Visit<'_> {
+impl ActiveCall<'_> {
     /// The number of the call.
     pub(crate) fn number(&self) -> u64 {
         self.number
@@ -366,7 +366,7 @@ impl Visit<'_> {
 
     /// Notes that this rank has so many steps behind it and is at this statement of its schedule.
     pub(crate) fn stand_at(&self, step: u32, at: SpanId) {
-        self.stand(Place { step, at: at.0 + 1 });
+        self.stand(CallPosition { step, at: at.0 + 1 });
     }
 
     /// Whether the call ends early.
@@ -383,6 +383,6 @@ impl Visit<'_> {
         ready: impl FnMut() -> bool,
     ) -> Result<(), Error> {
         let (on, far) = (on.ok(), on.err());
-        watch::wait(&Awaiting { visit: self, far, polls }, on, ready)
+        watch::wait(&Awaiting { active: self, far, polls }, on, ready)
     }
 }

@@ -28,7 +28,7 @@ const CHUNK: usize = if cfg!(all(test, loom)) { LINE } else { 64 << 10 };
 const COMMON: u32 = if cfg!(all(test, loom)) { 2 } else { 3 };
 
 /// How data goes through shared memory.
-pub(super) enum Form {
+pub(super) enum Strategy {
     Pull(Pull),
     Common(Common),
     Streams(Streams),
@@ -41,15 +41,15 @@ pub(super) struct Pull {
     /// Each segment's place in this rank's output, in elements of a tile, and its statements, counted from 1.
     pub(super) outputs: Box<[(u64, u32)]>,
     /// Whose tiles it reads.
-    pub(super) sources: Box<[Source]>,
+    pub(super) sources: Box<[ReadSource]>,
     pub(super) readers: Arc<[usize]>,
     pub(super) output: u32,
     /// What it reads of its own input.
-    pub(super) own: Option<Source>,
+    pub(super) own: Option<ReadSource>,
 }
 
 /// What a rank reads of a rank's input.
-pub(super) struct Source {
+pub(super) struct ReadSource {
     pub(super) rank: usize,
     /// The buffer in the code.
     pub(super) buffer: u32,
@@ -125,9 +125,9 @@ pub(super) fn mirrored(schedule: &Schedule) -> bool {
 }
 
 /// The statements of each segment, counted from 1; 0 where it has none.
-pub(super) struct Stands(Vec<u32>);
+pub(super) struct SegmentStatements(Vec<u32>);
 
-impl Stands {
+impl SegmentStatements {
     pub(super) fn new(code: &Code, schedule: &Schedule) -> Self {
         let mut stands = vec![0; code.segments.all.len()];
         for (task, stream) in code.tasks.iter().zip(&schedule.streams) {
@@ -147,7 +147,7 @@ impl Pull {
         code: &Code,
         schedule: &Schedule,
         rank: RankId,
-        stands: &Stands,
+        stands: &SegmentStatements,
         count: u64,
     ) -> Self {
         let all = &code.segments;
@@ -183,7 +183,7 @@ impl Pull {
         let others = || ranks().filter(|other| *other != rank);
         let source = |rank: RankId| {
             let units = units_read(&data, input(rank), count);
-            Source { rank: rank.index(), buffer: input(rank), units }
+            ReadSource { rank: rank.index(), buffer: input(rank), units }
         };
         let sources = others().filter(|other| mine.contains(&input(*other))).map(source);
         let readers = others().filter(|other| reads(*other).contains(&input(rank)));
@@ -274,7 +274,7 @@ fn reads(code: &Code, rank: RankId) -> Vec<u32> {
 }
 
 /// All segments in chunks, each of so many bytes about.
-fn chunks(data: &Segments, stands: &Stands) -> Box<[Chunk]> {
+fn chunks(data: &Segments, stands: &SegmentStatements) -> Box<[Chunk]> {
     let mut chunks = Vec::new();
     for ((segment, at), id) in data.all.iter().zip(&stands.0).zip(0..) {
         let line_elements = LINE / data.kernel.size();
@@ -289,7 +289,7 @@ fn chunks(data: &Segments, stands: &Stands) -> Box<[Chunk]> {
 }
 
 impl Common {
-    pub(super) fn new(code: &Code, schedule: &Schedule, stands: &Stands) -> Self {
+    pub(super) fn new(code: &Code, schedule: &Schedule, stands: &SegmentStatements) -> Self {
         let ranks = || (0..schedule.nranks).map(RankId);
         let output = code.buffers.index(Buffer::Output, RankId(0));
         // One place for the outputs of all ranks, and each destination once.
@@ -325,7 +325,7 @@ impl Common {
 impl Direct {
     pub(super) fn new(made: &Optimized, call: &PlannedCall) -> Result<Self, Error> {
         let code = lower(made, call.count, call.dtype, call.op)?;
-        let stands = Stands::new(&code, &made.schedule);
+        let stands = SegmentStatements::new(&code, &made.schedule);
         let size = call.dtype.size();
         let buffer = |buffer, rank| {
             (code.buffers.index(buffer, rank), code.buffers.len(buffer, rank) * size)
@@ -372,7 +372,7 @@ impl Streams {
         let mut places = [0; 2];
         for rank in ranks() {
             let mut at = 0;
-            let room = world.board.arena.layout.room(rank.index());
+            let room = world.shared.arena.layout.room(rank.index());
             for index in code.buffers.of_rank(rank) {
                 let bytes = (code.buffers.len[index as usize] * size).next_multiple_of(LINE);
                 if at + bytes > ROOM {
@@ -382,7 +382,7 @@ impl Streams {
                 if rank == world.id() && which < 2 {
                     places[which as usize] = room + at;
                 }
-                bases.set(index, world.board.arena.address(room + at, bytes));
+                bases.set(index, world.shared.arena.address(room + at, bytes));
                 at += bytes;
             }
         }
@@ -433,11 +433,11 @@ fn counters(schedule: &Schedule) -> Result<Box<[Counter]>, Error> {
 }
 
 /// The form of a fused schedule, if it fits the slots.
-pub(super) fn fused_form(
+pub(super) fn fused_strategy(
     made: &Optimized,
     rank: RankId,
     (count, dtype, op): (u64, DType, ReduceOp),
-) -> Result<Option<(Form, Tiles)>, Error> {
+) -> Result<Option<(Strategy, Tiles)>, Error> {
     let schedule = &*made.schedule;
     let Some((cuts, multiple)) = cuts(schedule) else { return Ok(None) };
     let n = schedule.nranks;
@@ -457,11 +457,11 @@ pub(super) fn fused_form(
     if !code.independent {
         return Ok(None);
     }
-    let stands = Stands::new(&code, schedule);
-    let form = if common {
-        Form::Common(Common::new(&code, schedule, &stands))
+    let stands = SegmentStatements::new(&code, schedule);
+    let strategy = if common {
+        Strategy::Common(Common::new(&code, schedule, &stands))
     } else {
-        Form::Pull(Pull::new(&code, schedule, rank, &stands, tiles.count))
+        Strategy::Pull(Pull::new(&code, schedule, rank, &stands, tiles.count))
     };
-    Ok(Some((form, tiles)))
+    Ok(Some((strategy, tiles)))
 }

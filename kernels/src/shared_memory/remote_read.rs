@@ -8,14 +8,14 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 
 use super::arena::{ROOM, SLOT};
-use super::calls::Visit;
+use super::calls::ActiveCall;
 use super::ending;
-use super::forms::{Pull, Source};
 use super::geometry::Stripe;
 use super::plan::WorldRank;
 use super::reach::{CAN, CANNOT, LINE, PLACE, VALUE, VERDICT, read};
+use super::strategy::{Pull, ReadSource};
 use super::system::refused;
-use super::world::{Own, World};
+use super::world::{LocalState, World};
 use crate::Error;
 use crate::lowered::UserBuffers;
 
@@ -26,17 +26,17 @@ const WORTH: RangeInclusive<usize> = 48 << 10..=12 << 20;
 impl World {
     /// Whether all ranks can read the memory of all others, as far as this one knows: none has refused, and all have
     /// tried.
-    pub(super) fn all_reach(&self, own: &mut Own) -> bool {
-        if !own.reach.all {
-            own.reach.all = self.finds_all(own);
+    pub(super) fn all_reach(&self, local: &mut LocalState) -> bool {
+        if !local.reach.all {
+            local.reach.all = self.finds_all(local);
         }
-        own.reach.all
+        local.reach.all
     }
 
-    fn finds_all(&self, own: &mut Own) -> bool {
-        let arena = &self.board.arena;
+    fn finds_all(&self, local: &mut LocalState) -> bool {
+        let arena = &self.shared.arena;
         let word = |rank: usize, word: usize| arena.word(arena.layout.own(rank, LINE) + word);
-        if !own.reach.tried {
+        if !local.reach.tried {
             let mut can = true;
             for other in self.others() {
                 let place = word(other, PLACE).load(Ordering::Acquire);
@@ -51,10 +51,10 @@ impl World {
                 let value = word(other, VALUE).load(Ordering::Relaxed);
                 can &= read.is_ok() && u64::from_ne_bytes(found) == value;
             }
-            own.reach.tried = true;
+            local.reach.tried = true;
             word(self.rank, VERDICT).store(if can { CAN } else { CANNOT }, Ordering::Release);
         }
-        (0..self.board.nranks()).all(|rank| word(rank, VERDICT).load(Ordering::Acquire) == CAN)
+        (0..self.shared.nranks()).all(|rank| word(rank, VERDICT).load(Ordering::Acquire) == CAN)
     }
 }
 
@@ -62,11 +62,11 @@ impl WorldRank {
     /// Where this rank's input lies, if the others are to read it there.
     pub(super) fn lends(
         &self,
-        visit: &mut Visit<'_>,
+        active: &mut ActiveCall<'_>,
         pull: &Pull,
         outside: UserBuffers,
     ) -> Option<u64> {
-        let world = visit.world;
+        let world = active.world;
         let [inputs, outputs] = self.lens.map(|elements| elements * self.size);
         let (input, output) = (outside.input.addr(), outside.output.addr());
         // In place, what others still read would be overwritten: where data are only copied, by the same bytes.
@@ -76,14 +76,14 @@ impl WorldRank {
             whole == output.wrapping_sub(before_output) && !self.call.schedule.collective.reduces();
         let apart = same || input + inputs <= output || output + outputs <= input;
         // Ranks that share a core have nothing to wait for while the others copy: two copies are quicker then.
-        let fits = world.spins && world.board.nranks() * SLOT <= ROOM;
+        let fits = world.spins && world.shared.nranks() * SLOT <= ROOM;
         let worth = apart && fits && !pull.readers.is_empty() && WORTH.contains(&inputs);
-        (worth && world.all_reach(&mut visit.own)).then_some(input as u64)
+        (worth && world.all_reach(&mut active.local)).then_some(input as u64)
     }
 
     /// A place in this rank's room for a tile of a rank's input: nobody else comes there.
     fn place_for(&self, rank: usize) -> *mut u8 {
-        let arena = &self.world.board.arena;
+        let arena = &self.world.shared.arena;
         arena.address(arena.layout.room(self.world.rank) + rank * SLOT, SLOT)
     }
 
@@ -91,8 +91,8 @@ impl WorldRank {
     /// where it is now.
     pub(super) fn fetch(
         &self,
-        visit: &Visit<'_>,
-        source: &Source,
+        active: &ActiveCall<'_>,
+        source: &ReadSource,
         from: u64,
         tile: u64,
     ) -> Result<*mut u8, Error> {
@@ -105,7 +105,7 @@ impl WorldRank {
         let units = source.units.iter().copied();
         let stretches: Vec<_> = self.tiles.stripes_of(tile, units).map(stretch).collect();
         // SAFETY: stripes lie within a tile, for which the place has room; it is this rank's, whose call this is.
-        unsafe { visit.read_from(source.rank, &stretches)? };
+        unsafe { active.read_from(source.rank, &stretches)? };
         Ok(to)
     }
 
@@ -115,7 +115,7 @@ impl WorldRank {
     /// `outside` has the rank's input.
     pub(super) unsafe fn fetch_own(
         &self,
-        source: &Source,
+        source: &ReadSource,
         outside: UserBuffers,
         tile: u64,
     ) -> *mut u8 {
@@ -129,25 +129,25 @@ impl WorldRank {
     /// whose memory it was were there until then.
     pub(super) fn give_back(
         &self,
-        visit: &Visit<'_>,
+        active: &ActiveCall<'_>,
         pull: &Pull,
         lent: bool,
     ) -> Result<(), Error> {
-        let (world, number, tiles) = (visit.world, visit.number, self.tiles.number);
-        world.board.finish(world.rank, number, tiles);
+        let (world, number, tiles) = (active.world, active.number, self.tiles.number);
+        world.shared.finish(world.rank, number, tiles);
         if lent {
             for &reader in &*pull.readers {
-                let done = || world.board.finished(reader, number, tiles);
-                visit.wait(Some(reader), done)?;
+                let done = || world.shared.finished(reader, number, tiles);
+                active.wait(Some(reader), done)?;
             }
         }
         let fetched = pull.sources.iter().map(|source| source.rank);
-        let fetched: Vec<usize> = fetched.filter(|rank| visit.own.lent[*rank] != 0).collect();
-        visit.were_there(&fetched, tiles)
+        let fetched: Vec<usize> = fetched.filter(|rank| active.local.lent[*rank] != 0).collect();
+        active.were_there(&fetched, tiles)
     }
 }
 
-impl Visit<'_> {
+impl ActiveCall<'_> {
     /// Copies stretches of a rank's memory: where each lies there, where it goes here, and its bytes.
     ///
     /// # Safety
@@ -188,7 +188,7 @@ impl Visit<'_> {
         let dead = ending::ended(&world.peers, world.rank);
         let dead = dead.map_err(|error| world.give_up_for(error))?;
         for &rank in read.iter().filter(|rank| dead[**rank]) {
-            let left = || world.board.finished(rank, number, tiles);
+            let left = || world.shared.finished(rank, number, tiles);
             if !left() {
                 // Its number may have been another process's when it was read.
                 self.wait(Some(rank), left)?;

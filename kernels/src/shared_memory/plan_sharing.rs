@@ -14,7 +14,7 @@ use roundelay_core::verify::{Callers, Ports, Proof, Proved};
 use sha2::{Digest as _, Sha256};
 
 use super::arena::OFFER;
-use super::forms::fused_form;
+use super::strategy::fused_strategy;
 use super::watch::{self, Watch};
 use super::world::World;
 use crate::Error;
@@ -41,10 +41,10 @@ impl Key {
 
 /// A schedule for the plans of a world: this rank's own, or taken from the one that made it.
 #[derive(Debug)]
-pub struct Prepared(pub(super) Source);
+pub struct Prepared(pub(super) PlanSource);
 
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum PlanSource {
     Own(Proved),
     /// With the digest of what its author wrote.
     Taken([u8; 32], Arc<Optimized>),
@@ -53,14 +53,14 @@ pub(super) enum Source {
 impl Prepared {
     /// What this rank laid out and proved by itself.
     pub fn own(proved: Proved) -> Self {
-        Self(Source::Own(proved))
+        Self(PlanSource::Own(proved))
     }
 
     /// The schedule: its author's, or what was fused of it, which promises the same.
     pub fn schedule(&self) -> &Schedule {
         match &self.0 {
-            Source::Own(proved) => proved.schedule(),
-            Source::Taken(_, fused) => &fused.schedule,
+            PlanSource::Own(proved) => proved.schedule(),
+            PlanSource::Taken(_, fused) => &fused.schedule,
         }
     }
 }
@@ -100,7 +100,7 @@ impl World {
         let [first, rest @ ..] = Key::new(words).0;
         let [second, third, fourth] = rest;
         let key = Key([first ^ u64::from(goal.reassociate), second, third, fourth]);
-        let place = Place { world: self, at: self.board.arena.layout.offer(key.0[0]) };
+        let place = PlanRecord { world: self, at: self.shared.arena.layout.offer(key.0[0]) };
         loop {
             let state = place.word(0).load(Ordering::Acquire);
             let same = place.key() == key.0;
@@ -115,7 +115,7 @@ impl World {
                 MAKING | CLAIMED if same || state & STATE == CLAIMED => {
                     let changed = || place.word(0).load(Ordering::Acquire) != state;
                     let maker = (state >> RANK) as u32 as usize & ((1 << (TURN - RANK)) - 1);
-                    if maker >= self.board.nranks()
+                    if maker >= self.shared.nranks()
                         || watch::wait(&Seeking(self), Some(maker), changed).is_err()
                     {
                         return own(&make);
@@ -136,14 +136,14 @@ impl World {
 }
 
 /// The place of a key in the arena.
-struct Place<'w> {
+struct PlanRecord<'w> {
     world: &'w World,
     at: usize,
 }
 
-impl Place<'_> {
+impl PlanRecord<'_> {
     fn word(&self, at: usize) -> &AtomicU64 {
-        self.world.board.arena.word(self.at + 8 * at)
+        self.world.shared.arena.word(self.at + 8 * at)
     }
 
     fn key(&self) -> [u64; 4] {
@@ -166,7 +166,7 @@ impl Place<'_> {
             self.word(1 + at).store(word, Ordering::Relaxed);
         }
         self.word(0).store(self.next(claimed, MAKING), Ordering::Release);
-        self.world.board.wake_all();
+        self.world.shared.wake_all();
         true
     }
 
@@ -186,7 +186,7 @@ impl Place<'_> {
         }
         let before = self.word(0).load(Ordering::Relaxed);
         self.word(0).store(self.next(before, state), Ordering::Release);
-        self.world.board.wake_all();
+        self.world.shared.wake_all();
     }
 
     /// What lies here; nothing where it was overwritten meanwhile, or is damaged.
@@ -213,7 +213,7 @@ impl Place<'_> {
 fn printed(proved: &Proved, goal: Goal) -> Option<String> {
     let made = proved.optimized(goal).ok().filter(|made| made.level == Level::O2)?;
     // The largest elements are the ones that may not fit.
-    fused_form(&made, RankId(0), (1, DType::F64, ReduceOp::Sum)).ok()??;
+    fused_strategy(&made, RankId(0), (1, DType::F64, ReduceOp::Sum)).ok()??;
     let Proof { finish, scale_outputs, in_place, .. } = &*made.proof;
     let mut line = String::new();
     for byte in content(proved.schedule()).bytes() {
@@ -256,7 +256,7 @@ fn read(text: &str, nranks: u32) -> Option<Prepared> {
         level: Level::O2,
         unfit: None,
     };
-    Some(Prepared(Source::Taken(author, Arc::new(made))))
+    Some(Prepared(PlanSource::Taken(author, Arc::new(made))))
 }
 
 /// Who waits for what another rank makes. Whatever ends the wait, this rank can make it itself.

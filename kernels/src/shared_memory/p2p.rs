@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 
-use super::ends::End;
 use super::failure::Cause;
+use super::queue_ends::QueueEnd;
 use super::ring::{Ring, UNIT};
 use super::watch::{self, Watch};
 use super::world::World;
@@ -101,19 +101,19 @@ impl World {
 
     fn post<'w, T: Element>(
         &'w self,
-        end: &'w mut End,
+        end: &'w mut QueueEnd,
         (writes, other): (bool, usize),
         bytes: usize,
     ) -> Post<'w> {
         let (from, to) = if writes { (self.rank, other) } else { (other, self.rank) };
-        let at = self.board.arena.layout.mail(from, to);
+        let at = self.shared.arena.layout.mail(from, to);
         let ring = Ring { world: self, end, at, from, to, writes };
         Post { ring, dtype: T::DTYPE, bytes, done: 0 }
     }
 }
 
 /// This rank's end of a ring. Threads of a rank that send to the same rank take turns.
-fn end(ends: &[Mutex<End>], rank: u32) -> Result<MutexGuard<'_, End>, Error> {
+fn end(ends: &[Mutex<QueueEnd>], rank: u32) -> Result<MutexGuard<'_, QueueEnd>, Error> {
     let nranks = ends.len() as u32;
     let end = ends.get(rank as usize).ok_or(Error::NoSuchRank { rank: RankId(rank), nranks })?;
     Ok(end.lock().unwrap_or_else(PoisonError::into_inner))
@@ -207,7 +207,7 @@ impl Watch for Post<'_> {
     fn lost(&self, rank: usize, how: &str) -> Error {
         let world = self.ring.world;
         let (pid, who) = (world.peers[rank].pid, world.who_waits(rank));
-        let (wanted, number, rank) = (self.wanted(), world.board.number(rank), world.named(rank));
+        let (wanted, number, rank) = (self.wanted(), world.shared.number(rank), world.named(rank));
         let what = format!("rank {rank} (process {pid}) {how} before it {wanted}; {who}");
         let ended = Ended { rank, pid, number, what };
         let error = Error::RankEnded(Box::new(ended.clone()));
@@ -238,7 +238,7 @@ mod tests {
     fn told(spoil: impl Fn(&dyn Fn(usize, u64))) -> [Result<(), Error>; 2] {
         let worlds = World::together(2, Options::new()).expect("a world");
         worlds[0].send(&[1_u32, 2], 1).expect("there is room");
-        let arena = &worlds[0].board.arena;
+        let arena = &worlds[0].shared.arena;
         let at = arena.layout.mail(0, 1);
         spoil(&|word, value| arena.word(at + word).store(value, Ordering::Relaxed));
         let sent = worlds[0].send(&[0_u32], 1);
@@ -266,8 +266,8 @@ mod tests {
         // The count of the writer, which has made its last message known.
         for count in [u64::MAX, 1 << 20, 33] {
             let worlds = World::together(2, Options::new()).expect("a world");
-            let at = worlds[0].board.arena.layout.mail(0, 1);
-            worlds[0].board.arena.word(at).store(count, Ordering::Relaxed);
+            let at = worlds[0].shared.arena.layout.mail(0, 1);
+            worlds[0].shared.arena.word(at).store(count, Ordering::Relaxed);
             let received = worlds[1].recv(&mut [0_u32; 2], 0);
             assert!(matches!(received, Err(Error::Corrupt { .. })), "{count}: {received:?}");
         }

@@ -20,7 +20,7 @@ pub(super) const MOST_TILES: u64 = (1 << TILES) - 1;
 
 /// A rank's call, as the others read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Made {
+pub(super) struct CallHeader {
     /// Of the schedule and the options: ranks that run other schedules do not fit.
     pub(super) identity: u64,
     /// Elements a unit.
@@ -35,7 +35,7 @@ pub(super) struct Made {
     pub(super) lent: u64,
 }
 
-impl Made {
+impl CallHeader {
     pub(super) fn new(
         identity: u64,
         (collective, root): (Collective, RankId),
@@ -75,7 +75,7 @@ impl Made {
 
 /// Lines of a rank that are not about one call: those of calls. Lines 3 to 5 are for shrinking, 6 for the launch.
 #[derive(Clone, Copy)]
-enum Own {
+enum RankLine {
     Done = 0,
     Bell = 1,
     Place = 2,
@@ -91,14 +91,14 @@ pub(super) enum Standing {
 
 /// Where a rank stands in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CallPosition {
     pub(super) step: u32,
     /// The statements of the schedule that it runs, counted from 1; 0 where the call has only begun.
     pub(super) at: u32,
 }
 
 /// The shared words of a world.
-pub(super) struct Board {
+pub(super) struct SharedState {
     pub(super) arena: Arena,
     /// Whether this process's threads meet the barriers of those that fall asleep in other processes.
     registered: bool,
@@ -109,7 +109,7 @@ const SLEEPERS: usize = 128;
 /// Processes that can make no barrier for others. In the same line, as both are read together.
 const ALONE: usize = SLEEPERS + 4;
 
-impl Board {
+impl SharedState {
     pub(super) fn new(arena: Arena) -> Self {
         let registered = futex::register();
         if !registered {
@@ -122,7 +122,7 @@ impl Board {
         self.arena.layout.nranks
     }
 
-    fn own(&self, rank: usize, line: Own, word: usize) -> &AtomicU64 {
+    fn own(&self, rank: usize, line: RankLine, word: usize) -> &AtomicU64 {
         self.arena.word(self.arena.layout.own(rank, line as usize) + 8 * word)
     }
 
@@ -131,15 +131,15 @@ impl Board {
     }
 
     /// Makes a call of this process's rank known, with so many tiles staged.
-    pub(super) fn publish(&self, rank: usize, number: u64, made: &Made, staged: u64) {
-        let [identity, count, shape] = made.words();
-        let (direct, places) = (made.direct.is_some(), made.direct.unwrap_or_default());
-        let place = made.slot << 1 | u64::from(direct);
-        let words = [identity, count, shape, place, places[0], places[1], made.lent];
+    pub(super) fn publish(&self, rank: usize, number: u64, header: &CallHeader, staged: u64) {
+        let [identity, count, shape] = header.words();
+        let (direct, places) = (header.direct.is_some(), header.direct.unwrap_or_default());
+        let place = header.slot << 1 | u64::from(direct);
+        let words = [identity, count, shape, place, places[0], places[1], header.lent];
         for (at, word) in (1..).zip(words) {
             self.call(rank, number, at).store(word, Ordering::Relaxed);
         }
-        self.own(rank, Own::Done, 1).store(number, Ordering::Relaxed);
+        self.own(rank, RankLine::Done, 1).store(number, Ordering::Relaxed);
         self.stage(rank, number, staged);
     }
 
@@ -157,37 +157,37 @@ impl Board {
     }
 
     /// A rank's call of that number, which [`Self::staged`] has found made.
-    pub(super) fn made(&self, rank: usize, number: u64) -> Made {
+    pub(super) fn header(&self, rank: usize, number: u64) -> CallHeader {
         let word = |at| self.call(rank, number, at).load(Ordering::Relaxed);
         let (place, places) = (word(4), [word(5), word(6)]);
         let direct = (place & 1 == 1).then_some(places);
-        Made {
+        CallHeader {
             direct,
             slot: place >> 1,
             lent: word(7),
-            ..Made::of_words([word(1), word(2), word(3)])
+            ..CallHeader::of_words([word(1), word(2), word(3)])
         }
     }
 
     /// The number of calls that a rank has made.
     pub(super) fn number(&self, rank: usize) -> u64 {
-        self.own(rank, Own::Done, 1).load(Ordering::Acquire)
+        self.own(rank, RankLine::Done, 1).load(Ordering::Acquire)
     }
 
     /// Says that this process's rank is done with so many tiles of a call, and with all calls before.
     pub(super) fn finish(&self, rank: usize, number: u64, tiles: u64) {
         // Release: what it read of others' tiles, it has read.
-        self.own(rank, Own::Done, 0).store(number << TILES | tiles, Ordering::Release);
+        self.own(rank, RankLine::Done, 0).store(number << TILES | tiles, Ordering::Release);
         self.ring(rank);
     }
 
     /// Whether a rank is done with that many tiles of a call.
     pub(super) fn finished(&self, rank: usize, number: u64, tiles: u64) -> bool {
-        self.own(rank, Own::Done, 0).load(Ordering::Acquire) >= number << TILES | tiles
+        self.own(rank, RankLine::Done, 0).load(Ordering::Acquire) >= number << TILES | tiles
     }
 
     pub(super) fn standing(&self, rank: usize) -> Standing {
-        match self.own(rank, Own::Done, 2).load(Ordering::Acquire) {
+        match self.own(rank, RankLine::Done, 2).load(Ordering::Acquire) {
             1 => Standing::Left,
             2 => Standing::Panicked,
             _ => Standing::Here,
@@ -196,32 +196,32 @@ impl Board {
 
     /// Says that this process's rank makes no more calls.
     pub(super) fn leave(&self, rank: usize, panicked: bool) {
-        self.own(rank, Own::Done, 2).store(1 + u64::from(panicked), Ordering::Release);
+        self.own(rank, RankLine::Done, 2).store(1 + u64::from(panicked), Ordering::Release);
         self.wake_all();
     }
 
     /// Notes where this process's rank stands, for whoever has to tell of its end.
-    pub(super) fn stand(&self, rank: usize, place: Place) {
+    pub(super) fn stand(&self, rank: usize, place: CallPosition) {
         let word = u64::from(place.at) << 32 | u64::from(place.step);
-        self.own(rank, Own::Place, 0).store(word, Ordering::Relaxed);
+        self.own(rank, RankLine::Place, 0).store(word, Ordering::Relaxed);
     }
 
-    pub(super) fn place(&self, rank: usize) -> Place {
-        let word = self.own(rank, Own::Place, 0).load(Ordering::Relaxed);
-        Place { step: word as u32, at: (word >> 32) as u32 }
+    pub(super) fn place(&self, rank: usize) -> CallPosition {
+        let word = self.own(rank, RankLine::Place, 0).load(Ordering::Relaxed);
+        CallPosition { step: word as u32, at: (word >> 32) as u32 }
     }
 
     /// Notes for whom this process's rank waits.
     pub(super) fn waits_for(&self, rank: usize, other: Option<usize>) {
         let word = other.map_or(0, |other| other as u64 + 1);
-        self.own(rank, Own::Place, 1).store(word, Ordering::Relaxed);
+        self.own(rank, RankLine::Place, 1).store(word, Ordering::Relaxed);
     }
 
     /// The rank that is behind a wait for `rank`: on from a rank that waits to the one that it waits for, as long as that
     /// waits, too.
     pub(super) fn behind(&self, mut rank: usize) -> usize {
         for _ in 0..self.nranks() {
-            let word = self.own(rank, Own::Place, 1).load(Ordering::Relaxed) as usize;
+            let word = self.own(rank, RankLine::Place, 1).load(Ordering::Relaxed) as usize;
             match word.checked_sub(1).filter(|next| *next < self.nranks()) {
                 Some(next) => rank = next,
                 None => break,
@@ -233,17 +233,17 @@ impl Board {
     /// The ranks that wait for that one.
     pub(super) fn waiting_for(&self, rank: usize) -> Vec<RankId> {
         let waits = |other: &u32| {
-            self.own(*other as usize, Own::Place, 1).load(Ordering::Relaxed) == rank as u64 + 1
+            self.own(*other as usize, RankLine::Place, 1).load(Ordering::Relaxed) == rank as u64 + 1
         };
         (0..self.nranks() as u32).filter(waits).map(RankId).collect()
     }
 
     fn bell(&self, rank: usize) -> &Half {
-        self.arena.half(self.arena.layout.own(rank, Own::Bell as usize))
+        self.arena.half(self.arena.layout.own(rank, RankLine::Bell as usize))
     }
 
     fn asleep(&self, rank: usize) -> &Half {
-        self.arena.half(self.arena.layout.own(rank, Own::Bell as usize) + 4)
+        self.arena.half(self.arena.layout.own(rank, RankLine::Bell as usize) + 4)
     }
 
     fn sleepers(&self) -> &Half {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use roundelay_core::dtype::{DType, ReduceOp};
 
 use super::{
-    Key, MAKING, OFFER, Ordering, Place, Prepared, RANK, READY, Source, TURN, WORDS, World, text,
+    Key, MAKING, OFFER, Ordering, PlanRecord, PlanSource, Prepared, RANK, READY, TURN, WORDS, World,
+    text,
 };
 use crate::Options;
 use crate::shared_memory::WorldPlan;
@@ -40,12 +41,12 @@ fn schedule(nranks: u32) -> Proved {
 const TOLD: &[&str] = &["told"];
 
 /// What rank 1 has prepared, after rank 0 offered a schedule and `spoil` changed its place; and whether rank 1 made it.
-fn told(spoil: impl FnOnce(&Place<'_>)) -> (Arc<World>, Prepared, bool) {
+fn told(spoil: impl FnOnce(&PlanRecord<'_>)) -> (Arc<World>, Prepared, bool) {
     let options = Options::new().deadline(Duration::from_millis(30));
     let mut worlds = World::together(2, options).expect("worlds").into_iter();
     let (maker, taker) = (worlds.next().expect("two"), worlds.next().expect("two"));
     maker.prepare(TOLD, || Ok::<_, ()>(schedule(2))).expect("it is made");
-    spoil(&Place { world: &maker, at: maker.board.arena.layout.offer(Key::new(TOLD).0[0]) });
+    spoil(&PlanRecord { world: &maker, at: maker.shared.arena.layout.offer(Key::new(TOLD).0[0]) });
     let made = Cell::new(false);
     let make = || {
         made.set(true);
@@ -56,7 +57,7 @@ fn told(spoil: impl FnOnce(&Place<'_>)) -> (Arc<World>, Prepared, bool) {
 }
 
 /// Changes the text, with its length and its digest.
-fn rewrite(place: &Place<'_>, change: impl FnOnce(String) -> String) {
+fn rewrite(place: &PlanRecord<'_>, change: impl FnOnce(String) -> String) {
     let len = place.word(5).load(Ordering::Relaxed) as usize;
     let words = (0..len.div_ceil(8)).map(|at| place.word(WORDS + at).load(Ordering::Relaxed));
     let mut bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
@@ -76,11 +77,11 @@ fn rewrite(place: &Place<'_>, change: impl FnOnce(String) -> String) {
 #[test]
 fn what_is_offered_is_taken() {
     let (_, prepared, made) = told(|_| ());
-    assert!(!made && matches!(prepared.0, Source::Taken(..)));
+    assert!(!made && matches!(prepared.0, PlanSource::Taken(..)));
 }
 
 /// What is done to a place.
-type Damage = fn(&Place<'_>);
+type Damage = fn(&PlanRecord<'_>);
 
 #[test]
 fn what_is_damaged_is_made_again() {
@@ -105,14 +106,14 @@ fn what_is_damaged_is_made_again() {
     ];
     for (what, damage) in damage {
         let (_, prepared, made) = told(damage);
-        assert!(made && matches!(prepared.0, Source::Own(_)), "{what}");
+        assert!(made && matches!(prepared.0, PlanSource::Own(_)), "{what}");
     }
     // Another's place, which is taken over.
     let (_, _, made) = told(|place| store(place, 1, 0));
     assert!(made);
 }
 
-fn store(place: &Place<'_>, word: usize, value: u64) {
+fn store(place: &PlanRecord<'_>, word: usize, value: u64) {
     assert_eq!(place.word(0).load(Ordering::Relaxed) & super::STATE, READY);
     place.word(word).store(value, Ordering::Relaxed);
 }

@@ -74,8 +74,8 @@ fn available() -> u64 {
 
 impl<T: Element> Lent<T> {
     fn address(&self) -> *mut T {
-        let layout = self.world.board.arena.layout;
-        self.world.board.arena.address(layout.heap_of(self.world.rank) + self.at, self.bytes).cast()
+        let layout = self.world.shared.arena.layout;
+        self.world.shared.arena.address(layout.heap_of(self.world.rank) + self.at, self.bytes).cast()
     }
 
     /// The rank that it was lent to.
@@ -88,7 +88,7 @@ impl<T: Element> Deref for Lent<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        if !self.world.board.arena.is_here() {
+        if !self.world.shared.arena.is_here() {
             // A forked child has no such memory.
             return &[];
         }
@@ -100,7 +100,7 @@ impl<T: Element> Deref for Lent<T> {
 
 impl<T: Element> DerefMut for Lent<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        if !self.world.board.arena.is_here() {
+        if !self.world.shared.arena.is_here() {
             return &mut [];
         }
         // SAFETY: as above, and borrowed alone.
@@ -116,7 +116,7 @@ impl<T: Element> fmt::Debug for Lent<T> {
 
 impl<T: Element> Drop for Lent<T> {
     fn drop(&mut self) {
-        if self.world.board.arena.is_here() {
+        if self.world.shared.arena.is_here() {
             self.world
                 .heap
                 .lock()

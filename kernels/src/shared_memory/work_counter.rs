@@ -1,14 +1,14 @@
 //! Work that all ranks could do and one of them does: the chunks of a tile of what all get. Whoever is there takes the
 //! next one, so with more ranks than cores nobody waits for a rank to have its turn.
 
-use super::board::Board;
+use super::shared_state::SharedState;
 use crate::sync::{AtomicU64, Ordering};
 
 const CHUNKS: u32 = 24;
 const MASK: u64 = (1 << CHUNKS) - 1;
 
 /// The chunks of one tile.
-pub(super) struct Claims<'b> {
+pub(super) struct WorkCounter<'b> {
     taken: &'b AtomicU64,
     done: &'b AtomicU64,
     /// Which of all tiles that the ranks make together, counted from 1.
@@ -16,12 +16,12 @@ pub(super) struct Claims<'b> {
     chunks: u64,
 }
 
-impl<'b> Claims<'b> {
-    pub(super) fn new(board: &'b Board, tile: u64, chunks: usize) -> Self {
-        let [taken, done] = board.arena.layout.claims(tile);
+impl<'b> WorkCounter<'b> {
+    pub(super) fn new(shared: &'b SharedState, tile: u64, chunks: usize) -> Self {
+        let [taken, done] = shared.arena.layout.claims(tile);
         Self {
-            taken: board.arena.word(taken),
-            done: board.arena.word(done),
+            taken: shared.arena.word(taken),
+            done: shared.arena.word(done),
             tile,
             chunks: chunks as u64,
         }
