@@ -1,7 +1,7 @@
-//! The calls of ranks that are processes: each publishes its call, and compares it with those of the ranks that it waits
-//! for or visits before it takes, moves or folds anything. Two ranks that make different calls under one number are
-//! *refused*: the number is void for all, each is told once, and the next numbers are as good as ever. Every other
-//! failure ends all calls, now and later.
+//! The calls of ranks that are processes. Each rank publishes its call. Before a rank takes, moves or reduces data, it
+//! compares its call with the calls of the ranks that it waits for or whose memory it accesses. If two ranks make
+//! different calls under one number, the call is *refused*: the number is void for all ranks, each rank gets the error
+//! once, and calls with later numbers work as usual. Every other failure ends all calls, now and later.
 
 use std::cell::Cell;
 use std::sync::MutexGuard;
@@ -19,17 +19,17 @@ use crate::error::{Differ, Ended, Missing};
 use crate::sync::{AtomicU64, Ordering, fence};
 use crate::{Error, Stuck};
 
-/// How many calls were refused: in the arena's first page.
+/// The place of the number of refused calls, in the arena's first page.
 const REFUSED: usize = 192;
-/// States of a record of a refused call, above which its number stands.
+/// States of the record of a refused call, in the low two bits of its first word; the call's number is above them.
 const WRITING: u64 = 1;
 const WRITTEN: u64 = 2;
 
-/// Whether the system says that a process is stopped, as by SIGSTOP; not where it does not say, or counts processes in
-/// another way.
+/// Whether the system reports that a process is stopped, as by SIGSTOP; false where the system does not report it, or
+/// numbers processes in another way.
 fn is_stopped(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // After the name, which may hold anything.
+    // The state stands behind the program's name, which may hold any characters.
     stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
 }
 
@@ -39,17 +39,17 @@ pub(crate) struct ActiveCall<'w> {
     pub(super) local: MutexGuard<'w, LocalState>,
     pub(super) number: u64,
     pub(super) header: CallHeader,
-    /// What it runs, for messages.
+    /// The schedule that the call runs, for error messages.
     schedule: &'w Schedule,
-    /// Whether it waits for what takes other ranks long.
+    /// Whether the call waits for long work of other ranks.
     pub(super) patient: bool,
     published: bool,
-    /// Places that it came by, for tests that end a process at one of them.
+    /// The number of the next place of the call, for tests that end a process at a given place.
     places: Cell<u32>,
 }
 
 impl World {
-    /// Begins a call: it is not published yet.
+    /// Begins a call and waits for a free line; the call is not published yet.
     pub(super) fn begin<'w>(
         &'w self,
         header: CallHeader,
@@ -57,7 +57,7 @@ impl World {
     ) -> Result<ActiveCall<'w>, Error> {
         let mut local = self.enter()?;
         let number = local.number + 1;
-        // First, for it may be what ended the world.
+        // Checked first, as a refused call may be the reason why the world ended.
         if self.refused().load(Ordering::Acquire) != local.heard {
             self.hear(&mut local, number)?;
         }
@@ -77,20 +77,20 @@ impl World {
         self.shared.arena.word(self.shared.arena.layout.void(number) + 8 * word)
     }
 
-    /// Whether that call was refused.
+    /// Whether call `number` was refused.
     fn is_void(&self, number: u64) -> bool {
         self.void(number, 0).load(Ordering::Relaxed) >> 2 == number
     }
 
-    /// Whether that call ends early.
+    /// Whether call `number` ends early.
     pub(super) fn ends(&self, number: u64) -> bool {
         failure::has_failed(&self.shared.arena) || self.is_void(number)
     }
 
-    /// Tells of a call that was refused after this rank had left it.
+    /// Fails if an earlier call was refused after this rank had left it.
     fn hear(&self, local: &mut LocalState, number: u64) -> Result<(), Error> {
         let heard = self.refused().load(Ordering::Acquire);
-        // Who finds that calls differ is in one of them, so they are no further back.
+        // A rank that finds a difference is in one of the two calls, so a refused call is at most so far back.
         let first = number.saturating_sub(2 * WINDOW).max(1);
         for before in first..number {
             if self.is_void(before) && !local.told.contains(&before) {
@@ -105,18 +105,18 @@ impl World {
         Ok(())
     }
 
-    /// That a call before was refused, if this rank was not told so.
+    /// Returns the error of an earlier refused call, if this rank has not returned it yet.
     pub(crate) fn refusal(&self) -> Option<Error> {
         let mut local = self.enter().ok()?;
         let number = local.number + 1;
         self.hear(&mut local, number).err()
     }
 
-    /// What was written of a refused call.
+    /// Returns the record of a refused call.
     fn differ(&self, number: u64) -> Differ {
         let since = Instant::now();
         while self.void(number, 0).load(Ordering::Acquire) != number << 2 | WRITTEN {
-            // Who writes it may have ended.
+            // The rank that writes the record may have ended.
             if since.elapsed() > LOOK {
                 break;
             }
@@ -130,7 +130,7 @@ impl World {
             let name = headers[at].name().unwrap_or_else(|| "no call that there is".to_owned());
             let [identity, other] = [headers[at].identity, headers[1 - at].identity];
             let same = headers[1 - at].name().is_some_and(|other| other == name);
-            // The same words for different schedules.
+            // The calls have one name and different schedules.
             if same && identity != other {
                 format!("{name} by schedule {identity:016x}")
             } else {
@@ -142,7 +142,7 @@ impl World {
 }
 
 impl ActiveCall<'_> {
-    /// Waits until nobody reads the line any more that this call's overwrites.
+    /// Waits until no rank reads the line that this call overwrites.
     fn make_room(mut self) -> Result<Self, Error> {
         while self.number > self.local.room {
             let shared = &self.world.shared;
@@ -161,7 +161,7 @@ impl ActiveCall<'_> {
         Ok(self)
     }
 
-    /// Makes the call known, with so many tiles staged.
+    /// Publishes the call, with `staged` tiles staged.
     pub(super) fn publish(&mut self, staged: u64) {
         self.local.number = self.number;
         self.published = true;
@@ -170,19 +170,19 @@ impl ActiveCall<'_> {
         self.fault();
     }
 
-    /// Notes where this rank stands.
+    /// Stores this rank's position.
     pub(super) fn stand(&self, place: CallPosition) {
         self.world.shared.stand(self.world.rank, place);
         self.fault();
     }
 
-    /// Does what a test wants done at this place of a call.
+    /// Injects the fault that a test has set for this place of the call.
     fn fault(&self) {
         let place = self.places.replace(self.places.get() + 1);
         self.world.fault.happen(self.number, place);
     }
 
-    /// Waits until a rank has made this call and staged so many tiles of it, and compares the calls.
+    /// Waits until rank `other` has made this call and staged `staged` tiles of it, and compares the two calls.
     pub(super) fn meet(&mut self, other: usize, staged: u64) -> Result<CallHeader, Error> {
         let (shared, number) = (&self.world.shared, self.number);
         let mut there = shared.staged(other, number);
@@ -196,23 +196,24 @@ impl ActiveCall<'_> {
         if !theirs.is(&self.header) {
             return Err(self.refuse(other, &theirs));
         }
-        // It is done with all calls before.
+        // Rank `other` is done with all earlier calls.
         self.local.finished[other] = self.local.finished[other].max(number - 1);
         if there.is_some_and(|there| there >= staged) {
             return Ok(theirs);
         }
-        // Only now, as a call that differs may have other tiles.
+        // This wait comes after the comparison, as a different call may have other tiles.
         self.wait(Some(other), || {
             shared.staged(other, number).is_some_and(|there| there >= staged)
         })?;
-        // Where the first tile is was not known before it was there.
+        // The header names the slot of the first tile only once that tile is staged.
         Ok(shared.header(other, number))
     }
 
-    /// Compares the call with those of the ranks that read from this one, which it does not wait for, as far as they have
-    /// made it: for a rank that meets nobody. Of ranks that all wait for none, the last to come here finds out.
+    /// Compares the call with the calls of `readers`, as far as these have made theirs. The readers read from this
+    /// rank, which does not wait for them: this is for a rank that meets no rank. If no rank waits for another, the
+    /// last rank that comes here finds a difference.
     pub(super) fn glance(&self, readers: &[usize]) -> Result<(), Error> {
-        // After its own call was published.
+        // This rank has published its call before it reads the calls of the readers.
         fence(Ordering::SeqCst);
         let (shared, number) = (&self.world.shared, self.number);
         for &reader in readers {
@@ -226,27 +227,28 @@ impl ActiveCall<'_> {
         Ok(())
     }
 
-    /// Whether a rank is done with so many tiles of a call.
+    /// Whether rank `other` is done with `tiles` tiles of call `number`.
     pub(super) fn is_done(&self, other: usize, number: u64, tiles: u64) -> bool {
         self.local.finished[other] >= number || self.world.shared.finished(other, number, tiles)
     }
 
-    /// Waits for what ranks bring about: `on` if it is one of them, or any.
+    /// Waits until `ready()`, for an action of rank `on`, or of any rank if `on` is `None`.
     pub(super) fn wait(&self, on: Option<usize>, ready: impl FnMut() -> bool) -> Result<(), Error> {
         watch::wait(self, on, ready)
     }
 
-    /// Why the call ends early, if it does.
+    /// Fails with the reason if the call ends early.
     pub(crate) fn goes_on(&self) -> Result<(), Error> {
         let world = self.world;
-        // First, for it may be what ended the world.
+        // Checked first, as a refused call may be the reason why the world ended.
         if world.is_void(self.number) {
             return Err(Error::CallsDiffer(Box::new(world.differ(self.number))));
         }
         world.intact()
     }
 
-    /// Makes the call void for all. The first who finds out says why.
+    /// Makes the call void for all ranks and returns the error. The first rank that finds the difference writes the
+    /// record.
     fn refuse(&self, other: usize, theirs: &CallHeader) -> Error {
         let (world, number) = (self.world, self.number);
         let mut found = [(world.rank, self.header), (other, *theirs)];
@@ -269,13 +271,13 @@ impl ActiveCall<'_> {
         Error::CallsDiffer(Box::new(world.differ(number)))
     }
 
-    /// Where a rank stands in this call, in words. What statements these are, this rank knows of what it runs itself,
-    /// which is the same where the calls are.
+    /// Returns the position of a rank in this call, as words. This rank knows the statements from its own schedule,
+    /// which is that of the other rank if the two calls are equal.
     fn at(&self, rank: usize) -> String {
         let shared = &self.world.shared;
         let CallPosition { step, at } = shared.place(rank);
         let Some(at) = at.checked_sub(1) else { return "at its beginning".to_owned() };
-        // It may be in a call that nobody has compared with this one yet.
+        // The rank may be in a call that no rank has compared with this one yet.
         let there = shared.staged(rank, self.number).map(|_| shared.header(rank, self.number));
         let same = shared.number(rank) == self.number && there.is_some_and(|it| it.is(&self.header));
         let place = self.schedule.place(SpanId(at));
@@ -286,12 +288,12 @@ impl ActiveCall<'_> {
         }
     }
 
-    /// Another rank wrote what none of ours writes: nothing can be trusted any more.
+    /// Ends the world, as another rank wrote words that no correct rank writes: no shared word can be trusted any more.
     pub(super) fn corrupt(&self, what: String) -> Error {
         self.world.corrupt(what)
     }
 
-    /// A rank ended without which this call cannot.
+    /// Ends the world, as a rank ended that this call needs.
     fn lost(&self, rank: usize, how: &str) -> Error {
         let shared = &self.world.shared;
         let pid = self.world.peers[rank].pid;
@@ -315,7 +317,7 @@ impl ActiveCall<'_> {
         self.world.give_up(&Cause::Ended(ended), error)
     }
 
-    /// The deadline came.
+    /// Ends the world, as the deadline of the call is over.
     fn late(&self, on: Option<usize>) -> Error {
         let (world, shared) = (self.world, &self.world.shared);
         let on = self.blamed(on);
@@ -345,12 +347,12 @@ impl ActiveCall<'_> {
         world.give_up_for(error)
     }
 
-    /// The deadline came for what no rank of this host does, in words.
+    /// Ends the world, as the deadline of a wait for another host is over; `what` is the text about that wait.
     pub(super) fn late_for(&self, what: String) -> Error {
         self.world.give_up_for(self.stuck(what))
     }
 
-    /// This rank waited in vain, where it stands.
+    /// Returns the error of a wait in vain at this rank's position.
     fn stuck(&self, waiting_on: String) -> Error {
         let world = self.world;
         let CallPosition { step, at } = world.shared.place(world.rank);
@@ -368,10 +370,10 @@ impl ActiveCall<'_> {
         }))
     }
 
-    /// The rank for which this one waits in the end, where it waits for `on` or for any.
+    /// Returns the last rank in the chain of waits, where this rank waits for `on` or for any rank.
     fn blamed(&self, on: Option<usize>) -> usize {
         let (world, shared) = (self.world, &self.world.shared);
-        // One that is stopped is behind all, whatever it waited for when it was.
+        // A stopped rank delays all ranks, even if it waited for another rank when it was stopped.
         let stopped = || world.others().find(|other| is_stopped(world.peers[*other].pid));
         let unfinished = |other: &usize| !shared.finished(*other, self.number, MOST_TILES);
         let on = on.or_else(|| world.others().find(unfinished));
@@ -379,11 +381,12 @@ impl ActiveCall<'_> {
         stopped().or(waited).or(on).unwrap_or(world.rank)
     }
 
-    /// The end of the call, with what became of it.
+    /// Ends the call, and returns its result.
     pub(crate) fn end(mut self, result: Result<(), Error>) -> Result<(), Error> {
         let world = self.world;
         let result = match result {
-            // What is done is done, but if the call is void nobody needs to wait for the next to say so.
+            // The data has moved; but if the call is void, this call reports that, so that no rank has to wait for the
+            // next.
             Ok(()) if world.is_void(self.number) => self.goes_on(),
             result => result,
         };
@@ -418,7 +421,7 @@ impl Watch for ActiveCall<'_> {
 
     fn deadline(&self) -> Duration {
         let deadline = self.world.deadline();
-        // The first rank waits for other hosts meanwhile, and is to be the one that says so.
+        // Rank 0 waits for other hosts meanwhile, and its error is to come first.
         if self.patient && self.world.rank != 0 { deadline.saturating_mul(2) } else { deadline }
     }
 
@@ -438,7 +441,7 @@ impl Watch for ActiveCall<'_> {
 impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         if self.published {
-            // A panic in a call; who failed first is the one to name.
+            // The call panicked. An earlier failure of another rank stays the cause.
             _ = self.lost(self.world.rank, "panicked");
         }
     }

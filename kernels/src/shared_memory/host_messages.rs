@@ -1,9 +1,9 @@
-//! Messages of a call between ranks of a host, for plans that bring theirs to ranks of other hosts too: each ordered pair
-//! of ranks has a ring for them, apart from the one for messages beside calls. Nothing here waits: a rank has many under
-//! way, and goes on with all of them while it waits for one.
+//! Messages of a call between ranks of a host, for plans that also exchange messages between hosts. Each ordered pair
+//! of ranks has a ring for these messages, apart from its ring for messages beside calls. A send or a receive does not
+//! wait: a rank has many messages under way, and advances all of them while it waits for one.
 //!
-//! A long message is not copied into the ring where the system lets the receiver read it in the sender's memory: then
-//! only its address is, and the send ends when the receiver has gone past that.
+//! If the system lets the receiver read the sender's memory, a long message is not copied into the ring: the ring then
+//! holds only its address, and the send ends when the receiver has gone past the header.
 
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,23 +22,24 @@ use crate::lowered::PlannedCall;
 use crate::reduce::{Stores, copy};
 use crate::sync::Ordering;
 
-/// Bytes of a header: what it is of, its length, and where it lies if it is to be read there.
+/// Bytes of a header: the mark of the message, its length, and its address if the receiver is to read it there.
 const HEADER: usize = 2 * UNIT;
-/// What every header has in it.
+/// The bits that every header has.
 const MARK: u64 = 0x7270 << 48;
-/// Bytes of a message from which on one copy by the system is quicker than two of our own.
+/// The least bytes of a message for which one copy by the system is quicker than two copies by the ranks.
 const LENT: usize = 48 << 10;
-/// Bytes that are read at once from another's memory, before this rank looks at its other messages.
+/// The most bytes that a rank reads at once from another rank's memory, before it looks at its other messages.
 const READ: usize = 4 << 20;
-/// Nanoseconds of a sleep between looks at messages that do not ring, those of other hosts.
+/// Nanoseconds of a sleep between looks at messages of other hosts, which do not ring.
 const NAP: i64 = 50_000;
-/// For so long a rank that has a core for itself looks for such messages before it sleeps in between. One that shares its
-/// core sleeps at once: where ranks only give others turns, systems are known to leave some without a turn for seconds.
+/// How long a rank with a core of its own polls for messages of other hosts before it sleeps between looks. A rank that
+/// shares its core sleeps at once: where ranks only yield to each other, some systems leave a rank without a turn for
+/// seconds.
 const POLLED: Duration = Duration::from_secs(1);
 
-/// A message under way, for one of its ends.
+/// A message under way, at one of its ends.
 pub(crate) struct Parcel {
-    /// Its number in the call, the same at both ends.
+    /// The message's number in the call, equal at both ends.
     number: u32,
     at: *mut u8,
     bytes: usize,
@@ -47,44 +48,45 @@ pub(crate) struct Parcel {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ParcelState {
-    /// Its header is not in the ring, or not out of it.
+    /// The header is not yet written to the ring, or not yet read from it.
     Begun,
-    /// So many bytes have gone in or out.
+    /// The given number of bytes is in the ring, or read from it.
     InRing(usize),
-    /// It is to be read where it lies, which is done when the reader has come to this place of the ring.
+    /// The receiver reads the message in the sender's memory; the send ends when the reader has come to this position
+    /// of the ring.
     Lent(u64),
-    /// It lies there in the sender's memory, and so many bytes of it are read.
+    /// The message lies at this address of the sender's memory, and the given number of bytes is read.
     Read(u64, usize),
     Done,
 }
 
 impl Parcel {
-    /// A message of so many bytes, from `at` if it is sent, and to there if it is received.
+    /// Creates a message of `bytes` bytes, which a send reads at `at` and a receive writes there.
     pub(crate) fn new(number: u32, at: *mut u8, bytes: usize) -> Self {
         Self { number, at, bytes, state: ParcelState::Begun }
     }
 
-    /// Whether the memory is the caller's again.
+    /// Whether the message is done, so that the caller may use its memory again.
     pub(crate) fn is_done(&self) -> bool {
         self.state == ParcelState::Done
     }
 }
 
-/// This rank's ends of the rings of its host, for a call.
+/// This rank's ends of the rings between the ranks of its host, for a call.
 pub(crate) struct Counter<'w> {
     ends: MutexGuard<'w, Parcels>,
-    /// Whether ranks can read each other's memory, and it pays.
+    /// Whether ranks can read each other's memory, and a read there is quicker than two copies.
     lends: bool,
-    /// Whose memory was read.
+    /// The ranks whose memory this rank has read.
     read: Vec<usize>,
 }
 
 impl World {
-    /// Begins a call in which ranks of this host bring each other messages, and returns when all of them have made it:
-    /// nothing has gone from rank to rank before. `identity` says which schedule it runs, and how.
+    /// Begins a call in which ranks of this host exchange messages, and returns when all of these ranks have made the
+    /// call; no message moves before that. `identity` stands for the schedule and the way to run it.
     ///
     /// # Errors
-    /// E0414 where ranks of this host make different calls; else those of a call.
+    /// E0414 where ranks of this host make different calls; else the errors of a call.
     pub(crate) fn enter_call<'w>(
         &'w self,
         identity: u64,
@@ -97,7 +99,8 @@ impl World {
         let met = self.others().try_for_each(|other| active.meet(other, 0).map(drop));
         let counter = met.map(|()| Counter {
             ends: self.parcels.lock().unwrap_or_else(PoisonError::into_inner),
-            // Ranks that share a core have nothing to wait for while the others copy: two copies are quicker then.
+            // A rank that shares its core has nothing to wait for while other ranks copy, so two copies are quicker
+            // there.
             lends: self.nranks() > 1 && self.spins && self.all_reach(&mut active.local),
             read: Vec::new(),
         });
@@ -106,10 +109,10 @@ impl World {
 }
 
 impl Counter<'_> {
-    /// Goes on with the first message under way to a rank, and says whether anything happened.
+    /// Advances the first message under way to rank `to`, and returns whether anything changed.
     ///
     /// # Safety
-    /// The message's memory is there, and nobody writes to it until it is done.
+    /// The message's memory is valid, and no thread writes to it until the message is done.
     pub(crate) unsafe fn send(
         &mut self,
         active: &ActiveCall<'_>,
@@ -134,7 +137,7 @@ impl Counter<'_> {
         match &mut parcel.state {
             ParcelState::Lent(until) => {
                 let read = world.shared.arena.word(at + LINE).load(Ordering::Acquire);
-                // Both only rise, and what is read was written.
+                // Checks the reader's count: it only rises, and the reader has read no more than was written.
                 ring.room()?;
                 if read >= *until {
                     parcel.state = ParcelState::Done;
@@ -147,7 +150,8 @@ impl Counter<'_> {
                         break;
                     }
                     let (place, len) = ring.piece(room, parcel.bytes - *done);
-                    // SAFETY: what is left of the message has these bytes, and the ring's reader has done with the room.
+                    // SAFETY: the rest of the message has these bytes, and the ring's reader is done with this part of
+                    // the ring.
                     unsafe { copy(place, parcel.at.add(*done), len, Stores::Cached) };
                     *done += len;
                     ring.step(len);
@@ -162,10 +166,10 @@ impl Counter<'_> {
         Ok(parcel.state != before)
     }
 
-    /// Goes on with the first message under way from a rank, and says whether anything happened.
+    /// Advances the first message under way from rank `from`, and returns whether anything changed.
     ///
     /// # Safety
-    /// The message's memory is there, writable, and nobody touches it until it is done.
+    /// The message's memory is valid for writes, and no other thread accesses it until the message is done.
     pub(crate) unsafe fn receive(
         &mut self,
         active: &ActiveCall<'_>,
@@ -191,7 +195,7 @@ impl Counter<'_> {
             ParcelState::Read(place, done) => {
                 let len = READ.min(parcel.bytes - *done);
                 let there = place.wrapping_add(*done as u64);
-                // SAFETY: what is left of the message's place has room for these bytes.
+                // SAFETY: the rest of the message's memory has room for these bytes.
                 unsafe { active.read_from(from, &[(there, parcel.at.add(*done), len)])? };
                 *done += len;
                 if *done == parcel.bytes {
@@ -210,7 +214,7 @@ impl Counter<'_> {
                         break;
                     }
                     let (place, len) = ring.piece(filled, parcel.bytes - *done);
-                    // SAFETY: what is left of the message's place has room for these bytes, which the ring's writer has
+                    // SAFETY: the rest of the message's memory has room for these bytes, which the ring's writer is
                     // done with; any bytes are elements.
                     unsafe { copy(parcel.at.add(*done), place, len, Stores::Cached) };
                     *done += len;
@@ -226,18 +230,18 @@ impl Counter<'_> {
         Ok(parcel.state != before)
     }
 
-    /// After all messages: makes sure that what was read in others' memory was theirs.
+    /// Ends the messages of a call: checks that the ranks whose memory this rank has read were alive while it read.
     pub(crate) fn close(self, active: &ActiveCall<'_>) -> Result<(), Error> {
         active.were_there(&self.read, MOST_TILES)
     }
 }
 
-/// The first word of a message's header: the call and its number there.
+/// Returns the first word of a message's header: a mark, the call's number and the message's number in the call.
 fn mark(active: &ActiveCall<'_>, parcel: &Parcel) -> u64 {
     MARK | (active.number & 0xffff) << 32 | u64::from(parcel.number)
 }
 
-/// What comes after the header at which the reader stands, which must be that of `parcel`.
+/// Checks that the header at the reader's position is that of `parcel`, and returns the parcel's next state.
 fn header(active: &ActiveCall<'_>, ring: &Ring<'_>, parcel: &Parcel) -> Result<ParcelState, Error> {
     let [[word, bytes], [place, rest]] = [0, 1].map(|unit| ring.look(unit));
     let whole = ring.filled()? >= HEADER;
@@ -257,12 +261,12 @@ fn polled(world: &World) -> Duration {
     if world.spins { POLLED } else { Duration::ZERO }
 }
 
-/// A rank that waits for messages, some of which may come from other hosts.
+/// A rank's wait for messages, some of which may come from other hosts.
 struct Awaiting<'v, 'w> {
     active: &'v ActiveCall<'w>,
-    /// What it waits for on another host, in words: these do not ring.
+    /// Returns the text about the awaited message of another host. Messages of other hosts do not ring.
     far: Option<&'v dyn Fn() -> String>,
-    /// Whether any of those is under way.
+    /// Whether any message of another host is under way.
     polls: bool,
 }
 
@@ -303,7 +307,7 @@ impl Watch for Awaiting<'_, '_> {
     }
 }
 
-/// A rank that waits for a message of another host, beside all calls.
+/// A rank's wait for a message of another host, beside all calls.
 struct Beside<'w> {
     world: &'w World,
     wanted: &'w dyn Fn() -> String,
@@ -323,7 +327,7 @@ impl Watch for Beside<'_> {
     }
 
     fn needs(&self, _: usize) -> bool {
-        // Who it waits for is on another host.
+        // The awaited rank is on another host.
         false
     }
 
@@ -348,7 +352,8 @@ impl Watch for Beside<'_> {
 }
 
 impl World {
-    /// Waits for what another host brings about, beside all calls. `wanted` says in words what it has not done.
+    /// Waits until `ready()`, for an action of another host, beside all calls. `wanted` returns a text about the
+    /// missing action.
     pub(crate) fn await_beside(
         &self,
         wanted: &dyn Fn() -> String,
@@ -359,12 +364,12 @@ impl World {
 }
 
 impl ActiveCall<'_> {
-    /// The number of the call.
+    /// Returns the number of the call.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Notes that this rank has so many steps behind it and is at this statement of its schedule.
+    /// Stores that this rank has done `step` steps and is at the statement `at` of its schedule.
     pub(crate) fn stand_at(&self, step: u32, at: SpanId) {
         self.stand(CallPosition { step, at: at.0 + 1 });
     }
@@ -374,8 +379,8 @@ impl ActiveCall<'_> {
         self.world.ends(self.number)
     }
 
-    /// Waits for a message: from or to the rank `on` of this host, or of another host with what it is in words. `polls`
-    /// says whether any message of another host is under way.
+    /// Waits for a message: `on` is the rank of this host at its other end, or returns the text about a message of
+    /// another host. `polls` says whether any message of another host is under way.
     pub(crate) fn await_message(
         &self,
         on: Result<usize, &dyn Fn() -> String>,

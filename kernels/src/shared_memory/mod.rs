@@ -1,9 +1,10 @@
-//! Ranks as processes of one host: an arena of shared memory, calls that are published there, and data that is staged in
-//! it or lies there anyway.
+//! Ranks as processes of one host: an arena of shared memory, calls that ranks publish in the arena, and data that is
+//! staged in the arena or lies there already.
 //!
-//! unique, env, join (how processes meet) -> world (a rank, and what it shares: arena, board) -> plan (what a rank does
-//! in a call: geometry cuts it into tiles) -> run (a call, by calls and claims) -> watch (whoever waits: how it ends early,
-//! by failure and ending). Beside calls: mail (messages, by ends), shrink (a world of those who are left).
+//! unique, env, join (how processes meet) -> world (a rank, its shared state and its local state) -> plan, strategy
+//! (the part of a rank in a call; geometry cuts the call into tiles) -> run (a call, with calls and work_counter) ->
+//! watch (a wait for other ranks; failure and ending say why it ends early). Beside calls: p2p (messages, with
+//! queue_ends), shrink (a world of the surviving ranks).
 
 mod arena;
 mod calls;

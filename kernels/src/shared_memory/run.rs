@@ -15,7 +15,8 @@ use crate::Error;
 use crate::lowered::{Bases, PlannedCall, RankCall, Segments, UserBuffers, run_streams};
 use crate::reduce::{Stores, copy};
 
-/// Bytes of a buffer whose pages are looked up before it is touched: below that the system is as quick by itself.
+/// The least bytes of a buffer whose pages are looked up before its use: for fewer bytes the system is as quick by
+/// itself.
 const LARGE: usize = 256 << 10;
 
 impl RankCall for WorldRank {
@@ -47,7 +48,7 @@ impl RankCall for WorldRank {
 }
 
 impl WorldRank {
-    /// Where both buffers lie in the arena, if they do and calls may touch them there.
+    /// Returns the positions of both buffers in the arena, if they lie there and calls may use them there.
     fn places(&self, outside: UserBuffers) -> Option<[u64; 2]> {
         if !self.can_be_direct() {
             return None;
@@ -61,7 +62,7 @@ impl WorldRank {
                 *place = arena.offset(at, len)? as u64;
             }
         }
-        // Not where all are empty: there is nothing to touch.
+        // If both buffers are empty, there is nothing to use in the arena.
         (lens != [0, 0] || self.world.nranks() == 1).then_some(places)
     }
 
@@ -86,10 +87,10 @@ impl WorldRank {
         }
     }
 
-    /// Copies some units of a tile of this rank's input to where the others read it, or this rank alone.
+    /// Copies some units of a tile of this rank's input to `to`, where other ranks read them, or only this rank.
     ///
     /// # Safety
-    /// `outside` has the rank's input; nobody reads what lies at `to`, where a tile has room.
+    /// `outside` has the rank's input; `to` has room for a tile, and no thread reads there.
     pub(super) unsafe fn copy_in(
         &self,
         tile: u64,
@@ -98,7 +99,7 @@ impl WorldRank {
         to: *mut u8,
     ) {
         for stripe in self.tiles.stripes_of(tile, units) {
-            // SAFETY: a stripe lies within the buffer outside and the tile inside; the two are apart.
+            // SAFETY: a stripe lies within the caller's buffer and within the tile; buffer and tile do not overlap.
             unsafe {
                 let from = outside.input.add(stripe.outside as usize * self.size);
                 let to = to.add(stripe.inside as usize * self.size);
@@ -107,7 +108,7 @@ impl WorldRank {
         }
     }
 
-    /// The units of this rank's input.
+    /// Returns the units of this rank's input.
     fn inputs(&self) -> impl Iterator<Item = u64> + use<> {
         0..u64::from(self.units[0])
     }
@@ -115,10 +116,10 @@ impl WorldRank {
     /// Copies a tile of this rank's output out of shared memory.
     ///
     /// # Safety
-    /// `outside` has the rank's output; nobody writes what lies at `from`, where the tile is.
+    /// `outside` has the rank's output; the tile lies at `from`, and no thread writes there.
     unsafe fn copy_out(&self, tile: u64, from: *const u8, outside: UserBuffers) {
         for stripe in self.tiles.stripes(tile, self.units[1]) {
-            // SAFETY: a stripe lies within the buffer outside and the tile inside; the two are apart.
+            // SAFETY: a stripe lies within the caller's buffer and within the tile; buffer and tile do not overlap.
             unsafe {
                 let from = from.add(stripe.inside as usize * self.size);
                 let to = outside.output.add(stripe.outside as usize * self.size);
@@ -127,7 +128,7 @@ impl WorldRank {
         }
     }
 
-    /// Takes this rank's next slot, as soon as nobody reads it any more, and stages a tile there.
+    /// Stages a tile in this rank's next slot, as soon as no rank reads that slot any more.
     ///
     /// # Safety
     /// As for [`Self::copy_in`].
@@ -191,12 +192,12 @@ impl WorldRank {
             // SAFETY: the caller's promise.
             unsafe { self.stage(active, 0, &pull.readers, outside)? };
         } else {
-            // What is lent is there as a whole.
+            // A lent input is complete, so all of its tiles count as staged.
             active.publish(if lent.is_some() { tiles } else { 0 });
         }
         for tile in 0..tiles {
             if stages && tile + 1 < tiles {
-                // SAFETY: as above.
+                // SAFETY: the caller's promise.
                 unsafe { self.stage(active, tile + 1, &pull.readers, outside)? };
             }
             for source in &pull.sources {
@@ -235,7 +236,7 @@ impl WorldRank {
         if lent.is_some() || fetches { self.give_back(active, pull, lent.is_some()) } else { Ok(()) }
     }
 
-    /// Returns when a rank has staged that tile.
+    /// Waits until rank `source` has staged tile `tile`.
     fn tile_of(&self, active: &mut ActiveCall<'_>, source: usize, tile: u64) -> Result<(), Error> {
         if tile == 0 {
             let theirs = active.meet(source, 1)?;
@@ -248,21 +249,21 @@ impl WorldRank {
     }
 
     /// # Safety
-    /// As for [`RankCall::make`]; the tiles that are read are staged.
+    /// As for [`RankCall::make`]; the tiles that the segments read are staged.
     unsafe fn pull_tile(&self, active: &ActiveCall<'_>, pull: &Pull, tile: u64, outside: UserBuffers) {
         let partials = self.partials.address(0);
         for ((segment, (begin, at)), step) in pull.data.all.iter().zip(&pull.outputs).zip(0..) {
             active.stand(CallPosition { step, at: *at });
             let end = begin + segment.elements as u64;
             for stripe in self.tiles.within(tile, *begin, end) {
-                // So that what lies in the tile at `inside` is at `outside` of the caller's.
+                // Offset `inside` of the tile becomes offset `outside` of the caller's buffer.
                 let shift = (stripe.outside as usize).wrapping_sub(stripe.inside as usize);
                 let base = outside.output.wrapping_add(shift.wrapping_mul(self.size));
                 pull.bases.set(pull.output, base);
                 let first = (stripe.inside - begin) as usize;
                 let elements = first..first + stripe.len as usize;
-                // SAFETY: the stripe lies within the caller's output and the staged tiles; these are good as the
-                // caller of this promises; the partials are this rank's alone.
+                // SAFETY: the stripe lies within the caller's output and the staged tiles, which are valid by this
+                // function's safety rules; only this rank uses the partials.
                 unsafe { pull.data.run(*segment, elements, &pull.bases, partials, || false) };
             }
         }
@@ -278,12 +279,13 @@ impl WorldRank {
     ) -> Result<(), Error> {
         let (world, tiles) = (active.world, self.tiles.number);
         let arena = &world.shared.arena;
-        // Whoever makes the last tile in a slot is done with it when all are, and so is this rank's next but one.
+        // A rank stages the tile after next in a slot only when all chunks of the slot's tile are done, so no rank
+        // reads the slot.
         // SAFETY: the caller's promise.
         unsafe { self.stage(active, 0, &common.readers, outside)? };
         for tile in 0..tiles {
             if tile + 1 < tiles {
-                // SAFETY: as above.
+                // SAFETY: the caller's promise.
                 unsafe { self.stage(active, tile + 1, &common.readers, outside)? };
             }
             for other in world.others() {
@@ -296,18 +298,18 @@ impl WorldRank {
             active.local.made += 1;
             let place = arena.address(arena.layout.common(active.local.made), SLOT);
             common.bases.set(common.output, place);
-            // SAFETY: all have staged the tile, so all have copied out what was at this place before.
+            // SAFETY: all ranks have staged the tile, so all have copied out the earlier tile at this place.
             unsafe { self.make_chunks(active, &common.data, &common.bases, &common.chunks)? };
-            // SAFETY: all of the tile is made; it stays until this rank has staged the next but one.
+            // SAFETY: all chunks of the tile are done; the tile stays until this rank has staged the tile after next.
             unsafe { self.copy_out(tile, place, outside) };
         }
         Ok(())
     }
 
-    /// Makes chunks until none is left, and returns when all are made.
+    /// Makes chunks until none is left, and returns when all chunks are done.
     ///
     /// # Safety
-    /// All ranks have lent what the bases point at for this tile, and are in this call.
+    /// All ranks have lent the memory at which the bases point for this tile, and are in this call.
     unsafe fn make_chunks(
         &self,
         active: &ActiveCall<'_>,
@@ -318,13 +320,13 @@ impl WorldRank {
         let world = active.world;
         let counter = WorkCounter::new(&world.shared, active.local.made, chunks.len());
         while let Some(at) = counter.take() {
-            // What the word says is checked here.
+            // Another process may have written a wrong number, so the number is checked here.
             let Some(chunk) = chunks.get(at) else { break };
             active.stand(CallPosition { step: at as u32, at: chunk.at });
             let segment = data.all[chunk.segment as usize];
             let partials = self.partials.address(0);
-            // SAFETY: chunks are independent and each is taken once; the caller's promise for the rest; the partials
-            // are this process's alone.
+            // SAFETY: chunks are independent, and each is taken once; only this process uses the partials; the caller's
+            // promise for the rest.
             let whole = unsafe {
                 data.run(segment, chunk.elements.clone(), bases, partials, || {
                     active.world.ends(active.number)
@@ -341,7 +343,7 @@ impl WorldRank {
         if counter.are_done() { Ok(()) } else { active.wait(None, || counter.are_done()) }
     }
 
-    /// Whether the buffers of all ranks lie in the arena; then their places are noted.
+    /// Whether the buffers of all ranks lie in the arena; stores their positions.
     fn all_direct(active: &mut ActiveCall<'_>) -> Result<bool, Error> {
         let world = active.world;
         active.local.places[world.rank] = active.header.direct.unwrap_or_default();
@@ -363,7 +365,7 @@ impl WorldRank {
                 if *bytes == 0 {
                     continue;
                 }
-                // Another process wrote this: it must be a place in its heap.
+                // Another process wrote this position, which must lie in the heap of `rank`.
                 let at = place as usize;
                 let heap =
                     arena.layout.heap_of(rank)..arena.layout.heap_of(rank) + arena.layout.heap;
@@ -380,8 +382,8 @@ impl WorldRank {
             }
         }
         active.local.made += 1;
-        // SAFETY: all ranks have made this call, with buffers that lie in the arena as was just checked; none leaves
-        // before all chunks are done.
+        // SAFETY: all ranks have made this call, and their buffers lie in the arena, as was just checked; no rank
+        // leaves the call before all chunks are done.
         unsafe { self.make_chunks(active, &direct.data, &direct.bases, &direct.chunks) }
     }
 
@@ -400,15 +402,15 @@ impl WorldRank {
         let input = arena.address(streams.places[0], tile_bytes(0));
         let output = arena.address(streams.places[1], tile_bytes(1));
         active.publish(0);
-        // All are in the same call before anything is signalled, so no signal of a refused call is left, and what one
-        // plan keeps in scratch is no longer touched when another begins.
+        // All ranks are in this call before any rank signals, so a refused call leaves no signal, and no rank uses the
+        // scratch of an earlier plan any more.
         for other in world.others() {
             active.meet(other, 0)?;
         }
         let mut run = StreamRun::new(self, streams, active);
         for tile in 0..self.tiles.number {
-            // SAFETY: the proof has the caller write a rank's input when it enters, and read its output when it has
-            // left, in any sequence of runs.
+            // SAFETY: in any sequence of runs, the proof lets the caller write a rank's input when the rank enters a
+            // run, and read its output when the rank has left it.
             unsafe {
                 self.copy_in(tile, self.inputs(), outside, input);
                 run_streams(&streams.code, streams.tasks.clone(), &mut run)?;
