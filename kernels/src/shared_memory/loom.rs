@@ -1,7 +1,7 @@
-//! The protocol of ranks that are processes, in every interleaving of the threads of a few ranks. What runs is the
-//! engine itself; the words of the arena are loom's, and so is the sleep on them. The staged data lies in a real
-//! mapping, and loom is told of every copy and fold that touches it. Nobody's time runs out: a sleeper that nobody
-//! wakes is a deadlock, which loom reports.
+//! Models of the protocol of ranks that are processes, in every interleaving of the threads of a few ranks. The models
+//! run the engine itself; loom provides the words of the arena, and the sleep on them. The staged data lies in a real
+//! mapping, and every copy and reduction that accesses it is reported to loom. Waits have no time limit: a sleeper that
+//! no thread wakes is a deadlock, which loom reports.
 
 mod runs;
 mod sleep;
@@ -16,7 +16,8 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 pub(super) use words::{Half, ModelWords, wait, wake};
 
-/// loom knows no barrier that one thread makes in all others: everybody makes his own, as where the system has none.
+/// Refuses registration, as loom has no barrier that one thread makes in all others: each thread makes its own barrier,
+/// as on a system without such a barrier.
 pub(super) fn register() -> bool {
     false
 }
@@ -32,7 +33,7 @@ use crate::modelled::{share, share_nothing};
 /// Bytes of a rank's heap in a model.
 const HEAP: usize = 4 << 10;
 
-/// What the ranks of a model share.
+/// The memory that the ranks of a model share.
 struct Host {
     layout: ArenaLayout,
     memory: File,
@@ -44,7 +45,7 @@ impl Host {
         Self { layout: ArenaLayout::new(nranks, HEAP), memory: memory.into() }
     }
 
-    /// An arena for each rank, with nothing in it.
+    /// Returns an arena for each rank, all over empty memory.
     fn arenas(&self) -> Vec<Arena> {
         ModelWords::begin(self.layout);
         share_nothing();

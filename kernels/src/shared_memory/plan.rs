@@ -1,13 +1,17 @@
-//! What a rank does in calls of one shape, lowered from the proved schedule: how data goes through shared memory.
+//! The part of a rank in calls of one shape, lowered from the proved schedule: the way of the data through shared
+//! memory.
 //!
-//! | form | for | what goes on |
+//! | strategy | for | what happens |
 //! |---|---|---|
-//! | pull | a fused schedule | each rank stages its input, and folds or copies what others staged into its output |
-//! | common | a fused schedule in which all get the same sums | each rank stages its input; whoever is there makes chunks of the common output; each copies that out |
-//! | streams | any other schedule | each rank stages its input, runs its streams as they were written, and copies its output out |
+//! | pull | a fused schedule | each rank stages its input, and reduces or copies the staged inputs of other ranks into
+//! its output |
+//! | common | a fused schedule in which all ranks get the same sums | each rank stages its input; the ranks that are
+//! there make chunks of the common output; each rank copies it out |
+//! | streams | any other schedule | each rank stages its input, runs its streams as written, and copies its output out
+//! |
 //!
-//! A rank that others pull from need not stage an input that they can read where it lies. Where the buffers of all
-//! ranks lie in shared memory, nothing is staged: whoever is there makes chunks of all outputs.
+//! A rank need not stage an input that other ranks can read in its own memory. If the buffers of all ranks lie in
+//! shared memory, nothing is staged: the ranks that are there make chunks of all outputs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,28 +32,29 @@ use crate::lowered::planned::check_multiple;
 use crate::lowered::{PlannedCall, Runs, Scratch, bad};
 use crate::reduce::Stores;
 
-/// From so many bytes of output on, stores go past the caches.
+/// The least bytes of an output for which stores bypass the caches.
 const STREAMING: usize = 1 << 20;
 
 /// The plan of a rank that is a process of one host, for calls of one shape.
 pub type WorldPlan = Runs<WorldRank>;
 
-/// What a process of one host does in calls of one shape.
+/// The part of a process of one host in calls of one shape.
 pub struct WorldRank {
     pub(super) call: PlannedCall,
     pub(super) world: Arc<World>,
     pub(super) header: CallHeader,
     pub(super) tiles: Tiles,
     pub(super) strategy: Strategy,
-    /// The fused schedule at the count of the call, for buffers in shared memory: made when it is first needed.
+    /// The fused schedule, for buffers in shared memory. Its code at the count of the call is made when it is first
+    /// needed.
     direct: Option<Arc<Optimized>>,
     at_whole_count: OnceLock<Result<Direct, Error>>,
     pub(super) size: usize,
-    /// Elements of this rank's input and output.
+    /// The elements of this rank's input and output.
     pub(super) lens: [usize; 2],
-    /// Where both begin in the one buffer of a call in place, in bytes.
+    /// The offsets of input and output in the one buffer of a call in place, in bytes.
     pub(super) within: [usize; 2],
-    /// Units of this rank's input and output.
+    /// The units of this rank's input and output.
     pub(super) units: [u32; 2],
     pub(super) stores: Stores,
     pub(super) partials: Scratch,
@@ -70,14 +75,15 @@ impl std::fmt::Debug for WorldRank {
 }
 
 impl WorldPlan {
-    /// What the rank of `world` does in calls of a schedule that was proved for ranks that call by themselves, for
-    /// `count` elements a unit, at the level that the options of the world say.
+    /// Makes the plan of the rank of `world` for calls of a schedule that was proved for ranks that call by themselves,
+    /// with `count` elements a unit, at the level that the options of the world say.
     ///
     /// # Errors
     /// E0401 for a schedule of another number of ranks; E0407 for buffers that are too large; E0424 where ranks could
     /// not choose by themselves whether they run in place; E0425 for a fault of the optimizer; E0431 where the dtype
-    /// does not have the op; E0306 for a schedule that was proved for one caller of all ranks; E0406 for one with more
-    /// signals between two ranks than there is room for, and for a count that its algorithm does not take.
+    /// does not have the op; E0306 for a schedule that was proved for one caller of all ranks; E0406 for a schedule
+    /// with more signals between two ranks than the arena has room for, and for a count that its algorithm does not
+    /// take.
     pub fn new(
         world: &Arc<World>,
         proved: &Proved,
@@ -88,10 +94,10 @@ impl WorldPlan {
         Self::of(world, &Prepared::own(proved.clone()), count, dtype, op)
     }
 
-    /// The same for a schedule that may have been taken from another rank: [`World::prepare`].
+    /// Makes the plan for a schedule that may have been taken from another rank by [`World::prepare`].
     ///
     /// # Errors
-    /// Those of [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn of(
         world: &Arc<World>,
         prepared: &Prepared,
@@ -149,14 +155,14 @@ impl WorldPlan {
             Strategy::Common(common) => &common.data,
             Strategy::Streams(streams) => &streams.code.segments,
         };
-        // Room for as many partials as the direct form may need.
+        // Room for the partials of the fused code, which are as many as the direct code may need.
         let partials = Scratch::new([data.partial_bytes()].into_iter())?;
         let units = [Buffer::Input, Buffer::Output];
         let units = units.map(|buffer| schedule.units(buffer, rank).floor() as u32);
         let output = schedule.elements(Buffer::Output, rank, count).saturating_mul(size as u64);
         let stores = if output >= STREAMING as u64 { Stores::Streaming } else { Stores::Cached };
         if let Strategy::Pull(pull) = &mut strategy {
-            // It writes the caller's output itself.
+            // A pull writes the caller's output itself.
             pull.data.stores = stores;
         }
         let lens = [call.input_len(rank), call.output_len(rank)];
@@ -181,13 +187,13 @@ impl WorldPlan {
         }))
     }
 
-    /// The same as a part of another call, which is what messages name and ranks compare. Some ranks wait in it while others
-    /// do other parts.
+    /// Makes the plan a part of the call `call`, which error messages name and ranks compare. Some ranks wait in this
+    /// part while other ranks do other parts.
     #[must_use]
     pub(crate) fn within(mut self, call: &PlannedCall) -> Self {
         let PlannedCall { schedule, count, dtype, op, .. } = call;
         let shape = (schedule.collective, schedule.root);
-        // What runs differs, if only in its length.
+        // The count enters the identity, as the parts of a call may differ in their length only.
         let identity = self.0.header.identity ^ self.0.call.count.rotate_left(32);
         let header = CallHeader::new(identity, shape, (*count, *dtype, *op));
         (self.0.header, self.0.patient) = (header, true);
@@ -196,14 +202,14 @@ impl WorldPlan {
 }
 
 impl WorldRank {
-    /// The code for buffers in shared memory, if there is such.
+    /// Returns the code for buffers in shared memory, if the schedule is fused.
     pub(super) fn direct(&self) -> Result<Option<&Direct>, Error> {
         let Some(made) = &self.direct else { return Ok(None) };
         let new = || Direct::new(made, &self.call);
         self.at_whole_count.get_or_init(new).as_ref().map(Some).map_err(Clone::clone)
     }
 
-    /// The schedule whose statements ranks say that they are at.
+    /// Returns the schedule to whose statements the positions of ranks refer.
     pub(super) fn running(&self) -> &Schedule {
         match (&self.strategy, &self.direct) {
             (Strategy::Streams(streams), _) => &streams.running,
@@ -212,13 +218,13 @@ impl WorldRank {
         }
     }
 
-    /// Whether calls may touch buffers in shared memory where they lie.
+    /// Whether calls may access buffers in shared memory in place.
     pub(super) fn can_be_direct(&self) -> bool {
         self.direct.is_some()
     }
 }
 
-/// Whether ranks that call by themselves can run what was proved.
+/// Checks that ranks that call by themselves can run the proved schedule.
 pub(crate) fn check(proved: &Proved) -> Result<(), Error> {
     if proved.callers() != Callers::Each {
         let what = "the schedule was proved for one caller of all ranks".to_owned();
@@ -231,7 +237,7 @@ pub(crate) fn check(proved: &Proved) -> Result<(), Error> {
     Ok(())
 }
 
-/// A number that ranks have in common which run the same schedule in the same way.
+/// Returns a number that is equal on ranks that run the same schedule in the same way.
 pub(super) fn identity(author: &[u8; 32], goal: Goal, streams: bool) -> u64 {
     use sha2::{Digest as _, Sha256};
     let mut digest = Sha256::new();

@@ -1,8 +1,8 @@
-//! How far a rank is with its messages.
+//! The positions of a rank in its message rings.
 
 use std::sync::Mutex;
 
-/// What a rank keeps of its messages for itself: of each other rank, and of itself.
+/// The ends of a rank's rings for messages beside calls, one for each other rank and for itself.
 pub(super) struct Mail {
     pub(super) sent: Box<[Mutex<QueueEnd>]>,
     pub(super) received: Box<[Mutex<QueueEnd>]>,
@@ -15,7 +15,7 @@ impl Mail {
     }
 }
 
-/// What a rank keeps of the messages of its calls for itself, which are made one at a time.
+/// The ends of a rank's rings for messages of calls. A rank makes one call at a time.
 pub(super) struct Parcels {
     pub(super) sent: Box<[QueueEnd]>,
     pub(super) received: Box<[QueueEnd]>,
@@ -28,7 +28,7 @@ impl Parcels {
     }
 }
 
-/// One end of a ring.
+/// The position of one end of a ring.
 #[derive(Default)]
 pub(super) struct QueueEnd {
     /// Bytes that this rank has written or read.

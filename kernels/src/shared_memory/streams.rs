@@ -1,4 +1,4 @@
-//! A rank's streams in a tile: what runs where a schedule is not fused.
+//! A rank's streams on a tile, for schedules that are not fused.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ pub(super) struct StreamRun<'s, 'v, 'w> {
     plan: &'s WorldRank,
     streams: &'s Streams,
     active: &'v mut ActiveCall<'w>,
-    /// Posts and waits of signals from the rank to itself.
+    /// The numbers of posts and waits of each signal from the rank to itself.
     inner: Vec<[u64; 2]>,
 }
 
@@ -25,7 +25,7 @@ impl<'s, 'v, 'w> StreamRun<'s, 'v, 'w> {
         Self { plan, streams, active, inner: vec![[0; 2]; streams.counters.len()] }
     }
 
-    /// Shows where the rank is, to those who ask why it is late.
+    /// Publishes the rank's position, for ranks that report why it is late.
     fn stand(&self, stream: u32, step: u32) {
         let running = &self.streams.running;
         let stream = running.streams[stream as usize];
@@ -33,7 +33,7 @@ impl<'s, 'v, 'w> StreamRun<'s, 'v, 'w> {
         self.active.stand(CallPosition { step, at: op.map_or(0, |op| op.at.0 + 1) });
     }
 
-    /// Whether the next post of a channel is there.
+    /// Whether the next post of a channel has arrived.
     fn met(&self, channel: u32) -> bool {
         let counter = self.streams.counters[channel as usize];
         if counter.from == counter.to {
@@ -56,8 +56,8 @@ impl Effects for StreamRun<'_, '_, '_> {
         let segment = segments.all[instr.arg as usize];
         let (bases, partials) = (&self.streams.bases, self.plan.partials.address(0));
         let (elements, ends) = (0..segment.elements, || active.world.ends(active.number));
-        // SAFETY: rooms are good for all buffers of the code; the proof orders the segment after and before all that
-        // others do to the same memory; the partials are this process's alone.
+        // SAFETY: the rooms are valid for all buffers of the code; the proof orders the segment with all accesses of
+        // other ranks to the same memory; only this process uses the partials.
         let whole = unsafe { segments.run(segment, elements, bases, partials, ends) };
         if whole { Ok(()) } else { active.goes_on() }
     }
@@ -74,7 +74,8 @@ impl Effects for StreamRun<'_, '_, '_> {
             let posted = entry(&mut self.active.local.posted[counter.to], counter.which);
             *posted += 1;
             let word = arena.word(arena.layout.signal(counter.from, counter.to, counter.which));
-            // Release: what this rank did before. One process writes here: no exchange is needed.
+            // Release: this rank's earlier accesses come before the signal. One process writes this word, so no
+            // exchange is needed.
             word.store(*posted, Ordering::Release);
         }
         world.shared.ring(world.rank);
@@ -106,7 +107,7 @@ impl Waits for StreamRun<'_, '_, '_> {
     }
 }
 
-/// A count of signals, 0 at first.
+/// Returns the count of signal `which`, 0 at first.
 fn entry(counts: &mut Vec<u64>, which: usize) -> &mut u64 {
     if counts.len() <= which {
         counts.resize(which + 1, 0);

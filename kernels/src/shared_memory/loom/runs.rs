@@ -1,5 +1,5 @@
-//! Whole calls of two ranks: which slots are used when, and who waits for whom. A tile has two lines here, and a chunk has
-//! one, so that a call of a few lines has several tiles.
+//! Models of whole calls of two ranks: their use of slots and their waits. A tile has two lines here, and a chunk has
+//! one line, so a call of a few lines has several tiles.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::shared_memory::shared_state::CallHeader;
 use crate::shared_memory::strategy::Strategy;
 use crate::shared_memory::world::World;
 
-/// Elements of a tile whose buffers have a unit each.
+/// Elements of a tile whose buffers have one unit each.
 const TILE: usize = 32;
 
-/// A schedule of two ranks: what both do, where `ME` is the rank and `OTHER` the other.
+/// Returns a schedule of two ranks in which both do `steps`, where `ME` is the rank and `OTHER` the other rank.
 fn both_do(collective: &str, steps: &[&str]) -> Proved {
     let mut all = format!("schedule Model {collective} nranks 2 root 0\n");
     all += "scratch sum slots 1 width 1\n";
@@ -41,18 +41,18 @@ fn both_do(collective: &str, steps: &[&str]) -> Proved {
     Proved::new(schedule).expect("it is right")
 }
 
-/// All get all inputs: a rank reads the other's slots, and writes its own output.
+/// Returns an AllGather: a rank reads the other rank's slots, and writes its own output.
 fn gather() -> Proved {
     let copies = ["copy 0.input[0..1] -> ME.output[0..1]", "copy 1.input[0..1] -> ME.output[1..2]"];
     both_do("AllGather", &[&MEET[..], &copies, &PART].concat())
 }
 
-/// Rank 1 gets what rank 0 has, which waits for nobody.
+/// Returns a broadcast from rank 0, which waits for no rank.
 fn broadcast() -> Proved {
     both_do("Broadcast", &[&MEET[..], &["copy 0.input[0..1] -> ME.output[0..1]"], &PART].concat())
 }
 
-/// All get the sum, which lies in one place for all where it is fused.
+/// Returns a sum for all ranks, which lies in one place for all where it is fused.
 fn sum() -> Proved {
     let fold = ["fold 0.input[0..1], 1.input[0..1] -> ME.sum#0@0[0..1]"];
     let copy = ["copy ME.sum#0@0[0..1] -> ME.output[0..1]"];
@@ -62,7 +62,7 @@ fn sum() -> Proved {
 const MEET: [&str; 2] = ["post ack ME->OTHER", "wait ack OTHER->ME"];
 const PART: [&str; 2] = ["post data ME->OTHER", "wait data OTHER->ME"];
 
-/// As a rank takes it that another has made: a model makes a plan of it each time.
+/// Returns a schedule as a rank takes it from another rank: a model makes a plan of it each time.
 fn fused(proved: &Proved) -> Arc<Prepared> {
     let goal = Options::new().goal(Callers::One);
     let made = proved.optimized(goal).expect("it fuses");
@@ -71,7 +71,7 @@ fn fused(proved: &Proved) -> Arc<Prepared> {
     Arc::new(Prepared(PlanSource::Taken(author, made)))
 }
 
-/// A rank of a model, and the elements of its input: all that it knows of others is in the arena.
+/// A rank of a model, and the elements of its input. It knows of other ranks only through the arena.
 struct Seat {
     world: Arc<World>,
     prepared: Arc<Prepared>,
@@ -85,7 +85,7 @@ impl Seat {
         plan.expect("a plan")
     }
 
-    /// A call on memory of its own.
+    /// Makes a call on buffers outside of the arena.
     fn run(&self, plan: &WorldPlan, outputs: usize) -> Vec<u32> {
         let mut output = vec![0; outputs * self.input.len()];
         plan.run(&self.input, &mut output).expect("a run");
@@ -97,7 +97,7 @@ fn input(rank: u32, elements: usize) -> impl Iterator<Item = u32> + Clone {
     (0..elements as u32).map(move |at| at + 256 * rank)
 }
 
-/// Two ranks, each of which does that with an input of so many elements.
+/// Checks a model of two ranks that each do `run` with an input of `elements` elements.
 fn model(
     (preemptions, options): (usize, Options),
     prepared: &Arc<Prepared>,
@@ -127,7 +127,7 @@ fn nobody_reads_a_slot_that_is_overwritten() {
     });
 }
 
-/// Who sends gets ahead by whole calls.
+/// The sender gets ahead by whole calls.
 #[test]
 fn nobody_reads_a_slot_that_a_later_call_overwrites() {
     model((1, Options::new()), &fused(&broadcast()), 1, |seat| {
@@ -161,7 +161,7 @@ fn a_place_of_all_is_used_again_by_a_later_call() {
     });
 }
 
-/// Inputs and outputs in heaps: who returns may write its input and read its output.
+/// Inputs and outputs lie in heaps: a rank that has returned may write its input and read its output.
 #[test]
 fn who_returns_has_its_buffers_for_itself() {
     model((1, Options::new()), &fused(&sum()), TILE, |seat| {
@@ -172,7 +172,7 @@ fn who_returns_has_its_buffers_for_itself() {
             .map(|at| seat.world.shared.arena.address(at, 4 * TILE).cast::<u32>());
         for turn in 0..2 {
             let mut sums = [0_u32; TILE];
-            // SAFETY: the heap is this rank's, but for the call; loom sees whether it is so.
+            // SAFETY: only this rank accesses its heap outside of calls; loom checks this.
             unsafe {
                 copy(input.cast(), seat.input.as_ptr().cast(), 4 * TILE, Stores::Cached);
                 let (input, output) = (
@@ -188,7 +188,7 @@ fn who_returns_has_its_buffers_for_itself() {
     });
 }
 
-/// A schedule that is not fused, with its signals.
+/// A schedule that is not fused, with signals.
 #[test]
 fn signals_order_what_ranks_do_to_their_rooms() {
     let options = Options::new().level(Level::O0);
@@ -201,7 +201,7 @@ fn signals_order_what_ranks_do_to_their_rooms() {
     });
 }
 
-/// A rank that only sends gets ahead, until others could still read the line that its next call overwrites.
+/// A rank that only sends gets ahead, until its next call would overwrite a line that other ranks could still read.
 #[test]
 fn each_call_meets_its_own() {
     let host = Host::new(2);

@@ -1,4 +1,4 @@
-//! What ranks say of themselves, how they sleep and wake each other, and how they share work.
+//! Models of the published words, of sleep and wake-up, and of shared work.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ fn who_is_done_has_read() {
     });
 }
 
-/// Sleeps until a rank has staged so many tiles of its first call.
+/// Sleeps until rank `on` has staged `tiles` tiles of its first call.
 fn sleep_until(shared: &SharedState, rank: usize, on: usize, tiles: u64) {
     let ready = || shared.staged(on, 1).is_some_and(|staged| staged >= tiles);
     while !ready() {
@@ -140,10 +140,11 @@ fn a_message_wakes_whoever_it_is_for() {
     });
 }
 
-/// The chunks of a tile, as they are written.
+/// The chunks of a tile, whose writes loom checks.
 type Chunks = [ModelledMemory; 2];
 
-/// Takes and makes chunks of a tile as long as there are any; whether all are done, and then all are written.
+/// Takes and makes chunks of a tile until none is left; returns whether all chunks are done, and checks that they are
+/// then written.
 fn work(shared: &SharedState, tile: u64, chunks: &Chunks) -> bool {
     let counter = WorkCounter::new(shared, tile, chunks.len());
     while let Some(at) = counter.take() {
@@ -175,7 +176,7 @@ fn each_chunk_is_made_once() {
 fn who_comes_late_finds_all_done() {
     let host = Host::new(2);
     check(move || {
-        // The third tile has the words of the first.
+        // The third tile uses the words of the first tile.
         let tiles = Arc::new([(); 2].map(|()| [ModelledMemory::new(), ModelledMemory::new()]));
         let states = host.states();
         let (theirs, written) = (states[1].clone(), tiles.clone());
@@ -186,7 +187,7 @@ fn who_comes_late_finds_all_done() {
             done
         });
         let done = work(&states[0], 1, &tiles[0]);
-        // Nobody goes on to a later tile before this one is done.
+        // No rank goes on to a later tile before this tile is done.
         if done {
             assert!(work(&states[0], 3, &tiles[1]));
         }

@@ -1,4 +1,4 @@
-//! What lies in a place for a schedule, and was written by nobody who offers one: each rank makes its own.
+//! Damaged records of schedules: each rank makes its own schedule instead.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::Options;
 use crate::shared_memory::WorldPlan;
 use roundelay_core::verify::Proved;
 
-/// Everybody has what rank 0 has.
+/// Returns a broadcast: all ranks get the input of rank 0.
 fn schedule(nranks: u32) -> Proved {
     let mut all = format!("schedule Told Broadcast nranks {nranks} root 0\n");
     for rank in 0..nranks {
@@ -40,7 +40,8 @@ fn schedule(nranks: u32) -> Proved {
 
 const TOLD: &[&str] = &["told"];
 
-/// What rank 1 has prepared, after rank 0 offered a schedule and `spoil` changed its place; and whether rank 1 made it.
+/// Returns the schedule of rank 1, after rank 0 offered a schedule and `spoil` changed its record; and whether rank 1
+/// made the schedule itself.
 fn told(spoil: impl FnOnce(&PlanRecord<'_>)) -> (Arc<World>, Prepared, bool) {
     let options = Options::new().deadline(Duration::from_millis(30));
     let mut worlds = World::together(2, options).expect("worlds").into_iter();
@@ -56,7 +57,7 @@ fn told(spoil: impl FnOnce(&PlanRecord<'_>)) -> (Arc<World>, Prepared, bool) {
     (Arc::new(taker), prepared, made.get())
 }
 
-/// Changes the text, with its length and its digest.
+/// Changes the text of a record, with its length and its digest.
 fn rewrite(place: &PlanRecord<'_>, change: impl FnOnce(String) -> String) {
     let len = place.word(5).load(Ordering::Relaxed) as usize;
     let words = (0..len.div_ceil(8)).map(|at| place.word(WORDS + at).load(Ordering::Relaxed));
@@ -80,7 +81,7 @@ fn what_is_offered_is_taken() {
     assert!(!made && matches!(prepared.0, PlanSource::Taken(..)));
 }
 
-/// What is done to a place.
+/// A change of a record.
 type Damage = fn(&PlanRecord<'_>);
 
 #[test]
@@ -91,7 +92,7 @@ fn what_is_damaged_is_made_again() {
         ("a length beyond all", |place| store(place, 5, u64::MAX)),
         ("a shorter text", |place| store(place, 5, 100)),
         ("another digest", |place| store(place, 6, 1)),
-        // Digits of the author's digest, so that all can still be read.
+        // These are digits of the author's digest, so the text can still be read.
         ("another text", |place| store(place, WORDS, u64::from_le_bytes(*b"01234567"))),
         ("a schedule of other ranks", |place| {
             rewrite(place, |text| {
@@ -108,7 +109,7 @@ fn what_is_damaged_is_made_again() {
         let (_, prepared, made) = told(damage);
         assert!(made && matches!(prepared.0, PlanSource::Own(_)), "{what}");
     }
-    // Another's place, which is taken over.
+    // The record of another key, which this rank takes over.
     let (_, _, made) = told(|place| store(place, 1, 0));
     assert!(made);
 }
@@ -118,7 +119,7 @@ fn store(place: &PlanRecord<'_>, word: usize, value: u64) {
     place.word(word).store(value, Ordering::Relaxed);
 }
 
-/// With the right digest: what a schedule says that nobody proved is not followed out of its buffers.
+/// A schedule with the right digest that was never proved makes no access outside of its buffers.
 #[test]
 fn what_is_taken_is_lowered_with_every_check() {
     for (from, to) in [
