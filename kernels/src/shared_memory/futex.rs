@@ -1,5 +1,5 @@
 //! Half words on which threads of several processes sleep, and barriers in all of these processes: those of the system,
-//! or in a model those of [`super::loom`].
+//! or in a model those of the module `loom`.
 
 #[cfg(all(test, loom))]
 pub(super) use super::loom::{Half, barrier, register, wait, wake};

@@ -1,4 +1,4 @@
-//! What all are given, once they have come.
+//! The memory and the processes that all ranks get, once they have come.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Instant;
@@ -11,7 +11,8 @@ use crate::shared_memory::ending::Peer;
 use crate::shared_memory::system::refused;
 
 impl Host<'_> {
-    /// Gives each the memory and the processes, one after the other: a user may not have many descriptors on their way.
+    /// Sends each rank the memory and the processes, one rank after another: a user may not have many descriptors on
+    /// their way.
     pub(super) fn hand_out(&self, arena: &OwnedFd, me: &Peer) -> Result<(), Error> {
         let others = self.guests.values().map(|guest| &guest.process);
         let all: Vec<_> = [me].into_iter().chain(others).collect();
@@ -55,7 +56,7 @@ impl Host<'_> {
                 }
             }
         }
-        // Nobody may have left since it answered.
+        // Checks that no rank has left since it answered.
         let lines: Vec<_> = self.guests.values().map(|guest| guest.line.as_fd()).collect();
         let events = readable(&lines, Instant::now())
             .map_err(|errno| refused("to let rank 0 look after the others (poll)", errno))?;
@@ -65,7 +66,7 @@ impl Host<'_> {
         }
     }
 
-    /// A rank said something before it was asked.
+    /// Returns the error of a rank that sent a packet before it was asked.
     pub(super) fn spoke_early(&self, rank: u32) -> Error {
         let guest = &self.guests[&rank];
         let why = match guest.line.receive(0, Instant::now()) {
