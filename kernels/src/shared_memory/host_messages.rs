@@ -109,7 +109,7 @@ impl World {
 }
 
 impl Counter<'_> {
-    /// Advances the first message under way to rank `to`, and returns whether anything changed.
+    /// Advances the first message under way to rank `to`, and returns whether its state changed.
     ///
     /// # Safety
     /// The message's memory is valid, and no thread writes to it until the message is done.
@@ -166,7 +166,7 @@ impl Counter<'_> {
         Ok(parcel.state != before)
     }
 
-    /// Advances the first message under way from rank `from`, and returns whether anything changed.
+    /// Advances the first message under way from rank `from`, and returns whether its state changed.
     ///
     /// # Safety
     /// The message's memory is valid for writes, and no other thread accesses it until the message is done.

@@ -17,7 +17,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 pub(super) use words::{Half, ModelWords, wait, wake};
 
 /// Refuses registration, as loom has no barrier that one thread makes in all others: each thread makes its own barrier,
-/// as on a system without such a barrier.
+/// as on a system without that barrier.
 pub(super) fn register() -> bool {
     false
 }

@@ -3,12 +3,9 @@
 //!
 //! | strategy | for | what happens |
 //! |---|---|---|
-//! | pull | a fused schedule | each rank stages its input, and reduces or copies the staged inputs of other ranks into
-//! its output |
-//! | common | a fused schedule in which all ranks get the same sums | each rank stages its input; the ranks that are
-//! there make chunks of the common output; each rank copies it out |
-//! | streams | any other schedule | each rank stages its input, runs its streams as written, and copies its output out
-//! |
+//! | pull | a fused schedule | each rank stages its input, and reduces or copies staged inputs into its output |
+//! | common | a fused schedule with equal sums for all ranks | each rank stages its input, makes chunks, copies sums out |
+//! | streams | any other schedule | each rank stages its input, runs its streams as written, copies its output out |
 //!
 //! A rank need not stage an input that other ranks can read in its own memory. If the buffers of all ranks lie in
 //! shared memory, nothing is staged: the ranks that are there make chunks of all outputs.

@@ -20,7 +20,7 @@ use super::world::World;
 use crate::Error;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The name of an algorithm for the ranks of a world: a hash of everything from which its schedule follows.
+/// The name of an algorithm for the ranks of a world: a hash of all facts from which its schedule follows.
 #[derive(Clone, Copy)]
 struct Key([u64; 4]);
 
@@ -56,7 +56,7 @@ impl Prepared {
         Self(PlanSource::Own(proved))
     }
 
-    /// Returns the schedule: the author's, or the schedule that was fused from it and promises the same.
+    /// Returns the schedule: the author's, or the schedule that was fused from it and has its guarantees.
     pub fn schedule(&self) -> &Schedule {
         match &self.0 {
             PlanSource::Own(proved) => proved.schedule(),
@@ -80,7 +80,7 @@ const WORDS: usize = 8;
 
 impl World {
     /// Returns the schedule that `make` makes, or takes it from another rank that has made it or is making it now.
-    /// `words` name everything from which the schedule follows, so that equal words give equal schedules.
+    /// `words` name all facts from which the schedule follows, so that equal words give equal schedules.
     ///
     /// # Errors
     /// The errors of `make`.
@@ -228,7 +228,7 @@ fn printed(proved: &Proved, goal: Goal) -> Option<String> {
     Some(format!("{line}\n{}", text::print(&made.schedule)))
 }
 
-/// Reads what [`printed`] wrote.
+/// Reads the text that [`printed`] wrote.
 fn read(text: &str, nranks: u32) -> Option<Prepared> {
     let (line, schedule) = text.split_once('\n')?;
     let mut words = line.split(' ');

@@ -202,7 +202,7 @@ impl Launcher {
         Ok(Membership { id: UniqueId::of_job(&self.job(sources)?), nranks, rank })
     }
 
-    /// Returns a text about ranks on other hosts, if the launcher reports such ranks.
+    /// Returns a text about ranks on other hosts, if the launcher reports any.
     fn elsewhere(&self, sources: &Sources<'_>) -> Result<Option<String>, Error> {
         let (_, nranks) = rank_of(sources, self.rank, self.nranks)?;
         if let Some((name, local)) = number_if_there(sources, self.local)?

@@ -228,7 +228,7 @@ fn words_that_are_no_places_break_nothing() {
         for odd in [7, 0x1ff_ffff, 1 << 40, u64::MAX] {
             // Rank 1 makes the call, or does not.
             for comes in [true, false] {
-                // Each such case costs a deadline, as rank 0 waits for rank 1.
+                // A case without rank 1 costs a deadline, as rank 0 waits for rank 1.
                 if !comes && odd != u64::MAX {
                     continue;
                 }
