@@ -152,7 +152,7 @@ fn a_schedule_is_made_once() {
     assert_eq!(all("a", false), 0);
     // Another key gives another schedule.
     assert_eq!(all("b", false), 1);
-    assert_eq!(all("c", true), 3, "each hears why there is none");
+    assert_eq!(all("c", true), 3, "each rank gets the error of `make`");
     // A word of the text is changed.
     let arena = &worlds[0].shared.arena;
     for place in 0..32 {

@@ -152,7 +152,7 @@ fn work(shared: &SharedState, tile: u64, chunks: &Chunks) -> bool {
         counter.done();
     }
     let done = counter.are_done();
-    assert!(!done || chunks.iter().all(|chunk| chunk.get() == 1), "written once, and seen");
+    assert!(!done || chunks.iter().all(|chunk| chunk.get() == 1), "each chunk is written once, and seen");
     done
 }
 
@@ -168,7 +168,7 @@ fn each_chunk_is_made_once() {
         });
         work(&states[0], 1, &chunks);
         others.into_iter().for_each(|other| _ = other.join().unwrap());
-        assert!(work(&states[0], 1, &chunks), "all is done when all have come");
+        assert!(work(&states[0], 1, &chunks), "all chunks are done when all ranks have worked");
     });
 }
 
@@ -191,6 +191,6 @@ fn who_comes_late_finds_all_done() {
         if done {
             assert!(work(&states[0], 3, &tiles[1]));
         }
-        assert!(late.join().unwrap() || done, "who is done last sees it");
+        assert!(late.join().unwrap() || done, "the last rank to finish sees all chunks done");
     });
 }
