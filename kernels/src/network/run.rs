@@ -6,7 +6,7 @@ use super::form::{HostsRank, Leg, Place, Step};
 use super::traffic::Traffic;
 use crate::Error;
 use crate::lowered::{PlannedCall, RankCall, UserBuffers};
-use crate::shared_memory::Visit;
+use crate::shared_memory::ActiveCall;
 
 impl RankCall for HostsRank {
     fn planned(&self) -> &PlannedCall {
@@ -71,7 +71,7 @@ pub(super) struct Course<'p> {
     plan: &'p HostsRank,
     /// Goes before the visit: nothing is under way when the call ends.
     traffic: Result<Traffic<'p>, Error>,
-    visit: Visit<'p>,
+    visit: ActiveCall<'p>,
     /// The next of the plan's steps.
     step: usize,
 }
@@ -176,7 +176,7 @@ impl<'p> Course<'p> {
 /// The bases point at the rank's buffers; the move touches nothing of a message under way that it must not.
 unsafe fn one(
     plan: &HostsRank,
-    visit: &Visit<'_>,
+    visit: &ActiveCall<'_>,
     traffic: &mut Traffic<'_>,
     segment: u32,
 ) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::carrier::{Carrier, TAGS};
 use super::form::{HostsRank, Leg, Place};
 use crate::Error;
-use crate::shared_memory::{Counter, Parcel, Visit};
+use crate::shared_memory::{ActiveCall, Counter, Parcel};
 
 /// Tags of calls are below this number; those above are for messages beside calls.
 pub(super) const CALLS: u32 = TAGS / 2;
@@ -65,7 +65,7 @@ impl Drop for Ways<'_> {
 }
 
 impl<'c> Traffic<'c> {
-    pub(super) fn new(plan: &'c HostsRank, visit: &Visit<'_>, counter: Counter<'c>) -> Self {
+    pub(super) fn new(plan: &'c HostsRank, visit: &ActiveCall<'_>, counter: Counter<'c>) -> Self {
         let queues = || {
             let nranks = plan.hosts.world.nranks();
             (0..nranks).map(|_| VecDeque::new()).collect()
@@ -148,7 +148,7 @@ impl<'c> Traffic<'c> {
     }
 
     /// Goes on with all messages, and says whether anything happened.
-    pub(super) fn go_on(&mut self, visit: &Visit<'_>) -> Result<bool, Error> {
+    pub(super) fn go_on(&mut self, visit: &ActiveCall<'_>) -> Result<bool, Error> {
         let mut moved = false;
         for (peer, queue) in self.sends.iter_mut().enumerate() {
             while let Some(first) = queue.front_mut() {
@@ -201,7 +201,7 @@ impl<'c> Traffic<'c> {
     }
 
     /// After all messages are done.
-    pub(super) fn close(self, visit: &Visit<'_>) -> Result<(), Error> {
+    pub(super) fn close(self, visit: &ActiveCall<'_>) -> Result<(), Error> {
         debug_assert!(self.open.iter().all(|open| !open), "all that begins ends");
         self.counter.close(visit)
     }

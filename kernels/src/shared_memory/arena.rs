@@ -1,4 +1,4 @@
-//! The memory that the ranks of a world share: one mapping, and where in it everything lies.
+//! The memory that the ranks of a world share: one mapping, and the layout of its parts.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,25 +14,25 @@ use crate::sync::AtomicU64;
 
 /// Bytes of a cache line.
 pub(super) const LINE: usize = 64;
-/// Calls of a rank that others can still read: a rank gets no further ahead of the slowest than this.
+/// Calls of a rank that other ranks can still read: a rank gets no further ahead of the slowest rank.
 pub(super) const WINDOW: u64 = if cfg!(all(test, loom)) { 3 } else { 8 };
-/// Refused calls that are remembered.
+/// The number of refused calls that have a record at once.
 pub(super) const VOIDS: u64 = 64;
-/// Tiles of a rank that are staged at once.
+/// The number of tiles that a rank stages at once.
 pub(super) const RING: u64 = 2;
 /// The most bytes of a staged tile.
 pub(super) const SLOT: usize = 1 << 20;
-/// Signals from one rank to another that a schedule may have, which is not fused.
+/// The most signals from one rank to another in a schedule that is not fused.
 pub(super) const SIGNALS: usize = 256;
-/// A rank's input, output and scratch for a tile of a schedule that is not fused.
+/// The most bytes of a rank's input, output and scratch for a tile of a schedule that is not fused.
 pub(super) const ROOM: usize = 64 << 20;
-/// Bytes of a message between two ranks that are under way at once.
+/// Bytes of messages between two ranks that are under way at once.
 pub(super) const MAIL: usize = 64 << 10;
-/// Bytes of a schedule that a rank offers to the others.
+/// Bytes of the record of a schedule that a rank offers to other ranks.
 pub(super) const OFFER: usize = 4 << 20;
-/// Schedules that are offered at once.
+/// The number of schedules that are offered at once.
 const OFFERS: usize = 32;
-/// Bytes of what a failure is told by.
+/// The most bytes of the text about a failure.
 pub(super) const TEXT: usize = 4 << 10;
 /// Bytes of a record of a refused call.
 pub(super) const RECORD: usize = 256;
@@ -40,12 +40,12 @@ pub(super) const RECORD: usize = 256;
 const PAGE: usize = 4 << 10;
 const SEAT: usize = 1 << 10;
 
-/// Where everything lies in the arena of so many ranks, in bytes from its beginning. It follows from the number of
-/// ranks and the size of a rank's heap alone.
+/// The positions of all parts in the arena of `nranks` ranks, in bytes from its beginning. They follow from the number
+/// of ranks and the size of a rank's heap alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct ArenaLayout {
     pub(super) nranks: usize,
-    /// Bytes that a rank may lend out of its part.
+    /// Bytes of a rank's heap, from which it lends memory.
     pub(super) heap: usize,
     voids: usize,
     seats: usize,
@@ -61,7 +61,7 @@ pub(super) struct Layout {
     pub(super) bytes: usize,
 }
 
-impl Layout {
+impl ArenaLayout {
     /// The most bytes of addresses that heaps take together.
     const HEAPS: usize = 32 << 40;
 
@@ -103,23 +103,23 @@ impl Layout {
         }
     }
 
-    /// The words that ranks tell each other, from the first page to the signals.
+    /// Returns the range of the words that ranks publish, from the first page to the signals.
     #[cfg(all(test, not(loom)))]
     pub(super) fn words(&self) -> std::ops::Range<usize> {
         0..self.mail
     }
 
-    /// The record of a refused call.
+    /// Returns the position of the record of a refused call.
     pub(super) fn void(&self, number: u64) -> usize {
         self.voids + (number % VOIDS) as usize * RECORD
     }
 
-    /// A rank's call of that number.
+    /// Returns the position of the line of call `number` of a rank.
     pub(super) fn call(&self, rank: usize, number: u64) -> usize {
         self.seat(rank) + (number % WINDOW) as usize * LINE
     }
 
-    /// The lines of a rank that are not about one call.
+    /// Returns the position of a line of a rank that does not belong to one call.
     pub(super) fn own(&self, rank: usize, line: usize) -> usize {
         self.seat(rank) + (WINDOW as usize + line) * LINE
     }
@@ -128,38 +128,40 @@ impl Layout {
         self.seats + rank * SEAT
     }
 
-    /// What is left to do of a tile that all make, and what is done.
+    /// Returns the positions of the two words of a tile that all ranks make together: the chunks taken and the chunks
+    /// done.
     pub(super) fn claims(&self, tile: u64) -> [usize; 2] {
         let at = self.claims + (tile % RING) as usize * 2 * LINE;
         [at, at + LINE]
     }
 
-    /// The counter of a signal.
+    /// Returns the position of the counter of a signal.
     pub(super) fn signal(&self, from: usize, to: usize, which: usize) -> usize {
         self.signals + ((from * self.nranks + to) * SIGNALS + which) * 8
     }
 
-    /// What is under way from a rank to another: two lines and then the bytes.
+    /// Returns the position of the ring for messages beside calls from one rank to another: two lines and then the
+    /// bytes.
     pub(super) fn mail(&self, from: usize, to: usize) -> usize {
         self.mail + (from * self.nranks + to) * (2 * LINE + MAIL)
     }
 
-    /// The same for the messages of calls.
+    /// Returns the position of the ring for messages of calls from one rank to another.
     pub(super) fn parcels(&self, from: usize, to: usize) -> usize {
         self.parcels + (from * self.nranks + to) * (2 * LINE + MAIL)
     }
 
-    /// The place of a schedule that is offered under that key.
+    /// Returns the position of the record for the schedule with this key.
     pub(super) fn offer(&self, key: u64) -> usize {
         self.offers + (key % OFFERS as u64) as usize * OFFER
     }
 
-    /// A staged tile of a rank's input.
+    /// Returns the position of a slot for a staged tile of a rank's input.
     pub(super) fn slot(&self, rank: usize, slot: u64) -> usize {
         self.slots + (rank * RING as usize + (slot % RING) as usize) * SLOT
     }
 
-    /// A tile of what all get.
+    /// Returns the position of a tile of the common output.
     pub(super) fn common(&self, tile: u64) -> usize {
         self.common + (tile % RING) as usize * SLOT
     }
@@ -168,29 +170,30 @@ impl Layout {
         self.rooms + rank * ROOM
     }
 
-    /// A rank's heap.
+    /// Returns the position of a rank's heap.
     pub(super) fn heap_of(&self, rank: usize) -> usize {
         self.heaps + rank * self.heap
     }
 }
 
-/// The mapping. A process that is forked off does not have it.
+/// The mapping. A forked child does not have it.
 pub(super) struct Arena {
     base: NonNull<u8>,
-    pub(super) layout: Layout,
-    /// A page that a forked child has, too, but all zero: what it says costs less than asking the system for a process id.
+    pub(super) layout: ArenaLayout,
+    /// A page that the system zeroes in a forked child: a look at it costs less than asking the system for the process
+    /// id.
     here: NonNull<AtomicU32>,
-    /// In a model the words are the model's, whatever the mapping holds.
+    /// In a model the words are those of the model, not of the mapping.
     #[cfg(all(test, loom))]
-    words: std::sync::Arc<super::loom::Words>,
+    words: std::sync::Arc<super::loom::ModelWords>,
 }
 
-// SAFETY: it is memory at a fixed place; what is done with it has rules of its own.
+// SAFETY: the arena is memory at a fixed place; each kind of access to it has rules of its own.
 unsafe impl Send for Arena {}
-// SAFETY: as above.
+// SAFETY: the arena is memory at a fixed place; each kind of access to it has rules of its own.
 unsafe impl Sync for Arena {}
 
-/// Maps so many bytes of a file, at a place that the system chooses.
+/// Maps `bytes` bytes of a file, at an address that the system chooses.
 fn map(fd: BorrowedFd<'_>, bytes: usize) -> Result<*mut u8, Error> {
     let (access, shared) =
         (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
@@ -211,20 +214,20 @@ fn unmapped(what: &str, bytes: usize, errno: Errno) -> Error {
     }
 }
 
-/// Finds whether this process has the addresses to map a file of so many bytes.
+/// Checks that this process has the addresses to map a file of `bytes` bytes.
 pub(super) fn can_map(fd: BorrowedFd<'_>, bytes: usize) -> Result<(), Error> {
     let base = map(fd, bytes)?;
-    // SAFETY: it was just mapped, and nobody has the address.
+    // SAFETY: this function has just mapped it, and no other code has the address.
     _ = unsafe { munmap(base.cast(), bytes) };
     Ok(())
 }
 
 impl Arena {
     /// Maps `fd`, which has the bytes of `layout`.
-    pub(super) fn new(fd: BorrowedFd<'_>, layout: Layout) -> Result<Self, Error> {
+    pub(super) fn new(fd: BorrowedFd<'_>, layout: ArenaLayout) -> Result<Self, Error> {
         let base = map(fd, layout.bytes)?;
         let (access, own) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-        // SAFETY: a new mapping, at a place that the system chooses.
+        // SAFETY: a new mapping, at an address that the system chooses.
         let here = unsafe { mmap_anonymous(ptr::null_mut(), PAGE, access, own) };
         let here = here.map_err(|error| unmapped("to map a page", PAGE, error))?;
         let arena = Self {
@@ -232,13 +235,13 @@ impl Arena {
             layout,
             here: NonNull::new(here.cast()).expect("a mapping is not at address 0"),
             #[cfg(all(test, loom))]
-            words: super::loom::Words::of_model(),
+            words: super::loom::ModelWords::of_model(),
         };
         arena.mark().store(1, Ordering::Relaxed);
         // SAFETY: the page is ours.
         unsafe { madvise(here, PAGE, Advice::LinuxWipeOnFork) }
             .map_err(|error| unmapped("to tell children apart by a page", PAGE, error))?;
-        // A child that inherited it would write into calls that are not its own.
+        // A child that inherited the mapping would write into calls that are not its own.
         // SAFETY: the mapping is ours.
         let done =
             unsafe { madvise(arena.base.as_ptr().cast(), layout.bytes, Advice::LinuxDontFork) };
@@ -246,18 +249,18 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Whether this is the process that mapped it, and so has it.
+    /// Whether this process is the one that mapped the arena, and not a forked child.
     pub(super) fn is_here(&self) -> bool {
         self.mark().load(Ordering::Relaxed) == 1
     }
 
-    /// 1 in the process that mapped the arena, and 0 in what was forked off it.
+    /// Returns a word that is 1 in the process that mapped the arena, and 0 in a forked child.
     fn mark(&self) -> &AtomicU32 {
-        // SAFETY: a page of its own, which lives as long as this; every use of it is atomic.
+        // SAFETY: the word has a page of its own, which lives as long as `self`; every access to it is atomic.
         unsafe { self.here.as_ref() }
     }
 
-    /// The address of so many bytes at `at`.
+    /// Returns the address of the `bytes` bytes at `at`.
     pub(super) fn address(&self, at: usize, bytes: usize) -> *mut u8 {
         assert!(
             at.checked_add(bytes).is_some_and(|end| end <= self.layout.bytes),
@@ -267,8 +270,8 @@ impl Arena {
         unsafe { self.base.as_ptr().add(at) }
     }
 
-    /// Has the system look up the pages of so many bytes at `at` now, many at a time, and not one by one when they are
-    /// touched. A system that does not know how looks them up later.
+    /// Has the system look up the pages of `bytes` bytes at `at` now, many at a time, instead of one by one at their
+    /// first use. A system that does not support this looks them up later.
     pub(super) fn look_up(&self, at: usize, bytes: usize) {
         let first = at / PAGE * PAGE;
         let pages = self.address(first, at + bytes - first);
@@ -276,26 +279,27 @@ impl Arena {
         _ = unsafe { madvise(pages.cast(), at + bytes - first, Advice::LinuxPopulateWrite) };
     }
 
-    /// Where an address lies in the arena, if so many bytes from it do.
+    /// Returns the position of an address in the arena, if `bytes` bytes from it lie in the arena.
     pub(super) fn offset(&self, address: *const u8, bytes: usize) -> Option<usize> {
         let at = address.addr().checked_sub(self.base.as_ptr().addr())?;
         (at.checked_add(bytes)? <= self.layout.bytes).then_some(at)
     }
 
-    /// A word that all may read and write.
+    /// Returns a word that all ranks may read and write.
     #[cfg(not(all(test, loom)))]
     pub(super) fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at.is_multiple_of(8));
-        // SAFETY: within the mapping, which lives as long as this and is aligned to pages; every use of these bytes is
-        // atomic.
+        // SAFETY: the word lies in the mapping, which lives as long as `self` and is aligned to pages; every access to
+        // these bytes is atomic.
         unsafe { AtomicU64::from_ptr(self.address(at, 8).cast()) }
     }
 
-    /// A half word that threads can sleep on.
+    /// Returns a half word on which threads can sleep.
     #[cfg(not(all(test, loom)))]
     pub(super) fn half(&self, at: usize) -> &Half {
         debug_assert!(at.is_multiple_of(4));
-        // SAFETY: as for `word`.
+        // SAFETY: the half word lies in the mapping, which lives as long as `self` and is aligned to pages; every
+        // access to these bytes is atomic.
         unsafe { Half::from_ptr(self.address(at, 4).cast()) }
     }
 
@@ -313,7 +317,7 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         if self.is_here() {
-            // SAFETY: both mapped by `new`; whoever lent memory out of them holds this, too.
+            // SAFETY: `new` mapped both; a value that lends memory out of them also holds this arena.
             unsafe {
                 _ = munmap(self.base.as_ptr().cast(), self.layout.bytes);
                 _ = munmap(self.here.as_ptr().cast(), PAGE);

@@ -1,7 +1,7 @@
-//! The calls of ranks that are processes: each publishes its call, and compares it with those of the ranks that it waits
-//! for or visits before it takes, moves or folds anything. Two ranks that make different calls under one number are
-//! *refused*: the number is void for all, each is told once, and the next numbers are as good as ever. Every other
-//! failure ends all calls, now and later.
+//! The calls of ranks that are processes. Each rank publishes its call. Before a rank takes, moves or reduces data, it
+//! compares its call with the calls of the ranks that it waits for or whose memory it accesses. If two ranks make
+//! different calls under one number, the call is *refused*: the number is void for all ranks, each rank gets the error
+//! once, and calls with later numbers work as usual. Every other failure ends all calls, now and later.
 
 use std::cell::Cell;
 use std::sync::MutexGuard;
@@ -11,126 +11,126 @@ use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::Schedule;
 
 use super::arena::WINDOW;
-use super::board::{MOST_TILES, Made, Place};
 use super::failure::{self, Cause};
+use super::shared_state::{CallHeader, CallPosition, MOST_TILES};
 use super::watch::{self, LOOK, Watch};
-use super::world::{Own, World};
+use super::world::{LocalState, World};
 use crate::error::{Differ, Ended, Missing};
 use crate::sync::{AtomicU64, Ordering, fence};
 use crate::{Error, Stuck};
 
-/// How many calls were refused: in the arena's first page.
+/// The place of the number of refused calls, in the arena's first page.
 const REFUSED: usize = 192;
-/// States of a record of a refused call, above which its number stands.
+/// States of the record of a refused call, in the low two bits of its first word; the call's number is above them.
 const WRITING: u64 = 1;
 const WRITTEN: u64 = 2;
 
-/// Whether the system says that a process is stopped, as by SIGSTOP; not where it does not say, or counts processes in
-/// another way.
+/// Whether the system reports that a process is stopped, as by SIGSTOP; false where the system does not report it, or
+/// numbers processes in another way.
 fn is_stopped(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // After the name, which may hold anything.
+    // The state stands behind the program's name, which may hold any characters.
     stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
 }
 
 /// A call under way.
-pub(crate) struct Visit<'w> {
+pub(crate) struct ActiveCall<'w> {
     pub(super) world: &'w World,
-    pub(super) own: MutexGuard<'w, Own>,
+    pub(super) local: MutexGuard<'w, LocalState>,
     pub(super) number: u64,
-    pub(super) made: Made,
-    /// What it runs, for messages.
+    pub(super) header: CallHeader,
+    /// The schedule that the call runs, for error messages.
     schedule: &'w Schedule,
-    /// Whether it waits for what takes other ranks long.
+    /// Whether the call waits for long work of other ranks.
     pub(super) patient: bool,
     published: bool,
-    /// Places that it came by, for tests that end a process at one of them.
+    /// The number of the next place of the call, for tests that end a process at a given place.
     places: Cell<u32>,
 }
 
 impl World {
-    /// Begins a call: it is not published yet.
+    /// Begins a call and waits for a free line; the call is not published yet.
     pub(super) fn begin<'w>(
         &'w self,
-        made: Made,
+        header: CallHeader,
         schedule: &'w Schedule,
-    ) -> Result<Visit<'w>, Error> {
-        let mut own = self.enter()?;
-        let number = own.number + 1;
-        // First, for it may be what ended the world.
-        if self.refused().load(Ordering::Acquire) != own.heard {
-            self.hear(&mut own, number)?;
+    ) -> Result<ActiveCall<'w>, Error> {
+        let mut local = self.enter()?;
+        let number = local.number + 1;
+        // Checked first, as a refused call may be the reason why the world ended.
+        if self.refused().load(Ordering::Acquire) != local.heard {
+            self.hear(&mut local, number)?;
         }
         self.intact()?;
         let places = Cell::new(0);
         let (patient, published) = (false, false);
-        let visit = Visit { world: self, own, number, made, schedule, patient, published, places };
-        visit.fault();
-        visit.make_room()
+        let active = ActiveCall { world: self, local, number, header, schedule, patient, published, places };
+        active.fault();
+        active.make_room()
     }
 
     fn refused(&self) -> &AtomicU64 {
-        self.board.arena.word(REFUSED)
+        self.shared.arena.word(REFUSED)
     }
 
     fn void(&self, number: u64, word: usize) -> &AtomicU64 {
-        self.board.arena.word(self.board.arena.layout.void(number) + 8 * word)
+        self.shared.arena.word(self.shared.arena.layout.void(number) + 8 * word)
     }
 
-    /// Whether that call was refused.
+    /// Whether call `number` was refused.
     fn is_void(&self, number: u64) -> bool {
         self.void(number, 0).load(Ordering::Relaxed) >> 2 == number
     }
 
-    /// Whether that call ends early.
+    /// Whether call `number` ends early.
     pub(super) fn ends(&self, number: u64) -> bool {
-        failure::has_failed(&self.board.arena) || self.is_void(number)
+        failure::has_failed(&self.shared.arena) || self.is_void(number)
     }
 
-    /// Tells of a call that was refused after this rank had left it.
-    fn hear(&self, own: &mut Own, number: u64) -> Result<(), Error> {
+    /// Fails if an earlier call was refused after this rank had left it.
+    fn hear(&self, local: &mut LocalState, number: u64) -> Result<(), Error> {
         let heard = self.refused().load(Ordering::Acquire);
-        // Who finds that calls differ is in one of them, so they are no further back.
+        // A rank that finds a difference is in one of the two calls, so a refused call is at most so far back.
         let first = number.saturating_sub(2 * WINDOW).max(1);
         for before in first..number {
-            if self.is_void(before) && !own.told.contains(&before) {
-                own.told.push(before);
-                own.told.retain(|told| *told >= first);
+            if self.is_void(before) && !local.told.contains(&before) {
+                local.told.push(before);
+                local.told.retain(|told| *told >= first);
                 let mut differ = self.differ(before);
                 differ.late = Some(self.named(self.rank));
                 return Err(Error::CallsDiffer(Box::new(differ)));
             }
         }
-        own.heard = heard;
+        local.heard = heard;
         Ok(())
     }
 
-    /// That a call before was refused, if this rank was not told so.
+    /// Returns the error of an earlier refused call, if this rank has not returned it yet.
     pub(crate) fn refusal(&self) -> Option<Error> {
-        let mut own = self.enter().ok()?;
-        let number = own.number + 1;
-        self.hear(&mut own, number).err()
+        let mut local = self.enter().ok()?;
+        let number = local.number + 1;
+        self.hear(&mut local, number).err()
     }
 
-    /// What was written of a refused call.
+    /// Returns the record of a refused call.
     fn differ(&self, number: u64) -> Differ {
         let since = Instant::now();
         while self.void(number, 0).load(Ordering::Acquire) != number << 2 | WRITTEN {
-            // Who writes it may have ended.
+            // The rank that writes the record may have ended.
             if since.elapsed() > LOOK {
                 break;
             }
             std::thread::yield_now();
         }
         let word = |at: usize| self.void(number, at).load(Ordering::Relaxed);
-        let known = |rank: u64| (rank as usize).min(self.board.nranks() - 1);
+        let known = |rank: u64| (rank as usize).min(self.shared.nranks() - 1);
         let ranks = [word(1), word(2)].map(|rank| self.named(known(rank)));
-        let made = [[word(3), word(4), word(5)], [word(6), word(7), word(8)]].map(Made::of_words);
+        let headers = [[word(3), word(4), word(5)], [word(6), word(7), word(8)]].map(CallHeader::of_words);
         let calls = [0, 1].map(|at: usize| {
-            let name = made[at].name().unwrap_or_else(|| "no call that there is".to_owned());
-            let [identity, other] = [made[at].identity, made[1 - at].identity];
-            let same = made[1 - at].name().is_some_and(|other| other == name);
-            // The same words for different schedules.
+            let name = headers[at].name().unwrap_or_else(|| "no call that there is".to_owned());
+            let [identity, other] = [headers[at].identity, headers[1 - at].identity];
+            let same = headers[1 - at].name().is_some_and(|other| other == name);
+            // The calls have one name and different schedules.
             if same && identity != other {
                 format!("{name} by schedule {identity:016x}")
             } else {
@@ -141,84 +141,85 @@ impl World {
     }
 }
 
-impl Visit<'_> {
-    /// Waits until nobody reads the line any more that this call's overwrites.
+impl ActiveCall<'_> {
+    /// Waits until no rank reads the line that this call overwrites.
     fn make_room(mut self) -> Result<Self, Error> {
-        while self.number > self.own.room {
-            let board = &self.world.board;
-            let slowest = self.world.others().map(|other| (board.number(other), other)).min();
+        while self.number > self.local.room {
+            let shared = &self.world.shared;
+            let slowest = self.world.others().map(|other| (shared.number(other), other)).min();
             let Some((slowest, who)) = slowest else {
-                self.own.room = u64::MAX;
+                self.local.room = u64::MAX;
                 break;
             };
             if slowest.saturating_add(WINDOW) > self.number {
-                self.own.room = slowest.saturating_add(WINDOW - 1);
+                self.local.room = slowest.saturating_add(WINDOW - 1);
             } else {
                 let number = self.number;
-                self.wait(Some(who), || board.number(who).saturating_add(WINDOW) > number)?;
+                self.wait(Some(who), || shared.number(who).saturating_add(WINDOW) > number)?;
             }
         }
         Ok(self)
     }
 
-    /// Makes the call known, with so many tiles staged.
+    /// Publishes the call, with `staged` tiles staged.
     pub(super) fn publish(&mut self, staged: u64) {
-        self.own.number = self.number;
+        self.local.number = self.number;
         self.published = true;
-        self.world.board.stand(self.world.rank, Place { step: 0, at: 0 });
-        self.world.board.publish(self.world.rank, self.number, &self.made, staged);
+        self.world.shared.stand(self.world.rank, CallPosition { step: 0, at: 0 });
+        self.world.shared.publish(self.world.rank, self.number, &self.header, staged);
         self.fault();
     }
 
-    /// Notes where this rank stands.
-    pub(super) fn stand(&self, place: Place) {
-        self.world.board.stand(self.world.rank, place);
+    /// Stores this rank's position.
+    pub(super) fn stand(&self, place: CallPosition) {
+        self.world.shared.stand(self.world.rank, place);
         self.fault();
     }
 
-    /// Does what a test wants done at this place of a call.
+    /// Injects the fault that a test has set for this place of the call.
     fn fault(&self) {
         let place = self.places.replace(self.places.get() + 1);
         self.world.fault.happen(self.number, place);
     }
 
-    /// Waits until a rank has made this call and staged so many tiles of it, and compares the calls.
-    pub(super) fn meet(&mut self, other: usize, staged: u64) -> Result<Made, Error> {
-        let (board, number) = (&self.world.board, self.number);
-        let mut there = board.staged(other, number);
+    /// Waits until rank `other` has made this call and staged `staged` tiles of it, and compares the two calls.
+    pub(super) fn meet(&mut self, other: usize, staged: u64) -> Result<CallHeader, Error> {
+        let (shared, number) = (&self.world.shared, self.number);
+        let mut there = shared.staged(other, number);
         if there.is_none() {
             self.wait(Some(other), || {
-                there = board.staged(other, number);
+                there = shared.staged(other, number);
                 there.is_some()
             })?;
         }
-        let theirs = board.made(other, number);
-        if !theirs.is(&self.made) {
+        let theirs = shared.header(other, number);
+        if !theirs.is(&self.header) {
             return Err(self.refuse(other, &theirs));
         }
-        // It is done with all calls before.
-        self.own.finished[other] = self.own.finished[other].max(number - 1);
+        // Rank `other` is done with all earlier calls.
+        self.local.finished[other] = self.local.finished[other].max(number - 1);
         if there.is_some_and(|there| there >= staged) {
             return Ok(theirs);
         }
-        // Only now, as a call that differs may have other tiles.
+        // This wait comes after the comparison, as a different call may have other tiles.
         self.wait(Some(other), || {
-            board.staged(other, number).is_some_and(|there| there >= staged)
+            shared.staged(other, number).is_some_and(|there| there >= staged)
         })?;
-        // Where the first tile is was not known before it was there.
-        Ok(board.made(other, number))
+        // The header names the slot of the first tile only once that tile is staged.
+        Ok(shared.header(other, number))
     }
 
-    /// Compares the call with those of the ranks that read from this one, which it does not wait for, as far as they have
-    /// made it: for a rank that meets nobody. Of ranks that all wait for none, the last to come here finds out.
+    /// Compares the call with the calls of `readers`, as far as these have made theirs. The readers read from this
+    /// rank, which does not wait for them: this is for a rank that meets no rank. If no rank waits for another, the
+    /// last rank that comes here finds a difference.
     pub(super) fn glance(&self, readers: &[usize]) -> Result<(), Error> {
-        // After its own call was published.
+        // This rank has published its call before it reads the calls of the readers.
         fence(Ordering::SeqCst);
-        let (board, number) = (&self.world.board, self.number);
+        let (shared, number) = (&self.world.shared, self.number);
         for &reader in readers {
-            if board.staged(reader, number).is_some() {
-                let theirs = board.made(reader, number);
-                if !theirs.is(&self.made) {
+            if shared.staged(reader, number).is_some() {
+                let theirs = shared.header(reader, number);
+                if !theirs.is(&self.header) {
                     return Err(self.refuse(reader, &theirs));
                 }
             }
@@ -226,30 +227,31 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Whether a rank is done with so many tiles of a call.
+    /// Whether rank `other` is done with `tiles` tiles of call `number`.
     pub(super) fn is_done(&self, other: usize, number: u64, tiles: u64) -> bool {
-        self.own.finished[other] >= number || self.world.board.finished(other, number, tiles)
+        self.local.finished[other] >= number || self.world.shared.finished(other, number, tiles)
     }
 
-    /// Waits for what ranks bring about: `on` if it is one of them, or any.
+    /// Waits until `ready()`, for an action of rank `on`, or of any rank if `on` is `None`.
     pub(super) fn wait(&self, on: Option<usize>, ready: impl FnMut() -> bool) -> Result<(), Error> {
         watch::wait(self, on, ready)
     }
 
-    /// Why the call ends early, if it does.
+    /// Fails with the reason if the call ends early.
     pub(crate) fn goes_on(&self) -> Result<(), Error> {
         let world = self.world;
-        // First, for it may be what ended the world.
+        // Checked first, as a refused call may be the reason why the world ended.
         if world.is_void(self.number) {
             return Err(Error::CallsDiffer(Box::new(world.differ(self.number))));
         }
         world.intact()
     }
 
-    /// Makes the call void for all. The first who finds out says why.
-    fn refuse(&self, other: usize, theirs: &Made) -> Error {
+    /// Makes the call void for all ranks and returns the error. The first rank that finds the difference writes the
+    /// record.
+    fn refuse(&self, other: usize, theirs: &CallHeader) -> Error {
         let (world, number) = (self.world, self.number);
-        let mut found = [(world.rank, self.made), (other, *theirs)];
+        let mut found = [(world.rank, self.header), (other, *theirs)];
         found.sort_by_key(|(rank, _)| *rank);
         let state = world.void(number, 0);
         let before = state.load(Ordering::Relaxed);
@@ -258,26 +260,26 @@ impl Visit<'_> {
             && state.compare_exchange(before, writing, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if first {
             let ranks = found.map(|(rank, _)| rank as u64);
-            let words = found.map(|(_, made)| made.words());
+            let words = found.map(|(_, header)| header.words());
             for (at, word) in (1..).zip(ranks.into_iter().chain(words.into_iter().flatten())) {
                 world.void(number, at).store(word, Ordering::Relaxed);
             }
             state.store(number << 2 | WRITTEN, Ordering::Release);
             world.refused().fetch_add(1, Ordering::Release);
-            world.board.wake_all();
+            world.shared.wake_all();
         }
         Error::CallsDiffer(Box::new(world.differ(number)))
     }
 
-    /// Where a rank stands in this call, in words. What statements these are, this rank knows of what it runs itself,
-    /// which is the same where the calls are.
+    /// Returns the position of a rank in this call, as words. This rank knows the statements from its own schedule,
+    /// which is that of the other rank if the two calls are equal.
     fn at(&self, rank: usize) -> String {
-        let board = &self.world.board;
-        let Place { step, at } = board.place(rank);
+        let shared = &self.world.shared;
+        let CallPosition { step, at } = shared.place(rank);
         let Some(at) = at.checked_sub(1) else { return "at its beginning".to_owned() };
-        // It may be in a call that nobody has compared with this one yet.
-        let there = board.staged(rank, self.number).map(|_| board.made(rank, self.number));
-        let same = board.number(rank) == self.number && there.is_some_and(|it| it.is(&self.made));
+        // The rank may be in a call that no rank has compared with this one yet.
+        let there = shared.staged(rank, self.number).map(|_| shared.header(rank, self.number));
+        let same = shared.number(rank) == self.number && there.is_some_and(|it| it.is(&self.header));
         let place = self.schedule.place(SpanId(at));
         match same {
             true if place.is_empty() => format!("at step {step}"),
@@ -286,21 +288,21 @@ impl Visit<'_> {
         }
     }
 
-    /// Another rank wrote what none of ours writes: nothing can be trusted any more.
+    /// Ends the world, as another rank wrote words that no correct rank writes: no shared word can be trusted any more.
     pub(super) fn corrupt(&self, what: String) -> Error {
         self.world.corrupt(what)
     }
 
-    /// A rank ended without which this call cannot.
+    /// Ends the world, as a rank ended that this call needs.
     fn lost(&self, rank: usize, how: &str) -> Error {
-        let board = &self.world.board;
+        let shared = &self.world.shared;
         let pid = self.world.peers[rank].pid;
         let call = |number: u64| {
-            let name = board.staged(rank, number).and_then(|_| board.made(rank, number).name());
+            let name = shared.staged(rank, number).and_then(|_| shared.header(rank, number).name());
             name.map_or_else(|| format!("call {number}"), |name| format!("call {number}, {name}"))
         };
-        let made = board.number(rank);
-        let ours = self.made.name().unwrap_or_default();
+        let made = shared.number(rank);
+        let ours = self.header.name().unwrap_or_default();
         let place = if made >= self.number {
             format!("in call {}, {ours}, {}", self.number, self.at(rank))
         } else if made == 0 {
@@ -315,23 +317,23 @@ impl Visit<'_> {
         self.world.give_up(&Cause::Ended(ended), error)
     }
 
-    /// The deadline came.
+    /// Ends the world, as the deadline of the call is over.
     fn late(&self, on: Option<usize>) -> Error {
-        let (world, board) = (self.world, &self.world.board);
+        let (world, shared) = (self.world, &self.world.shared);
         let on = self.blamed(on);
-        let made = board.number(on);
+        let made = shared.number(on);
         let error = if made < self.number {
             let name = |number| {
-                let all = (0..board.nranks()).filter(|rank| board.staged(*rank, number).is_some());
-                all.map(|rank| board.made(rank, number)).find_map(|made| made.name())
+                let all = (0..shared.nranks()).filter(|rank| shared.staged(*rank, number).is_some());
+                all.map(|rank| shared.header(rank, number)).find_map(|header| header.name())
             };
-            let busy = made != 0 && !board.finished(on, made, MOST_TILES);
+            let busy = made != 0 && !shared.finished(on, made, MOST_TILES);
             Error::Missing(Box::new(Missing {
                 rank: world.named(world.rank),
                 waits_in: self.number,
                 missing: world.named(on),
                 number: made + 1,
-                call: name(made + 1).or_else(|| self.made.name()).unwrap_or_default(),
+                call: name(made + 1).or_else(|| self.header.name()).unwrap_or_default(),
                 last: (made != 0).then(|| (made, name(made).unwrap_or_default())),
                 busy,
                 after: world.deadline(),
@@ -345,15 +347,15 @@ impl Visit<'_> {
         world.give_up_for(error)
     }
 
-    /// The deadline came for what no rank of this host does, in words.
+    /// Ends the world, as the deadline of a wait for another host is over; `what` is the text about that wait.
     pub(super) fn late_for(&self, what: String) -> Error {
         self.world.give_up_for(self.stuck(what))
     }
 
-    /// This rank waited in vain, where it stands.
+    /// Returns the error of a wait in vain at this rank's position.
     fn stuck(&self, waiting_on: String) -> Error {
         let world = self.world;
-        let Place { step, at } = world.board.place(world.rank);
+        let CallPosition { step, at } = world.shared.place(world.rank);
         let line = at.checked_sub(1).map_or(0, |at| self.schedule.location(SpanId(at)).line);
         Error::Timeout(Box::new(Stuck {
             rank: world.named(world.rank),
@@ -368,38 +370,39 @@ impl Visit<'_> {
         }))
     }
 
-    /// The rank for which this one waits in the end, where it waits for `on` or for any.
+    /// Returns the last rank in the chain of waits, where this rank waits for `on` or for any rank.
     fn blamed(&self, on: Option<usize>) -> usize {
-        let (world, board) = (self.world, &self.world.board);
-        // One that is stopped is behind all, whatever it waited for when it was.
+        let (world, shared) = (self.world, &self.world.shared);
+        // A stopped rank delays all ranks, even if it waited for another rank when it was stopped.
         let stopped = || world.others().find(|other| is_stopped(world.peers[*other].pid));
-        let unfinished = |other: &usize| !board.finished(*other, self.number, MOST_TILES);
+        let unfinished = |other: &usize| !shared.finished(*other, self.number, MOST_TILES);
         let on = on.or_else(|| world.others().find(unfinished));
-        let waited = on.map(|on| board.behind(on)).filter(|behind| *behind != world.rank);
+        let waited = on.map(|on| shared.behind(on)).filter(|behind| *behind != world.rank);
         stopped().or(waited).or(on).unwrap_or(world.rank)
     }
 
-    /// The end of the call, with what became of it.
+    /// Ends the call, and returns its result.
     pub(crate) fn end(mut self, result: Result<(), Error>) -> Result<(), Error> {
         let world = self.world;
         let result = match result {
-            // What is done is done, but if the call is void nobody needs to wait for the next to say so.
+            // The data has moved; but if the call is void, this call reports that, so that no rank has to wait for the
+            // next.
             Ok(()) if world.is_void(self.number) => self.goes_on(),
             result => result,
         };
         self.fault();
         if self.published {
-            world.board.finish(world.rank, self.number, MOST_TILES);
+            world.shared.finish(world.rank, self.number, MOST_TILES);
         }
         if let Err(Error::CallsDiffer(differ)) = &result {
-            self.own.told.push(differ.number);
+            self.local.told.push(differ.number);
         }
         self.published = false;
         result
     }
 }
 
-impl Watch for Visit<'_> {
+impl Watch for ActiveCall<'_> {
     fn world(&self) -> &World {
         self.world
     }
@@ -409,7 +412,7 @@ impl Watch for Visit<'_> {
     }
 
     fn goes_on(&self) -> Result<(), Error> {
-        Visit::goes_on(self)
+        ActiveCall::goes_on(self)
     }
 
     fn is_patient(&self) -> bool {
@@ -418,27 +421,27 @@ impl Watch for Visit<'_> {
 
     fn deadline(&self) -> Duration {
         let deadline = self.world.deadline();
-        // The first rank waits for other hosts meanwhile, and is to be the one that says so.
+        // Rank 0 waits for other hosts meanwhile, and its error is to come first.
         if self.patient && self.world.rank != 0 { deadline.saturating_mul(2) } else { deadline }
     }
 
     fn needs(&self, rank: usize) -> bool {
-        !self.world.board.finished(rank, self.number, MOST_TILES)
+        !self.world.shared.finished(rank, self.number, MOST_TILES)
     }
 
     fn lost(&self, rank: usize, how: &str) -> Error {
-        Visit::lost(self, rank, how)
+        ActiveCall::lost(self, rank, how)
     }
 
     fn late(&self, on: Option<usize>) -> Error {
-        Visit::late(self, on)
+        ActiveCall::late(self, on)
     }
 }
 
-impl Drop for Visit<'_> {
+impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         if self.published {
-            // A panic in a call; who failed first is the one to name.
+            // The call panicked. An earlier failure of another rank stays the cause.
             _ = self.lost(self.world.rank, "panicked");
         }
     }

@@ -1,4 +1,4 @@
-//! What ends a world: one cause, written once, which every survivor reads.
+//! The failure of a world: one cause, written once, which every survivor reads.
 
 use std::sync::atomic::Ordering;
 
@@ -8,23 +8,23 @@ use super::arena::{Arena, TEXT};
 use crate::Error;
 use crate::error::Ended;
 
-/// Words in the arena's first page.
+/// Positions of words in the arena's first page.
 const STATE: usize = 64;
 const ABOUT: usize = 72;
-/// The text follows the first page.
+/// Bytes of the arena's first page; the text follows it.
 const PAGE: usize = 4 << 10;
 
 const WRITING: u64 = 1;
 const WRITTEN: u64 = 2;
 
-/// Looks at a cause that another rank is writing, before it is taken for dead, too.
+/// The most looks at a cause that another rank is writing, before that rank is taken for dead, too.
 const LOOKS: u32 = 10_000;
 
-/// Why nothing works any more.
+/// The cause of a world's failure.
 pub(super) enum Cause {
-    /// A rank ended: the same for all.
+    /// A rank ended: an equal error for all ranks.
     Ended(Ended),
-    /// This rank gave up, for this reason.
+    /// Rank `by` gave up, for the reason `why`.
     Gave { by: RankId, why: String },
 }
 
@@ -33,7 +33,7 @@ pub(super) fn has_failed(arena: &Arena) -> bool {
     arena.word(STATE).load(Ordering::Relaxed) != 0
 }
 
-/// Writes the cause, unless another rank has: whether it is ours.
+/// Writes the cause, unless another rank has; returns whether this rank wrote it.
 pub(super) fn write(arena: &Arena, cause: &Cause) -> bool {
     let state = arena.word(STATE);
     if state.compare_exchange(0, WRITING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -60,7 +60,7 @@ pub(super) fn write(arena: &Arena, cause: &Cause) -> bool {
     true
 }
 
-/// The cause, once the world has failed.
+/// Returns the cause, once the world has failed.
 pub(super) fn read(arena: &Arena) -> Cause {
     let state = arena.word(STATE);
     let mut looks = 0;
@@ -87,7 +87,7 @@ pub(super) fn read(arena: &Arena) -> Cause {
     }
 }
 
-/// What `rank` is told.
+/// Returns the error of the world's failure for `rank`.
 pub(super) fn told(arena: &Arena, rank: RankId) -> Error {
     match read(arena) {
         Cause::Ended(ended) => Error::RankEnded(Box::new(ended)),

@@ -1,33 +1,33 @@
-//! What tests of failures have a rank do in the middle of a call, and what they do in a process that is forked off it.
+//! Faults that tests of failures inject into a rank in the middle of a call, and checks in a forked child of a rank.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
 
-/// What a rank does to itself at a place of a call.
+/// A fault that a rank suffers at a place of a call.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Ends by SIGKILL.
+    /// The process ends by SIGKILL.
     Kill,
-    /// Stops by SIGSTOP, until somebody has it go on.
+    /// The process stops by SIGSTOP, until another process continues it.
     Stop,
-    /// Exits with code 3, and says nothing to anybody.
+    /// The process exits with code 3, without a word to other ranks.
     Exit,
     Panic,
-    /// Comes so many milliseconds late.
+    /// The rank sleeps for the given milliseconds.
     Late(u64),
 }
 
-/// A fault that is to happen, and where.
+/// A fault that is to happen, and its place.
 pub(super) struct Faults {
-    /// The call and the place, or 0: the first call is 1.
+    /// The number of the call and the place, or 0 for no fault: the first call is 1.
     at: AtomicU64,
     due: std::sync::Mutex<Option<Due>>,
 }
 
-/// What a test wants done first, to know when it was, and what happens then.
+/// A function that runs first, so that the test knows the time, and the fault that follows.
 #[derive(Clone, Copy)]
 struct Due {
     first: fn(),
@@ -41,7 +41,7 @@ impl Faults {
         Self { at: AtomicU64::new(0), due: std::sync::Mutex::new(None) }
     }
 
-    /// Has `what` happen at that place of call `number`, places counted from 0, right after `first`.
+    /// Sets the fault `what` at place `place` of call `number`, right after `first`. Places are counted from 0.
     pub(super) fn set(&self, number: u64, place: u32, first: fn(), what: Fault) {
         *self.due.lock().expect("no test panics here") = Some(Due { first, what });
         self.at.store(number << PLACES | u64::from(place), Ordering::Relaxed);
@@ -67,7 +67,7 @@ impl Faults {
             Some(Fault::Kill) => _ = kill_process(getpid(), Signal::KILL),
             Some(Fault::Stop) => {
                 _ = kill_process(getpid(), Signal::STOP);
-                // Another thread may be the one that takes the signal, when it gets a core.
+                // Another thread may take the signal, when it gets a core.
                 std::thread::sleep(Duration::from_millis(200));
             }
             Some(Fault::Exit) => std::process::exit(3),
@@ -80,10 +80,10 @@ impl Faults {
     }
 }
 
-/// Forks this process off, and returns what `check` returned in the child, which then ends: for tests.
+/// Runs `check` in a forked child of this process, which then ends: for tests.
 ///
 /// # Errors
-/// What the system says of a process that does not start, or `check` of what is wrong.
+/// The system's error if the child does not start, or an error if `check` fails.
 #[doc(hidden)]
 pub fn in_a_fork(
     mut check: impl FnMut() -> Result<(), String> + Send + Sync + 'static,
@@ -91,12 +91,12 @@ pub fn in_a_fork(
     use std::os::unix::process::CommandExt as _;
 
     let mut command = std::process::Command::new("true");
-    // SAFETY: the closure runs in the child between fork and exec; it allocates little, in a process of which no other
-    // thread holds the allocator's lock but by chance, which glibc sees to.
+    // SAFETY: the closure runs in the child between fork and exec. It allocates little; another thread can hold the
+    // allocator's lock at the fork only by chance, and glibc handles that case.
     unsafe {
         command.pre_exec(move || {
             check().map_err(|what| {
-                // Only a number comes back from there.
+                // Only an error number comes back from the child.
                 eprintln!("in the child: {what}");
                 std::io::Error::from_raw_os_error(1)
             })

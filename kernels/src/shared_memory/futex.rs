@@ -1,5 +1,5 @@
-//! Half words on which threads of several processes sleep, and barriers in all of these: the system's, or in a model what
-//! stands in for them there.
+//! Half words on which threads of several processes sleep, and barriers in all of these processes: those of the system,
+//! or in a model those of the module `loom`.
 
 #[cfg(all(test, loom))]
 pub(super) use super::loom::{Half, barrier, register, wait, wake};
@@ -14,28 +14,29 @@ mod system {
 
     pub(in crate::shared_memory) type Half = AtomicU32;
 
-    /// Wakes all that sleep on it. They may be gone by now, which is no harm.
+    /// Wakes all threads that sleep on `half`. Its sleepers may be gone by now, which does no harm.
     #[inline]
     pub(in crate::shared_memory) fn wake(half: &Half) {
-        // Never private: the sleeper is another process.
+        // Never private: the sleeper is in another process.
         _ = futex::wake(half, futex::Flags::empty(), i32::MAX as u32);
     }
 
-    /// Sleeps if it is what was heard, until it is woken or after so many nanoseconds; or it wakes for nothing.
+    /// Sleeps if `half` has the value `heard`, until a wake-up, for `nanoseconds` at most; or wakes without a reason.
     #[inline]
     pub(in crate::shared_memory) fn wait(half: &Half, heard: u32, nanoseconds: i64) {
         let limit = futex::Timespec { tv_sec: 0, tv_nsec: nanoseconds };
-        // Whatever ends it, the caller looks again.
+        // The caller checks its condition again after every kind of wake-up.
         _ = futex::wait(half, futex::Flags::empty(), heard, Some(&limit));
     }
 
-    /// Has this process's threads meet the barriers of all others; whether it can.
+    /// Has the threads of this process take part in the barriers of all other processes; returns whether the system
+    /// allows it.
     pub(in crate::shared_memory) fn register() -> bool {
         membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
     }
 
-    /// A barrier in every running thread of every process that is registered; none where that is refused, as it is to
-    /// [`register`] there.
+    /// Makes a barrier in every running thread of every registered process; no barrier where the system refuses it, as
+    /// it then also refuses [`register`].
     pub(in crate::shared_memory) fn barrier() {
         _ = membarrier(MembarrierCommand::GlobalExpedited);
     }

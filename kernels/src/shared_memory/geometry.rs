@@ -1,10 +1,10 @@
-//! How a call is cut into tiles that fit the caches.
+//! The cut of a call into tiles that fit the caches.
 //!
-//! A schedule cuts each unit of its buffers at some fractions of the count into *cells*. What is reduced in which order
-//! may differ from cell to cell, so a tile is a stripe of every cell, and where the cells lie is settled by the
-//! count of the call. A tile in shared memory lies as the buffers of a run of the same schedule lie whose count is
-//! [`Tiles::count`]: a multiple of all denominators, so that the cells there have exactly their share. The last
-//! elements of a cell's place may be nobody's: what is computed there is not copied out.
+//! A schedule cuts each unit of its buffers at some fractions of the count into *cells*. The order of a reduction may
+//! differ from cell to cell, so a tile is a stripe of every cell, and the count of the call settles the positions of
+//! the cells. A tile in shared memory is laid out like the buffers of a run of the schedule with the count
+//! [`Tiles::count`]: a multiple of all denominators, so that each cell has exactly its share. The last elements of a
+//! cell in a tile may lie beyond the call's elements: their results are not copied out.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,11 @@ use super::arena::LINE;
 /// The tiles of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tiles {
-    /// Elements a unit of a tile in shared memory.
+    /// Elements per unit of a tile in shared memory.
     pub(super) count: u64,
-    /// How many tiles there are; at least one.
+    /// The number of tiles; at least one.
     pub(super) number: u64,
-    /// Elements a unit of the call.
+    /// Elements per unit of the call.
     whole: u64,
     cells: Box<[Cell]>,
 }
@@ -28,26 +28,26 @@ pub(super) struct Tiles {
 /// A stretch of every unit, in elements from the unit's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
-    /// In the caller's buffer: begin and length.
+    /// The cell's begin and length in the caller's buffer.
     begin: u64,
     len: u64,
-    /// In a tile: begin and room.
+    /// The cell's begin and room in a tile.
     place: u64,
     room: u64,
 }
 
-/// Elements that lie together in the caller's buffer and in a tile.
+/// Adjacent elements, both in the caller's buffer and in a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stripe {
-    /// Where it begins in the caller's buffer.
+    /// The stripe's begin in the caller's buffer.
     pub(super) outside: u64,
-    /// Where it begins in the tile.
+    /// The stripe's begin in the tile.
     pub(super) inside: u64,
     pub(super) len: u64,
 }
 
-/// The fractions of a unit at which a schedule cuts, 0 first, and the least multiple of their denominators and of what
-/// every count is a multiple of.
+/// Returns the fractions of a unit at which a schedule cuts, 0 first, and the least common multiple of their
+/// denominators and of the schedule's `multiple`, of which every count is a multiple.
 pub(super) fn cuts(schedule: &Schedule) -> Option<(Vec<Rat>, u64)> {
     let mut cuts = BTreeSet::from([(0, 1)]);
     for region in &schedule.regions {
@@ -66,7 +66,7 @@ pub(super) fn cuts(schedule: &Schedule) -> Option<(Vec<Rat>, u64)> {
 }
 
 impl Tiles {
-    /// The tiles of a call of `count` elements a unit, of at most about `most` elements each.
+    /// Cuts a call of `count` elements a unit into tiles of about `most` elements a unit at most.
     pub(super) fn new(cuts: &[Rat], multiple: u64, count: u64, most: u64) -> Self {
         let most = (most / multiple).max(1) * multiple;
         let tiles = count.div_ceil(most).max(1);
@@ -81,12 +81,12 @@ impl Tiles {
         Self { count: share, number: tiles, whole: count, cells: cells.into() }
     }
 
-    /// What tile `tile` holds of a buffer of `units` units.
+    /// Returns the stripes of tile `tile` in a buffer of `units` units.
     pub(super) fn stripes(&self, tile: u64, units: u32) -> impl Iterator<Item = Stripe> + '_ {
         self.stripes_of(tile, 0..u64::from(units))
     }
 
-    /// What tile `tile` holds of some units of a buffer.
+    /// Returns the stripes of tile `tile` in some units of a buffer.
     pub(super) fn stripes_of(
         &self,
         tile: u64,
@@ -104,7 +104,8 @@ impl Tiles {
         (len > 0).then_some(Stripe { outside, inside: unit * self.count + cell.place, len })
     }
 
-    /// The same for what lies in a tile from `from` to `to`, which begins and ends with cells.
+    /// Returns the stripes of tile `tile` whose elements lie from `from` to `to` in the tile; the range begins and ends
+    /// with cells.
     pub(super) fn within(
         &self,
         tile: u64,
@@ -122,7 +123,8 @@ impl Tiles {
     }
 }
 
-/// Elements a unit that fit into `bytes` bytes, for buffers of `units` units, in whole cache lines where there is room.
+/// Returns the elements per unit that fit into `bytes` bytes, for buffers of `units` units, in whole cache lines where
+/// there is room.
 pub(super) fn fitting(bytes: usize, units: u64, size: usize) -> u64 {
     let most = bytes as u64 / units.max(1) / size as u64;
     let line = (LINE / size) as u64;
@@ -137,7 +139,7 @@ mod tests {
         fractions.iter().map(|(num, den)| Rat::new(*num, *den).expect("a fraction")).collect()
     }
 
-    /// Every element of every unit is in one stripe, stripes lie apart in each tile, and cells begin where they do at
+    /// Every element of every unit is in one stripe, stripes do not overlap in a tile, and cells begin as they do at
     /// the whole count.
     #[test]
     fn tiles_partition_every_unit() {

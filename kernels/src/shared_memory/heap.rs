@@ -1,8 +1,8 @@
-//! Which parts of a rank's share of the arena are lent to its caller, and which are free.
+//! The lent and the free parts of a rank's heap in the arena.
 
 use std::collections::BTreeMap;
 
-/// The parts of a rank's heap that are free, by where they begin.
+/// The free parts of a rank's heap, by their begin.
 pub(super) struct Heap {
     free: BTreeMap<usize, usize>,
 }
@@ -12,7 +12,7 @@ impl Heap {
         Self { free: BTreeMap::from([(0, bytes)]) }
     }
 
-    /// The first part that is large enough.
+    /// Takes `bytes` bytes from the first part that is large enough, and returns their begin.
     pub(super) fn take(&mut self, bytes: usize) -> Option<usize> {
         let (&at, &len) = self.free.iter().find(|(_, len)| **len >= bytes)?;
         self.free.remove(&at);

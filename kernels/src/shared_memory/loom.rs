@@ -1,7 +1,7 @@
-//! The protocol of ranks that are processes, in every interleaving of the threads of a few ranks. What runs is the
-//! engine itself; the words of the arena are loom's, and so is the sleep on them. The staged data lies in a real
-//! mapping, and loom is told of every copy and fold that touches it. Nobody's time runs out: a sleeper that nobody
-//! wakes is a deadlock, which loom reports.
+//! Models of the protocol of ranks that are processes, in every interleaving of the threads of a few ranks. The models
+//! run the engine itself; loom provides the words of the arena, and the sleep on them. The staged data lies in a real
+//! mapping, and every copy and reduction that accesses it is reported to loom. Waits have no time limit: a sleeper that
+//! no thread wakes is a deadlock, which loom reports.
 
 mod runs;
 mod sleep;
@@ -14,17 +14,18 @@ use std::time::Duration;
 use rustix::fd::AsFd as _;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
-pub(super) use words::{Half, Words, wait, wake};
+pub(super) use words::{Half, ModelWords, wait, wake};
 
-/// loom knows no barrier that one thread makes in all others: everybody makes his own, as where the system has none.
+/// Refuses registration, as loom has no barrier that one thread makes in all others: each thread makes its own barrier,
+/// as on a system without that barrier.
 pub(super) fn register() -> bool {
     false
 }
 
 pub(super) fn barrier() {}
 
-use super::arena::{Arena, Layout};
-use super::board::Board;
+use super::arena::{Arena, ArenaLayout};
+use super::shared_state::SharedState;
 use super::world::World;
 use crate::Options;
 use crate::modelled::{share, share_nothing};
@@ -32,21 +33,21 @@ use crate::modelled::{share, share_nothing};
 /// Bytes of a rank's heap in a model.
 const HEAP: usize = 4 << 10;
 
-/// What the ranks of a model share.
+/// The memory that the ranks of a model share.
 struct Host {
-    layout: Layout,
+    layout: ArenaLayout,
     memory: File,
 }
 
 impl Host {
     fn new(nranks: u32) -> Self {
         let memory = memfd_create("model", MemfdFlags::CLOEXEC).expect("memory");
-        Self { layout: Layout::new(nranks, HEAP), memory: memory.into() }
+        Self { layout: ArenaLayout::new(nranks, HEAP), memory: memory.into() }
     }
 
-    /// An arena for each rank, with nothing in it.
+    /// Returns an arena for each rank, all over empty memory.
     fn arenas(&self) -> Vec<Arena> {
-        Words::begin(self.layout);
+        ModelWords::begin(self.layout);
         share_nothing();
         ftruncate(&self.memory, 0).expect("it is ours");
         ftruncate(&self.memory, self.layout.bytes as u64).expect("it is ours");
@@ -59,8 +60,8 @@ impl Host {
         (0..self.layout.nranks).map(arena).collect()
     }
 
-    fn boards(&self) -> Vec<Arc<Board>> {
-        self.arenas().into_iter().map(|arena| Arc::new(Board::new(arena))).collect()
+    fn states(&self) -> Vec<Arc<SharedState>> {
+        self.arenas().into_iter().map(|arena| Arc::new(SharedState::new(arena))).collect()
     }
 
     fn worlds(&self, options: Options) -> Vec<Arc<World>> {

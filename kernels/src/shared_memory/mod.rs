@@ -1,54 +1,55 @@
-//! Ranks as processes of one host: an arena of shared memory, calls that are published there, and data that is staged in
-//! it or lies there anyway.
+//! Ranks as processes of one host: an arena of shared memory, calls that ranks publish in the arena, and data that is
+//! staged in the arena or lies there already.
 //!
-//! unique, env, join (how processes meet) -> world (a rank, and what it shares: arena, board) -> plan (what a rank does
-//! in a call: geometry cuts it into tiles) -> run (a call, by calls and claims) -> watch (whoever waits: how it ends early,
-//! by failure and ending). Beside calls: mail (messages, by ends), shrink (a world of those who are left).
+//! unique, env, join (how processes meet) -> world (a rank, its shared state and its local state) -> plan, strategy
+//! (the part of a rank in a call; geometry cuts the call into tiles) -> run (a call, with calls and work_counter) ->
+//! watch (a wait for other ranks; failure and ending say why it ends early). Beside calls: p2p (messages, with
+//! queue_ends), shrink (a world of the surviving ranks).
 
 mod arena;
-mod board;
 mod calls;
-mod claims;
 mod ending;
-mod ends;
 mod env;
 mod failure;
 mod fault;
-mod fetch;
-mod forms;
 mod futex;
 mod geometry;
 mod heap;
+mod host_messages;
 mod join;
-mod lent;
 #[cfg(all(test, loom))]
 mod loom;
-mod mail;
-mod offers;
-mod parcels;
+mod p2p;
 mod plan;
+mod plan_sharing;
+mod queue_ends;
 mod reach;
+mod remote_read;
 mod ring;
 mod run;
+mod shared_buffer;
+mod shared_state;
 mod shrink;
 mod spinning;
+mod strategy;
 mod streams;
 mod system;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod unique;
 mod watch;
+mod work_counter;
 mod world;
 
 #[doc(hidden)]
 pub use fault::{Fault, in_a_fork};
-pub use lent::Lent;
-pub use offers::Prepared;
 pub use plan::{WorldPlan, WorldRank};
+pub use plan_sharing::Prepared;
+pub use shared_buffer::Lent;
 pub use unique::UniqueId;
 pub use world::{World, host_key};
 pub(crate) use {
-    calls::Visit,
-    parcels::{Counter, Parcel},
+    calls::ActiveCall,
+    host_messages::{Counter, Parcel},
     plan::check,
 };

@@ -1,13 +1,14 @@
-//! What a rank does in calls of one shape, lowered from the proved schedule: how data goes through shared memory.
+//! The part of a rank in calls of one shape, lowered from the proved schedule: the way of the data through shared
+//! memory.
 //!
-//! | form | for | what goes on |
+//! | strategy | for | what happens |
 //! |---|---|---|
-//! | pull | a fused schedule | each rank stages its input, and folds or copies what others staged into its output |
-//! | common | a fused schedule in which all get the same sums | each rank stages its input; whoever is there makes chunks of the common output; each copies that out |
-//! | streams | any other schedule | each rank stages its input, runs its streams as they were written, and copies its output out |
+//! | pull | a fused schedule | each rank stages its input, and reduces or copies staged inputs into its output |
+//! | common | a fused schedule with equal sums for all ranks | each rank stages its input, makes chunks, copies sums out |
+//! | streams | any other schedule | each rank stages its input, runs its streams as written, copies its output out |
 //!
-//! A rank that others pull from need not stage an input that they can read where it lies. Where the buffers of all
-//! ranks lie in shared memory, nothing is staged: whoever is there makes chunks of all outputs.
+//! A rank need not stage an input that other ranks can read in its own memory. If the buffers of all ranks lie in
+//! shared memory, nothing is staged: the ranks that are there make chunks of all outputs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,38 +19,39 @@ use roundelay_core::schedule::hash::content;
 use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::{Callers, Proved};
 
-use super::board::{MOST_TILES, Made};
-use super::forms::{Direct, Form, Streams, fused_form};
 use super::geometry::Tiles;
-use super::offers::{Prepared, Source};
+use super::plan_sharing::{PlanSource, Prepared};
+use super::shared_state::{CallHeader, MOST_TILES};
+use super::strategy::{Direct, Strategy, Streams, fused_strategy};
 use super::world::World;
 use crate::Error;
 use crate::lowered::planned::check_multiple;
 use crate::lowered::{PlannedCall, Runs, Scratch, bad};
 use crate::reduce::Stores;
 
-/// From so many bytes of output on, stores go past the caches.
+/// The least bytes of an output for which stores bypass the caches.
 const STREAMING: usize = 1 << 20;
 
 /// The plan of a rank that is a process of one host, for calls of one shape.
 pub type WorldPlan = Runs<WorldRank>;
 
-/// What a process of one host does in calls of one shape.
+/// The part of a process of one host in calls of one shape.
 pub struct WorldRank {
     pub(super) call: PlannedCall,
     pub(super) world: Arc<World>,
-    pub(super) made: Made,
+    pub(super) header: CallHeader,
     pub(super) tiles: Tiles,
-    pub(super) form: Form,
-    /// The fused schedule at the count of the call, for buffers in shared memory: made when it is first needed.
+    pub(super) strategy: Strategy,
+    /// The fused schedule, for buffers in shared memory. Its code at the count of the call is made when it is first
+    /// needed.
     direct: Option<Arc<Optimized>>,
     at_whole_count: OnceLock<Result<Direct, Error>>,
     pub(super) size: usize,
-    /// Elements of this rank's input and output.
+    /// The elements of this rank's input and output.
     pub(super) lens: [usize; 2],
-    /// Where both begin in the one buffer of a call in place, in bytes.
+    /// The offsets of input and output in the one buffer of a call in place, in bytes.
     pub(super) within: [usize; 2],
-    /// Units of this rank's input and output.
+    /// The units of this rank's input and output.
     pub(super) units: [u32; 2],
     pub(super) stores: Stores,
     pub(super) partials: Scratch,
@@ -70,14 +72,15 @@ impl std::fmt::Debug for WorldRank {
 }
 
 impl WorldPlan {
-    /// What the rank of `world` does in calls of a schedule that was proved for ranks that call by themselves, for
-    /// `count` elements a unit, at the level that the options of the world say.
+    /// Makes the plan of the rank of `world` for calls of a schedule that was proved for ranks that call by themselves,
+    /// with `count` elements a unit, at the level that the options of the world say.
     ///
     /// # Errors
     /// E0401 for a schedule of another number of ranks; E0407 for buffers that are too large; E0424 where ranks could
     /// not choose by themselves whether they run in place; E0425 for a fault of the optimizer; E0431 where the dtype
-    /// does not have the op; E0306 for a schedule that was proved for one caller of all ranks; E0406 for one with more
-    /// signals between two ranks than there is room for, and for a count that its algorithm does not take.
+    /// does not have the op; E0306 for a schedule that was proved for one caller of all ranks; E0406 for a schedule
+    /// with more signals between two ranks than the arena has room for, and for a count that its algorithm does not
+    /// take.
     pub fn new(
         world: &Arc<World>,
         proved: &Proved,
@@ -88,10 +91,10 @@ impl WorldPlan {
         Self::of(world, &Prepared::own(proved.clone()), count, dtype, op)
     }
 
-    /// The same for a schedule that may have been taken from another rank: [`World::prepare`].
+    /// Makes the plan for a schedule that may have been taken from another rank by [`World::prepare`].
     ///
     /// # Errors
-    /// Those of [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn of(
         world: &Arc<World>,
         prepared: &Prepared,
@@ -101,14 +104,14 @@ impl WorldPlan {
     ) -> Result<Self, Error> {
         let asked = world.options.goal(Callers::One);
         let (author, call, fused) = match &prepared.0 {
-            Source::Own(proved) => {
+            PlanSource::Own(proved) => {
                 check(proved)?;
                 let call = PlannedCall::new(proved, count, dtype, op);
                 let fused = (asked.level == Level::O2).then(|| proved.optimized(asked));
                 let fused = fused.transpose()?.filter(|made| made.level == Level::O2);
                 (*content(proved.schedule()).bytes(), call, fused)
             }
-            Source::Taken(author, made) => {
+            PlanSource::Taken(author, made) => {
                 let (schedule, proof) = (made.schedule.clone(), made.proof.clone());
                 (*author, PlannedCall { schedule, proof, count, dtype, op }, Some(made.clone()))
             }
@@ -121,22 +124,22 @@ impl WorldPlan {
             return Err(Error::WrongBufferCount { what: "ranks of the schedule", given, nranks });
         }
         let size = dtype.size();
-        let (mut form, mut tiles) = (None, None);
+        let (mut strategy, mut tiles) = (None, None);
         if let Some(made) = &fused {
-            (form, tiles) = fused_form(made, rank, (count, dtype, op))?.unzip();
+            (strategy, tiles) = fused_strategy(made, rank, (count, dtype, op))?.unzip();
         }
-        let (mut form, tiles) = match (form, tiles, &prepared.0) {
-            (Some(form), Some(tiles), _) => (form, tiles),
-            (_, _, Source::Taken(..)) => {
+        let (mut strategy, tiles) = match (strategy, tiles, &prepared.0) {
+            (Some(strategy), Some(tiles), _) => (strategy, tiles),
+            (_, _, PlanSource::Taken(..)) => {
                 let what =
                     "a schedule that another rank offers does not fit where it should".to_owned();
                 return Err(Error::Corrupt { what });
             }
-            (_, _, Source::Own(proved)) => {
+            (_, _, PlanSource::Own(proved)) => {
                 let level = asked.level.min(Level::O1);
                 let made = proved.optimized(Goal { level, callers: Callers::Each, ..asked })?;
                 let (streams, tiles) = Streams::new(world, &made, (count, dtype, op))?;
-                (Form::Streams(streams), tiles)
+                (Strategy::Streams(streams), tiles)
             }
         };
         if tiles.number > MOST_TILES {
@@ -144,31 +147,31 @@ impl WorldPlan {
                 format!("{count} elements of {dtype} a unit, which are {} tiles", tiles.number);
             return Err(Error::TooLarge { what });
         }
-        let data = match &form {
-            Form::Pull(pull) => &pull.data,
-            Form::Common(common) => &common.data,
-            Form::Streams(streams) => &streams.code.segments,
+        let data = match &strategy {
+            Strategy::Pull(pull) => &pull.data,
+            Strategy::Common(common) => &common.data,
+            Strategy::Streams(streams) => &streams.code.segments,
         };
-        // Room for as many partials as the direct form may need.
+        // Room for the partials of the fused code, which are as many as the direct code may need.
         let partials = Scratch::new([data.partial_bytes()].into_iter())?;
         let units = [Buffer::Input, Buffer::Output];
         let units = units.map(|buffer| schedule.units(buffer, rank).floor() as u32);
         let output = schedule.elements(Buffer::Output, rank, count).saturating_mul(size as u64);
         let stores = if output >= STREAMING as u64 { Stores::Streaming } else { Stores::Cached };
-        if let Form::Pull(pull) = &mut form {
-            // It writes the caller's output itself.
+        if let Strategy::Pull(pull) = &mut strategy {
+            // A pull writes the caller's output itself.
             pull.data.stores = stores;
         }
         let lens = [call.input_len(rank), call.output_len(rank)];
         let within = <[usize; 2]>::from(call.in_place(rank));
-        let identity = identity(&author, asked, matches!(form, Form::Streams(_)));
-        let is_fused = !matches!(form, Form::Streams(_));
+        let identity = identity(&author, asked, matches!(strategy, Strategy::Streams(_)));
+        let is_fused = !matches!(strategy, Strategy::Streams(_));
         Ok(Runs(WorldRank {
-            made: Made::new(identity, (schedule.collective, schedule.root), (count, dtype, op)),
+            header: CallHeader::new(identity, (schedule.collective, schedule.root), (count, dtype, op)),
             call,
             world: world.clone(),
             tiles,
-            form,
+            strategy,
             direct: fused.filter(|_| is_fused),
             at_whole_count: OnceLock::new(),
             size,
@@ -181,44 +184,44 @@ impl WorldPlan {
         }))
     }
 
-    /// The same as a part of another call, which is what messages name and ranks compare. Some ranks wait in it while others
-    /// do other parts.
+    /// Makes the plan a part of the call `call`, which error messages name and ranks compare. Some ranks wait in this
+    /// part while other ranks do other parts.
     #[must_use]
     pub(crate) fn within(mut self, call: &PlannedCall) -> Self {
         let PlannedCall { schedule, count, dtype, op, .. } = call;
         let shape = (schedule.collective, schedule.root);
-        // What runs differs, if only in its length.
-        let identity = self.0.made.identity ^ self.0.call.count.rotate_left(32);
-        let made = Made::new(identity, shape, (*count, *dtype, *op));
-        (self.0.made, self.0.patient) = (made, true);
+        // The count enters the identity, as the parts of a call may differ in their length only.
+        let identity = self.0.header.identity ^ self.0.call.count.rotate_left(32);
+        let header = CallHeader::new(identity, shape, (*count, *dtype, *op));
+        (self.0.header, self.0.patient) = (header, true);
         self
     }
 }
 
 impl WorldRank {
-    /// The code for buffers in shared memory, if there is such.
+    /// Returns the code for buffers in shared memory, if the schedule is fused.
     pub(super) fn direct(&self) -> Result<Option<&Direct>, Error> {
         let Some(made) = &self.direct else { return Ok(None) };
         let new = || Direct::new(made, &self.call);
         self.at_whole_count.get_or_init(new).as_ref().map(Some).map_err(Clone::clone)
     }
 
-    /// The schedule whose statements ranks say that they are at.
+    /// Returns the schedule to whose statements the positions of ranks refer.
     pub(super) fn running(&self) -> &Schedule {
-        match (&self.form, &self.direct) {
-            (Form::Streams(streams), _) => &streams.running,
+        match (&self.strategy, &self.direct) {
+            (Strategy::Streams(streams), _) => &streams.running,
             (_, Some(fused)) => &fused.schedule,
             (_, None) => unreachable!("all other forms are made of what was fused"),
         }
     }
 
-    /// Whether calls may touch buffers in shared memory where they lie.
+    /// Whether calls may access buffers in shared memory in place.
     pub(super) fn can_be_direct(&self) -> bool {
         self.direct.is_some()
     }
 }
 
-/// Whether ranks that call by themselves can run what was proved.
+/// Checks that ranks that call by themselves can run the proved schedule.
 pub(crate) fn check(proved: &Proved) -> Result<(), Error> {
     if proved.callers() != Callers::Each {
         let what = "the schedule was proved for one caller of all ranks".to_owned();
@@ -231,7 +234,7 @@ pub(crate) fn check(proved: &Proved) -> Result<(), Error> {
     Ok(())
 }
 
-/// A number that ranks have in common which run the same schedule in the same way.
+/// Returns a number that is equal on ranks that run the same schedule in the same way.
 pub(super) fn identity(author: &[u8; 32], goal: Goal, streams: bool) -> u64 {
     use sha2::{Digest as _, Sha256};
     let mut digest = Sha256::new();

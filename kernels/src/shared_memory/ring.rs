@@ -1,37 +1,37 @@
-//! A ring of bytes in the arena, with one writer and one reader: what is there is filled up to whole units, so no header
-//! of a unit lies across the ring's end.
+//! A ring of bytes in the arena, with one writer and one reader. Each entry is filled up to whole units, so no unit
+//! lies across the ring's end.
 
 use std::sync::atomic::Ordering;
 
 use super::arena::{LINE, MAIL};
-use super::ends::End;
+use super::queue_ends::QueueEnd;
 use super::world::World;
 use crate::Error;
 
-/// Bytes of which all that is in a ring is a multiple.
+/// Bytes of a unit: every position of an entry in a ring is a multiple of it.
 pub(super) const UNIT: usize = 16;
-/// Bytes that are made known at once, so that both sides of a long message copy at a time.
+/// The most bytes that are published at once, so that both ends of a long message copy at one time.
 const PIECE: usize = MAIL / 4;
 
 /// One end of a ring.
 pub(super) struct Ring<'w> {
     pub(super) world: &'w World,
-    pub(super) end: &'w mut End,
-    /// Where it lies in the arena.
+    pub(super) end: &'w mut QueueEnd,
+    /// The ring's position in the arena.
     pub(super) at: usize,
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Whether this rank writes, which may be to itself.
+    /// Whether this rank writes; its reader may be this rank itself.
     pub(super) writes: bool,
 }
 
 impl Ring<'_> {
-    /// The rank at the other end.
+    /// Returns the rank at the other end.
     pub(super) fn other(&self) -> usize {
         if self.writes { self.to } else { self.from }
     }
 
-    /// Bytes between the reader and the writer, as the other end tells of itself.
+    /// Returns the bytes between the reader and the writer, after a check of the count that the other end published.
     fn filled_to(&self, written: u64, read: u64) -> Result<usize, Error> {
         let filled = written.wrapping_sub(read);
         if filled > MAIL as u64 || !filled.is_multiple_of(UNIT as u64) {
@@ -43,19 +43,19 @@ impl Ring<'_> {
         Ok(filled as usize)
     }
 
-    /// Bytes that can be written.
+    /// Returns the bytes that can be written.
     pub(super) fn room(&self) -> Result<usize, Error> {
-        let read = self.world.board.arena.word(self.at + LINE).load(Ordering::Acquire);
+        let read = self.world.shared.arena.word(self.at + LINE).load(Ordering::Acquire);
         Ok(MAIL - self.filled_to(self.end.bytes, read)?)
     }
 
-    /// Bytes that can be read.
+    /// Returns the bytes that can be read.
     pub(super) fn filled(&self) -> Result<usize, Error> {
-        let written = self.world.board.arena.word(self.at).load(Ordering::Acquire);
+        let written = self.world.shared.arena.word(self.at).load(Ordering::Acquire);
         self.filled_to(written, self.end.bytes)
     }
 
-    /// Where this end stands in the ring, and how far it is from there to the ring's end.
+    /// Returns the position of this end in the arena, and the bytes from there to the ring's end.
     fn place(&self) -> (usize, usize) {
         let place = (self.end.bytes % MAIL as u64) as usize;
         (self.at + 2 * LINE + place, MAIL - place)
@@ -65,36 +65,37 @@ impl Ring<'_> {
     pub(super) fn write(&mut self, words: [u64; 2]) {
         let (at, _) = self.place();
         for (place, word) in [at, at + 8].into_iter().zip(words) {
-            self.world.board.arena.word(place).store(word, Ordering::Relaxed);
+            self.world.shared.arena.word(place).store(word, Ordering::Relaxed);
         }
         self.end.bytes += UNIT as u64;
     }
 
-    /// The unit at which this end stands, so many units further on.
+    /// Returns the unit that lies `units` units behind the position of this end.
     pub(super) fn look(&self, units: usize) -> [u64; 2] {
         let place = (self.end.bytes as usize + units * UNIT) % MAIL;
         let at = self.at + 2 * LINE + place;
-        [at, at + 8].map(|place| self.world.board.arena.word(place).load(Ordering::Relaxed))
+        [at, at + 8].map(|place| self.world.shared.arena.word(place).load(Ordering::Relaxed))
     }
 
-    /// The next bytes that lie in one piece, of so many that there are, and so many that are left of the message.
+    /// Returns the address and the length of the next bytes in one piece: at most `there`, the bytes in the ring, and
+    /// `left`, the rest of the message.
     pub(super) fn piece(&self, there: usize, left: usize) -> (*mut u8, usize) {
         let (at, to_end) = self.place();
         let len = there.min(to_end).min(PIECE).min(left);
-        (self.world.board.arena.address(at, len), len)
+        (self.world.shared.arena.address(at, len), len)
     }
 
-    /// Goes on behind so many bytes, and at the end of a message to a whole unit.
+    /// Advances this end by `len` bytes, rounded up to whole units.
     pub(super) fn step(&mut self, len: usize) {
         self.end.bytes += len.next_multiple_of(UNIT) as u64;
     }
 
-    /// Tells the other end how far this one is.
+    /// Publishes the position of this end, and wakes the other end.
     pub(super) fn publish(&self) {
         let line = if self.writes { 0 } else { LINE };
-        // Release: the bytes are there, or are read.
-        let word = self.world.board.arena.word(self.at + line);
+        // Release: the bytes are written, or read, before the position.
+        let word = self.world.shared.arena.word(self.at + line);
         word.store(self.end.bytes, Ordering::Release);
-        self.world.board.ring_for(self.other());
+        self.world.shared.ring_for(self.other());
     }
 }

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use roundelay_core::ids::RankId;
 
 use super::arena::{RING, SLOT};
-use super::board::Place;
-use super::calls::Visit;
-use super::claims::Claims;
-use super::forms::{Chunk, Common, Direct, Form, Pull, Streams};
+use super::calls::ActiveCall;
 use super::plan::WorldRank;
+use super::shared_state::CallPosition;
+use super::strategy::{Chunk, Common, Direct, Pull, Strategy, Streams};
 use super::streams::StreamRun;
+use super::work_counter::WorkCounter;
 use crate::Error;
 use crate::lowered::{Bases, PlannedCall, RankCall, Segments, UserBuffers, run_streams};
 use crate::reduce::{Stores, copy};
 
-/// Bytes of a buffer whose pages are looked up before it is touched: below that the system is as quick by itself.
+/// The least bytes of a buffer whose pages are looked up before its use: for fewer bytes the system is as quick by
+/// itself.
 const LARGE: usize = 256 << 10;
 
 impl RankCall for WorldRank {
@@ -36,60 +37,60 @@ impl RankCall for WorldRank {
     }
 
     unsafe fn make(&self, outside: UserBuffers) -> Result<(), Error> {
-        let mut made = self.made;
-        made.direct = self.places(outside);
-        let mut visit = self.world.begin(made, self.running())?;
-        visit.patient = self.patient;
+        let mut header = self.header;
+        header.direct = self.places(outside);
+        let mut active = self.world.begin(header, self.running())?;
+        active.patient = self.patient;
         // SAFETY: the caller's promise.
-        let done = unsafe { self.parts(&mut visit, outside) };
-        visit.end(done)
+        let done = unsafe { self.parts(&mut active, outside) };
+        active.end(done)
     }
 }
 
 impl WorldRank {
-    /// Where both buffers lie in the arena, if they do and calls may touch them there.
+    /// Returns the positions of both buffers in the arena, if they lie there and calls may use them there.
     fn places(&self, outside: UserBuffers) -> Option<[u64; 2]> {
         if !self.can_be_direct() {
             return None;
         }
         let lens = self.lens.map(|elements| elements * self.size);
         let starts = [outside.input, outside.output.cast_const()];
-        let arena = &self.world.board.arena;
+        let arena = &self.world.shared.arena;
         let mut places = [0; 2];
         for ((place, at), len) in places.iter_mut().zip(starts).zip(lens) {
             if len > 0 {
                 *place = arena.offset(at, len)? as u64;
             }
         }
-        // Not where all are empty: there is nothing to touch.
+        // If both buffers are empty, there is nothing to use in the arena.
         (lens != [0, 0] || self.world.nranks() == 1).then_some(places)
     }
 
     /// # Safety
     /// As for [`RankCall::make`].
-    unsafe fn parts(&self, visit: &mut Visit<'_>, outside: UserBuffers) -> Result<(), Error> {
-        if visit.made.direct.is_some() {
-            visit.publish(0);
-            if Self::all_direct(visit)?
+    unsafe fn parts(&self, active: &mut ActiveCall<'_>, outside: UserBuffers) -> Result<(), Error> {
+        if active.header.direct.is_some() {
+            active.publish(0);
+            if Self::all_direct(active)?
                 && let Some(direct) = self.direct()?
             {
-                return self.run_direct(visit, direct);
+                return self.run_direct(active, direct);
             }
         }
         // SAFETY: the caller's promise.
         unsafe {
-            match &self.form {
-                Form::Pull(pull) => self.run_pull(visit, pull, outside),
-                Form::Common(common) => self.run_common(visit, common, outside),
-                Form::Streams(streams) => self.run_streams(visit, streams, outside),
+            match &self.strategy {
+                Strategy::Pull(pull) => self.run_pull(active, pull, outside),
+                Strategy::Common(common) => self.run_common(active, common, outside),
+                Strategy::Streams(streams) => self.run_streams(active, streams, outside),
             }
         }
     }
 
-    /// Copies some units of a tile of this rank's input to where the others read it, or this rank alone.
+    /// Copies some units of a tile of this rank's input to `to`, where other ranks read them, or only this rank.
     ///
     /// # Safety
-    /// `outside` has the rank's input; nobody reads what lies at `to`, where a tile has room.
+    /// `outside` has the rank's input; `to` has room for a tile, and no thread reads there.
     pub(super) unsafe fn copy_in(
         &self,
         tile: u64,
@@ -98,7 +99,7 @@ impl WorldRank {
         to: *mut u8,
     ) {
         for stripe in self.tiles.stripes_of(tile, units) {
-            // SAFETY: a stripe lies within the buffer outside and the tile inside; the two are apart.
+            // SAFETY: a stripe lies within the caller's buffer and within the tile; buffer and tile do not overlap.
             unsafe {
                 let from = outside.input.add(stripe.outside as usize * self.size);
                 let to = to.add(stripe.inside as usize * self.size);
@@ -107,7 +108,7 @@ impl WorldRank {
         }
     }
 
-    /// The units of this rank's input.
+    /// Returns the units of this rank's input.
     fn inputs(&self) -> impl Iterator<Item = u64> + use<> {
         0..u64::from(self.units[0])
     }
@@ -115,10 +116,10 @@ impl WorldRank {
     /// Copies a tile of this rank's output out of shared memory.
     ///
     /// # Safety
-    /// `outside` has the rank's output; nobody writes what lies at `from`, where the tile is.
+    /// `outside` has the rank's output; the tile lies at `from`, and no thread writes there.
     unsafe fn copy_out(&self, tile: u64, from: *const u8, outside: UserBuffers) {
         for stripe in self.tiles.stripes(tile, self.units[1]) {
-            // SAFETY: a stripe lies within the buffer outside and the tile inside; the two are apart.
+            // SAFETY: a stripe lies within the caller's buffer and within the tile; buffer and tile do not overlap.
             unsafe {
                 let from = from.add(stripe.inside as usize * self.size);
                 let to = outside.output.add(stripe.outside as usize * self.size);
@@ -127,50 +128,50 @@ impl WorldRank {
         }
     }
 
-    /// Takes this rank's next slot, as soon as nobody reads it any more, and stages a tile there.
+    /// Stages a tile in this rank's next slot, as soon as no rank reads that slot any more.
     ///
     /// # Safety
     /// As for [`Self::copy_in`].
     unsafe fn stage(
         &self,
-        visit: &mut Visit<'_>,
+        active: &mut ActiveCall<'_>,
         tile: u64,
         readers: &Arc<[usize]>,
         outside: UserBuffers,
     ) -> Result<(), Error> {
-        let (world, at) = (visit.world, visit.own.slots);
+        let (world, at) = (active.world, active.local.slots);
         let which = (at % RING) as usize;
-        let last = &visit.own.uses[which];
+        let last = &active.local.uses[which];
         for &reader in &*last.readers {
-            if !visit.is_done(reader, last.number, last.tiles) {
-                visit
-                    .wait(Some(reader), || world.board.finished(reader, last.number, last.tiles))?;
+            if !active.is_done(reader, last.number, last.tiles) {
+                active
+                    .wait(Some(reader), || world.shared.finished(reader, last.number, last.tiles))?;
             }
         }
-        let slot = world.board.arena.layout.slot(world.rank, at);
+        let slot = world.shared.arena.layout.slot(world.rank, at);
         // SAFETY: the caller's promise; all readers are done with the slot.
         unsafe {
-            self.copy_in(tile, self.inputs(), outside, world.board.arena.address(slot, SLOT));
+            self.copy_in(tile, self.inputs(), outside, world.shared.arena.address(slot, SLOT));
         }
-        let number = visit.number;
-        let used = &mut visit.own.uses[which];
+        let number = active.number;
+        let used = &mut active.local.uses[which];
         (used.number, used.tiles) = (number, tile + 1);
         if !Arc::ptr_eq(&used.readers, readers) {
             used.readers = readers.clone();
         }
-        visit.own.slots += 1;
+        active.local.slots += 1;
         if tile == 0 {
-            visit.made.slot = at;
-            visit.publish(1);
+            active.header.slot = at;
+            active.publish(1);
         } else {
-            world.board.stage(world.rank, visit.number, tile + 1);
+            world.shared.stage(world.rank, active.number, tile + 1);
         }
         Ok(())
     }
 
     /// Points a buffer of the code at a staged tile.
     fn point(&self, bases: &Bases, buffer: u32, rank: usize, slot: u64) {
-        let arena = &self.world.board.arena;
+        let arena = &self.world.shared.arena;
         bases.set(buffer, arena.address(arena.layout.slot(rank, slot), SLOT));
     }
 
@@ -178,37 +179,37 @@ impl WorldRank {
     /// As for [`RankCall::make`].
     unsafe fn run_pull(
         &self,
-        visit: &mut Visit<'_>,
+        active: &mut ActiveCall<'_>,
         pull: &Pull,
         outside: UserBuffers,
     ) -> Result<(), Error> {
         let tiles = self.tiles.number;
-        let lent = self.lends(visit, pull, outside);
+        let lent = self.lends(active, pull, outside);
         let stages = lent.is_none() && (!pull.readers.is_empty() || pull.own.is_some());
-        visit.made.lent = lent.unwrap_or(0);
+        active.header.lent = lent.unwrap_or(0);
         let mut fetches = false;
         if stages {
             // SAFETY: the caller's promise.
-            unsafe { self.stage(visit, 0, &pull.readers, outside)? };
+            unsafe { self.stage(active, 0, &pull.readers, outside)? };
         } else {
-            // What is lent is there as a whole.
-            visit.publish(if lent.is_some() { tiles } else { 0 });
+            // A lent input is complete, so all of its tiles count as staged.
+            active.publish(if lent.is_some() { tiles } else { 0 });
         }
         for tile in 0..tiles {
             if stages && tile + 1 < tiles {
-                // SAFETY: as above.
-                unsafe { self.stage(visit, tile + 1, &pull.readers, outside)? };
+                // SAFETY: the caller's promise.
+                unsafe { self.stage(active, tile + 1, &pull.readers, outside)? };
             }
             for source in &pull.sources {
-                self.tile_of(visit, source.rank, tile)?;
-                match visit.own.lent[source.rank] {
+                self.tile_of(active, source.rank, tile)?;
+                match active.local.lent[source.rank] {
                     0 => {
-                        let slot = visit.own.first[source.rank].wrapping_add(tile);
+                        let slot = active.local.first[source.rank].wrapping_add(tile);
                         self.point(&pull.bases, source.buffer, source.rank, slot);
                     }
                     from => {
                         fetches = true;
-                        pull.bases.set(source.buffer, self.fetch(visit, source, from, tile)?);
+                        pull.bases.set(source.buffer, self.fetch(active, source, from, tile)?);
                     }
                 }
             }
@@ -218,51 +219,51 @@ impl WorldRank {
                     pull.bases.set(own.buffer, unsafe { self.fetch_own(own, outside, tile) });
                 }
                 Some(own) => {
-                    self.point(&pull.bases, own.buffer, self.world.rank, visit.made.slot + tile);
+                    self.point(&pull.bases, own.buffer, self.world.rank, active.header.slot + tile);
                 }
                 None => {}
             }
             // SAFETY: the caller's promise; the sources have staged their tiles, and use the slots again only when
             // this rank is done with them.
-            unsafe { self.pull_tile(visit, pull, tile, outside) };
+            unsafe { self.pull_tile(active, pull, tile, outside) };
             if tile + 1 < tiles {
-                visit.world.board.finish(visit.world.rank, visit.number, tile + 1);
+                active.world.shared.finish(active.world.rank, active.number, tile + 1);
             }
         }
         if pull.sources.is_empty() {
-            visit.glance(&pull.readers)?;
+            active.glance(&pull.readers)?;
         }
-        if lent.is_some() || fetches { self.give_back(visit, pull, lent.is_some()) } else { Ok(()) }
+        if lent.is_some() || fetches { self.give_back(active, pull, lent.is_some()) } else { Ok(()) }
     }
 
-    /// Returns when a rank has staged that tile.
-    fn tile_of(&self, visit: &mut Visit<'_>, source: usize, tile: u64) -> Result<(), Error> {
+    /// Waits until rank `source` has staged tile `tile`.
+    fn tile_of(&self, active: &mut ActiveCall<'_>, source: usize, tile: u64) -> Result<(), Error> {
         if tile == 0 {
-            let theirs = visit.meet(source, 1)?;
-            (visit.own.first[source], visit.own.lent[source]) = (theirs.slot, theirs.lent);
+            let theirs = active.meet(source, 1)?;
+            (active.local.first[source], active.local.lent[source]) = (theirs.slot, theirs.lent);
             return Ok(());
         }
-        let (board, number) = (&self.world.board, visit.number);
-        let there = || board.staged(source, number).is_some_and(|staged| staged > tile);
-        if there() { Ok(()) } else { visit.wait(Some(source), there) }
+        let (shared, number) = (&self.world.shared, active.number);
+        let there = || shared.staged(source, number).is_some_and(|staged| staged > tile);
+        if there() { Ok(()) } else { active.wait(Some(source), there) }
     }
 
     /// # Safety
-    /// As for [`RankCall::make`]; the tiles that are read are staged.
-    unsafe fn pull_tile(&self, visit: &Visit<'_>, pull: &Pull, tile: u64, outside: UserBuffers) {
+    /// As for [`RankCall::make`]; the tiles that the segments read are staged.
+    unsafe fn pull_tile(&self, active: &ActiveCall<'_>, pull: &Pull, tile: u64, outside: UserBuffers) {
         let partials = self.partials.address(0);
         for ((segment, (begin, at)), step) in pull.data.all.iter().zip(&pull.outputs).zip(0..) {
-            visit.stand(Place { step, at: *at });
+            active.stand(CallPosition { step, at: *at });
             let end = begin + segment.elements as u64;
             for stripe in self.tiles.within(tile, *begin, end) {
-                // So that what lies in the tile at `inside` is at `outside` of the caller's.
+                // Offset `inside` of the tile becomes offset `outside` of the caller's buffer.
                 let shift = (stripe.outside as usize).wrapping_sub(stripe.inside as usize);
                 let base = outside.output.wrapping_add(shift.wrapping_mul(self.size));
                 pull.bases.set(pull.output, base);
                 let first = (stripe.inside - begin) as usize;
                 let elements = first..first + stripe.len as usize;
-                // SAFETY: the stripe lies within the caller's output and the staged tiles; these are good as the
-                // caller of this promises; the partials are this rank's alone.
+                // SAFETY: the stripe lies within the caller's output and the staged tiles, which are valid by this
+                // function's safety rules; only this rank uses the partials.
                 unsafe { pull.data.run(*segment, elements, &pull.bases, partials, || false) };
             }
         }
@@ -272,143 +273,144 @@ impl WorldRank {
     /// As for [`RankCall::make`].
     unsafe fn run_common(
         &self,
-        visit: &mut Visit<'_>,
+        active: &mut ActiveCall<'_>,
         common: &Common,
         outside: UserBuffers,
     ) -> Result<(), Error> {
-        let (world, tiles) = (visit.world, self.tiles.number);
-        let arena = &world.board.arena;
-        // Whoever makes the last tile in a slot is done with it when all are, and so is this rank's next but one.
+        let (world, tiles) = (active.world, self.tiles.number);
+        let arena = &world.shared.arena;
+        // A rank stages the tile after next in a slot only when all chunks of the slot's tile are done, so no rank
+        // reads the slot.
         // SAFETY: the caller's promise.
-        unsafe { self.stage(visit, 0, &common.readers, outside)? };
+        unsafe { self.stage(active, 0, &common.readers, outside)? };
         for tile in 0..tiles {
             if tile + 1 < tiles {
-                // SAFETY: as above.
-                unsafe { self.stage(visit, tile + 1, &common.readers, outside)? };
+                // SAFETY: the caller's promise.
+                unsafe { self.stage(active, tile + 1, &common.readers, outside)? };
             }
             for other in world.others() {
-                self.tile_of(visit, other, tile)?;
+                self.tile_of(active, other, tile)?;
             }
-            visit.own.first[world.rank] = visit.made.slot;
-            for ((rank, buffer), slot) in common.inputs.iter().enumerate().zip(&visit.own.first) {
+            active.local.first[world.rank] = active.header.slot;
+            for ((rank, buffer), slot) in common.inputs.iter().enumerate().zip(&active.local.first) {
                 self.point(&common.bases, *buffer, rank, slot.wrapping_add(tile));
             }
-            visit.own.made += 1;
-            let place = arena.address(arena.layout.common(visit.own.made), SLOT);
+            active.local.made += 1;
+            let place = arena.address(arena.layout.common(active.local.made), SLOT);
             common.bases.set(common.output, place);
-            // SAFETY: all have staged the tile, so all have copied out what was at this place before.
-            unsafe { self.make_chunks(visit, &common.data, &common.bases, &common.chunks)? };
-            // SAFETY: all of the tile is made; it stays until this rank has staged the next but one.
+            // SAFETY: all ranks have staged the tile, so all have copied out the earlier tile at this place.
+            unsafe { self.make_chunks(active, &common.data, &common.bases, &common.chunks)? };
+            // SAFETY: all chunks of the tile are done; the tile stays until this rank has staged the tile after next.
             unsafe { self.copy_out(tile, place, outside) };
         }
         Ok(())
     }
 
-    /// Makes chunks until none is left, and returns when all are made.
+    /// Makes chunks until none is left, and returns when all chunks are done.
     ///
     /// # Safety
-    /// All ranks have lent what the bases point at for this tile, and are in this call.
+    /// All ranks have lent the memory at which the bases point for this tile, and are in this call.
     unsafe fn make_chunks(
         &self,
-        visit: &Visit<'_>,
+        active: &ActiveCall<'_>,
         data: &Segments,
         bases: &Bases,
         chunks: &[Chunk],
     ) -> Result<(), Error> {
-        let world = visit.world;
-        let claims = Claims::new(&world.board, visit.own.made, chunks.len());
-        while let Some(at) = claims.take() {
-            // What the word says is checked here.
+        let world = active.world;
+        let counter = WorkCounter::new(&world.shared, active.local.made, chunks.len());
+        while let Some(at) = counter.take() {
+            // Another process may have written a wrong number, so the number is checked here.
             let Some(chunk) = chunks.get(at) else { break };
-            visit.stand(Place { step: at as u32, at: chunk.at });
+            active.stand(CallPosition { step: at as u32, at: chunk.at });
             let segment = data.all[chunk.segment as usize];
             let partials = self.partials.address(0);
-            // SAFETY: chunks are independent and each is taken once; the caller's promise for the rest; the partials
-            // are this process's alone.
+            // SAFETY: chunks are independent, and each is taken once; only this process uses the partials; the caller's
+            // promise for the rest.
             let whole = unsafe {
                 data.run(segment, chunk.elements.clone(), bases, partials, || {
-                    visit.world.ends(visit.number)
+                    active.world.ends(active.number)
                 })
             };
             if !whole {
-                visit.goes_on()?;
+                active.goes_on()?;
             }
-            claims.done();
-            if claims.are_done() {
-                world.board.ring(world.rank);
+            counter.done();
+            if counter.are_done() {
+                world.shared.ring(world.rank);
             }
         }
-        if claims.are_done() { Ok(()) } else { visit.wait(None, || claims.are_done()) }
+        if counter.are_done() { Ok(()) } else { active.wait(None, || counter.are_done()) }
     }
 
-    /// Whether the buffers of all ranks lie in the arena; then their places are noted.
-    fn all_direct(visit: &mut Visit<'_>) -> Result<bool, Error> {
-        let world = visit.world;
-        visit.own.places[world.rank] = visit.made.direct.unwrap_or_default();
+    /// Whether the buffers of all ranks lie in the arena; stores their positions.
+    fn all_direct(active: &mut ActiveCall<'_>) -> Result<bool, Error> {
+        let world = active.world;
+        active.local.places[world.rank] = active.header.direct.unwrap_or_default();
         let mut all = true;
         for other in world.others() {
-            match visit.meet(other, 0)?.direct {
-                Some(theirs) => visit.own.places[other] = theirs,
+            match active.meet(other, 0)?.direct {
+                Some(theirs) => active.local.places[other] = theirs,
                 None => all = false,
             }
         }
         Ok(all)
     }
 
-    fn run_direct(&self, visit: &mut Visit<'_>, direct: &Direct) -> Result<(), Error> {
-        let arena = &visit.world.board.arena;
+    fn run_direct(&self, active: &mut ActiveCall<'_>, direct: &Direct) -> Result<(), Error> {
+        let arena = &active.world.shared.arena;
         let heaps = arena.layout.heap_of(0);
         for (rank, buffers) in direct.buffers.iter().enumerate() {
-            for ((buffer, bytes), place) in buffers.iter().zip(visit.own.places[rank]) {
+            for ((buffer, bytes), place) in buffers.iter().zip(active.local.places[rank]) {
                 if *bytes == 0 {
                     continue;
                 }
-                // Another process wrote this: it must be a place in its heap.
+                // Another process wrote this position, which must lie in the heap of `rank`.
                 let at = place as usize;
                 let heap =
                     arena.layout.heap_of(rank)..arena.layout.heap_of(rank) + arena.layout.heap;
                 let inside = heap.contains(&at) && heap.end - at >= *bytes;
                 if !inside || !at.is_multiple_of(self.size) {
-                    return Err(visit.corrupt(format!(
+                    return Err(active.corrupt(format!(
                         "rank {rank} says that a buffer of {bytes} bytes lies at {at} of the arena, whose heaps begin at {heaps}"
                     )));
                 }
-                if *bytes >= LARGE && visit.own.seen.insert((at, *bytes)) {
+                if *bytes >= LARGE && active.local.seen.insert((at, *bytes)) {
                     arena.look_up(at, *bytes);
                 }
                 direct.bases.set(*buffer, arena.address(at, *bytes));
             }
         }
-        visit.own.made += 1;
-        // SAFETY: all ranks have made this call, with buffers that lie in the arena as was just checked; none leaves
-        // before all chunks are done.
-        unsafe { self.make_chunks(visit, &direct.data, &direct.bases, &direct.chunks) }
+        active.local.made += 1;
+        // SAFETY: all ranks have made this call, and their buffers lie in the arena, as was just checked; no rank
+        // leaves the call before all chunks are done.
+        unsafe { self.make_chunks(active, &direct.data, &direct.bases, &direct.chunks) }
     }
 
     /// # Safety
     /// As for [`RankCall::make`].
     unsafe fn run_streams(
         &self,
-        visit: &mut Visit<'_>,
+        active: &mut ActiveCall<'_>,
         streams: &Streams,
         outside: UserBuffers,
     ) -> Result<(), Error> {
-        let world = visit.world;
-        let arena = &world.board.arena;
+        let world = active.world;
+        let arena = &world.shared.arena;
         let tile_bytes =
             |which: usize| (self.tiles.count * u64::from(self.units[which])) as usize * self.size;
         let input = arena.address(streams.places[0], tile_bytes(0));
         let output = arena.address(streams.places[1], tile_bytes(1));
-        visit.publish(0);
-        // All are in the same call before anything is signalled, so no signal of a refused call is left, and what one
-        // plan keeps in scratch is no longer touched when another begins.
+        active.publish(0);
+        // All ranks are in this call before any rank signals, so a refused call leaves no signal, and no rank uses the
+        // scratch of an earlier plan any more.
         for other in world.others() {
-            visit.meet(other, 0)?;
+            active.meet(other, 0)?;
         }
-        let mut run = StreamRun::new(self, streams, visit);
+        let mut run = StreamRun::new(self, streams, active);
         for tile in 0..self.tiles.number {
-            // SAFETY: the proof has the caller write a rank's input when it enters, and read its output when it has
-            // left, in any sequence of runs.
+            // SAFETY: in any sequence of runs, the proof lets the caller write a rank's input when the rank enters a
+            // run, and read its output when the rank has left it.
             unsafe {
                 self.copy_in(tile, self.inputs(), outside, input);
                 run_streams(&streams.code, streams.tasks.clone(), &mut run)?;

@@ -1,29 +1,30 @@
-//! A world of those who are left: each survivor says in its seat that it shrinks, with an id that it made, and waits
-//! until every other rank has said so or is gone. The id of the lowest names the new world, in an arena of its own.
+//! A world of the surviving ranks: each survivor publishes in its seat that it shrinks, with an id that it made, and
+//! waits until every other rank has published this or is gone. The id of the lowest survivor names the new world, which
+//! has an arena of its own.
 
 use std::cell::Cell;
 use std::sync::TryLockError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::board::Standing;
 use super::ending;
+use super::shared_state::Standing;
 use super::unique::UniqueId;
 use super::watch::{self, LOOK, Watch};
 use super::world::World;
 use crate::Error;
 
-/// The line of a seat that says in which attempt the rank is.
+/// The line of a seat with the attempt in which the rank is.
 const ATTEMPT: usize = 3;
-/// The first of the lines with the id that the rank made for it.
+/// The first of the lines with the id that the rank made for its attempt.
 const ID: usize = 4;
 
 impl World {
-    /// A new world of the ranks that are left, in their order. All of them must call it.
+    /// Makes a new world of the ranks that are left, in their order. All of these ranks must call it.
     ///
     /// # Errors
-    /// E0405 where a rank that is alive does not come within the deadline; else those of [`Self::join`]. It can be
-    /// called again after any of them. E0412 where another thread is in it.
+    /// E0405 where a rank that is alive does not come within the deadline; else the errors of [`Self::join`]. After any
+    /// of these errors, the call can be repeated. E0412 where another thread is in this call.
     pub fn shrink(&self) -> Result<Self, Error> {
         self.here()?;
         let mut attempt = match self.shrinks.try_lock() {
@@ -32,7 +33,7 @@ impl World {
             Err(TryLockError::Poisoned(attempt)) => attempt.into_inner(),
         };
         let (id, survivors) = self.agree(&mut attempt)?;
-        // Whatever becomes of it, an id serves once.
+        // An id serves once, even if the join fails.
         *attempt = attempt.saturating_add(1);
         let rank = survivors.iter().filter(|rank| **rank < self.rank).count();
         let world = Self::join(&id, survivors.len() as u32, rank as u32, self.options())?;
@@ -40,9 +41,10 @@ impl World {
         Ok(world)
     }
 
-    /// The id of the new world and who is left. An attempt is given up for a later one that another rank is in.
+    /// Returns the id of the new world and the surviving ranks. A rank gives up an attempt for a later attempt that
+    /// another rank is in.
     fn agree(&self, attempt: &mut u64) -> Result<(UniqueId, Vec<usize>), Error> {
-        // One for all that is waited for.
+        // One deadline for the waits for all ranks.
         let since = Instant::now();
         loop {
             if self.attempt(self.rank) != *attempt {
@@ -50,7 +52,7 @@ impl World {
             }
             for other in self.others() {
                 let left = self.deadline().saturating_sub(since.elapsed());
-                // Time to look whether it is alive.
+                // At least enough time to check that the rank is alive.
                 let left = left.max(2 * LOOK);
                 let meeting = Meeting { world: self, left, gone: Cell::new(false) };
                 let there = || self.attempt(other) >= *attempt;
@@ -61,13 +63,13 @@ impl World {
             }
             let dead = ending::ended(&self.peers, self.rank)?;
             let left = |rank: &usize| {
-                let standing = self.board.standing(*rank);
+                let standing = self.shared.standing(*rank);
                 *rank == self.rank || (!dead[*rank] && standing == Standing::Here)
             };
-            let survivors: Vec<usize> = (0..self.board.nranks()).filter(left).collect();
+            let survivors: Vec<usize> = (0..self.shared.nranks()).filter(left).collect();
             let latest = survivors.iter().map(|rank| self.attempt(*rank)).max();
             let id = self.id_of(survivors[0]);
-            // The id was not written anew while it was read.
+            // An equal attempt before and after shows that the id was not rewritten during the read.
             if latest == Some(*attempt) && self.attempt(survivors[0]) == *attempt {
                 return Ok((id, survivors));
             }
@@ -75,33 +77,34 @@ impl World {
         }
     }
 
-    /// The latest attempt that a rank is in; 0 where it is in none.
+    /// Returns the latest attempt of a rank; 0 where it is in none.
     fn attempt(&self, rank: usize) -> u64 {
-        let arena = &self.board.arena;
+        let arena = &self.shared.arena;
         arena.word(arena.layout.own(rank, ATTEMPT)).load(Ordering::Acquire)
     }
 
     fn tell_attempt(&self, attempt: u64, id: &UniqueId) {
-        let arena = &self.board.arena;
+        let arena = &self.shared.arena;
         let said = arena.word(arena.layout.own(self.rank, ATTEMPT));
-        // Nobody takes the id for that of the attempt before while it is written: whoever read a part of it sees this.
+        // A rank that reads a part of the new id sees this 0, so it does not take the id for that of the earlier
+        // attempt.
         said.store(0, Ordering::SeqCst);
         for (at, bytes) in id.as_bytes().chunks_exact(8).enumerate() {
             let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            // Release: not before that store.
+            // Release: not before the store of 0.
             arena.word(arena.layout.own(self.rank, ID) + 8 * at).store(word, Ordering::Release);
         }
-        // Release: the id is there.
+        // Release: the id is written before the attempt.
         said.store(attempt, Ordering::Release);
-        self.board.wake_all();
+        self.shared.wake_all();
     }
 
-    /// The id that a rank made. Bytes that are none are found when it is joined.
+    /// Returns the id that a rank made. Bytes that are no id are found when the world is joined.
     fn id_of(&self, rank: usize) -> UniqueId {
-        let arena = &self.board.arena;
+        let arena = &self.shared.arena;
         let mut bytes = [0; UniqueId::BYTES];
         for (at, bytes) in bytes.chunks_exact_mut(8).enumerate() {
-            // Acquire: the look at the attempt comes after.
+            // Acquire: the caller's later read of the attempt comes after this read.
             let word = arena.word(arena.layout.own(rank, ID) + 8 * at).load(Ordering::Acquire);
             bytes.copy_from_slice(&word.to_le_bytes());
         }
@@ -109,7 +112,7 @@ impl World {
     }
 }
 
-/// A wait for a rank that is to come or is gone: both are good.
+/// A wait for a rank to come or to be gone: both outcomes are good.
 struct Meeting<'w> {
     world: &'w World,
     left: Duration,
@@ -121,7 +124,7 @@ impl Watch for Meeting<'_> {
         self.world
     }
 
-    /// That the world has failed is why ranks are here.
+    /// The world has failed already, which is why ranks shrink it.
     fn ends(&self) -> bool {
         false
     }
@@ -162,7 +165,7 @@ mod tests {
     use super::World;
     use crate::Options;
 
-    /// A rank that comes late leaves no more time for the next.
+    /// A late rank leaves no more time for the next rank.
     #[test]
     fn all_that_are_missing_have_one_deadline() {
         let deadline = Duration::from_secs(1);

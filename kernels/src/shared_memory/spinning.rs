@@ -1,16 +1,17 @@
-//! Whether a rank that waits spins: adapted to what came of it.
+//! The decision whether a waiting rank spins, adapted to the results of earlier spins.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Spins in vain after which a rank takes it that the others have no core while it spins.
+/// Spins in vain after which a rank assumes that the other ranks have no core while it spins.
 const VAIN: u32 = 4;
-/// Waits until it tries again.
+/// Waits without a spin before the rank tries again.
 const SKIPPED: u32 = 64;
 
-/// Whether spinning pays, as far as the last waits tell: ranks may have a core each, and other programs may be there.
+/// Whether spinning pays, by the results of the last waits: each rank may have a core of its own, but other programs
+/// may use the cores.
 #[derive(Default)]
 pub(super) struct Spinning {
-    /// Spins in vain one after the other, and then waits without.
+    /// The number of spins in vain in a row, and then of waits without a spin.
     vain: AtomicU32,
 }
 
@@ -30,7 +31,7 @@ impl Spinning {
     }
 
     pub(super) fn was_vain(&self) {
-        // Threads of a rank that do this at once lose a count, which is no harm.
+        // Two threads of a rank that do this at one time lose a count, which does no harm.
         self.vain.store(self.vain.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }

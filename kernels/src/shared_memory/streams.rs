@@ -1,13 +1,13 @@
-//! A rank's streams in a tile: what runs where a schedule is not fused.
+//! A rank's streams on a tile, for schedules that are not fused.
 
 use std::sync::atomic::Ordering;
 
 use roundelay_core::ids::OpId;
 
-use super::board::Place;
-use super::calls::Visit;
-use super::forms::Streams;
+use super::calls::ActiveCall;
 use super::plan::WorldRank;
+use super::shared_state::CallPosition;
+use super::strategy::Streams;
 use crate::Error;
 use crate::lowered::{Effects, Instr, Waiting, Waits};
 
@@ -15,34 +15,34 @@ use crate::lowered::{Effects, Instr, Waiting, Waits};
 pub(super) struct StreamRun<'s, 'v, 'w> {
     plan: &'s WorldRank,
     streams: &'s Streams,
-    visit: &'v mut Visit<'w>,
-    /// Posts and waits of signals from the rank to itself.
+    active: &'v mut ActiveCall<'w>,
+    /// The numbers of posts and waits of each signal from the rank to itself.
     inner: Vec<[u64; 2]>,
 }
 
 impl<'s, 'v, 'w> StreamRun<'s, 'v, 'w> {
-    pub(super) fn new(plan: &'s WorldRank, streams: &'s Streams, visit: &'v mut Visit<'w>) -> Self {
-        Self { plan, streams, visit, inner: vec![[0; 2]; streams.counters.len()] }
+    pub(super) fn new(plan: &'s WorldRank, streams: &'s Streams, active: &'v mut ActiveCall<'w>) -> Self {
+        Self { plan, streams, active, inner: vec![[0; 2]; streams.counters.len()] }
     }
 
-    /// Shows where the rank is, to those who ask why it is late.
+    /// Publishes the rank's position, for ranks that report why it is late.
     fn stand(&self, stream: u32, step: u32) {
         let running = &self.streams.running;
         let stream = running.streams[stream as usize];
         let op = (step < stream.len).then(|| running.op(OpId(stream.first.0 + step)));
-        self.visit.stand(Place { step, at: op.map_or(0, |op| op.at.0 + 1) });
+        self.active.stand(CallPosition { step, at: op.map_or(0, |op| op.at.0 + 1) });
     }
 
-    /// Whether the next post of a channel is there.
+    /// Whether the next post of a channel has arrived.
     fn met(&self, channel: u32) -> bool {
         let counter = self.streams.counters[channel as usize];
         if counter.from == counter.to {
             let [posted, taken] = self.inner[channel as usize];
             return posted > taken;
         }
-        let arena = &self.visit.world.board.arena;
+        let arena = &self.active.world.shared.arena;
         let word = arena.word(arena.layout.signal(counter.from, counter.to, counter.which));
-        let taken = self.visit.own.taken[counter.from].get(counter.which).copied().unwrap_or(0);
+        let taken = self.active.local.taken[counter.from].get(counter.which).copied().unwrap_or(0);
         word.load(Ordering::Acquire) > taken
     }
 }
@@ -52,32 +52,33 @@ impl Effects for StreamRun<'_, '_, '_> {
 
     unsafe fn data(&mut self, stream: u32, instr: Instr) -> Result<(), Error> {
         self.stand(stream, instr.step);
-        let (visit, segments) = (&*self.visit, &self.streams.code.segments);
+        let (active, segments) = (&*self.active, &self.streams.code.segments);
         let segment = segments.all[instr.arg as usize];
         let (bases, partials) = (&self.streams.bases, self.plan.partials.address(0));
-        let (elements, ends) = (0..segment.elements, || visit.world.ends(visit.number));
-        // SAFETY: rooms are good for all buffers of the code; the proof orders the segment after and before all that
-        // others do to the same memory; the partials are this process's alone.
+        let (elements, ends) = (0..segment.elements, || active.world.ends(active.number));
+        // SAFETY: the rooms are valid for all buffers of the code; the proof orders the segment with all accesses of
+        // other ranks to the same memory; only this process uses the partials.
         let whole = unsafe { segments.run(segment, elements, bases, partials, ends) };
-        if whole { Ok(()) } else { visit.goes_on() }
+        if whole { Ok(()) } else { active.goes_on() }
     }
 
     fn post(&mut self, row: &[Instr]) -> Result<(), Error> {
-        let world = self.visit.world;
-        let arena = &world.board.arena;
+        let world = self.active.world;
+        let arena = &world.shared.arena;
         for instr in row {
             let counter = self.streams.counters[instr.arg as usize];
             if counter.from == counter.to {
                 self.inner[instr.arg as usize][0] += 1;
                 continue;
             }
-            let posted = entry(&mut self.visit.own.posted[counter.to], counter.which);
+            let posted = entry(&mut self.active.local.posted[counter.to], counter.which);
             *posted += 1;
             let word = arena.word(arena.layout.signal(counter.from, counter.to, counter.which));
-            // Release: what this rank did before. One process writes here: no exchange is needed.
+            // Release: this rank's earlier accesses come before the signal. One process writes this word, so no
+            // exchange is needed.
             word.store(*posted, Ordering::Release);
         }
-        world.board.ring(world.rank);
+        world.shared.ring(world.rank);
         Ok(())
     }
 
@@ -89,7 +90,7 @@ impl Effects for StreamRun<'_, '_, '_> {
         } else if counter.from == counter.to {
             self.inner[waiting.channel as usize][1] += 1;
         } else {
-            *entry(&mut self.visit.own.taken[counter.from], counter.which) += 1;
+            *entry(&mut self.active.local.taken[counter.from], counter.which) += 1;
         }
         Ok(met)
     }
@@ -102,11 +103,11 @@ impl Waits for StreamRun<'_, '_, '_> {
         let on = from(&waits[0]);
         // A rank that rings wakes the ranks that wait for it, or for no rank in particular.
         let one = waits.iter().all(|waiting| from(waiting) == on);
-        self.visit.wait(one.then_some(on), ready)
+        self.active.wait(one.then_some(on), ready)
     }
 }
 
-/// A count of signals, 0 at first.
+/// Returns the count of signal `which`, 0 at first.
 fn entry(counts: &mut Vec<u64>, which: usize) -> &mut u64 {
     if counts.len() <= which {
         counts.resize(which + 1, 0);

@@ -1,4 +1,4 @@
-//! What the system says no to, in words, and what it tells of this process and its host.
+//! Errors of refused system calls, and facts about this process and its host.
 
 use std::fmt::Display;
 use std::fs;
@@ -11,7 +11,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::Error;
 
-/// E0429: what was asked of the system, what it said, and what to do about it.
+/// Returns E0429: the request to the system, its answer, and advice.
 pub(super) fn refused(asked: impl Display, errno: Errno) -> Error {
     let advice = match errno {
         Errno::MFILE => match getrlimit(Resource::Nofile).current {
@@ -41,13 +41,13 @@ pub(super) fn refused(asked: impl Display, errno: Errno) -> Error {
     Error::SystemRefused { what: format!("the system refuses {asked}: {errno}{advice}") }
 }
 
-/// The moment that comes `after` now, or one so late that nobody waits for it.
+/// Returns the moment that comes `after` now, at most a year from now.
 pub(super) fn moment(after: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     Instant::now() + after.min(YEAR)
 }
 
-/// Fills `bytes` with what nobody can guess.
+/// Fills `bytes` with random bytes that no process can guess.
 pub(super) fn random(mut bytes: &mut [u8]) -> Result<(), Error> {
     while !bytes.is_empty() {
         match getrandom(&mut *bytes, GetRandomFlags::empty()) {
@@ -59,19 +59,19 @@ pub(super) fn random(mut bytes: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The number of the user.
+/// Returns the number of the user.
 pub(super) fn user() -> u32 {
     geteuid().as_raw()
 }
 
-/// The number of the host's boot, if `/proc` tells it.
+/// Returns the number of the host's boot, if `/proc` has it.
 pub(super) fn boot() -> Option<[u8; 16]> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let number = u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()?;
     Some(number.to_be_bytes())
 }
 
-/// The number of the network namespace, if `/proc` tells it: abstract sockets are seen only inside.
+/// Returns the number of the network namespace, if `/proc` has it: abstract sockets are visible only inside.
 pub(super) fn network() -> Option<u64> {
     fs::metadata("/proc/self/ns/net").ok().map(|file| file.ino())
 }

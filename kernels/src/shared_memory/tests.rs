@@ -1,4 +1,4 @@
-//! The engine among threads that each have a world of their own over one arena, as processes have.
+//! Tests of the engine with threads that each have a world of their own over one arena, as processes have.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ mod rubbish;
 use super::{World, WorldPlan};
 use crate::Options;
 
-/// Everybody reads what all have.
+/// Returns an AllReduce in which each rank reads the inputs of all ranks.
 fn one_shot(nranks: u32) -> Proved {
     let mut all = format!("schedule OneShot AllReduce nranks {nranks} root 0\n");
     for rank in 0..nranks {
@@ -45,8 +45,8 @@ fn plan(world: &Arc<World>, proved: &Proved, count: u64) -> WorldPlan {
     WorldPlan::new(world, proved, count, DType::U32, ReduceOp::Sum).expect("a plan")
 }
 
-/// A process that is forked off a rank, as a loader of data is, has nothing of the world: its calls are errors, its memory
-/// of the arena is not there, and what it drops changes nothing.
+/// A forked child of a rank, such as a data loader, has no part in the world: its calls fail, it does not have the
+/// arena, and its drops change nothing.
 #[test]
 fn a_forked_child_is_no_rank() {
     use std::os::unix::process::CommandExt as _;
@@ -56,7 +56,7 @@ fn a_forked_child_is_no_rank() {
     let mine = worlds[0].clone();
     let lent = mine.alloc::<u32>(100).expect("memory");
     let child = plan(&mine, &proved, 100);
-    // Dropped in the child alone.
+    // Only the child drops these values.
     let gone = std::cell::Cell::new(Some((mine, lent)));
     let check = move || {
         let refused = child.run(&[0_u32; 100], &mut [0; 100]);
@@ -66,8 +66,8 @@ fn a_forked_child_is_no_rank() {
     };
     let mut command = std::process::Command::new("true");
     let check = std::sync::Mutex::new(check);
-    // SAFETY: the closure runs in the child between fork and exec; it allocates little, in a process of which no other
-    // thread holds the allocator's lock but by chance, which glibc sees to.
+    // SAFETY: the closure runs in the child between fork and exec. It allocates little; another thread can hold the
+    // allocator's lock at the fork only by chance, and glibc handles that case.
     unsafe { command.pre_exec(move || (check.lock().expect("no panic"))()) };
     let status = command.status().expect("the child found what it should");
     assert!(status.success());
@@ -84,7 +84,7 @@ fn a_forked_child_is_no_rank() {
     });
 }
 
-/// Ranks that come at other times in each call get the same results.
+/// Ranks that come at different times in each call get equal results.
 #[test]
 fn ranks_that_come_at_any_time() {
     for nranks in [2, 3, 5] {
@@ -113,8 +113,8 @@ fn ranks_that_come_at_any_time() {
     }
 }
 
-/// One rank makes a schedule, and the others take it; where it is damaged, or there is nothing to take, each makes its
-/// own. The results are the same.
+/// One rank makes a schedule, and the other ranks take it. If the schedule is damaged, or there is none to take, each
+/// rank makes its own. The results are equal.
 #[test]
 fn a_schedule_is_made_once() {
     use std::sync::atomic::AtomicUsize;
@@ -124,7 +124,7 @@ fn a_schedule_is_made_once() {
     let call = |world: &Arc<World>, key: &str, fails: bool| {
         let make = || {
             made.fetch_add(1, Ordering::Relaxed);
-            // So that the others come while it is made.
+            // The other ranks come while the schedule is made.
             thread::sleep(Duration::from_millis(30));
             if fails { Err(()) } else { Ok(one_shot(3)) }
         };
@@ -148,21 +148,21 @@ fn a_schedule_is_made_once() {
         made.load(Ordering::Relaxed) - before
     };
     assert_eq!(all("a", false), 1);
-    // Again, it is there.
+    // The second time, the schedule is there.
     assert_eq!(all("a", false), 0);
-    // Other schedules have other names.
+    // Another key gives another schedule.
     assert_eq!(all("b", false), 1);
-    assert_eq!(all("c", true), 3, "each hears why there is none");
-    // A word of the text is another.
-    let arena = &worlds[0].board.arena;
+    assert_eq!(all("c", true), 3, "each rank gets the error of `make`");
+    // A word of the text is changed.
+    let arena = &worlds[0].shared.arena;
     for place in 0..32 {
         arena.word(arena.layout.offer(place) + 8 * 20).store(0x2020_2020, Ordering::Relaxed);
     }
     assert_eq!(all("a", false), 3);
 }
 
-/// A rank that writes anything anywhere into the words that ranks share, and into the staged data, makes errors or wrong
-/// sums, and nothing else: no access outside of the arena, no panic, no wait without a bound.
+/// A rank that writes any value anywhere into the shared words and the staged data causes errors or wrong sums, and no
+/// other harm: no access outside of the arena, no panic, no wait without a bound.
 #[test]
 fn rubbish_in_shared_memory_is_no_place() {
     let proved = one_shot(3);
@@ -191,7 +191,7 @@ fn rubbish_in_shared_memory_is_no_place() {
                     })
                 })
                 .collect();
-            // The third rank makes its calls for a while, and writes rubbish.
+            // The third rank makes calls for a while, and writes random words.
             let (proved, world, over) = (&proved, &worlds[2], &over);
             threads.spawn(move || {
                 let plan = plan(world, proved, 1000);
@@ -202,9 +202,9 @@ fn rubbish_in_shared_memory_is_no_place() {
                         break;
                     }
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    let arena = &world.board.arena;
+                    let arena = &world.shared.arena;
                     let words = arena.layout.words();
-                    // Half of the time what it tells of its own calls: places above all.
+                    // Half of the words are those of its own calls, most of which are positions.
                     let call = arena.layout.call(2, random >> 8) + (random >> 16) as usize % 64;
                     let any = words.start + (random >> 20) as usize % words.len();
                     let at = if random >> 62 & 1 == 0 { call } else { any };

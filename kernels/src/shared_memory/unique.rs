@@ -1,4 +1,4 @@
-//! What names a world to the processes that are to be its ranks.
+//! The id of a world, for the processes that are to be its ranks.
 
 use std::fmt::{self, Write as _};
 
@@ -7,25 +7,25 @@ use sha2::{Digest as _, Sha256};
 use super::system::{boot, network, random, user};
 use crate::Error;
 
-/// The name of a world: 128 opaque bytes with a random secret, which one process makes and all of them are given.
+/// The id of a world: 128 opaque bytes with a random secret, which one process makes and all ranks get.
 ///
-/// Whoever has the bytes, and runs as the same user, can join the world. They are of use once.
+/// A process that has the bytes, and runs as the same user, can join the world. An id serves once.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UniqueId([u8; Self::BYTES]);
 
-/// What an id begins with; its last byte is the version of what follows.
+/// The first bytes of an id; the last of them is the version of the format.
 const MAGIC: [u8; 8] = *b"rdlyid\0\x01";
-/// Where the kind of an id stands.
+/// The offset of an id's kind.
 pub(super) const KIND: usize = 8;
-/// Where the name of the socket stands: 16 bytes.
+/// The offset of the socket's name: 16 bytes.
 const NAME: usize = 16;
-/// Where the secret stands: 32 bytes.
+/// The offset of the secret: 32 bytes.
 const SECRET: usize = 32;
-/// Where the number of the host's boot stands: 16 bytes, zeros if it is not known.
+/// The offset of the number of the host's boot: 16 bytes, zeros if it is not known.
 pub(super) const BOOT: usize = 64;
-/// Where the number of the network namespace stands: 8 bytes, zeros if it is not known.
+/// The offset of the number of the network namespace: 8 bytes, zeros if it is not known.
 pub(super) const NET: usize = 80;
-/// Where the check of all that stands before it begins: 8 bytes, at the very end.
+/// The offset of the checksum of all bytes before it: 8 bytes, at the very end.
 const CHECK: usize = UniqueId::BYTES - 8;
 
 /// The kind of an id with a random name and a secret.
@@ -37,7 +37,7 @@ impl UniqueId {
     /// The length of an id in bytes.
     pub const BYTES: usize = 128;
 
-    /// An id that nobody else has.
+    /// Makes an id that no other process has.
     ///
     /// # Errors
     /// E0429 where the system gives no random bytes, or is not Linux.
@@ -45,15 +45,16 @@ impl UniqueId {
         let mut bytes = [0; Self::BYTES];
         bytes[KIND] = RANDOM;
         random(&mut bytes[NAME..BOOT])?;
-        // Where `/proc` is not there, an id says nothing of where it was made.
+        // Without `/proc`, an id does not name the place where it was made.
         bytes[BOOT..NET].copy_from_slice(&boot().unwrap_or_default());
         bytes[NET..NET + 8].copy_from_slice(&network().unwrap_or_default().to_le_bytes());
         Ok(Self::sealed(bytes))
     }
 
-    /// The id that all processes of one user find who know the job's name, for launchers that carry no id.
+    /// Returns the id of a job: all processes of one user that know the job's name get an equal id, under launchers
+    /// that pass no id on.
     ///
-    /// It has no secret: what keeps others out is that all ranks must run as the same user.
+    /// The id has no secret: other users cannot join, as all ranks must run as one user.
     pub fn of_job(text: &str) -> Self {
         let mut hash = Sha256::new();
         hash.update(b"roundelay job\0");
@@ -65,17 +66,18 @@ impl UniqueId {
         Self::sealed(bytes)
     }
 
-    /// The id with these bytes, which [`Self::as_bytes`] gave elsewhere. Bytes that no id has are found when one joins.
+    /// Returns the id with these bytes, which come from [`Self::as_bytes`] in another process. Bytes that are no id are
+    /// found when a process joins.
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes, to be handed to the other ranks.
+    /// Returns the bytes, for the other ranks.
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
 
-    /// The id that [`Self::to_hex`] wrote elsewhere.
+    /// Reads the id that [`Self::to_hex`] wrote in another process.
     ///
     /// # Errors
     /// E0427 where the text is no id.
@@ -102,12 +104,12 @@ impl UniqueId {
         Ok(Self(bytes))
     }
 
-    /// The bytes as hexadecimal digits, for an environment variable. They carry the secret.
+    /// Returns the bytes as hexadecimal digits, for an environment variable. They contain the secret.
     pub fn to_hex(&self) -> String {
         hex(&self.0)
     }
 
-    /// Finds whether these are the bytes of an id, and one of this host.
+    /// Checks that these are the bytes of an id, made on this host.
     pub(super) fn check(&self) -> Result<(), Error> {
         let known = self.0[KIND] == RANDOM || self.0[KIND] == OF_JOB;
         if self.0[..8] != MAGIC || !known || self.0[CHECK..] != digest(&self.0)[..] {
@@ -133,19 +135,19 @@ impl UniqueId {
         Ok(())
     }
 
-    /// The name of the abstract socket at which the ranks meet.
+    /// Returns the name of the abstract socket at which the ranks meet.
     pub(super) fn socket(&self) -> String {
         format!("roundelay-{}", hex(&self.0[NAME..SECRET]))
     }
 
-    /// What those who join show each other; zeros for an id of a job.
+    /// Returns the secret that joining ranks show each other; zeros for an id of a job.
     pub(super) fn secret(&self) -> [u8; BOOT - SECRET] {
         let mut secret = [0; BOOT - SECRET];
         secret.copy_from_slice(&self.0[SECRET..BOOT]);
         secret
     }
 
-    /// Puts in what all ids have.
+    /// Sets the first bytes and the checksum, which all ids have.
     fn sealed(mut bytes: [u8; Self::BYTES]) -> Self {
         bytes[..8].copy_from_slice(&MAGIC);
         let check = digest(&bytes);
@@ -153,7 +155,7 @@ impl UniqueId {
         Self(bytes)
     }
 
-    /// The id changed at one byte, but whole.
+    /// Returns the id with one byte changed, and the right checksum.
     #[cfg(all(test, not(loom)))]
     pub(super) fn changed(&self, at: usize) -> Self {
         let mut bytes = self.0;
@@ -161,14 +163,14 @@ impl UniqueId {
         Self::sealed(bytes)
     }
 
-    /// The same with another secret.
+    /// Returns the id with another secret.
     #[cfg(all(test, not(loom)))]
     pub(super) fn with_another_secret(&self) -> Self {
         self.changed(SECRET)
     }
 }
 
-/// The check of an id.
+/// Returns the checksum of an id.
 fn digest(bytes: &[u8; UniqueId::BYTES]) -> [u8; 8] {
     let mut check = [0; 8];
     check.copy_from_slice(&Sha256::digest(&bytes[..CHECK])[..8]);
@@ -182,7 +184,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Without the secret.
+/// The text does not show the secret.
 impl fmt::Debug for UniqueId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UniqueId").finish_non_exhaustive()

@@ -1,5 +1,5 @@
-//! Ranks as processes where there are none: all that the engine has on Linux, of types without values, so that programs
-//! compile everywhere. Whoever wants a world is told what it needs.
+//! The engine for ranks as processes on systems without them: all public items of the engine on Linux, as types without
+//! values, so that programs compile everywhere. A program that asks for a world gets an error that names its needs.
 
 #![allow(missing_docs, reason = "the modules for Linux say what each of these is")]
 
@@ -20,13 +20,13 @@ use crate::lowered::{Nowhere, Runs};
 use crate::{Element, Error, Options};
 pub use unique::UniqueId;
 
-/// E0429: what is missing, and what there is in its place.
+/// Returns E0429: the missing parts of the system, and the alternative.
 fn refused() -> Error {
     let what = "ranks as processes need Linux: memory without a name (memfd), futexes between processes, and descriptors of processes (pidfd); ranks as threads (`Comm`) run here".to_owned();
     Error::SystemRefused { what }
 }
 
-/// What an id asks of the system.
+/// The system's facts of which an id is made.
 mod system {
     use crate::Error;
 
@@ -34,7 +34,7 @@ mod system {
         Err(super::refused())
     }
 
-    /// The same for all: there is no world to keep others out of.
+    /// One number for all users, as there is no world to protect.
     pub(super) fn user() -> u32 {
         0
     }
@@ -128,7 +128,7 @@ impl World {
     }
 }
 
-/// What a rank does to itself in tests.
+/// A fault that a rank suffers in tests.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {}
@@ -179,7 +179,7 @@ pub struct Lent<T: Element> {
 }
 
 impl<T: Element> Lent<T> {
-    /// The rank that it was lent to.
+    /// Returns the rank to which the memory was lent.
     pub fn rank(&self) -> RankId {
         match self.world {}
     }

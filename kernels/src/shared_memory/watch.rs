@@ -1,75 +1,75 @@
-//! Whoever waits for another rank, in a call or for a message: it spins, yields and sleeps, looks from time to time
-//! whether the others are alive, and gives up at the deadline.
+//! Waits for other ranks, in a call or for a message: the waiting rank spins, yields and sleeps, checks from time to
+//! time that the other ranks are alive, and gives up at the deadline.
 
 use std::time::{Duration, Instant};
 
-use super::board::Standing;
 use super::ending;
 use super::failure::{self, Cause};
+use super::shared_state::Standing;
 use super::world::World;
 use crate::Error;
 
-/// Looks before a rank that has a core for itself lets others have it.
+/// Looks of a rank with a core of its own before it yields the core to other ranks.
 const SPINS: u32 = 4_000;
-/// The first of them without a pause: what is nearly there is seen at once.
+/// The first looks, without a pause: the rank sees a change that comes soon at once.
 const BARE: u32 = 100;
-/// Turns that others are given before a rank looks at the clock.
+/// Yields to other ranks before a rank looks at the clock.
 const TURNS: u32 = if cfg!(all(test, loom)) { 0 } else { 32 };
-/// For so long turns are cheaper than sleep.
+/// How long yields are cheaper than sleep.
 pub(super) const AWAKE: Duration =
     if cfg!(all(test, loom)) { Duration::ZERO } else { Duration::from_millis(2) };
-/// How often a rank that waits looks whether the others are alive.
+/// The time after which a waiting rank checks again that other ranks are alive.
 pub(super) const LOOK: Duration =
     if cfg!(all(test, loom)) { Duration::MAX } else { Duration::from_millis(10) };
 /// Nanoseconds of a sleep.
 const SLEEP: i64 = 10_000_000;
-/// Nanoseconds of it where something else is to go on meanwhile.
+/// Nanoseconds of a sleep where a progress function is to run meanwhile.
 const NAP: i64 = 100_000;
 
-/// The same for ranks that are known to wait long.
+/// Nanoseconds of a sleep between calls of a progress function in a patient wait.
 const LONG_NAP: i64 = 1_000_000;
 
-/// What waits for other ranks.
+/// A wait for other ranks.
 pub(super) trait Watch {
     fn world(&self) -> &World;
 
-    /// Whether it is to end early: looked at before it sleeps.
+    /// Whether the wait is to end early: checked before each sleep.
     fn ends(&self) -> bool;
 
-    /// Why it ends early, if it does.
+    /// Fails with the reason if the wait is to end early.
     fn goes_on(&self) -> Result<(), Error>;
 
-    /// Whether it needs this rank, where it waits for no one rank.
+    /// Whether the wait needs `rank`, where it is not for one given rank.
     fn needs(&self, rank: usize) -> bool;
 
-    /// A rank that it waits for ended or left.
+    /// Returns the error of a wait for a rank that ended or left.
     fn lost(&self, rank: usize, how: &str) -> Error;
 
-    /// For how many nanoseconds it may sleep between looks.
+    /// Returns the nanoseconds of a sleep between looks.
     fn nap(&self) -> i64 {
         SLEEP
     }
 
-    /// Whether it is known that the wait is long: then a rank that shares its core sleeps at once.
+    /// Whether the wait is known to be long: then a rank that shares its core sleeps at once.
     fn is_patient(&self) -> bool {
         false
     }
 
-    /// For how long it gives others turns before it sleeps.
+    /// Returns how long the rank yields to other ranks before it sleeps.
     fn awake(&self) -> Duration {
         if self.is_patient() && !self.world().spins { Duration::ZERO } else { AWAKE }
     }
 
-    /// How long this wait may take.
+    /// Returns how long this wait may take.
     fn deadline(&self) -> Duration {
         self.world().deadline()
     }
 
-    /// The deadline came.
+    /// Returns the error of a wait whose deadline is over.
     fn late(&self, on: Option<usize>) -> Error;
 }
 
-/// Waits for what ranks bring about: `on` if it is one of them, or any.
+/// Waits until `ready()`, for an action of rank `on`, or of any rank if `on` is `None`.
 pub(super) fn wait<W: Watch>(
     watch: &W,
     on: Option<usize>,
@@ -106,7 +106,7 @@ fn wait_long(
     on: Option<usize>,
     ready: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
-    let (world, board) = (watch.world(), &watch.world().board);
+    let (world, shared) = (watch.world(), &watch.world().shared);
     let since = Instant::now();
     let mut looked = since;
     let progress = world.progress();
@@ -127,10 +127,10 @@ fn wait_long(
             }
             continue;
         }
-        board.waits_for(world.rank, on);
+        shared.waits_for(world.rank, on);
         let most = if watch.is_patient() { LONG_NAP } else { NAP };
         let nap = if progress.is_some() { watch.nap().min(most) } else { watch.nap() };
-        board.sleep(world.rank, nap, || ready() || watch.ends());
+        shared.sleep(world.rank, nap, || ready() || watch.ends());
         if ready() {
             break Ok(());
         }
@@ -144,11 +144,11 @@ fn wait_long(
             break Err(watch.late(on));
         }
     };
-    board.waits_for(world.rank, None);
+    shared.waits_for(world.rank, None);
     outcome
 }
 
-/// Looks whether those are alive that it waits for: the one, or whoever could have taken work that all wait for.
+/// Checks that the awaited ranks are alive: rank `on`, or all ranks that the wait needs.
 fn look_after(watch: &dyn Watch, on: Option<usize>) -> Result<(), Error> {
     let world = watch.world();
     let suspects: Vec<usize> = match on {
@@ -169,9 +169,9 @@ fn look_after(watch: &dyn Watch, on: Option<usize>) -> Result<(), Error> {
 }
 
 impl World {
-    /// How a rank went, if it left the world, or its process is dead.
+    /// Returns how a rank went, if it left the world or its process is dead.
     fn gone(&self, rank: usize, dead: bool) -> Option<String> {
-        match self.board.standing(rank) {
+        match self.shared.standing(rank) {
             Standing::Here => dead.then(|| {
                 let (launch, launched) = self.launched(rank);
                 let endings = self.endings.as_ref().filter(|endings| endings.launch() == launch);
@@ -182,9 +182,9 @@ impl World {
         }
     }
 
-    /// Which ranks wait for that one, this one among them, in words.
+    /// Returns a text with the ranks that wait for `rank`, this rank among them.
     pub(super) fn who_waits(&self, rank: usize) -> String {
-        let waiting = self.board.waiting_for(rank);
+        let waiting = self.shared.waiting_for(rank);
         let mut waiting: Vec<_> = waiting.iter().map(|rank| self.named(rank.index())).collect();
         let mine = self.named(self.rank);
         if rank != self.rank && !waiting.contains(&mine) {
@@ -199,40 +199,40 @@ impl World {
         }
     }
 
-    /// Ends all calls and messages, unless another rank has: then that one's cause is told.
+    /// Ends all calls and messages, unless another rank has: then the error is that rank's cause.
     pub(super) fn give_up(&self, cause: &Cause, error: Error) -> Error {
-        let ours = failure::write(&self.board.arena, cause);
-        self.board.wake_all();
-        if ours { error } else { failure::told(&self.board.arena, self.named(self.rank)) }
+        let ours = failure::write(&self.shared.arena, cause);
+        self.shared.wake_all();
+        if ours { error } else { failure::told(&self.shared.arena, self.named(self.rank)) }
     }
 
-    /// Ends all calls and messages for a reason that is this rank's own.
+    /// Ends all calls and messages for a reason of this rank.
     pub(crate) fn give_up_for(&self, error: Error) -> Error {
         self.give_up(&Cause::Gave { by: self.named(self.rank), why: error.text() }, error)
     }
 
-    /// Ends all calls and messages for a reason of the caller's: those under way and all later ones fail (E0413), unless
-    /// the world has failed before.
+    /// Ends all calls and messages for a reason of the caller's: current and later ones fail (E0413), unless the world
+    /// has failed before.
     ///
     /// # Errors
     /// E0427 in a forked child.
     pub fn abort(&self, why: &str) -> Result<(), Error> {
         self.here()?;
         let why = format!("it aborted: {why}");
-        _ = failure::write(&self.board.arena, &Cause::Gave { by: self.named(self.rank), why });
-        self.board.wake_all();
+        _ = failure::write(&self.shared.arena, &Cause::Gave { by: self.named(self.rank), why });
+        self.shared.wake_all();
         Ok(())
     }
 
-    /// Another rank wrote what none of ours writes: nothing can be trusted any more.
+    /// Ends the world, as another rank wrote words that no correct rank writes: no shared word can be trusted any more.
     pub(super) fn corrupt(&self, what: String) -> Error {
         self.give_up_for(Error::Corrupt { what })
     }
 
-    /// The world's failure, if it has failed.
+    /// Returns the world's failure, if it has failed.
     pub(crate) fn intact(&self) -> Result<(), Error> {
-        if failure::has_failed(&self.board.arena) {
-            return Err(failure::told(&self.board.arena, self.named(self.rank)));
+        if failure::has_failed(&self.shared.arena) {
+            return Err(failure::told(&self.shared.arena, self.named(self.rank)));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A process's rank in a world: what it shares with the others, and what it keeps for itself.
+//! A process's rank in a world: its shared state and its local state.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,21 +13,21 @@ use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 use rustix::system::{sysinfo, uname};
 use sha2::{Digest as _, Sha256};
 
-use super::arena::{Arena, Layout, RING};
-use super::board::Board;
+use super::arena::{Arena, ArenaLayout, RING};
 use super::ending::{Endings, Peer};
-use super::ends::{Mail, Parcels};
 use super::env::{from_env, from_env_of_host, spans_hosts};
 use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
+use super::queue_ends::{Mail, Parcels};
 use super::reach::Reach;
+use super::shared_state::SharedState;
 use super::spinning::Spinning;
 use super::system::{boot, network};
 use super::unique::UniqueId;
 use crate::{Error, Options};
 
-/// The line of a seat that says which launch started the rank.
+/// The line of a seat with the launch that started the rank.
 const LAUNCH: usize = 6;
 
 /// The rank of this process in a world of processes.
@@ -35,66 +35,66 @@ const LAUNCH: usize = 6;
 /// All ranks of a world are processes of one host and one user. They share an arena, memory without a name in the file
 /// system, which is gone with the last of them.
 pub struct World {
-    pub(super) board: Board,
+    pub(super) shared: SharedState,
     pub(super) rank: usize,
     pub(super) options: Options,
     pub(super) peers: Vec<Peer>,
     pub(super) endings: Option<Endings>,
-    /// Whether each rank has a core for itself.
+    /// Whether each rank has a core of its own.
     pub(super) spins: bool,
     pub(super) spinning: Spinning,
-    pub(super) own: Mutex<Own>,
+    pub(super) local: Mutex<LocalState>,
     pub(super) heap: Mutex<Heap>,
     pub(super) fault: Faults,
     pub(super) mail: Mail,
-    /// This rank's ends of the rings of its calls.
+    /// This rank's ends of the rings for messages of calls.
     pub(super) parcels: Mutex<Parcels>,
-    /// What the ranks are called in messages, where this world is a part of another.
+    /// The names of the ranks in error messages, where this world is a part of another.
     names: Box<[RankId]>,
-    /// The next attempt to make a world of those who are left.
+    /// The number of the next attempt to make a world of the surviving ranks.
     pub(super) shrinks: Mutex<u64>,
-    /// What else is to go on while this rank waits.
+    /// The caller's function that runs while this rank waits.
     progress: RwLock<Option<Progress>>,
     /// Nanoseconds that a wait may take.
     deadline: AtomicU64,
 }
 
-/// What else is to go on while a rank waits.
+/// A caller's function that runs while a rank waits.
 pub(super) type Progress = Arc<dyn Fn() + Send + Sync>;
 
-/// What a rank keeps of its calls for itself.
-pub(super) struct Own {
-    /// Calls that it made.
+/// The state of a rank's calls that only this rank uses.
+pub(super) struct LocalState {
+    /// The number of calls that the rank has made.
     pub(super) number: u64,
-    /// The last call for which there is room without another look at the others.
+    /// The last call whose line is known to be free, without another look at the other ranks.
     pub(super) room: u64,
-    /// Refused calls that it knows of.
+    /// The number of refused calls up to which this rank has looked.
     pub(super) heard: u64,
-    /// The numbers of refused calls that it was told of, as far as others may still be found.
+    /// The numbers of refused calls whose error this rank has returned, as far back as later differences can be found.
     pub(super) told: Vec<u64>,
-    /// Of each rank, the last call that it is known to be done with.
+    /// The last call of each rank that this rank knows to be done.
     pub(super) finished: Box<[u64]>,
-    /// Slots that it used.
+    /// The number of slots that the rank has used.
     pub(super) slots: u64,
-    /// What its slots were last used for.
+    /// The last use of each slot.
     pub(super) uses: [Use; RING as usize],
-    /// Of each rank, which of its slots has the first tile of this call.
+    /// The number of each rank's slot with the first tile of this call.
     pub(super) first: Box<[u64]>,
-    /// Of each rank, where its input lies in its own memory in this call, if others are to read it there; else 0.
+    /// The address of each rank's input in its own memory in this call, if other ranks are to read it there; else 0.
     pub(super) lent: Box<[u64]>,
     pub(super) reach: Reach,
-    /// Of each rank, where its buffers lie in this call, if they do in the arena.
+    /// The positions of each rank's buffers in this call, if they lie in the arena.
     pub(super) places: Box<[[u64; 2]]>,
-    /// Large buffers in heaps whose pages this process has had looked up.
+    /// The large buffers in heaps whose pages this process has had looked up.
     pub(super) seen: BTreeSet<(usize, usize)>,
-    /// Tiles that all ranks made together.
+    /// The number of tiles that all ranks have made together.
     pub(super) made: u64,
-    /// Signals that it posted to each rank and took from each.
+    /// The numbers of signals that the rank has posted to each rank and taken from each rank.
     pub(super) posted: Vec<Vec<u64>>,
     pub(super) taken: Vec<Vec<u64>>,
 }
 
-/// The last tile in a slot, and who reads it.
+/// The last tile in a slot, and the ranks that read it.
 #[derive(Clone, Default)]
 pub(super) struct Use {
     pub(super) number: u64,
@@ -113,13 +113,13 @@ impl std::fmt::Debug for World {
 }
 
 impl World {
-    /// Joins the world `id` as rank `rank` of `nranks`, and returns when all have. The deadline of `options` is how long
-    /// that may take, and later how long a call may wait for another rank.
+    /// Joins the world `id` as rank `rank` of `nranks`, and returns when all ranks have joined. The deadline of
+    /// `options` limits this time, and later the time that a call waits for another rank.
     ///
     /// # Errors
-    /// E0427 where the processes cannot meet: a rank out of range, two with one rank, other numbers of ranks, an id of
-    /// another host, a rank that does not come; E0429 where the system refuses what they need; E0406 for options that
-    /// no run can have, E0409 for no ranks or too many.
+    /// E0427 where the processes cannot meet: a rank out of range, two processes with one rank, different numbers of
+    /// ranks, an id of another host, a rank that does not come; E0429 where the system refuses a resource that the
+    /// world needs; E0406 for options that no run can have, E0409 for no ranks or too many.
     pub fn join(id: &UniqueId, nranks: u32, rank: u32, options: Options) -> Result<Self, Error> {
         options.check()?;
         if nranks == 0 || nranks > RANK_LIMIT {
@@ -134,69 +134,70 @@ impl World {
         Self::of(joined, layout, rank, options)
     }
 
-    /// Joins the world that a launcher started this process in: `roundelay launch`, torchrun, Open MPI, MPICH, Intel MPI
-    /// or Slurm's srun, or what was set by hand.
+    /// Joins the world in which a launcher started this process: `roundelay launch`, torchrun, Open MPI, MPICH, Intel
+    /// MPI or Slurm's srun, or variables that were set by hand.
     ///
     /// # Errors
-    /// E0427 where none of them did, or what they say makes no sense; else those of [`Self::join`].
+    /// E0427 where no launcher did, or its variables make no sense; else the errors of [`Self::join`].
     pub fn from_env(options: Options) -> Result<Self, Error> {
-        let place = from_env()?;
-        Self::join(&place.id, place.nranks, place.rank, options)
+        let membership = from_env()?;
+        Self::join(&membership.id, membership.nranks, membership.rank, options)
     }
 
     /// Whether a launcher says that this process is one of an MPI job on several hosts.
     ///
     /// # Errors
-    /// E0427 where what it says makes no sense.
+    /// E0427 where the launcher's variables make no sense.
     pub fn spans_hosts() -> Result<bool, Error> {
         spans_hosts()
     }
 
-    /// Joins those ranks of a launch that run on this host, under a launcher that tells each its number among them.
+    /// Joins the ranks of a launch that run on this host, under a launcher that gives each rank its number among them.
     ///
     /// # Errors
-    /// E0427 where none does, or a rank does not come; else those of [`Self::join`].
+    /// E0427 where no launcher does, or a rank does not come; else the errors of [`Self::join`].
     pub fn from_env_of_host(options: Options) -> Result<Self, Error> {
-        let place = from_env_of_host()?;
-        Self::join(&place.id, place.nranks, place.rank, options)
+        let membership = from_env_of_host()?;
+        Self::join(&membership.id, membership.nranks, membership.rank, options)
     }
 
-    /// Has a rank that waits call `progress` from time to time, in the thread that waits: for what must go on meanwhile
-    /// and has no thread of its own. While nothing comes, that is every tenth of a millisecond or more often.
+    /// Has a waiting rank call `progress` from time to time, in the thread that waits: for work that must go on
+    /// meanwhile and has no thread of its own. During a long wait, these calls come every tenth of a millisecond or
+    /// more often.
     pub fn set_progress(&self, progress: impl Fn() + Send + Sync + 'static) {
         *self.progress.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(progress));
     }
 
-    /// Lets go on here what goes on in `other`.
+    /// Takes over the progress function of `other`.
     pub(super) fn goes_on_as(&self, other: &Self) {
         *self.progress.write().unwrap_or_else(PoisonError::into_inner) = other.progress();
     }
 
-    /// What else is to go on while this rank waits.
+    /// Returns the caller's function that runs while this rank waits.
     pub(super) fn progress(&self) -> Option<Progress> {
         self.progress.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Cores that the ranks of this host have together, as far as this process can tell.
+    /// Returns the number of cores that the ranks of this host have together, as far as this process can tell.
     pub fn cores() -> u32 {
         cores()
     }
 
-    /// Descriptors that this process may hold.
+    /// Returns the number of descriptors that this process may hold.
     pub fn most_descriptors() -> u64 {
         getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
     }
 
-    /// How long a call may wait for another rank from now on.
+    /// Sets how long a call may wait for another rank from now on.
     pub fn set_deadline(&self, deadline: Duration) {
         let nanos = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
         self.deadline.store(nanos, Ordering::Relaxed);
     }
 
-    /// All ranks of a world in this process, whose threads are to call for them: for tests.
+    /// Makes all ranks of a world in this process, for tests whose threads call for the ranks.
     ///
     /// # Errors
-    /// Those of [`Self::join`].
+    /// The errors of [`Self::join`].
     #[doc(hidden)]
     pub fn together(nranks: u32, options: Options) -> Result<Vec<Self>, Error> {
         let layout = layout(nranks);
@@ -220,7 +221,7 @@ impl World {
         (0..nranks).map(world).collect()
     }
 
-    fn of(joined: Joined, layout: Layout, rank: u32, options: Options) -> Result<Self, Error> {
+    fn of(joined: Joined, layout: ArenaLayout, rank: u32, options: Options) -> Result<Self, Error> {
         let arena = Arena::new(joined.arena.as_fd(), layout)?;
         let endings = Endings::from_env();
         if let Some((endings, launched)) = &endings {
@@ -235,7 +236,7 @@ impl World {
         Ok(world)
     }
 
-    /// A rank over an arena, that knows nothing of the processes of the others.
+    /// Makes a rank over an arena, without the processes of the other ranks.
     pub(super) fn over(arena: Arena, rank: u32, options: Options) -> Self {
         let n = arena.layout.nranks;
         let reach = Reach::new(&arena, rank as usize);
@@ -250,14 +251,14 @@ impl World {
             deadline: AtomicU64::new(
                 u64::try_from(options.deadline.as_nanos()).unwrap_or(u64::MAX),
             ),
-            board: Board::new(arena),
+            shared: SharedState::new(arena),
             rank: rank as usize,
             options,
             peers: Vec::new(),
             endings: None,
             spins: false,
             spinning: Spinning::default(),
-            own: Mutex::new(Own {
+            local: Mutex::new(LocalState {
                 number: 0,
                 room: 0,
                 heard: 0,
@@ -277,24 +278,24 @@ impl World {
         }
     }
 
-    /// Has this rank do `first` and then `what` at a place of its call `number`: for tests of failures. Places are counted
-    /// from 0, the beginning of a call; the last one is its end.
+    /// Has this rank run `first` and then suffer the fault `what` at a place of its call `number`: for tests of
+    /// failures. Places are counted from 0, the beginning of a call; the last place is its end.
     #[doc(hidden)]
     pub fn inject(&self, number: u64, place: u32, first: fn(), what: Fault) {
         self.fault.set(number, place, first, what);
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn nranks(&self) -> u32 {
-        self.board.nranks() as u32
+        self.shared.nranks() as u32
     }
 
-    /// The rank of this process, counted from 0.
+    /// Returns the rank of this process, counted from 0.
     pub fn rank(&self) -> u32 {
         self.rank as u32
     }
 
-    /// What calls and waits go by.
+    /// Returns the options of calls and waits, with the current deadline.
     pub fn options(&self) -> Options {
         self.options.deadline(self.deadline())
     }
@@ -303,13 +304,14 @@ impl World {
         RankId(self.rank as u32)
     }
 
-    /// Has messages call the ranks by these names, one for each: what they are in a world of which this is a part.
+    /// Sets the names of the ranks in error messages, one for each rank: their numbers in the world of which this world
+    /// is a part.
     pub(crate) fn call_ranks(&mut self, names: impl IntoIterator<Item = u32>) {
         self.names = names.into_iter().map(RankId).collect();
-        assert_eq!(self.names.len(), self.board.nranks(), "each rank has a name");
+        assert_eq!(self.names.len(), self.shared.nranks(), "each rank has a name");
     }
 
-    /// What a rank is called in messages.
+    /// Returns the name of a rank in error messages.
     pub(super) fn named(&self, rank: usize) -> RankId {
         self.names[rank]
     }
@@ -318,46 +320,46 @@ impl World {
         Duration::from_nanos(self.deadline.load(Ordering::Relaxed))
     }
 
-    /// All others, the nearest after this one first, so that nobody is everybody's first.
+    /// Returns all other ranks, the rank after this one first, so that the ranks begin with different ranks.
     pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
-        let (n, rank) = (self.board.nranks(), self.rank);
+        let (n, rank) = (self.shared.nranks(), self.rank);
         (1..n).map(move |d| (rank + d) % n)
     }
 
-    /// The launch that started a rank's process, 0 where none did, and its rank there: a world may be of a part of the
-    /// ranks of a launch, in another order.
+    /// Returns the launch that started a rank's process, 0 if no launch did, and the rank's number in that launch: a
+    /// world may consist of a part of a launch's ranks, in another order.
     pub(super) fn launched(&self, rank: usize) -> (u64, usize) {
-        let arena = &self.board.arena;
+        let arena = &self.shared.arena;
         let at = arena.layout.own(rank, LAUNCH);
         let launch = arena.word(at).load(Ordering::Acquire);
         (launch, arena.word(at + 8).load(Ordering::Relaxed) as usize)
     }
 
-    /// Whether this process is the rank, and not a child that was forked off it.
+    /// Checks that this process is the rank, and not a forked child of it.
     ///
     /// # Errors
-    /// E0427 where it is such a child.
+    /// E0427 in a forked child.
     pub fn here(&self) -> Result<(), Error> {
-        if !self.board.arena.is_here() {
+        if !self.shared.arena.is_here() {
             let what = "this process was forked off one that is a rank, and is none itself; join a world of its own, or call in the other".to_owned();
             return Err(Error::NotJoined { what });
         }
         Ok(())
     }
 
-    /// What this rank keeps, for one call at a time.
-    pub(super) fn enter(&self) -> Result<MutexGuard<'_, Own>, Error> {
+    /// Locks this rank's local state, for one call at a time.
+    pub(super) fn enter(&self) -> Result<MutexGuard<'_, LocalState>, Error> {
         self.here()?;
-        match self.own.try_lock() {
-            Ok(own) => Ok(own),
+        match self.local.try_lock() {
+            Ok(local) => Ok(local),
             Err(TryLockError::WouldBlock) => Err(Error::RankBusy { rank: self.named(self.rank) }),
             // A panic in a call has ended the world.
-            Err(TryLockError::Poisoned(own)) => Ok(own.into_inner()),
+            Err(TryLockError::Poisoned(local)) => Ok(local.into_inner()),
         }
     }
 }
 
-/// What tells this host from others: nobody on another host has the same bytes.
+/// Returns bytes that identify this host: no other host has the same bytes.
 pub fn host_key() -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(b"roundelay host\0");
@@ -367,21 +369,21 @@ pub fn host_key() -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Where things lie in the arena of so many ranks on this machine.
-fn layout(nranks: u32) -> Layout {
+/// Returns the layout of the arena of `nranks` ranks on this machine.
+fn layout(nranks: u32) -> ArenaLayout {
     let memory = sysinfo();
     let memory = u64::from(memory.mem_unit).saturating_mul(memory.totalram);
-    Layout::new(nranks, memory as usize)
+    ArenaLayout::new(nranks, memory as usize)
 }
 
-/// Cores that ranks have together, as far as this one can tell: a launcher may have put each on a core of its own, which
-/// shows as a single one.
+/// Returns the number of cores that the ranks have together, as far as this process can tell: a launcher may have bound
+/// each rank to a core of its own, so that a process sees a single core.
 fn cores() -> u32 {
     let mine = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     if mine > 1 {
         return mine;
     }
-    // Such as `0-3,8`.
+    // For example `0-3,8`.
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let ranges = online.trim().split(',').filter_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -392,8 +394,8 @@ fn cores() -> u32 {
 
 impl Drop for World {
     fn drop(&mut self) {
-        if self.board.arena.is_here() {
-            self.board.leave(self.rank, std::thread::panicking());
+        if self.shared.arena.is_here() {
+            self.shared.leave(self.rank, std::thread::panicking());
         }
     }
 }

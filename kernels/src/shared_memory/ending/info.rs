@@ -1,4 +1,4 @@
-//! What the kernel tells of a process that has ended: from Linux 6.15 on, once its parent has reaped it.
+//! The kernel's information about a process that has ended: from Linux 6.15 on, once its parent has reaped it.
 
 use std::os::fd::OwnedFd;
 
@@ -6,11 +6,11 @@ use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 
 use super::Ending;
 
-/// The first version of the kernel's `struct pidfd_info`, which later ones begin with.
+/// The first version of the kernel's `struct pidfd_info`; later versions only add fields at the end.
 #[repr(C)]
 #[derive(Default)]
 struct PidfdInfo {
-    /// What is asked for, and then what there is.
+    /// The requested fields, and after the call the available fields.
     mask: u64,
     cgroup: u64,
     pid: u32,
@@ -18,7 +18,7 @@ struct PidfdInfo {
     ppid: u32,
     /// Users and groups: real, effective, saved, of the file system.
     ids: [u32; 8],
-    /// As `wait` gives it.
+    /// The status as `wait` returns it.
     exit_code: i32,
 }
 
@@ -27,16 +27,16 @@ const EXIT: u64 = 1 << 3;
 /// `PIDFD_GET_INFO`: the kernel looks at the size in it.
 const GET_INFO: Opcode = opcode::read_write::<PidfdInfo>(0xff, 11);
 
-/// How a process ended, if that is known: not before it is reaped, and not by older kernels.
+/// Returns how a process ended, if that is known: not before the process is reaped, and not by older kernels.
 pub(super) fn ending(pidfd: &OwnedFd) -> Option<Ending> {
     let mut info = PidfdInfo { mask: EXIT, ..PidfdInfo::default() };
-    // SAFETY: The opcode carries the size of the structure, which has the layout of the kernel's, and the kernel reads and
-    // writes no more than that. On a descriptor that is no pidfd it means nothing and is refused.
+    // SAFETY: The opcode carries the size of the structure, which has the kernel's layout, and the kernel reads and
+    // writes no more bytes. On a descriptor that is no pidfd, the opcode has no meaning and is refused.
     unsafe { ioctl(pidfd, Updater::<GET_INFO, _>::new(&mut info)) }.ok()?;
     (info.mask & EXIT != 0).then(|| of_status(info.exit_code as u32))
 }
 
-/// The low seven bits are the signal, the second byte is the code.
+/// Decodes a status: the low seven bits are the signal, the second byte is the exit code.
 fn of_status(status: u32) -> Ending {
     match status & 0x7f {
         0 => Ending::Exited(status >> 8 & 0xff),
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(size_of::<PidfdInfo>(), 64);
         assert_eq!(of_status(3 << 8), Ending::Exited(3));
         assert_eq!(of_status(9), Ending::Killed(9));
-        // With a core dump.
+        // A status with a core dump.
         assert_eq!(of_status(0x80 | 6), Ending::Killed(6));
     }
 }

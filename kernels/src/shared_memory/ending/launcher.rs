@@ -1,4 +1,5 @@
-//! What `roundelay launch` tells of ranks that have ended: a word for each, in memory that it shares.
+//! The report of `roundelay launch` about ranks that have ended: a word for each rank, in memory that the launcher
+//! shares.
 
 use std::env;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
@@ -8,7 +9,7 @@ use rustix::io::{fcntl_dupfd_cloexec, pread};
 
 use super::Ending;
 
-/// The words of the launcher, one a rank.
+/// The words of the launcher, one for each rank.
 #[derive(Debug)]
 pub(in crate::shared_memory) struct Endings {
     file: OwnedFd,
@@ -16,7 +17,7 @@ pub(in crate::shared_memory) struct Endings {
     launch: u64,
 }
 
-/// The variables with the number of the descriptor, the number of ranks that were launched, and this one's.
+/// The variables with the number of the descriptor, the number of launched ranks, and this process's rank.
 const VARIABLES: [&str; 3] = ["ROUNDELAY_ENDINGS", "ROUNDELAY_NRANKS", "ROUNDELAY_RANK"];
 /// The upper half of the word of a rank that exited; the lower half is its code.
 const EXITED: u32 = 1;
@@ -24,31 +25,31 @@ const EXITED: u32 = 1;
 const KILLED: u32 = 2;
 
 impl Endings {
-    /// What the launcher shares, if there is one, and this process's rank there.
+    /// Opens the launcher's words, if there are any, and returns them with this process's rank in the launch.
     ///
-    /// A program between the launcher and this process may have closed the descriptor, as Python's `subprocess` does, and
-    /// something else may have its number now: so what is not memory of the right size counts as nothing.
+    /// A program between the launcher and this process may have closed the descriptor, as Python's `subprocess` does,
+    /// and another file may have its number now: so a descriptor that is not memory of the right size counts as none.
     pub(in crate::shared_memory) fn from_env() -> Option<(Self, usize)> {
         let [number, nranks, rank] =
             VARIABLES.map(|name| env::var(name).ok()?.trim().parse::<u32>().ok());
         Some((Self::at(number?, nranks? as usize)?, rank? as usize))
     }
 
-    /// A number that all ranks of the launch find, and no others: that of the file.
+    /// Returns a number that all ranks of the launch find, and no other ranks: the file's number.
     pub(in crate::shared_memory) fn launch(&self) -> u64 {
         self.launch
     }
 
-    /// Those in the file with this number.
+    /// Opens the words in the file with this descriptor number.
     pub(super) fn at(number: u32, nranks: usize) -> Option<Self> {
         let number = RawFd::try_from(number).ok()?;
-        // SAFETY: The number is not -1. The descriptor is lent to one call of the system only, which duplicates it or says
-        // that there is none.
+        // SAFETY: The number is not -1. The descriptor is borrowed for one system call only, which duplicates it or
+        // reports that it does not exist.
         let file = fcntl_dupfd_cloexec(unsafe { BorrowedFd::borrow_raw(number) }, 0).ok()?;
         Self::in_file(file, nranks)
     }
 
-    /// Those in this file, if it is one of memory and has a word for each rank.
+    /// Returns the words in this file, if the file is memory and has a word for each rank.
     fn in_file(file: OwnedFd, nranks: usize) -> Option<Self> {
         let stat = fstat(&file).ok()?;
         let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
@@ -57,7 +58,7 @@ impl Endings {
         (regular && memory && large).then_some(Self { file, nranks, launch: stat.st_ino })
     }
 
-    /// How a rank ended, if the launcher has told it yet.
+    /// Returns how a rank ended, if the launcher has reported it yet.
     pub(super) fn of(&self, rank: usize) -> Option<Ending> {
         let mut word = [0; 4];
         let inside = rank < self.nranks;

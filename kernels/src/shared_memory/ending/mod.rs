@@ -1,4 +1,4 @@
-//! Whether the processes of other ranks are alive, and how they ended.
+//! Checks that the processes of other ranks are alive, and how they ended.
 
 mod info;
 mod launcher;
@@ -14,30 +14,30 @@ pub(super) use self::launcher::Endings;
 use super::system::refused;
 use crate::Error;
 
-/// Another rank's process.
+/// The process of a rank.
 #[derive(Debug)]
 pub(super) struct Peer {
-    /// Its number, as it knows itself.
+    /// The process id in the pid namespace of the process.
     pub(super) pid: u32,
-    /// A descriptor of it, which becomes readable when it ends.
+    /// A descriptor of the process, which becomes readable when the process ends.
     pub(super) pidfd: OwnedFd,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// By itself, with this code.
+    /// The process exited with this code.
     Exited(u32),
-    /// By this signal.
+    /// A signal with this number killed the process.
     Killed(u32),
 }
 
-/// How long the launcher may take to say how a rank ended.
+/// How long the launcher may take to report how a rank ended.
 const LAUNCHER: Duration = Duration::from_millis(50);
-/// How long the parent of a rank may take to reap it: before that the kernel does not tell how it ended.
+/// How long the parent of a rank may take to reap it: before that the kernel does not report how it ended.
 const KERNEL: Duration = Duration::from_millis(20);
 
-/// Which ranks' processes have ended; never `me`. It costs one call of the system.
+/// Returns for each rank whether its process has ended; always false for `me`. The check costs one system call.
 pub(super) fn ended(peers: &[Peer], me: usize) -> Result<Vec<bool>, Error> {
     let mut fds: Vec<_> =
         peers.iter().map(|peer| PollFd::new(&peer.pidfd, PollFlags::IN)).collect();
@@ -58,7 +58,8 @@ pub(super) fn ended(peers: &[Peer], me: usize) -> Result<Vec<bool>, Error> {
         .collect())
 }
 
-/// How the process of a rank ended that [`ended`] found, to go on from "the process of rank 3". It waits a little for who knows.
+/// Returns how the process of a rank ended, for a process that [`ended`] has found, to follow "the process of rank 3".
+/// Waits a little for the launcher and the kernel to report it.
 pub(super) fn how(rank: usize, peer: &Peer, endings: Option<&Endings>) -> String {
     let told = endings.and_then(|endings| patiently(LAUNCHER, || endings.of(rank)));
     match told.or_else(|| patiently(KERNEL, || info::ending(&peer.pidfd))) {
@@ -71,7 +72,7 @@ pub(super) fn how(rank: usize, peer: &Peer, endings: Option<&Endings>) -> String
     }
 }
 
-/// Asks again and again until there is an answer, for so long at most.
+/// Calls `ask` until it returns an answer, for `at_most` at most.
 fn patiently<T>(at_most: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     loop {
@@ -83,7 +84,7 @@ fn patiently<T>(at_most: Duration, mut ask: impl FnMut() -> Option<T>) -> Option
     }
 }
 
-/// The name of a signal, for those with the same number on all machines that matter here.
+/// Returns the name of a signal, for signals with equal numbers on all relevant machines.
 fn name(signal: u32) -> Option<&'static str> {
     let name = match signal {
         1 => "SIGHUP",

@@ -8,7 +8,7 @@ use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use super::*;
 
-/// A process that runs a script, and one that watches it.
+/// Starts a process that runs a script, and returns it with its descriptor.
 fn child(script: &str) -> (Child, Peer) {
     let child = Command::new("sh")
         .args(["-c", script])
@@ -24,7 +24,7 @@ fn peer(pid: Pid) -> Peer {
     Peer { pid: pid.as_raw_nonzero().get() as u32, pidfd }
 }
 
-/// What the launcher would share.
+/// Makes words as the launcher shares them.
 fn endings(words: &[u32]) -> (OwnedFd, Endings) {
     let file = memfd_create("endings", MemfdFlags::CLOEXEC).expect("memory");
     ftruncate(&file, words.len() as u64 * 4).expect("memory");
@@ -45,7 +45,7 @@ fn wait(peers: &[Peer]) {
 
 #[test]
 fn an_exit_and_a_signal_are_told_apart() {
-    // Only from Linux 6.15 on does the kernel tell.
+    // Only Linux 6.15 and later report how a process ended.
     let (mut probe, watched) = child("exit 0");
     probe.wait().expect("it ends");
     let kernel_tells = info::ending(&watched.pidfd).is_some();
@@ -56,7 +56,7 @@ fn an_exit_and_a_signal_are_told_apart() {
     assert_eq!(ended(&peers, 0).expect("it can be asked"), [false, false]);
     drop(exits.stdin.take());
     wait(&peers);
-    // Nobody has reaped it.
+    // Its parent has not reaped it yet.
     assert_eq!(how(1, &peers[1], None), "ended");
     exits.wait().expect("it ended");
     assert_eq!(ended(&peers, 0).expect("it can be asked"), [false, true]);
@@ -88,7 +88,7 @@ fn the_launcher_is_asked_first_and_given_time() {
         pwrite(&file, &0x1_0009_u32.to_le_bytes(), 0).expect("memory");
         assert_eq!(told.join().expect("it comes back"), "exited with code 9");
     });
-    // Beyond the last.
+    // A rank beyond the last.
     assert_eq!(endings.of(4), None);
 }
 

@@ -1,47 +1,47 @@
-//! The launchers that are known, and the names by which they tell a process its rank.
+//! The known launchers, and the variables in which they give a process its rank.
 
 use roundelay_core::schedule::RANK_LIMIT;
 
-use super::Place;
+use super::Membership;
 use crate::Error;
 use crate::shared_memory::unique::UniqueId;
 
-/// What can be asked about this process.
+/// The sources of facts about this process.
 pub(super) struct Sources<'a> {
-    /// The value of an environment variable.
+    /// Returns the value of an environment variable.
     pub(super) var: &'a dyn Fn(&str) -> Option<String>,
-    /// The process that started all ranks: the nearest ancestor that was started without the variable given.
+    /// Returns the process that started all ranks: the nearest ancestor that was started without the given variable.
     pub(super) starter: &'a dyn Fn(&str) -> Result<String, String>,
 }
 
-/// The names that one launcher uses.
+/// The names of the variables of one launcher.
 struct Launcher {
-    /// Who it is.
+    /// The launcher's name in error messages.
     who: &'static str,
-    /// The rank.
+    /// The variable with the rank.
     rank: &'static str,
-    /// The number of ranks.
+    /// The variable with the number of ranks.
     nranks: &'static str,
-    /// What names the job and must be there.
+    /// The variables that name the job and must be set.
     job: &'static [&'static str],
-    /// What else names the job if it is there.
+    /// The variables that also name the job if they are set.
     also: &'static [&'static str],
-    /// How many of the ranks are on this host.
+    /// The variable with the number of ranks on this host.
     local: Option<&'static str>,
-    /// The rank among those on this host.
+    /// The variable with the rank among the ranks on this host.
     local_rank: Option<&'static str>,
-    /// How many hosts there are.
+    /// The variable with the number of hosts.
     hosts: Option<&'static str>,
-    /// Whether its processes may be an MPI job, whose messages reach other hosts.
+    /// Whether the launcher's processes may be an MPI job, whose messages reach other hosts.
     mpi: bool,
 }
 
-/// By `roundelay launch`, or by hand.
+/// The variables of `roundelay launch`, which may also be set by hand.
 const OWN: [&str; 3] = ["ROUNDELAY_RANK", "ROUNDELAY_NRANKS", "ROUNDELAY_ID"];
-/// In place of the id, by hand.
+/// The variable for a job's name in place of the id, set by hand.
 const OWN_JOB: &str = "ROUNDELAY_JOB";
 
-/// All others, in the order in which they are looked for.
+/// All other launchers, in the order of the search.
 const LAUNCHERS: [Launcher; 4] = [
     Launcher {
         who: "torchrun",
@@ -93,17 +93,18 @@ fn not_joined<T>(what: String) -> Result<T, Error> {
     Err(Error::NotJoined { what })
 }
 
-/// The place that the first launcher tells whose names are there.
-pub(super) fn place(sources: &Sources<'_>) -> Result<Place, Error> {
+/// Returns the rank and the world from the first launcher whose variables are set.
+pub(super) fn place(sources: &Sources<'_>) -> Result<Membership, Error> {
     by(sources, Launcher::place)
 }
 
-/// The place among those ranks that run on the host of this name, which the launcher must tell.
-pub(super) fn place_on(host: &str, sources: &Sources<'_>) -> Result<Place, Error> {
+/// Returns the rank among the ranks on the host of this name, from the first launcher whose variables are set, which
+/// must give it.
+pub(super) fn place_on(host: &str, sources: &Sources<'_>) -> Result<Membership, Error> {
     by(sources, |launcher, sources| launcher.place_on(host, sources))
 }
 
-/// Whether the first launcher whose names are there started an MPI job on several hosts.
+/// Whether the first launcher whose variables are set started an MPI job on several hosts.
 pub(super) fn spans_hosts(sources: &Sources<'_>) -> Result<bool, Error> {
     match launcher(sources) {
         Some(launcher) if launcher.mpi => Ok(launcher.elsewhere(sources)?.is_some()),
@@ -111,7 +112,7 @@ pub(super) fn spans_hosts(sources: &Sources<'_>) -> Result<bool, Error> {
     }
 }
 
-/// The first launcher whose names are there, unless our own are.
+/// Returns the first launcher whose variables are set, unless Roundelay's own variables are set.
 fn launcher(sources: &Sources<'_>) -> Option<&'static Launcher> {
     let is_there = |name: &str| (sources.var)(name).is_some();
     if OWN.iter().any(|name| is_there(name)) {
@@ -120,11 +121,12 @@ fn launcher(sources: &Sources<'_>) -> Option<&'static Launcher> {
     LAUNCHERS.iter().find(|launcher| launcher.needed().all(is_there))
 }
 
-/// What the first launcher tells whose names are there.
+/// Reads Roundelay's own variables if one of them is set; else calls `then` with the first launcher whose variables are
+/// set.
 fn by(
     sources: &Sources<'_>,
-    then: impl Fn(&Launcher, &Sources<'_>) -> Result<Place, Error>,
-) -> Result<Place, Error> {
+    then: impl Fn(&Launcher, &Sources<'_>) -> Result<Membership, Error>,
+) -> Result<Membership, Error> {
     let is_there = |name: &str| (sources.var)(name).is_some();
     if OWN.iter().any(|name| is_there(name)) {
         return own(sources);
@@ -142,7 +144,7 @@ fn by(
     ))
 }
 
-/// Which names of a launcher are there.
+/// Returns a text with the set and the missing variables of a launcher.
 fn found_and_missing<'n>(
     who: &str,
     names: impl Iterator<Item = &'n str>,
@@ -156,8 +158,8 @@ fn found_and_missing<'n>(
     format!("{who} ({found}{} missing)", missing.join(", "))
 }
 
-/// What is set by `roundelay launch`, or by hand.
-fn own(sources: &Sources<'_>) -> Result<Place, Error> {
+/// Reads the variables that are set by `roundelay launch`, or by hand.
+fn own(sources: &Sources<'_>) -> Result<Membership, Error> {
     let [rank_name, nranks_name, id_name] = OWN;
     let var = |name: &str| (sources.var)(name);
     let is_there = |name: &str| var(name).is_some();
@@ -179,17 +181,17 @@ fn own(sources: &Sources<'_>) -> Result<Place, Error> {
             ));
         }
     };
-    Ok(Place { id, nranks, rank })
+    Ok(Membership { id, nranks, rank })
 }
 
 impl Launcher {
-    /// The names that must be there.
+    /// Returns the variables that must be set.
     fn needed(&self) -> impl Iterator<Item = &'static str> {
         [self.rank, self.nranks].into_iter().chain(self.job.iter().copied())
     }
 
-    /// What it says.
-    fn place(&self, sources: &Sources<'_>) -> Result<Place, Error> {
+    /// Reads the rank and the world from the launcher's variables.
+    fn place(&self, sources: &Sources<'_>) -> Result<Membership, Error> {
         let Self { who, rank, nranks: size, .. } = self;
         let (rank, nranks) = rank_of(sources, rank, size)?;
         if let Some(elsewhere) = self.elsewhere(sources)? {
@@ -197,10 +199,10 @@ impl Launcher {
                 "{who} started {nranks} ranks ({size}) {elsewhere}; only ranks of an MPI job meet on several hosts: start all of them on one, or by `mpirun`"
             ));
         }
-        Ok(Place { id: UniqueId::of_job(&self.job(sources)?), nranks, rank })
+        Ok(Membership { id: UniqueId::of_job(&self.job(sources)?), nranks, rank })
     }
 
-    /// What it says of ranks on other hosts, in words, if there are any.
+    /// Returns a text about ranks on other hosts, if the launcher reports any.
     fn elsewhere(&self, sources: &Sources<'_>) -> Result<Option<String>, Error> {
         let (_, nranks) = rank_of(sources, self.rank, self.nranks)?;
         if let Some((name, local)) = number_if_there(sources, self.local)?
@@ -216,8 +218,8 @@ impl Launcher {
         Ok(None)
     }
 
-    /// What it says of the ranks on the host of this name.
-    fn place_on(&self, host: &str, sources: &Sources<'_>) -> Result<Place, Error> {
+    /// Reads the rank among the ranks on the host of this name.
+    fn place_on(&self, host: &str, sources: &Sources<'_>) -> Result<Membership, Error> {
         let (Some(rank), Some(size)) = (self.local_rank, self.local) else {
             return not_joined(format!(
                 "{} does not tell which rank of its host a process is",
@@ -230,17 +232,17 @@ impl Launcher {
             return not_joined(format!("the variables of {sets} are not all there"));
         }
         let (rank, nranks) = rank_of(sources, rank, size)?;
-        // Hosts may share what keeps sockets apart, as containers on one machine may.
+        // Hosts may share a network namespace, as containers on one machine may.
         let job = format!("{} on {host}", self.job(sources)?);
-        Ok(Place { id: UniqueId::of_job(&job), nranks, rank })
+        Ok(Membership { id: UniqueId::of_job(&job), nranks, rank })
     }
 
-    /// What names the job: no other job of the user has it.
+    /// Returns a name of the job that no other job of the user has.
     fn job(&self, sources: &Sources<'_>) -> Result<String, Error> {
         let who = self.who;
         let mut job = format!("{who}:");
         for name in self.job.iter().chain(self.also) {
-            // The length keeps values apart.
+            // The length of each value makes the text unambiguous.
             let value = (sources.var)(name).unwrap_or_default();
             job.extend([" ", &value.len().to_string(), ":", &value]);
         }
@@ -256,7 +258,7 @@ impl Launcher {
     }
 }
 
-/// A rank and the number of ranks.
+/// Reads a rank and the number of ranks.
 fn rank_of(sources: &Sources<'_>, rank_name: &str, nranks_name: &str) -> Result<(u32, u32), Error> {
     let (rank, nranks) = (number(sources, rank_name)?, number(sources, nranks_name)?);
     if nranks == 0 || nranks > RANK_LIMIT {
@@ -273,7 +275,7 @@ fn rank_of(sources: &Sources<'_>, rank_name: &str, nranks_name: &str) -> Result<
     Ok((rank, nranks))
 }
 
-/// The number that a variable holds, if there is such a variable, and the variable's name.
+/// Returns the variable's name and its number, if the variable is set.
 fn number_if_there(
     sources: &Sources<'_>,
     name: Option<&'static str>,
@@ -282,7 +284,7 @@ fn number_if_there(
     there.map(|name| Ok((name, number(sources, name)?))).transpose()
 }
 
-/// The number that a variable holds.
+/// Returns the number that a variable holds.
 fn number(sources: &Sources<'_>, name: &str) -> Result<u32, Error> {
     let text = (sources.var)(name).unwrap_or_default();
     text.trim().parse().or_else(|_| {

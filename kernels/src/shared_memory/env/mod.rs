@@ -1,4 +1,4 @@
-//! What the environment of a process says of its place among ranks.
+//! A process's rank and world, from its environment.
 
 mod launchers;
 mod parent;
@@ -11,9 +11,9 @@ use self::launchers::Sources;
 use super::unique::UniqueId;
 use crate::Error;
 
-/// Where a process stands in a world.
+/// The world of a process, and its rank there.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct Membership {
     /// The world.
     pub(super) id: UniqueId,
     /// The number of ranks.
@@ -22,45 +22,45 @@ pub(super) struct Place {
     pub(super) rank: u32,
 }
 
-/// What a launcher left in the environment.
+/// Reads the rank and the world that a launcher left in the environment.
 ///
-/// These are looked for, in this order; the first whose names are all there says it:
+/// The launchers in the order of the search; the first launcher whose variables are all set counts:
 ///
-/// * `roundelay launch`, or by hand: `ROUNDELAY_RANK`, `ROUNDELAY_NRANKS`, and `ROUNDELAY_ID` (what
-///   [`UniqueId::to_hex`] wrote) or `ROUNDELAY_JOB` (any name that no other job of this user on this host has).
+/// * `roundelay launch`, or by hand: `ROUNDELAY_RANK`, `ROUNDELAY_NRANKS`, and `ROUNDELAY_ID` (the text of
+///   [`UniqueId::to_hex`]) or `ROUNDELAY_JOB` (any name that no other job of this user on this host has).
 /// * torchrun: `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT`.
 /// * Open MPI: `OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE` and `PMIX_NAMESPACE`.
-/// * MPICH and Intel MPI: `PMI_RANK` and `PMI_SIZE`. They name no job: it is the process that started the ranks, the
-///   nearest ancestor without `PMI_RANK` in the environment that it was started with.
+/// * MPICH and Intel MPI: `PMI_RANK` and `PMI_SIZE`. They name no job: the job is the process that started the ranks,
+///   the nearest ancestor without `PMI_RANK` in the environment with which it was started.
 /// * Slurm's srun: `SLURM_PROCID`, `SLURM_NTASKS`, `SLURM_JOB_ID` and `SLURM_STEP_ID`.
 ///
-/// Where the launcher also tells the number of ranks on this host, that must be all of them.
+/// If the launcher also gives the number of ranks on this host, it must be the number of all ranks.
 ///
 /// # Errors
-/// E0427 where no launcher did, or what is there makes no sense.
-pub(super) fn from_env() -> Result<Place, Error> {
+/// E0427 where no launcher left its variables, or they make no sense.
+pub(super) fn from_env() -> Result<Membership, Error> {
     launchers::place(&SOURCES)
 }
 
 /// Whether a launcher says that this process is one of an MPI job on several hosts.
 ///
 /// # Errors
-/// E0427 where what is there makes no sense.
+/// E0427 where the launcher's variables make no sense.
 pub(super) fn spans_hosts() -> Result<bool, Error> {
     launchers::spans_hosts(&SOURCES)
 }
 
-/// What a launcher left in the environment of this process's place among the ranks of this host: under `mpirun` and
-/// torchrun there may be more elsewhere.
+/// Reads this process's rank among the ranks of this host, as a launcher left it in the environment: under `mpirun` and
+/// torchrun there may be more ranks on other hosts.
 ///
 /// # Errors
-/// E0427 where no launcher did, or it does not tell that.
-pub(super) fn from_env_of_host() -> Result<Place, Error> {
+/// E0427 where no launcher left its variables, or it does not give this rank.
+pub(super) fn from_env_of_host() -> Result<Membership, Error> {
     let host = uname();
     launchers::place_on(&host.nodename().to_string_lossy(), &SOURCES)
 }
 
-/// This process.
+/// The sources of facts about this process.
 const SOURCES: Sources<'static> = Sources {
     var: &|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
     starter: &|mark| parent::starter(mark),

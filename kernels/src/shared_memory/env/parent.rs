@@ -1,12 +1,12 @@
-//! The process that started the ranks, where it is all that they have in common.
+//! The process that started the ranks, which names the job where no variable does.
 
 use std::fs;
 
-/// A text for the nearest ancestor of this process that was started without the variable `mark`: its number and when it
-/// was started, which no other process of this host has.
+/// Returns a text for the nearest ancestor of this process that was started without the variable `mark`: the ancestor's
+/// process id and its start time, which no other process of this host has.
 ///
-/// A rank may be started through a script, so its parent need not be the parent of the others; but that script has the
-/// variables of the rank.
+/// A script between a rank and the starter may be the rank's parent, and not the parent of other ranks; but such a
+/// script has the rank's variables.
 pub(super) fn starter(mark: &str) -> Result<String, String> {
     let mut pid = std::process::id();
     loop {
@@ -14,7 +14,7 @@ pub(super) fn starter(mark: &str) -> Result<String, String> {
         if parent == 0 {
             return Err(format!("the parent of process {pid} is not in this pid namespace"));
         }
-        // Who may not be looked into is of another user, and no rank.
+        // A process whose environment cannot be read belongs to another user, and is no rank.
         let environment = fs::read(format!("/proc/{parent}/environ")).unwrap_or_default();
         let marked = environment.split(|byte| *byte == 0).any(|var| {
             var.strip_prefix(mark.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
@@ -26,7 +26,7 @@ pub(super) fn starter(mark: &str) -> Result<String, String> {
     }
 }
 
-/// The parent of a process, and when that process was started, in ticks since the boot.
+/// Returns the parent of a process, and the process's start time in ticks since the boot.
 fn stat(pid: u32) -> Result<(u32, u64), String> {
     let file = format!("/proc/{pid}/stat");
     let text =
@@ -34,7 +34,8 @@ fn stat(pid: u32) -> Result<(u32, u64), String> {
     parse(&text).ok_or_else(|| format!("{file} is not as expected"))
 }
 
-/// The name of the program stands in parentheses, and may have spaces and parentheses in it.
+/// Reads the parent and the start time. The program's name stands in parentheses, and may contain spaces and
+/// parentheses.
 fn parse(text: &str) -> Option<(u32, u64)> {
     let (_, fields) = text.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
@@ -59,7 +60,7 @@ mod tests {
         let parent = stat(std::process::id()).expect("/proc is there").0;
         let text = starter("NO_PROCESS_HAS_THIS").expect("a parent");
         assert!(text.starts_with(&format!("{parent} started at ")), "{text}");
-        // Through a parent that has the variable the way leads on.
+        // If the parent has the variable, the search goes on to its parent.
         let marked = fs::read(format!("/proc/{parent}/environ"))
             .is_ok_and(|vars| vars.split(|byte| *byte == 0).any(|var| var.starts_with(b"PATH=")));
         if marked {

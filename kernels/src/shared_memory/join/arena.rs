@@ -12,7 +12,7 @@ use crate::Error;
 use crate::shared_memory::arena::can_map;
 use crate::shared_memory::system::refused;
 
-/// What is sealed: a process that maps the memory cannot lose it, and nobody can unseal it.
+/// Returns the seals of the memory: a process that maps the memory cannot lose it, and no process can remove the seals.
 fn seals() -> SealFlags {
     SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL
 }
@@ -21,13 +21,13 @@ fn seals() -> SealFlags {
 pub(super) fn make(bytes: u64) -> Result<OwnedFd, Error> {
     let asked = |call: &str| format!("{bytes} bytes of shared memory ({call})");
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Some systems demand that such files be never programs; kernels before 6.3 do not know the flag.
+    // Some systems demand that memory files are never executed; kernels before 6.3 do not know the flag.
     let file = match memfd_create("roundelay", flags | MemfdFlags::NOEXEC_SEAL) {
         Err(Errno::INVAL) => memfd_create("roundelay", flags),
         other => other,
     };
     let file = file.map_err(|errno| refused(asked("memfd_create"), errno))?;
-    // Beyond that limit the system ends the process.
+    // The system ends a process that goes beyond this limit.
     if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < bytes) {
         let what = format!(
             "shared memory has {bytes} bytes, and this process may make no file of more than {most} (`ulimit -f`): raise that limit"
@@ -40,7 +40,7 @@ pub(super) fn make(bytes: u64) -> Result<OwnedFd, Error> {
     Ok(file)
 }
 
-/// Finds whether what came is memory as [`make`] makes it.
+/// Checks that a received file is memory as [`make`] makes it.
 pub(super) fn check(file: impl AsFd, bytes: u64) -> Result<(), String> {
     let size = fstat(&file).map(|stat| stat.st_size as u64);
     if size != Ok(bytes) {

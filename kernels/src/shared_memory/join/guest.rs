@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-use super::line::{FDS, Fault, Line, Packet, connect};
+use super::line::{FDS, Line, LineFault, Packet, connect};
 use super::wire::{Hello, Process, Word};
 use super::{Joined, Offer, arena, own_process};
 use crate::Error;
@@ -13,10 +13,10 @@ use crate::shared_memory::system::refused;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// How much longer than its own time a process waits for rank 0 to say that the time is over.
+/// How much longer than its own deadline a process waits for rank 0 to report that the deadline is over.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Meets the others at the socket of rank 0.
+/// Meets the other ranks at the socket of rank 0.
 pub(super) fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
     let line = match connect(&offer.id.socket(), offer.until) {
         Ok(line) => line,
@@ -26,17 +26,17 @@ pub(super) fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
     on(&line, &offer)
 }
 
-/// Nobody to connect to.
-fn unmet(offer: &Offer<'_>, fault: Fault) -> Error {
+/// Returns the error of a connection that did not come about.
+fn unmet(offer: &Offer<'_>, fault: LineFault) -> Error {
     let Offer { rank, deadline, .. } = offer;
     let name = offer.id.socket();
     match fault {
-        Fault::Late | Fault::Closed => Error::NotJoined {
+        LineFault::Late | LineFault::Closed => Error::NotJoined {
             what: format!(
                 "rank {rank} waited {deadline:?} for rank 0 at the abstract socket @{name}, and nobody listens there: rank 0 was not started, ended, gave up, has another id, or is in another network namespace (container); start all ranks with one id, or raise the deadline"
             ),
         },
-        Fault::System(errno) => refused(
+        LineFault::System(errno) => refused(
             format_args!(
                 "to connect rank {rank} to rank 0 at the abstract socket @{name} (socket, connect)"
             ),
@@ -45,7 +45,7 @@ fn unmet(offer: &Offer<'_>, fault: Fault) -> Error {
     }
 }
 
-/// Talks to who listens there.
+/// Joins the world with the process that listens at the other end of `line`.
 pub(super) fn on(line: &Line, offer: &Offer<'_>) -> Result<Joined, Error> {
     let own = geteuid().as_raw();
     if line.uid != own {
@@ -71,15 +71,15 @@ pub(super) fn on(line: &Line, offer: &Offer<'_>) -> Result<Joined, Error> {
     };
     let talk = Talk { line, offer, until: offer.until + GRACE };
     match line.send(&hello.encode(), &[me.pidfd.as_fd()], talk.until) {
-        // Who closed may have said why.
-        Ok(()) | Err(Fault::Closed) => {}
+        // A process that closed the connection may have sent the reason before.
+        Ok(()) | Err(LineFault::Closed) => {}
         Err(fault) => return Err(talk.failed("to take its hello", fault)),
     }
     let joined = match talk.take_all() {
         Ok(joined) => joined,
         Err(Failed::Told(error)) => return Err(error),
         Err(Failed::Here(error)) => {
-            // Rank 0 tells all, and this one too if it still can.
+            // Rank 0 sends the error to all ranks, and to this rank too if it still can.
             let _ = line.send(&Word::Refused(error.clone()).encode(), &[], talk.until);
             return Err(match talk.word(0) {
                 Err(Failed::Told(
@@ -90,7 +90,7 @@ pub(super) fn on(line: &Line, offer: &Offer<'_>) -> Result<Joined, Error> {
         }
     };
     match line.send(&Word::Ready.encode(), &[], talk.until) {
-        Ok(()) | Err(Fault::Closed) => {}
+        Ok(()) | Err(LineFault::Closed) => {}
         Err(fault) => return Err(talk.failed("to hear that it is ready", fault)),
     }
     match talk.word(0) {
@@ -100,15 +100,15 @@ pub(super) fn on(line: &Line, offer: &Offer<'_>) -> Result<Joined, Error> {
     }
 }
 
-/// Why it did not work out.
+/// The reason of a failed join.
 enum Failed {
-    /// Rank 0 said so, or cannot be told.
+    /// Rank 0 reported the error, or cannot receive it.
     Told(Error),
-    /// For a reason that lies here, and that rank 0 should know.
+    /// The error lies in this process, and rank 0 should receive it.
     Here(Error),
 }
 
-/// What goes on with rank 0.
+/// The conversation with rank 0.
 struct Talk<'a> {
     line: &'a Line,
     offer: &'a Offer<'a>,
@@ -116,7 +116,7 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    /// Takes the memory and the processes.
+    /// Receives the memory and the processes.
     fn take_all(&self) -> Result<Joined, Failed> {
         let Offer { nranks, bytes, .. } = *self.offer;
         let (word, packet) = self.word(1)?;
@@ -130,7 +130,7 @@ impl Talk<'_> {
         }
         let arena = self.whole(packet, 1)?.pop().ok_or_else(|| fault("none".to_owned()))?;
         arena::check(&arena, bytes).map_err(fault)?;
-        // While all can still be told.
+        // The mapping is tried while all ranks can still receive the error.
         can_map(arena.as_fd(), bytes as usize).map_err(Failed::Here)?;
         let mut peers: Vec<Peer> = Vec::with_capacity(nranks as usize);
         while peers.len() < nranks as usize {
@@ -147,7 +147,7 @@ impl Talk<'_> {
         Ok(Joined { arena, peers })
     }
 
-    /// The descriptors of a packet that was to have so many.
+    /// Returns the descriptors of a packet, of which `due` must have come.
     fn whole(&self, packet: Packet, due: usize) -> Result<Vec<OwnedFd>, Failed> {
         if packet.fds.len() == due {
             return Ok(packet.fds);
@@ -163,7 +163,7 @@ impl Talk<'_> {
         )))
     }
 
-    /// The next word of rank 0, with so many descriptors at most.
+    /// Receives the next word of rank 0, with `fds` descriptors at most.
     fn word(&self, fds: usize) -> Result<(Word, Packet), Failed> {
         let packet = self.line.receive(fds, self.until);
         let packet = packet.map_err(|fault| Failed::Told(self.failed("to answer", fault)))?;
@@ -174,19 +174,19 @@ impl Talk<'_> {
         }
     }
 
-    /// Rank 0 did not do its part.
-    fn failed(&self, what: &str, fault: Fault) -> Error {
+    /// Returns the error of a conversation that rank 0 did not go on with.
+    fn failed(&self, what: &str, fault: LineFault) -> Error {
         let Offer { rank, deadline, .. } = self.offer;
         let rank_0 = format!("rank 0 ({})", Process(self.line.pid));
         let name = self.offer.id.socket();
         let what = match fault {
-            Fault::Closed => format!(
+            LineFault::Closed => format!(
                 "{rank_0} left rank {rank} at the abstract socket @{name} before all had met: it ended, or had met all its ranks without this one"
             ),
-            Fault::Late => format!(
+            LineFault::Late => format!(
                 "rank {rank} waited {deadline:?} for {rank_0} {what} at the abstract socket @{name}; raise the deadline if it is only slow"
             ),
-            Fault::System(errno) => {
+            LineFault::System(errno) => {
                 return refused(
                     format_args!(
                         "to let rank {rank} talk with {rank_0} at @{name} (sendmsg, recvmsg, poll)"
@@ -198,7 +198,7 @@ impl Talk<'_> {
         Error::NotJoined { what }
     }
 
-    /// What came is nothing that rank 0 says.
+    /// Returns the error of bytes that rank 0 never sends.
     fn rubbish(&self) -> Error {
         Error::NotJoined {
             what: format!(

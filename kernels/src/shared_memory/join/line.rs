@@ -1,4 +1,4 @@
-//! Connections between two processes of the host, on which packets come whole, with descriptors, or not at all.
+//! Connections between two processes of the host. A packet arrives whole, with its descriptors, or not at all.
 
 use std::ffi::{c_int, c_void};
 use std::io::{IoSlice, IoSliceMut};
@@ -15,33 +15,33 @@ use rustix::net::{
     SocketType,
 };
 
-/// How many descriptors the kernel takes in one packet.
+/// The most descriptors that the kernel takes in one packet.
 pub(super) const FDS: usize = 253;
-/// How long a packet may be.
+/// The most bytes of a packet.
 pub(super) const PACKET: usize = 4096;
 
 /// A connection to a process.
 #[derive(Debug)]
 pub(super) struct Line {
     socket: OwnedFd,
-    /// The process at the other end, 0 where it has no number in this pid namespace: who connected, or who listens.
+    /// The process that connected or listens at the other end; 0 where it has no number in this pid namespace.
     pub(super) pid: u32,
-    /// Its user.
+    /// The user of that process.
     pub(super) uid: u32,
 }
 
-/// Why a packet did not come or go.
+/// Why a packet did not arrive or could not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum LineFault {
     /// The other end is closed.
     Closed,
     /// The time is over.
     Late,
-    /// The system does not do it.
+    /// The system refuses the operation.
     System(Errno),
 }
 
-impl From<Errno> for Fault {
+impl From<Errno> for LineFault {
     fn from(errno: Errno) -> Self {
         match errno {
             Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN => Self::Closed,
@@ -50,10 +50,10 @@ impl From<Errno> for Fault {
     }
 }
 
-/// What came.
+/// A received packet.
 #[derive(Debug)]
 pub(super) struct Packet {
-    /// Empty where it was too long.
+    /// The bytes; empty if the packet was too long.
     pub(super) bytes: Vec<u8>,
     pub(super) fds: Vec<OwnedFd>,
 }
@@ -63,7 +63,7 @@ fn socket() -> Result<OwnedFd, Errno> {
     net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
 
-/// A socket to which others connect.
+/// A socket to which other processes connect.
 #[derive(Debug)]
 pub(super) struct Listener(OwnedFd);
 
@@ -81,16 +81,17 @@ impl AsFd for Listener {
     }
 }
 
-/// A process that this one just forks has the socket too, until it runs another program: nobody may connect to that.
+/// A process that this one is just forking has the socket too, until it runs another program; the shutdown keeps others
+/// from connecting to that copy.
 impl Drop for Listener {
     fn drop(&mut self) {
-        // A socket that listens can be shut down, and nothing can be done about one that does not.
+        // A listening socket can be shut down; an error here has no remedy.
         let _ = net::shutdown(&self.0, Shutdown::Both);
     }
 }
 
-/// Connects to who listens at an abstract name; as long as nobody does, tries again.
-pub(super) fn connect(name: &str, until: Instant) -> Result<Line, Fault> {
+/// Connects to the process that listens at an abstract name; tries again as long as none listens.
+pub(super) fn connect(name: &str, until: Instant) -> Result<Line, LineFault> {
     let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
     let socket = socket()?;
     let mut pause = Duration::from_micros(200);
@@ -98,17 +99,17 @@ pub(super) fn connect(name: &str, until: Instant) -> Result<Line, Fault> {
         match net::connect(&socket, &address) {
             Ok(()) => return Ok(Line::new(socket)?),
             Err(Errno::CONNREFUSED | Errno::AGAIN | Errno::INTR) => {}
-            Err(errno) => return Err(Fault::System(errno)),
+            Err(errno) => return Err(LineFault::System(errno)),
         }
         if Instant::now() >= until {
-            return Err(Fault::Late);
+            return Err(LineFault::Late);
         }
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));
     }
 }
 
-/// The next one that has connected, if there is one.
+/// Returns the next connection, if there is one.
 pub(super) fn accept(listener: &Listener) -> Result<Option<Line>, Errno> {
     loop {
         match net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
@@ -120,7 +121,7 @@ pub(super) fn accept(listener: &Listener) -> Result<Option<Line>, Errno> {
     }
 }
 
-/// Which of these have something to read, or are closed; waits until one has, or until the time is over.
+/// Returns which of these descriptors are readable or closed; waits until one is, or until the time is over.
 pub(super) fn readable(fds: &[BorrowedFd<'_>], until: Instant) -> Result<Vec<bool>, Errno> {
     let mut fds: Vec<_> =
         fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
@@ -128,7 +129,7 @@ pub(super) fn readable(fds: &[BorrowedFd<'_>], until: Instant) -> Result<Vec<boo
     Ok(fds.iter().map(|fd| !fd.revents().is_empty()).collect())
 }
 
-/// Waits for an event; whether there was one before the time was over.
+/// Waits for an event; returns whether one came before the time was over.
 fn wait(fds: &mut [PollFd<'_>], until: Instant) -> Result<bool, Errno> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -154,12 +155,12 @@ impl Line {
         bytes: &[u8],
         fds: &[BorrowedFd<'_>],
         until: Instant,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), LineFault> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS))];
         loop {
             let mut control = SendAncillaryBuffer::new(&mut space);
             if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
-                return Err(Fault::System(Errno::INVAL));
+                return Err(LineFault::System(Errno::INVAL));
             }
             let sent = net::sendmsg(
                 &self.socket,
@@ -171,10 +172,10 @@ impl Line {
                 Ok(_) => return Ok(()),
                 Err(Errno::AGAIN) => {
                     if !wait(&mut [PollFd::new(&self.socket, PollFlags::OUT)], until)? {
-                        return Err(Fault::Late);
+                        return Err(LineFault::Late);
                     }
                 }
-                // A user may have so many descriptors on their way: it takes a while until others have taken theirs.
+                // The user has too many descriptors on their way: this ends when other processes have received theirs.
                 Err(Errno::TOOMANYREFS) if Instant::now() < until => {
                     thread::sleep(Duration::from_millis(1));
                 }
@@ -184,8 +185,8 @@ impl Line {
         }
     }
 
-    /// The next packet, with `fds` descriptors at most.
-    pub(super) fn receive(&self, fds: usize, until: Instant) -> Result<Packet, Fault> {
+    /// Receives the next packet, with `fds` descriptors at most.
+    pub(super) fn receive(&self, fds: usize, until: Instant) -> Result<Packet, LineFault> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS))];
         let len = SendAncillaryMessage::ScmRights(&vec![self.socket.as_fd(); fds]).size();
         let space = &mut space[..len];
@@ -199,12 +200,13 @@ impl Line {
                 Ok(got) => got,
                 Err(Errno::AGAIN) => {
                     if !wait(&mut [PollFd::new(&self.socket, PollFlags::IN)], until)? {
-                        return Err(Fault::Late);
+                        return Err(LineFault::Late);
                     }
                     continue;
                 }
                 Err(Errno::INTR) => continue,
-                // Who closed without reading all may have said why before: that comes next.
+                // A process that closed the connection before it read all packets may have sent the reason before: that
+                // packet comes next.
                 Err(Errno::CONNRESET) if !reset => {
                     reset = true;
                     continue;
@@ -217,7 +219,7 @@ impl Line {
             });
             let fds = fds.flatten().collect();
             if got.bytes == 0 {
-                return Err(Fault::Closed);
+                return Err(LineFault::Closed);
             }
             bytes.truncate(got.bytes);
             if got.flags.contains(ReturnFlags::TRUNC) {
@@ -235,13 +237,13 @@ impl AsFd for Line {
 }
 
 unsafe extern "C" {
-    /// Of the C library, which the standard library is linked with.
+    /// A function of the C library, with which the standard library is linked.
     fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, len: *mut u32)
     -> c_int;
 }
 
-/// The process and the user at the other end. `rustix` has this too, but its numbers of processes cannot be 0, and that is
-/// what the kernel gives for a process that is not in this pid namespace.
+/// Returns the process and the user at the other end. `rustix` has such a function too, but its process numbers cannot
+/// be 0, which is the kernel's number for a process outside of this pid namespace.
 fn credentials(socket: &OwnedFd) -> Result<(u32, u32), Errno> {
     #[repr(C)]
     #[derive(Default)]

@@ -1,9 +1,11 @@
-//! How processes meet: at an abstract socket of rank 0, which hands out a file of memory and the processes' descriptors.
+//! How processes meet: at an abstract socket of rank 0, which hands out a file of memory and the processes'
+//! descriptors.
 //!
-//! The others connect, show the secret of the world and say what they are. When all have come, each is given the memory
-//! and the processes of all, and answers that it holds them; then all are told to go. So all succeed or all fail, but for a
-//! process that ends in the very last step: the others then have its descriptor and find out. Nothing has a name in the file
-//! system, and the socket's name is gone before anyone goes.
+//! The other ranks connect, show the secret of the world and say what rank they are. When all ranks have come, rank 0
+//! sends each of them the memory and the descriptors of all processes, and each answers that it holds them; then rank 0
+//! tells all ranks to go. So the join succeeds for all ranks or fails for all, except for a process that ends in the
+//! very last step: the other ranks have its descriptor and find out. Nothing has a name in the file system, and the
+//! socket's name is gone before any rank goes.
 
 mod arena;
 mod guest;
@@ -22,19 +24,19 @@ use super::system::{moment, refused};
 use super::unique::UniqueId;
 use crate::Error;
 
-/// What a process holds when all have met.
+/// The resources of a process when all ranks have met.
 #[derive(Debug)]
 pub(super) struct Joined {
-    /// The shared memory, of the size that was asked for, zeroed, sealed against shrinking and growing.
+    /// The shared memory: of the requested size, zeroed, sealed against shrinking and growing.
     pub(super) arena: OwnedFd,
-    /// All ranks, this one too.
+    /// The processes of all ranks, this one included.
     pub(super) peers: Vec<Peer>,
 }
 
-/// What runs here. Ranks of another version may lay out the arena in another way.
+/// The version of this program. Ranks of another version may lay out the arena in another way.
 const VERSION: &str = concat!("roundelay ", env!("CARGO_PKG_VERSION"));
 
-/// What a process brings to the world that it joins.
+/// The request of a process that joins a world.
 #[derive(Clone, Copy)]
 struct Offer<'a> {
     id: &'a UniqueId,
@@ -42,19 +44,19 @@ struct Offer<'a> {
     rank: u32,
     bytes: u64,
     version: &'a str,
-    /// How long it waits.
+    /// How long the process waits.
     deadline: Duration,
-    /// When that is over.
+    /// The moment at which this time is over.
     until: Instant,
 }
 
 /// Meets the other ranks of the world `id` and shares `bytes` bytes of zeroed memory with them.
 ///
-/// Whoever waits least decides how long all wait: then all are told which ranks are missing.
+/// The shortest deadline holds for all ranks: then each rank gets an error with the missing ranks.
 ///
 /// # Errors
-/// E0427 where the ranks cannot meet, which all who came are told alike; E0429 where the system refuses something;
-/// [`Error::NoRanks`] where there cannot be so many.
+/// E0427 where the ranks cannot meet, with one text for all ranks that came; E0429 where the system refuses a resource;
+/// [`Error::NoRanks`] for no ranks or too many.
 pub(super) fn join(
     id: &UniqueId,
     nranks: u32,
@@ -82,7 +84,7 @@ fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
     }
 }
 
-/// This process, for the others to watch.
+/// Returns this process, for other ranks to watch.
 fn own_process() -> Result<Peer, Error> {
     let pidfd = pidfd_open(getpid(), PidfdFlags::empty())
         .map_err(|errno| refused("a descriptor of this process (pidfd_open)", errno))?;
@@ -90,7 +92,7 @@ fn own_process() -> Result<Peer, Error> {
 }
 
 impl Offer<'_> {
-    /// A rank that none of these ranks can have.
+    /// Returns the error of a rank that is out of range.
     fn out_of_range(&self) -> Error {
         wire::out_of_range(std::process::id(), self.rank, self.nranks)
     }

@@ -5,9 +5,9 @@ use rustix::fs::ftruncate;
 use rustix::io::{FdFlags, fcntl_getfd, pread, pwrite};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::line::{FDS, Fault, Line};
-use super::wire::{Hello, Word};
 use super::*;
+use super::line::{FDS, Line, LineFault};
+use super::wire::{Hello, Word};
 use crate::shared_memory::ending::ended;
 
 mod misbehave;
@@ -29,7 +29,7 @@ fn hasty(id: &UniqueId, nranks: u32, rank: u32, millis: u64) -> Offer<'_> {
     Offer { deadline, until: moment(deadline), ..offer(id, nranks, rank) }
 }
 
-/// What becomes of all who join, each on a thread.
+/// Joins with all offers, each on a thread, and returns the results.
 fn all(offers: &[Offer<'_>]) -> Vec<Result<Joined, Error>> {
     thread::scope(|scope| {
         let threads: Vec<_> =
@@ -38,7 +38,7 @@ fn all(offers: &[Offer<'_>]) -> Vec<Result<Joined, Error>> {
     })
 }
 
-/// The one message that all get.
+/// Returns the error text, which must be equal for all ranks.
 fn refused(results: Vec<Result<Joined, Error>>) -> String {
     let texts: Vec<_> = results
         .into_iter()
@@ -54,7 +54,7 @@ fn has(text: &str, words: &[&str]) {
     }
 }
 
-/// What a process says that is a rank of this world.
+/// Returns the first packet of a rank of this world.
 fn hello(offer: Offer<'_>) -> Hello {
     Hello {
         secret: offer.id.secret(),
@@ -67,7 +67,7 @@ fn hello(offer: Offer<'_>) -> Hello {
     }
 }
 
-/// A connection that says so.
+/// Returns a connection that has sent this first packet.
 fn connected(offer: Offer<'_>) -> Line {
     let line = line::connect(&offer.id.socket(), offer.until).expect("rank 0 listens");
     let me = own_process().expect("this process");
@@ -75,13 +75,13 @@ fn connected(offer: Offer<'_>) -> Line {
     line
 }
 
-/// What rank 0 says to a connection.
+/// Receives the answer of rank 0 on a connection.
 fn answer(line: &Line) -> Word {
     let packet = line.receive(FDS, moment(PATIENCE)).expect("an answer");
     Word::decode(&packet.bytes).expect("a word")
 }
 
-/// Whether all have the same memory and know all processes.
+/// Checks that all ranks share one memory and have the descriptors of all processes.
 fn well(id: &UniqueId, nranks: usize, results: Vec<Result<Joined, Error>>) {
     let all: Vec<_> = results.into_iter().map(|result| result.expect("all have met")).collect();
     assert_eq!(all.len(), nranks);
@@ -120,7 +120,7 @@ fn ranks_meet() {
     }
 }
 
-/// In one process that needs 64 times 65 descriptors.
+/// All ranks are in one process, which needs 64 times 65 descriptors.
 #[test]
 fn many_ranks_meet_soon() {
     let limit = getrlimit(Resource::Nofile);
@@ -218,7 +218,7 @@ fn places_that_cannot_be_are_refused_at_once() {
     has(&meet(offer(&wrong, 2, 1)).expect_err("no id").to_string(), &["the id", "[E0427]"]);
     let large = Offer { bytes: u64::MAX, ..offer(&id, 1, 0) };
     has(&meet(large).expect_err("no such memory").to_string(), &["shared memory", "[E0429]"]);
-    // Where rank 0 gets no memory all fail.
+    // If rank 0 gets no memory, all ranks fail.
     let large = [0, 1, 2].map(|rank| Offer { bytes: u64::MAX, ..offer(&id, 3, rank) });
     has(&refused(all(&large)), &["ftruncate", "[E0429]"]);
 }
@@ -242,7 +242,7 @@ fn a_wrong_secret_is_turned_away_and_the_others_meet() {
 #[test]
 fn ranks_that_do_not_come_are_named_to_all() {
     let id = fresh();
-    // Whoever waits least decides.
+    // The shortest deadline holds for all ranks.
     let mut offers = [0, 1, 3].map(|rank| offer(&id, 6, rank));
     offers[1] = hasty(&id, 6, 1, 400);
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! What the processes say to each other while they meet.
+//! The messages of the processes while they meet.
 
 use std::fmt::{self, Display};
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::line::PACKET;
 use crate::Error;
 
-/// What the first packet of a process begins with.
+/// The first bytes of a process's first packet.
 const MAGIC: [u8; 8] = *b"rdlyjoin";
 
-/// What a process says first; its descriptor comes with it.
+/// The first packet of a process; the process's descriptor comes with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) secret: [u8; 32],
@@ -17,23 +17,23 @@ pub(super) struct Hello {
     pub(super) nranks: u32,
     pub(super) bytes: u64,
     pub(super) pid: u32,
-    /// How much longer it waits, in whole milliseconds.
+    /// How much longer the process waits, in whole milliseconds.
     pub(super) left: Duration,
     pub(super) version: String,
 }
 
-/// What is said after that.
+/// The messages after the first packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// Here is the memory.
+    /// The memory comes with this packet.
     Arena,
-    /// Here are the processes of the ranks from the first on.
+    /// The process ids of ranks, counted from the given rank; their descriptors come with this packet.
     Peers(u32, Vec<u32>),
-    /// All came, and is well on this side.
+    /// The sending rank has received the memory and all processes.
     Ready,
-    /// All have answered so.
+    /// All ranks are ready.
     Go,
-    /// There is no world, or not for you.
+    /// There is no world, or the receiver is no rank of it.
     Refused(Error),
 }
 
@@ -115,7 +115,7 @@ impl Word {
     }
 }
 
-/// What is not read yet.
+/// The bytes that are not read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
@@ -133,7 +133,7 @@ impl Rest<'_> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// All that is left.
+    /// Reads the rest as text.
     fn text(&mut self) -> Option<String> {
         let text = String::from_utf8(self.0.to_vec()).ok()?;
         self.0 = &[];
@@ -141,7 +141,7 @@ impl Rest<'_> {
     }
 }
 
-/// A process, in words; 0 is the number of those that are not in this pid namespace.
+/// A process in error messages; 0 is the number of a process outside of this pid namespace.
 pub(super) struct Process(pub(super) u32);
 
 impl Display for Process {
@@ -153,7 +153,7 @@ impl Display for Process {
     }
 }
 
-/// E0427 for a process that is a rank which there is not.
+/// Returns E0427 for a process with a rank that does not exist.
 pub(super) fn out_of_range(pid: u32, rank: u32, nranks: u32) -> Error {
     Error::NotJoined {
         what: format!(

@@ -1,5 +1,5 @@
-//! Whole calls of two ranks: which slots are used when, and who waits for whom. A tile has two lines here, and a chunk has
-//! one, so that a call of a few lines has several tiles.
+//! Models of whole calls of two ranks: their use of slots and their waits. A tile has two lines here, and a chunk has
+//! one line, so a call of a few lines has several tiles.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::Options;
 use crate::modelled::within;
 use crate::reduce::{Stores, copy};
 use crate::shared_memory::WorldPlan;
-use crate::shared_memory::board::Made;
-use crate::shared_memory::forms::Form;
-use crate::shared_memory::offers::{Prepared, Source};
+use crate::shared_memory::plan_sharing::{PlanSource, Prepared};
+use crate::shared_memory::shared_state::CallHeader;
+use crate::shared_memory::strategy::Strategy;
 use crate::shared_memory::world::World;
 
-/// Elements of a tile whose buffers have a unit each.
+/// Elements of a tile whose buffers have one unit each.
 const TILE: usize = 32;
 
-/// A schedule of two ranks: what both do, where `ME` is the rank and `OTHER` the other.
+/// Returns a schedule of two ranks in which both do `steps`, where `ME` is the rank and `OTHER` the other rank.
 fn both_do(collective: &str, steps: &[&str]) -> Proved {
     let mut all = format!("schedule Model {collective} nranks 2 root 0\n");
     all += "scratch sum slots 1 width 1\n";
@@ -41,18 +41,18 @@ fn both_do(collective: &str, steps: &[&str]) -> Proved {
     Proved::new(schedule).expect("it is right")
 }
 
-/// All get all inputs: a rank reads the other's slots, and writes its own output.
+/// Returns an AllGather: a rank reads the other rank's slots, and writes its own output.
 fn gather() -> Proved {
     let copies = ["copy 0.input[0..1] -> ME.output[0..1]", "copy 1.input[0..1] -> ME.output[1..2]"];
     both_do("AllGather", &[&MEET[..], &copies, &PART].concat())
 }
 
-/// Rank 1 gets what rank 0 has, which waits for nobody.
+/// Returns a broadcast from rank 0, which waits for no rank.
 fn broadcast() -> Proved {
     both_do("Broadcast", &[&MEET[..], &["copy 0.input[0..1] -> ME.output[0..1]"], &PART].concat())
 }
 
-/// All get the sum, which lies in one place for all where it is fused.
+/// Returns a sum for all ranks, which lies in one place for all where it is fused.
 fn sum() -> Proved {
     let fold = ["fold 0.input[0..1], 1.input[0..1] -> ME.sum#0@0[0..1]"];
     let copy = ["copy ME.sum#0@0[0..1] -> ME.output[0..1]"];
@@ -62,16 +62,16 @@ fn sum() -> Proved {
 const MEET: [&str; 2] = ["post ack ME->OTHER", "wait ack OTHER->ME"];
 const PART: [&str; 2] = ["post data ME->OTHER", "wait data OTHER->ME"];
 
-/// As a rank takes it that another has made: a model makes a plan of it each time.
+/// Returns a schedule as a rank takes it from another rank: a model makes a plan of it each time.
 fn fused(proved: &Proved) -> Arc<Prepared> {
     let goal = Options::new().goal(Callers::One);
     let made = proved.optimized(goal).expect("it fuses");
     assert_eq!(made.level, Level::O2);
     let author = *content(proved.schedule()).bytes();
-    Arc::new(Prepared(Source::Taken(author, made)))
+    Arc::new(Prepared(PlanSource::Taken(author, made)))
 }
 
-/// A rank of a model, and the elements of its input: all that it knows of others is in the arena.
+/// A rank of a model, and the elements of its input. It knows of other ranks only through the arena.
 struct Seat {
     world: Arc<World>,
     prepared: Arc<Prepared>,
@@ -85,7 +85,7 @@ impl Seat {
         plan.expect("a plan")
     }
 
-    /// A call on memory of its own.
+    /// Makes a call on buffers outside of the arena.
     fn run(&self, plan: &WorldPlan, outputs: usize) -> Vec<u32> {
         let mut output = vec![0; outputs * self.input.len()];
         plan.run(&self.input, &mut output).expect("a run");
@@ -97,7 +97,7 @@ fn input(rank: u32, elements: usize) -> impl Iterator<Item = u32> + Clone {
     (0..elements as u32).map(move |at| at + 256 * rank)
 }
 
-/// Two ranks, each of which does that with an input of so many elements.
+/// Checks a model of two ranks that each do `run` with an input of `elements` elements.
 fn model(
     (preemptions, options): (usize, Options),
     prepared: &Arc<Prepared>,
@@ -121,13 +121,13 @@ fn model(
 fn nobody_reads_a_slot_that_is_overwritten() {
     model((2, Options::new()), &fused(&gather()), 3 * TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.0.form, Form::Pull(_)) && plan.0.tiles.number == 3);
+        assert!(matches!(plan.0.strategy, Strategy::Pull(_)) && plan.0.tiles.number == 3);
         let right = input(0, 3 * TILE).chain(input(1, 3 * TILE));
         assert!(seat.run(&plan, 2).into_iter().eq(right));
     });
 }
 
-/// Who sends gets ahead by whole calls.
+/// The sender gets ahead by whole calls.
 #[test]
 fn nobody_reads_a_slot_that_a_later_call_overwrites() {
     model((1, Options::new()), &fused(&broadcast()), 1, |seat| {
@@ -145,7 +145,7 @@ fn nobody_reads_a_slot_that_a_later_call_overwrites() {
 fn a_place_of_all_is_used_again_when_all_have_copied_it() {
     model((1, Options::new()), &fused(&sum()), 3 * TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.0.form, Form::Common(_)) && plan.0.tiles.number == 3);
+        assert!(matches!(plan.0.strategy, Strategy::Common(_)) && plan.0.tiles.number == 3);
         let right = input(0, 3 * TILE).zip(input(1, 3 * TILE)).map(|(a, b)| a + b);
         assert!(seat.run(&plan, 1).into_iter().eq(right));
     });
@@ -161,18 +161,18 @@ fn a_place_of_all_is_used_again_by_a_later_call() {
     });
 }
 
-/// Inputs and outputs in heaps: who returns may write its input and read its output.
+/// Inputs and outputs lie in heaps: a rank that has returned may write its input and read its output.
 #[test]
 fn who_returns_has_its_buffers_for_itself() {
     model((1, Options::new()), &fused(&sum()), TILE, |seat| {
         let plan = seat.plan();
-        let layout = seat.world.board.arena.layout;
+        let layout = seat.world.shared.arena.layout;
         let heap = layout.heap_of(seat.world.rank);
         let [input, output] = [heap, heap + 4 * TILE]
-            .map(|at| seat.world.board.arena.address(at, 4 * TILE).cast::<u32>());
+            .map(|at| seat.world.shared.arena.address(at, 4 * TILE).cast::<u32>());
         for turn in 0..2 {
             let mut sums = [0_u32; TILE];
-            // SAFETY: the heap is this rank's, but for the call; loom sees whether it is so.
+            // SAFETY: only this rank accesses its heap outside of calls; loom checks this.
             unsafe {
                 copy(input.cast(), seat.input.as_ptr().cast(), 4 * TILE, Stores::Cached);
                 let (input, output) = (
@@ -188,43 +188,43 @@ fn who_returns_has_its_buffers_for_itself() {
     });
 }
 
-/// A schedule that is not fused, with its signals.
+/// A schedule that is not fused, with signals.
 #[test]
 fn signals_order_what_ranks_do_to_their_rooms() {
     let options = Options::new().level(Level::O0);
     let prepared = Arc::new(Prepared::own(sum()));
     model((1, options), &prepared, TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.0.form, Form::Streams(_)));
+        assert!(matches!(plan.0.strategy, Strategy::Streams(_)));
         let right = input(0, TILE).zip(input(1, TILE)).map(|(a, b)| a + b);
         assert!(seat.run(&plan, 1).into_iter().eq(right));
     });
 }
 
-/// A rank that only sends gets ahead, until others could still read the line that its next call overwrites.
+/// A rank that only sends gets ahead, until its next call would overwrite a line that other ranks could still read.
 #[test]
 fn each_call_meets_its_own() {
     let host = Host::new(2);
     within(1, move || {
         let [mine, theirs] = <[_; 2]>::try_from(host.worlds(Options::new())).expect("two ranks");
         let call = |count| {
-            Made::new(7, (Collective::Broadcast, RankId(1)), (count, DType::U32, ReduceOp::Sum))
+            CallHeader::new(7, (Collective::Broadcast, RankId(1)), (count, DType::U32, ReduceOp::Sum))
         };
         let proved = sum();
         let of_theirs = proved.clone();
         let other = thread::spawn(move || {
             for count in 1..=5 {
-                let mut visit = theirs.begin(call(count), of_theirs.schedule()).expect("it begins");
-                visit.publish(1);
-                visit.end(Ok(())).expect("it ends");
+                let mut active = theirs.begin(call(count), of_theirs.schedule()).expect("it begins");
+                active.publish(1);
+                active.end(Ok(())).expect("it ends");
             }
         });
         for count in 1..=4 {
-            let mut visit = mine.begin(call(count), proved.schedule()).expect("it begins");
-            visit.publish(0);
-            let met = visit.meet(1, 1).map(|made| made.count);
+            let mut active = mine.begin(call(count), proved.schedule()).expect("it begins");
+            active.publish(0);
+            let met = active.meet(1, 1).map(|header| header.count);
             assert_eq!(met, Ok(count));
-            visit.end(Ok(())).expect("it ends");
+            active.end(Ok(())).expect("it ends");
         }
         other.join().unwrap();
     });

@@ -1,4 +1,4 @@
-//! What ranks say of themselves, how they sleep and wake each other, and how they share work.
+//! Models of the published words, of sleep and wake-up, and of shared work.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use roundelay_core::ids::RankId;
 
 use super::Host;
 use crate::modelled::{ModelledMemory, check, within};
-use crate::shared_memory::board::{Board, Made};
-use crate::shared_memory::claims::Claims;
+use crate::shared_memory::shared_state::{CallHeader, SharedState};
+use crate::shared_memory::work_counter::WorkCounter;
 
-fn call(count: u64) -> Made {
+fn call(count: u64) -> CallHeader {
     let kind = (Collective::AllReduce, RankId(0));
-    let mut made = Made::new(7, kind, (count, DType::U32, ReduceOp::Sum));
-    (made.direct, made.slot) = (Some([64, 128]), 1);
-    made
+    let mut header = CallHeader::new(7, kind, (count, DType::U32, ReduceOp::Sum));
+    (header.direct, header.slot) = (Some([64, 128]), 1);
+    header
 }
 
 #[test]
 fn who_sees_the_count_sees_the_call_and_the_tiles() {
     let host = Host::new(2);
     check(move || {
-        let (boards, tiles) =
-            (host.boards(), Arc::new([ModelledMemory::new(), ModelledMemory::new()]));
-        let (theirs, writes) = (boards[1].clone(), tiles.clone());
+        let (states, tiles) =
+            (host.states(), Arc::new([ModelledMemory::new(), ModelledMemory::new()]));
+        let (theirs, writes) = (states[1].clone(), tiles.clone());
         let other = thread::spawn(move || {
             writes[0].raise();
             theirs.publish(1, 1, &call(5), 1);
@@ -33,8 +33,8 @@ fn who_sees_the_count_sees_the_call_and_the_tiles() {
             theirs.stage(1, 1, 2);
         });
         for _ in 0..2 {
-            if let Some(staged) = boards[0].staged(1, 1) {
-                assert_eq!(boards[0].made(1, 1), call(5));
+            if let Some(staged) = states[0].staged(1, 1) {
+                assert_eq!(states[0].header(1, 1), call(5));
                 assert!((1..=staged).all(|tile| tiles[tile as usize - 1].get() == 1));
             }
         }
@@ -46,14 +46,14 @@ fn who_sees_the_count_sees_the_call_and_the_tiles() {
 fn who_is_done_has_read() {
     let host = Host::new(2);
     check(move || {
-        let (boards, slot) = (host.boards(), Arc::new(ModelledMemory::new()));
-        let (theirs, reads) = (boards[1].clone(), slot.clone());
+        let (states, slot) = (host.states(), Arc::new(ModelledMemory::new()));
+        let (theirs, reads) = (states[1].clone(), slot.clone());
         let other = thread::spawn(move || {
             assert_eq!(reads.get(), 0);
             theirs.finish(1, 1, 1);
         });
         for _ in 0..2 {
-            if boards[0].finished(1, 1, 1) {
+            if states[0].finished(1, 1, 1) {
                 slot.raise();
                 break;
             }
@@ -62,11 +62,11 @@ fn who_is_done_has_read() {
     });
 }
 
-/// Sleeps until a rank has staged so many tiles of its first call.
-fn sleep_until(board: &Board, rank: usize, on: usize, tiles: u64) {
-    let ready = || board.staged(on, 1).is_some_and(|staged| staged >= tiles);
+/// Sleeps until rank `on` has staged `tiles` tiles of its first call.
+fn sleep_until(shared: &SharedState, rank: usize, on: usize, tiles: u64) {
+    let ready = || shared.staged(on, 1).is_some_and(|staged| staged >= tiles);
     while !ready() {
-        board.sleep(rank, 1, ready);
+        shared.sleep(rank, 1, ready);
     }
 }
 
@@ -74,14 +74,14 @@ fn sleep_until(board: &Board, rank: usize, on: usize, tiles: u64) {
 fn whoever_sleeps_is_woken() {
     let host = Host::new(2);
     check(move || {
-        let boards = host.boards();
-        let theirs = boards[1].clone();
+        let states = host.states();
+        let theirs = states[1].clone();
         let other = thread::spawn(move || {
             theirs.publish(1, 1, &call(5), 1);
             theirs.stage(1, 1, 2);
         });
-        sleep_until(&boards[0], 0, 1, 1);
-        sleep_until(&boards[0], 0, 1, 2);
+        sleep_until(&states[0], 0, 1, 1);
+        sleep_until(&states[0], 0, 1, 2);
         other.join().unwrap();
     });
 }
@@ -90,16 +90,16 @@ fn whoever_sleeps_is_woken() {
 fn two_that_sleep_for_each_other_are_woken() {
     let host = Host::new(2);
     check(move || {
-        let boards = host.boards();
-        let theirs = boards[1].clone();
-        let answer = |board: &Board, rank: usize| {
-            board.publish(rank, 1, &call(5), 1);
-            sleep_until(board, rank, 1 - rank, 1);
-            board.stage(rank, 1, 2);
-            sleep_until(board, rank, 1 - rank, 2);
+        let states = host.states();
+        let theirs = states[1].clone();
+        let answer = |shared: &SharedState, rank: usize| {
+            shared.publish(rank, 1, &call(5), 1);
+            sleep_until(shared, rank, 1 - rank, 1);
+            shared.stage(rank, 1, 2);
+            sleep_until(shared, rank, 1 - rank, 2);
         };
         let other = thread::spawn(move || answer(&theirs, 1));
-        answer(&boards[0], 0);
+        answer(&states[0], 0);
         other.join().unwrap();
     });
 }
@@ -108,13 +108,13 @@ fn two_that_sleep_for_each_other_are_woken() {
 fn one_that_wakes_up_leaves_the_other_counted() {
     let host = Host::new(3);
     within(2, move || {
-        let boards = host.boards();
+        let states = host.states();
         let others = [1, 2].map(|rank: usize| {
-            let board = boards[rank].clone();
-            thread::spawn(move || sleep_until(&board, rank, 0, rank as u64))
+            let shared = states[rank].clone();
+            thread::spawn(move || sleep_until(&shared, rank, 0, rank as u64))
         });
-        boards[0].publish(0, 1, &call(5), 1);
-        boards[0].stage(0, 1, 2);
+        states[0].publish(0, 1, &call(5), 1);
+        states[0].stage(0, 1, 2);
         others.into_iter().for_each(|other| _ = other.join().unwrap());
     });
 }
@@ -123,35 +123,36 @@ fn one_that_wakes_up_leaves_the_other_counted() {
 fn a_message_wakes_whoever_it_is_for() {
     let host = Host::new(2);
     check(move || {
-        let boards = host.boards();
-        let theirs = boards[1].clone();
-        let word = |board: &Board| board.arena.layout.signal(1, 0, 0);
+        let states = host.states();
+        let theirs = states[1].clone();
+        let word = |shared: &SharedState| shared.arena.layout.signal(1, 0, 0);
         let other = thread::spawn(move || {
             let said = theirs.arena.word(word(&theirs));
             said.store(1, crate::sync::Ordering::Release);
             theirs.ring_for(0);
         });
-        let heard = boards[0].arena.word(word(&boards[0]));
+        let heard = states[0].arena.word(word(&states[0]));
         let ready = || heard.load(crate::sync::Ordering::Acquire) == 1;
         while !ready() {
-            boards[0].sleep(0, 1, ready);
+            states[0].sleep(0, 1, ready);
         }
         other.join().unwrap();
     });
 }
 
-/// The chunks of a tile, as they are written.
+/// The chunks of a tile, whose writes loom checks.
 type Chunks = [ModelledMemory; 2];
 
-/// Takes and makes chunks of a tile as long as there are any; whether all are done, and then all are written.
-fn work(board: &Board, tile: u64, chunks: &Chunks) -> bool {
-    let claims = Claims::new(board, tile, chunks.len());
-    while let Some(at) = claims.take() {
+/// Takes and makes chunks of a tile until none is left; returns whether all chunks are done, and checks that they are
+/// then written.
+fn work(shared: &SharedState, tile: u64, chunks: &Chunks) -> bool {
+    let counter = WorkCounter::new(shared, tile, chunks.len());
+    while let Some(at) = counter.take() {
         chunks[at].raise();
-        claims.done();
+        counter.done();
     }
-    let done = claims.are_done();
-    assert!(!done || chunks.iter().all(|chunk| chunk.get() == 1), "written once, and seen");
+    let done = counter.are_done();
+    assert!(!done || chunks.iter().all(|chunk| chunk.get() == 1), "each chunk is written once, and seen");
     done
 }
 
@@ -159,15 +160,15 @@ fn work(board: &Board, tile: u64, chunks: &Chunks) -> bool {
 fn each_chunk_is_made_once() {
     let host = Host::new(3);
     within(2, move || {
-        let (boards, chunks) =
-            (host.boards(), Arc::new([ModelledMemory::new(), ModelledMemory::new()]));
+        let (states, chunks) =
+            (host.states(), Arc::new([ModelledMemory::new(), ModelledMemory::new()]));
         let others = [1, 2].map(|rank: usize| {
-            let (board, chunks) = (boards[rank].clone(), chunks.clone());
-            thread::spawn(move || work(&board, 1, &chunks))
+            let (shared, chunks) = (states[rank].clone(), chunks.clone());
+            thread::spawn(move || work(&shared, 1, &chunks))
         });
-        work(&boards[0], 1, &chunks);
+        work(&states[0], 1, &chunks);
         others.into_iter().for_each(|other| _ = other.join().unwrap());
-        assert!(work(&boards[0], 1, &chunks), "all is done when all have come");
+        assert!(work(&states[0], 1, &chunks), "all chunks are done when all ranks have worked");
     });
 }
 
@@ -175,21 +176,21 @@ fn each_chunk_is_made_once() {
 fn who_comes_late_finds_all_done() {
     let host = Host::new(2);
     check(move || {
-        // The third tile has the words of the first.
+        // The third tile uses the words of the first tile.
         let tiles = Arc::new([(); 2].map(|()| [ModelledMemory::new(), ModelledMemory::new()]));
-        let boards = host.boards();
-        let (theirs, written) = (boards[1].clone(), tiles.clone());
+        let states = host.states();
+        let (theirs, written) = (states[1].clone(), tiles.clone());
         let late = thread::spawn(move || {
-            let claims = Claims::new(&theirs, 1, 2);
+            let counter = WorkCounter::new(&theirs, 1, 2);
             let done = work(&theirs, 1, &written[0]);
-            assert!(!done || claims.take().is_none());
+            assert!(!done || counter.take().is_none());
             done
         });
-        let done = work(&boards[0], 1, &tiles[0]);
-        // Nobody goes on to a later tile before this one is done.
+        let done = work(&states[0], 1, &tiles[0]);
+        // No rank goes on to a later tile before this tile is done.
         if done {
-            assert!(work(&boards[0], 3, &tiles[1]));
+            assert!(work(&states[0], 3, &tiles[1]));
         }
-        assert!(late.join().unwrap() || done, "who is done last sees it");
+        assert!(late.join().unwrap() || done, "the last rank to finish sees all chunks done");
     });
 }

@@ -5,26 +5,27 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::shared_memory::arena::{Layout, WINDOW};
+use crate::shared_memory::arena::{ArenaLayout, WINDOW};
 use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering, lock};
 
-/// The words that models use, by where they lie. They are made before any thread of a model, as loom wants it.
-pub(in crate::shared_memory) struct Words {
+/// The words that models use, by their positions in the arena. They are made before any thread of a model, as loom
+/// requires.
+pub(in crate::shared_memory) struct ModelWords {
     words: BTreeMap<usize, AtomicU64>,
     halves: BTreeMap<usize, Half>,
 }
 
 thread_local! {
-    /// The threads of a model take turns on one thread of the system.
-    static CURRENT: RefCell<Option<Arc<Words>>> = const { RefCell::new(None) };
+    /// The threads of a model take turns on one system thread.
+    static CURRENT: RefCell<Option<Arc<ModelWords>>> = const { RefCell::new(None) };
 }
 
-impl Words {
-    /// Makes the words of the model that begins.
-    pub(super) fn begin(layout: Layout) {
-        // Of the first page: whether the world failed, and how many calls were refused.
+impl ModelWords {
+    /// Makes the words for the model that begins.
+    pub(super) fn begin(layout: ArenaLayout) {
+        // Words of the first page: whether the world has failed, and the number of refused calls.
         let mut words = vec![64, 192];
-        // Records of refused calls: the state, and the rest of the first few.
+        // Records of the first few refused calls, with all of their words.
         words.extend((0..6).flat_map(|number| (0..9).map(move |at| layout.void(number) + 8 * at)));
         let mut halves = vec![128, 132];
         for rank in 0..layout.nranks {
@@ -45,7 +46,7 @@ impl Words {
         CURRENT.set(Some(Arc::new(Self { words, halves })));
     }
 
-    /// Those of the model that runs.
+    /// Returns the words of the running model.
     pub(in crate::shared_memory) fn of_model() -> Arc<Self> {
         CURRENT.with_borrow(Clone::clone).expect("a model has begun")
     }
@@ -59,7 +60,7 @@ impl Words {
     }
 }
 
-/// Half a word, and the system's list of those who sleep on it.
+/// Half a word, and the system's list of the threads that sleep on it.
 pub(in crate::shared_memory) struct Half {
     value: AtomicU32,
     list: Mutex<()>,
@@ -80,13 +81,14 @@ impl Deref for Half {
     }
 }
 
-/// As the system does it: whoever changed the word before finds the sleeper in the list, or the sleeper sees the change.
+/// Wakes sleepers as the system does: a thread that changed the word before finds the sleeper in the list, or the
+/// sleeper sees the change.
 pub(in crate::shared_memory) fn wake(half: &Half) {
     drop(lock(&half.list));
     half.woken.notify_all();
 }
 
-/// Sleeps until it is woken, if the word is what was heard: nobody's time runs out in a model.
+/// Sleeps until a wake-up, if the word has the value `heard`: in a model the time does not run out.
 pub(in crate::shared_memory) fn wait(half: &Half, heard: u32, _nanoseconds: i64) {
     let list = lock(&half.list);
     if half.value.load(Ordering::Relaxed) == heard {

@@ -1,4 +1,4 @@
-//! What names a world: ids, their bytes and their texts.
+//! Ids of worlds, their bytes and their texts.
 
 use super::super::unique::{BOOT, KIND, NET, UniqueId};
 

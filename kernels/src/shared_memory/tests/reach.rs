@@ -1,4 +1,4 @@
-//! Inputs that others read where they lie.
+//! Inputs that other ranks read in their owner's memory.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use roundelay_core::verify::Proved;
 use super::{one_shot, plan, worlds};
 use crate::shared_memory::Fault;
 
-/// Everybody copies what all have.
+/// Returns an AllGather in which each rank copies the inputs of all ranks.
 fn gather(nranks: u32) -> Proved {
     let mut all = format!("schedule Gather AllGather nranks {nranks} root 0\n");
     for rank in 0..nranks {
@@ -30,11 +30,12 @@ fn gather(nranks: u32) -> Proved {
     Proved::new(schedule).expect("it is right")
 }
 
-/// In place the others read where the owner's output is, too, if it writes there what is there already; else it stages.
+/// In place, other ranks read an input that overlaps the owner's output only if the owner writes the bytes that are
+/// already there; else the owner stages its input.
 #[test]
 fn in_place_what_is_only_copied_is_read_where_it_lies() {
     const COUNT: usize = 100_000;
-    // Two ranks reduce each for itself; more share the work, and lend nothing.
+    // Two ranks each reduce for themselves; more ranks share the work, and lend no input.
     for (nranks, reduces) in [(2, true), (3, false)] {
         let proved = if reduces { one_shot(nranks) } else { gather(nranks) };
         let mut worlds = worlds(nranks, Duration::from_secs(20));
@@ -50,7 +51,7 @@ fn in_place_what_is_only_copied_is_read_where_it_lies() {
                     let blocks = if reduces { 1 } else { nranks };
                     let mine = if reduces { 0 } else { COUNT * me as usize };
                     let mut all = vec![0; COUNT * blocks as usize];
-                    // Whether others can be read is found in the first calls.
+                    // The first calls find out whether ranks can read each other's memory.
                     let (mut slots, tried) = (0, 10);
                     for turn in 0..30 {
                         all.fill(u32::MAX);
@@ -75,15 +76,15 @@ fn in_place_what_is_only_copied_is_read_where_it_lies() {
     }
 }
 
-/// Inputs of one and of several tiles are what they were when the call was made, though their owners write others there
-/// as soon as it ends for them, and any rank is late in the middle of any call.
+/// Readers get inputs of one and of several tiles as they were at the call, though the owners overwrite them as soon as
+/// their call ends, and any rank is late in the middle of any call.
 #[test]
 fn what_is_read_is_what_was_given() {
     for (nranks, reduces) in [(2, true), (2, false), (3, false), (4, false)] {
         let proved = if reduces { one_shot(nranks) } else { gather(nranks) };
         let mut worlds = worlds(nranks, Duration::from_secs(20));
         for world in &mut worlds {
-            // As with a core for each.
+            // As if each rank had a core of its own.
             Arc::get_mut(world).expect("nobody else has it").spins = true;
         }
         thread::scope(|threads| {
@@ -117,7 +118,7 @@ fn what_is_read_is_what_was_given() {
                 });
             }
         });
-        // That is what was tried, where the system lets a process read its own memory.
+        // The calls did read in other ranks' memory, where the system lets a process read its own memory.
         assert!(worlds.iter().all(|world| world.enter().expect("no call").reach.all));
     }
 }

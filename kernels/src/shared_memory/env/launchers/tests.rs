@@ -1,6 +1,6 @@
 use super::*;
 
-fn read(vars: &[(&str, &str)]) -> Result<Place, Error> {
+fn read(vars: &[(&str, &str)]) -> Result<Membership, Error> {
     place(&Sources {
         var: &|name| {
             let found = vars.iter().find(|(known, _)| *known == name);
@@ -21,7 +21,7 @@ fn refused(vars: &[(&str, &str)], words: &[&str]) {
     }
 }
 
-/// The place of a rank, and that each change of `job` is another world.
+/// Checks the rank and the number of ranks, and that each change of a variable in `job` gives another world.
 fn is(vars: &[(&str, &str)], (rank, nranks): (u32, u32), job: &[&str]) {
     let place = read(vars).expect("a launcher's variables");
     assert_eq!((place.rank, place.nranks), (rank, nranks));
@@ -53,7 +53,7 @@ fn each_launcher_is_read() {
     let own = [("ROUNDELAY_RANK", "2"), ("ROUNDELAY_NRANKS", "3"), ("ROUNDELAY_ID", &*hex)];
     is(&own, (2, 3), &[]);
     assert_eq!(read(&own).expect("an id").id.to_hex(), hex);
-    // Its own names come first.
+    // Roundelay's own variables come first.
     is(&[&own[..], &TORCH].concat(), (2, 3), &[]);
     let hand = [("ROUNDELAY_RANK", "0"), ("ROUNDELAY_NRANKS", "1"), ("ROUNDELAY_JOB", "a b")];
     is(&hand, (0, 1), &["ROUNDELAY_JOB"]);

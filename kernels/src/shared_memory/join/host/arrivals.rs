@@ -1,4 +1,4 @@
-//! Those who connect to rank 0, until it knows what they are.
+//! The processes that connect to rank 0, until rank 0 knows their ranks.
 
 use std::os::fd::AsFd;
 use std::time::Instant;
@@ -6,14 +6,14 @@ use std::time::Instant;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::super::line::{Fault, Line, accept, readable};
+use super::super::line::{Line, LineFault, accept, readable};
 use super::super::wire::{Hello, Process, Word};
 use super::{Arrival, Host, STAY, TELL};
 use crate::Error;
 use crate::shared_memory::system::refused;
 
 impl Host<'_> {
-    /// Waits for something to happen, and takes in who said what it is.
+    /// Waits for an event, and returns the processes that have sent their first packet.
     pub(super) fn arrivals(&mut self, until: Instant) -> Result<Vec<Arrival>, Error> {
         let listener = self.listener.iter().map(AsFd::as_fd);
         let guests = self.guests.values().map(|guest| guest.line.as_fd());
@@ -46,7 +46,7 @@ impl Host<'_> {
         }
     }
 
-    /// Takes in all who have connected.
+    /// Accepts all new connections.
     fn accept(&mut self) -> Result<(), Error> {
         let own = geteuid().as_raw();
         let Some(listener) = &self.listener else { return Ok(()) };
@@ -70,21 +70,21 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// What one who connected says of itself; it is none of this world if that is not understood.
+    /// Reads the first packet of a connection; dismisses a process whose packet is not understood.
     fn arrival(&mut self, line: Line) -> Result<Option<Arrival>, Error> {
         let who = Process(line.pid).to_string();
         let mut packet = match line.receive(1, Instant::now()) {
             Ok(packet) => packet,
-            Err(Fault::Closed) => {
+            Err(LineFault::Closed) => {
                 self.notes.push(format!("{who} connected and left without a word"));
                 return Ok(None);
             }
-            Err(Fault::Late) => {
+            Err(LineFault::Late) => {
                 self.strangers.push(line);
                 return Ok(None);
             }
-            Err(Fault::System(errno)) => {
-                // No stranger brings that about, so nobody would ever be heard.
+            Err(LineFault::System(errno)) => {
+                // No stranger can cause this error, so rank 0 could not receive from any process.
                 self.turned_away.push(line);
                 return Err(refused(
                     format_args!("rank 0 what {who} sends to it (recvmsg)"),
@@ -119,9 +119,9 @@ impl Host<'_> {
         Ok(Some(Arrival { line, hello, pidfd }))
     }
 
-    /// Gives the socket's name free, as all have come.
+    /// Frees the socket's name, as all ranks have come.
     pub(super) fn close(&mut self) {
-        // Who waits there and cannot be taken in is told by the end of the connection.
+        // A waiting process that cannot be accepted learns it by the end of its connection.
         let _ = self.accept();
         for line in self.strangers.drain(..) {
             let who = Process(line.pid);
@@ -136,13 +136,15 @@ impl Host<'_> {
         self.listener = None;
     }
 
-    /// Tells all who have come, and for a while those who come late, that there will be no world, and why.
+    /// Sends the error to all processes that have come, and for a while to processes that come late: there will be no
+    /// world.
     pub(super) fn tell(&mut self, error: &Error) {
         let word = Word::Refused(error.clone()).encode();
-        // Who does not listen cannot be told.
+        // A process that does not read its packets gets no error.
         let told = |line: &Line| line.send(&word, &[], Instant::now() + TELL).is_ok();
         let until = self.until.min(Instant::now() + STAY);
-        // Their descriptors go first: there may be too many for those who are to come.
+        // The guests' descriptors are closed first, as otherwise too many might be open for the processes still to
+        // come.
         let guests = std::mem::take(&mut self.guests).into_values();
         let mut due: Vec<_> = guests.map(|guest| guest.line).collect();
         let mut count = 0;
@@ -158,7 +160,7 @@ impl Host<'_> {
             }
             match self.arrivals(until) {
                 Ok(arrivals) => due.extend(arrivals.into_iter().map(|arrival| arrival.line)),
-                // Some may be in the list of those to be told all the same.
+                // This round may still have put processes into the list `turned_away`.
                 Err(_) if !self.turned_away.is_empty() => {}
                 Err(_) => break,
             }
@@ -169,14 +171,14 @@ impl Host<'_> {
     }
 }
 
-/// Tells one who is none of this world so.
+/// Sends a process of another world the reason why it is turned away.
 fn dismiss(line: &Line, what: String) {
     let word = Word::Refused(Error::NotJoined { what });
-    // Who does not listen needs no answer.
+    // A process that does not read its packets needs no answer.
     let _ = line.send(&word.encode(), &[], Instant::now() + TELL);
 }
 
-/// Whether two secrets are the same, in a time that does not tell where they differ.
+/// Whether two secrets are equal, in a time that does not depend on the place where they differ.
 fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
     a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }

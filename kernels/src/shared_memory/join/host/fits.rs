@@ -1,4 +1,4 @@
-//! Whether those who come fit together, and who is missing.
+//! Checks that the arriving processes fit together, and the error about missing ranks.
 
 use super::super::wire::{self, Hello, Process};
 use super::super::{Offer, moment};
@@ -7,7 +7,7 @@ use crate::Error;
 use crate::shared_memory::ending::Peer;
 
 impl Host<'_> {
-    /// Finds whether one who knows the secret fits, and keeps it.
+    /// Checks that a process that knows the secret fits, and keeps it as a guest.
     pub(super) fn seat(&mut self, Arrival { line, hello, pidfd }: Arrival) -> Result<(), Error> {
         if let Err(error) = self.fits(&hello) {
             self.turned_away.push(line);
@@ -61,7 +61,7 @@ impl Host<'_> {
         }
     }
 
-    /// The time is over.
+    /// Returns the error of a deadline that is over before all ranks have come.
     pub(super) fn missing(&self) -> Error {
         let Offer { nranks, .. } = self.offer;
         let missing: Vec<_> = (1..nranks).filter(|rank| !self.guests.contains_key(rank)).collect();

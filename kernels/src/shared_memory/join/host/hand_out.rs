@@ -1,9 +1,9 @@
-//! What all are given, once they have come.
+//! The memory and the processes that all ranks get, once they have come.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-use super::super::line::{FDS, Fault, readable};
+use super::super::line::{FDS, LineFault, readable};
 use super::super::wire::Word;
 use super::{Host, not_joined};
 use crate::Error;
@@ -11,23 +11,24 @@ use crate::shared_memory::ending::Peer;
 use crate::shared_memory::system::refused;
 
 impl Host<'_> {
-    /// Gives each the memory and the processes, one after the other: a user may not have many descriptors on their way.
+    /// Sends each rank the memory and the processes, one rank after another: a user may not have many descriptors on
+    /// their way.
     pub(super) fn hand_out(&self, arena: &OwnedFd, me: &Peer) -> Result<(), Error> {
         let others = self.guests.values().map(|guest| &guest.process);
         let all: Vec<_> = [me].into_iter().chain(others).collect();
         for (rank, guest) in &self.guests {
             let who = format!("rank {rank} (process {})", guest.process.pid);
             let fault = |fault| match fault {
-                Fault::Closed => Error::NotJoined {
+                LineFault::Closed => Error::NotJoined {
                     what: format!("{who} left: it ended, or gave up, before all had met"),
                 },
-                Fault::Late => Error::NotJoined {
+                LineFault::Late => Error::NotJoined {
                     what: format!(
                         "{who} came, and did not take the memory and the processes of the others in {:?}; raise the deadline if it is only slow",
                         self.deadline
                     ),
                 },
-                Fault::System(errno) => {
+                LineFault::System(errno) => {
                     refused(format_args!("what rank 0 sends to {who} (sendmsg)"), errno)
                 }
             };
@@ -55,7 +56,7 @@ impl Host<'_> {
                 }
             }
         }
-        // Nobody may have left since it answered.
+        // Checks that no rank has left since it answered.
         let lines: Vec<_> = self.guests.values().map(|guest| guest.line.as_fd()).collect();
         let events = readable(&lines, Instant::now())
             .map_err(|errno| refused("to let rank 0 look after the others (poll)", errno))?;
@@ -65,13 +66,13 @@ impl Host<'_> {
         }
     }
 
-    /// A rank said something before it was asked.
+    /// Returns the error of a rank that sent a packet before it was asked.
     pub(super) fn spoke_early(&self, rank: u32) -> Error {
         let guest = &self.guests[&rank];
         let why = match guest.line.receive(0, Instant::now()) {
             Ok(_) => "sent what no rank sends".to_owned(),
-            Err(Fault::Closed | Fault::Late) => "left: it ended, or gave up".to_owned(),
-            Err(Fault::System(errno)) => format!("cannot be heard ({errno})"),
+            Err(LineFault::Closed | LineFault::Late) => "left: it ended, or gave up".to_owned(),
+            Err(LineFault::System(errno)) => format!("cannot be heard ({errno})"),
         };
         let pid = guest.process.pid;
         Error::NotJoined { what: format!("rank {rank} (process {pid}) {why}, before all had met") }

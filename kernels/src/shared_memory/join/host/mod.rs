@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use super::line::{Fault, Line, Listener, connect, listen};
+use super::line::{Line, LineFault, Listener, connect, listen};
 use super::wire::{Hello, Process, Word};
 use super::{Joined, Offer, arena, guest, own_process};
 use crate::Error;
 use crate::shared_memory::ending::Peer;
 use crate::shared_memory::system::refused;
 
-/// How long until a name that is in use is tried again.
+/// How long rank 0 waits before it tries a name in use again.
 const RETRY: Duration = Duration::from_millis(2);
-/// How long rank 0 stays to tell those who come late that there will be no world.
+/// How long rank 0 stays to tell late processes that there will be no world.
 const STAY: Duration = Duration::from_secs(1);
 /// How long a process may take to read that it is turned away.
 const TELL: Duration = Duration::from_millis(20);
 
-/// Meets the others at a socket of its own.
+/// Meets the other ranks at a socket of rank 0.
 pub(super) fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
     let listener = take_name(&offer)?;
     let mut host = Host {
@@ -44,9 +44,9 @@ pub(super) fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
 
 /// Listens at the name of the world.
 ///
-/// Where the name is in use and somebody listens there, that is rank 0 of this world as well, and tells all that there are
-/// two. Where nobody listens, it is about to be free: somebody who left has just forked a process, which has the socket until
-/// it runs another program.
+/// If the name is in use and a process listens there, that process is rank 0 of this world as well, and both are
+/// reported to all ranks. If no process listens, the name is about to be free: a process that left has just forked
+/// another process, which has the socket until it runs another program.
 fn take_name(offer: &Offer<'_>) -> Result<Listener, Error> {
     let name = offer.id.socket();
     let in_use = |why: String| Error::NotJoined {
@@ -75,11 +75,11 @@ fn take_name(offer: &Offer<'_>) -> Result<Listener, Error> {
                     }
                 });
             }
-            Err(Fault::System(errno)) => return Err(in_use(errno.to_string())),
-            Err(Fault::Late | Fault::Closed) if Instant::now() < offer.until => {
+            Err(LineFault::System(errno)) => return Err(in_use(errno.to_string())),
+            Err(LineFault::Late | LineFault::Closed) if Instant::now() < offer.until => {
                 thread::sleep(RETRY);
             }
-            Err(Fault::Late | Fault::Closed) => {
+            Err(LineFault::Late | LineFault::Closed) => {
                 return Err(in_use(format!("nobody answered there for {:?}", offer.deadline)));
             }
         }
@@ -92,24 +92,24 @@ struct Guest {
     process: Peer,
 }
 
-/// What rank 0 knows.
+/// The state of rank 0 while ranks come.
 struct Host<'a> {
     offer: Offer<'a>,
-    /// When the first of all gives up.
+    /// The earliest moment at which a rank gives up.
     until: Instant,
-    /// How long that one waited, as far as is known.
+    /// The shortest known waiting time of a rank.
     deadline: Duration,
-    /// Until all have come.
+    /// The listening socket; `None` once all ranks have come.
     listener: Option<Listener>,
-    /// Those who have not said what they are.
+    /// The connections that have not sent their first packet.
     strangers: Vec<Line>,
-    /// By rank.
+    /// The ranks that have come, by their numbers.
     guests: BTreeMap<u32, Guest>,
-    /// Those who know the secret and fit nowhere, not told yet.
+    /// The connections that know the secret but do not fit, and do not know this yet.
     turned_away: Vec<Line>,
-    /// Who came and was none of this world.
+    /// Texts about processes that came and are no ranks of this world.
     notes: Vec<String>,
-    /// The largest number of ranks that anyone who came speaks of.
+    /// The largest number of ranks that an arriving process has named.
     most: u32,
 }
 
@@ -142,11 +142,11 @@ impl Host<'_> {
                 return Err(self.missing());
             }
         }
-        // Whoever comes from now on is of another world, which may have the same id.
+        // A process that comes from now on is of another world, which may have an equal id.
         self.close();
         self.hand_out(&arena, &me)?;
         for guest in self.guests.values() {
-            // Who ended in this moment is found by its descriptor.
+            // A process that ends at this moment is found by its descriptor.
             let _ = guest.line.send(&Word::Go.encode(), &[], self.until);
         }
         let guests = std::mem::take(&mut self.guests);

@@ -1,4 +1,4 @@
-//! Processes that do not do their part, on either side.
+//! Processes that break the protocol, as rank 0 or as another rank.
 
 use std::os::fd::BorrowedFd;
 
@@ -21,7 +21,7 @@ fn rubbish_at_the_socket_does_no_harm() {
                 other => panic!("{other:?}"),
             }
         }
-        // Descriptors that were not asked for are closed; who says nothing, or leaves, is in nobody's way.
+        // Unrequested descriptors are closed; a process that says nothing, or leaves, does no harm.
         let line = connect();
         line.send(b"x", &[line.as_fd(); 9], moment(PATIENCE)).expect("rank 0 listens");
         drop(connect());
@@ -39,7 +39,7 @@ fn rubbish_at_the_socket_does_no_harm() {
     });
 }
 
-/// What the honest ranks 0 and 1 of 4 are told, as rank 2 does something else, and rank 3 comes only where it must.
+/// Returns the error of the correct ranks 0 and 1 of 4, while rank 2 breaks the protocol. Rank 3 comes only if `three`.
 fn misbehaves(three: bool, rank_2: impl FnOnce(Line, &dyn Fn(&Line) -> Word) + Send) -> String {
     let id = fresh();
     thread::scope(|scope| {
@@ -61,7 +61,7 @@ fn a_rank_that_breaks_off_is_named_to_all() {
         assert!(matches!(answer(&line), Word::Refused(_)));
     });
     has(&text, &[who, "sent what no rank sends"]);
-    // After it was given everything.
+    // Rank 2 leaves after it has received the memory.
     let text = misbehaves(true, |line, answer| {
         assert_eq!(answer(&line), Word::Arena);
     });
@@ -81,7 +81,7 @@ fn a_rank_that_breaks_off_is_named_to_all() {
         assert!(matches!(answer(&line), Word::Refused(Error::SystemRefused { .. })));
     });
     has(&text, &[who, ": no descriptors", "[E0429]"]);
-    // It takes everything and says nothing.
+    // Rank 2 receives everything and sends nothing.
     let text = misbehaves(true, |line, answer| {
         assert_eq!(answer(&line), Word::Arena);
         assert!(matches!(answer(&line), Word::Peers(..)));
@@ -90,7 +90,7 @@ fn a_rank_that_breaks_off_is_named_to_all() {
     has(&text, &[who, "did not take the memory"]);
 }
 
-/// What a rank 1 of 2 is told by one who listens in place of rank 0.
+/// Returns the error of rank 1 of 2, while `speaks` answers in place of rank 0.
 fn host_that(speaks: impl FnOnce(&Line) + Send) -> String {
     let id = fresh();
     let listener = line::listen(&id.socket()).expect("the name is free");
@@ -136,7 +136,7 @@ fn a_rank_0_that_misbehaves_is_told() {
         });
         has(&text, &[words]);
     }
-    // All came, but the last word is missing, or another.
+    // All packets have come, but the last one is missing, or wrong.
     for (last, words) in [(None, "waited 300ms"), (Some(b"R"), "no rank 0"), (Some(b"G"), "")] {
         let id = fresh();
         let listener = line::listen(&id.socket()).expect("the name is free");
@@ -170,10 +170,10 @@ fn who_closes_without_reading_may_have_said_why() {
     other.send(b"why", &[], moment(PATIENCE)).expect("it is open");
     drop(other);
     assert_eq!(line.receive(0, moment(PATIENCE)).expect("it was said").bytes, b"why");
-    assert_eq!(line.receive(0, moment(PATIENCE)).expect_err("it is closed"), Fault::Closed);
+    assert_eq!(line.receive(0, moment(PATIENCE)).expect_err("it is closed"), LineFault::Closed);
 }
 
-/// As a process does that was forked and has not yet run its program.
+/// The process that holds the listener stands for a forked process that has not yet run its program.
 #[test]
 fn a_listener_that_somebody_else_holds_is_in_nobodys_way() {
     let id = fresh();
@@ -181,7 +181,7 @@ fn a_listener_that_somebody_else_holds_is_in_nobodys_way() {
     let held = listener.as_fd().try_clone_to_owned().expect("a descriptor");
     drop(listener);
     let nobody = line::connect(&id.socket(), moment(Duration::from_millis(20)));
-    assert_eq!(nobody.expect_err("it is shut"), Fault::Late);
+    assert_eq!(nobody.expect_err("it is shut"), LineFault::Late);
     let text = meet(hasty(&id, 2, 0, 50)).expect_err("the name is in use").to_string();
     has(&text, &["is in use", "nobody answered there for 50ms", "[E0427]"]);
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Ranks of two users, which only root can try.
+//! Ranks of two users: only root can run this test.
 
 use std::env;
 use std::process::Command;
@@ -11,13 +11,14 @@ const NAME: &str =
     "shared_memory::join::tests::users::another_user_is_turned_away_and_the_others_meet";
 const ID: &str = "ROUNDELAY_TEST_ID";
 
-/// The other user's part: it is told whose socket that is, and is turned away where it does not care.
+/// The other user's part: this rank learns that the socket is of another user. If it connects all the same, rank 0
+/// turns it away.
 fn other_user(hex: &str) {
     let id = UniqueId::from_hex(hex).expect("an id");
     let text = meet(offer(&id, 2, 1)).expect_err("rank 0 is another's").to_string();
     has(&text, &["is of user 0", "runs as user 65534", "must run as one user", "[E0427]"]);
     let line = line::connect(&id.socket(), moment(PATIENCE)).expect("rank 0 listens");
-    // Rank 0 may have closed it before all is said.
+    // Rank 0 may close the connection before the whole packet is sent.
     let _ = line.send(&hello(offer(&id, 2, 1)).encode(), &[], moment(PATIENCE));
     match answer(&line) {
         Word::Refused(error) => has(&error.to_string(), &["as user 0", "as user 65534"]),

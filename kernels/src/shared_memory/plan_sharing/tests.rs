@@ -1,4 +1,4 @@
-//! What lies in a place for a schedule, and was written by nobody who offers one: each rank makes its own.
+//! Damaged records of schedules: each rank makes its own schedule instead.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -8,13 +8,14 @@ use std::time::Duration;
 use roundelay_core::dtype::{DType, ReduceOp};
 
 use super::{
-    Key, MAKING, OFFER, Ordering, Place, Prepared, RANK, READY, Source, TURN, WORDS, World, text,
+    Key, MAKING, OFFER, Ordering, PlanRecord, PlanSource, Prepared, RANK, READY, TURN, WORDS, World,
+    text,
 };
 use crate::Options;
 use crate::shared_memory::WorldPlan;
 use roundelay_core::verify::Proved;
 
-/// Everybody has what rank 0 has.
+/// Returns a broadcast: all ranks get the input of rank 0.
 fn schedule(nranks: u32) -> Proved {
     let mut all = format!("schedule Told Broadcast nranks {nranks} root 0\n");
     for rank in 0..nranks {
@@ -39,13 +40,14 @@ fn schedule(nranks: u32) -> Proved {
 
 const TOLD: &[&str] = &["told"];
 
-/// What rank 1 has prepared, after rank 0 offered a schedule and `spoil` changed its place; and whether rank 1 made it.
-fn told(spoil: impl FnOnce(&Place<'_>)) -> (Arc<World>, Prepared, bool) {
+/// Returns the schedule of rank 1, after rank 0 offered a schedule and `spoil` changed its record; and whether rank 1
+/// made the schedule itself.
+fn told(spoil: impl FnOnce(&PlanRecord<'_>)) -> (Arc<World>, Prepared, bool) {
     let options = Options::new().deadline(Duration::from_millis(30));
     let mut worlds = World::together(2, options).expect("worlds").into_iter();
     let (maker, taker) = (worlds.next().expect("two"), worlds.next().expect("two"));
     maker.prepare(TOLD, || Ok::<_, ()>(schedule(2))).expect("it is made");
-    spoil(&Place { world: &maker, at: maker.board.arena.layout.offer(Key::new(TOLD).0[0]) });
+    spoil(&PlanRecord { world: &maker, at: maker.shared.arena.layout.offer(Key::new(TOLD).0[0]) });
     let made = Cell::new(false);
     let make = || {
         made.set(true);
@@ -55,8 +57,8 @@ fn told(spoil: impl FnOnce(&Place<'_>)) -> (Arc<World>, Prepared, bool) {
     (Arc::new(taker), prepared, made.get())
 }
 
-/// Changes the text, with its length and its digest.
-fn rewrite(place: &Place<'_>, change: impl FnOnce(String) -> String) {
+/// Changes the text of a record, with its length and its digest.
+fn rewrite(place: &PlanRecord<'_>, change: impl FnOnce(String) -> String) {
     let len = place.word(5).load(Ordering::Relaxed) as usize;
     let words = (0..len.div_ceil(8)).map(|at| place.word(WORDS + at).load(Ordering::Relaxed));
     let mut bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
@@ -76,11 +78,11 @@ fn rewrite(place: &Place<'_>, change: impl FnOnce(String) -> String) {
 #[test]
 fn what_is_offered_is_taken() {
     let (_, prepared, made) = told(|_| ());
-    assert!(!made && matches!(prepared.0, Source::Taken(..)));
+    assert!(!made && matches!(prepared.0, PlanSource::Taken(..)));
 }
 
-/// What is done to a place.
-type Damage = fn(&Place<'_>);
+/// A change of a record.
+type Damage = fn(&PlanRecord<'_>);
 
 #[test]
 fn what_is_damaged_is_made_again() {
@@ -90,7 +92,7 @@ fn what_is_damaged_is_made_again() {
         ("a length beyond all", |place| store(place, 5, u64::MAX)),
         ("a shorter text", |place| store(place, 5, 100)),
         ("another digest", |place| store(place, 6, 1)),
-        // Digits of the author's digest, so that all can still be read.
+        // These are digits of the author's digest, so the text can still be read.
         ("another text", |place| store(place, WORDS, u64::from_le_bytes(*b"01234567"))),
         ("a schedule of other ranks", |place| {
             rewrite(place, |text| {
@@ -105,19 +107,19 @@ fn what_is_damaged_is_made_again() {
     ];
     for (what, damage) in damage {
         let (_, prepared, made) = told(damage);
-        assert!(made && matches!(prepared.0, Source::Own(_)), "{what}");
+        assert!(made && matches!(prepared.0, PlanSource::Own(_)), "{what}");
     }
-    // Another's place, which is taken over.
+    // The record of another key, which this rank takes over.
     let (_, _, made) = told(|place| store(place, 1, 0));
     assert!(made);
 }
 
-fn store(place: &Place<'_>, word: usize, value: u64) {
+fn store(place: &PlanRecord<'_>, word: usize, value: u64) {
     assert_eq!(place.word(0).load(Ordering::Relaxed) & super::STATE, READY);
     place.word(word).store(value, Ordering::Relaxed);
 }
 
-/// With the right digest: what a schedule says that nobody proved is not followed out of its buffers.
+/// A schedule with the right digest that was never proved makes no access outside of its buffers.
 #[test]
 fn what_is_taken_is_lowered_with_every_check() {
     for (from, to) in [

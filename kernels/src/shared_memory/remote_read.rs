@@ -1,6 +1,6 @@
-//! A single copy by the system: a rank whose input is of some size need not stage it where the others can read it in its
-//! own memory. It says where its input lies, and its call ends when all are done with that. Where any rank may not read
-//! another's memory, all stage as ever.
+//! One copy by the system instead of two: a rank need not stage an input of medium size where other ranks can read its
+//! memory. The rank publishes the input's address, and its call ends when all readers are done. If any rank may not
+//! read another rank's memory, all ranks stage as usual.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
@@ -8,91 +8,92 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 
 use super::arena::{ROOM, SLOT};
-use super::calls::Visit;
+use super::calls::ActiveCall;
 use super::ending;
-use super::forms::{Pull, Source};
 use super::geometry::Stripe;
 use super::plan::WorldRank;
 use super::reach::{CAN, CANNOT, LINE, PLACE, VALUE, VERDICT, read};
+use super::strategy::{Pull, ReadSource};
 use super::system::refused;
-use super::world::{Own, World};
+use super::world::{LocalState, World};
 use crate::Error;
 use crate::lowered::UserBuffers;
 
-/// Bytes of an input for which one copy by the system is quicker than two of our own. Below, a call of the system costs
-/// more than it saves; above, memory is what counts.
+/// Bytes of an input for which one copy by the system is quicker than two copies by ranks. For fewer bytes, the system
+/// call costs more than it saves; for more bytes, the speed of memory decides.
 const WORTH: RangeInclusive<usize> = 48 << 10..=12 << 20;
 
 impl World {
-    /// Whether all ranks can read the memory of all others, as far as this one knows: none has refused, and all have
-    /// tried.
-    pub(super) fn all_reach(&self, own: &mut Own) -> bool {
-        if !own.reach.all {
-            own.reach.all = self.finds_all(own);
+    /// Whether all ranks can read the memory of all other ranks, as far as this rank knows: all ranks have tried, and
+    /// no read was refused.
+    pub(super) fn all_reach(&self, local: &mut LocalState) -> bool {
+        if !local.reach.all {
+            local.reach.all = self.finds_all(local);
         }
-        own.reach.all
+        local.reach.all
     }
 
-    fn finds_all(&self, own: &mut Own) -> bool {
-        let arena = &self.board.arena;
+    fn finds_all(&self, local: &mut LocalState) -> bool {
+        let arena = &self.shared.arena;
         let word = |rank: usize, word: usize| arena.word(arena.layout.own(rank, LINE) + word);
-        if !own.reach.tried {
+        if !local.reach.tried {
             let mut can = true;
             for other in self.others() {
                 let place = word(other, PLACE).load(Ordering::Acquire);
                 if place == 0 {
-                    // It has only begun to join.
+                    // Rank `other` has only begun to join.
                     return false;
                 }
                 let mut found = [0; 8];
-                // SAFETY: the bytes are this function's.
+                // SAFETY: the bytes are those of the local array `found`.
                 let read =
                     unsafe { read(self.peers[other].pid, &[(place, found.as_mut_ptr(), 8)]) };
                 let value = word(other, VALUE).load(Ordering::Relaxed);
                 can &= read.is_ok() && u64::from_ne_bytes(found) == value;
             }
-            own.reach.tried = true;
+            local.reach.tried = true;
             word(self.rank, VERDICT).store(if can { CAN } else { CANNOT }, Ordering::Release);
         }
-        (0..self.board.nranks()).all(|rank| word(rank, VERDICT).load(Ordering::Acquire) == CAN)
+        (0..self.shared.nranks()).all(|rank| word(rank, VERDICT).load(Ordering::Acquire) == CAN)
     }
 }
 
 impl WorldRank {
-    /// Where this rank's input lies, if the others are to read it there.
+    /// Returns the address of this rank's input, if other ranks are to read it there.
     pub(super) fn lends(
         &self,
-        visit: &mut Visit<'_>,
+        active: &mut ActiveCall<'_>,
         pull: &Pull,
         outside: UserBuffers,
     ) -> Option<u64> {
-        let world = visit.world;
+        let world = active.world;
         let [inputs, outputs] = self.lens.map(|elements| elements * self.size);
         let (input, output) = (outside.input.addr(), outside.output.addr());
-        // In place, what others still read would be overwritten: where data are only copied, by the same bytes.
+        // In place, this rank overwrites an input that other ranks still read. If data is only copied, the bytes stay
+        // the same.
         let [before_input, before_output] = self.within;
         let whole = input.wrapping_sub(before_input);
         let same =
             whole == output.wrapping_sub(before_output) && !self.call.schedule.collective.reduces();
         let apart = same || input + inputs <= output || output + outputs <= input;
-        // Ranks that share a core have nothing to wait for while the others copy: two copies are quicker then.
-        let fits = world.spins && world.board.nranks() * SLOT <= ROOM;
+        // A rank that shares its core has nothing to wait for while other ranks copy, so two copies are quicker there.
+        let fits = world.spins && world.shared.nranks() * SLOT <= ROOM;
         let worth = apart && fits && !pull.readers.is_empty() && WORTH.contains(&inputs);
-        (worth && world.all_reach(&mut visit.own)).then_some(input as u64)
+        (worth && world.all_reach(&mut active.local)).then_some(input as u64)
     }
 
-    /// A place in this rank's room for a tile of a rank's input: nobody else comes there.
+    /// Returns a place in this rank's room for a tile of a rank's input; no other rank uses the place.
     fn place_for(&self, rank: usize) -> *mut u8 {
-        let arena = &self.world.board.arena;
+        let arena = &self.world.shared.arena;
         arena.address(arena.layout.room(self.world.rank) + rank * SLOT, SLOT)
     }
 
-    /// Copies what this rank needs of a tile of another's input, which lies at `from` in that one's memory, and returns
-    /// where it is now.
+    /// Copies the part that this rank needs of a tile of another rank's input, at `from` in that rank's memory, and
+    /// returns the address of the copy.
     pub(super) fn fetch(
         &self,
-        visit: &Visit<'_>,
-        source: &Source,
+        active: &ActiveCall<'_>,
+        source: &ReadSource,
         from: u64,
         tile: u64,
     ) -> Result<*mut u8, Error> {
@@ -104,54 +105,56 @@ impl WorldRank {
         };
         let units = source.units.iter().copied();
         let stretches: Vec<_> = self.tiles.stripes_of(tile, units).map(stretch).collect();
-        // SAFETY: stripes lie within a tile, for which the place has room; it is this rank's, whose call this is.
-        unsafe { visit.read_from(source.rank, &stretches)? };
+        // SAFETY: stripes lie within a tile, for which the place has room; the place is this rank's, which makes this
+        // call.
+        unsafe { active.read_from(source.rank, &stretches)? };
         Ok(to)
     }
 
-    /// Copies what this rank needs of a tile of its own input, which it has not staged, and returns where it is now.
+    /// Copies the part that this rank needs of a tile of its own input, which it has not staged, and returns the
+    /// address of the copy.
     ///
     /// # Safety
     /// `outside` has the rank's input.
     pub(super) unsafe fn fetch_own(
         &self,
-        source: &Source,
+        source: &ReadSource,
         outside: UserBuffers,
         tile: u64,
     ) -> *mut u8 {
         let to = self.place_for(source.rank);
-        // SAFETY: the caller's promise; the place is this rank's, with room for a tile.
+        // SAFETY: the caller's promise; the place is this rank's, and has room for a tile.
         unsafe { self.copy_in(tile, source.units.iter().copied(), outside, to) };
         to
     }
 
-    /// Returns when the others are done with what this rank lent them, and makes sure of what it read itself: that all
-    /// whose memory it was were there until then.
+    /// Waits until the other ranks are done with this rank's lent input, and checks that the ranks whose memory this
+    /// rank has read were alive until then.
     pub(super) fn give_back(
         &self,
-        visit: &Visit<'_>,
+        active: &ActiveCall<'_>,
         pull: &Pull,
         lent: bool,
     ) -> Result<(), Error> {
-        let (world, number, tiles) = (visit.world, visit.number, self.tiles.number);
-        world.board.finish(world.rank, number, tiles);
+        let (world, number, tiles) = (active.world, active.number, self.tiles.number);
+        world.shared.finish(world.rank, number, tiles);
         if lent {
             for &reader in &*pull.readers {
-                let done = || world.board.finished(reader, number, tiles);
-                visit.wait(Some(reader), done)?;
+                let done = || world.shared.finished(reader, number, tiles);
+                active.wait(Some(reader), done)?;
             }
         }
         let fetched = pull.sources.iter().map(|source| source.rank);
-        let fetched: Vec<usize> = fetched.filter(|rank| visit.own.lent[*rank] != 0).collect();
-        visit.were_there(&fetched, tiles)
+        let fetched: Vec<usize> = fetched.filter(|rank| active.local.lent[*rank] != 0).collect();
+        active.were_there(&fetched, tiles)
     }
 }
 
-impl Visit<'_> {
-    /// Copies stretches of a rank's memory: where each lies there, where it goes here, and its bytes.
+impl ActiveCall<'_> {
+    /// Copies stretches of a rank's memory, each given by its address there, its address here and its bytes.
     ///
     /// # Safety
-    /// What lies here is writable and nobody else's meanwhile.
+    /// The memory here is writable, and no other thread accesses it meanwhile.
     pub(super) unsafe fn read_from(
         &self,
         rank: usize,
@@ -160,9 +163,10 @@ impl Visit<'_> {
         // SAFETY: the caller's promise.
         match unsafe { read(self.world.peers[rank].pid, stretches) } {
             Ok(()) => Ok(()),
-            // It ended, and whoever waits for it finds out how.
+            // The process ended, and the wait for it finds out how.
             Err(Errno::SRCH) => self.wait(Some(rank), || false),
-            // It could when it tried. Who gives up rights later, as by another user's number, is no longer read.
+            // This rank could read that memory when it tried. A process that gives up rights later, as by another
+            // user's number, can no longer be read.
             Err(errno @ (Errno::PERM | Errno::ACCESS)) => {
                 let rank = self.world.named(rank);
                 let what = format!("to read the memory of rank {rank} (process_vm_readv)");
@@ -177,20 +181,20 @@ impl Visit<'_> {
         }
     }
 
-    /// Makes sure that ranks whose memory this one has read were there until then, or are done with so many tiles.
+    /// Checks that the ranks `read`, whose memory this rank has read, are alive or done with `tiles` tiles.
     pub(super) fn were_there(&self, read: &[usize], tiles: u64) -> Result<(), Error> {
         if read.is_empty() {
             return Ok(());
         }
         let (world, number) = (self.world, self.number);
-        // The owner ends a call that fails, and may then write there.
+        // The owner of the memory leaves a failed call, and may then write there.
         self.goes_on()?;
         let dead = ending::ended(&world.peers, world.rank);
         let dead = dead.map_err(|error| world.give_up_for(error))?;
         for &rank in read.iter().filter(|rank| dead[**rank]) {
-            let left = || world.board.finished(rank, number, tiles);
+            let left = || world.shared.finished(rank, number, tiles);
             if !left() {
-                // Its number may have been another process's when it was read.
+                // Another process may have had the process id at the time of the read.
                 self.wait(Some(rank), left)?;
             }
         }

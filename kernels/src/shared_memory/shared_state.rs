@@ -1,7 +1,7 @@
-//! What ranks say of themselves in shared memory, each in lines of its own: which call they are in, how many tiles of
-//! it are staged, how many they are done with, and where they stand.
+//! The words that each rank publishes in shared memory, in lines of its own: its current call, the number of its staged
+//! tiles, the number of tiles that it is done with, and its position in the schedule.
 //!
-//! A word of another rank is read once and then looked at: what it says is checked wherever it is used as a place.
+//! A rank reads a word of another rank once, and checks the value wherever the value serves as a position.
 
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
@@ -12,30 +12,30 @@ use super::futex::{self, Half};
 use crate::lowered::call_name;
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// Bits of a word that count tiles; the others are the number of the call.
+/// Bits of a word that count tiles; the other bits hold the number of the call.
 const TILES: u32 = 24;
 
 /// The most tiles of a call.
 pub(super) const MOST_TILES: u64 = (1 << TILES) - 1;
 
-/// A rank's call, as the others read it.
+/// The description of a rank's call that other ranks read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Made {
-    /// Of the schedule and the options: ranks that run other schedules do not fit.
+pub(super) struct CallHeader {
+    /// A hash of the schedule and the options: ranks with different identities run different schedules.
     pub(super) identity: u64,
-    /// Elements a unit.
+    /// Elements per unit.
     pub(super) count: u64,
     /// Collective, root, dtype and op.
     shape: u64,
-    /// Where the buffers lie, where other ranks can touch them.
+    /// The positions of the input and the output in the arena, if other ranks can access both there.
     pub(super) direct: Option<[u64; 2]>,
-    /// Which of its slots the first tile is in.
+    /// The number of the rank's slot that holds the first tile.
     pub(super) slot: u64,
-    /// Where the input lies in the rank's own memory, if it is to be read there; else 0.
+    /// The address of the input in the rank's own memory, if other ranks are to read it there; else 0.
     pub(super) lent: u64,
 }
 
-impl Made {
+impl CallHeader {
     pub(super) fn new(
         identity: u64,
         (collective, root): (Collective, RankId),
@@ -49,12 +49,12 @@ impl Made {
         Self::of_words([identity, count, shape])
     }
 
-    /// Whether both are the same call.
+    /// Whether both headers describe the same call.
     pub(super) fn is(&self, other: &Self) -> bool {
         (self.identity, self.count, self.shape) == (other.identity, other.count, other.shape)
     }
 
-    /// The call in words; `None` where no rank makes such a call.
+    /// Returns the name of the call; `None` if the words describe no call.
     pub(super) fn name(&self) -> Option<String> {
         let byte = |at: u32| (self.shape >> at) as u8 as usize;
         let collective = *Collective::ALL.get(byte(16))?;
@@ -63,7 +63,7 @@ impl Made {
         Some(call_name((collective, root), (self.count, dtype, op)))
     }
 
-    /// What tells it from other calls, as it is kept of a refused one.
+    /// Returns the words that identify the call; the record of a refused call holds them.
     pub(super) fn words(&self) -> [u64; 3] {
         [self.identity, self.count, self.shape]
     }
@@ -73,15 +73,15 @@ impl Made {
     }
 }
 
-/// Lines of a rank that are not about one call: those of calls. Lines 3 to 5 are for shrinking, 6 for the launch.
+/// The lines of a rank's seat behind the lines of its calls. Lines 3 to 5 are for shrinking, line 6 is for the launch.
 #[derive(Clone, Copy)]
-enum Own {
+enum RankLine {
     Done = 0,
     Bell = 1,
     Place = 2,
 }
 
-/// What became of a rank.
+/// Whether a rank is still in the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Here,
@@ -89,27 +89,28 @@ pub(super) enum Standing {
     Panicked,
 }
 
-/// Where a rank stands in a call.
+/// The position of a rank in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CallPosition {
     pub(super) step: u32,
-    /// The statements of the schedule that it runs, counted from 1; 0 where the call has only begun.
+    /// The statements of the schedule at which the rank is, counted from 1; 0 at the beginning of the call.
     pub(super) at: u32,
 }
 
-/// The shared words of a world.
-pub(super) struct Board {
+/// The words in the arena that the ranks of a world share.
+pub(super) struct SharedState {
     pub(super) arena: Arena,
-    /// Whether this process's threads meet the barriers of those that fall asleep in other processes.
+    /// Whether the threads of this process take part in the barriers that sleeping threads of other processes request.
     registered: bool,
 }
 
-/// Threads that sleep: in the arena's first page.
+/// The place of the number of sleeping threads, in the arena's first page.
 const SLEEPERS: usize = 128;
-/// Processes that can make no barrier for others. In the same line, as both are read together.
+/// The place of the number of processes that take no part in requested barriers. It lies in the line of `SLEEPERS`, as
+/// both words are read together.
 const ALONE: usize = SLEEPERS + 4;
 
-impl Board {
+impl SharedState {
     pub(super) fn new(arena: Arena) -> Self {
         let registered = futex::register();
         if !registered {
@@ -122,7 +123,7 @@ impl Board {
         self.arena.layout.nranks
     }
 
-    fn own(&self, rank: usize, line: Own, word: usize) -> &AtomicU64 {
+    fn own(&self, rank: usize, line: RankLine, word: usize) -> &AtomicU64 {
         self.arena.word(self.arena.layout.own(rank, line as usize) + 8 * word)
     }
 
@@ -130,98 +131,98 @@ impl Board {
         self.arena.word(self.arena.layout.call(rank, number) + 8 * word)
     }
 
-    /// Makes a call of this process's rank known, with so many tiles staged.
-    pub(super) fn publish(&self, rank: usize, number: u64, made: &Made, staged: u64) {
-        let [identity, count, shape] = made.words();
-        let (direct, places) = (made.direct.is_some(), made.direct.unwrap_or_default());
-        let place = made.slot << 1 | u64::from(direct);
-        let words = [identity, count, shape, place, places[0], places[1], made.lent];
+    /// Publishes call `number` of this process's rank, with `staged` tiles staged.
+    pub(super) fn publish(&self, rank: usize, number: u64, header: &CallHeader, staged: u64) {
+        let [identity, count, shape] = header.words();
+        let (direct, places) = (header.direct.is_some(), header.direct.unwrap_or_default());
+        let place = header.slot << 1 | u64::from(direct);
+        let words = [identity, count, shape, place, places[0], places[1], header.lent];
         for (at, word) in (1..).zip(words) {
             self.call(rank, number, at).store(word, Ordering::Relaxed);
         }
-        self.own(rank, Own::Done, 1).store(number, Ordering::Relaxed);
+        self.own(rank, RankLine::Done, 1).store(number, Ordering::Relaxed);
         self.stage(rank, number, staged);
     }
 
-    /// Says that so many tiles of the call are staged.
+    /// Publishes that `staged` tiles of call `number` are staged.
     pub(super) fn stage(&self, rank: usize, number: u64, staged: u64) {
-        // Release: the tiles are there, and what the call is.
+        // Release: the staged tiles and the header are written before the count.
         self.call(rank, number, 0).store(number << TILES | staged, Ordering::Release);
         self.ring(rank);
     }
 
-    /// How many tiles of that call a rank has staged; `None` before it has made it.
+    /// Returns the number of tiles of call `number` that `rank` has staged; `None` before the rank has published that
+    /// call.
     pub(super) fn staged(&self, rank: usize, number: u64) -> Option<u64> {
         let word = self.call(rank, number, 0).load(Ordering::Acquire);
         (word >> TILES == number).then_some(word & MOST_TILES)
     }
 
-    /// A rank's call of that number, which [`Self::staged`] has found made.
-    pub(super) fn made(&self, rank: usize, number: u64) -> Made {
+    /// Returns the header of call `number` of `rank`, which the rank has published according to [`Self::staged`].
+    pub(super) fn header(&self, rank: usize, number: u64) -> CallHeader {
         let word = |at| self.call(rank, number, at).load(Ordering::Relaxed);
         let (place, places) = (word(4), [word(5), word(6)]);
         let direct = (place & 1 == 1).then_some(places);
-        Made {
+        CallHeader {
             direct,
             slot: place >> 1,
             lent: word(7),
-            ..Made::of_words([word(1), word(2), word(3)])
+            ..CallHeader::of_words([word(1), word(2), word(3)])
         }
     }
 
-    /// The number of calls that a rank has made.
+    /// Returns the number of calls that a rank has published.
     pub(super) fn number(&self, rank: usize) -> u64 {
-        self.own(rank, Own::Done, 1).load(Ordering::Acquire)
+        self.own(rank, RankLine::Done, 1).load(Ordering::Acquire)
     }
 
-    /// Says that this process's rank is done with so many tiles of a call, and with all calls before.
+    /// Publishes that this process's rank is done with `tiles` tiles of call `number`, and with all earlier calls.
     pub(super) fn finish(&self, rank: usize, number: u64, tiles: u64) {
-        // Release: what it read of others' tiles, it has read.
-        self.own(rank, Own::Done, 0).store(number << TILES | tiles, Ordering::Release);
+        // Release: this rank's reads of other ranks' tiles come before this store.
+        self.own(rank, RankLine::Done, 0).store(number << TILES | tiles, Ordering::Release);
         self.ring(rank);
     }
 
-    /// Whether a rank is done with that many tiles of a call.
+    /// Whether a rank is done with `tiles` tiles of call `number`.
     pub(super) fn finished(&self, rank: usize, number: u64, tiles: u64) -> bool {
-        self.own(rank, Own::Done, 0).load(Ordering::Acquire) >= number << TILES | tiles
+        self.own(rank, RankLine::Done, 0).load(Ordering::Acquire) >= number << TILES | tiles
     }
 
     pub(super) fn standing(&self, rank: usize) -> Standing {
-        match self.own(rank, Own::Done, 2).load(Ordering::Acquire) {
+        match self.own(rank, RankLine::Done, 2).load(Ordering::Acquire) {
             1 => Standing::Left,
             2 => Standing::Panicked,
             _ => Standing::Here,
         }
     }
 
-    /// Says that this process's rank makes no more calls.
+    /// Publishes that this process's rank makes no more calls.
     pub(super) fn leave(&self, rank: usize, panicked: bool) {
-        self.own(rank, Own::Done, 2).store(1 + u64::from(panicked), Ordering::Release);
+        self.own(rank, RankLine::Done, 2).store(1 + u64::from(panicked), Ordering::Release);
         self.wake_all();
     }
 
-    /// Notes where this process's rank stands, for whoever has to tell of its end.
-    pub(super) fn stand(&self, rank: usize, place: Place) {
+    /// Stores the position of this process's rank, for error messages of other ranks.
+    pub(super) fn stand(&self, rank: usize, place: CallPosition) {
         let word = u64::from(place.at) << 32 | u64::from(place.step);
-        self.own(rank, Own::Place, 0).store(word, Ordering::Relaxed);
+        self.own(rank, RankLine::Place, 0).store(word, Ordering::Relaxed);
     }
 
-    pub(super) fn place(&self, rank: usize) -> Place {
-        let word = self.own(rank, Own::Place, 0).load(Ordering::Relaxed);
-        Place { step: word as u32, at: (word >> 32) as u32 }
+    pub(super) fn place(&self, rank: usize) -> CallPosition {
+        let word = self.own(rank, RankLine::Place, 0).load(Ordering::Relaxed);
+        CallPosition { step: word as u32, at: (word >> 32) as u32 }
     }
 
-    /// Notes for whom this process's rank waits.
+    /// Stores the rank `other` for which this process's rank waits.
     pub(super) fn waits_for(&self, rank: usize, other: Option<usize>) {
         let word = other.map_or(0, |other| other as u64 + 1);
-        self.own(rank, Own::Place, 1).store(word, Ordering::Relaxed);
+        self.own(rank, RankLine::Place, 1).store(word, Ordering::Relaxed);
     }
 
-    /// The rank that is behind a wait for `rank`: on from a rank that waits to the one that it waits for, as long as that
-    /// waits, too.
+    /// Returns the last rank of the chain of waits that begins with `rank`: each rank of the chain waits for the next.
     pub(super) fn behind(&self, mut rank: usize) -> usize {
         for _ in 0..self.nranks() {
-            let word = self.own(rank, Own::Place, 1).load(Ordering::Relaxed) as usize;
+            let word = self.own(rank, RankLine::Place, 1).load(Ordering::Relaxed) as usize;
             match word.checked_sub(1).filter(|next| *next < self.nranks()) {
                 Some(next) => rank = next,
                 None => break,
@@ -230,38 +231,40 @@ impl Board {
         rank
     }
 
-    /// The ranks that wait for that one.
+    /// Returns the ranks that wait for `rank`.
     pub(super) fn waiting_for(&self, rank: usize) -> Vec<RankId> {
         let waits = |other: &u32| {
-            self.own(*other as usize, Own::Place, 1).load(Ordering::Relaxed) == rank as u64 + 1
+            self.own(*other as usize, RankLine::Place, 1).load(Ordering::Relaxed) == rank as u64 + 1
         };
         (0..self.nranks() as u32).filter(waits).map(RankId).collect()
     }
 
     fn bell(&self, rank: usize) -> &Half {
-        self.arena.half(self.arena.layout.own(rank, Own::Bell as usize))
+        self.arena.half(self.arena.layout.own(rank, RankLine::Bell as usize))
     }
 
     fn asleep(&self, rank: usize) -> &Half {
-        self.arena.half(self.arena.layout.own(rank, Own::Bell as usize) + 4)
+        self.arena.half(self.arena.layout.own(rank, RankLine::Bell as usize) + 4)
     }
 
     fn sleepers(&self) -> &Half {
         self.arena.half(SLEEPERS)
     }
 
-    /// After something changed that others may wait for.
+    /// Wakes the sleeping threads of the other ranks, after a change for which these threads may wait.
     pub(super) fn ring(&self, rank: usize) {
         if self.any_sleeps() {
             self.wake_others(rank);
         }
     }
 
-    /// Whether any thread sleeps, as seen after what changed: either it is seen here, or it sees what changed.
+    /// Whether any thread sleeps, read after a change: either this read sees the sleeper, or the sleeper sees the
+    /// change.
     ///
-    /// Whoever falls asleep has the system make a barrier in all processes that are registered, as calls ring often and
-    /// hardly ever sleep. Where that is refused to any of them, all make their own. One that has just joined may not
-    /// have said so yet: a sleep ends by itself, too.
+    /// A thread that falls asleep has the system make a barrier in all registered processes, because calls ring often
+    /// and hardly ever sleep. If any process is not registered, threads that ring make their own barriers. A process
+    /// that has just joined may not have counted itself yet; its wake-up can be missed, but a sleep also ends by its
+    /// timeout.
     fn any_sleeps(&self) -> bool {
         if self.registered && self.arena.half(ALONE).load(Ordering::Relaxed) == 0 {
             std::sync::atomic::compiler_fence(Ordering::SeqCst);
@@ -278,14 +281,15 @@ impl Board {
         }
     }
 
-    /// After something changed that one rank may wait for, which may be this one's own by another thread.
+    /// Wakes the sleeping threads of `rank`, after a change for which they may wait. `rank` may be this process's rank,
+    /// in another thread.
     pub(super) fn ring_for(&self, rank: usize) {
         if self.any_sleeps() {
             self.wake(rank);
         }
     }
 
-    /// Wakes all threads of a rank that sleep: one may be in a call, and others wait for messages.
+    /// Wakes all sleeping threads of a rank: one thread may be in a call while other threads wait for messages.
     fn wake(&self, rank: usize) {
         if self.asleep(rank).load(Ordering::Relaxed) != 0 {
             self.bell(rank).fetch_add(1, Ordering::Relaxed);
@@ -293,19 +297,19 @@ impl Board {
         }
     }
 
-    /// Wakes all that sleep.
+    /// Wakes the sleeping threads of all ranks.
     pub(super) fn wake_all(&self) {
         fence(Ordering::SeqCst);
         self.wake_others(usize::MAX);
     }
 
-    /// Sleeps unless `ready()`, until somebody rings or after so many nanoseconds.
+    /// Sleeps unless `ready()`, until another thread rings, for `nanoseconds` at most.
     pub(super) fn sleep(&self, rank: usize, nanoseconds: i64, mut ready: impl FnMut() -> bool) {
         let heard = self.bell(rank).load(Ordering::Relaxed);
         self.asleep(rank).fetch_add(1, Ordering::Relaxed);
         self.sleepers().fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        // Refused where processes do not register either: then they make their own, as above.
+        // The system refuses this where it refuses `register`; there, threads that ring make their own barriers.
         futex::barrier();
         if !ready() {
             futex::wait(self.bell(rank), heard, nanoseconds);

@@ -1,4 +1,4 @@
-//! Memory of the arena that a rank lends to its caller, so that other ranks can touch it where it lies.
+//! Memory of the arena that a rank lends to its caller, so that other ranks can access it in place.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,9 +12,9 @@ use super::arena::LINE;
 use super::world::World;
 use crate::{Element, Error};
 
-/// Elements in the memory that the ranks of a world share: calls on them copy nothing aside.
+/// Elements in the memory that the ranks of a world share: calls on them stage no copies.
 ///
-/// It is a slice of `T`, all zero at first. Other ranks touch it only in calls that this rank gives it to.
+/// The buffer is a slice of `T`, all zero at first. Other ranks access it only in calls to which this rank passes it.
 pub struct Lent<T: Element> {
     world: Arc<World>,
     at: usize,
@@ -27,7 +27,7 @@ impl World {
     /// Lends `len` elements of shared memory, all zero.
     ///
     /// # Errors
-    /// E0407 where there is not so much memory left; E0427 in a forked child.
+    /// E0407 where not enough memory is left; E0427 in a forked child.
     pub fn alloc<T: Element>(self: &Arc<Self>, len: usize) -> Result<Lent<T>, Error> {
         self.here()?;
         let too_large = |why: &str| {
@@ -51,14 +51,16 @@ impl World {
             heap.take(bytes).ok_or_else(|| too_large("the rank's part of the arena is used up"))?;
         drop(heap);
         let lent: Lent<T> = Lent { world: self.clone(), at, len, bytes, elements: PhantomData };
-        // SAFETY: it was just taken out of the heap, and nobody else has it; zero is a value of every element type.
+        // SAFETY: the memory was just taken out of the heap, so no other buffer has it; zero is a value of every
+        // element type.
         unsafe { lent.address().cast::<u8>().write_bytes(0, bytes) };
         Ok(lent)
     }
 }
 
-/// Bytes of memory that can be had without the system ending processes: of the machine, and of the group that this
-/// process is limited with. Where the system does not say, all there are.
+/// Returns the bytes of memory that can be used before the system ends processes: the least of the machine's available
+/// memory and the rest of the limit of this process's control group. A limit that the system does not report does not
+/// count.
 fn available() -> u64 {
     let number = |text: String| text.trim().parse::<u64>().ok();
     let read = |path: &str| std::fs::read_to_string(path).ok();
@@ -74,11 +76,11 @@ fn available() -> u64 {
 
 impl<T: Element> Lent<T> {
     fn address(&self) -> *mut T {
-        let layout = self.world.board.arena.layout;
-        self.world.board.arena.address(layout.heap_of(self.world.rank) + self.at, self.bytes).cast()
+        let layout = self.world.shared.arena.layout;
+        self.world.shared.arena.address(layout.heap_of(self.world.rank) + self.at, self.bytes).cast()
     }
 
-    /// The rank that it was lent to.
+    /// Returns the rank to which the memory was lent.
     pub fn rank(&self) -> RankId {
         self.world.named(self.world.rank)
     }
@@ -88,22 +90,23 @@ impl<T: Element> Deref for Lent<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        if !self.world.board.arena.is_here() {
-            // A forked child has no such memory.
+        if !self.world.shared.arena.is_here() {
+            // A forked child does not have the arena.
             return &[];
         }
-        // SAFETY: initialized when it was lent, aligned to cache lines, and this rank's alone but in calls, which
-        // borrow it.
+        // SAFETY: `alloc` initialized the memory, aligned to cache lines; other ranks access it only in calls, which
+        // borrow the buffer.
         unsafe { slice::from_raw_parts(self.address(), self.len) }
     }
 }
 
 impl<T: Element> DerefMut for Lent<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        if !self.world.board.arena.is_here() {
+        if !self.world.shared.arena.is_here() {
             return &mut [];
         }
-        // SAFETY: as above, and borrowed alone.
+        // SAFETY: `alloc` initialized the memory, aligned to cache lines; other ranks access it only in calls, which
+        // borrow the buffer, and `self` is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.address(), self.len) }
     }
 }
@@ -116,7 +119,7 @@ impl<T: Element> fmt::Debug for Lent<T> {
 
 impl<T: Element> Drop for Lent<T> {
     fn drop(&mut self) {
-        if self.world.board.arena.is_here() {
+        if self.world.shared.arena.is_here() {
             self.world
                 .heap
                 .lock()

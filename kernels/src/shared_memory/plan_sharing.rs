@@ -1,6 +1,6 @@
-//! Schedules that one rank makes and the others take: an algorithm is laid out, proved and fused once on a host. What is
-//! taken is text, which is read back as any schedule is, and lowered with every check of lowering: so a rank follows no
-//! index that another wrote.
+//! Schedules that one rank makes and other ranks take: a host lays out, proves and fuses an algorithm once. A rank
+//! takes a schedule as text, reads it like any schedule text, and lowers it with every check of lowering, so it uses no
+//! unchecked index of another rank.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use roundelay_core::verify::{Callers, Ports, Proof, Proved};
 use sha2::{Digest as _, Sha256};
 
 use super::arena::OFFER;
-use super::forms::fused_form;
+use super::strategy::fused_strategy;
 use super::watch::{self, Watch};
 use super::world::World;
 use crate::Error;
 use crate::sync::{AtomicU64, Ordering};
 
-/// What names an algorithm to the ranks of a world: everything that its schedule follows from.
+/// The name of an algorithm for the ranks of a world: a hash of all facts from which its schedule follows.
 #[derive(Clone, Copy)]
 struct Key([u64; 4]);
 
 impl Key {
-    /// The key of what these words say, which all ranks must say alike.
+    /// Returns the key of these words, which must be equal on all ranks.
     fn new(words: &[&str]) -> Self {
         let mut digest = Sha256::new();
         for word in words {
@@ -39,33 +39,34 @@ impl Key {
     }
 }
 
-/// A schedule for the plans of a world: this rank's own, or taken from the one that made it.
+/// A schedule for the plans of a world: made by this rank, or taken from the rank that made it.
 #[derive(Debug)]
-pub struct Prepared(pub(super) Source);
+pub struct Prepared(pub(super) PlanSource);
 
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum PlanSource {
     Own(Proved),
-    /// With the digest of what its author wrote.
+    /// A fused schedule, with the digest of the schedule that its author wrote.
     Taken([u8; 32], Arc<Optimized>),
 }
 
 impl Prepared {
-    /// What this rank laid out and proved by itself.
+    /// Returns a schedule that this rank laid out and proved by itself.
     pub fn own(proved: Proved) -> Self {
-        Self(Source::Own(proved))
+        Self(PlanSource::Own(proved))
     }
 
-    /// The schedule: its author's, or what was fused of it, which promises the same.
+    /// Returns the schedule: the author's, or the schedule that was fused from it and has its guarantees.
     pub fn schedule(&self) -> &Schedule {
         match &self.0 {
-            Source::Own(proved) => proved.schedule(),
-            Source::Taken(_, fused) => &fused.schedule,
+            PlanSource::Own(proved) => proved.schedule(),
+            PlanSource::Taken(_, fused) => &fused.schedule,
         }
     }
 }
 
-/// States of a place for one schedule. Above them stand the rank that makes it, and how often the place changed.
+/// States of a record of one schedule. Above the state bits stand the rank that makes the schedule, and the number of
+/// changes of the record.
 const CLAIMED: u64 = 1;
 const MAKING: u64 = 2;
 const READY: u64 = 3;
@@ -78,11 +79,11 @@ const TURN: u32 = 32;
 const WORDS: usize = 8;
 
 impl World {
-    /// The schedule that `make` makes: taken from another rank where one has made it, or is making it now. `words` say
-    /// all that it follows from, so that schedules of the same words are the same.
+    /// Returns the schedule that `make` makes, or takes it from another rank that has made it or is making it now.
+    /// `words` name all facts from which the schedule follows, so that equal words give equal schedules.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub fn prepare<E>(
         &self,
         words: &[&str],
@@ -92,15 +93,15 @@ impl World {
         let make = std::cell::Cell::new(Some(make));
         let make = || (make.take().expect("it is made once"))();
         let goal = self.options.goal(Callers::One);
-        // A forked child has no place to look at; what it makes it cannot call.
+        // A forked child has no arena to look at, and cannot call the schedules that it makes.
         if goal.level != Level::O2 || self.nranks() == 1 || self.here().is_err() {
             return own(&make);
         }
-        // Ranks that nest reductions otherwise have other schedules.
+        // Ranks that may reassociate reductions have other schedules.
         let [first, rest @ ..] = Key::new(words).0;
         let [second, third, fourth] = rest;
         let key = Key([first ^ u64::from(goal.reassociate), second, third, fourth]);
-        let place = Place { world: self, at: self.board.arena.layout.offer(key.0[0]) };
+        let place = PlanRecord { world: self, at: self.shared.arena.layout.offer(key.0[0]) };
         loop {
             let state = place.word(0).load(Ordering::Acquire);
             let same = place.key() == key.0;
@@ -111,11 +112,12 @@ impl World {
                         None => own(&make),
                     };
                 }
-                // Its maker is a rank like this one, so it will not be long; or it is gone, or something else.
+                // The maker is a rank like this one, so the schedule comes soon; or the maker is gone, or the record is
+                // damaged.
                 MAKING | CLAIMED if same || state & STATE == CLAIMED => {
                     let changed = || place.word(0).load(Ordering::Acquire) != state;
                     let maker = (state >> RANK) as u32 as usize & ((1 << (TURN - RANK)) - 1);
-                    if maker >= self.board.nranks()
+                    if maker >= self.shared.nranks()
                         || watch::wait(&Seeking(self), Some(maker), changed).is_err()
                     {
                         return own(&make);
@@ -135,27 +137,27 @@ impl World {
     }
 }
 
-/// The place of a key in the arena.
-struct Place<'w> {
+/// The record of one schedule in the arena, found by the schedule's key.
+struct PlanRecord<'w> {
     world: &'w World,
     at: usize,
 }
 
-impl Place<'_> {
+impl PlanRecord<'_> {
     fn word(&self, at: usize) -> &AtomicU64 {
-        self.world.board.arena.word(self.at + 8 * at)
+        self.world.shared.arena.word(self.at + 8 * at)
     }
 
     fn key(&self) -> [u64; 4] {
         std::array::from_fn(|at| self.word(1 + at).load(Ordering::Relaxed))
     }
 
-    /// A state after that one, of this rank.
+    /// Returns the word for a new state by this rank, after the word `before`.
     fn next(&self, before: u64, state: u64) -> u64 {
         (before >> TURN).wrapping_add(1) << TURN | (self.world.rank as u64) << RANK | state
     }
 
-    /// Takes the place for a key; whether it is ours.
+    /// Claims the record for a key; returns whether this rank has it.
     fn claim(&self, before: u64, key: Key) -> bool {
         let claimed = self.next(before, CLAIMED);
         let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
@@ -166,11 +168,11 @@ impl Place<'_> {
             self.word(1 + at).store(word, Ordering::Relaxed);
         }
         self.word(0).store(self.next(claimed, MAKING), Ordering::Release);
-        self.world.board.wake_all();
+        self.world.shared.wake_all();
         true
     }
 
-    /// Puts down what was made, or that there is nothing to take.
+    /// Writes the schedule to the record, or that there is no schedule to take.
     fn offer(&self, proved: Option<&Proved>, goal: Goal) {
         let text = proved.and_then(|proved| printed(proved, goal));
         let text = text.filter(|text| text.len() <= OFFER - 8 * WORDS);
@@ -186,10 +188,10 @@ impl Place<'_> {
         }
         let before = self.word(0).load(Ordering::Relaxed);
         self.word(0).store(self.next(before, state), Ordering::Release);
-        self.world.board.wake_all();
+        self.world.shared.wake_all();
     }
 
-    /// What lies here; nothing where it was overwritten meanwhile, or is damaged.
+    /// Returns the schedule of the record; `None` if the record has changed meanwhile or is damaged.
     fn read(&self, state: u64) -> Option<Prepared> {
         let len = usize::try_from(self.word(5).load(Ordering::Relaxed)).ok()?;
         if len > OFFER - 8 * WORDS {
@@ -208,12 +210,12 @@ impl Place<'_> {
     }
 }
 
-/// What was fused, as text: a line about the proof, and then the schedule. Nothing where it does not fuse, or does not
-/// fit the slots: then ranks need what its author wrote.
+/// Returns the fused schedule as text: a line about the proof, and then the schedule. `None` if it does not fuse or
+/// does not fit the slots: then ranks need the author's schedule.
 fn printed(proved: &Proved, goal: Goal) -> Option<String> {
     let made = proved.optimized(goal).ok().filter(|made| made.level == Level::O2)?;
-    // The largest elements are the ones that may not fit.
-    fused_form(&made, RankId(0), (1, DType::F64, ReduceOp::Sum)).ok()??;
+    // Checks with the largest elements, as these may not fit.
+    fused_strategy(&made, RankId(0), (1, DType::F64, ReduceOp::Sum)).ok()??;
     let Proof { finish, scale_outputs, in_place, .. } = &*made.proof;
     let mut line = String::new();
     for byte in content(proved.schedule()).bytes() {
@@ -226,7 +228,7 @@ fn printed(proved: &Proved, goal: Goal) -> Option<String> {
     Some(format!("{line}\n{}", text::print(&made.schedule)))
 }
 
-/// Reads what [`printed`] wrote.
+/// Reads the text that [`printed`] wrote.
 fn read(text: &str, nranks: u32) -> Option<Prepared> {
     let (line, schedule) = text.split_once('\n')?;
     let mut words = line.split(' ');
@@ -256,10 +258,10 @@ fn read(text: &str, nranks: u32) -> Option<Prepared> {
         level: Level::O2,
         unfit: None,
     };
-    Some(Prepared(Source::Taken(author, Arc::new(made))))
+    Some(Prepared(PlanSource::Taken(author, Arc::new(made))))
 }
 
-/// Who waits for what another rank makes. Whatever ends the wait, this rank can make it itself.
+/// A wait for a schedule that another rank makes. If the wait fails, this rank makes the schedule itself.
 struct Seeking<'w>(&'w World);
 
 impl Watch for Seeking<'_> {

@@ -1,33 +1,33 @@
-//! Work that all ranks could do and one of them does: the chunks of a tile of what all get. Whoever is there takes the
-//! next one, so with more ranks than cores nobody waits for a rank to have its turn.
+//! Counters of work that any rank can do and one rank does: the chunks of a tile of the common output. A rank that is
+//! in the call takes the next chunk, so with more ranks than cores no rank waits for another rank's turn.
 
-use super::board::Board;
+use super::shared_state::SharedState;
 use crate::sync::{AtomicU64, Ordering};
 
 const CHUNKS: u32 = 24;
 const MASK: u64 = (1 << CHUNKS) - 1;
 
-/// The chunks of one tile.
-pub(super) struct Claims<'b> {
+/// The counters of the taken and the finished chunks of one tile.
+pub(super) struct WorkCounter<'b> {
     taken: &'b AtomicU64,
     done: &'b AtomicU64,
-    /// Which of all tiles that the ranks make together, counted from 1.
+    /// The number of the tile among all tiles that the ranks make together, counted from 1.
     tile: u64,
     chunks: u64,
 }
 
-impl<'b> Claims<'b> {
-    pub(super) fn new(board: &'b Board, tile: u64, chunks: usize) -> Self {
-        let [taken, done] = board.arena.layout.claims(tile);
+impl<'b> WorkCounter<'b> {
+    pub(super) fn new(shared: &'b SharedState, tile: u64, chunks: usize) -> Self {
+        let [taken, done] = shared.arena.layout.claims(tile);
         Self {
-            taken: board.arena.word(taken),
-            done: board.arena.word(done),
+            taken: shared.arena.word(taken),
+            done: shared.arena.word(done),
             tile,
             chunks: chunks as u64,
         }
     }
 
-    /// How far `word` has come with this tile: all of it where it is at a later one.
+    /// Returns the count of this tile in `word`; all chunks if `word` is at a later tile.
     fn count(&self, word: u64) -> u64 {
         match (word >> CHUNKS).cmp(&self.tile) {
             std::cmp::Ordering::Less => 0,
@@ -40,7 +40,7 @@ impl<'b> Claims<'b> {
         self.tile << CHUNKS | (count + 1)
     }
 
-    /// The next chunk that nobody has taken.
+    /// Takes the next chunk that no rank has taken.
     pub(super) fn take(&self) -> Option<usize> {
         let mut word = self.taken.load(Ordering::Relaxed);
         loop {
@@ -56,12 +56,13 @@ impl<'b> Claims<'b> {
         }
     }
 
-    /// Says that a chunk is done.
+    /// Counts a chunk as done.
     pub(super) fn done(&self) {
         let mut word = self.done.load(Ordering::Relaxed);
         loop {
             let raised = self.raised(self.count(word));
-            // Release: the chunk is written. Acquire: those of others go with it to whoever sees the last one.
+            // Release: the chunk is written. Acquire: a rank that sees the last chunk done sees the chunks of all
+            // ranks.
             match self.done.compare_exchange_weak(word, raised, Ordering::AcqRel, Ordering::Relaxed)
             {
                 Ok(_) => return,
@@ -70,7 +71,7 @@ impl<'b> Claims<'b> {
         }
     }
 
-    /// Whether all are done.
+    /// Whether all chunks are done.
     pub(super) fn are_done(&self) -> bool {
         self.count(self.done.load(Ordering::Acquire)) >= self.chunks
     }

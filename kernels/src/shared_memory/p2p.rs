@@ -1,13 +1,13 @@
-//! Messages from one rank to another, beside all calls: each ordered pair has a ring for them. A message is a header and
-//! its bytes.
+//! Messages from one rank to another, beside all calls: each ordered pair of ranks has a ring for them. A message is a
+//! header and its bytes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 
-use super::ends::End;
 use super::failure::Cause;
+use super::queue_ends::QueueEnd;
 use super::ring::{Ring, UNIT};
 use super::watch::{self, Watch};
 use super::world::World;
@@ -16,15 +16,15 @@ use crate::element::Element;
 use crate::error::{Ended, Message};
 use crate::reduce::{Stores, copy};
 
-/// What every header has in it.
+/// The bits that every header has.
 const MARK: u64 = 0x72_646c;
 
 impl World {
     /// Sends `buffer` to rank `to`, which is to receive it with [`Self::recv`] in a buffer of the same length and type.
     ///
     /// # Errors
-    /// E0411 for a rank that there is not; E0405 where it does not receive within the deadline what the ring has no
-    /// room for, E0428 where its process ended, and then E0413 or E0428 for everything later.
+    /// E0411 for a rank that does not exist; E0405 where the ring has no room and rank `to` does not receive within the
+    /// deadline, E0428 where its process ended; after that, E0413 or E0428 for every later call or message.
     pub fn send<T: Element>(&self, buffer: &[T], to: u32) -> Result<(), Error> {
         self.here()?;
         let mut end = end(&self.mail.sent, to)?;
@@ -45,19 +45,21 @@ impl World {
                 continue;
             }
             let (place, len) = post.piece(room);
-            // SAFETY: what is left of the buffer has these bytes, and the ring's reader has done with the room.
+            // SAFETY: the rest of the buffer has these bytes, and the ring's reader is done with this part of the ring.
             unsafe { copy(place, from.add(post.done), len, Stores::Cached) };
             post.step(len);
         }
         Ok(())
     }
 
-    /// Receives what rank `from` sent with [`Self::send`]: its messages come in the order in which it sent them.
+    /// Receives a message that rank `from` sent with [`Self::send`]: messages arrive in the order in which they were
+    /// sent.
     ///
     /// # Errors
-    /// E0402 and E0403 for a message of another length or type, which is then gone, and the next is as good as ever;
-    /// E0411 for a rank that there is not; E0405 where it does not send within the deadline, E0428 where its process
-    /// ended, E0430 where its ring holds what no rank writes, and then E0413 or E0428 for everything later.
+    /// E0402 and E0403 for a message of another length or type: that message is lost, and later messages arrive as
+    /// usual; E0411 for a rank that does not exist; E0405 where rank `from` does not send within the deadline, E0428
+    /// where its process ended, E0430 where its ring holds bytes that no rank writes; after that, E0413 or E0428 for
+    /// every later call or message.
     pub fn recv<T: Element>(&self, buffer: &mut [T], from: u32) -> Result<(), Error> {
         self.here()?;
         let mut end = end(&self.mail.received, from)?;
@@ -70,7 +72,7 @@ impl World {
         }
         let sent = post.read_header()?;
         post.ring.publish();
-        // What does not fit is read to nowhere.
+        // A message that does not fit is read and dropped.
         let fits = sent == (bytes, T::DTYPE);
         post.bytes = sent.0;
         let to = buffer.as_mut_ptr().cast::<u8>();
@@ -82,8 +84,8 @@ impl World {
             }
             let (place, len) = post.piece(filled);
             if fits {
-                // SAFETY: what is left of the buffer has room for these bytes, which the ring's writer has done with;
-                // any bytes are elements.
+                // SAFETY: the rest of the buffer has room for these bytes, which the ring's writer is done with; any
+                // bytes are elements.
                 unsafe { copy(to.add(post.done), place, len, Stores::Cached) };
             }
             post.step(len);
@@ -101,35 +103,35 @@ impl World {
 
     fn post<'w, T: Element>(
         &'w self,
-        end: &'w mut End,
+        end: &'w mut QueueEnd,
         (writes, other): (bool, usize),
         bytes: usize,
     ) -> Post<'w> {
         let (from, to) = if writes { (self.rank, other) } else { (other, self.rank) };
-        let at = self.board.arena.layout.mail(from, to);
+        let at = self.shared.arena.layout.mail(from, to);
         let ring = Ring { world: self, end, at, from, to, writes };
         Post { ring, dtype: T::DTYPE, bytes, done: 0 }
     }
 }
 
-/// This rank's end of a ring. Threads of a rank that send to the same rank take turns.
-fn end(ends: &[Mutex<End>], rank: u32) -> Result<MutexGuard<'_, End>, Error> {
+/// Returns this rank's end of a ring. Threads of a rank that send to one rank take turns.
+fn end(ends: &[Mutex<QueueEnd>], rank: u32) -> Result<MutexGuard<'_, QueueEnd>, Error> {
     let nranks = ends.len() as u32;
     let end = ends.get(rank as usize).ok_or(Error::NoSuchRank { rank: RankId(rank), nranks })?;
     Ok(end.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A message under way, for one of its ends.
+/// A message under way, at one of its ends.
 struct Post<'w> {
     ring: Ring<'w>,
     dtype: DType,
     bytes: usize,
-    /// Bytes of the message that went in or out.
+    /// Bytes of the message that are in the ring, or read from it.
     done: usize,
 }
 
 impl Post<'_> {
-    /// What every header of a message of this pair has in its first word, but for the type.
+    /// Returns the first word of the header of this pair's current message, without the type.
     fn mark(&self) -> u64 {
         self.ring.end.messages << 32 | MARK << 8
     }
@@ -140,7 +142,7 @@ impl Post<'_> {
         self.ring.write([self.mark() | dtype, self.bytes as u64]);
     }
 
-    /// The length in bytes and the type of the next message.
+    /// Reads the length in bytes and the type of the next message.
     fn read_header(&mut self) -> Result<(usize, DType), Error> {
         let [word, bytes] = self.ring.look(0);
         let dtype = DType::ALL.get((word & 0xff) as usize).copied();
@@ -158,19 +160,19 @@ impl Post<'_> {
         Ok((bytes as usize, dtype))
     }
 
-    /// The next bytes of the message that lie in one piece, of so many that there are.
+    /// Returns the place and the length of the message's next bytes in one piece, of the `there` bytes in the ring.
     fn piece(&self, there: usize) -> (*mut u8, usize) {
         self.ring.piece(there, self.bytes - self.done)
     }
 
-    /// Goes on behind so many bytes, and tells the other end.
+    /// Advances by `len` bytes, and publishes the new position to the other end.
     fn step(&mut self, len: usize) {
         self.done += len;
         self.ring.step(len);
         self.ring.publish();
     }
 
-    /// What the other rank is to do, in words.
+    /// Returns a text about the action for which this rank waits.
     fn wanted(&self) -> String {
         let (Self { bytes, done, .. }, number) = (self, self.ring.end.messages);
         let [from, to] = [self.ring.from, self.ring.to].map(|rank| self.ring.world.named(rank));
@@ -207,7 +209,7 @@ impl Watch for Post<'_> {
     fn lost(&self, rank: usize, how: &str) -> Error {
         let world = self.ring.world;
         let (pid, who) = (world.peers[rank].pid, world.who_waits(rank));
-        let (wanted, number, rank) = (self.wanted(), world.board.number(rank), world.named(rank));
+        let (wanted, number, rank) = (self.wanted(), world.shared.number(rank), world.named(rank));
         let what = format!("rank {rank} (process {pid}) {how} before it {wanted}; {who}");
         let ended = Ended { rank, pid, number, what };
         let error = Error::RankEnded(Box::new(ended.clone()));
@@ -234,11 +236,11 @@ mod tests {
     use super::World;
     use crate::{Error, Options};
 
-    /// What rank 1 is told when it receives, and rank 0 when it sends so much, after `spoil` wrote to the ring.
+    /// Returns the results of a send of rank 0 and a receive of rank 1, after `spoil` wrote to the ring.
     fn told(spoil: impl Fn(&dyn Fn(usize, u64))) -> [Result<(), Error>; 2] {
         let worlds = World::together(2, Options::new()).expect("a world");
         worlds[0].send(&[1_u32, 2], 1).expect("there is room");
-        let arena = &worlds[0].board.arena;
+        let arena = &worlds[0].shared.arena;
         let at = arena.layout.mail(0, 1);
         spoil(&|word, value| arena.word(at + word).store(value, Ordering::Relaxed));
         let sent = worlds[0].send(&[0_u32], 1);
@@ -248,7 +250,7 @@ mod tests {
     #[test]
     fn what_no_rank_writes_is_corrupt() {
         assert_eq!(told(|_| ()), [Ok(()), Ok(())]);
-        // The count of the reader, in the sender's eyes.
+        // The reader's count, which the sender reads.
         let [sent, received] = told(|store| store(LINE, 1 << 40));
         assert!(matches!(&sent, Err(Error::Corrupt { .. })), "{sent:?}");
         assert!(matches!(received, Err(Error::Abandoned { .. })), "the first cause is told");
@@ -263,11 +265,11 @@ mod tests {
             let [_, received] = told(|store| store(word, value));
             assert!(matches!(received, Err(Error::Corrupt { .. })), "{word} {value}: {received:?}");
         }
-        // The count of the writer, which has made its last message known.
+        // The writer's count, after its last message was published.
         for count in [u64::MAX, 1 << 20, 33] {
             let worlds = World::together(2, Options::new()).expect("a world");
-            let at = worlds[0].board.arena.layout.mail(0, 1);
-            worlds[0].board.arena.word(at).store(count, Ordering::Relaxed);
+            let at = worlds[0].shared.arena.layout.mail(0, 1);
+            worlds[0].shared.arena.word(at).store(count, Ordering::Relaxed);
             let received = worlds[1].recv(&mut [0_u32; 2], 0);
             assert!(matches!(received, Err(Error::Corrupt { .. })), "{count}: {received:?}");
         }

@@ -1,4 +1,4 @@
-//! The forms of a rank's part, made of lowered code.
+//! The strategies for a rank's part of a call, made of lowered code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,58 +17,60 @@ use crate::lowered::{
     Bases, Code, Kind, Move, Operand, PARTIAL, PlannedCall, Segment, Segments, lower,
 };
 
-/// Bytes of a tile: enough to make the signals of one cheap, and few enough for the second cache.
+/// Bytes of a tile: large enough that its signals are cheap, small enough for the second-level cache.
 const TILE: usize = if cfg!(all(test, loom)) { 2 * LINE } else { 256 << 10 };
 /// Bytes of input, output and scratch of a rank for a tile of a schedule that is not fused.
 const STREAM_TILE: usize = if cfg!(all(test, loom)) { 4 * LINE } else { 1 << 20 };
-/// Bytes that a chunk reads and writes: a tile is shared by a few.
+/// Bytes that a chunk reads and writes: a few ranks share the chunks of a tile.
 const CHUNK: usize = if cfg!(all(test, loom)) { LINE } else { 64 << 10 };
 
-/// From so many ranks on what all get is made in common: of two, each folds all for itself as quickly as its half.
+/// The least number of ranks that make a common output together: of two ranks, each reduces the whole as quickly as its
+/// half.
 const COMMON: u32 = if cfg!(all(test, loom)) { 2 } else { 3 };
 
-/// How data goes through shared memory.
-pub(super) enum Form {
+/// The way of a call's data through shared memory.
+pub(super) enum Strategy {
     Pull(Pull),
     Common(Common),
     Streams(Streams),
 }
 
-/// What one rank makes of what is staged.
+/// The code with which one rank makes its output from the staged inputs.
 pub(super) struct Pull {
     pub(super) data: Segments,
     pub(super) bases: Bases,
-    /// Each segment's place in this rank's output, in elements of a tile, and its statements, counted from 1.
+    /// The place of each segment in this rank's output, in elements of a tile, and the segment's statements, counted
+    /// from 1.
     pub(super) outputs: Box<[(u64, u32)]>,
-    /// Whose tiles it reads.
-    pub(super) sources: Box<[Source]>,
+    /// The other ranks whose tiles this rank reads.
+    pub(super) sources: Box<[ReadSource]>,
     pub(super) readers: Arc<[usize]>,
     pub(super) output: u32,
-    /// What it reads of its own input.
-    pub(super) own: Option<Source>,
+    /// The part of its own input that this rank reads.
+    pub(super) own: Option<ReadSource>,
 }
 
-/// What a rank reads of a rank's input.
-pub(super) struct Source {
+/// The part of a rank's input that this rank reads.
+pub(super) struct ReadSource {
     pub(super) rank: usize,
-    /// The buffer in the code.
+    /// The number of the input in the code.
     pub(super) buffer: u32,
-    /// The units that something is read of, in order.
+    /// The units of which this rank reads elements, in order.
     pub(super) units: Box<[u64]>,
 }
 
-/// What all ranks make together.
+/// The code with which all ranks make the common output together.
 pub(super) struct Common {
     pub(super) data: Segments,
     pub(super) bases: Bases,
     pub(super) chunks: Box<[Chunk]>,
     pub(super) inputs: Box<[u32]>,
     pub(super) output: u32,
-    /// Those for whom a slot is kept until they are done with it: none, as all make what is made of it.
+    /// The ranks that must be done with a slot before it is used again: none, as a tile's chunks are all done by then.
     pub(super) readers: Arc<[usize]>,
 }
 
-/// The elements of a segment that are made at once, and its statements, counted from 1.
+/// The elements of a segment that one rank makes at once, and the segment's statements, counted from 1.
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
     pub(super) segment: u32,
@@ -76,12 +78,12 @@ pub(super) struct Chunk {
     pub(super) at: u32,
 }
 
-/// All outputs, made from all inputs where they lie.
+/// The code with which all ranks make all outputs from all inputs in shared memory.
 pub(super) struct Direct {
     pub(super) data: Segments,
     pub(super) bases: Bases,
     pub(super) chunks: Box<[Chunk]>,
-    /// Each rank's input and output in the code, with their lengths in bytes.
+    /// The numbers of each rank's input and output in the code, with their lengths in bytes.
     pub(super) buffers: Box<[[(u32, usize); 2]]>,
 }
 
@@ -91,9 +93,9 @@ pub(super) struct Streams {
     pub(super) running: Arc<Schedule>,
     pub(super) bases: Bases,
     pub(super) tasks: Range<u32>,
-    /// Of each channel the counter: the ranks and which of the signals between them.
+    /// The counter of each channel: its two ranks, and its number among the signals between them.
     pub(super) counters: Box<[Counter]>,
-    /// Where the input and the output of this rank lie in its room.
+    /// The positions of this rank's input and output in its room.
     pub(super) places: [usize; 2],
 }
 
@@ -104,13 +106,13 @@ pub(super) struct Counter {
     pub(super) which: usize,
 }
 
-/// Whether all ranks' outputs are the same, piece by piece: then one place serves for all of them. A piece that goes to
-/// more ranks than a move has destinations is copied by several in a row, from the same place.
+/// Whether the outputs of all ranks are equal, piece by piece; then one place serves for all of them. If a piece goes
+/// to more ranks than a move has destinations, several moves in a row copy it from one source.
 pub(super) fn mirrored(schedule: &Schedule) -> bool {
     let moves: Vec<_> = schedule.ops.iter().filter(|op| op.kind == OpKind::Move).collect();
     let same = |a: &&Op, b: &&Op| a.srcs == 1 && schedule.srcs(a) == schedule.srcs(b);
     moves.chunk_by(same).all(|row| {
-        // Of each stretch of outputs, who gets it.
+        // The ranks that get each region of the outputs.
         let mut gets: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for dst in row.iter().flat_map(|op| schedule.dsts(op)) {
             if schedule.region(*dst).buffer == Buffer::Output {
@@ -124,10 +126,10 @@ pub(super) fn mirrored(schedule: &Schedule) -> bool {
     })
 }
 
-/// The statements of each segment, counted from 1; 0 where it has none.
-pub(super) struct Stands(Vec<u32>);
+/// The statements of each segment, counted from 1; 0 for a segment without statements.
+pub(super) struct SegmentStatements(Vec<u32>);
 
-impl Stands {
+impl SegmentStatements {
     pub(super) fn new(code: &Code, schedule: &Schedule) -> Self {
         let mut stands = vec![0; code.segments.all.len()];
         for (task, stream) in code.tasks.iter().zip(&schedule.streams) {
@@ -147,7 +149,7 @@ impl Pull {
         code: &Code,
         schedule: &Schedule,
         rank: RankId,
-        stands: &Stands,
+        stands: &SegmentStatements,
         count: u64,
     ) -> Self {
         let all = &code.segments;
@@ -183,7 +185,7 @@ impl Pull {
         let others = || ranks().filter(|other| *other != rank);
         let source = |rank: RankId| {
             let units = units_read(&data, input(rank), count);
-            Source { rank: rank.index(), buffer: input(rank), units }
+            ReadSource { rank: rank.index(), buffer: input(rank), units }
         };
         let sources = others().filter(|other| mine.contains(&input(*other))).map(source);
         let readers = others().filter(|other| reads(*other).contains(&input(rank)));
@@ -201,7 +203,7 @@ impl Pull {
     }
 }
 
-/// The units of `count` elements of a buffer that something is read of.
+/// Returns the units of a buffer, of `count` elements each, of which the segments read elements.
 fn units_read(data: &Segments, buffer: u32, count: u64) -> Box<[u64]> {
     let mut units = BTreeSet::new();
     for segment in &data.all {
@@ -217,7 +219,7 @@ fn units_read(data: &Segments, buffer: u32, count: u64) -> Box<[u64]> {
     units.into_iter().collect()
 }
 
-/// The moves of a segment that write a buffer, and where.
+/// Returns the moves of a segment that write a buffer, each with the operand that it writes.
 fn writes(all: &Segments, segment: Segment, buffer: u32) -> Vec<(usize, Operand)> {
     let mut found = Vec::new();
     for at in segment.first as usize..(segment.first + segment.len) as usize {
@@ -228,7 +230,8 @@ fn writes(all: &Segments, segment: Segment, buffer: u32) -> Vec<(usize, Operand)
     found
 }
 
-/// The moves of a segment that one destination of move `last` needs, with what they write for it.
+/// Returns the moves of a segment that destination `dst` of move `last` needs, with the operands that each writes for
+/// it.
 fn needed(
     all: &Segments,
     segment: Segment,
@@ -255,7 +258,7 @@ fn needed(
     kept
 }
 
-/// The buffers that go into the output of a rank.
+/// Returns the buffers from which the output of a rank is made.
 fn reads(code: &Code, rank: RankId) -> Vec<u32> {
     let output = code.buffers.index(Buffer::Output, rank);
     let all = &code.segments;
@@ -273,8 +276,8 @@ fn reads(code: &Code, rank: RankId) -> Vec<u32> {
     found
 }
 
-/// All segments in chunks, each of so many bytes about.
-fn chunks(data: &Segments, stands: &Stands) -> Box<[Chunk]> {
+/// Cuts all segments into chunks of about [`CHUNK`] bytes.
+fn chunks(data: &Segments, stands: &SegmentStatements) -> Box<[Chunk]> {
     let mut chunks = Vec::new();
     for ((segment, at), id) in data.all.iter().zip(&stands.0).zip(0..) {
         let line_elements = LINE / data.kernel.size();
@@ -289,10 +292,10 @@ fn chunks(data: &Segments, stands: &Stands) -> Box<[Chunk]> {
 }
 
 impl Common {
-    pub(super) fn new(code: &Code, schedule: &Schedule, stands: &Stands) -> Self {
+    pub(super) fn new(code: &Code, schedule: &Schedule, stands: &SegmentStatements) -> Self {
         let ranks = || (0..schedule.nranks).map(RankId);
         let output = code.buffers.index(Buffer::Output, RankId(0));
-        // One place for the outputs of all ranks, and each destination once.
+        // The outputs of all ranks get one place, so each destination is kept once.
         let all = &code.segments;
         let (mut moves, mut operands) = (Vec::new(), Vec::new());
         for m in &all.moves {
@@ -325,7 +328,7 @@ impl Common {
 impl Direct {
     pub(super) fn new(made: &Optimized, call: &PlannedCall) -> Result<Self, Error> {
         let code = lower(made, call.count, call.dtype, call.op)?;
-        let stands = Stands::new(&code, &made.schedule);
+        let stands = SegmentStatements::new(&code, &made.schedule);
         let size = call.dtype.size();
         let buffer = |buffer, rank| {
             (code.buffers.index(buffer, rank), code.buffers.len(buffer, rank) * size)
@@ -356,7 +359,7 @@ impl Streams {
             ),
         };
         let (cuts, multiple) = cuts(&schedule).ok_or_else(|| too_fine(u64::MAX))?;
-        // Whole units, as scratch has fractions of them.
+        // Counts whole units, as the width of scratch may be a fraction of a unit.
         let units = |rank: RankId| {
             let scratch = schedule.scratch.iter();
             let scratch: u64 =
@@ -372,7 +375,7 @@ impl Streams {
         let mut places = [0; 2];
         for rank in ranks() {
             let mut at = 0;
-            let room = world.board.arena.layout.room(rank.index());
+            let room = world.shared.arena.layout.room(rank.index());
             for index in code.buffers.of_rank(rank) {
                 let bytes = (code.buffers.len[index as usize] * size).next_multiple_of(LINE);
                 if at + bytes > ROOM {
@@ -382,7 +385,7 @@ impl Streams {
                 if rank == world.id() && which < 2 {
                     places[which as usize] = room + at;
                 }
-                bases.set(index, world.board.arena.address(room + at, bytes));
+                bases.set(index, world.shared.arena.address(room + at, bytes));
                 at += bytes;
             }
         }
@@ -395,7 +398,7 @@ impl Streams {
     }
 }
 
-/// Numbers for the signals between any two ranks, the same in every schedule whose signals are as many.
+/// Returns numbers for the signals between any two ranks: equal numbers in all schedules with equally many signals.
 fn counters(schedule: &Schedule) -> Result<Box<[Counter]>, Error> {
     let lane = |at: usize| schedule.lanes.get(at).cloned().unwrap_or_default();
     let mut order: Vec<usize> = (0..schedule.channels.len()).collect();
@@ -416,7 +419,7 @@ fn counters(schedule: &Schedule) -> Result<Box<[Counter]>, Error> {
             Some((from, to, which)) if (from, to) == (channel.from, channel.to) => which + 1,
             _ => 0,
         };
-        // Those of a rank to itself need no shared memory.
+        // Signals of a rank to itself need no shared memory.
         if which >= SIGNALS && channel.from != channel.to {
             return Err(Error::BadOption {
                 what: format!(
@@ -432,12 +435,12 @@ fn counters(schedule: &Schedule) -> Result<Box<[Counter]>, Error> {
     Ok(counters.into())
 }
 
-/// The form of a fused schedule, if it fits the slots.
-pub(super) fn fused_form(
+/// Returns the strategy of a fused schedule; `None` if it does not fit the slots or its segments are not independent.
+pub(super) fn fused_strategy(
     made: &Optimized,
     rank: RankId,
     (count, dtype, op): (u64, DType, ReduceOp),
-) -> Result<Option<(Form, Tiles)>, Error> {
+) -> Result<Option<(Strategy, Tiles)>, Error> {
     let schedule = &*made.schedule;
     let Some((cuts, multiple)) = cuts(schedule) else { return Ok(None) };
     let n = schedule.nranks;
@@ -457,11 +460,11 @@ pub(super) fn fused_form(
     if !code.independent {
         return Ok(None);
     }
-    let stands = Stands::new(&code, schedule);
-    let form = if common {
-        Form::Common(Common::new(&code, schedule, &stands))
+    let stands = SegmentStatements::new(&code, schedule);
+    let strategy = if common {
+        Strategy::Common(Common::new(&code, schedule, &stands))
     } else {
-        Form::Pull(Pull::new(&code, schedule, rank, &stands, tiles.count))
+        Strategy::Pull(Pull::new(&code, schedule, rank, &stands, tiles.count))
     };
-    Ok(Some((form, tiles)))
+    Ok(Some((strategy, tiles)))
 }
