@@ -35,7 +35,7 @@ pub(crate) struct Task {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Instr {
-    pub(crate) kind: Kind,
+    pub(crate) kind: InstrKind,
     /// The segment, the channel, or milliseconds.
     pub(crate) arg: u32,
     /// Ops of the stream before it.
@@ -43,7 +43,7 @@ pub(crate) struct Instr {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum InstrKind {
     Data,
     Post,
     Wait,

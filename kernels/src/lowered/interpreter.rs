@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
-use super::code::{Code, Instr, Kind};
+use super::code::{Code, Instr, InstrKind};
 
 /// A stream at a wait.
 #[derive(Clone, Copy, Debug)]
@@ -61,21 +61,21 @@ pub(crate) unsafe fn advance<E: Effects>(
     while let Some(instr) = instrs.get(*at as usize) {
         match instr.kind {
             // SAFETY: the caller's promise; the stream has come to this instruction.
-            Kind::Data => unsafe { effects.data(stream, *instr)? },
-            Kind::Post => {
+            InstrKind::Data => unsafe { effects.data(stream, *instr)? },
+            InstrKind::Post => {
                 let rest = &instrs[*at as usize..];
-                let row = rest.iter().take_while(|instr| instr.kind == Kind::Post).count();
+                let row = rest.iter().take_while(|instr| instr.kind == InstrKind::Post).count();
                 effects.post(&rest[..row])?;
                 *at += row as u32 - 1;
             }
-            Kind::Wait => {
+            InstrKind::Wait => {
                 let waiting = Waiting { stream, at: *at, channel: instr.arg };
                 if !effects.take(waiting)? {
                     return Ok(Some(waiting));
                 }
             }
-            Kind::Panic => panic!("an injected fault"),
-            Kind::Sleep => thread::sleep(Duration::from_millis(instr.arg.into())),
+            InstrKind::Panic => panic!("an injected fault"),
+            InstrKind::Sleep => thread::sleep(Duration::from_millis(instr.arg.into())),
         }
         *at += 1;
         effects.moved()?;

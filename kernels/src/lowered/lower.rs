@@ -10,7 +10,7 @@ use roundelay_core::ids::{OpId, RankId, StreamId};
 use roundelay_core::optimize::{Level, Optimized};
 use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule};
 
-use super::code::{Buffers, Code, Instr, Kind, Task, bad};
+use super::code::{Buffers, Code, Instr, InstrKind, Task, bad};
 use super::planned::check_multiple;
 use super::segments::{MAX_OPERANDS, Move, Operand, PARTIAL, Segment, Segments};
 use crate::error::Error;
@@ -65,7 +65,7 @@ pub(crate) fn lower(
         tasks.push(Task { first, len: lower.instrs.len() as u32 - first });
     }
     let independent =
-        lower.instrs.iter().all(|instr| instr.kind == Kind::Data) && lower.independent();
+        lower.instrs.iter().all(|instr| instr.kind == InstrKind::Data) && lower.independent();
     let Lower { instrs, segments, moves, operands, bytes, .. } = lower;
     let partials = if optimized.level == Level::O2 {
         schedule.scratch.iter().map(|scratch| scratch.slots).sum()
@@ -141,8 +141,8 @@ impl<'a> Lower<'a> {
     fn op(&mut self, op: &Op, finish: bool, (stream, step): (StreamId, u32)) -> Result<(), Error> {
         let kind = match op.kind {
             OpKind::Move => return self.data(op, finish, step),
-            OpKind::Post => Kind::Post,
-            OpKind::Wait => Kind::Wait,
+            OpKind::Post => InstrKind::Post,
+            OpKind::Wait => InstrKind::Wait,
         };
         if op.arg as usize >= self.schedule.channels.len() {
             let what = format!("stream {stream} uses channel {}, which does not exist", op.arg);
@@ -304,7 +304,8 @@ impl<'a> Lower<'a> {
             let (first_move, len) = (moves.start as u32, moves.len() as u32);
             let segment = Segment { first: first_move, len, elements, partials };
             self.aligned(segment)?;
-            self.instrs.push(Instr { kind: Kind::Data, arg: self.segments.len() as u32, step });
+            let arg = self.segments.len() as u32;
+            self.instrs.push(Instr { kind: InstrKind::Data, arg, step });
             self.segments.push(segment);
             first = at + 1;
         }

@@ -17,7 +17,7 @@ pub use rank_plan::Nowhere;
 pub use rank_plan::{AnyRankPlan, RankCall, Runs, UserBuffers};
 pub(crate) use {
     bases::Bases,
-    code::{Code, Instr, Kind},
+    code::{Code, Instr, InstrKind},
     interpreter::{Effects, Waiting, advance, run_streams},
     lower::lower,
     planned::PlannedCall,
