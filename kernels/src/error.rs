@@ -297,15 +297,15 @@ impl fmt::Display for Error {
 impl Error {
     /// The text without the code, for another error that goes on with it.
     pub(crate) fn text(&self) -> String {
-        struct Words<'e>(&'e Error);
+        struct WithoutCode<'e>(&'e Error);
 
-        impl fmt::Display for Words<'_> {
+        impl fmt::Display for WithoutCode<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.words(f)
             }
         }
 
-        Words(self).to_string()
+        WithoutCode(self).to_string()
     }
 
     fn words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -120,7 +120,7 @@ impl SpmdPlan {
     /// and a call in which ranks differ is refused for all ranks (E0414).
     ///
     /// # Errors
-    /// E0401 where `calls` has another number of ranks than the schedule; else those of [`Self::new`].
+    /// E0401 where `calls` has another number of ranks than the schedule; else the errors of [`Self::new`].
     pub fn among(
         calls: &Arc<Calls>,
         proved: &Proved,
@@ -196,7 +196,7 @@ impl SpmdPlan {
     /// Returns the part of a rank as [`Self::rank`] does; the part keeps the plan.
     ///
     /// # Errors
-    /// Those of [`Self::rank`].
+    /// The errors of [`Self::rank`].
     pub fn into_rank(self: Arc<Self>, rank: RankId) -> Result<Runs<ThreadRank<Arc<Self>>>, Error> {
         Self::part(self, rank)
     }
