@@ -1,7 +1,7 @@
 //! Ranks as threads of one process: streams of ops on a pool of worker threads, or one thread a rank.
 //!
 //! plan (the interface to callers) -> engine -> chunks or streams (the work of workers, without and with signals), over
-//! signal, ready, idle and worker_group (the protocols that loom checks); spmd is the engine of a thread a rank, over
+//! signal, ready, idle and `worker_group` (the protocols that loom checks); spmd is the engine of a thread a rank, over
 //! calls and wakeup.
 
 mod calls;
