@@ -10,9 +10,9 @@
 //! A rank that leaves a call early first announces it, then waits until no rank is left inside that could still touch
 //! its buffers. Entering and leaving are as in Dekker's algorithm: a store, a fence, a look at the other rank's store.
 
+mod active_call;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod active_call;
 
 use std::cell::Cell;
 use std::sync::Arc;
