@@ -77,8 +77,10 @@ fn a_comment_names_its_subject() {
             before = comment;
             let Some(comment) = comment else { continue };
             let words = comment.to_lowercase();
-            let words: Vec<&str> =
-                words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+            let words: Vec<&str> = words
+                .split(|c: char| !c.is_alphanumeric())
+                .filter(|word| !word.is_empty())
+                .collect();
             let spaced = format!(" {} ", words.join(" "));
             let riddle = RIDDLES.iter().find(|riddle| spaced.contains(&format!(" {riddle} ")));
             let opening = OPENINGS.iter().find(|opening| begins && comment.starts_with(**opening));

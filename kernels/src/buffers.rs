@@ -19,7 +19,7 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// The buffers of `rank` for `count` elements a unit, of `element_size` bytes each.
+    /// Returns the buffers of `rank` for `count` elements a unit, of `element_size` bytes each.
     pub fn new(schedule: &Schedule, rank: RankId, count: u64, element_size: usize) -> Self {
         let bytes = |buffer| schedule.elements(buffer, rank, count) as usize * element_size;
         let (input, output) = (bytes(Buffer::Input), bytes(Buffer::Output));

@@ -10,8 +10,8 @@ mod sealed {
 /// A Rust type that buffers can hold: `i8`, `u8`, `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, and `f16` and `bf16` of
 /// the crate `half`.
 ///
-/// Every bit pattern is a value of such a type, and its alignment is its size. The trait is sealed. What a value is
-/// for the language and the command line is its [`DType`].
+/// Every bit pattern is a value of such a type, and its alignment is its size. The trait is sealed. The language and
+/// the command line know the type by its [`DType`].
 pub trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     /// The element type that this Rust type stands for.
     const DTYPE: DType;

@@ -1,4 +1,4 @@
-//! What can go wrong with a plan or a run: each error has a code and says what would be right.
+//! The errors of plans and runs: each has a code, and a message that says what would be right.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use roundelay_core::schedule::RANK_LIMIT;
 
 use crate::stuck::Stuck;
 
-/// Why the engine makes no plan, or why a run failed.
+/// The reason for which the engine makes no plan, or a run failed.
 ///
-/// Each variant names its code, which [`Self::code`] returns and a page of the book explains. `Debug` prints what
-/// `Display` does, so a `main` that returns it shows the message as it is meant to be read.
+/// Each variant names its code, which [`Self::code`] returns and a page of the book explains. `Debug` prints the text
+/// of `Display`, so a `main` that returns the error shows a readable message.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -27,7 +27,7 @@ pub enum Error {
         /// The number of ranks, and so of buffers that there should be.
         nranks: u32,
     },
-    /// E0402: a buffer whose length is not what the count of the plan makes it.
+    /// E0402: a buffer of another length than the count of the plan gives it.
     WrongBufferLength {
         /// "input", "output" or "buffer".
         what: &'static str,
@@ -37,7 +37,7 @@ pub enum Error {
         given: u64,
         /// The length that it must have, in `unit`.
         expected: u64,
-        /// What lengths are counted in: "elements" or "bytes".
+        /// The unit of lengths: "elements" or "bytes".
         unit: &'static str,
     },
     /// E0403: buffers of another element type than the plan's.
@@ -58,24 +58,24 @@ pub enum Error {
     },
     /// E0405: a wait outlasted the deadline, or no rank is left that could end it.
     Timeout(Box<Stuck>),
-    /// E0405: a rank did not make a call that others made, for as long as the deadline. For ranks that call by
+    /// E0405: a rank did not make a call that other ranks made, for as long as the deadline. For ranks that call by
     /// themselves.
     Missing(Box<Missing>),
     /// E0406: an option that no run can have.
     BadOption {
         /// The option that was asked for, in words.
         what: String,
-        /// What to ask for instead.
+        /// The advice: an option to ask for instead.
         fix: &'static str,
     },
     /// E0407: a buffer larger than this machine can hold.
     TooLarge {
-        /// Which buffer it is, and how large it would be.
+        /// The buffer, and its size.
         what: String,
     },
     /// E0408: a run in place of an algorithm or a collective that has no in-place form.
     NoInPlace {
-        /// Why there is none.
+        /// The reason for which there is none.
         why: &'static str,
     },
     /// E0409: a communicator of no ranks, or of more than a schedule can have ([`RANK_LIMIT`]).
@@ -109,71 +109,72 @@ pub enum Error {
         /// The message of the error for which it gave up.
         why: String,
     },
-    /// E0424: ranks that call by themselves could run in different modes, and results would depend on which.
+    /// E0424: ranks that call by themselves could run in different modes, and results would depend on the modes.
     OneMode {
         /// The finding of the proof, and its place.
         what: String,
     },
-    /// E0425: what the optimizer made cannot be proved: a fault of the compiler, not of the program.
+    /// E0425: a schedule of the optimizer that cannot be proved: a fault of the compiler, not of the program.
     Unproved(Unproved),
-    /// E0414: a call that ranks make differently, which is void for all of them.
+    /// E0414: a call that ranks make differently, which is void for all ranks.
     CallsDiffer(Box<Differ>),
-    /// E0402, or E0403 where the element types differ: a message that was received as another one than was sent. It is
-    /// gone, and the next is as good as ever.
+    /// E0402, or E0403 where the element types differ: a message for which the receiver expected another length or
+    /// type. It is gone, and the next message works as before.
     WrongMessage {
-        /// The rank that sent it, and the one that received it.
+        /// The sender and the receiver.
         ranks: [RankId; 2],
-        /// What was sent.
+        /// The message that was sent.
         sent: Message,
-        /// What the receiver had room for.
+        /// The message that the receiver had room for.
         received: Message,
     },
-    /// E0405: a rank did not do what another waited for, beside all calls, for as long as the deadline.
+    /// E0405: a wait of a rank for another rank, beside all calls, that outlasted the deadline.
     Late {
-        /// Who waited, how long, for whom and for what.
+        /// The rank that waited, the time, and the rank and the event that it waited for.
         what: String,
     },
     /// E0427: the processes that are to be ranks of one world could not meet.
     NotJoined {
-        /// What was tried, what came of it, and what to do.
+        /// The attempt, its result, and the advice.
         what: String,
     },
-    /// E0428: the process of a rank ended, in a call or before one that others made.
+    /// E0428: the process of a rank ended, in a call or before a call that other ranks made.
     RankEnded(Box<Ended>),
-    /// E0429: the system refuses what ranks as processes need: shared memory, sockets, descriptors.
+    /// E0429: the system refuses a resource that ranks as processes need: shared memory, sockets, descriptors.
     SystemRefused {
-        /// What was asked of the system, what it said, and what to do.
+        /// The request to the system, its answer, and the advice.
         what: String,
     },
-    /// E0430: memory that ranks share holds what no rank writes: another program wrote there, or a rank ran wild.
+    /// E0430: memory that ranks share holds a value that no rank writes: another program wrote there, or a rank ran
+    /// wild.
     Corrupt {
-        /// What was found, and where.
+        /// The value that was found, and its place.
         what: String,
     },
     /// E0426, E0206, E0425: a schedule that cannot be brought to sends and receives, which ranks of several hosts need.
     NotTwoSided {
-        /// The code of what is in the way.
+        /// The code of the obstacle.
         code: Code,
-        /// What is in the way, and where.
+        /// The obstacle, and its place.
         what: String,
     },
     /// E0431: an op for integers alone, for elements that are floats.
     NoSuchOp(NoSuchOp),
-    /// E0431: an op that executors do not have, as the contest's framework has none of that kind.
+    /// E0431: an op that executors do not have, as the contest's framework does not have it.
     NotForExecutors {
         /// The op that was asked for.
         op: ReduceOp,
     },
     /// E0315: an executor uses more of a resource than it asked for.
     Exceeded {
-        /// The resource, how much was asked for, and how much is used.
+        /// The resource, the amount asked for, and the amount used.
         what: String,
     },
-    /// E0208, E0310, E0312, …: the schedule is not one that a proof can hold for.
+    /// E0208, E0310, E0312, …: a schedule for which no proof can hold.
     BadSchedule {
         /// The code of the rule that the schedule breaks.
         code: Code,
-        /// In words, how it breaks it.
+        /// The breach, in words.
         what: String,
     },
 }
@@ -190,8 +191,8 @@ pub struct Differ {
     pub ranks: [RankId; 2],
     /// The call of each of the two, in words.
     pub calls: [String; 2],
-    /// Set where the rank that gets this error had left the call before others found that they differ: it is told in
-    /// place of its next call, which is then not made.
+    /// Set where the rank that gets this error had left the call before other ranks found that they differ: it is told
+    /// in place of its next call, which is then not made.
     pub late: Option<RankId>,
 }
 
@@ -202,21 +203,21 @@ pub struct Missing {
     pub rank: RankId,
     /// The number of the call in which it waited; each rank counts its calls from 1.
     pub waits_in: u64,
-    /// The rank that did not come.
+    /// The rank that did not make the call.
     pub missing: RankId,
     /// The number of the call that it did not make.
     pub number: u64,
-    /// The call that the others made under that number, in words.
+    /// The call that the other ranks made under that number, in words.
     pub call: String,
     /// The number and the words of the last call that the missing rank made, if it ever made one.
     pub last: Option<(u64, String)>,
     /// Whether the missing rank is still in that last call.
     pub busy: bool,
-    /// How long the rank waited: the deadline.
+    /// The time that the rank waited: the deadline.
     pub after: Duration,
 }
 
-/// What a message has in it.
+/// The length and the type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Its length in elements.
@@ -225,18 +226,18 @@ pub struct Message {
     pub dtype: DType,
 }
 
-/// The details of [`Error::RankEnded`] (E0428): a rank whose process ended while others needed it. All survivors are
-/// told the same.
+/// The details of [`Error::RankEnded`] (E0428): a rank whose process ended while other ranks needed it. All survivors
+/// get the same error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The rank that ended.
     pub rank: RankId,
-    /// The number of its process, as it knew itself.
+    /// The number of its process, as the rank knew it.
     pub pid: u32,
-    /// The number of the call in which, or before which, it was missed; each rank counts its calls from 1. Where it was
-    /// missed beside all calls, for a message, the number of the last call that it made.
+    /// The number of the call in which, or before which, the rank was missed; each rank counts its calls from 1. Where
+    /// it was missed beside all calls, for a message, the number of the last call that it made.
     pub number: u64,
-    /// How it ended, where it stood, and who waited for it, in words.
+    /// The way in which the rank ended, its place in the call, and the rank that waited for it, in words.
     pub what: String,
 }
 
@@ -253,7 +254,7 @@ impl From<Unproved> for Error {
 }
 
 impl Error {
-    /// The stable code, such as E0402.
+    /// Returns the stable code, for example E0402.
     pub fn code(&self) -> Code {
         match self {
             Self::WrongBufferCount { .. } => Code::WrongBufferCount,
@@ -286,7 +287,7 @@ impl Error {
     }
 }
 
-/// What is wrong and what to do, and the code at the end.
+/// The fault, the advice, and the code at the end.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.words(f)?;
@@ -295,17 +296,17 @@ impl fmt::Display for Error {
 }
 
 impl Error {
-    /// The text without the code, for another error that goes on with it.
+    /// Returns the text without the code, for another error's message that continues it.
     pub(crate) fn text(&self) -> String {
-        struct Words<'e>(&'e Error);
+        struct WithoutCode<'e>(&'e Error);
 
-        impl fmt::Display for Words<'_> {
+        impl fmt::Display for WithoutCode<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.words(f)
             }
         }
 
-        Words(self).to_string()
+        WithoutCode(self).to_string()
     }
 
     fn words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

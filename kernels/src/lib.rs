@@ -1,5 +1,5 @@
-//! The engines of Roundelay, which move all bytes. Their `unsafe` code is in this crate, and that of the C library in
-//! `capi`.
+//! The engines of Roundelay, which move all bytes. Their `unsafe` code is in this crate, and the `unsafe` code of the C
+//! library is in `capi`.
 //!
 //! A [`Plan`] is a proved schedule with a count, a dtype and a reduce op; it runs on the callers' slices.
 //! [`mod@reference`] computes the same results in a plain way, for comparison.

@@ -1,4 +1,4 @@
-//! What callers may choose of a plan and its runs.
+//! The choices of callers for a plan and its runs.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use roundelay_core::verify::Callers;
 
 use crate::error::Error;
 
-/// How a plan is made and run: worker threads, deadline, and what the optimizer may do.
+/// The choices for a plan and its runs: worker threads, deadline, and the freedom of the optimizer.
 ///
 /// The default is as many workers as the machine has cores and the data is worth, a deadline of a minute,
 /// [`Level::O2`], threads that the system may move between cores, and reductions nested as the author wrote them.
 ///
-/// A [`Plan`](crate::Plan) takes all of them. A [`SpmdPlan`](crate::SpmdPlan) has no workers, as each rank runs on its caller's
-/// thread: there [`Self::workers`] and [`Self::pinned`] mean nothing.
+/// A [`Plan`](crate::Plan) takes all options. A [`SpmdPlan`](crate::SpmdPlan) has no workers, as each rank runs on its
+/// caller's thread: there [`Self::workers`] and [`Self::pinned`] mean nothing.
 ///
 /// # Errors
 /// Options are checked where a plan is made of them: [`Error::BadOption`] (E0406) for more workers than
@@ -36,7 +36,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The default options: workers as the machine and the data suggest, a deadline of a minute, level O2.
+    /// Returns the default options: workers as the machine and the data suggest, a deadline of a minute, level O2.
     pub fn new() -> Self {
         Self::default()
     }
@@ -44,7 +44,7 @@ impl Options {
     /// The most worker threads that a run may ask for.
     pub const MOST_WORKERS: u32 = 1024;
 
-    /// The number of worker threads, the calling thread among them; 0 means to choose. More than
+    /// Sets the number of worker threads, the calling thread among them; 0 leaves the choice to the engine. More than
     /// [`Self::MOST_WORKERS`] are refused when a plan is made.
     #[must_use]
     pub fn workers(mut self, workers: u32) -> Self {
@@ -52,7 +52,7 @@ impl Options {
         self
     }
 
-    /// For how long nothing may happen in a run while a rank waits, before the run is given up with
+    /// Sets the time for which nothing may happen in a run while a rank waits, before the run is given up with
     /// [`Error::Timeout`]. A move of any size that is under way counts as progress.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
@@ -60,15 +60,15 @@ impl Options {
         self
     }
 
-    /// Keeps each helping thread on a core of its own during runs; the calling thread is its owner's to place.
-    /// On Linux only.
+    /// Keeps each helping thread on a core of its own during runs; the owner of the calling thread places it. On Linux
+    /// only.
     #[must_use]
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
     }
 
-    /// The level of the optimizer: how much of the schedule may be rewritten before it runs. Results have the same
+    /// Sets the level of the optimizer: how much of the schedule may be rewritten before it runs. Results have the same
     /// bits at every level.
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
@@ -76,8 +76,8 @@ impl Options {
         self
     }
 
-    /// Lets reductions nest otherwise than the author wrote them, so that what several ranks need is computed once.
-    /// Results of floats may then differ in their last bits from those without it.
+    /// Lets reductions nest otherwise than the author wrote them, so that a value that several ranks need is computed
+    /// once. Results of floats may then differ in their last bits from results without it.
     #[must_use]
     pub fn reassociate(mut self, reassociate: bool) -> Self {
         self.reassociate = reassociate;
@@ -95,7 +95,7 @@ impl Options {
         }
     }
 
-    /// What these options ask of the optimizer, for ranks that are brought in by such callers.
+    /// Returns the goal of these options for the optimizer, for ranks with these callers.
     pub(crate) fn goal(&self, callers: Callers) -> Goal {
         Goal { level: self.level, callers, reassociate: self.reassociate }
     }

@@ -1,5 +1,5 @@
-//! The primitives under the signals and the parking: the standard library's, or loom's when the protocols
-//! are model-checked.
+//! The primitives under the signals and the parking: those of the standard library, or of loom when the protocols are
+//! model-checked.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::sync::{
@@ -16,12 +16,12 @@ pub(crate) use std::sync::{
 #[repr(align(64))]
 pub(crate) struct Padded<T>(pub(crate) T);
 
-/// Locks, also after a panic: what these locks guard is valid at every step.
+/// Locks a mutex, also after a panic: the data under these mutexes is valid at every step.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Lets others run for a while, where it is not worth a bell.
+/// Lets other threads run for a while, where a wakeup is not worth its cost.
 pub(crate) fn pause() {
     #[cfg(not(all(test, loom)))]
     std::thread::sleep(std::time::Duration::from_micros(50));
@@ -29,10 +29,10 @@ pub(crate) fn pause() {
     loom::thread::yield_now();
 }
 
-/// Waits for a moment, no longer than falling asleep and being woken takes; whether `done` came true.
+/// Spins for a moment, no longer than falling asleep and being woken takes; returns whether `done` came true.
 #[cfg(not(all(test, loom)))]
 pub(crate) fn spin(done: impl Fn() -> bool) -> bool {
-    /// Looks at a time without a look at the clock.
+    /// Checks of `done` between two looks at the clock.
     const LOOKS: u32 = 64;
     let mut since = None;
     loop {
@@ -48,11 +48,11 @@ pub(crate) fn spin(done: impl Fn() -> bool) -> bool {
     }
 }
 
-/// Gives others their turns for as long as that is cheaper than to sleep and be woken; whether `done` came true. With more
-/// threads than cores, the one that is waited for may need a turn.
+/// Yields to other threads for as long as that is cheaper than to sleep and be woken; returns whether `done` came true.
+/// With more threads than cores, the awaited thread may need a turn.
 #[cfg(not(all(test, loom)))]
 pub(crate) fn take_turns(done: impl Fn() -> bool) -> bool {
-    /// Turns without a look at the clock.
+    /// Turns between two looks at the clock.
     const TURNS: u32 = 32;
     let since = std::time::Instant::now();
     loop {
@@ -68,7 +68,7 @@ pub(crate) fn take_turns(done: impl Fn() -> bool) -> bool {
     }
 }
 
-/// For so long turns are cheaper than sleep.
+/// The time for which turns are cheaper than sleep.
 #[cfg(not(all(test, loom)))]
 const AWAKE: std::time::Duration = std::time::Duration::from_millis(2);
 
@@ -77,11 +77,11 @@ pub(crate) fn take_turns(done: impl Fn() -> bool) -> bool {
     done()
 }
 
-/// As long as a futex takes to put a thread to sleep and to wake it, several times over.
+/// The time that a futex takes to put a thread to sleep and to wake it, several times over.
 #[cfg(not(all(test, loom)))]
 const SPIN: std::time::Duration = std::time::Duration::from_micros(50);
 
-/// The model checker tries all interleavings anyway.
+/// Checks `done` once: the model checker tries all interleavings anyway.
 #[cfg(all(test, loom))]
 pub(crate) fn spin(done: impl Fn() -> bool) -> bool {
     done()

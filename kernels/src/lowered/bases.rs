@@ -1,10 +1,10 @@
-//! Where the buffers of a run are.
+//! The addresses of the buffers of a run.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// An address for each buffer of a code. Whoever reads one has heard, by a signal or a lock, of its being written:
-/// so the accesses themselves need no order.
+/// An address for each buffer of a code. A thread reads an address after a signal or a lock that follows the write of
+/// the address: so the accesses themselves need no order.
 pub(crate) struct Bases(Box<[AtomicPtr<u8>]>);
 
 impl Bases {

@@ -9,11 +9,11 @@ use roundelay_core::schedule::{Buffer, Schedule};
 use super::segments::Segments;
 use crate::error::Error;
 
-/// What the workers execute.
+/// The code that workers execute.
 #[derive(Clone)]
 pub(crate) struct Code {
     pub(crate) instrs: Box<[Instr]>,
-    /// One for each stream of the schedule.
+    /// A task for each stream of the schedule.
     pub(crate) tasks: Box<[Task]>,
     pub(crate) segments: Segments,
     pub(crate) channels: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Code {
     pub(crate) ops: u64,
     /// Bytes that all moves together write, partials left aside.
     pub(crate) bytes: u64,
-    /// No signals are left, and segments can run in any order and at once.
+    /// Whether no signals are left, and segments can run in any order and at once.
     pub(crate) independent: bool,
 }
 
@@ -35,15 +35,15 @@ pub(crate) struct Task {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Instr {
-    pub(crate) kind: Kind,
+    pub(crate) kind: InstrKind,
     /// The segment, the channel, or milliseconds.
     pub(crate) arg: u32,
-    /// Ops of the stream before it.
+    /// The number of ops of the stream before it.
     pub(crate) step: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum InstrKind {
     Data,
     Post,
     Wait,
@@ -75,22 +75,22 @@ impl Buffers {
         self.len[self.index(buffer, rank) as usize]
     }
 
-    /// The entries of a rank: its input, its output, its scratch buffers.
+    /// Returns the entries of a rank: its input, its output, its scratch buffers.
     pub(crate) fn of_rank(&self, rank: RankId) -> std::ops::Range<u32> {
         rank.0 * self.per_rank..(rank.0 + 1) * self.per_rank
     }
 
-    /// The scratch entries of the table.
+    /// Returns the scratch entries of the table.
     pub(crate) fn scratch(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.len.len()).filter(|at| *at as u32 % self.per_rank >= 2)
     }
 
-    /// Which buffer, 0 for the input and 1 for the output, of which rank.
+    /// Returns the number of a buffer among its rank's buffers, 0 for the input and 1 for the output, and the rank.
     pub(crate) fn of(&self, index: u32) -> (u32, RankId) {
         (index % self.per_rank, RankId(index / self.per_rank))
     }
 
-    /// `scratch` buffers a rank: none where all scratch is partials.
+    /// Makes the table, with `scratch` scratch buffers a rank: none where all scratch is partials.
     pub(crate) fn new(
         schedule: &Schedule,
         scratch: usize,

@@ -1,17 +1,17 @@
 //! The interpreter of code: one loop over the data, posts and waits of a stream, for every engine that runs streams. An
-//! engine says where signals are, and how a rank waits for them.
+//! engine supplies the signals, and the wait of a rank for them.
 
 use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
-use super::code::{Code, Instr, Kind};
+use super::code::{Code, Instr, InstrKind};
 
 /// A stream at a wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     pub(crate) stream: u32,
-    /// The wait, by its place among all instructions.
+    /// The number of the wait among all instructions.
     pub(crate) at: u32,
     pub(crate) channel: u32,
 }
@@ -34,7 +34,7 @@ pub(crate) trait Effects {
     /// Takes the next signal of the channel, if it is there.
     fn take(&mut self, waiting: Waiting) -> Result<bool, Self::Stop>;
 
-    /// Notes that an instruction, or a row of posts, is done: where a run may end between two of them.
+    /// Notes that an instruction, or a row of posts, is done: a run may end between two of them.
     fn moved(&mut self) -> Result<(), Self::Stop> {
         Ok(())
     }
@@ -46,10 +46,10 @@ pub(crate) trait Waits: Effects {
     fn wait(&mut self, waits: &[Waiting]) -> Result<(), Self::Stop>;
 }
 
-/// Runs a stream from instruction `at` until it ends, or up to a wait whose signal is not there: then that wait.
+/// Runs a stream from instruction `at` until it ends, or up to a wait whose signal is not there, which it returns.
 ///
 /// # Safety
-/// That of [`Effects::data`], for the rest of the stream.
+/// As for [`Effects::data`], for the rest of the stream.
 pub(crate) unsafe fn advance<E: Effects>(
     code: &Code,
     stream: u32,
@@ -61,21 +61,21 @@ pub(crate) unsafe fn advance<E: Effects>(
     while let Some(instr) = instrs.get(*at as usize) {
         match instr.kind {
             // SAFETY: the caller's promise; the stream has come to this instruction.
-            Kind::Data => unsafe { effects.data(stream, *instr)? },
-            Kind::Post => {
+            InstrKind::Data => unsafe { effects.data(stream, *instr)? },
+            InstrKind::Post => {
                 let rest = &instrs[*at as usize..];
-                let row = rest.iter().take_while(|instr| instr.kind == Kind::Post).count();
+                let row = rest.iter().take_while(|instr| instr.kind == InstrKind::Post).count();
                 effects.post(&rest[..row])?;
                 *at += row as u32 - 1;
             }
-            Kind::Wait => {
+            InstrKind::Wait => {
                 let waiting = Waiting { stream, at: *at, channel: instr.arg };
                 if !effects.take(waiting)? {
                     return Ok(Some(waiting));
                 }
             }
-            Kind::Panic => panic!("an injected fault"),
-            Kind::Sleep => thread::sleep(Duration::from_millis(instr.arg.into())),
+            InstrKind::Panic => panic!("an injected fault"),
+            InstrKind::Sleep => thread::sleep(Duration::from_millis(instr.arg.into())),
         }
         *at += 1;
         effects.moved()?;
@@ -86,7 +86,7 @@ pub(crate) unsafe fn advance<E: Effects>(
 /// Runs the streams of a rank until all have ended.
 ///
 /// # Safety
-/// That of [`Effects::data`], for all of the streams.
+/// As for [`Effects::data`], for all streams.
 pub(crate) unsafe fn run_streams<E: Waits>(
     code: &Code,
     streams: Range<u32>,

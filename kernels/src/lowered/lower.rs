@@ -10,14 +10,14 @@ use roundelay_core::ids::{OpId, RankId, StreamId};
 use roundelay_core::optimize::{Level, Optimized};
 use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule};
 
-use super::code::{Buffers, Code, Instr, Kind, Task, bad};
+use super::code::{Buffers, Code, Instr, InstrKind, Task, bad};
 use super::planned::check_multiple;
 use super::segments::{MAX_OPERANDS, Move, Operand, PARTIAL, Segment, Segments};
 use crate::error::Error;
 use crate::reduce::{Kernel, Stores, last_level_cache};
 
-/// The code of a schedule. `optimized` is fused if it says so: all its scratch is partials then. Every engine's plan is
-/// made of it, so an op that `dtype` does not have is refused by all of them.
+/// Lowers a schedule to code. If `optimized` is fused, at level O2, all its scratch is partials. The plans of all
+/// engines are made of this code, so every engine refuses an op that `dtype` does not have.
 pub(crate) fn lower(
     optimized: &Optimized,
     count: u64,
@@ -65,7 +65,7 @@ pub(crate) fn lower(
         tasks.push(Task { first, len: lower.instrs.len() as u32 - first });
     }
     let independent =
-        lower.instrs.iter().all(|instr| instr.kind == Kind::Data) && lower.independent();
+        lower.instrs.iter().all(|instr| instr.kind == InstrKind::Data) && lower.independent();
     let Lower { instrs, segments, moves, operands, bytes, .. } = lower;
     let partials = if optimized.level == Level::O2 {
         schedule.scratch.iter().map(|scratch| scratch.slots).sum()
@@ -74,7 +74,8 @@ pub(crate) fn lower(
     };
     let elements = buffers.len.iter().fold(0_usize, |all, len| all.saturating_add(*len));
     let memory = elements.saturating_mul(dtype.size());
-    // Somewhat above the cache's size enough is still found there: measured, see the book's page on the engine.
+    // Somewhat above the cache's size, enough of the data is still found in the cache: measured, see the book's page on
+    // the engine.
     let large = memory > last_level_cache() / 4 * 5;
     Ok(Code {
         instrs: instrs.into(),
@@ -96,7 +97,7 @@ pub(crate) fn lower(
     })
 }
 
-/// The instructions of a plan in the making.
+/// The lowering of a schedule under way, with the instructions so far.
 struct Lower<'a> {
     schedule: &'a Schedule,
     buffers: &'a Buffers,
@@ -104,7 +105,7 @@ struct Lower<'a> {
     extents: Vec<(u64, u64)>,
     count: u64,
     size: usize,
-    /// All scratch is partials.
+    /// Whether all scratch is partials.
     fused: bool,
     /// Whether input and output may share memory.
     in_place: bool,
@@ -137,12 +138,12 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The next op of a stream.
+    /// Lowers the next op of a stream.
     fn op(&mut self, op: &Op, finish: bool, (stream, step): (StreamId, u32)) -> Result<(), Error> {
         let kind = match op.kind {
             OpKind::Move => return self.data(op, finish, step),
-            OpKind::Post => Kind::Post,
-            OpKind::Wait => Kind::Wait,
+            OpKind::Post => InstrKind::Post,
+            OpKind::Wait => InstrKind::Wait,
         };
         if op.arg as usize >= self.schedule.channels.len() {
             let what = format!("stream {stream} uses channel {}, which does not exist", op.arg);
@@ -230,12 +231,12 @@ impl<'a> Lower<'a> {
         Ok((Operand { buffer: self.buffers.index(place.buffer, rank), offset }, len as usize))
     }
 
-    /// A move's operands, sources first.
+    /// Returns a move's operands, sources first.
     fn of(&self, m: Move) -> &[Operand] {
         &self.operands[m.first as usize..][..(m.srcs + m.dsts) as usize]
     }
 
-    /// The kernels take operands that are equal or apart.
+    /// Checks that operands are equal or apart, as the kernels need them.
     fn apart(&self, operands: &[Operand], len: usize) -> Result<(), Error> {
         for (at, a) in operands.iter().enumerate() {
             for b in &operands[at + 1..] {
@@ -261,7 +262,7 @@ impl<'a> Lower<'a> {
         self.row.push((self.buffers.len(Buffer::Output, rank), step));
     }
 
-    /// Ends a row of moves: partials begin and end within a segment.
+    /// Cuts a row of moves into segments: partials begin and end within a segment.
     fn cut(&mut self) -> Result<(), Error> {
         let row = std::mem::take(&mut self.row);
         let begin = self.moves.len() - row.len();
@@ -304,14 +305,16 @@ impl<'a> Lower<'a> {
             let (first_move, len) = (moves.start as u32, moves.len() as u32);
             let segment = Segment { first: first_move, len, elements, partials };
             self.aligned(segment)?;
-            self.instrs.push(Instr { kind: Kind::Data, arg: self.segments.len() as u32, step });
+            let arg = self.segments.len() as u32;
+            self.instrs.push(Instr { kind: InstrKind::Data, arg, step });
             self.segments.push(segment);
             first = at + 1;
         }
         Ok(())
     }
 
-    /// Tile by tile gives what move by move does only if each element's moves are about that element.
+    /// Checks that each element's moves touch that element alone: only then do moves tile by tile have the results of
+    /// moves one by one.
     fn aligned(&self, segment: Segment) -> Result<(), Error> {
         if segment.len == 1 {
             return Ok(());
@@ -338,7 +341,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// Where an operand lies, with input and output in one memory if they may be in place.
+    /// Returns the buffer and the offset of an operand, with input and output in one memory if they may be in place.
     fn home(&self, operand: Operand) -> (u32, usize) {
         let (buffer, rank) = self.buffers.of(operand.buffer);
         if !self.in_place {
@@ -355,7 +358,8 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Whether no segment writes what another touches, so that they can run in any order and at once.
+    /// Whether no segment writes memory that another segment touches, so that segments can run in any order and at
+    /// once.
     fn independent(&self) -> bool {
         let mut touched = Vec::new();
         for (id, segment) in self.segments.iter().enumerate() {
@@ -389,7 +393,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// The furthest end of accesses so far, by whom, and the furthest of all others.
+/// The furthest end of accesses so far, its segment, and the furthest end of all other segments.
 #[derive(Clone, Copy, Default)]
 struct Furthest {
     end: usize,

@@ -1,7 +1,7 @@
 //! A schedule lowered for one count, dtype and reduce op, which the engines share.
 //!
 //! lower (from ops to code and segments) -> interpreter (data, posts and waits of a stream, over an engine's signals);
-//! planned and rank_plan are the face of plans: what a call checks of its buffers, and the ways to run.
+//! planned and `rank_plan` are the interface of plans: the checks of a call's buffers, and the ways to run.
 
 mod bases;
 mod code;
@@ -17,7 +17,7 @@ pub use rank_plan::Nowhere;
 pub use rank_plan::{AnyRankPlan, RankCall, Runs, UserBuffers};
 pub(crate) use {
     bases::Bases,
-    code::{Code, Instr, Kind},
+    code::{Code, Instr, InstrKind},
     interpreter::{Effects, Waiting, advance, run_streams},
     lower::lower,
     planned::PlannedCall,

@@ -1,4 +1,4 @@
-//! The call that a plan was made for: what it expects of its callers' buffers.
+//! The call that a plan was made for, and the checks of its callers' buffers.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl PlannedCall {
         Self { schedule, proof, count, dtype, op }
     }
 
-    /// The call, as messages name it.
+    /// Returns the name of the call in messages.
     pub(crate) fn name(&self) -> String {
         let Self { schedule, count, dtype, op, .. } = self;
         call_name((schedule.collective, schedule.root), (*count, *dtype, *op))
@@ -37,17 +37,17 @@ impl PlannedCall {
         (0..self.schedule.nranks).map(RankId)
     }
 
-    /// Elements of the input of `rank`.
+    /// Returns the elements of the input of `rank`.
     pub(crate) fn input_len(&self, rank: RankId) -> usize {
         self.schedule.elements(Buffer::Input, rank, self.count) as usize
     }
 
-    /// Elements of the output of `rank`.
+    /// Returns the elements of the output of `rank`.
     pub(crate) fn output_len(&self, rank: RankId) -> usize {
         self.schedule.elements(Buffer::Output, rank, self.count) as usize
     }
 
-    /// Elements of the one buffer of `rank` in place.
+    /// Returns the elements of the one buffer of `rank` in place.
     pub(crate) fn in_place_len(&self, rank: RankId) -> usize {
         self.input_len(rank).max(self.output_len(rank))
     }
@@ -57,7 +57,7 @@ impl PlannedCall {
         if given == expected { Ok(()) } else { Err(Error::WrongDType { given, expected }) }
     }
 
-    /// Whether there is a buffer for each rank.
+    /// Checks that there is a buffer for each rank.
     pub(crate) fn check_count(&self, what: &'static str, given: usize) -> Result<(), Error> {
         let nranks = self.schedule.nranks;
         if given == nranks as usize {
@@ -67,8 +67,8 @@ impl PlannedCall {
         }
     }
 
-    /// Whether a buffer of `rank`, of `len` elements at `address`, has `expected` elements and begins where one can;
-    /// `per_element` is 1 for typed slices, and the element's size for bytes.
+    /// Checks that a buffer of `rank`, of `len` elements at `address`, has `expected` elements and begins at an aligned
+    /// address; `per_element` is 1 for typed slices, and the element's size for bytes.
     pub(crate) fn check_buffer(
         &self,
         what: &'static str,
@@ -93,7 +93,7 @@ impl PlannedCall {
         Ok(())
     }
 
-    /// Whether there is an in-place form.
+    /// Checks that there is an in-place form.
     pub(crate) fn check_in_place(&self) -> Result<(), Error> {
         let why = match () {
             () if !self.schedule.collective.has_in_place() => "AllToAll has no in-place form",
@@ -104,13 +104,13 @@ impl PlannedCall {
         Err(Error::NoInPlace { why })
     }
 
-    /// Where input and output of `rank` begin in its one buffer, in bytes.
+    /// Returns the offsets of input and output of `rank` in its one buffer, in bytes.
     pub(crate) fn in_place(&self, rank: RankId) -> (usize, usize) {
         let buffers = Buffers::new(&self.schedule, rank, self.count, self.dtype.size());
         (buffers.input_at, buffers.output_at)
     }
 
-    /// The addresses of the same, in a buffer that was found long enough.
+    /// Returns the addresses of input and output of `rank` in its one buffer, which was found long enough.
     pub(crate) fn split(&self, rank: RankId, whole: *mut u8) -> (*mut u8, *mut u8) {
         let (input, output) = self.in_place(rank);
         // `wrapping` for buffers of no elements.
@@ -118,7 +118,7 @@ impl PlannedCall {
     }
 }
 
-/// Refuses a count of which nothing was proved.
+/// Refuses a count for which nothing was proved.
 pub(crate) fn check_multiple(schedule: &Schedule, count: u64) -> Result<(), Error> {
     match schedule.refuses(count) {
         Some(what) => Err(Error::BadOption { what, fix: "choose such a count" }),
@@ -126,7 +126,7 @@ pub(crate) fn check_multiple(schedule: &Schedule, count: u64) -> Result<(), Erro
     }
 }
 
-/// A call, as messages name it.
+/// Returns the name of a call in messages.
 pub(crate) fn call_name(
     (collective, root): (Collective, RankId),
     (count, dtype, op): (u64, DType, ReduceOp),
@@ -136,7 +136,7 @@ pub(crate) fn call_name(
     format!("{collective} of {count} {dtype}{op}{root}")
 }
 
-/// Length and address of a slice.
+/// Returns the length and the address of a slice.
 pub(crate) fn extent<T>(slice: &[T]) -> (usize, u64) {
     (slice.len(), slice.as_ptr().addr() as u64)
 }

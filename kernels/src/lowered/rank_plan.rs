@@ -1,5 +1,6 @@
-//! The one face of all plans of a rank: the calls that a rank makes by itself, whether it is a thread, a process of a host
-//! or a process among those of several hosts. The face checks a caller's buffers; an engine has their addresses.
+//! The interface of all plans of a rank: the calls that a rank makes by itself, whether it is a thread, a process of a
+//! host or a process among processes of several hosts. This interface checks a caller's buffers; an engine takes their
+//! addresses.
 
 use std::fmt;
 
@@ -17,21 +18,21 @@ pub struct UserBuffers {
     pub(crate) output: *mut u8,
 }
 
-/// One rank's part of a planned call, as an engine makes it.
+/// The part of one rank in a planned call, as an engine makes it.
 pub trait RankCall: fmt::Debug + Send + Sync {
-    /// The call that the plan was made for.
+    /// Returns the call that the plan was made for.
     fn planned(&self) -> &PlannedCall;
 
-    /// The rank that calls.
+    /// Returns the rank that calls.
     fn rank(&self) -> RankId;
 
-    /// Elements of the rank's input and output.
+    /// Returns the elements of the rank's input and output.
     fn lens(&self) -> [usize; 2] {
         let rank = self.rank();
         [self.planned().input_len(rank), self.planned().output_len(rank)]
     }
 
-    /// Bytes from the beginning of the one buffer of a call in place to the rank's input and to its output.
+    /// Returns the bytes from the beginning of the one buffer of a call in place to the rank's input and to its output.
     fn starts(&self) -> [usize; 2] {
         self.planned().in_place(self.rank()).into()
     }
@@ -39,33 +40,35 @@ pub trait RankCall: fmt::Debug + Send + Sync {
     /// Makes the call, and returns when this rank is done.
     ///
     /// # Safety
-    /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent for
+    /// Both addresses are valid for the rank's buffers, aligned and initialized, the output's writable, and lent for
     /// the call. In place both lie in one buffer, as the collective has them there.
     unsafe fn make(&self, buffers: UserBuffers) -> Result<(), Error>;
 }
 
-/// A plan of one rank: [`RankPlan`](crate::RankPlan) for a thread of this process, [`WorldPlan`](crate::shared_memory::WorldPlan)
-/// for a process of one host, [`HostsPlan`](crate::network::HostsPlan) and [`LevelsPlan`](crate::network::LevelsPlan) for a
-/// process among those of several hosts. Every rank runs its own plan of the same call, and returns when it is done.
+/// A plan of one rank: [`RankPlan`](crate::RankPlan) for a thread of this process,
+/// [`WorldPlan`](crate::shared_memory::WorldPlan) for a process of one host, [`HostsPlan`](crate::network::HostsPlan)
+/// and [`LevelsPlan`](crate::network::LevelsPlan) for a process among processes of several hosts. Every rank runs its
+/// own plan of the same call, and returns when it is done.
 ///
 /// # Errors of calls
 ///
-/// Buffers are checked before the rank makes its call. What is refused then is no call, and the other ranks wait for
-/// a right one: E0402 (wrong length), E0403 (another element type), E0404 (byte slices that are not aligned), E0408
-/// (no in-place form), E0412 (a second thread calls for the same rank).
+/// Buffers are checked before the rank makes its call. A refused call is not made, and the other ranks wait for a right
+/// call: E0402 (wrong length), E0403 (another element type), E0404 (byte slices that are not aligned), E0408 (no
+/// in-place form), E0412 (a second thread calls for the same rank).
 ///
 /// A call that was made fails with E0405 where another rank does not come, or nothing happens, for as long as the
-/// deadline; the other ranks get E0413, and so do all later calls. E0428 is for a process that ended, and all later calls
-/// fail with it or with E0413. E0414 is for ranks that made different calls, where their engine compares calls: the call is
-/// void for all of them, and ranks of one host can go on. From host to host nothing is compared in advance. A message has a
-/// tag that follows from the number of the call, its schedule, count, dtype, op and root, so messages of calls that differ
-/// do not meet, and ranks wait for them until the deadline; ranks of one host whose calls differ end such a world, because
-/// others may have sent already. Errors of a [`Carrier`](crate::network::Carrier) end a world of several hosts, too. After any
-/// of these the output is undefined.
+/// deadline; the other ranks get E0413, and so do all later calls. E0428 is for a process that ended, and all later
+/// calls fail with it or with E0413. E0414 is for ranks that made different calls, where their engine compares calls:
+/// the call is void for all ranks, and ranks of one host can go on. From host to host nothing is compared in advance. A
+/// message has a tag that follows from the number of the call, its schedule, count, dtype, op and root, so messages of
+/// calls that differ do not meet, and ranks wait for them until the deadline; ranks of one host whose calls differ end
+/// a world of several hosts, because other ranks may have sent already. Errors of a
+/// [`Carrier`](crate::network::Carrier) end a world of several hosts, too. After any of these errors the output is
+/// undefined.
 #[derive(Clone, Copy)]
 pub struct Runs<P: ?Sized>(pub(crate) P);
 
-/// A plan of one rank, on whatever engine.
+/// A plan of one rank, on any engine.
 pub type AnyRankPlan = Runs<dyn RankCall>;
 
 impl<P: RankCall + ?Sized> fmt::Debug for Runs<P> {
@@ -75,21 +78,21 @@ impl<P: RankCall + ?Sized> fmt::Debug for Runs<P> {
 }
 
 impl<P: RankCall + ?Sized> Runs<P> {
-    /// The number of this rank, counted from 0.
+    /// Returns the number of this rank, counted from 0.
     pub fn id(&self) -> u32 {
         self.0.rank().0
     }
 
-    /// The reduce op, which has no meaning for collectives that only copy.
+    /// Returns the reduce op, which has no meaning for collectives that only copy.
     pub fn op(&self) -> ReduceOp {
         self.0.planned().op
     }
 
-    /// Runs this rank, while the others run theirs, and returns when this rank is done. Lengths are those of
-    /// [`Plan::run`](crate::Plan::run) for this rank; a slice is empty where the rank has no such buffer.
+    /// Runs this rank, while the other ranks run their plans, and returns when this rank is done. Lengths are those of
+    /// [`Plan::run`](crate::Plan::run) for this rank; a slice is empty where the rank has no buffer for it.
     ///
     /// # Errors
-    /// Those of [calls](Runs#errors-of-calls).
+    /// The errors of [calls](Runs#errors-of-calls).
     pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
         self.0.planned().check_dtype(T::DTYPE)?;
         self.apart(input, output, 1)
@@ -99,7 +102,7 @@ impl<P: RankCall + ?Sized> Runs<P> {
     /// larger of the two.
     ///
     /// # Errors
-    /// Those of [calls](Runs#errors-of-calls).
+    /// The errors of [calls](Runs#errors-of-calls).
     pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
         self.0.planned().check_dtype(T::DTYPE)?;
         self.aliased(buffer, 1)
@@ -108,7 +111,7 @@ impl<P: RankCall + ?Sized> Runs<P> {
     /// Runs this rank on bytes. Lengths are those of [`Self::run`] times the size of an element.
     ///
     /// # Errors
-    /// Those of [calls](Runs#errors-of-calls).
+    /// The errors of [calls](Runs#errors-of-calls).
     pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
         self.apart(input, output, self.0.planned().dtype.size())
     }
@@ -116,7 +119,7 @@ impl<P: RankCall + ?Sized> Runs<P> {
     /// Runs this rank in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an element.
     ///
     /// # Errors
-    /// Those of [calls](Runs#errors-of-calls).
+    /// The errors of [calls](Runs#errors-of-calls).
     pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
         self.aliased(buffer, self.0.planned().dtype.size())
     }

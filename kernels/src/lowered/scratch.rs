@@ -7,18 +7,18 @@ use crate::error::Error;
 
 const ALIGN: usize = 64;
 
-/// Blocks of memory that live as long as this.
+/// Blocks of memory that live as long as the value.
 pub(crate) struct Scratch {
     blocks: Vec<(NonNull<u8>, Layout)>,
 }
 
 // SAFETY: it only owns the memory; the engine that writes there has its own rules.
 unsafe impl Send for Scratch {}
-// SAFETY: as above.
+// SAFETY: a shared reference gives addresses alone; the engine that writes there has its own rules.
 unsafe impl Sync for Scratch {}
 
 impl Scratch {
-    /// A block of each size, in bytes.
+    /// Allocates a block of each size, in bytes.
     pub(crate) fn new(sizes: impl Iterator<Item = usize>) -> Result<Self, Error> {
         let mut scratch = Self { blocks: Vec::new() };
         for size in sizes {
@@ -32,12 +32,12 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Where a block is.
+    /// Returns the address of a block.
     pub(crate) fn address(&self, block: usize) -> *mut u8 {
         self.blocks[block].0.as_ptr()
     }
 
-    /// Where the blocks are.
+    /// Returns the addresses of the blocks.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = *mut u8> + '_ {
         self.blocks.iter().map(|(block, _)| block.as_ptr())
     }

@@ -1,5 +1,5 @@
-//! What the moves of a plan do, in segments: moves in a row that hand partials to each other run tile by tile, so
-//! that a partial never leaves the cache; any other move is a segment of its own.
+//! The moves of a plan, in segments: moves in a row that hand partials to each other run tile by tile, so that a
+//! partial never leaves the cache; any other move is a segment of its own.
 
 use std::ops::Range;
 use std::ptr;
@@ -7,9 +7,9 @@ use std::ptr;
 use super::bases::Bases;
 use crate::reduce::{Kernel, Stores};
 
-/// Sources of a move, and destinations: at most so many of each.
+/// The most sources of a move, and the most destinations.
 pub(crate) const MAX_OPERANDS: usize = 8;
-/// Bytes of an operand between two looks at whether the run was stopped.
+/// Bytes of an operand between two checks whether the run was stopped.
 const PORTION: usize = 256 << 10;
 /// Bytes of a partial.
 const TILE: usize = 16 << 10;
@@ -22,9 +22,9 @@ pub(crate) struct Segments {
     pub(crate) all: Box<[Segment]>,
     pub(crate) moves: Box<[Move]>,
     pub(crate) operands: Box<[Operand]>,
-    /// Partials at once.
+    /// The number of partials at once.
     pub(crate) partials: u32,
-    /// How what leaves for users' buffers is stored.
+    /// The kind of the stores to users' buffers.
     pub(crate) stores: Stores,
 }
 
@@ -52,42 +52,43 @@ pub(crate) struct Move {
 pub(crate) struct Operand {
     /// Index in the table of buffers, or [`PARTIAL`].
     pub(crate) buffer: u32,
-    /// Bytes; of a partial, which.
+    /// Bytes; the number of a partial.
     pub(crate) offset: usize,
 }
 
-/// The buffer of partials: a tile each, the worker's own.
+/// The buffer of partials, a tile each, of which each worker has its own.
 pub(crate) const PARTIAL: u32 = u32::MAX;
 
 impl Segments {
-    /// Bytes of partials that a worker needs.
+    /// Returns the bytes of partials that a worker needs.
     pub(crate) fn partial_bytes(&self) -> usize {
         self.partials as usize * TILE
     }
 
-    /// Elements that are run at once.
+    /// Returns the elements that are run at once.
     pub(crate) fn tile(&self, segment: Segment) -> usize {
         (if segment.partials { TILE } else { PORTION }) / self.kernel.size()
     }
 
-    /// Bytes of user buffers that a segment reads and writes for an element.
+    /// Returns the bytes of user buffers that a segment reads and writes for an element.
     pub(crate) fn traffic(&self, segment: Segment) -> usize {
         let moves = &self.moves[segment.first as usize..][..segment.len as usize];
         let user = |m: &Move| self.of(*m).iter().filter(|o| o.buffer != PARTIAL).count();
         self.kernel.size() * moves.iter().map(user).sum::<usize>()
     }
 
-    /// A move's operands, sources first.
+    /// Returns a move's operands, sources first.
     pub(crate) fn of(&self, m: Move) -> &[Operand] {
         &self.operands[m.first as usize..][..(m.srcs + m.dsts) as usize]
     }
 
-    /// Runs the elements `range` of a segment; asks `stopped` between tiles. Whether it came to the end.
+    /// Runs the elements `range` of a segment, and asks `stopped` between tiles. Returns whether it came to the end.
     ///
     /// # Safety
-    /// `bases` has an entry for each buffer, good for what these elements touch of it, aligned and initialized, writable
-    /// unless it is an input; `partials` is good for [`Self::partial_bytes`] and nobody else's. Nobody else writes what these
-    /// elements of the segment read, or touches what they write, meanwhile.
+    /// `bases` has an entry for each buffer, valid for the bytes of it that these elements touch, aligned and
+    /// initialized, writable unless it is an input; `partials` is valid for [`Self::partial_bytes`], and no other code
+    /// uses it. Meanwhile no other code writes bytes that these elements of the segment read, or touches bytes that
+    /// they write.
     #[inline]
     pub(crate) unsafe fn run(
         &self,
@@ -111,8 +112,9 @@ impl Segments {
                 let (srcs, dsts) = operands.split_at(m.srcs as usize);
                 let mut from = [ptr::null::<u8>(); MAX_OPERANDS];
                 let mut to = [ptr::null_mut::<u8>(); MAX_OPERANDS];
-                // Lowering checked that the operand lies within its buffer, and that there are so many partials, each of
-                // which holds a tile. `wrapping`, as a base may be that of a buffer of which only this stretch is there.
+                // Lowering checked that the operand lies within its buffer, and that the partial is one of the
+                // worker's, each of which holds a tile. `wrapping`, as a base may be the base of a buffer of which only
+                // this stretch is there.
                 let at = |operand: &Operand| match operand.buffer {
                     PARTIAL => partials.wrapping_add(operand.offset * TILE),
                     buffer => bases.get(buffer).wrapping_add(operand.offset + first * size),
@@ -127,9 +129,9 @@ impl Segments {
                 let partial = dsts[0].buffer == PARTIAL;
                 let stores = if partial { Stores::Cached } else { self.stores };
                 let divide = m.finish.then_some(self.nranks);
-                // SAFETY: within the buffers as above; whole elements of aligned buffers; operands are equal or
-                // apart, by lowering and, across an in-place alias, by the proof; a partial is written before
-                // it is read, by lowering; nobody interferes, by the caller's promise.
+                // SAFETY: lowering checked that operands lie within their buffers; whole elements of aligned buffers;
+                // operands are equal or apart, by lowering and, across an in-place alias, by the proof; a partial is
+                // written before it is read, by lowering; no other code interferes, by the caller's promise.
                 unsafe {
                     self.kernel.run(&from[..srcs.len()], &to[..dsts.len()], len, divide, stores);
                 }

@@ -6,37 +6,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::carrier::Carrier;
 use crate::Error;
 
-/// How messages travel.
+/// The behavior of [`Channels`].
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
-    /// Whether a send ends only with its receive, and its data is read then; else both are done when it begins.
+    /// Whether a send ends only with its receive, which reads its data then; else a send ends when it begins, and its
+    /// data is read at once.
     pub synchronous: bool,
-    /// How often at most an end is asked for in vain.
+    /// The most calls of [`Carrier::ended`] that return false for a request before it may end.
     pub patience: u32,
     /// The most bytes of a message.
     pub most: usize,
-    /// After so many sends and receives all others fail.
+    /// The number of sends and receives after which all further sends and receives fail.
     pub fails_after: u64,
-    /// What the delays follow from.
+    /// The seed of the delays.
     pub seed: u64,
 }
 
-/// The ways between all ranks.
-struct Ways {
+/// The routes between all ranks.
+struct Routes {
     how: How,
-    state: Mutex<State>,
+    state: Mutex<ChannelState>,
 }
 
-/// From a rank to a rank, by a tag.
-type Way = (u32, u32, u32);
+/// A route: its sender, its receiver, and a tag.
+type Route = (u32, u32, u32);
 
 #[derive(Default)]
-struct State {
-    /// How many messages were begun on a way: by its sender, and by its receiver.
-    begun: HashMap<(Way, bool), u64>,
-    /// What was sent and not received, by its place on its way.
-    sent: HashMap<(Way, u64), Sent>,
+struct ChannelState {
+    /// The number of messages begun on a route, by its sender (`true`) and by its receiver.
+    begun: HashMap<(Route, bool), u64>,
+    /// The messages that were sent and not received, by their place on their route.
+    sent: HashMap<(Route, u64), Sent>,
     requests: HashMap<usize, Request>,
     last: usize,
     dice: u64,
@@ -49,66 +50,66 @@ enum Sent {
 }
 
 struct Request {
-    way: Way,
+    route: Route,
     place: u64,
     sends: bool,
     at: usize,
     bytes: usize,
-    /// How often it is asked for in vain.
+    /// The number of further calls of [`Carrier::ended`] that return false.
     patience: u32,
     done: bool,
 }
 
-/// One rank's end of all ways.
+/// One rank's end of all routes.
 #[doc(hidden)]
 pub struct Channels {
-    ways: Arc<Ways>,
+    routes: Arc<Routes>,
     rank: u32,
 }
 
 impl Channels {
-    /// The ends of so many ranks.
+    /// Makes the ends of `nranks` ranks.
     pub fn new(nranks: u32, how: How) -> Vec<Arc<Self>> {
-        let state = Mutex::new(State { dice: how.seed, ..State::default() });
-        let ways = Arc::new(Ways { how, state });
-        (0..nranks).map(|rank| Arc::new(Self { ways: ways.clone(), rank })).collect()
+        let state = Mutex::new(ChannelState { dice: how.seed, ..ChannelState::default() });
+        let routes = Arc::new(Routes { how, state });
+        (0..nranks).map(|rank| Arc::new(Self { routes: routes.clone(), rank })).collect()
     }
 
-    /// How many requests have not ended.
+    /// Returns the number of requests that have not ended.
     pub fn open(&self) -> usize {
         self.state().requests.len()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.ways.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, ChannelState> {
+        self.routes.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begin(&self, way: Way, sends: bool, at: *mut u8, bytes: usize) -> Result<usize, Error> {
-        let (mut state, how) = (self.state(), self.ways.how);
+    fn begin(&self, route: Route, sends: bool, at: *mut u8, bytes: usize) -> Result<usize, Error> {
+        let (mut state, how) = (self.state(), self.routes.how);
         if state.last as u64 >= how.fails_after {
             return Err(Error::SystemRefused { what: "the test's wire is cut".to_owned() });
         }
         state.last += 1;
         state.dice = state.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let patience = (state.dice >> 33) as u32 % (how.patience + 1);
-        let begun = state.begun.entry((way, sends)).or_default();
+        let begun = state.begun.entry((route, sends)).or_default();
         let place = *begun;
         *begun += 1;
         let (at, id) = (at.expose_provenance(), state.last);
         let done = sends && !how.synchronous;
-        let request = Request { way, place, sends, at, bytes, patience, done };
+        let request = Request { route, place, sends, at, bytes, patience, done };
         state.requests.insert(id, request);
         if sends {
             let sent = if how.synchronous {
                 Sent::At(at, bytes, id)
             } else {
-                // SAFETY: whoever sends lends so many bytes.
+                // SAFETY: the sender lends `bytes` bytes.
                 Sent::Data(unsafe { std::slice::from_raw_parts(pointer(at), bytes) }.to_vec())
             };
-            state.sent.insert((way, place), sent);
+            state.sent.insert((route, place), sent);
         } else {
-            // What nobody may read yet.
-            // SAFETY: whoever receives lends so many bytes.
+            // Rubbish, as no thread may read the buffer yet.
+            // SAFETY: the receiver lends `bytes` bytes.
             unsafe { pointer(at).write_bytes(0xBA, bytes) };
         }
         Ok(id)
@@ -121,7 +122,7 @@ fn pointer(at: usize) -> *mut u8 {
 
 impl Carrier for Channels {
     fn most(&self) -> usize {
-        self.ways.how.most
+        self.routes.how.most
     }
 
     unsafe fn send(
@@ -146,14 +147,14 @@ impl Carrier for Channels {
 
     fn ended(&self, request: &mut usize) -> Result<bool, Error> {
         let mut state = self.state();
-        let State { requests, sent, .. } = &mut *state;
+        let ChannelState { requests, sent, .. } = &mut *state;
         let asked = requests.get_mut(request).expect("it has not ended");
         if asked.patience > 0 {
             asked.patience -= 1;
             return Ok(false);
         }
         if !asked.done && !asked.sends {
-            let (to, room, place) = (pointer(asked.at), asked.bytes, (asked.way, asked.place));
+            let (to, room, place) = (pointer(asked.at), asked.bytes, (asked.route, asked.place));
             let Some(message) = sent.remove(&place) else { return Ok(false) };
             let (from, bytes) = match &message {
                 Sent::Data(data) => (data.as_ptr(), data.len()),
@@ -161,8 +162,8 @@ impl Carrier for Channels {
             };
             asked.done = true;
             if bytes == room {
-                // SAFETY: both ends lend so many bytes until they are told that it has ended, for which they need the
-                // lock.
+                // SAFETY: both ends lend `bytes` bytes until they learn that the request has ended, for which they need
+                // the lock.
                 unsafe { from.copy_to_nonoverlapping(to, bytes) };
             }
             if let Sent::At(_, _, id) = message
@@ -186,8 +187,8 @@ impl Carrier for Channels {
     fn cancel(&self, request: usize) {
         let mut state = self.state();
         let Some(gone) = state.requests.remove(&request) else { return };
-        if gone.sends && self.ways.how.synchronous {
-            state.sent.remove(&(gone.way, gone.place));
+        if gone.sends && self.routes.how.synchronous {
+            state.sent.remove(&(gone.route, gone.place));
         }
     }
 }

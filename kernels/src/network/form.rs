@@ -1,4 +1,4 @@
-//! What a rank does in calls of one shape, lowered from the two-sided form of a proved schedule.
+//! The steps of a rank in calls of one shape, lowered from the two-sided form of a proved schedule.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,26 +20,26 @@ use crate::shared_memory::check;
 /// The plan of a rank in a world of several hosts, for calls of one shape.
 pub type HostsPlan = Runs<HostsRank>;
 
-/// What a rank in a world of several hosts does in calls of one shape.
+/// The part of a rank in calls of one shape, in a world of several hosts.
 pub struct HostsRank {
     pub(super) call: PlannedCall,
     pub(super) hosts: Arc<Hosts>,
-    /// A number that ranks have in common which run the same schedule.
+    /// A number that follows from the schedule, equal for all ranks that run it.
     pub(super) identity: u64,
-    pub(super) steps: Box<[Step]>,
-    pub(super) legs: Box<[Leg]>,
-    /// How many ways it has to ranks of other hosts, and from them.
-    pub(super) ways: usize,
+    pub(super) steps: Box<[HostsStep]>,
+    pub(super) transfers: Box<[Transfer]>,
+    /// The number of routes to ranks of other hosts, and from them.
+    pub(super) routes: usize,
     pub(super) data: Segments,
     pub(super) bases: Bases,
-    /// This rank's input and output among the bases.
+    /// The bases of this rank's input and output, by number.
     pub(super) outside: [u32; 2],
-    /// What the bases of its scratch point at.
+    /// The memory that the bases of the scratch buffers point at.
     _scratch: Scratch,
     pub(super) partials: Scratch,
     /// Elements of this rank's input and output.
     pub(super) lens: [usize; 2],
-    /// Where both begin in the one buffer of a call in place, in bytes.
+    /// The offsets of both in the one buffer of a call in place, in bytes.
     pub(super) within: [usize; 2],
 }
 
@@ -55,37 +55,37 @@ impl fmt::Debug for HostsRank {
     }
 }
 
-/// What a rank does, one after another.
+/// A step of a rank, which does its steps one after another.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
-    /// A message begins, which has that number among the rank's own.
+pub(super) enum HostsStep {
+    /// Begins the message of this number among the rank's transfers.
     Begin(u32),
-    /// It waits for the end of that message.
+    /// Waits for the end of the message of this number.
     End(u32),
-    /// It does a move of that number, for the statement.
+    /// Runs the segment of this number, for the statement at this span.
     Move(u32, SpanId),
 }
 
-/// Where the other end of a message is.
+/// The location of the other end of a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
-    /// On this host, and which of its ranks that is.
+pub(super) enum PeerLocation {
+    /// On this host, with this number in the host's world.
     Nearby(usize),
-    /// On another one. A rank's ways are numbered: there is one to each rank that it sends to, and one from each that it
-    /// receives from.
+    /// On another host, by the route of this number. A rank has a route to each rank that it sends to, and a route from
+    /// each rank that it receives from.
     Far(usize),
 }
 
-/// A message of a rank, at its end of it.
+/// A message of a rank, seen from its end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Leg {
+pub(super) struct Transfer {
     /// Its number among all messages.
     pub(super) number: u32,
-    /// Whether it is sent, and to whom or from whom.
+    /// Whether the rank sends it to `peer`; else the rank receives it from there.
     pub(super) sends: bool,
     pub(super) peer: u32,
-    pub(super) place: Place,
-    /// Where it lies: a base, and bytes from there.
+    pub(super) place: PeerLocation,
+    /// The place of its bytes: a base, and the offset from there.
     pub(super) buffer: u32,
     pub(super) offset: usize,
     pub(super) bytes: usize,
@@ -93,13 +93,13 @@ pub(super) struct Leg {
 }
 
 impl HostsPlan {
-    /// What the rank of `hosts` does in calls of a schedule that was proved for ranks that call by themselves, for
+    /// Makes the plan of this process in calls of a schedule that was proved for ranks that call by themselves, for
     /// `count` elements a unit.
     ///
     /// # Errors
     /// E0401 for a schedule of another number of ranks; E0407 for buffers that are too large; E0424 where ranks could
     /// not choose by themselves whether they run in place; E0426 where the schedule cannot be brought to sends and
-    /// receives; E0425 for a fault of what brings it there; E0431 where the dtype does not have the op; E0306 for a
+    /// receives; E0425 for a fault of the pass that does so; E0431 where the dtype does not have the op; E0306 for a
     /// schedule that was proved for one caller of all ranks.
     pub fn new(
         hosts: &Arc<Hosts>,
@@ -121,8 +121,9 @@ impl HostsPlan {
         let call = PlannedCall::new(form.proved(), count, dtype, op);
         let schedule = &*call.schedule;
         let size = dtype.size();
-        let legs = Legs { hosts, form: &form, code: &code, rank, count, size, ways: Vec::new() };
-        let Doing { steps, legs, ways } = legs.of()?;
+        let lowering =
+            RankLowering { hosts, form: &form, code: &code, rank, count, size, routes: Vec::new() };
+        let RankProgram { steps, transfers, routes } = lowering.program()?;
         let elements = schedule.scratch.iter().map(|scratch| scratch.elements(count));
         let scratch = Scratch::new(elements.map(|elements| elements as usize * dtype.size()))?;
         let bases = Bases::new(code.buffers.len.len());
@@ -138,8 +139,8 @@ impl HostsPlan {
             hosts: hosts.clone(),
             identity,
             steps,
-            legs,
-            ways,
+            transfers,
+            routes,
             partials: Scratch::new([code.segments.partial_bytes()].into_iter())?,
             data: code.segments,
             bases,
@@ -149,7 +150,7 @@ impl HostsPlan {
         }))
     }
 
-    /// The same as a part of another call: its messages meet those of no other.
+    /// Makes this plan a part of another call: its messages meet no messages of other calls.
     #[must_use]
     pub(super) fn within(mut self, call: &PlannedCall) -> Self {
         self.0.identity ^= call.count.rotate_left(32);
@@ -157,7 +158,7 @@ impl HostsPlan {
     }
 }
 
-/// Why there are no sends and receives.
+/// Returns the error of a schedule that has no form of sends and receives.
 fn not_two_sided(found: &[roundelay_core::diagnostics::Finding]) -> Error {
     let first = found.first();
     let code = first.map_or(ErrorCode::NoTwoSidedForm, |found| found.code);
@@ -165,7 +166,7 @@ fn not_two_sided(found: &[roundelay_core::diagnostics::Finding]) -> Error {
     Error::NotTwoSided { code, what }
 }
 
-/// The moves that a rank does by itself, as a schedule of their own.
+/// Returns the moves that a rank does by itself, as a schedule of their own.
 fn own(form: &TwoSided, rank: RankId) -> Result<Optimized, Error> {
     let moves = form.actions(rank).iter().filter_map(|action| match action {
         Action::Move(id) => Some(*id),
@@ -179,7 +180,7 @@ fn own(form: &TwoSided, rank: RankId) -> Result<Optimized, Error> {
         .filter(|(_, id)| proof.finish.binary_search(id).is_ok())
         .map(|(at, _)| at)
         .collect();
-    // Whatever is completed is completed by a move of its own: a message carries what it finds.
+    // Each sum that is completed must be completed by a move: a message carries the data as it finds them.
     let ops = whole.streams.iter().filter(|stream| stream.rank == rank);
     let finished = ops.flat_map(|stream| stream.first.0..stream.first.0 + stream.len);
     let finished = finished.filter(|id| proof.finish.binary_search(&OpId(*id)).is_ok()).count();
@@ -198,57 +199,58 @@ fn own(form: &TwoSided, rank: RankId) -> Result<Optimized, Error> {
     Ok(Optimized { schedule, proof, level: Level::O0, unfit: None })
 }
 
-/// What a rank does, its messages, and the number of its ways.
-struct Doing {
-    steps: Box<[Step]>,
-    legs: Box<[Leg]>,
-    ways: usize,
+/// The steps of a rank, its messages, and the number of its routes.
+struct RankProgram {
+    steps: Box<[HostsStep]>,
+    transfers: Box<[Transfer]>,
+    routes: usize,
 }
 
-/// What the messages of a rank are made of.
-struct Legs<'a> {
+/// The lowering of a rank's actions to steps and messages.
+struct RankLowering<'a> {
     hosts: &'a Hosts,
     form: &'a TwoSided,
     code: &'a Code,
     rank: RankId,
     count: u64,
     size: usize,
-    /// Whom messages go to on other hosts, and whom they come from, by the number of the way.
-    ways: Vec<(bool, u32)>,
+    /// The ranks of other hosts that messages go to (`true`) or come from, by the number of the route.
+    routes: Vec<(bool, u32)>,
 }
 
-impl Legs<'_> {
-    /// What the rank does, and its messages, but for those that are empty at this count.
-    fn of(mut self) -> Result<Doing, Error> {
+impl RankLowering<'_> {
+    /// Returns the rank's steps and messages, without the messages that are empty at this count.
+    fn program(mut self) -> Result<RankProgram, Error> {
         let mut numbers = vec![None; self.form.messages().len()];
-        let (mut steps, mut legs) = (Vec::new(), Vec::new());
+        let (mut steps, mut transfers) = (Vec::new(), Vec::new());
         let mut next = 0;
         for action in self.form.actions(self.rank) {
             match action {
                 Action::Send(id) | Action::Receive(id) => {
-                    let leg = self.leg(*id)?;
-                    if leg.bytes > 0 {
-                        numbers[id.index()] = Some(legs.len() as u32);
-                        steps.push(Step::Begin(legs.len() as u32));
-                        legs.push(leg);
+                    let transfer = self.transfer(*id)?;
+                    if transfer.bytes > 0 {
+                        numbers[id.index()] = Some(transfers.len() as u32);
+                        steps.push(HostsStep::Begin(transfers.len() as u32));
+                        transfers.push(transfer);
                     }
                 }
                 Action::Sent(id) | Action::Received(id) => {
-                    steps.extend(numbers[id.index()].map(Step::End));
+                    steps.extend(numbers[id.index()].map(HostsStep::End));
                 }
                 Action::Move(id) => {
-                    steps.push(Step::Move(next, self.form.schedule().op(*id).at));
+                    steps.push(HostsStep::Move(next, self.form.schedule().op(*id).at));
                     next += 1;
                 }
             }
         }
-        // What divides a whole output comes last.
+        // The moves that divide a whole output come last.
         let rest = next..self.code.segments.all.len() as u32;
-        steps.extend(rest.map(|segment| Step::Move(segment, SpanId(0))));
-        Ok(Doing { steps: steps.into(), legs: legs.into(), ways: self.ways.len() })
+        steps.extend(rest.map(|segment| HostsStep::Move(segment, SpanId(0))));
+        let (steps, transfers) = (steps.into(), transfers.into());
+        Ok(RankProgram { steps, transfers, routes: self.routes.len() })
     }
 
-    fn leg(&mut self, id: MessageId) -> Result<Leg, Error> {
+    fn transfer(&mut self, id: MessageId) -> Result<Transfer, Error> {
         let Message { from, to, source, target, at, .. } = *self.form.message(id);
         let sends = from == self.rank;
         let [(buffer, offset, bytes), (_, _, theirs)] = if sends {
@@ -267,20 +269,20 @@ impl Legs<'_> {
         let peer = if sends { to.0 } else { from.0 };
         let nearby = self.hosts.nearby(peer);
         let peer = self.hosts.numbers[peer as usize];
-        let place = nearby.map_or_else(|| self.way(sends, peer), Place::Nearby);
-        Ok(Leg { number: id.0, sends, peer, place, buffer, offset, bytes, at })
+        let place = nearby.map_or_else(|| self.route(sends, peer), PeerLocation::Nearby);
+        Ok(Transfer { number: id.0, sends, peer, place, buffer, offset, bytes, at })
     }
 
-    /// The way to a rank of another host, or from there.
-    fn way(&mut self, sends: bool, peer: u32) -> Place {
-        let known = self.ways.iter().position(|way| *way == (sends, peer));
-        Place::Far(known.unwrap_or_else(|| {
-            self.ways.push((sends, peer));
-            self.ways.len() - 1
+    /// Returns the route to a rank of another host, or from it.
+    fn route(&mut self, sends: bool, peer: u32) -> PeerLocation {
+        let known = self.routes.iter().position(|route| *route == (sends, peer));
+        PeerLocation::Far(known.unwrap_or_else(|| {
+            self.routes.push((sends, peer));
+            self.routes.len() - 1
         }))
     }
 
-    /// The base of a region, where it begins from there, and its bytes.
+    /// Returns the base of a region, its offset from there, and its bytes.
     fn place(&self, rank: RankId, region: RegionId) -> Result<(u32, usize, usize), Error> {
         let schedule = self.form.schedule();
         let region = &schedule.regions[region.index()];

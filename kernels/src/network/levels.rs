@@ -1,11 +1,11 @@
-//! AllReduce on two levels: the ranks of each host reduce to the first of them through their memory, the first ranks of
-//! all hosts reduce by messages, and each broadcasts on its host. The buffer is cut into parts, so that one is between
-//! hosts while the ranks of a host are busy with those before it and after it.
+//! AllReduce on two levels: the ranks of each host reduce to their first rank through their memory, the first ranks of
+//! all hosts reduce by messages, and each of them broadcasts on its host. The buffer is cut into parts, so that one
+//! part is between hosts while the ranks of a host are busy with the parts before and after it.
 //!
-//! Each of the three is a proved schedule of its own. That they make an AllReduce together follows from what each of them
-//! is: the first leaves the sum of each host, the second the sum of these, and the third brings it to all. Every element
-//! is summed once, so all ranks of a host have the same bits; those of different hosts do where the second gives its
-//! ranks the same, as all of the library do.
+//! Each of the three is a proved schedule of its own. Together they make an AllReduce: the first leaves the sum of each
+//! host, the second the sum of these sums, and the third brings it to all ranks. Every element is summed once, so all
+//! ranks of a host have the same bits; ranks of different hosts have the same bits where the second schedule gives its
+//! ranks the same bits, as all AllReduce schedules of the library do.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,48 +18,48 @@ use roundelay_core::verify::Proved;
 
 use super::form::HostsPlan;
 use super::place::Hosts;
-use super::run::{Came, Course};
+use super::run::{CallInFlight, Progress};
 use crate::Error;
 use crate::lowered::{PlannedCall, RankCall, Runs, UserBuffers, bad};
 use crate::shared_memory::WorldPlan;
 
-/// Bytes of a part, about: longer ones leave the wire with nothing to do while ranks of a host reduce, and shorter ones take
-/// the ranks of a host as long as the wire.
+/// About the bytes of a part: longer parts leave the wire idle while ranks of a host reduce, and shorter parts take the
+/// ranks of a host as long as the wire.
 const PART: usize = 256 << 10;
-/// Elements that a part is a multiple of, but for the last: parts begin where cache lines do.
+/// The elements of a part are a multiple of this number, but for the last part: parts begin where cache lines do.
 const WHOLE: usize = 64;
 
 /// The algorithms of the two levels.
 #[derive(Clone, Debug)]
 pub struct Levels {
-    /// A Reduce of the ranks of this host, to the first.
+    /// A Reduce of the ranks of this host, to the first rank.
     pub reduce: Proved,
     /// An AllReduce of as many ranks as there are hosts.
     pub across: Proved,
-    /// A Broadcast of the ranks of this host, from the first.
+    /// A Broadcast of the ranks of this host, from the first rank.
     pub broadcast: Proved,
 }
 
 /// The plan of a rank for calls of `AllReduce` of one shape on two levels.
 pub type LevelsPlan = Runs<LevelsRank>;
 
-/// What a rank does in an AllReduce of one shape on two levels.
+/// The part of a rank in calls of AllReduce of one shape on two levels.
 pub struct LevelsRank {
     hosts: Arc<Hosts>,
     call: PlannedCall,
-    /// How many parts there are.
+    /// The number of parts.
     number: usize,
-    /// Where each part but the first begins after the one before, in bytes.
+    /// The distance from the beginning of a part to the next, in bytes.
     each: usize,
-    /// The last part, and what all others are alike, if there are others.
-    last: Part,
-    others: Option<Part>,
+    /// The plans of the last part, and the plans of all other parts, if there are any.
+    last: LevelPart,
+    others: Option<LevelPart>,
 }
 
-/// What a rank does with a part of the buffer.
-struct Part {
+/// The plans for a part of the buffer.
+struct LevelPart {
     reduce: WorldPlan,
-    /// If it is the first of its host.
+    /// The plan between hosts, if the rank is the first of its host.
     across: Option<HostsPlan>,
     broadcast: WorldPlan,
 }
@@ -79,11 +79,12 @@ impl fmt::Debug for LevelsRank {
 }
 
 impl LevelsPlan {
-    /// What the rank of `hosts` does in an AllReduce of `count` elements.
+    /// Makes the plan of this process in an AllReduce of `count` elements.
     ///
     /// # Errors
-    /// E0401 for an algorithm of another number of ranks, and E0306 for one that is not the collective; E0431 where the dtype does not have the op, and
-    /// for an average, which is not the average of averages; E0408 where the AllReduce between hosts has no in-place form; those of [`HostsPlan::new`] and [`WorldPlan::new`].
+    /// E0401 for an algorithm of another number of ranks; E0306 for an algorithm of another collective; E0431 where the
+    /// dtype does not have the op, and for an average, which is not the average of averages; E0408 where the AllReduce
+    /// between hosts has no in-place form; the errors of [`HostsPlan::new`] and [`WorldPlan::new`].
     pub fn new(
         hosts: &Arc<Hosts>,
         levels: &Levels,
@@ -112,7 +113,7 @@ impl LevelsPlan {
             return Err(Error::WrongBufferCount { what, given, nranks: across as u32 });
         }
         let call = PlannedCall::new(&levels.across, count, dtype, op);
-        // What crosses lies in the first rank's output.
+        // The AllReduce between hosts runs in place, in the first rank's output.
         call.check_in_place()?;
         let elements = usize::try_from(count)
             .map_err(|_| Error::TooLarge { what: format!("{count} elements") })?;
@@ -123,7 +124,7 @@ impl LevelsPlan {
                 let plan = HostsPlan::new(leaders, &levels.across, elements as u64, dtype, op)?;
                 Ok::<_, Error>(plan.within(&call))
             });
-            Ok::<_, Error>(Part {
+            Ok::<_, Error>(LevelPart {
                 reduce: inside(&levels.reduce)?.within(&call),
                 across: across.transpose()?,
                 broadcast: inside(&levels.broadcast)?.within(&call),
@@ -159,97 +160,100 @@ impl RankCall for LevelsRank {
     }
 
     unsafe fn make(&self, UserBuffers { input, output }: UserBuffers) -> Result<(), Error> {
-        // A forked child is no rank, and ends nothing.
+        // A forked child is no rank: its call must not end the world.
         self.hosts.world().here()?;
         let _turn = self.hosts.call()?;
         let mut crossing = None;
-        // SAFETY: the caller's promise; what crosses has ended when this returns.
+        // SAFETY: the caller's promise; the call between hosts has ended when this returns.
         let done = unsafe { self.parts(input, output, &mut crossing) };
         let Err(error) = done else { return Ok(()) };
-        if let Some(course) = crossing {
-            _ = course.end(Err(error.clone()));
+        if let Some(in_flight) = crossing {
+            _ = in_flight.end(Err(error.clone()));
         }
         let world = self.hosts.world();
-        // Whatever it is, other hosts may have gone on. If the world ended before, this says nothing new.
+        // After any error other hosts may have gone on, so this world ends. If it has ended before, this changes
+        // nothing.
         _ = world.give_up_for(error.clone());
-        // A rank may find that calls differ while others are at later parts.
+        // A refusal is the cause: a rank may find that calls differ while other ranks are at later parts.
         Err(world.refusal().unwrap_or(error))
     }
 }
 
 impl LevelsRank {
-    /// Brings each part to the first rank, across, and back.
+    /// Reduces each part to the first rank, reduces it between hosts, and broadcasts it.
     ///
     /// # Safety
-    /// As for [`RankCall::make`], until what `crossing` has is gone.
+    /// As for [`RankCall::make`], until the call in `crossing` is gone.
     unsafe fn parts<'p>(
         &'p self,
         input: *const u8,
         output: *mut u8,
-        crossing: &mut Option<Course<'p>>,
+        crossing: &mut Option<CallInFlight<'p>>,
     ) -> Result<(), Error> {
         for at in 0..=self.number {
             let next = (at < self.number).then(|| self.part(at));
             if let Some((part, from)) = next {
                 let input = input.wrapping_add(from);
                 let output = output.wrapping_add(from);
-                // SAFETY: this part of both buffers, of which only the first rank's output is written.
+                // SAFETY: the caller's promise, for this part of both buffers; only the first rank's output is written.
                 unsafe { part.reduce.0.make(UserBuffers { input, output })? };
             }
             if crossing.is_some() {
                 self.cross(crossing)?;
             }
-            if let Some((Part { across: Some(across), .. }, from)) = next {
+            if let Some((LevelPart { across: Some(across), .. }, from)) = next {
                 let here = output.wrapping_add(from);
-                // SAFETY: this part of the output, which nobody touches until it has crossed.
-                let course = crossing.insert(unsafe {
+                // SAFETY: the caller's promise, for this part of the output, which no other code touches until the call
+                // between hosts has ended.
+                let in_flight = crossing.insert(unsafe {
                     across.0.set_out(UserBuffers { input: here, output: here })?
                 });
-                course.go_on()?;
+                in_flight.go_on()?;
             }
             if let Some(before) = at.checked_sub(1) {
                 let (part, from) = self.part(before);
                 let output = output.wrapping_add(from);
-                // SAFETY: the part before, which has crossed.
+                // SAFETY: the caller's promise, for the part before, whose call between hosts has ended.
                 unsafe { part.broadcast.0.make(UserBuffers { input: output, output })? };
             }
         }
         Ok(())
     }
 
-    /// A part, and where it begins, in bytes.
-    fn part(&self, at: usize) -> (&Part, usize) {
+    /// Returns the plans of a part, and its offset in bytes.
+    fn part(&self, at: usize) -> (&LevelPart, usize) {
         let others = self.others.as_ref().filter(|_| at + 1 < self.number);
         (others.unwrap_or(&self.last), at * self.each)
     }
 
-    /// Waits until what crosses is there.
-    fn cross(&self, crossing: &mut Option<Course<'_>>) -> Result<(), Error> {
-        let Some(course) = crossing else { return Ok(()) };
-        let mut came = course.go_on();
-        while !matches!(came, Ok(Came::Through)) {
-            came.clone()?;
-            // Whatever goes on, the deadline counts anew.
-            let awaited = course.awaited();
+    /// Waits until the call between hosts has ended.
+    fn cross(&self, crossing: &mut Option<CallInFlight<'_>>) -> Result<(), Error> {
+        let Some(in_flight) = crossing else { return Ok(()) };
+        let mut progress = in_flight.go_on();
+        while !matches!(progress, Ok(Progress::Through)) {
+            progress.clone()?;
+            // After any progress the deadline counts anew.
+            let awaited = in_flight.awaited();
             self.hosts.world().await_beside(&awaited, || {
-                if came == Ok(Came::Nowhere) || came == Ok(Came::Further) {
-                    came = course.go_on();
+                if progress == Ok(Progress::Nowhere) || progress == Ok(Progress::Further) {
+                    progress = in_flight.go_on();
                 }
-                came != Ok(Came::Nowhere)
+                progress != Ok(Progress::Nowhere)
             })?;
         }
         match crossing.take() {
-            Some(course) => course.end(Ok(())),
+            Some(in_flight) => in_flight.end(Ok(())),
             None => Ok(()),
         }
     }
 }
 
-/// How many parts there are of so many elements, and the elements of each but the last, and of the last.
+/// Returns the number of parts of `elements` elements, the elements of each part but the last, and the elements of the
+/// last part.
 fn cut(elements: usize, size: usize) -> [usize; 3] {
     let number = elements.div_ceil(PART / size).max(1);
     let whole = elements.div_ceil(number).next_multiple_of(WHOLE);
-    // Rounding up may have left nothing for the last.
+    // Rounding up may have left nothing for the last part.
     let number = elements.div_ceil(whole.max(1)).max(1);
     [number, whole.min(elements), elements - (number - 1) * whole.min(elements)]
 }

@@ -1,5 +1,5 @@
-//! Messages from one rank to another beside all calls: those of a host go by its memory, and others are two messages of
-//! the carrier, what it is and then its bytes.
+//! Messages from one rank to another beside all calls: messages within a host go through its memory, and a message
+//! between hosts is two messages of the carrier: a header, and then the bytes.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,23 +8,23 @@ use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 
 use super::place::Hosts;
-use super::traffic::CALLS;
+use super::transfers::CALLS;
 use crate::Error;
 use crate::element::Element;
 use crate::error::Message;
 
-/// The tag of all these messages.
+/// The tag of all messages beside calls.
 const TAG: u32 = CALLS;
-/// What every message begins with, but for its type.
+/// The first word of a header, without the dtype in its low byte.
 const MARK: u64 = 0x726d << 48;
 
 impl Hosts {
     /// Sends `buffer` to rank `to`, which is to receive it with [`Self::recv`] in a buffer of the same length and type.
     ///
     /// # Errors
-    /// Those of [`World::send`](crate::shared_memory::World::send) for a rank of this host. E0411 for a rank that there is
-    /// not; E0405 where it does not receive within the deadline, where the carrier waits for that; what the carrier
-    /// says. After these but for E0411 nothing in this world works any more.
+    /// For a rank of this host, the errors of [`World::send`](crate::shared_memory::World::send). E0411 for a rank that
+    /// does not exist; E0405 where the rank does not receive within the deadline, if the carrier waits for the receive;
+    /// the errors of the carrier. After all of these but E0411 nothing in this world works any more.
     pub fn send<T: Element>(&self, buffer: &[T], to: u32) -> Result<(), Error> {
         let _turn = self.turn(&self.sending, to)?;
         if let Some(nearby) = self.nearby(to) {
@@ -35,20 +35,21 @@ impl Hosts {
         let dtype = dtype.expect("it is in the list of all") as u64;
         let header = [MARK | dtype, bytes as u64];
         let wanted = || format!("rank {to} of another host has not received {bytes} bytes");
-        // SAFETY: the header is this function's, and the buffer is borrowed until all has ended.
+        // SAFETY: the header and the buffer live until `carry` returns, and its requests end before.
         unsafe {
             self.carry(true, to, header.as_ptr().cast_mut().cast(), size_of_val(&header), &wanted)?;
             self.carry(true, to, buffer.as_ptr().cast_mut().cast(), bytes, &wanted)
         }
     }
 
-    /// Receives what rank `from` sent with [`Self::send`]: its messages come in the order in which it sent them.
+    /// Receives the next message that rank `from` sent with [`Self::send`], in the order of its sends.
     ///
     /// # Errors
-    /// Those of [`World::recv`](crate::shared_memory::World::recv) for a rank of this host. E0402 and E0403 for a message of
-    /// another length or type, which is then gone, and the next is as good as ever; E0411 for a rank that there is not;
-    /// E0405 where it does not send within the deadline; E0430 for what no rank sends, and what the carrier says: after
-    /// these nothing in this world works any more.
+    /// For a rank of this host, the errors of [`World::recv`](crate::shared_memory::World::recv). E0402 and E0403 for a
+    /// message of another length or type, which is then gone, and the next message works as before; E0411 for a rank
+    /// that does not exist; E0405 where the rank does not send within the deadline; E0430 for a header that no rank
+    /// sends; the errors of the carrier. After E0405, E0430 and errors of the carrier nothing in this world works any
+    /// more.
     pub fn recv<T: Element>(&self, buffer: &mut [T], from: u32) -> Result<(), Error> {
         let _turn = self.turn(&self.receiving, from)?;
         if let Some(nearby) = self.nearby(from) {
@@ -56,7 +57,7 @@ impl Hosts {
         }
         let mut header = [0_u64; 2];
         let wanted = || format!("rank {from} of another host has not sent a message");
-        // SAFETY: it is this function's.
+        // SAFETY: `header` is a local value, and all requests end in `carry`.
         unsafe {
             let at = header.as_mut_ptr().cast();
             self.carry(false, from, at, size_of_val(&header), &wanted)?;
@@ -77,14 +78,15 @@ impl Hosts {
         let (bytes, room) = (bytes as usize, size_of_val(buffer));
         let wanted = || format!("rank {from} of another host has not sent all of {bytes} bytes");
         if (bytes, dtype) == (room, T::DTYPE) {
-            // SAFETY: the buffer has so many bytes, any of which are elements, and is borrowed until all has ended.
+            // SAFETY: the buffer has `bytes` bytes, of which any bits are elements, and is borrowed until `carry`
+            // returns.
             return unsafe { self.carry(false, from, buffer.as_mut_ptr().cast(), bytes, &wanted) };
         }
-        // Read to nowhere, a part at a time.
+        // Reads the message and drops it, a part at a time.
         let most = self.carrier.most();
         let mut nowhere = vec![0_u8; bytes.min(most)];
         for part in parts(bytes, most) {
-            // SAFETY: it is this function's, and has room for a part.
+            // SAFETY: `nowhere` is a local value with room for a part, and all requests end in `carry`.
             unsafe { self.carry(false, from, nowhere.as_mut_ptr(), part.len(), &wanted)? };
         }
         let message = |bytes: usize, dtype: DType| Message { len: bytes / dtype.size(), dtype };
@@ -95,7 +97,8 @@ impl Hosts {
         })
     }
 
-    /// The turn of this thread among those of this rank that do the same with that one.
+    /// Takes the turn of this thread among the threads of this rank that send to `rank`, or among those that receive
+    /// from it.
     fn turn<'h>(&self, turns: &'h [Mutex<()>], rank: u32) -> Result<MutexGuard<'h, ()>, Error> {
         self.world.here()?;
         self.world.intact()?;
@@ -105,11 +108,12 @@ impl Hosts {
         Ok(turn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Sends so many bytes to a rank of another host, or receives them, and returns when that has ended.
+    /// Sends `bytes` bytes to a rank of another host, or receives them from it, and returns when its requests have
+    /// ended.
     ///
     /// # Safety
-    /// The memory at `at` is good for so many bytes, which nobody writes if they are sent, and nobody touches if they
-    /// are received.
+    /// `at` is valid for `bytes` bytes; no thread writes them while they are sent, and no other code touches them while
+    /// they are received.
     unsafe fn carry(
         &self,
         sends: bool,
@@ -121,7 +125,7 @@ impl Hosts {
         let (world, carrier) = (&self.world, &*self.carrier);
         for part in parts(bytes, carrier.most()) {
             let (at, len) = (at.wrapping_add(part.start), part.len());
-            // SAFETY: within the memory that the caller promises; the request ends here, or is cancelled.
+            // SAFETY: the part is within the memory that the caller promises; the request ends here, or is cancelled.
             let request = unsafe {
                 if sends {
                     carrier.send(peer, TAG, at, len)
@@ -150,7 +154,7 @@ impl Hosts {
     }
 }
 
-/// So many bytes, as the carrier takes them.
+/// Returns the parts of `bytes` bytes, of at most `most` bytes each.
 fn parts(bytes: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..bytes).step_by(most).map(move |first| first..bytes.min(first + most))
 }

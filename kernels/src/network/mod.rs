@@ -1,11 +1,10 @@
-//! Ranks on several hosts: one proved schedule, brought to sends and receives, on two transports. Between ranks of a host
-//! messages go through the memory that their processes share, and between hosts something else carries them, which is
-//! a [`Carrier`].
+//! Ranks on several hosts: one proved schedule, in its form of sends and receives, on two transports. Between ranks of
+//! a host messages go through the memory that their processes share, and between hosts a [`Carrier`] brings them.
 //!
-//! carrier (what brings messages between hosts) -> place (who is on which host) -> form (what a rank does in a call) ->
-//! traffic (the messages under way) -> run (a call) -> levels (a call whose ranks of a host meet in their memory, and first
-//! ranks alone bring messages between hosts). Beside calls: mail. For tests there is a carrier between threads:
-//! channels.
+//! carrier (the transport between hosts) -> place (the host of each rank) -> form (the steps of a rank in a call) ->
+//! transfers (the messages under way) -> run (a call) -> levels (a call whose ranks of a host meet in their memory, and
+//! whose first ranks alone bring messages between hosts). Beside calls: mail. For tests there is a carrier between
+//! threads: channels.
 
 mod carrier;
 mod channels;
@@ -14,7 +13,7 @@ mod levels;
 mod mail;
 mod place;
 mod run;
-mod traffic;
+mod transfers;
 
 pub use carrier::{Carrier, MOST, TAGS};
 #[doc(hidden)]

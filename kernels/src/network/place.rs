@@ -1,4 +1,4 @@
-//! A rank of a world of several hosts: who is where, and by what messages go.
+//! A rank of a world of several hosts: the host of each rank, and the transports of its messages.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
@@ -12,21 +12,21 @@ use crate::{Error, Options};
 
 /// The rank of this process in a world of several hosts.
 ///
-/// The ranks of each host are those of a [`World`] of that host, in an order that is the same for all.
+/// The ranks of each host are the ranks of a [`World`] of that host, in an order that is the same for all processes.
 pub struct Hosts {
     pub(super) world: Arc<World>,
     pub(super) carrier: Arc<dyn Carrier>,
     lists: Box<[Vec<u32>]>,
-    /// Of each rank its host, and which of that host's ranks it is.
+    /// For each rank: its host, and its place among the ranks of that host.
     places: Box<[(u32, u32)]>,
     rank: u32,
-    /// What the carrier calls each rank.
+    /// The carrier's number for each rank.
     pub(super) numbers: Box<[u32]>,
-    /// Held by a call.
+    /// Held during a call.
     calling: Mutex<()>,
-    /// The first ranks of all hosts, made when they are needed, if this is one.
+    /// The world of the first ranks of all hosts, made when it is needed, if this rank is one of them.
     leaders: OnceLock<Result<Arc<Hosts>, Error>>,
-    /// Held by whoever sends to a rank of another host beside calls, or receives from it.
+    /// Held, for each rank, by the thread that sends to it beside calls, or that receives from it.
     pub(super) sending: Box<[Mutex<()>]>,
     pub(super) receiving: Box<[Mutex<()>]>,
 }
@@ -41,13 +41,13 @@ impl fmt::Debug for Hosts {
 }
 
 impl Hosts {
-    /// This process as rank `rank`: `hosts` has the ranks of each host, which is the same for all processes, `world`
-    /// joins those of this one's host, in the order in which they stand there, and `carrier` brings messages to all
-    /// others.
+    /// Makes this process rank `rank`: `hosts` has the ranks of each host, the same for all processes, `world` joins
+    /// the ranks of this process's host, in the order in which `hosts` has them, and `carrier` brings messages to the
+    /// ranks of other hosts.
     ///
     /// # Errors
-    /// E0427 where `hosts` does not hold each rank once, or this one's host is not `world`; E0409 for no ranks or too
-    /// many.
+    /// E0427 where `hosts` does not hold each rank once, or its list for this host does not fit `world`; E0409 for no
+    /// ranks or too many.
     pub fn new(
         mut world: World,
         mut hosts: Vec<Vec<u32>>,
@@ -104,35 +104,35 @@ impl Hosts {
         })
     }
 
-    /// The number of ranks of all hosts.
+    /// Returns the number of ranks of all hosts.
     pub fn nranks(&self) -> u32 {
         self.places.len() as u32
     }
 
-    /// The rank of this process, counted from 0.
+    /// Returns the rank of this process, counted from 0.
     pub fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// The ranks of each host.
+    /// Returns the ranks of each host.
     pub fn hosts(&self) -> &[Vec<u32>] {
         &self.lists
     }
 
-    /// The world of this host.
+    /// Returns the world of this host.
     pub fn world(&self) -> &Arc<World> {
         &self.world
     }
 
-    /// What calls and waits go by.
+    /// Returns the options of calls and waits.
     pub fn options(&self) -> Options {
         self.world.options()
     }
 
-    /// The first ranks of all hosts, as ranks of hosts with one each, if this rank is one of them.
+    /// Returns the world of the first ranks of all hosts, in which each host has one rank, if this rank is one of them.
     ///
     /// # Errors
-    /// E0429 where the system refuses what a world of one rank needs.
+    /// E0429 where the system refuses the resources of a world of one rank.
     pub(super) fn leaders(&self) -> Result<Option<Arc<Self>>, Error> {
         let (host, place) = self.places[self.rank as usize];
         if place != 0 {
@@ -148,10 +148,10 @@ impl Hosts {
         leaders.clone().map(Some)
     }
 
-    /// The turn of a call.
+    /// Takes the turn of a call.
     ///
     /// # Errors
-    /// E0412 where another thread is in one.
+    /// E0412 where another thread is in a call.
     pub(super) fn call(&self) -> Result<MutexGuard<'_, ()>, Error> {
         match self.calling.try_lock() {
             Ok(turn) => Ok(turn),
@@ -165,7 +165,7 @@ impl Hosts {
         self.world.nranks() < self.nranks()
     }
 
-    /// Which rank of this host's world a rank is, if it is on this host.
+    /// Returns the number of a rank in this host's world, if the rank is on this host.
     pub(super) fn nearby(&self, rank: u32) -> Option<usize> {
         let (host, at) = self.places[rank as usize];
         (host == self.places[self.rank as usize].0).then_some(at as usize)

@@ -2,8 +2,8 @@
 
 use roundelay_core::ids::RankId;
 
-use super::form::{HostsRank, Leg, Place, Step};
-use super::traffic::Traffic;
+use super::form::{HostsRank, HostsStep, PeerLocation, Transfer};
+use super::transfers::OpenTransfers;
 use crate::Error;
 use crate::lowered::{PlannedCall, RankCall, UserBuffers};
 use crate::shared_memory::ActiveCall;
@@ -28,9 +28,9 @@ impl RankCall for HostsRank {
     unsafe fn make(&self, outside: UserBuffers) -> Result<(), Error> {
         let _turn = self.hosts.call()?;
         // SAFETY: the caller's promise; the call ends here.
-        let mut course = unsafe { self.set_out(outside)? };
-        let done = course.run();
-        let done = course.end(done);
+        let mut in_flight = unsafe { self.set_out(outside)? };
+        let done = in_flight.run();
+        let done = in_flight.end(done);
         if let Err(error @ Error::CallsDiffer(_)) = &done
             && self.hosts.are_several()
         {
@@ -44,97 +44,99 @@ impl HostsRank {
     /// Begins a call on this input and output.
     ///
     /// # Safety
-    /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent until
-    /// what is returned is gone.
-    pub(super) unsafe fn set_out(&self, outside: UserBuffers) -> Result<Course<'_>, Error> {
-        let (visit, met) = self.hosts.world.enter_call(self.identity, &self.call)?;
-        // Nobody else is in a call of this rank. Lowering refuses to write an input.
+    /// Both addresses are valid for the rank's buffers, aligned and initialized, the output's writable, and lent until
+    /// the returned call is gone.
+    pub(super) unsafe fn set_out(&self, outside: UserBuffers) -> Result<CallInFlight<'_>, Error> {
+        let (active, met) = self.hosts.world.enter_call(self.identity, &self.call)?;
+        // No other thread is in a call of this rank. Lowering refuses to write an input.
         let [input, output] = self.outside;
         self.bases.set(input, outside.input.cast_mut());
         self.bases.set(output, outside.output);
-        let traffic = met.map(|counter| Traffic::new(self, &visit, counter));
-        Ok(Course { plan: self, visit, traffic, step: 0 })
+        let open = met.map(|counter| OpenTransfers::new(self, &active, counter));
+        Ok(CallInFlight { plan: self, active, open, step: 0 })
     }
 }
 
-/// How far a call came.
+/// The progress of a call since the last look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Came {
+pub(super) enum Progress {
     Nowhere,
     Further,
     /// All steps are done.
     Through,
 }
 
-/// A call under way, as far as this rank has come.
-pub(super) struct Course<'p> {
+/// A call under way, and this rank's next step in it.
+pub(super) struct CallInFlight<'p> {
     plan: &'p HostsRank,
-    /// Goes before the visit: nothing is under way when the call ends.
-    traffic: Result<Traffic<'p>, Error>,
-    visit: ActiveCall<'p>,
+    /// Dropped before the active call: no message is under way when the call ends.
+    open: Result<OpenTransfers<'p>, Error>,
+    active: ActiveCall<'p>,
     /// The next of the plan's steps.
     step: usize,
 }
 
-impl<'p> Course<'p> {
-    /// Does steps until there are none, and waits where it must.
+impl<'p> CallInFlight<'p> {
+    /// Does all steps that are left, and waits where it must.
     fn run(&mut self) -> Result<(), Error> {
-        while self.go_on()? != Came::Through {
-            let Some(Step::End(leg)) = self.plan.steps.get(self.step) else { continue };
-            self.until_done(*leg)?;
+        while self.go_on()? != Progress::Through {
+            let Some(HostsStep::End(transfer)) = self.plan.steps.get(self.step) else { continue };
+            self.until_done(*transfer)?;
         }
         Ok(())
     }
 
-    /// Does steps until one has to be waited for, and says how far it came.
-    pub(super) fn go_on(&mut self) -> Result<Came, Error> {
+    /// Does steps up to one that has to wait, and returns the progress.
+    pub(super) fn go_on(&mut self) -> Result<Progress, Error> {
         let mut moved = false;
-        let (plan, visit) = (self.plan, &self.visit);
-        let traffic = self.traffic.as_mut().map_err(|error| error.clone())?;
+        let (plan, active) = (self.plan, &self.active);
+        let open = self.open.as_mut().map_err(|error| error.clone())?;
         while let Some(what) = plan.steps.get(self.step) {
             match *what {
-                // SAFETY: the bases point at buffers that are lent for the call, which `traffic` does not outlive; the
-                // proof has nobody touch a message's place before the step at which it ends.
-                Step::Begin(leg) => unsafe { traffic.begin(leg)? },
-                Step::End(leg) => {
-                    if !traffic.is_done(leg) {
-                        moved |= traffic.go_on(visit)?;
+                // SAFETY: the bases point at buffers that are lent for the call, which `open` does not outlive; by the
+                // proof no step touches a message's memory before the step at which the message ends.
+                HostsStep::Begin(transfer) => unsafe { open.begin(transfer)? },
+                HostsStep::End(transfer) => {
+                    if !open.is_done(transfer) {
+                        moved |= open.go_on(active)?;
                     }
-                    if !traffic.is_done(leg) {
-                        return Ok(if moved { Came::Further } else { Came::Nowhere });
+                    if !open.is_done(transfer) {
+                        return Ok(if moved { Progress::Further } else { Progress::Nowhere });
                     }
                 }
-                Step::Move(segment, at) => {
-                    visit.stand_at(self.step as u32, at);
-                    // SAFETY: as above; moves touch nothing that is under way.
-                    unsafe { one(plan, visit, traffic, segment)? };
+                HostsStep::Move(segment, at) => {
+                    active.stand_at(self.step as u32, at);
+                    // SAFETY: the bases point at buffers that are lent for the call; by the proof moves touch no
+                    // message under way.
+                    unsafe { one(plan, active, open, segment)? };
                 }
             }
             self.step += 1;
             moved = true;
         }
-        Ok(Came::Through)
+        Ok(Progress::Through)
     }
 
-    /// Goes on with all messages until that one is done.
-    fn until_done(&mut self, leg: u32) -> Result<(), Error> {
-        let (visit, message) = (&self.visit, self.plan.legs[leg as usize]);
-        let traffic = self.traffic.as_mut().map_err(|error| error.clone())?;
-        while !traffic.is_done(leg) {
-            if traffic.go_on(visit)? {
+    /// Goes on with all messages until the message `transfer` is done.
+    fn until_done(&mut self, transfer: u32) -> Result<(), Error> {
+        let (active, message) = (&self.active, self.plan.transfers[transfer as usize]);
+        let open = self.open.as_mut().map_err(|error| error.clone())?;
+        while !open.is_done(transfer) {
+            if open.go_on(active)? {
                 continue;
             }
-            visit.stand_at(self.step as u32, message.at);
+            active.stand_at(self.step as u32, message.at);
             let what = || words(message);
             let on = match message.place {
-                Place::Nearby(rank) => Ok(rank),
-                Place::Far(_) => Err(&what as &dyn Fn() -> String),
+                PeerLocation::Nearby(rank) => Ok(rank),
+                PeerLocation::Far(_) => Err(&what as &dyn Fn() -> String),
             };
             let mut moved = Ok(false);
-            // Whatever goes on, the deadline counts anew. What has gone on once is asked about more than once.
-            visit.await_message(on, traffic.polls(), || {
+            // After any progress the deadline counts anew. The closure keeps its result, as it may be called again
+            // after progress.
+            active.await_message(on, open.polls(), || {
                 if moved == Ok(false) {
-                    moved = traffic.go_on(visit);
+                    moved = open.go_on(active);
                 }
                 moved != Ok(false)
             })?;
@@ -143,12 +145,13 @@ impl<'p> Course<'p> {
         Ok(())
     }
 
-    /// What has not happened that it waits for, in words.
+    /// Returns the text of the event that the call waits for.
     pub(super) fn awaited(&self) -> impl Fn() -> String + use<'p> {
         let (plan, step) = (self.plan, self.step);
         move || match plan.steps.get(step) {
-            Some(Step::End(leg)) => {
-                let Leg { number, peer, sends, bytes, at, .. } = plan.legs[*leg as usize];
+            Some(HostsStep::End(transfer)) => {
+                let Transfer { number, peer, sends, bytes, at, .. } =
+                    plan.transfers[*transfer as usize];
                 let done = if sends { "received" } else { "sent" };
                 let place = plan.call.schedule.place(at);
                 format!(
@@ -159,44 +162,45 @@ impl<'p> Course<'p> {
         }
     }
 
-    /// The end of the call, with what became of it.
+    /// Ends the call, and returns its result.
     pub(super) fn end(self, done: Result<(), Error>) -> Result<(), Error> {
-        let Self { traffic, visit, .. } = self;
-        let done = match (done, traffic) {
-            (Ok(()), Ok(traffic)) => traffic.close(&visit),
+        let Self { open, active, .. } = self;
+        let done = match (done, open) {
+            (Ok(()), Ok(open)) => open.close(&active),
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
-        visit.end(done)
+        active.end(done)
     }
 }
 
 /// Does a move, and goes on with messages meanwhile.
 ///
 /// # Safety
-/// The bases point at the rank's buffers; the move touches nothing of a message under way that it must not.
+/// The bases point at the rank's buffers; the move writes no bytes of a message under way that is sent, and touches no
+/// bytes of one that is received.
 unsafe fn one(
     plan: &HostsRank,
-    visit: &ActiveCall<'_>,
-    traffic: &mut Traffic<'_>,
+    active: &ActiveCall<'_>,
+    open: &mut OpenTransfers<'_>,
     segment: u32,
 ) -> Result<(), Error> {
     let segment = plan.data.all[segment as usize];
     let mut failed = Ok(());
     let stops = || {
-        failed = traffic.go_on(visit).map(drop);
-        failed.is_err() || visit.stops()
+        failed = open.go_on(active).map(drop);
+        failed.is_err() || active.stops()
     };
     let partials = plan.partials.address(0);
     let elements = 0..segment.elements;
     // SAFETY: the caller's promise; the partials are this process's alone.
     let whole = unsafe { plan.data.run(segment, elements, &plan.bases, partials, stops) };
     failed?;
-    if whole { Ok(()) } else { visit.goes_on() }
+    if whole { Ok(()) } else { active.goes_on() }
 }
 
-/// A message of another host, as its end is waited for.
-fn words(leg: Leg) -> String {
-    let Leg { number, peer, sends, bytes, .. } = leg;
+/// Returns the text of a wait for the end of a message of another host.
+fn words(transfer: Transfer) -> String {
+    let Transfer { number, peer, sends, bytes, .. } = transfer;
     let does = if sends { "receive" } else { "send" };
     format!(
         "rank {peer} of another host to {does} message {number}, of {bytes} bytes; it may be in another call, or gone"

@@ -1,5 +1,5 @@
-//! Ranks of several hosts where there are no processes: all that the engine has on Linux, of types without values, so that
-//! programs compile everywhere.
+//! Ranks of several hosts on systems without ranks as processes: all public names that the engine has on Linux, with
+//! types without values, so that programs compile everywhere.
 
 #![allow(missing_docs, reason = "the modules for Linux say what each of these is")]
 #![allow(clippy::needless_pass_by_value, reason = "there are no values")]

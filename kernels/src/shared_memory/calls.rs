@@ -64,7 +64,8 @@ impl World {
         self.intact()?;
         let places = Cell::new(0);
         let (patient, published) = (false, false);
-        let active = ActiveCall { world: self, local, number, header, schedule, patient, published, places };
+        let active =
+            ActiveCall { world: self, local, number, header, schedule, patient, published, places };
         active.fault();
         active.make_room()
     }
@@ -125,7 +126,8 @@ impl World {
         let word = |at: usize| self.void(number, at).load(Ordering::Relaxed);
         let known = |rank: u64| (rank as usize).min(self.shared.nranks() - 1);
         let ranks = [word(1), word(2)].map(|rank| self.named(known(rank)));
-        let headers = [[word(3), word(4), word(5)], [word(6), word(7), word(8)]].map(CallHeader::of_words);
+        let headers =
+            [[word(3), word(4), word(5)], [word(6), word(7), word(8)]].map(CallHeader::of_words);
         let calls = [0, 1].map(|at: usize| {
             let name = headers[at].name().unwrap_or_else(|| "no call that there is".to_owned());
             let [identity, other] = [headers[at].identity, headers[1 - at].identity];
@@ -279,7 +281,8 @@ impl ActiveCall<'_> {
         let Some(at) = at.checked_sub(1) else { return "at its beginning".to_owned() };
         // The rank may be in a call that no rank has compared with this one yet.
         let there = shared.staged(rank, self.number).map(|_| shared.header(rank, self.number));
-        let same = shared.number(rank) == self.number && there.is_some_and(|it| it.is(&self.header));
+        let same =
+            shared.number(rank) == self.number && there.is_some_and(|it| it.is(&self.header));
         let place = self.schedule.place(SpanId(at));
         match same {
             true if place.is_empty() => format!("at step {step}"),
@@ -324,7 +327,8 @@ impl ActiveCall<'_> {
         let made = shared.number(on);
         let error = if made < self.number {
             let name = |number| {
-                let all = (0..shared.nranks()).filter(|rank| shared.staged(*rank, number).is_some());
+                let all =
+                    (0..shared.nranks()).filter(|rank| shared.staged(*rank, number).is_some());
                 all.map(|rank| shared.header(rank, number)).find_map(|header| header.name())
             };
             let busy = made != 0 && !shared.finished(on, made, MOST_TILES);

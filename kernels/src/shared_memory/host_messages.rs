@@ -94,7 +94,8 @@ impl World {
     ) -> Result<(ActiveCall<'w>, Result<Counter<'w>, Error>), Error> {
         let PlannedCall { schedule, count, dtype, op, .. } = call;
         let shape = (schedule.collective, schedule.root);
-        let mut active = self.begin(CallHeader::new(identity, shape, (*count, *dtype, *op)), schedule)?;
+        let mut active =
+            self.begin(CallHeader::new(identity, shape, (*count, *dtype, *op)), schedule)?;
         active.publish(0);
         let met = self.others().try_for_each(|other| active.meet(other, 0).map(drop));
         let counter = met.map(|()| Counter {
@@ -132,7 +133,8 @@ impl Counter<'_> {
             ring.write([mark(active, parcel), parcel.bytes as u64]);
             ring.write([if lends { parcel.at.addr() as u64 } else { 0 }, 0]);
             ring.publish();
-            parcel.state = if lends { ParcelState::Lent(ring.end.bytes) } else { ParcelState::InRing(0) };
+            parcel.state =
+                if lends { ParcelState::Lent(ring.end.bytes) } else { ParcelState::InRing(0) };
         }
         match &mut parcel.state {
             ParcelState::Lent(until) => {

@@ -167,7 +167,11 @@ impl WorldPlan {
         let identity = identity(&author, asked, matches!(strategy, Strategy::Streams(_)));
         let is_fused = !matches!(strategy, Strategy::Streams(_));
         Ok(Runs(WorldRank {
-            header: CallHeader::new(identity, (schedule.collective, schedule.root), (count, dtype, op)),
+            header: CallHeader::new(
+                identity,
+                (schedule.collective, schedule.root),
+                (count, dtype, op),
+            ),
             call,
             world: world.clone(),
             tiles,

@@ -144,8 +144,9 @@ impl WorldRank {
         let last = &active.local.uses[which];
         for &reader in &*last.readers {
             if !active.is_done(reader, last.number, last.tiles) {
-                active
-                    .wait(Some(reader), || world.shared.finished(reader, last.number, last.tiles))?;
+                active.wait(Some(reader), || {
+                    world.shared.finished(reader, last.number, last.tiles)
+                })?;
             }
         }
         let slot = world.shared.arena.layout.slot(world.rank, at);
@@ -233,7 +234,11 @@ impl WorldRank {
         if pull.sources.is_empty() {
             active.glance(&pull.readers)?;
         }
-        if lent.is_some() || fetches { self.give_back(active, pull, lent.is_some()) } else { Ok(()) }
+        if lent.is_some() || fetches {
+            self.give_back(active, pull, lent.is_some())
+        } else {
+            Ok(())
+        }
     }
 
     /// Waits until rank `source` has staged tile `tile`.
@@ -250,7 +255,13 @@ impl WorldRank {
 
     /// # Safety
     /// As for [`RankCall::make`]; the tiles that the segments read are staged.
-    unsafe fn pull_tile(&self, active: &ActiveCall<'_>, pull: &Pull, tile: u64, outside: UserBuffers) {
+    unsafe fn pull_tile(
+        &self,
+        active: &ActiveCall<'_>,
+        pull: &Pull,
+        tile: u64,
+        outside: UserBuffers,
+    ) {
         let partials = self.partials.address(0);
         for ((segment, (begin, at)), step) in pull.data.all.iter().zip(&pull.outputs).zip(0..) {
             active.stand(CallPosition { step, at: *at });
@@ -292,7 +303,8 @@ impl WorldRank {
                 self.tile_of(active, other, tile)?;
             }
             active.local.first[world.rank] = active.header.slot;
-            for ((rank, buffer), slot) in common.inputs.iter().enumerate().zip(&active.local.first) {
+            for ((rank, buffer), slot) in common.inputs.iter().enumerate().zip(&active.local.first)
+            {
                 self.point(&common.bases, *buffer, rank, slot.wrapping_add(tile));
             }
             active.local.made += 1;

@@ -77,7 +77,11 @@ fn available() -> u64 {
 impl<T: Element> Lent<T> {
     fn address(&self) -> *mut T {
         let layout = self.world.shared.arena.layout;
-        self.world.shared.arena.address(layout.heap_of(self.world.rank) + self.at, self.bytes).cast()
+        self.world
+            .shared
+            .arena
+            .address(layout.heap_of(self.world.rank) + self.at, self.bytes)
+            .cast()
     }
 
     /// Returns the rank to which the memory was lent.

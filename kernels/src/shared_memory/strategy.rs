@@ -14,7 +14,7 @@ use super::geometry::{Tiles, cuts, fitting};
 use super::world::World;
 use crate::Error;
 use crate::lowered::{
-    Bases, Code, Kind, Move, Operand, PARTIAL, PlannedCall, Segment, Segments, lower,
+    Bases, Code, InstrKind, Move, Operand, PARTIAL, PlannedCall, Segment, Segments, lower,
 };
 
 /// Bytes of a tile: large enough that its signals are cheap, small enough for the second-level cache.
@@ -134,7 +134,7 @@ impl SegmentStatements {
         let mut stands = vec![0; code.segments.all.len()];
         for (task, stream) in code.tasks.iter().zip(&schedule.streams) {
             for instr in &code.instrs[task.first as usize..][..task.len as usize] {
-                if instr.kind == Kind::Data && instr.step < stream.len {
+                if instr.kind == InstrKind::Data && instr.step < stream.len {
                     let op = schedule.op(OpId(stream.first.0 + instr.step));
                     stands[instr.arg as usize] = op.at.0 + 1;
                 }

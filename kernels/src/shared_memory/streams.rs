@@ -21,7 +21,11 @@ pub(super) struct StreamRun<'s, 'v, 'w> {
 }
 
 impl<'s, 'v, 'w> StreamRun<'s, 'v, 'w> {
-    pub(super) fn new(plan: &'s WorldRank, streams: &'s Streams, active: &'v mut ActiveCall<'w>) -> Self {
+    pub(super) fn new(
+        plan: &'s WorldRank,
+        streams: &'s Streams,
+        active: &'v mut ActiveCall<'w>,
+    ) -> Self {
         Self { plan, streams, active, inner: vec![[0; 2]; streams.counters.len()] }
     }
 

@@ -1,18 +1,18 @@
-//! The calls of ranks that call by themselves: which call each is in, whether all are in the same one, and what ended
-//! for everybody.
+//! The calls of ranks that call by themselves: the call that each rank is in, the check that all ranks are in the same
+//! call, and the events that end calls for all ranks.
 //!
-//! Calls are numbered by each rank for itself, from 1. Before a rank posts anything it publishes its call, number and
-//! shape in one word of a line of its own; before it takes a signal, moves or folds anything, it reads the words of
-//! all ranks that it will wait for or visit. Two ranks that are in different shapes at one number are *refused*: that
-//! number is void for all ranks, each is told once, and the next numbers are as good as ever. Everything else that goes
-//! wrong, such as a deadline, is a *failure*: it ends all calls, now and later.
+//! Each rank numbers its calls from 1. Before a rank posts anything it publishes its call, number and shape in one word
+//! of a cache line of its own; before it takes a signal, moves or reduces anything, it reads the words of all ranks
+//! that it will wait for or whose buffers it will touch. Where two ranks have different shapes at one number, the call
+//! is *refused*: that number is void for all ranks, each rank is told once, and the next numbers work as before. Any
+//! other fault, such as a missed deadline, is a *failure*: it ends all calls, now and later.
 //!
-//! Whoever leaves a call early first says so, then waits until nobody is left inside who could still touch its
-//! buffers. Entering and leaving are as in Dekker's algorithm: a store, a fence, a look at the other's store.
+//! A rank that leaves a call early first announces it, then waits until no rank is left inside that could still touch
+//! its buffers. Entering and leaving are as in Dekker's algorithm: a store, a fence, a look at the other rank's store.
 
+mod active_call;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod visit;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -21,32 +21,34 @@ use std::time::Duration;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::RANK_LIMIT;
 
-use super::bell::{Awaited, Bell};
 use super::needs::Needs;
 use super::record::{Record, Refusal, SHAPE_BITS, SHAPES};
+use super::wakeup::{Awaited, Wakeup};
 use crate::error::{Differ, Error, Missing};
 use crate::options::Options;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Padded, fence, lock};
-use visit::Stage;
-pub(super) use visit::Visit;
+pub(super) use active_call::ActiveCall;
+use active_call::Stage;
 
-/// Calls of a rank that others can still read: a rank gets no further ahead of the slowest than this.
+/// The number of a rank's last calls that other ranks can still read: a rank gets no further ahead of the slowest rank
+/// than this.
 #[cfg(not(all(test, loom)))]
 const WINDOW: usize = 8;
-/// So that a model of a few calls goes around.
+/// A small window, so that a model of a few calls wraps around it.
 #[cfg(all(test, loom))]
 const WINDOW: usize = 2;
 
-/// The calls of ranks that run together, each from a thread of its own: plans that share them count their ranks'
-/// calls together, and fail together.
+/// The calls of ranks that run together, each rank from a thread of its own: plans that share one `Calls` count their
+/// ranks' calls together, and fail together.
 pub struct Calls {
     ranks: Box<[Seat]>,
-    end: Padded<End>,
+    end: Padded<CallsEnd>,
     record: Mutex<Record>,
     pub(super) deadline: Duration,
     /// Whether each rank's thread has a core for itself.
     spins: bool,
-    /// From a rank to the next that it looks at: that comes to all, with none of their numbers in order.
+    /// The distance from a rank to the next rank that it looks at: steps of it reach all ranks, and not in the order of
+    /// their numbers.
     stride: usize,
 }
 
@@ -56,44 +58,44 @@ impl std::fmt::Debug for Calls {
     }
 }
 
-/// A rank's place.
+/// The calls of one rank, and the wakeup of its thread.
 struct Seat {
-    /// Its calls, by number modulo [`WINDOW`]. Others read them; only its thread writes them.
+    /// The rank's calls, by number modulo [`WINDOW`]. Other ranks read them; only the rank's thread writes them.
     made: Padded<[AtomicU64; WINDOW]>,
-    own: Padded<Own>,
-    bell: Padded<Bell>,
+    own: Padded<LocalState>,
+    wakeup: Padded<Wakeup>,
 }
 
-struct Own {
-    /// A call of this rank is under way.
+struct LocalState {
+    /// Whether a call of this rank is under way.
     taken: AtomicBool,
-    /// Calls that it made.
+    /// The number of calls that the rank has made.
     number: AtomicU64,
-    /// The call in which it may touch what belongs to others, or 0.
+    /// The call in which the rank may touch buffers of other ranks, or 0.
     inside: AtomicU64,
-    /// The last call for which there is room without another look at the others.
+    /// The last call for which there is room without another look at the other ranks.
     room: AtomicU64,
-    /// Refusals that it has looked through.
+    /// The number of refusals that the rank has looked through.
     heard: AtomicU64,
 }
 
-/// What ends calls early. It is read at every turn and hardly ever written.
-struct End {
-    /// There was a failure.
+/// The marks that end calls early. They are read at every tile and wait, and hardly ever written.
+struct CallsEnd {
+    /// Whether there was a failure.
     failed: AtomicBool,
-    /// How many calls were refused.
+    /// The number of refused calls.
     refused: AtomicU64,
-    /// The numbers of those in the window.
+    /// The numbers of the refused calls in the window.
     void: [AtomicU64; WINDOW],
 }
 
-/// What is published of a call: its shape, and above it the number's low bits. A number comes again after 2^40 calls, and
-/// a word is overwritten after [`WINDOW`].
+/// Returns the published word of a call: its shape, and above it the number's low bits. A number comes again after 2^40
+/// calls, and a word is overwritten after [`WINDOW`] calls.
 fn word(number: u64, shape: u32) -> u64 {
     number << SHAPE_BITS | u64::from(shape)
 }
 
-/// The shape, if the word is of this call.
+/// Returns the shape in a word, if the word is of call `number`.
 fn shape(word: u64, number: u64) -> Option<u32> {
     let shape = word & (SHAPES as u64 - 1);
     (word == number << SHAPE_BITS | shape).then_some(shape as u32)
@@ -103,8 +105,8 @@ fn slot(number: u64) -> usize {
     number as usize % WINDOW
 }
 
-/// A number without a common factor with `n`, whose multiples fall far from each other: of those above the golden part of
-/// it the one at which the quotients of Euclid's algorithm are smallest in all.
+/// Returns a number without a common factor with `n`, whose multiples fall far from each other: of the first numbers
+/// from the golden section of `n` on, the number for which the quotients of Euclid's algorithm have the smallest sum.
 fn stride(n: usize) -> usize {
     let quotients = |stride: usize| {
         let (mut a, mut b, mut sum) = (n, stride, 0);
@@ -120,7 +122,7 @@ fn stride(n: usize) -> usize {
 }
 
 impl Calls {
-    /// The calls of `nranks` ranks, whose waits end with the deadline of `options`.
+    /// Makes the calls of `nranks` ranks, whose waits end with the deadline of `options`.
     ///
     /// # Errors
     /// [`Error::NoRanks`] (E0409) for 0 ranks, or more than a schedule can have; [`Error::BadOption`] (E0406) for
@@ -134,18 +136,18 @@ impl Calls {
         let zero = |_| AtomicU64::new(0);
         let seat = |_| Seat {
             made: Padded(std::array::from_fn(zero)),
-            own: Padded(Own {
+            own: Padded(LocalState {
                 taken: AtomicBool::new(false),
                 number: AtomicU64::new(0),
                 inside: AtomicU64::new(0),
                 room: AtomicU64::new(0),
                 heard: AtomicU64::new(0),
             }),
-            bell: Padded(Bell::new()),
+            wakeup: Padded(Wakeup::new()),
         };
         Ok(Arc::new(Self {
             ranks: (0..nranks).map(seat).collect(),
-            end: Padded(End {
+            end: Padded(CallsEnd {
                 failed: AtomicBool::new(false),
                 refused: AtomicU64::new(0),
                 void: std::array::from_fn(zero),
@@ -157,12 +159,12 @@ impl Calls {
         }))
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn nranks(&self) -> u32 {
         self.ranks.len() as u32
     }
 
-    /// A number for calls of one shape, which messages name so.
+    /// Reserves a number for calls of one shape, which messages call `name`.
     pub(super) fn add_shape(&self, name: String) -> Result<u32, Error> {
         lock(&self.record).shapes.add(name)
     }
@@ -171,7 +173,8 @@ impl Calls {
         lock(&self.record).shapes.remove(shape);
     }
 
-    /// Whether a rank may still come to a call of this shape that another has made. Only if nobody makes one now.
+    /// Whether another rank has made a call of this shape that a slower rank may still come to. Right only while no
+    /// rank makes a call of this shape.
     pub(super) fn awaits(&self, shape: u32) -> bool {
         let slowest = self.slowest().1;
         let numbers = (slowest..).take(WINDOW + 1);
@@ -183,7 +186,7 @@ impl Calls {
         numbers.into_iter().any(made)
     }
 
-    /// The rank that made the fewest calls, and how many.
+    /// Returns the rank that made the fewest calls, and their number.
     fn slowest(&self) -> (RankId, u64) {
         let numbers = self.ranks.iter().map(|seat| seat.own.0.number.load(Ordering::Acquire));
         let least = (0..).map(RankId).zip(numbers).min_by_key(|(_, number)| *number);
@@ -194,33 +197,33 @@ impl Calls {
         &self.ranks[rank.index()]
     }
 
-    /// All others, so that nobody is everybody's first. Ranks often come in the order of their numbers: whoever waited for
-    /// them in this order would be woken by each.
+    /// Returns all other ranks, in another order for each rank, so that no rank is the first for all. Ranks often come
+    /// in the order of their numbers: a rank that waited for them in this order would be woken by each.
     fn others(&self, rank: RankId) -> impl Iterator<Item = RankId> + '_ {
         let n = self.ranks.len();
         (1..n).map(move |d| RankId(((rank.index() + d * self.stride) % n) as u32))
     }
 
-    /// Makes the rank's next call, of that shape, as soon as all that it `needs` have made the same; `place` says
-    /// where its buffers are.
+    /// Makes the rank's next call, of shape `shape`, as soon as all ranks in `needs` have made a call of the same
+    /// shape; `place` sets the addresses of the rank's buffers.
     pub(super) fn enter(
         &self,
         rank: RankId,
         shape: u32,
         needs: &Needs,
         place: impl FnOnce(),
-    ) -> Result<Visit<'_>, Error> {
+    ) -> Result<ActiveCall<'_>, Error> {
         let own = &self.seat(rank).own.0;
         if own.taken.swap(true, Ordering::Acquire) {
             return Err(Error::RankBusy { rank });
         }
         let number = own.number.load(Ordering::Relaxed) + 1;
-        // Leaves also when a panic does.
-        let visit = Visit { calls: self, rank, number, stage: Cell::new(Stage::Outside) };
+        // Its drop leaves the call on a panic, too.
+        let active = ActiveCall { calls: self, rank, number, stage: Cell::new(Stage::Outside) };
         let entered = self.may_call(rank, number).and_then(|()| {
             place();
             self.publish(rank, number, shape);
-            visit.stage.set(Stage::Inside);
+            active.stage.set(Stage::Inside);
             match needs {
                 Needs::All => {
                     let mut others = self.others(rank);
@@ -230,16 +233,18 @@ impl Calls {
                     needs.iter().try_for_each(|other| self.meet(rank, number, shape, *other))
                 }
             }?;
-            // After the fence of `publish`: whoever ends this call sees us inside, or we see its end.
+            // After the fence of `publish`: a rank that ends this call sees this rank inside, or this rank sees the
+            // end.
             self.goes_on(rank, number)
         });
         match entered {
-            Ok(()) => Ok(visit),
-            Err(error) => Err(visit.end(Err(error)).expect_err("an error stays one")),
+            Ok(()) => Ok(active),
+            Err(error) => Err(active.end(Err(error)).expect_err("an error stays an error")),
         }
     }
 
-    /// Whether the rank has been told of all that ended, and there is room for its next call.
+    /// Checks that no call failed and that the rank has been told of all refusals, and waits for room for its next
+    /// call.
     fn may_call(&self, rank: RankId, number: u64) -> Result<(), Error> {
         let own = &self.seat(rank).own.0;
         if self.end.0.failed.load(Ordering::Relaxed) {
@@ -260,7 +265,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Waits until nobody reads the word any more that this call's overwrites.
+    /// Waits until no rank reads the word any more that this call's word overwrites.
     fn make_room(&self, rank: RankId, number: u64) -> Result<(), Error> {
         let window = WINDOW as u64;
         let slowest = || {
@@ -269,7 +274,7 @@ impl Calls {
             numbers.min().unwrap_or(u64::MAX - window)
         };
         let failed = || self.end.0.failed.load(Ordering::Relaxed);
-        // Whoever is in a call is done with the one before.
+        // A rank in a call is done with the words of the call before.
         let ready = || failed() || slowest() + window > number;
         let met = ready() || self.listen_for(rank, Awaited::Any, ready);
         if failed() {
@@ -284,22 +289,22 @@ impl Calls {
 
     fn publish(&self, rank: RankId, number: u64, shape: u32) {
         let seat = self.seat(rank);
-        // Release: what the rank read of others' words of earlier calls, it read before.
+        // Release: the rank has read other ranks' words of earlier calls before.
         seat.own.0.number.store(number, Ordering::Release);
         seat.own.0.inside.store(number, Ordering::Relaxed);
-        // Release: its buffers are where it said, and its caller has written them.
+        // Release: the addresses of its buffers are set, and its caller has written the buffers.
         seat.made.0[slot(number)].store(word(number, shape), Ordering::Release);
-        // Against the fences of those who sleep, and of those who end this call.
+        // Pairs with the fences of ranks that fall asleep, and of ranks that end this call.
         fence(Ordering::SeqCst);
         for other in self.others(rank) {
-            self.seat(other).bell.0.called(rank);
+            self.seat(other).wakeup.0.called(rank);
         }
     }
 
-    /// Waits until `other` has made this call, and compares it.
+    /// Waits until `other` has made this call, and compares its shape with `mine`.
     fn meet(&self, rank: RankId, number: u64, mine: u32, other: RankId) -> Result<(), Error> {
         let made = &self.seat(other).made.0[slot(number)];
-        // Acquire: its buffers are lent from here on.
+        // Acquire: the buffers of `other` are lent from here on.
         let theirs = || shape(made.load(Ordering::Acquire), number);
         loop {
             match theirs() {
@@ -318,28 +323,29 @@ impl Calls {
         }
     }
 
-    /// Waits for `ready`, which other ranks bring about in this call, until the deadline; whether it came.
+    /// Waits until `ready()` is true, which other ranks bring about within this call, or until the deadline; returns
+    /// whether it is.
     pub(super) fn listen(&self, rank: RankId, ready: impl Fn() -> bool) -> bool {
         self.listen_for(rank, Awaited::Nobody, ready)
     }
 
-    /// The same where the calls of other ranks may bring it about.
+    /// Waits as [`Self::listen`] does, where calls of the ranks `awaited` may bring it about, too.
     fn listen_for(&self, rank: RankId, awaited: Awaited, ready: impl Fn() -> bool) -> bool {
-        self.seat(rank).bell.0.wait(ready, awaited, self.spins, self.deadline)
+        self.seat(rank).wakeup.0.wait(ready, awaited, self.spins, self.deadline)
     }
 
-    /// After something changed that this rank may wait for, and a fence.
+    /// Wakes this rank's thread, after a change that it may wait for, and a fence.
     pub(super) fn wake(&self, rank: RankId) {
-        self.seat(rank).bell.0.wake();
+        self.seat(rank).wakeup.0.wake();
     }
 
-    /// Whether the call ends early.
+    /// Whether call `number` ends early.
     pub(super) fn ends(&self, number: u64) -> bool {
-        let End { failed, void, .. } = &self.end.0;
+        let CallsEnd { failed, void, .. } = &self.end.0;
         failed.load(Ordering::Relaxed) || void[slot(number)].load(Ordering::Relaxed) == number
     }
 
-    /// Why it does, if it does.
+    /// Returns the error for which call `number` ends early, if it does.
     pub(super) fn goes_on(&self, rank: RankId, number: u64) -> Result<(), Error> {
         if !self.ends(number) {
             return Ok(());
@@ -348,7 +354,7 @@ impl Calls {
         Err(told.map_or_else(|| self.abandoned(rank), Error::CallsDiffer))
     }
 
-    /// Makes a call void for all. The first who finds out says why.
+    /// Makes a call void for all ranks. The first rank that finds the difference records it.
     fn refuse(&self, rank: RankId, number: u64, found: [(RankId, u32); 2]) -> Error {
         let mut record = lock(&self.record);
         if let Some(told) = record.tell(rank, number) {
@@ -366,9 +372,10 @@ impl Calls {
         Error::CallsDiffer(Box::new(differ))
     }
 
-    /// Ends all calls, unless another rank has: then that one is to blame.
+    /// Ends all calls with the error of `why`. If another rank has ended them before, the error that is returned blames
+    /// that rank.
     pub(super) fn give_up(&self, rank: RankId, why: impl FnOnce() -> Error) -> Error {
-        // Not under the lock: messages look things up in the record.
+        // Not under the lock: `why` may read the record.
         let error = why();
         let first = {
             let mut record = lock(&self.record);
@@ -381,31 +388,33 @@ impl Calls {
         if first { error } else { self.abandoned(rank) }
     }
 
-    /// After all calls ended, or one.
+    /// Wakes all other ranks, after one call or all calls ended.
     fn wake_all(&self, rank: RankId) {
-        // Against the fences of those who fall asleep.
+        // Pairs with the fences of ranks that fall asleep.
         fence(Ordering::SeqCst);
         for other in self.others(rank) {
             self.wake(other);
         }
     }
 
-    /// What a rank is told when another gave up.
+    /// Returns the error of a rank after another rank gave up.
     fn abandoned(&self, rank: RankId) -> Error {
         let cause = lock(&self.record).cause.clone();
         let (by, why) = cause.unwrap_or_else(|| (rank, "it gave up".to_owned()));
         Error::Abandoned { rank, by, why }
     }
 
-    /// The rank to blame for a wait in call `number` that came to its deadline, if one has made fewer calls.
+    /// Returns the error for a wait in call `number` that came to its deadline, if a rank has made fewer calls and so
+    /// is to blame.
     pub(super) fn late(&self, rank: RankId, number: u64) -> Option<Error> {
         (self.slowest().1 < number).then(|| self.missing(rank, number))
     }
 
-    /// Rank `rank` waits in `number`, or before it, for ranks of which the slowest is to blame.
+    /// Returns the error of rank `rank`, which waits in call `number`, or before it, for ranks of which the slowest is
+    /// to blame.
     fn missing(&self, rank: RankId, number: u64) -> Error {
         let (missing, made) = self.slowest();
-        // It may have come just now.
+        // The slowest rank may have made the call just now.
         let made = made.min(number - 1);
         let record = lock(&self.record);
         let name = |of: RankId, number: u64| {

@@ -5,21 +5,22 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::crew::Crew;
 use super::pool::{self, Job};
 use super::streams::{Failure, message};
+use super::worker_group::WorkerGroup;
 use crate::error::Error;
 use crate::lowered::{Bases, Code, Scratch, Segment};
 use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Padded, lock};
 
-/// Bytes of traffic of a chunk: enough to make taking it free, and few enough to share the last ones.
+/// Bytes of traffic of a chunk: enough to make the cost of taking it negligible, and few enough to share the last
+/// chunks.
 const CHUNK: Range<usize> = 256 << 10..4 << 20;
-/// Chunks a worker, where they are not smaller or larger than that.
+/// Chunks per worker, where their sizes are within [`CHUNK`].
 const CHUNKS: usize = 8;
-/// Chunks in all of one segment, however large that is.
+/// The most chunks of one segment of any size.
 const MOST: usize = 1 << 12;
 
-/// Elements of a segment.
+/// An interval of a segment's elements.
 #[derive(Clone, Copy)]
 struct Chunk {
     segment: u32,
@@ -31,14 +32,14 @@ struct Chunk {
 pub(super) struct ChunkEngine {
     code: Arc<Code>,
     chunks: Box<[Chunk]>,
-    /// Each worker's chunks: the next, and the end.
+    /// For each worker: the next chunk of its range, and the end of the range.
     ranges: Box<[(Padded<AtomicU32>, u32)]>,
     firsts: Box<[u32]>,
-    /// Each worker's partials.
+    /// The partials of each worker.
     partials: Scratch,
-    crew: Crew,
+    group: WorkerGroup,
     stopped: AtomicBool,
-    /// Helpers stay on cores of their own.
+    /// Whether helpers stay on cores of their own.
     pinned: bool,
     failure: Mutex<Option<Failure>>,
     bases: Bases,
@@ -48,7 +49,7 @@ impl ChunkEngine {
     pub(super) fn new(code: Arc<Code>, workers: u32, pinned: bool) -> Result<Self, Error> {
         let (chunks, weights) = chunks(&code, workers as usize);
         let total: u128 = weights.iter().sum();
-        // Neighboring chunks of about equal weight for each.
+        // Neighboring chunks of about equal weight for each worker.
         let mut firsts = vec![0];
         let mut before = 0;
         for (at, weight) in (1..).zip(weights) {
@@ -69,7 +70,7 @@ impl ChunkEngine {
             ranges,
             firsts: firsts.into(),
             partials,
-            crew: Crew::new(),
+            group: WorkerGroup::new(),
             stopped: AtomicBool::new(false),
             pinned,
             failure: Mutex::new(None),
@@ -78,34 +79,34 @@ impl ChunkEngine {
         })
     }
 
-    /// Runs the plan and returns when no worker can touch the buffers any more. `place` fills in where they are.
+    /// Runs the plan and returns when no worker can touch the buffers any more. `place` sets their addresses.
     ///
     /// # Safety
-    /// Only one call at a time. `place` gives each buffer of the code an address that is good for its length,
-    /// aligned, initialized, writable unless it is an input, and lent for the call.
+    /// Only one call at a time. `place` gives each buffer of the code an address that is valid for its length, aligned,
+    /// initialized, writable unless it is an input, and lent for the call.
     pub(super) unsafe fn run(self: &Arc<Self>, place: impl FnOnce(&Bases)) -> Option<Failure> {
         place(&self.bases);
         for ((next, _), first) in self.ranges.iter().zip(&self.firsts) {
             next.0.store(*first, Ordering::Relaxed);
         }
         self.stopped.store(false, Ordering::Relaxed);
-        self.crew.enter();
+        self.group.enter();
         let workers = self.ranges.len() as u32;
         if workers == 1 {
             self.work(0);
         } else {
-            // The others learn of all this through the pool's lock.
+            // The pool's lock makes these stores visible to the helpers.
             let job: Arc<dyn Job> = self.clone();
             pool::offer(&job, 1..workers, self.pinned);
             self.work(0);
             pool::revoke(&job);
-            self.crew.wait_until_empty();
+            self.group.wait_until_empty();
         }
-        // Set by nobody unless the run was stopped.
+        // A worker that sets a failure also stops the run.
         if self.stopped.load(Ordering::Relaxed) { lock(&self.failure).take() } else { None }
     }
 
-    /// A chunk of this worker, or what another one has left.
+    /// Takes the next chunk of worker `me`, or one that another worker has left.
     fn next(&self, me: usize) -> Option<Chunk> {
         let workers = self.ranges.len();
         (0..workers).find_map(|i| {
@@ -119,7 +120,7 @@ impl ChunkEngine {
 
 impl Job for ChunkEngine {
     fn admit(&self) {
-        self.crew.enter();
+        self.group.enter();
     }
 
     fn work(&self, me: u32) {
@@ -128,8 +129,8 @@ impl Job for ChunkEngine {
             let stopped = || self.stopped.load(Ordering::Relaxed);
             while let Some(Chunk { segment, first, end }) = self.next(me as usize) {
                 let segment = self.code.segments.all[segment as usize];
-                // SAFETY: the buffers are lent for the run; lowering found the segments independent, and a
-                // segment's elements are; each worker has partials of its own.
+                // SAFETY: the buffers are lent for the run; lowering found the segments independent of each other, and
+                // the elements of a segment are independent, too; each worker has partials of its own.
                 unsafe {
                     self.code.segments.run(segment, first..end, &self.bases, partials, stopped)
                 };
@@ -140,11 +141,11 @@ impl Job for ChunkEngine {
                 .get_or_insert(Failure::Panicked { message: message(panic.as_ref()) });
             self.stopped.store(true, Ordering::Relaxed);
         }
-        self.crew.leave();
+        self.group.leave();
     }
 }
 
-/// All elements of all segments, in chunks that begin where tiles do, and the bytes of traffic of each.
+/// Cuts all segments into chunks, and returns the chunks and the bytes of traffic of each.
 fn chunks(code: &Code, workers: usize) -> (Vec<Chunk>, Vec<u128>) {
     let data = &code.segments;
     let traffic: Vec<usize> = data.all.iter().map(|segment| data.traffic(*segment)).collect();

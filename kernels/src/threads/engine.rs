@@ -1,4 +1,4 @@
-//! A plan's code on the engine that suits it, with the memory that the plan brings along.
+//! A plan's code on the engine that suits it, with the plan's scratch memory.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -18,25 +18,25 @@ use crate::lowered::{Bases, Code, Instr, Scratch, lower};
 use crate::options::Options;
 use crate::stuck::{Stuck, signal_name, to_blame};
 
-/// Bytes written for which one more worker pays, unless the number of workers is given.
+/// The written bytes per further worker, unless the number of workers is given.
 const BYTES_PER_WORKER: u64 = 64 << 10;
 
-/// What one run of a [`Plan`](super::Plan) did, and how long it took.
+/// The work of one run of a [`Plan`](super::Plan), and the time that it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// How long the run took: from its start to the last worker's leaving.
+    /// The time of the run: from its start to the last worker's leaving.
     pub elapsed: Duration,
-    /// How long the call waited before that, while other threads ran the same plan.
+    /// The time that the call waited before the run, while other threads ran the same plan.
     pub waited: Duration,
     /// Ops that ran, of all ranks together.
     pub ops: u64,
     /// Bytes that all moves wrote, to outputs and to scratch.
     pub bytes: u64,
-    /// Threads that were asked to work on it, the calling one among them.
+    /// Threads that were asked to work on the run, the calling thread among them.
     pub workers: u32,
 }
 
-/// What runs a plan.
+/// The engine of a plan, with its code and its memory.
 pub(super) struct Engine {
     schedule: Arc<Schedule>,
     code: Arc<Code>,
@@ -46,11 +46,11 @@ pub(super) struct Engine {
     how: How,
 }
 
-/// What workers take.
+/// The units of work that workers take.
 enum How {
     /// No signals are left: workers take chunks of segments.
     Chunks(Arc<ChunkEngine>),
-    /// Streams wait for each other: workers take those that are ready.
+    /// Streams wait for each other: workers take the ready streams.
     Streams(Arc<StreamEngine>),
 }
 
@@ -89,7 +89,7 @@ impl Engine {
         Ok(Self { schedule, code, scratch, workers, options, how })
     }
 
-    /// Replaces the op that stands where `instr` says on `stream` by `instr`; only for code as its author wrote it.
+    /// Replaces the op at step `instr.step` of `stream` by `instr`; only for code as its author wrote it.
     pub(super) fn with_op(self, stream: StreamId, instr: Instr) -> Result<Self, Error> {
         let mut code = Code::clone(&self.code);
         let task = code.tasks[stream.index()];
@@ -109,10 +109,10 @@ impl Engine {
         Stats { elapsed, waited, ops: self.code.ops, bytes: self.code.bytes, workers: self.workers }
     }
 
-    /// Runs with the input and output of each rank.
+    /// Runs the plan on the input and output of each rank.
     ///
     /// # Safety
-    /// Only one call at a time. Each input and output is good for its length, aligned, initialized, an output
+    /// Only one call at a time. Each input and output is valid for its length, aligned, initialized, an output
     /// writable, and lent for the call.
     pub(super) unsafe fn run(
         &self,
@@ -128,7 +128,7 @@ impl Engine {
                 bases.set(at as u32, block);
             }
         };
-        // SAFETY: the caller's promise; scratch was made for this code and lives as long as this.
+        // SAFETY: the caller's promise; scratch was made for this code and lives as long as this engine.
         let failure = unsafe {
             match &self.how {
                 How::Chunks(engine) => engine.run(place),

@@ -1,5 +1,5 @@
-//! Where workers sleep when no stream is ready, and how they leave. The lock here is off the data path: it is
-//! taken to fall asleep, to wake a sleeper that is known to be there, to enter and to leave.
+//! The sleep of workers while no stream is ready, and their exit from a run. The lock here is off the data path: a
+//! worker takes it to fall asleep, to wake a sleeper that is known to be there, to enter and to leave.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use crate::sync::{AtomicBool, AtomicU32, Condvar, Mutex, Ordering, fence, lock};
 pub(super) struct Idle {
     /// Workers that are in the run.
     present: Mutex<u32>,
-    /// Workers that sleep or are about to; changed only under the lock.
+    /// Workers that sleep or are about to sleep; changed only under the lock.
     asleep: AtomicU32,
     stopped: AtomicBool,
-    /// Work came, or the run stopped.
-    bell: Condvar,
-    /// The last worker left.
+    /// Signalled when a stream is ready, or the run stops.
+    wakeup: Condvar,
+    /// Signalled when the last worker has left.
     gone: Condvar,
 }
 
-/// Why a worker did not sleep, or no longer does.
+/// The reason for which a worker did not sleep, or woke up.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Slept {
-    /// Look again.
+    /// A stream may be ready, or the run has stopped: the worker looks again.
     Woken,
-    /// Every worker sleeps and nothing is ready: nobody is left who could post.
+    /// Every worker sleeps and no stream is ready: no worker is left that could post.
     Stalled,
-    /// The time is over.
+    /// The time limit is over.
     TimedOut,
 }
 
@@ -35,17 +35,17 @@ impl Idle {
             present: Mutex::new(0),
             asleep: AtomicU32::new(0),
             stopped: AtomicBool::new(false),
-            bell: Condvar::new(),
+            wakeup: Condvar::new(),
             gone: Condvar::new(),
         }
     }
 
-    /// A worker comes in; whoever calls this sees to it that [`Self::leave`] is called.
+    /// Counts a worker in; the caller makes sure that [`Self::leave`] is called.
     pub(super) fn enter(&self) {
         *lock(&self.present) += 1;
     }
 
-    /// A worker goes, after its last access to anything of the run.
+    /// Counts a worker out, after its last access to anything of the run.
     pub(super) fn leave(&self) {
         let mut present = lock(&self.present);
         *present -= 1;
@@ -66,30 +66,30 @@ impl Idle {
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         let _present = lock(&self.present);
-        self.bell.notify_all();
+        self.wakeup.notify_all();
     }
 
     pub(super) fn stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Ready for the next run; only while no worker is in this one.
+    /// Prepares this for the next run; only while no worker is in a run.
     pub(super) fn reset(&self) {
         self.stopped.store(false, Ordering::Relaxed);
     }
 
-    /// Wakes a sleeper, if there is one, after something was made ready.
+    /// Wakes a sleeper, if there is one, after a stream was made ready.
     pub(super) fn wake_one(&self) {
-        // Against the fence in `sleep`: either we see the sleeper, or it sees what was made ready.
+        // Pairs with the fence in `sleep`: either this thread sees the sleeper, or the sleeper sees the ready stream.
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) != 0 {
-            // The sleeper holds the lock from its last look until it hears the bell.
+            // The sleeper holds the lock from its last look until it waits on `wakeup`.
             let _present = lock(&self.present);
-            self.bell.notify_one();
+            self.wakeup.notify_one();
         }
     }
 
-    /// Sleeps unless `ready()` or the run has stopped.
+    /// Sleeps until a wakeup, at most for `limit`, unless `ready()` is true or the run has stopped.
     pub(super) fn sleep(&self, ready: impl Fn() -> bool, limit: Duration) -> Slept {
         let present = lock(&self.present);
         let asleep = self.asleep.fetch_add(1, Ordering::Relaxed) + 1;
@@ -100,7 +100,7 @@ impl Idle {
             Slept::Stalled
         } else {
             let (_present, timeout) = self
-                .bell
+                .wakeup
                 .wait_timeout(present, limit)
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
             self.asleep.fetch_sub(1, Ordering::Relaxed);

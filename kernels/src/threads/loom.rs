@@ -1,7 +1,7 @@
 //! The protocols of parking and waking, in every interleaving of two or three threads:
 //! `RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test -p roundelay-kernels --lib --release`.
-//! loom's clocks stand still: a sleeper that nobody wakes is a deadlock, which loom reports. It takes `SeqCst` accesses
-//! for weaker ones than they are, so what it checks has fences, or one word where else there would be two.
+//! loom's clocks stand still: a sleeper that no thread wakes is a deadlock, which loom reports. It takes `SeqCst`
+//! accesses for weaker accesses than they are, so the protocols that it checks have fences, or one word in place of two.
 
 mod calls;
 
@@ -11,14 +11,14 @@ use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use super::bell::{Awaited, Bell};
-use super::crew::Crew;
 use super::idle::{Idle, Slept};
 use super::ready::Ready;
 use super::signal::{Signal, Wait};
+use super::wakeup::{Awaited, Wakeup};
+use super::worker_group::WorkerGroup;
 use crate::modelled::{ModelledMemory, check};
 
-/// A run in small: stream 0 writes and posts, stream 1 waits, reads and ends the run.
+/// A small run: stream 0 writes and posts, stream 1 waits, reads and ends the run.
 struct Run {
     signal: Signal,
     ready: Ready,
@@ -44,7 +44,7 @@ impl Run {
         })
     }
 
-    /// What the engine's workers do; whether this one found that nobody can go on.
+    /// Works as the engine's workers do; returns whether this worker found that no stream can go on.
     fn work(&self, me: u32) -> bool {
         let mut stalled = false;
         while !self.idle.stopped() {
@@ -83,7 +83,7 @@ impl Run {
         stalled
     }
 
-    /// Two workers until the end; whether one of them found a stall.
+    /// Runs two workers until the end; returns whether one of them found a stall.
     fn both(run: &Arc<Self>) -> bool {
         let other = Arc::clone(run);
         let other = thread::spawn(move || other.work(1));
@@ -107,7 +107,7 @@ fn when_nobody_can_post_one_worker_says_so_and_all_leave() {
 fn a_stop_wakes_everybody() {
     check(|| {
         let run = Run::new(&[]);
-        // Present but not asleep, so that neither of the two may call it a stall.
+        // A third worker, present but not asleep, so that neither of the two may find a stall.
         run.idle.enter();
         let workers = [0, 1].map(|me| {
             let run = Arc::clone(&run);
@@ -124,10 +124,10 @@ fn a_stop_wakes_everybody() {
 fn every_post_meets_one_wait() {
     check(|| {
         let shared = Arc::new((Signal::new(), ModelledMemory::new(), AtomicU32::new(0)));
-        /// Waits twice in all; whoever owns the stream goes on with it.
+        /// Waits twice in all; the thread that owns the stream goes on with it.
         fn wait((signal, steps, met): &(Signal, ModelledMemory, AtomicU32)) {
             while steps.get() < 2 {
-                // The step is taken before the wait: after parking the stream is another's.
+                // The step is read before the wait: a parked stream belongs to another thread.
                 match signal.wait(1) {
                     Wait::Met => steps.raise(),
                     Wait::Parked => return,
@@ -154,7 +154,8 @@ fn every_post_meets_one_wait() {
 
 #[test]
 fn what_another_made_ready_wakes_a_sleeper() {
-    // A worker takes what it pushed itself, so a run survives this going wrong, but slowly: here it does not.
+    // A worker takes the streams that it pushed itself, so a run survives a lost wakeup, but slowly: here the worker
+    // sleeps for ever.
     check(|| {
         let run = Run::new(&[]);
         let worker = Arc::clone(&run);
@@ -222,41 +223,41 @@ fn a_stream_is_taken_by_one_worker_at_a_time() {
     });
 }
 
-/// A run of independent chunks in small: helpers come in by a ticket, under the pool's lock, and write what is
-/// theirs; the caller has gone when it takes back the tickets that are left, and then waits.
+/// A small run of independent chunks: helpers come in by a ticket, under the pool's lock, and write their own memory;
+/// the caller has left when it takes back the tickets that are left, and then waits.
 struct Offer {
-    crew: Crew,
-    /// Of each helper, whether it may still come in.
+    group: WorkerGroup,
+    /// For each helper, whether it may still come in.
     tickets: Mutex<[bool; 2]>,
     written: [ModelledMemory; 2],
 }
 
 impl Offer {
     fn new() -> Arc<Self> {
-        let (crew, tickets) = (Crew::new(), Mutex::new([false; 2]));
-        Arc::new(Self { crew, tickets, written: [ModelledMemory::new(), ModelledMemory::new()] })
+        let (group, tickets) = (WorkerGroup::new(), Mutex::new([false; 2]));
+        Arc::new(Self { group, tickets, written: [ModelledMemory::new(), ModelledMemory::new()] })
     }
 
-    /// What a helper does that hears of a run; whether it came in.
+    /// Helps as a helper that hears of a run does; returns whether it came in.
     fn help(&self, me: usize) -> bool {
         let mut tickets = self.tickets.lock().unwrap();
         if !std::mem::take(&mut tickets[me]) {
             return false;
         }
-        self.crew.enter();
+        self.group.enter();
         drop(tickets);
         self.written[me].raise();
-        self.crew.leave();
+        self.group.leave();
         true
     }
 
-    /// What the caller does; how often each helper's memory was written when nobody is left.
+    /// Runs as the caller does; returns how often each helper's memory was written when all have left.
     fn run(&self) -> [u32; 2] {
-        self.crew.enter();
+        self.group.enter();
         *self.tickets.lock().unwrap() = [true; 2];
-        self.crew.leave();
+        self.group.leave();
         *self.tickets.lock().unwrap() = [false; 2];
-        self.crew.wait_until_empty();
+        self.group.wait_until_empty();
         // loom reports it if a helper could still write.
         [self.written[0].get(), self.written[1].get()]
     }
@@ -272,7 +273,7 @@ fn a_caller_returns_when_all_have_left() {
         });
         let seen = offer.run();
         let came = helpers.map(|helper| u32::from(helper.join().unwrap()));
-        assert_eq!(seen, came, "who came in has written, and nobody else");
+        assert_eq!(seen, came, "each helper that came in has written, and no other");
     });
 }
 
@@ -281,28 +282,28 @@ fn who_is_late_to_go_from_one_run_does_not_end_the_wait_of_the_next() {
     check(|| {
         let offer = Offer::new();
         let helper = |me: usize| {
-            offer.crew.enter();
+            offer.group.enter();
             let offer = Arc::clone(&offer);
             thread::spawn(move || {
                 offer.written[me].raise();
-                offer.crew.leave();
+                offer.group.leave();
             })
         };
         let first = helper(0);
-        offer.crew.wait_until_empty();
+        offer.group.wait_until_empty();
         assert_eq!(offer.written[0].get(), 1);
-        // The first may not have come out of `leave` yet.
+        // The first helper may not have returned from `leave` yet.
         let second = helper(1);
-        offer.crew.wait_until_empty();
+        offer.group.wait_until_empty();
         assert_eq!(offer.written[1].get(), 1);
         first.join().unwrap();
         second.join().unwrap();
     });
 }
 
-/// A rank that calls by itself, in small: a bell, and what others have posted to it.
+/// A small rank that calls by itself: a wakeup, and the posts of other ranks to it.
 struct Listener {
-    bell: Bell,
+    wakeup: Wakeup,
     posted: [AtomicU32; 2],
     data: [ModelledMemory; 2],
 }
@@ -310,23 +311,23 @@ struct Listener {
 impl Listener {
     fn new() -> Self {
         let posted = [AtomicU32::new(0), AtomicU32::new(0)];
-        Self { bell: Bell::new(), posted, data: [ModelledMemory::new(), ModelledMemory::new()] }
+        Self { wakeup: Wakeup::new(), posted, data: [ModelledMemory::new(), ModelledMemory::new()] }
     }
 
-    /// As the ranks of an `SpmdPlan` post: one thread for each counter.
+    /// Posts as the ranks of an `SpmdPlan` do: one thread for each counter.
     fn post(&self, channel: usize) {
         self.data[channel].raise();
         let posted = &self.posted[channel];
         posted.store(posted.load(Ordering::Relaxed) + 1, Ordering::Release);
         fence(Ordering::SeqCst);
-        self.bell.wake();
+        self.wakeup.wake();
     }
 
-    /// As they wait; then what was written before the posts is there.
+    /// Waits as they do; then the data written before the posts is there.
     fn wait(&self, channel: usize, posts: u32) {
         let ready = || self.posted[channel].load(Ordering::Acquire) >= posts;
         assert!(
-            self.bell.wait(ready, Awaited::Nobody, true, Duration::MAX),
+            self.wakeup.wait(ready, Awaited::Nobody, true, Duration::MAX),
             "loom's clocks stand still"
         );
         assert_eq!(self.data[channel].get(), posts);
@@ -370,7 +371,7 @@ fn two_ranks_answer_each_other() {
 
 #[test]
 fn what_a_rank_says_before_it_listens_is_not_lost() {
-    // Both post, then both wait, as at the start of most schedules.
+    // Both ranks post, then both wait, as at the start of most schedules.
     check(|| {
         let ranks = Arc::new([Listener::new(), Listener::new()]);
         let greet = |ranks: &[Listener; 2], me: usize| {

@@ -1,12 +1,11 @@
 //! Ranks as threads of one process: streams of ops on a pool of worker threads, or one thread a rank.
 //!
-//! plan (the face to callers) -> engine -> chunks or streams (the work of workers, without and with signals), over
-//! signal, ready, idle and crew (the protocols that loom checks); spmd is the engine of a thread a rank, over calls.
+//! plan (the interface to callers) -> engine -> chunks or streams (the work of workers, without and with signals), over
+//! signal, ready, idle and `worker_group` (the protocols that loom checks); spmd is the engine of a thread a rank, over
+//! calls and wakeup.
 
-mod bell;
 mod calls;
 mod chunks;
-mod crew;
 mod engine;
 mod idle;
 #[cfg(all(test, loom))]
@@ -21,6 +20,8 @@ mod record;
 mod signal;
 mod spmd;
 mod streams;
+mod wakeup;
+mod worker_group;
 
 pub use calls::Calls;
 pub use engine::Stats;

@@ -1,21 +1,22 @@
-//! Whom a rank must meet in a call before it does anything in it.
+//! The ranks that a rank must meet in a call before it does anything in it.
 
 use std::collections::BTreeSet;
 
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{OpKind, Schedule};
 
-/// Whom a rank waits for or visits.
+/// The ranks that a rank must meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
-    /// All others.
+    /// All other ranks.
     All,
-    /// These.
+    /// These ranks.
     Some(Box<[RankId]>),
 }
 
-/// Of each rank, whom it must meet before it does anything: those that it waits for, those whose buffers it touches,
-/// and, so that nobody writes to a rank that then finds others in another call, those that such a rank must meet.
+/// Returns, for each rank, the ranks that it must meet before it does anything: the ranks that it waits for, the ranks
+/// whose buffers it touches, and, for each rank whose buffers it writes, the ranks that this owner must meet: so no
+/// rank writes to a rank that then finds others in another call.
 pub(super) fn needs(schedule: &Schedule) -> Vec<Needs> {
     let n = schedule.nranks;
     let mut meets = vec![BTreeSet::new(); n as usize];
@@ -39,7 +40,7 @@ pub(super) fn needs(schedule: &Schedule) -> Vec<Needs> {
     }
     let mut needs: Vec<Needs> = Vec::with_capacity(n as usize);
     for rank in (0..n).map(RankId) {
-        // From host to host, as far as there is writing.
+        // From writers to owners, as long as an owner writes buffers of other ranks.
         let mut found = BTreeSet::from([rank]);
         let (mut seen, mut open) = (BTreeSet::from([rank]), vec![rank]);
         let mut all = false;
@@ -48,9 +49,9 @@ pub(super) fn needs(schedule: &Schedule) -> Vec<Needs> {
         {
             found.extend(&meets[at.index()]);
             all = found.len() == n as usize || needs.get(at.index()) == Some(&Needs::All);
-            open.extend(writes[at.index()].iter().filter(|host| seen.insert(**host)));
+            open.extend(writes[at.index()].iter().filter(|owner| seen.insert(**owner)));
         }
-        // The nearest after the rank first, so that nobody is everybody's first.
+        // The nearest rank after this rank first, so that no rank is the first for all.
         let (after, before) = (found.range(rank..).skip(1), found.range(..rank));
         needs.push(if all {
             Needs::All
@@ -99,7 +100,7 @@ mod tests {
         let posts = "  post data 3->2 @0\n";
         let needs = of([to_1, to_2, waits, posts]);
         assert_eq!(needs, [Needs::All, some(&[2, 3]), some(&[3]), some(&[])]);
-        // Nor does it matter who is asked about first.
+        // The order in which ranks are asked about does not matter.
         let back = "  copy 2.input[0..1] -> 0.output[0..1] @0\n  wait data 3->2 @0\n";
         assert_eq!(of([to_1, to_2, back, posts])[..3], [Needs::All, Needs::All, Needs::All]);
     }

@@ -1,8 +1,8 @@
-//! Which core a helper runs on, where its run wants that fixed.
+//! The core that a helper runs on, where its run fixes it.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Keeps the calling thread on one core: number `core` of those that it may use, counted from 0 and around.
+/// Keeps the calling thread on one core: number `core` of the cores that it may use, counted from 0 and around.
 ///
 /// The threads of ranks that call by themselves do this at their beginning, with their rank, as `mpirun` does with
 /// its processes: otherwise two of them may share a core for a while and wait for each other. On Linux only; where
@@ -15,13 +15,13 @@ pub fn stay_on_core(core: u32) {
 #[derive(Default)]
 pub(super) struct Affinity {
     core: Option<u32>,
-    /// The cores that it had before it was put on one.
+    /// The cores that the thread had before it was kept on one core.
     all: Option<CpuSet>,
 }
 
 impl Affinity {
-    /// Goes to the `core`-th core that this process may use, or back to all of them. Where the system refuses, the
-    /// thread stays where the system puts it: that is slower at worst.
+    /// Moves the thread to the `core`-th core that it may use, or back to all of its cores. Where the system refuses,
+    /// the thread stays where the system puts it: that is slower at worst.
     pub(super) fn go(&mut self, core: Option<u32>) {
         if self.core != core {
             self.core = core;
@@ -41,7 +41,7 @@ impl Affinity {
             wanted.clear();
             wanted.set(cpu);
         }
-        // See above.
+        // Where the system refuses, the thread stays where it is.
         _ = sched_setaffinity(None, &wanted);
     }
 }

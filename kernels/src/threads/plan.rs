@@ -1,4 +1,4 @@
-//! What callers see of the engine: a plan, made once, run on slices as often as wanted.
+//! The interface of the engine to callers: a plan, made once, run on slices as often as wanted.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -15,10 +15,10 @@ use super::engine::{Engine, Stats};
 use crate::element::Element;
 use crate::error::Error;
 use crate::lowered::planned::{PlannedCall, extent};
-use crate::lowered::{Instr, Kind};
+use crate::lowered::{Instr, InstrKind};
 use crate::options::Options;
 
-/// Something to go wrong in a test.
+/// A fault to inject in a test.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
@@ -28,16 +28,16 @@ pub enum Fault {
 
 /// A proved schedule, lowered for one count, element type and reduce op, that one thread runs for all ranks.
 ///
-/// A plan is made once and runs as often as wanted, on slices that it borrows for a run and never copies. It is
-/// `Sync`: runs from several threads follow one another. The crate `roundelay` makes plans of algorithms by its trait
-/// `ToPlan`, which has examples.
+/// A plan is made once and runs as often as wanted, on slices that it borrows for a run and never copies. It is `Sync`:
+/// runs from several threads follow one another. The crate `roundelay` makes plans of algorithms by its trait `ToPlan`,
+/// which has examples.
 ///
 /// # Lengths
 ///
-/// The *count* of a plan is NCCL's: the elements of one unit of the collective. How many units the input and output
-/// of a rank have, [`Collective`](roundelay_core::collective::Collective) says for each collective;
-/// [`Self::input_len`], [`Self::output_len`] and [`Self::in_place_len`] give the lengths of a rank's slices in
-/// elements. For an `AllReduce` all of them are the count.
+/// The *count* of a plan is NCCL's: the elements of one unit of the collective.
+/// [`Collective`](roundelay_core::collective::Collective) gives the units of a rank's input and output for each
+/// collective; [`Self::input_len`], [`Self::output_len`] and [`Self::in_place_len`] give the lengths of a rank's slices
+/// in elements. For an `AllReduce` all of these lengths are the count.
 ///
 /// # Errors
 ///
@@ -47,18 +47,18 @@ pub enum Fault {
 /// * E0402: a slice of the wrong length,
 /// * E0403: a slice of another element type than the plan's,
 /// * E0404: a byte slice that is not aligned for the element type,
-/// * E0408: a run in place of what has no in-place form.
+/// * E0408: a run in place of a collective or an algorithm without an in-place form.
 ///
-/// A run that fails on its way says E0405 (nothing happened for as long as the deadline while a rank waited) or E0410
-/// (a worker panicked). The outputs are undefined then, and the plan can run again.
+/// A run that fails on its way returns E0405 (nothing happened for as long as the deadline while a rank waited) or
+/// E0410 (a worker panicked). The outputs are undefined then, and the plan can run again.
 pub struct Plan {
     call: PlannedCall,
-    /// What can be optimized; nothing of what was only assumed to be right.
+    /// The proved schedule for the optimizer; `None` where the proof was only assumed to be right.
     proved: Option<Proved>,
     options: Options,
-    /// What runs, or why it cannot be had.
+    /// The engine, or the error for which there is none.
     engine: Result<Engine, Error>,
-    /// Held for a run: the counters and the scratch are one run's at a time.
+    /// Held during a run: the counters and the scratch serve one run at a time.
     gate: Mutex<()>,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Debug for Plan {
 }
 
 impl Plan {
-    /// A plan for a schedule that was proved, and for `count` elements a unit, with the default [`Options`].
+    /// Makes a plan for a schedule that was proved, and for `count` elements a unit, with the default [`Options`].
     ///
     /// # Errors
     /// E0407 for buffers larger than this machine can hold; E0425 for a fault of the optimizer; E0431 where the dtype
@@ -86,10 +86,10 @@ impl Plan {
         Self::with(proved, count, dtype, op, Options::default())
     }
 
-    /// A plan for a schedule that was proved, and for `count` elements a unit, that runs as `options` say.
+    /// Makes a plan for a schedule that was proved, and for `count` elements a unit, that runs as `options` say.
     ///
     /// # Errors
-    /// E0406 for options that no run can have; else those of [`Self::new`].
+    /// E0406 for options that no run can have; else the errors of [`Self::new`].
     pub fn with(
         proved: &Proved,
         count: u64,
@@ -101,11 +101,11 @@ impl Plan {
         Self { proved: Some(proved.clone()), options, ..Self::empty(call) }.built()
     }
 
-    /// A plan for a schedule that only claims to be proved, for tests of what happens to one that is not right. It
-    /// runs as written, at level O0.
+    /// Makes a plan for a schedule that only claims to be proved, for tests of wrong schedules. The plan runs as
+    /// written, at level O0.
     ///
     /// # Safety
-    /// No two accesses of the schedule to the same memory may race, whatever the proof says otherwise.
+    /// No two accesses of the schedule to the same memory may race, even if the proof is wrong otherwise.
     #[doc(hidden)]
     pub unsafe fn assume_proved(
         schedule: Arc<Schedule>,
@@ -146,8 +146,8 @@ impl Plan {
         }
     }
 
-    /// Rebuilds the plan for other options. If they cannot be had, or need scratch that is too large for this
-    /// machine, each run says so: E0406, E0407.
+    /// Rebuilds the plan for other options. If no run can have them, or they need scratch that is too large for this
+    /// machine, each run returns E0406 or E0407.
     #[must_use]
     pub fn with_options(mut self, options: Options) -> Self {
         self.options = options;
@@ -167,19 +167,19 @@ impl Plan {
             self = self.with_options(options);
         }
         let (kind, arg) = match fault {
-            Fault::Panic => (Kind::Panic, 0),
-            Fault::SleepMillis(millis) => (Kind::Sleep, millis),
+            Fault::Panic => (InstrKind::Panic, 0),
+            Fault::SleepMillis(millis) => (InstrKind::Sleep, millis),
         };
         let replace = |engine: Engine| engine.with_op(stream, Instr { kind, arg, step });
         self.engine = self.engine.and_then(replace);
         self
     }
 
-    /// The level that the optimizer reached, and the reason where that is lower than the options asked for.
+    /// Returns the level that the optimizer reached, and the reason where that is lower than the options asked for.
     pub fn optimization(&self) -> (Level, Option<String>) {
         match self.optimized() {
             Ok(made) => (made.level, made.unfit.as_ref().map(|unfit| unfit.0.clone())),
-            // Then there is no engine, and no run.
+            // In this case there is no engine, and no run.
             Err(unproved) => (Level::O0, Some(unproved.to_string())),
         }
     }
@@ -192,44 +192,44 @@ impl Plan {
         self.engine.as_ref().map_or(0, Engine::workers)
     }
 
-    /// The schedule as its author wrote it, before the optimizer.
+    /// Returns the schedule as its author wrote it, before the optimizer.
     pub fn schedule(&self) -> &Arc<Schedule> {
         &self.call.schedule
     }
 
-    /// The proof of [`Self::schedule`].
+    /// Returns the proof of [`Self::schedule`].
     pub fn proof(&self) -> &Arc<Proof> {
         &self.call.proof
     }
 
-    /// The plan's count: elements of one unit of the collective, as NCCL counts.
+    /// Returns the plan's count: elements of one unit of the collective, as NCCL counts.
     pub fn count(&self) -> u64 {
         self.call.count
     }
 
-    /// The element type of all buffers.
+    /// Returns the element type of all buffers.
     pub fn dtype(&self) -> DType {
         self.call.dtype
     }
 
-    /// The reduce op, which has no meaning for collectives that only copy.
+    /// Returns the reduce op, which has no meaning for collectives that only copy.
     pub fn op(&self) -> ReduceOp {
         self.call.op
     }
 
-    /// The length of the input of `rank` in elements; 0 where the rank has no input. A rank that does not exist
+    /// Returns the length of the input of `rank` in elements; 0 where the rank has no input. A rank that does not exist
     /// panics.
     pub fn input_len(&self, rank: impl Into<RankId>) -> usize {
         self.call.input_len(rank.into())
     }
 
-    /// The length of the output of `rank` in elements; 0 where the rank has no output.
+    /// Returns the length of the output of `rank` in elements; 0 where the rank has no output.
     pub fn output_len(&self, rank: impl Into<RankId>) -> usize {
         self.call.output_len(rank.into())
     }
 
-    /// The length in elements of the one buffer that `rank` has in place: that of the larger of its two buffers. The
-    /// other lies in it as [`roundelay_core::collective::Collective::alias`] says.
+    /// Returns the length in elements of the one buffer that `rank` has in place: the length of the larger of its two
+    /// buffers. The smaller buffer lies in it as [`roundelay_core::collective::Collective::alias`] says.
     pub fn in_place_len(&self, rank: impl Into<RankId>) -> usize {
         self.call.in_place_len(rank.into())
     }
@@ -253,7 +253,7 @@ impl Plan {
     /// which holds the input before and the output after.
     ///
     /// # Errors
-    /// E0408 where there is no in-place form; else those of [`Self::run`], after which the slices are undefined.
+    /// E0408 where there is no in-place form; else the errors of [`Self::run`], after which the slices are undefined.
     pub fn run_in_place<T: Element>(&self, buffers: &mut [&mut [T]]) -> Result<Stats, Error> {
         self.call.check_dtype(T::DTYPE)?;
         self.run_aliased(buffers, 1)
@@ -263,7 +263,7 @@ impl Plan {
     /// that is not empty begins at a multiple of that size.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned; else those of [`Self::run`].
+    /// E0404 for a slice that is not aligned; else the errors of [`Self::run`].
     pub fn run_bytes(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<Stats, Error> {
         self.run_apart(inputs, outputs, self.call.dtype.size())
     }
@@ -272,7 +272,7 @@ impl Plan {
     /// element, and each slice that is not empty begins at a multiple of that size.
     ///
     /// # Errors
-    /// E0404 for a slice that is not aligned; else those of [`Self::run_in_place`].
+    /// E0404 for a slice that is not aligned; else the errors of [`Self::run_in_place`].
     pub fn run_bytes_in_place(&self, buffers: &mut [&mut [u8]]) -> Result<Stats, Error> {
         self.run_aliased(buffers, self.call.dtype.size())
     }

@@ -1,5 +1,5 @@
-//! The threads of this process that help in runs, shared by all plans. A run never depends on them: the calling
-//! thread is its first worker, and what helpers are late for it does itself.
+//! The threads of this process that help in runs, shared by all plans. A run never depends on them: the calling thread
+//! is its first worker, and does the work that no helper takes in time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,39 +15,39 @@ pub(super) trait Job: Send + Sync {
     /// Lets a worker in, which must call [`Self::work`] next.
     fn admit(&self);
 
-    /// The life of an admitted worker in the run.
+    /// Does the work of an admitted worker in the run.
     fn work(&self, me: u32);
 }
 
 struct Pool {
-    state: Mutex<State>,
-    bell: Condvar,
-    /// Offers so far: an idle helper watches this for a while before it sleeps.
+    state: Mutex<PoolState>,
+    wakeup: Condvar,
+    /// The number of offers so far: an idle helper watches it for a while before it sleeps.
     offers: AtomicU64,
 }
 
-struct State {
+struct PoolState {
     tickets: VecDeque<Ticket>,
     threads: u32,
     idle: u32,
     asleep: u32,
 }
 
-/// Worker `me` of a run is wanted.
+/// A wanted helper: worker `me` of a run.
 struct Ticket {
     job: Arc<dyn Job>,
     me: u32,
-    /// On a core of its own.
+    /// Whether the helper runs on a core of its own.
     pinned: bool,
 }
 
 static POOL: Pool = Pool {
-    state: Mutex::new(State { tickets: VecDeque::new(), threads: 0, idle: 0, asleep: 0 }),
-    bell: Condvar::new(),
+    state: Mutex::new(PoolState { tickets: VecDeque::new(), threads: 0, idle: 0, asleep: 0 }),
+    wakeup: Condvar::new(),
     offers: AtomicU64::new(0),
 };
 
-fn state() -> MutexGuard<'static, State> {
+fn state() -> MutexGuard<'static, PoolState> {
     POOL.state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -62,7 +62,7 @@ pub(super) fn offer(job: &Arc<dyn Job>, wanted: Range<u32>, pinned: bool) {
     while state.threads < most && (state.idle as usize) < state.tickets.len() {
         let spawned = thread::Builder::new().name("roundelay".into()).spawn(help);
         if spawned.is_err() {
-            // No more threads to be had: those that run, or the caller alone, do it.
+            // The system gives no more threads: the threads that run, or the caller alone, do the work.
             break;
         }
         state.threads += 1;
@@ -73,12 +73,12 @@ pub(super) fn offer(job: &Arc<dyn Job>, wanted: Range<u32>, pinned: bool) {
     drop(state);
     match (asleep, most) {
         (0, _) => {}
-        (_, 1) => POOL.bell.notify_one(),
-        _ => POOL.bell.notify_all(),
+        (_, 1) => POOL.wakeup.notify_one(),
+        _ => POOL.wakeup.notify_all(),
     }
 }
 
-/// Takes back what no helper has answered; after this no more helpers come in.
+/// Takes back the tickets of a run that no helper has taken; after this no more helpers come in.
 pub(super) fn revoke(job: &Arc<dyn Job>) {
     state().tickets.retain(|ticket| !Arc::ptr_eq(&ticket.job, job));
 }
@@ -88,14 +88,14 @@ fn help() {
     let mut state = state();
     loop {
         let Some(ticket) = state.tickets.pop_front() else {
-            // Runs come in a row: the next one is often there before a sleeper could be woken.
+            // Runs come in a row: the next run often starts before a sleeper could be woken.
             let seen = POOL.offers.load(Ordering::Relaxed);
             drop(state);
             let came = spin(|| POOL.offers.load(Ordering::Relaxed) != seen);
             state = self::state();
             if !came && state.tickets.is_empty() {
                 state.asleep += 1;
-                state = POOL.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = POOL.wakeup.wait(state).unwrap_or_else(PoisonError::into_inner);
                 state.asleep -= 1;
             }
             continue;

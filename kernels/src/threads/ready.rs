@@ -1,13 +1,13 @@
-//! The streams that can go on: a stack for each worker, all linked through one table. A stream is in at most one
-//! stack, so pushing never allocates and never fails; a worker whose own stack is empty takes from the others'.
+//! The streams that can go on: a stack for each worker, all linked through one table. A stream is in at most one stack,
+//! so pushing never allocates and never fails; a worker whose own stack is empty takes from other stacks.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
 
-/// Treiber stacks of stream numbers. A head holds, in its high half, how often it was changed: so a
-/// head that went away and came back is not mistaken for one that stayed.
+/// Treiber stacks of stream numbers. The high half of a head counts the changes of the head: so a head that was changed
+/// and changed back is not mistaken for an unchanged head.
 pub(super) struct Ready {
     heads: Box<[Padded<AtomicU64>]>,
-    /// Below each stream: one more than the next stream, or 0.
+    /// For each stream: one more than the number of the stream below it, or 0.
     below: Box<[AtomicU32]>,
 }
 
@@ -25,7 +25,7 @@ impl Ready {
         }
     }
 
-    /// Adds a stream that the caller owns.
+    /// Adds a stream, which the caller owns, to the stack of `worker`.
     pub(super) fn push(&self, worker: u32, stream: u32) {
         let head = &self.heads[worker as usize].0;
         let mut now = head.load(Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl Ready {
         }
     }
 
-    /// Takes a stream, of this worker if there is one; it then belongs to the caller.
+    /// Takes a stream, from the stack of `worker` if it has one; the stream then belongs to the caller.
     pub(super) fn take(&self, worker: u32) -> Option<u32> {
         let workers = self.heads.len();
         (0..workers).find_map(|i| self.pop((worker as usize + i) % workers))
@@ -74,7 +74,8 @@ impl Ready {
         self.heads[worker as usize].0.load(Ordering::Relaxed) as u32 != 0
     }
 
-    /// All streams ready, a block of neighbors for each of the first `workers` workers; only while no run is under way.
+    /// Makes all streams ready, a block of neighbors for each of the first `workers` workers; only while no run is
+    /// under way.
     pub(super) fn deal(&self, workers: u32) {
         for head in &self.heads {
             head.0.store(0, Ordering::Relaxed);

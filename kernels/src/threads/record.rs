@@ -1,5 +1,5 @@
-//! What is looked up when calls go wrong: the names of shapes, refusals that not all ranks were told of, and why all
-//! ended.
+//! The record that errors of calls are made from: the names of shapes, refusals that not all ranks were told of, and
+//! the reason for which all calls ended.
 
 use roundelay_core::ids::RankId;
 
@@ -8,15 +8,15 @@ use crate::error::{Differ, Error};
 /// Bits of a shape's number, as it is published with a call.
 pub(super) const SHAPE_BITS: u32 = 24;
 
-/// Shapes at once.
+/// The most shapes at once.
 pub(super) const SHAPES: usize = 1 << SHAPE_BITS;
 
-/// Kept under a lock, off the path of calls that go well.
+/// The record of calls, kept under a lock, off the path of calls that go well.
 #[derive(Default)]
 pub(super) struct Record {
     pub(super) shapes: Shapes,
     refusals: Vec<Refusal>,
-    /// Who gave up first, and why.
+    /// The rank that gave up first, and the text of its error.
     pub(super) cause: Option<(RankId, String)>,
 }
 
@@ -46,7 +46,7 @@ impl Shapes {
     }
 }
 
-/// A call that is void.
+/// A void call, and the ranks that were told of it.
 pub(super) struct Refusal {
     differ: Differ,
     told: Box<[bool]>,
@@ -64,12 +64,13 @@ impl Record {
         self.refusals.push(refusal);
     }
 
-    /// What `rank` hears of that call, once, if it was refused.
+    /// Returns the difference in call `number`, once for each rank, if that call was refused.
     pub(super) fn tell(&mut self, rank: RankId, number: u64) -> Option<Box<Differ>> {
         self.tell_of(rank, |differ| differ.number == number)
     }
 
-    /// What `rank` hears, once, of a refused call that it had left before it came to call `number`.
+    /// Returns, once for each rank, the difference in a refused call that `rank` had left before it came to call
+    /// `number`.
     pub(super) fn tell_late(&mut self, rank: RankId, number: u64) -> Option<Box<Differ>> {
         let mut differ = self.tell_of(rank, |differ| differ.number < number)?;
         differ.late = Some(rank);
@@ -88,7 +89,7 @@ impl Record {
         Some(differ)
     }
 
-    /// Whether there is anything that `rank` was not told.
+    /// Whether there is a refusal that `rank` was not told of.
     pub(super) fn keeps_for(&self, rank: RankId) -> bool {
         self.refusals.iter().any(|refusal| !refusal.told[rank.index()])
     }

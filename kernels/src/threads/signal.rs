@@ -17,9 +17,9 @@ pub(super) struct Signal {
 /// The outcome of [`Signal::wait`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// The post is there; what was written before it is visible.
+    /// The post is there; the writes before it are visible.
     Met,
-    /// The stream now belongs to whoever posts next: the caller must not touch it any more.
+    /// The stream now belongs to the thread that posts next: the caller must not touch it any more.
     Parked,
     /// Another stream is parked here already.
     Shared,
@@ -30,14 +30,14 @@ impl Signal {
         Self { word: AtomicU64::new(0), taken: AtomicU32::new(0) }
     }
 
-    /// Release. Returns the stream that was parked here, which the caller must now make ready.
+    /// Posts, with release order. Returns the stream that was parked here, which the caller must now make ready.
     #[must_use]
     pub(super) fn post(&self) -> Option<u32> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             // A parked stream has taken all earlier posts, so any post meets its wait.
             let raised = (word & !(ONE_POST - 1)) + ONE_POST;
-            // Acquire: the parked stream's own writes go with it to the thread that runs it on.
+            // Acquire: the parked stream's own writes become visible to the thread that runs it on.
             match self.word.compare_exchange_weak(word, raised, Ordering::AcqRel, Ordering::Relaxed)
             {
                 Ok(_) => return (word as u32).checked_sub(1),
@@ -46,7 +46,7 @@ impl Signal {
         }
     }
 
-    /// Acquire, if the next post is there.
+    /// Takes the next post, with acquire order, if it is there; returns whether it is.
     pub(super) fn poll(&self) -> bool {
         let taken = self.taken.load(Ordering::Relaxed);
         let met = (self.word.load(Ordering::Acquire) >> 32) as u32 > taken;
@@ -56,7 +56,7 @@ impl Signal {
         met
     }
 
-    /// Acquire, or park `stream`.
+    /// Takes the next post, with acquire order, or parks `stream`.
     #[must_use]
     pub(super) fn wait(&self, stream: u32) -> Wait {
         let taken = self.taken.load(Ordering::Relaxed);
@@ -70,7 +70,7 @@ impl Signal {
                 return Wait::Shared;
             }
             let parked = word | u64::from(stream + 1);
-            // Release: what the stream did so far, and where it stands, go to whoever wakes it.
+            // Release: the stream's writes and its position become visible to the thread that wakes it.
             match self.word.compare_exchange_weak(word, parked, Ordering::AcqRel, Ordering::Acquire)
             {
                 Ok(_) => return Wait::Parked,
@@ -79,17 +79,17 @@ impl Signal {
         }
     }
 
-    /// The stream that is parked here.
+    /// Returns the stream that is parked here.
     pub(super) fn parked(&self) -> Option<u32> {
         (self.word.load(Ordering::Relaxed) as u32).checked_sub(1)
     }
 
-    /// Posts so far, and waits that were met.
+    /// Returns the numbers of posts so far and of waits that were met.
     pub(super) fn counts(&self) -> (u32, u32) {
         ((self.word.load(Ordering::Relaxed) >> 32) as u32, self.taken.load(Ordering::Relaxed))
     }
 
-    /// Back to the beginning; only while no run is under way.
+    /// Sets both counters back to 0; only while no run is under way.
     pub(super) fn reset(&self) {
         self.word.store(0, Ordering::Relaxed);
         self.taken.store(0, Ordering::Relaxed);

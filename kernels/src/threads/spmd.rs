@@ -1,8 +1,8 @@
-//! Ranks that call by themselves, each from a thread of its own, as in MPI. A rank's thread runs the rank's streams and
-//! no other's, so what orders the ranks is the schedule's signals and nothing else.
+//! Ranks that call by themselves, each from a thread of its own, as in MPI. A rank's thread runs the streams of that
+//! rank alone, so only the schedule's signals order the ranks.
 //!
-//! Counters are never set back: each call counts from its own number times what a run posts. So a signal of one
-//! call cannot be taken for one of another, however far a rank is ahead, and whatever became of the calls between.
+//! Counters are never set back: each call counts from its own number times the posts of a run. So a signal of one call
+//! cannot be taken for a signal of another call, however far a rank is ahead, and however the calls between ended.
 
 use std::fmt;
 use std::ops::Deref;
@@ -15,12 +15,12 @@ use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 
-use super::calls::{Calls, Visit};
+use super::calls::{ActiveCall, Calls};
 use super::needs::{Needs, needs};
 use crate::error::Error;
 use crate::lowered::{
-    Bases, Code, Effects, Instr, Kind, PlannedCall, RankCall, Runs, Scratch, UserBuffers, Waiting,
-    Waits, lower, run_streams,
+    Bases, Code, Effects, Instr, InstrKind, PlannedCall, RankCall, Runs, Scratch, UserBuffers,
+    Waiting, Waits, lower, run_streams,
 };
 use crate::options::Options;
 use crate::stuck::{Stuck, signal_name};
@@ -38,19 +38,19 @@ use crate::sync::{AtomicU64, Ordering, Padded, fence};
 /// [`Plan`](super::Plan). Errors of calls are listed at [`Runs`].
 pub struct SpmdPlan {
     call: PlannedCall,
-    /// The schedule that runs, which is the call's after the optimizer.
+    /// The schedule that runs: the call's schedule after the optimizer.
     running: Arc<Schedule>,
     code: Code,
-    /// What the ranks call beside this, or this alone.
+    /// The calls of the ranks, which other plans may share.
     calls: Arc<Calls>,
-    /// Which of those this is.
+    /// The number of this plan's shape in `calls`.
     number: u32,
     counters: Box<[Counter]>,
     ranks: Box<[RankStreams]>,
     bases: Bases,
-    /// Kept for the bases that point at it.
+    /// The memory of the scratch buffers, which the bases point at.
     _scratch: Scratch,
-    /// Each rank's.
+    /// The partials of each rank.
     partials: Scratch,
 }
 
@@ -66,15 +66,15 @@ impl fmt::Debug for SpmdPlan {
     }
 }
 
-/// A channel between two threads: each end has a line of its own.
+/// A channel between two threads: each end has a cache line of its own.
 struct Counter {
     posted: Padded<AtomicU64>,
     taken: Padded<AtomicU64>,
-    /// Posts of a run.
+    /// The number of posts in a run.
     a_run: u64,
 }
 
-/// The streams that the thread of a rank runs, and which ranks it needs for them.
+/// The streams that the thread of a rank runs, and the ranks that it must meet before.
 struct RankStreams {
     needs: Needs,
     first: u32,
@@ -92,8 +92,8 @@ pub struct ThreadRank<P> {
 }
 
 impl SpmdPlan {
-    /// A plan for a schedule that was proved for ranks that call by themselves, and for `count` elements a unit. Of
-    /// `options` it takes the deadline, the level and [`Options::reassociate`].
+    /// Makes a plan for a schedule that was proved for ranks that call by themselves, and for `count` elements a unit.
+    /// Of `options` it takes the deadline, the level and [`Options::reassociate`].
     ///
     /// # Errors
     /// E0406 for options that no run can have; E0407 for buffers larger than this machine can hold; E0424 where ranks
@@ -116,11 +116,11 @@ impl SpmdPlan {
         )
     }
 
-    /// One of several plans that share `calls`: the ranks call all of them, each rank in the same order, and a call
-    /// in which ranks differ is refused for all (E0414).
+    /// Makes one of several plans that share `calls`: the ranks call all of these plans, each rank in the same order,
+    /// and a call in which ranks differ is refused for all ranks (E0414).
     ///
     /// # Errors
-    /// E0401 where `calls` has another number of ranks than the schedule; else those of [`Self::new`].
+    /// E0401 where `calls` has another number of ranks than the schedule; else the errors of [`Self::new`].
     pub fn among(
         calls: &Arc<Calls>,
         proved: &Proved,
@@ -144,7 +144,7 @@ impl SpmdPlan {
             let (given, nranks) = (nranks as usize, calls.nranks());
             return Err(Error::WrongBufferCount { what: "ranks of the schedule", given, nranks });
         }
-        // `Calls` is what announces.
+        // `Calls` announces each call.
         let optimized = proved.optimized(options.goal(Callers::Announced))?;
         let code = lower(&optimized, count, dtype, op)?;
         let running = optimized.schedule.clone();
@@ -163,7 +163,7 @@ impl SpmdPlan {
             bases.set(at as u32, block);
         }
         let mut posts = vec![0; code.channels];
-        for instr in code.instrs.iter().filter(|instr| instr.kind == Kind::Post) {
+        for instr in code.instrs.iter().filter(|instr| instr.kind == InstrKind::Post) {
             posts[instr.arg as usize] += 1;
         }
         let counter = |a_run| Counter {
@@ -185,7 +185,7 @@ impl SpmdPlan {
         })
     }
 
-    /// The part of rank `rank`, counted from 0, for the thread that calls for it.
+    /// Returns the part of rank `rank`, counted from 0, for the thread that calls for it.
     ///
     /// # Errors
     /// [`Error::NoSuchRank`] (E0411) for a rank beyond the last one.
@@ -193,10 +193,10 @@ impl SpmdPlan {
         Self::part(self, rank.into())
     }
 
-    /// The part of a rank as [`Self::rank`] gives it, which keeps the plan.
+    /// Returns the part of a rank as [`Self::rank`] does; the part keeps the plan.
     ///
     /// # Errors
-    /// Those of [`Self::rank`].
+    /// The errors of [`Self::rank`].
     pub fn into_rank(self: Arc<Self>, rank: RankId) -> Result<Runs<ThreadRank<Arc<Self>>>, Error> {
         Self::part(self, rank)
     }
@@ -210,51 +210,51 @@ impl SpmdPlan {
         }
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn nranks(&self) -> u32 {
         self.call.schedule.nranks
     }
 
-    /// The reduce op, which has no meaning for collectives that only copy.
+    /// Returns the reduce op, which has no meaning for collectives that only copy.
     pub fn op(&self) -> ReduceOp {
         self.call.op
     }
 
-    /// Whether a rank may still come to a call of this plan that another has made, and so needs it and no other of
-    /// its kind. For whoever keeps plans, while no rank can make a call of this one.
+    /// Whether another rank has made a call of this plan that a slower rank may still come to, and so needs this plan
+    /// and no other of its kind. For a cache of plans, while no rank can make a call of this plan.
     pub fn awaited(&self) -> bool {
         self.calls.awaits(self.number)
     }
 
-    /// Runs one rank's part.
+    /// Runs the part of one rank.
     ///
     /// # Safety
-    /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent for
+    /// Both addresses are valid for the rank's buffers, aligned and initialized, the output's writable, and lent for
     /// the call.
     unsafe fn run(&self, rank: RankId, input: *mut u8, output: *mut u8) -> Result<(), Error> {
         let streams = &self.ranks[rank.index()];
-        let visit = self.calls.enter(rank, self.number, &streams.needs, || {
+        let active = self.calls.enter(rank, self.number, &streams.needs, || {
             self.bases.set(self.code.buffers.index(Buffer::Input, rank), input);
             self.bases.set(self.code.buffers.index(Buffer::Output, rank), output);
         })?;
-        let mut effects = RankEffects { plan: self, visit: &visit };
-        // SAFETY: the caller's promise; the threads of other ranks made theirs before they published the call, and all
-        // ranks whose buffers this rank touches have entered it.
+        let mut effects = RankEffects { plan: self, active: &active };
+        // SAFETY: the caller's promise; the callers of other ranks made the same promise before these published the
+        // call, and all ranks whose buffers this rank touches have entered it.
         let done = unsafe { run_streams(&self.code, streams.first..streams.end, &mut effects) };
-        visit.end(done)
+        active.end(done)
     }
 
-    fn stuck(&self, visit: &Visit<'_>, Waiting { stream, at, channel }: Waiting) -> Error {
+    fn stuck(&self, active: &ActiveCall<'_>, Waiting { stream, at, channel }: Waiting) -> Error {
         let counter = &self.counters[channel as usize];
-        let before = counter.before(visit.number);
+        let before = counter.before(active.number);
         let step = self.code.instrs[at as usize].step;
         let first = self.running.streams[stream as usize].first;
         Error::Timeout(Box::new(Stuck {
-            rank: visit.rank,
+            rank: active.rank,
             stream: StreamId(stream),
             step,
             waiting_on: signal_name(&self.running, ChannelId(channel)),
-            expected: counter.so_far(&counter.taken, visit.number) + 1 - before,
+            expected: counter.so_far(&counter.taken, active.number) + 1 - before,
             seen: counter.posted.0.load(Ordering::Relaxed).saturating_sub(before),
             file: self.running.file.clone(),
             line: self.running.location(self.running.op(OpId(first.0 + step)).at).line,
@@ -266,14 +266,14 @@ impl SpmdPlan {
 /// The memory of a plan and its counters, for the streams of one rank in a call.
 struct RankEffects<'c, 'p> {
     plan: &'p SpmdPlan,
-    visit: &'c Visit<'p>,
+    active: &'c ActiveCall<'p>,
 }
 
 impl RankEffects<'_, '_> {
     /// Whether the next post of a channel is there.
     fn met(&self, channel: u32) -> bool {
         let counter = &self.plan.counters[channel as usize];
-        let taken = counter.so_far(&counter.taken, self.visit.number);
+        let taken = counter.so_far(&counter.taken, self.active.number);
         counter.posted.0.load(Ordering::Acquire) > taken
     }
 }
@@ -282,31 +282,31 @@ impl Effects for RankEffects<'_, '_> {
     type Stop = Error;
 
     unsafe fn data(&mut self, _: u32, instr: Instr) -> Result<(), Error> {
-        let Self { plan, visit } = *self;
+        let Self { plan, active } = *self;
         let segments = &plan.code.segments;
         let segment = segments.all[instr.arg as usize];
-        let partials = plan.partials.address(visit.rank.index());
+        let partials = plan.partials.address(active.rank.index());
         let elements = 0..segment.elements;
-        // SAFETY: the buffers of all ranks that the segment touches are lent, as these have entered the call and the
-        // proof has them not left; it orders the segment after and before all that others do to the same memory; each
-        // rank has partials of its own.
+        // SAFETY: the buffers of all ranks that the segment touches are lent: these ranks have entered the call, and by
+        // the proof have not left it; the proof orders the segment after and before all accesses of other ranks to the
+        // same memory; each rank has partials of its own.
         let whole =
-            unsafe { segments.run(segment, elements, &plan.bases, partials, || visit.ends()) };
-        if whole { Ok(()) } else { plan.calls.goes_on(visit.rank, visit.number) }
+            unsafe { segments.run(segment, elements, &plan.bases, partials, || active.ends()) };
+        if whole { Ok(()) } else { plan.calls.goes_on(active.rank, active.number) }
     }
 
     fn post(&mut self, row: &[Instr]) -> Result<(), Error> {
-        let Self { plan, visit } = *self;
+        let Self { plan, active } = *self;
         for instr in row {
             let counter = &plan.counters[instr.arg as usize];
-            // One thread posts here: no exchange is needed.
-            let posted = counter.so_far(&counter.posted, visit.number);
+            // Only one thread posts on this channel: no exchange is needed.
+            let posted = counter.so_far(&counter.posted, active.number);
             counter.posted.0.store(posted + 1, Ordering::Release);
         }
         fence(Ordering::SeqCst);
         for instr in row {
             let to = plan.running.channels[instr.arg as usize].to;
-            if to != visit.rank {
+            if to != active.rank {
                 plan.calls.wake(to);
             }
         }
@@ -317,7 +317,7 @@ impl Effects for RankEffects<'_, '_> {
         let met = self.met(waiting.channel);
         if met {
             let counter = &self.plan.counters[waiting.channel as usize];
-            let taken = counter.so_far(&counter.taken, self.visit.number);
+            let taken = counter.so_far(&counter.taken, self.active.number);
             counter.taken.0.store(taken + 1, Ordering::Relaxed);
         }
         Ok(met)
@@ -326,16 +326,16 @@ impl Effects for RankEffects<'_, '_> {
 
 impl Waits for RankEffects<'_, '_> {
     fn wait(&mut self, waits: &[Waiting]) -> Result<(), Error> {
-        let Self { plan, visit } = *self;
-        let (calls, rank, number) = (&plan.calls, visit.rank, visit.number);
+        let Self { plan, active } = *self;
+        let (calls, rank, number) = (&plan.calls, active.rank, active.number);
         let met = || waits.iter().any(|waiting| self.met(waiting.channel));
-        let heard = calls.listen(rank, || met() || visit.ends());
+        let heard = calls.listen(rank, || met() || active.ends());
         calls.goes_on(rank, number)?;
         if heard {
             return Ok(());
         }
-        // Several may come to their deadlines at once: one of them tells why.
-        let stuck = || plan.stuck(visit, waits[0]);
+        // Several ranks may come to their deadlines at once: the first gives the reason.
+        let stuck = || plan.stuck(active, waits[0]);
         let why = || calls.late(rank, number).unwrap_or_else(stuck);
         Err(calls.give_up(rank, why))
     }
@@ -348,12 +348,13 @@ impl Drop for SpmdPlan {
 }
 
 impl Counter {
-    /// Where counting begins in that call.
+    /// Returns the count at the beginning of call `call`.
     fn before(&self, call: u64) -> u64 {
         call * self.a_run
     }
 
-    /// How far one end has come. What a call left that was void is no more than where the next one begins.
+    /// Returns the count at one end. The count that a void call left is at most the count at the beginning of the next
+    /// call.
     fn so_far(&self, end: &Padded<AtomicU64>, call: u64) -> u64 {
         end.0.load(Ordering::Relaxed).max(self.before(call))
     }

@@ -1,7 +1,7 @@
 //! The workers' side of a plan: any worker takes any ready stream and runs it until it must wait.
 //!
-//! A stream that waits is parked in the signal it waits for and belongs to whoever posts that next. No lock
-//! is taken and nothing is allocated from one op to the next; see `idle` for the locks beside that path.
+//! A stream that waits is parked in its signal, and belongs to the thread that posts the signal next. No lock is taken
+//! and nothing is allocated from one op to the next; see `idle` for the locks beside that path.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ use crate::lowered::{Bases, Code, Effects, Instr, Scratch, Waiting, advance};
 use crate::options::Options;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Padded, lock};
 
-/// Looks for work before a worker sleeps, and polls before a lone stream parks.
+/// The number of looks for work before a worker sleeps, and of polls before a lone stream parks.
 const SPINS: u32 = 200;
 
 /// Runs a plan with signals by its streams, which wait for each other, one run at a time.
@@ -27,30 +27,30 @@ pub(super) struct StreamEngine {
     code: Arc<Code>,
     workers: u32,
     deadline: Duration,
-    /// Helpers stay on cores of their own.
+    /// Whether helpers stay on cores of their own.
     pinned: bool,
     pub(super) signals: Box<[Signal]>,
     ready: Ready,
-    /// Instructions that each stream has behind it.
+    /// The number of instructions that each stream has done.
     steps: Box<[AtomicU32]>,
     unfinished: AtomicU32,
     /// Ops and segments that each worker has completed.
     progress: Box<[Padded<AtomicU64>]>,
     idle: Idle,
     failure: Mutex<Option<Failure>>,
-    /// Each worker's partials.
+    /// The partials of each worker.
     partials: Scratch,
     bases: Bases,
 }
 
-/// Why a run ended early; what it means is found out when all workers have left.
+/// The reason for which a run ended early. The engine explains it when all workers have left.
 pub(super) enum Failure {
-    /// This stream waits there, and nobody is left who could post.
+    /// This stream waits at this channel, and no worker is left that could post.
     Stalled {
         stream: u32,
         channel: u32,
     },
-    /// Nothing happened for the time of the deadline, while this stream waited there.
+    /// Nothing happened for the time of the deadline, while this stream waited at this channel.
     TimedOut {
         stream: u32,
         channel: u32,
@@ -85,11 +85,11 @@ impl StreamEngine {
         })
     }
 
-    /// Runs the plan and returns when no worker can touch the buffers any more. `place` fills in where they are.
+    /// Runs the plan and returns when no worker can touch the buffers any more. `place` sets their addresses.
     ///
     /// # Safety
-    /// Only one call at a time. `place` gives each buffer of the code an address that is good for its length,
-    /// aligned, initialized, writable unless it is an input, and lent for the call.
+    /// Only one call at a time. `place` gives each buffer of the code an address that is valid for its length, aligned,
+    /// initialized, writable unless it is an input, and lent for the call.
     pub(super) unsafe fn run(self: &Arc<Self>, place: impl FnOnce(&Bases)) -> Option<Failure> {
         place(&self.bases);
         self.signals.iter().for_each(Signal::reset);
@@ -99,7 +99,7 @@ impl StreamEngine {
         self.idle.reset();
         if !self.code.tasks.is_empty() {
             self.idle.enter();
-            // The others learn of all this through the pool's lock.
+            // The pool's lock makes these stores visible to the helpers.
             let job: Arc<dyn Job> = self.clone();
             pool::offer(&job, 1..self.workers, self.pinned);
             self.work(0);
@@ -109,7 +109,7 @@ impl StreamEngine {
         lock(&self.failure).take()
     }
 
-    /// Ops that a stream has behind it that is parked, when all workers have left.
+    /// Returns the number of ops that a parked stream has done; only when all workers have left.
     pub(super) fn step(&self, stream: StreamId) -> u32 {
         let task = self.code.tasks[stream.index()];
         let at = task.first + self.steps[stream.index()].load(Ordering::Relaxed);
@@ -121,7 +121,7 @@ impl StreamEngine {
         self.idle.stop();
     }
 
-    /// A ready stream; sleeps until there is one. `None` when the run is over.
+    /// Takes a ready stream, and sleeps until there is one. Returns `None` when the run is over.
     fn next(&self, me: u32) -> Option<u32> {
         let mut quiet: Option<(Instant, u64)> = None;
         loop {
@@ -143,7 +143,7 @@ impl StreamEngine {
             if left.is_zero() {
                 match self.some_wait() {
                     Some((stream, channel)) => self.fail(Failure::TimedOut { stream, channel }),
-                    // Nobody waits but idle workers: a move takes long.
+                    // No stream waits: a move takes long.
                     None => quiet = None,
                 }
             } else if self.idle.sleep(|| self.ready.any(), left) == Slept::Stalled {
@@ -174,14 +174,14 @@ impl StreamEngine {
         }
     }
 
-    /// Whether the wait was met; if not, this worker no longer owns the stream.
+    /// Waits at a channel, and returns whether the wait was met; if not, this worker no longer owns the stream.
     fn wait(&self, me: u32, channel: u32, stream: u32) -> bool {
         let signal = &self.signals[channel as usize];
         for _ in 0..SPINS {
             if signal.poll() {
                 return true;
             }
-            // With nobody else to post, or something else to do, polling is a waste.
+            // Polling is a waste where no other worker can post, or this worker has another ready stream.
             if self.workers == 1 || self.ready.has(me) {
                 break;
             }
@@ -203,7 +203,7 @@ impl StreamEngine {
     }
 }
 
-/// The run was stopped, and so is what a worker does in it.
+/// The reason for which a worker stops: the run was stopped.
 struct Stopped;
 
 /// The memory and signals of a run, for one worker.
@@ -229,8 +229,8 @@ impl Effects for WorkerEffects<'_> {
         let partials = engine.partials.address(self.me as usize);
         let stopped = || self.goes_on().is_err();
         let elements = 0..segment.elements;
-        // SAFETY: the buffers are lent for the run; the proof orders this segment after and before all that other
-        // streams do to the same memory; each worker has partials of its own.
+        // SAFETY: the buffers are lent for the run; the proof orders this segment after and before all accesses of
+        // other streams to the same memory; each worker has partials of its own.
         unsafe { segments.run(segment, elements, &engine.bases, partials, stopped) };
         Ok(())
     }
@@ -245,9 +245,9 @@ impl Effects for WorkerEffects<'_> {
         Ok(())
     }
 
-    /// Takes the signal, or parks the stream: then it belongs to another worker.
+    /// Takes the signal, or parks the stream, which then belongs to another worker.
     fn take(&mut self, Waiting { stream, at, channel }: Waiting) -> Result<bool, Stopped> {
-        // Before parking: from then on the stream belongs to another.
+        // Before parking: a parked stream belongs to another worker.
         let step = at - self.engine.code.tasks[stream as usize].first;
         self.engine.steps[stream as usize].store(step, Ordering::Relaxed);
         Ok(self.engine.wait(self.me, channel, stream))
@@ -276,7 +276,7 @@ impl Job for StreamEngine {
     }
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())

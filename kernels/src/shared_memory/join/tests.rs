@@ -5,9 +5,9 @@ use rustix::fs::ftruncate;
 use rustix::io::{FdFlags, fcntl_getfd, pread, pwrite};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::*;
 use super::line::{FDS, Line, LineFault};
 use super::wire::{Hello, Word};
+use super::*;
 use crate::shared_memory::ending::ended;
 
 mod misbehave;

@@ -208,13 +208,18 @@ fn each_call_meets_its_own() {
     within(1, move || {
         let [mine, theirs] = <[_; 2]>::try_from(host.worlds(Options::new())).expect("two ranks");
         let call = |count| {
-            CallHeader::new(7, (Collective::Broadcast, RankId(1)), (count, DType::U32, ReduceOp::Sum))
+            CallHeader::new(
+                7,
+                (Collective::Broadcast, RankId(1)),
+                (count, DType::U32, ReduceOp::Sum),
+            )
         };
         let proved = sum();
         let of_theirs = proved.clone();
         let other = thread::spawn(move || {
             for count in 1..=5 {
-                let mut active = theirs.begin(call(count), of_theirs.schedule()).expect("it begins");
+                let mut active =
+                    theirs.begin(call(count), of_theirs.schedule()).expect("it begins");
                 active.publish(1);
                 active.end(Ok(())).expect("it ends");
             }

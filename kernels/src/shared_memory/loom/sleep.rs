@@ -152,7 +152,10 @@ fn work(shared: &SharedState, tile: u64, chunks: &Chunks) -> bool {
         counter.done();
     }
     let done = counter.are_done();
-    assert!(!done || chunks.iter().all(|chunk| chunk.get() == 1), "each chunk is written once, and seen");
+    assert!(
+        !done || chunks.iter().all(|chunk| chunk.get() == 1),
+        "each chunk is written once, and seen"
+    );
     done
 }
 

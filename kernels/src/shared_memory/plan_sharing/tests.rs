@@ -8,8 +8,8 @@ use std::time::Duration;
 use roundelay_core::dtype::{DType, ReduceOp};
 
 use super::{
-    Key, MAKING, OFFER, Ordering, PlanRecord, PlanSource, Prepared, RANK, READY, TURN, WORDS, World,
-    text,
+    Key, MAKING, OFFER, Ordering, PlanRecord, PlanSource, Prepared, RANK, READY, TURN, WORDS,
+    World, text,
 };
 use crate::Options;
 use crate::shared_memory::WorldPlan;

@@ -109,7 +109,11 @@ fn buffers_lie_in_the_heap_of_their_rank() {
 
 /// Returns the result of rank 0 of two ranks in a call on its own memory, after `say` has written the words of rank 1,
 /// both of whose slots hold sevens.
-fn told(count: usize, level: Level, say: impl Fn(&World, CallHeader)) -> (Result<(), Error>, Vec<u32>) {
+fn told(
+    count: usize,
+    level: Level,
+    say: impl Fn(&World, CallHeader),
+) -> (Result<(), Error>, Vec<u32>) {
     let (worlds, proved) = (worlds(2, level), one_shot(2));
     let [mine, theirs] = [0, 1].map(|rank| plan(&worlds[rank], &proved, count as u64));
     let (arena, sevens) = (&worlds[1].shared.arena, vec![7_u32; SLOT / 4]);

@@ -1,4 +1,4 @@
-//! Numbers at their ends, refusals one after the other, ranks that are ahead.
+//! Call numbers too large for their word, refusals one after the other, ranks that are ahead.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::threads::record::SHAPE_BITS;
 
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 
-/// Both ranks call, the first without meeting the second.
+/// Makes a call of each rank; the first rank does not wait for the second.
 fn both(calls: &Calls, shapes: [u32; 2]) -> Result<(), Error> {
     calls.enter(RANKS[0], shapes[0], &Needs::Some([].into()), || {})?.end(Ok(()))?;
     calls.enter(RANKS[1], shapes[1], &Needs::All, || {})?.end(Ok(()))
@@ -28,12 +28,12 @@ fn numbers_that_no_longer_fit_a_word() {
     for turn in 0..4 * WINDOW as u32 {
         assert_eq!(both(&calls, [turn % 3; 2]), Ok(()), "{turn}");
     }
-    let error = both(&calls, [0, 1]).expect_err("they differ");
+    let error = both(&calls, [0, 1]).expect_err("the calls differ");
     assert!(matches!(error, Error::CallsDiffer(_)), "{error}");
 }
 
-/// Ranks that come in the order of their numbers, from the first or from the last: the times that one which waits for all
-/// falls asleep, at most.
+/// Ranks come in the order of their numbers, from the first or from the last: a rank that waits for all of them falls
+/// asleep only a few times.
 #[test]
 fn whoever_waits_for_all_is_woken_a_few_times() {
     for n in [2, 3, 64, 1000, 1024, 4099] {
@@ -61,8 +61,10 @@ fn whoever_waits_for_all_is_woken_a_few_times() {
 fn each_rank_is_told_once_and_then_calls_are_as_good_as_ever() {
     let calls = Calls::new(2, Options::new()).expect("two ranks");
     for _ in 0..3 * WINDOW {
-        let Err(Error::CallsDiffer(now)) = both(&calls, [3, 4]) else { panic!("they differ") };
-        let Err(Error::CallsDiffer(late)) = both(&calls, [3, 3]) else { panic!("it is late") };
+        let Err(Error::CallsDiffer(now)) = both(&calls, [3, 4]) else { panic!("the calls differ") };
+        let Err(Error::CallsDiffer(late)) = both(&calls, [3, 3]) else {
+            panic!("the first rank is told late")
+        };
         assert_eq!((now.late, late.late), (None, Some(RANKS[0])));
         assert_eq!((now.number, &now.calls), (late.number, &late.calls));
         assert_eq!(both(&calls, [3, 3]), Ok(()));
@@ -75,7 +77,8 @@ fn a_rank_gets_no_further_ahead_than_can_be_read() {
     let short = Options::new().deadline(std::time::Duration::from_millis(5));
     let calls = Calls::new(2, short).expect("two ranks");
     let alone = || {
-        calls.enter(RANKS[0], 0, &Needs::Some([].into()), || {}).and_then(|visit| visit.end(Ok(())))
+        let active = calls.enter(RANKS[0], 0, &Needs::Some([].into()), || {})?;
+        active.end(Ok(()))
     };
     for turn in 1..WINDOW {
         assert_eq!(alone(), Ok(()), "{turn}");
@@ -89,8 +92,8 @@ fn a_rank_gets_no_further_ahead_than_can_be_read() {
 fn shapes_that_a_rank_is_still_to_come_to() {
     let calls = Calls::new(2, Options::new()).expect("two ranks");
     let one = |rank, shape| {
-        let visit = calls.enter(rank, shape, &Needs::Some([].into()), || {})?;
-        visit.end(Ok(()))
+        let active = calls.enter(rank, shape, &Needs::Some([].into()), || {})?;
+        active.end(Ok(()))
     };
     for shape in 1..4 {
         assert_eq!(one(RANKS[0], shape), Ok(()));

@@ -1,4 +1,4 @@
-//! Entering a call, being refused, and leaving while another is inside. A window has two calls here.
+//! Entering a call, being refused, and leaving while another rank is inside. A window has two calls here.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::threads::calls::Calls;
 use crate::threads::needs::Needs;
 
-/// Ranks, and what a caller's buffer of each is.
+/// Ranks, and a caller's buffer of each.
 struct Ranks {
     calls: std::sync::Arc<Calls>,
     buffers: [ModelledMemory; 3],
@@ -30,14 +30,14 @@ impl Ranks {
     fn new(nranks: u32) -> Arc<Self> {
         // loom's clocks stand still.
         let options = Options::new().deadline(Duration::MAX);
-        let calls = Calls::new(nranks, options).expect("so many ranks can be");
+        let calls = Calls::new(nranks, options).expect("the number of ranks is allowed");
         Arc::new(Self {
             calls,
             buffers: [ModelledMemory::new(), ModelledMemory::new(), ModelledMemory::new()],
         })
     }
 
-    /// A call in which the rank does that, once it has met those.
+    /// Makes a call in which the rank does `inside`, once it has met the ranks of `needs`.
     fn call(
         &self,
         rank: RankId,
@@ -46,9 +46,9 @@ impl Ranks {
         inside: impl FnOnce(),
     ) -> Result<(), Error> {
         let needs = Needs::Some(needs.into());
-        let visit = self.calls.enter(rank, shape, &needs, || {})?;
+        let active = self.calls.enter(rank, shape, &needs, || {})?;
         inside();
-        visit.end(Ok(()))
+        active.end(Ok(()))
     }
 }
 
@@ -98,7 +98,7 @@ fn two_that_differ_are_both_told() {
     });
 }
 
-/// Rank 2 is in another call, and did not need the others for it.
+/// Makes ranks of which rank 2 has made another call, for which it did not need the others.
 fn with_an_odd_one() -> Arc<Ranks> {
     let ranks = Ranks::new(3);
     assert_eq!(ranks.call(TWO, THAT, &[], || {}), Ok(()));
@@ -111,12 +111,12 @@ fn a_rank_that_is_refused_returns_when_nobody_visits_it() {
         let ranks = with_an_odd_one();
         let guest = Arc::clone(&ranks);
         let guest = thread::spawn(move || {
-            // It hears that the call is void before its visit, or in it, or never.
+            // The guest learns that the call is void before its access, or during it, or never.
             _ = guest.call(ZERO, THIS, &[ONE], || guest.buffers[1].raise());
         });
         let refused = ranks.call(ONE, THIS, &[TWO], || panic!("inside"));
         assert!(matches!(refused, Err(Error::CallsDiffer(_))), "{refused:?}");
-        // The caller has its buffer back: loom reports it if the guest may still be there.
+        // The caller has its buffer back: loom reports it if the guest may still access it.
         ranks.buffers[1].raise();
         guest.join().unwrap();
     });
@@ -130,7 +130,7 @@ fn a_rank_that_panics_returns_when_nobody_visits_it() {
         let guest = thread::spawn(move || {
             _ = guest.call(ZERO, THIS, &[ONE], || guest.buffers[1].raise());
         });
-        // Dropped without an end, as a panic does.
+        // Dropped without an end, as by a panic.
         drop(ranks.calls.enter(ONE, THIS, &Needs::Some([].into()), || {}));
         ranks.buffers[1].raise();
         guest.join().unwrap();
@@ -146,10 +146,10 @@ fn whoever_waits_for_a_refused_call_hears_of_it() {
         let waits = Arc::clone(&ranks);
         // Nothing but the refusal ends this wait.
         let waits = thread::spawn(move || {
-            let visit = waits.calls.enter(ZERO, THIS, &Needs::Some([ONE].into()), || {})?;
-            assert!(waits.calls.listen(ZERO, || visit.ends()));
-            let why = waits.calls.goes_on(ZERO, visit.number);
-            visit.end(why)
+            let active = waits.calls.enter(ZERO, THIS, &Needs::Some([ONE].into()), || {})?;
+            assert!(waits.calls.listen(ZERO, || active.ends()));
+            let why = waits.calls.goes_on(ZERO, active.number);
+            active.end(why)
         });
         let mine = ranks.call(ONE, THIS, &[TWO], || panic!("inside"));
         assert_eq!(waits.join().unwrap(), mine);

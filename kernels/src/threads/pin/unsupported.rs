@@ -1,9 +1,9 @@
-//! Where no thread is kept on a core: each stays where the system puts it, which is slower at worst.
+//! Systems on which no thread is kept on a core: each thread stays where the system puts it, which is slower at worst.
 
-/// Keeps the calling thread on one core, on Linux; here it stays where the system puts it.
+/// Keeps the calling thread on one core on Linux; here the thread stays where the system puts it.
 pub fn stay_on_core(_: u32) {}
 
-/// The cores that a thread may run on, which nothing is known of.
+/// The cores that a thread may run on, which are not known here.
 #[derive(Default)]
 pub(super) struct Affinity {}
 

@@ -1,4 +1,4 @@
-//! A rank's stay in a call, and how it leaves.
+//! A call that a rank is in, and how the rank leaves it.
 
 use std::cell::Cell;
 
@@ -10,35 +10,35 @@ use crate::sync::{Ordering, fence, pause};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The call was not published.
+    /// The call is not published yet.
     Outside,
-    /// It was: others may touch the rank's buffers, and it theirs.
+    /// The call is published: other ranks may touch the rank's buffers, and the rank theirs.
     Inside,
-    /// The rank has left.
+    /// The rank has left the call.
     Gone,
 }
 
-/// A rank's presence in a call. It ends when nobody can touch the rank's buffers any more: after a run that came
-/// to its end the proof says so; else all others must have left too.
-pub(crate) struct Visit<'c> {
+/// A call that a rank is in. It ends when no other rank can touch the rank's buffers any more: after a complete run the
+/// proof ensures this; else all other ranks must have left, too.
+pub(crate) struct ActiveCall<'c> {
     pub(super) calls: &'c Calls,
     pub(crate) rank: RankId,
-    /// Of the call.
+    /// The number of the call.
     pub(crate) number: u64,
     pub(super) stage: Cell<Stage>,
 }
 
-impl Visit<'_> {
+impl ActiveCall<'_> {
     /// Whether the call ends early.
     pub(crate) fn ends(&self) -> bool {
         self.calls.ends(self.number)
     }
 
-    /// The end of the call, with what became of it.
+    /// Ends the call, and returns its result.
     pub(crate) fn end(self, result: Result<(), Error>) -> Result<(), Error> {
         let calls = self.calls;
         let own = &calls.seat(self.rank).own.0;
-        // What is done is done, but if the call is void nobody needs to wait for the next to say so.
+        // The rank has done its part, but if the call is void, it is told so now and not in place of its next call.
         let void = &calls.end.0.void[slot(self.number)];
         let result = match result {
             Ok(()) if void.load(Ordering::Relaxed) == self.number => {
@@ -48,7 +48,8 @@ impl Visit<'_> {
         };
         let inside = self.stage.replace(Stage::Gone) == Stage::Inside;
         if inside {
-            // Release: what it did to others' buffers comes before what these do when they see it gone.
+            // Release: the rank's accesses to other ranks' buffers come before those ranks' accesses after they see it
+            // gone.
             own.inside.store(0, Ordering::Release);
         }
         match &result {
@@ -61,13 +62,13 @@ impl Visit<'_> {
     }
 }
 
-impl Drop for Visit<'_> {
+impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         let (calls, rank) = (self.calls, self.rank);
         if self.stage.replace(Stage::Gone) == Stage::Gone {
             return;
         }
-        // A panic; who failed first is the one to name.
+        // A panic; the error names the rank that failed first.
         let message = "its thread panicked in a call".to_owned();
         calls.give_up(rank, || Error::WorkerPanicked { message });
         calls.seat(rank).own.0.inside.store(0, Ordering::Release);
@@ -77,13 +78,13 @@ impl Drop for Visit<'_> {
 }
 
 impl Calls {
-    /// Returns when no other rank is inside that call, or any: its end has been said, so whoever enters now
-    /// leaves again, and whoever is inside hears of it at its next tile or wait.
+    /// Waits until no other rank is inside call `number`, or inside any call if that is `None`. The end is announced
+    /// before: a rank that enters now leaves again, and a rank inside sees the end at its next tile or wait.
     fn outlast(&self, rank: RankId, number: Option<u64>) {
-        // Against the fence in `publish`: either they see the end, or we see them inside.
+        // Pairs with the fence in `publish`: either other ranks see the end, or this rank sees them inside.
         fence(Ordering::SeqCst);
         let inside = |other: RankId| {
-            // Acquire: what it did there is done.
+            // Acquire: the other rank's accesses in that call are done.
             match self.seat(other).own.0.inside.load(Ordering::Acquire) {
                 0 => false,
                 at => number.is_none_or(|number| number == at),

@@ -1,5 +1,5 @@
-//! A thread that waits for others: it spins for a while where it has a core for itself, then lets others have their turns,
-//! then sleeps until one of them rings.
+//! The wait of a rank's thread: it spins for a while where it has a core for itself, then yields to other threads, then
+//! sleeps until another thread wakes it.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use crate::sync::{AtomicBool, AtomicU32, Condvar, Mutex, Ordering, fence, lock, 
 /// The ranks whose calls a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
-    /// Whoever calls.
+    /// The call of any rank.
     Any,
-    /// This one.
+    /// The call of this rank.
     One(RankId),
-    /// Nobody: it is in a call.
+    /// No call: the thread waits within a call.
     Nobody,
 }
 
@@ -28,43 +28,46 @@ impl Awaited {
     }
 }
 
-/// The bell of one waiting thread.
-pub(super) struct Bell {
+/// The sleep and the wakeup of one waiting thread.
+pub(super) struct Wakeup {
     asleep: AtomicBool,
-    /// Whose calls it waits for, as a word. It is written before the thread falls asleep.
+    /// The calls that the thread waits for, as a word, written before the thread falls asleep.
     awaited: AtomicU32,
-    door: Mutex<()>,
-    rung: Condvar,
+    mutex: Mutex<()>,
+    condvar: Condvar,
 }
 
-impl Bell {
+impl Wakeup {
     pub(super) fn new() -> Self {
         let awaited = AtomicU32::new(Awaited::Any.word());
-        Self { asleep: AtomicBool::new(false), awaited, door: Mutex::new(()), rung: Condvar::new() }
+        let asleep = AtomicBool::new(false);
+        Self { asleep, awaited, mutex: Mutex::new(()), condvar: Condvar::new() }
     }
 
-    /// Wakes the thread if it sleeps, after something changed that it may wait for, and then a fence: against the one
-    /// in `wait`, so that either we see that it sleeps, or it sees what changed.
+    /// Wakes the thread if it sleeps. Before, the caller has changed a value that the thread may wait for, and made a
+    /// fence. That fence pairs with the fence in `wait`: either this call sees that the thread sleeps, or the thread
+    /// sees the change.
     pub(super) fn wake(&self) {
         if self.asleep.load(Ordering::Relaxed) {
-            // It holds the door from its last look until it hears the bell.
-            drop(lock(&self.door));
-            self.rung.notify_one();
+            // The thread holds the mutex from its last look until it waits on the condvar.
+            drop(lock(&self.mutex));
+            self.condvar.notify_one();
         }
     }
 
-    /// Wakes the thread if it sleeps and waits for calls of this rank: the others would find nothing new, and of many
-    /// ranks each would wake all. What was changed is as for [`Self::wake`].
+    /// Wakes the thread if it sleeps and waits for calls of rank `by`: other threads would find nothing new, and of
+    /// many ranks each would wake all. The caller has made a change and a fence, as for [`Self::wake`].
     pub(super) fn called(&self, by: RankId) {
-        // Whoever is seen asleep wrote before whom it waits for. If it has gone on to another since, it has seen the call.
+        // A thread that is seen asleep has written `awaited` before. If it has gone on to another wait since, it has
+        // seen the call.
         let awaited = self.awaited.load(Ordering::Relaxed);
         if [Awaited::Any.word(), Awaited::One(by).word()].contains(&awaited) {
             self.wake();
         }
     }
 
-    /// Returns when `ready()`, which the calls of those who are `awaited` bring about, or else a [`Self::wake`], or after
-    /// `limit`; whether it is. Spins before it sleeps where that is `worth` it.
+    /// Waits until `ready()` is true, at most for `limit`; returns whether it is. Calls of the ranks `awaited` make it
+    /// true, or other changes, each of which a [`Self::wake`] follows. Spins before it sleeps where `worth` is set.
     pub(super) fn wait(
         &self,
         ready: impl Fn() -> bool,
@@ -76,7 +79,7 @@ impl Bell {
             return true;
         }
         let since = Instant::now();
-        let mut door = lock(&self.door);
+        let mut guard = lock(&self.mutex);
         self.awaited.store(awaited.word(), Ordering::Relaxed);
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -88,9 +91,9 @@ impl Bell {
             if left.is_zero() {
                 break false;
             }
-            door = self
-                .rung
-                .wait_timeout(door, left)
+            guard = self
+                .condvar
+                .wait_timeout(guard, left)
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
                 .0;
         };
@@ -107,7 +110,7 @@ mod tests {
 
     #[test]
     fn only_the_call_that_is_awaited_wakes() {
-        let (bell, looks, come) = (&Bell::new(), AtomicU32::new(0), AtomicBool::new(false));
+        let (wakeup, looks, come) = (&Wakeup::new(), AtomicU32::new(0), AtomicBool::new(false));
         let ready = &|| {
             looks.fetch_add(1, Ordering::Relaxed);
             come.load(Ordering::Relaxed)
@@ -116,42 +119,42 @@ mod tests {
         thread::scope(|threads| {
             let awaited = Awaited::One(RankId(3));
             let limit = Duration::from_secs(60);
-            let waits = threads.spawn(move || bell.wait(ready, awaited, false, limit));
-            while !bell.asleep.load(Ordering::Relaxed) {
+            let waits = threads.spawn(move || wakeup.wait(ready, awaited, false, limit));
+            while !wakeup.asleep.load(Ordering::Relaxed) {
                 thread::yield_now();
             }
-            // It has looked for the last time when it leaves the door.
-            drop(lock(&bell.door));
+            // The thread has looked for the last time when it releases the mutex.
+            drop(lock(&wakeup.mutex));
             let before = looks.load(Ordering::Relaxed);
             for rank in others {
-                bell.called(rank);
+                wakeup.called(rank);
             }
             thread::sleep(Duration::from_millis(50));
             assert_eq!(looks.load(Ordering::Relaxed), before);
             come.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);
-            bell.called(RankId(3));
-            assert!(waits.join().expect("it does not panic"));
+            wakeup.called(RankId(3));
+            assert!(waits.join().expect("the thread does not panic"));
         });
-        // In a call, and where anybody counts.
+        // A wait within a call, and a wait for the call of any rank.
         for (awaited, wakes) in [(Awaited::Nobody, false), (Awaited::Any, true)] {
             come.store(false, Ordering::Relaxed);
             thread::scope(|threads| {
                 let (limit, since) = (Duration::from_secs(60), Instant::now());
-                let waits = threads.spawn(move || bell.wait(ready, awaited, false, limit));
-                while !bell.asleep.load(Ordering::Relaxed) {
+                let waits = threads.spawn(move || wakeup.wait(ready, awaited, false, limit));
+                while !wakeup.asleep.load(Ordering::Relaxed) {
                     thread::yield_now();
                 }
-                drop(lock(&bell.door));
+                drop(lock(&wakeup.mutex));
                 come.store(true, Ordering::Relaxed);
                 fence(Ordering::SeqCst);
-                bell.called(RankId(0));
+                wakeup.called(RankId(0));
                 if !wakes {
                     thread::sleep(Duration::from_millis(50));
                     assert!(!waits.is_finished(), "{awaited:?}");
-                    bell.wake();
+                    wakeup.wake();
                 }
-                assert!(waits.join().expect("it does not panic"));
+                assert!(waits.join().expect("the thread does not panic"));
                 assert!(since.elapsed() < limit, "{awaited:?}");
             });
         }
