@@ -8,7 +8,7 @@ use roundelay::cuda::{CudaWorld, OnDevice as _};
 use roundelay::{DType, ReduceOp, ToPlan as _, collective};
 
 collective! {
-    /// AllReduce in two shots: everybody sums up one block of all ranks, and then fetches the others' blocks.
+    /// AllReduce in two shots: every rank sums up one block of all ranks, and then fetches the other blocks.
     algorithm TwoShot() -> AllReduce {
         view mine = input.split(nranks);
         view block = output.split(nranks);

@@ -157,7 +157,7 @@ pub use roundelay_kernels::SpmdPlan;
 /// use roundelay::{DType, ReduceOp, ToPlan as _, collective};
 ///
 /// collective! {
-///     /// Everybody pulls root's input.
+///     /// Every rank pulls root's input.
 ///     pub algorithm Star(root: Rank = 0) -> Broadcast {
 ///         let hub = peer(root);
 ///         if rank == root {

@@ -12,7 +12,7 @@ const MOST: usize = 4;
 /// Pronouns and quantities that stand in place of a noun. A comment that has one of them has a sentence whose subject the
 /// reader must guess.
 const RIDDLES: [&str; 7] =
-    ["whoever", "nobody", "somebody", "everybody", "so many", "so much", "all of it"];
+    ["whoever", "nobody", "somebody", "everybody", "so many", "so much", "as above"];
 
 /// Beginnings of a first sentence that has no noun for its subject.
 const OPENINGS: [&str; 5] = ["What ", "Who ", "Whose ", "The same.", "As above"];
@@ -76,7 +76,9 @@ fn a_comment_names_its_subject() {
             let begins = before.is_none();
             before = comment;
             let Some(comment) = comment else { continue };
-            let words = comment.to_lowercase();
+            // Between backticks is code.
+            let prose: String = comment.split('`').step_by(2).collect();
+            let words = prose.to_lowercase();
             let words: Vec<&str> = words
                 .split(|c: char| !c.is_alphanumeric())
                 .filter(|word| !word.is_empty())

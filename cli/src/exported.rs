@@ -9,7 +9,7 @@ use crate::messages;
 use crate::msccl::Runtime;
 use crate::values::whole;
 
-/// What a program is written for.
+/// The target that a program is written for.
 #[derive(Args)]
 pub(crate) struct MscclFlags {
     /// How data travels

@@ -39,7 +39,7 @@ pub(crate) struct SourceFlags {
     pub(crate) lints: LintFlags,
 }
 
-/// What the ranks are joined by.
+/// The topology that joins the ranks.
 #[derive(Args, Clone)]
 pub(crate) struct TopologyFlags {
     #[arg(long, value_name = "FILE|TEXT", help = topology_help!("What the ranks run on"))]
@@ -71,7 +71,7 @@ impl EngineFlags {
     }
 }
 
-/// Who calls for the ranks of a run.
+/// The callers of the ranks of a run.
 #[derive(Args)]
 pub(crate) struct CallerFlags {
     /// How the ranks are called; with a call for each, every rank has a thread or a process of its own, as in MPI

@@ -16,7 +16,7 @@ use crate::values::{RefusedValue, level, reduce_op};
 /// Bytes of the widest load that GPUs have.
 const VECTOR: u32 = 16;
 
-/// What a kernel is made for.
+/// The count, dtype and op that a kernel is made for.
 #[derive(Args)]
 pub(crate) struct KernelFlags {
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(crate) struct ElementFlag {
     pub(crate) dtype: Element,
 }
 
-/// What a kernel is compiled for.
+/// The GPU that a kernel is compiled for.
 #[derive(Args)]
 pub(crate) struct TargetFlags {
     /// The GPU's architecture, such as `sm_80` or `sm_100`

@@ -38,7 +38,7 @@ pub(crate) fn mpi(
     Ok(file.text)
 }
 
-/// What is simulated.
+/// The machine and the call of a simulation.
 #[derive(Args)]
 pub(crate) struct GoalFlags {
     #[command(flatten)]

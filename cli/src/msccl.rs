@@ -28,7 +28,7 @@ use crate::values::bytes;
 /// The largest size in bytes of a file.
 const LARGEST: u64 = 256 << 20;
 
-/// What runs a program for MSCCL.
+/// The runtime of a program for MSCCL.
 #[derive(Args)]
 pub(crate) struct MscclFlags {
     /// For a program for MSCCL (.xml): the runtime that it is for, whose limits and buffers count [default: what all of

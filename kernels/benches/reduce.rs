@@ -55,7 +55,7 @@ fn reductions() -> Vec<Reduction> {
 }
 
 thread_local! {
-    /// What a thread's operands lie in; it grows as they do.
+    /// The memory of a thread's operands; it grows with them.
     static MEMORY: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 

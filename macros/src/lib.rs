@@ -21,7 +21,7 @@ use roundelay_library::SOURCES;
 ///
 /// ```text
 /// roundelay::collective! {
-///     /// Everybody pulls root's input at once.
+///     /// Every rank pulls root's input at once.
 ///     pub algorithm Star(root: Rank = 0) -> Broadcast { … }
 /// }
 ///

@@ -13,8 +13,8 @@ macro_rules! using {
         /// use roundelay::{Comm, ReduceOp, collective, library::RingAllReduce};
         ///
         /// collective! {
-        ///     /// Everybody takes what all others have, at once. For few ranks and bytes.
-        ///     algorithm Everybody() -> AllReduce {
+        ///     /// Every rank takes the data of all other ranks, at once. For few ranks and bytes.
+        ///     algorithm Direct() -> AllReduce {
         ///         scratch theirs: nranks like output;
         ///         for d in 1..nranks { peer((rank + d) % nranks).TxAck(); }
         ///         for d in 1..nranks {
@@ -29,8 +29,8 @@ macro_rules! using {
         ///     }
         /// }
         ///
-        /// // Up to 64 KiB everybody takes everything, and above that data goes around a ring.
-        /// let comm = Comm::new(3)?.using_up_to(64 << 10, Everybody::new()).using(RingAllReduce::new());
+        /// // Up to 64 KiB every rank takes all data, and above that data goes around a ring.
+        /// let comm = Comm::new(3)?.using_up_to(64 << 10, Direct::new()).using(RingAllReduce::new());
         /// let (mut a, mut b, mut c) = ([1_i32; 100], [2; 100], [3; 100]);
         /// comm.all_reduce(&mut [&mut a[..], &mut b, &mut c], ReduceOp::Sum)?;
         /// assert_eq!(a, [6; 100]);

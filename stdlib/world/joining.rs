@@ -68,7 +68,7 @@ impl World {
     /// let world = World::join(&UniqueId::new()?, 1, 0)?.progressing(move || {
     ///     counted.fetch_add(1, Ordering::Relaxed);
     /// });
-    /// // Nobody waits in a world of one.
+    /// // No rank waits in a world of one.
     /// world.rank().barrier()?;
     /// assert_eq!(calls.load(Ordering::Relaxed), 0);
     /// # Ok::<(), roundelay::Error>(())

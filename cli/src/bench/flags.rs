@@ -58,11 +58,11 @@ pub(crate) struct BenchFlags {
     /// The largest size [default: the smallest]
     #[arg(short = 'e', long = "maxbytes", value_name = "SIZE", value_parser = bytes)]
     pub(super) largest: Option<u64>,
-    /// The next size is so many times as large
+    /// The factor from one size to the next
     #[arg(short = 'f', long = "stepfactor", value_name = "FACTOR", conflicts_with = "step")]
     #[arg(value_parser = at_least(0_u64))]
     pub(super) factor: Option<u64>,
-    /// The next size is so many bytes more [default: 1M]
+    /// The bytes from one size to the next [default: 1M]
     #[arg(short = 'i', long = "stepbytes", value_name = "SIZE", value_parser = bytes)]
     pub(super) step: Option<u64>,
     /// The sizes of the contest: 1 KB, 1 MB and 1 GB, and the mean of their bandwidths

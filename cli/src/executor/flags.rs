@@ -72,7 +72,7 @@ pub(super) struct CheckFlags {
     pub(super) signals: Signals,
 }
 
-/// What data it runs on, and how.
+/// The data of a run, and how the run checks it.
 #[derive(Args)]
 pub(super) struct DataFlags {
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64

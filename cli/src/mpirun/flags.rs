@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 #[derive(Args)]
 #[command(override_usage = "roundelay mpirun [OPTIONS] -- [MPIRUN'S ARGUMENTS] PROGRAM [ARGS]...")]
 pub(crate) struct MpirunFlags {
-    /// What becomes of the collectives that a program calls
+    /// The treatment of the collectives that a program calls
     #[arg(long, value_enum, default_value_t = MpirunMode::On)]
     pub(super) mode: MpirunMode,
     /// Take all calls that can be taken, and not only those that are faster than MPI's
@@ -32,7 +32,7 @@ pub(crate) struct MpirunFlags {
     pub(super) command: Vec<OsString>,
 }
 
-/// What becomes of the collectives that a program calls.
+/// The treatment of the collectives that a program calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum MpirunMode {
     /// They are taken

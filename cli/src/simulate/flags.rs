@@ -54,7 +54,7 @@ pub(crate) struct SimulateFlags {
     /// The time that each piece of a message but the first costs, such as 495ns
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0us")]
     piece: f64,
-    /// What streams wait for
+    /// The signals that streams wait for
     #[arg(long, value_enum, default_value_t = Order::ByData)]
     streams: Order,
     /// The time that signals take

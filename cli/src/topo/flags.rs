@@ -19,7 +19,7 @@ pub(crate) struct TopoFlags {
     /// Write a picture, in addition to what is printed
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<String>,
-    /// What to print
+    /// The form of the output
     #[arg(long, value_enum, default_value_t = TopoFormat::Human)]
     pub(crate) format: TopoFormat,
 }

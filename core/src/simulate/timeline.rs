@@ -57,6 +57,6 @@ pub struct Message {
     pub pieces: u32,
     /// The time at which it sets out, in seconds.
     pub start: f64,
-    /// The time at which all of it has arrived, in seconds.
+    /// The time at which the whole message has arrived, in seconds.
     pub end: f64,
 }

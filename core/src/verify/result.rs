@@ -18,7 +18,7 @@ use crate::schedule::Buffer;
 const HISTORIES: usize = 4;
 
 impl Player<'_> {
-    /// Records whether the reduce completes its destination: all of it, part of it, or nothing.
+    /// Records whether the reduce completes its destination: the whole, a part, or nothing.
     pub(super) fn completes(&mut self, mode: usize, at: OpId, results: &[ValueId]) {
         let Self { values, states, .. } = self;
         let state = &mut states[mode];

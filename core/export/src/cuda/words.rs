@@ -59,7 +59,7 @@ shared! {
         Slots,
         /// Where a bit for each move says whether it completes an average.
         FinishAt,
-        /// What an average is divided by.
+        /// The divisor of an average.
         Divisor,
         /// Where the table of hashes and values is.
         TableAt,
@@ -83,7 +83,7 @@ shared! {
 }
 
 shared! {
-    /// What is asked: the first word of a key.
+    /// The question of a lookup: the first word of a key.
     pub(super) enum Key {
         /// A lane, by how deep it is, the lane around it and the value.
         Lane,
@@ -93,7 +93,7 @@ shared! {
         Scratch,
         /// A link of a fifo, by fifo, lane and ends.
         Link,
-        /// What a rank waits for where a fifo ends.
+        /// The signal that a rank waits for where a fifo ends.
         EndFifo,
         /// A ring, tree, group or topology, by where and from what it was made.
         Object,
@@ -141,9 +141,9 @@ numbers! {
     OUTPUT: usize = 1;
     /// Its scratch; where regions name declarations, the first of them.
     SCRATCH: usize = 2;
-    /// What a hash begins with.
+    /// The first value of a hash.
     HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
-    /// What it is multiplied by, word for word.
+    /// The factor of a hash, word for word.
     HASH_FACTOR: u64 = 0x100_0000_01b3;
     /// How far its high bits are folded down.
     HASH_SHIFT: u64 = 29;

@@ -138,7 +138,7 @@ impl NcclPlan {
         self.steps.list.iter().filter(|step| matches!(step, NcclStep::Group { .. })).count()
     }
 
-    /// Issues the rank's part on its slices, and returns when NCCL has taken all of it, for which the other ranks must
+    /// Issues the rank's part on its slices, and returns when NCCL has taken the whole part, for which the other ranks must
     /// issue their parts: the results are complete when `stream` has passed the launch. No other rank uses `stream`.
     ///
     /// # Errors

@@ -188,7 +188,7 @@ fn folded(
     }
 }
 
-/// Whether no op reads the scratch before all of it is written again.
+/// Whether no op reads the scratch before the whole scratch is written again.
 fn unread(after: &[Option<GlobalOp>], span: Span) -> bool {
     let mut left: BTreeSet<u32> = (span.first..span.first + span.count).collect();
     for op in after.iter().flatten() {
