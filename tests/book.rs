@@ -1,7 +1,7 @@
 //! The book shows only code that runs and output that was compared.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p roundelay-tests book::` writes the transcripts of
-//! `book/src/listings/`, and the parts of the error pages in `book/src/errors/` that are made.
+//! `book/src/listings/`, and the made parts of the pages; a second run takes new transcripts into the pages.
 
 #[path = "book/console.rs"]
 mod console;
@@ -94,10 +94,8 @@ fn the_tables_of_the_families_are_what_the_schedules_say() {
     for (family, table) in families::tables() {
         let file = format!("listings/families/{family}.table");
         expect_file![root().join("book/src").join(&file)].assert_eq(&table);
-        assert!(
-            tour.contains(&format!("{{{{#include ../{file}}}}}")),
-            "the tour leaves out {family}"
-        );
+        let shown = pages::includes(&tour).contains(&&*format!("../{file}"));
+        assert!(shown, "the tour leaves out {family}");
     }
 }
 
@@ -110,8 +108,8 @@ fn the_tables_of_the_command_are_its_flags() {
     let page = std::fs::read_to_string(root().join("book/src/guide/command.md")).unwrap();
     let anchors = tables.lines().filter_map(|line| line.strip_prefix("<!-- ANCHOR: "));
     for anchor in anchors.map(|rest| rest.trim_end_matches(" -->")) {
-        let shown = format!("{{{{#include ../listings/command/flags.table:{anchor}}}}}");
-        assert!(page.contains(&shown), "the page leaves out {anchor}");
+        let shown = format!("../listings/command/flags.table:{anchor}");
+        assert!(pages::includes(&page).contains(&&*shown), "the page leaves out {anchor}");
     }
     // Rows about shared flags name the headings over them.
     for link in tables.split("](#").skip(1).filter_map(|rest| rest.split(')').next()) {
@@ -161,5 +159,32 @@ fn every_page_is_in_the_summary() {
 fn the_examples_are_right() {
     for (path, text) in sources("examples") {
         holds(&name(&path), &text);
+    }
+}
+
+/// The command refuses each bug of the museum, as its listing shows, and the mended page beside it is proved.
+#[test]
+fn the_museum_has_bugs_and_their_mends() {
+    let chapter = read(&root().join("book/src/guide/museum.md"));
+    let (mended, bugs): (Vec<_>, Vec<_>) = sources("examples/museum")
+        .into_iter()
+        .partition(|(path, _)| name(path).ends_with("_mended.coll"));
+    assert!(bugs.len() >= 12, "{} bugs alone", bugs.len());
+    assert_eq!(bugs.len(), mended.len());
+    for ((bug, text), (mend, right)) in bugs.iter().zip(&mended) {
+        let stem = bug.file_stem().expect("a name").to_string_lossy();
+        assert_eq!(name(mend), format!("{stem}_mended.coll"));
+        let shown = format!("../listings/museum/{stem}.console");
+        let refusal = read(&root().join("book/src/guide").join(&shown));
+        let line = refusal.lines().nth(1).unwrap_or_default();
+        assert!(line.starts_with("error[E03"), "{stem} is refused by {line}");
+        for file in [&shown, &format!("../../../examples/museum/{stem}.coll")] {
+            assert!(pages::includes(&chapter).contains(&&**file), "the chapter leaves out {file}");
+        }
+        holds(&name(mend), right);
+        for (file, text) in [(bug, text), (mend, right)] {
+            let lines = text.lines().count();
+            assert!((15..=40).contains(&lines), "{} has {lines} lines", file.display());
+        }
     }
 }

@@ -80,12 +80,13 @@ fn prose(text: &str) -> (String, Vec<(Range<usize>, String)>) {
             }
         }
     };
-    let mut fence = false;
+    let (mut fence, mut part) = (false, false);
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let begins = line.trim_start();
         let is_fence = begins.starts_with("```");
-        if fence || is_fence || begins.starts_with('#') || begins.starts_with("{{") {
+        part = (part || begins.starts_with("<!-- include ")) && !begins.starts_with("<!-- end");
+        if fence || is_fence || part || begins.starts_with('#') {
             blank(&mut plain, at..at + line.len());
         }
         fence ^= is_fence;

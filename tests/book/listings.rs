@@ -21,6 +21,19 @@ pub(crate) fn prose() -> Vec<std::path::PathBuf> {
     prose
 }
 
+/// The text of files that a page includes stands in the page. `UPDATE_EXPECT=1` writes it, from the files as they are before the tests run.
+#[test]
+fn the_pages_are_whole() {
+    let mut parts = 0;
+    for path in prose() {
+        let page = pages::whole(&path);
+        parts += pages::includes(&page).len();
+        assert!(!page.contains("{{#"), "{}: mdBook's directives", path.display());
+        expect_file![path].assert_eq(&page);
+    }
+    assert!(parts > 300, "{parts} parts alone");
+}
+
 #[test]
 fn the_transcripts_are_what_the_command_prints() {
     let transcripts = files(&root().join("book/src/listings"), "console");
@@ -163,10 +176,10 @@ fn every_exercise_has_a_solution_that_runs() {
             let (_, solution) = exercise
                 .split_once("<details><summary>Solution</summary>")
                 .unwrap_or_else(|| panic!("{chapter}, {title}: no solution"));
-            let shown = includes(solution);
+            let shown = pages::includes(solution);
             let solutions = format!("listings/{chapter}/solutions/");
             let of = |extension: &str| {
-                // Of some only a few lines are shown: `file:1:4`.
+                // A page shows some of the lines of a few files: `file:1:4`.
                 let mut files = shown.iter().filter_map(|shown| shown.split(':').next());
                 files.any(|file| file.contains(&solutions) && file.ends_with(extension))
             };
@@ -183,26 +196,16 @@ fn every_exercise_has_a_solution_that_runs() {
     }
 }
 
-/// The files that a text includes.
-fn includes(text: &str) -> Vec<String> {
-    let found = text.split("{{#include ").skip(1);
-    let files = found.filter_map(|rest| rest.split_once("}}")).map(|(path, _)| path);
-    files.map(|path| path.split(".rs:").next().unwrap_or(path).to_owned()).collect()
-}
-
 /// Rust in the tutorial is from an example, which is run.
 #[test]
 fn the_tutorials_rust_is_from_examples() {
     for path in files(&root().join("book/src/tutorial"), "md") {
-        for block in read(&path).split("\n```rust").skip(1) {
-            let body = block.split_once('\n').map_or("", |(_, body)| body);
-            assert!(
-                body.starts_with("{{#include ../../../examples/"),
-                "{}: Rust that no example holds: {}",
-                path.display(),
-                body.lines().next().unwrap_or_default()
-            );
-        }
+        let text = read(&path);
+        assert!(!pages::by_hand(&text).contains("```rust"), "{}: Rust by hand", path.display());
+        let shown = pages::includes(&text).into_iter().filter(|file| file.contains(".rs"));
+        let apart: Vec<&str> =
+            shown.filter(|file| !file.starts_with("../../../examples/")).collect();
+        assert!(apart.is_empty(), "{}: Rust that no example holds: {apart:?}", path.display());
     }
 }
 
@@ -226,7 +229,11 @@ fn no_line_is_wider_than_a_page() {
             code ^= fence;
             if code && !fence { format!("{line}\n") } else { "\n".to_owned() }
         };
-        let blocks: String = read(&path).lines().map(blank_but_code).collect();
+        // Error pages wrap the messages in their parts, and listings have a width of their own.
+        let text = read(&path);
+        let errors = path.components().any(|part| part.as_os_str() == "errors");
+        let text = if errors { text } else { pages::by_hand(&text) };
+        let blocks: String = text.lines().map(blank_but_code).collect();
         look(&path, pages::WIDEST, &blocks);
     }
     for (extension, widest) in [("coll", pages::WIDEST), ("text", pages::WIDEST), ("console", 120)]

@@ -1,17 +1,19 @@
-//! Error pages: `book/src/errors/CODE.md`, written by hand but for its title and its made parts, which the tests
-//! write: a part begins with a comment and ends with `<!-- end -->`. The pages hold no other directives, because
-//! `roundelay explain` prints them, without the comments.
+//! Pages are written by hand but for their made parts, which the tests write, so that a page is whole wherever it is
+//! read: in the browser, on a forge, in an editor. A part begins with a comment and ends with `<!-- end -->`.
 //!
-//! Below `<!-- wrong NAME -->` stand `tests/wrong/NAME.coll` and the message beside it, below `<!-- console ARGS -->`
-//! the output of `roundelay ARGS`, and below `<!-- engine -->` a call from `engine.rs` and its error.
+//! Below `<!-- include INFO FILE… -->` stands the text of files, in a fence with that info, or bare where the info is `-`.
+//! A file may be followed by `:ANCHOR` or by `:FIRST:LAST`, numbers of lines; `/` stands for an empty line, and `…` for
+//! itself. Error pages, `book/src/errors/CODE.md`, have other parts and a made title: below `<!-- wrong NAME -->` stand
+//! `tests/wrong/NAME.coll` and the message beside it, below `<!-- console ARGS -->` the output of `roundelay ARGS`, and
+//! below `<!-- engine -->` a call from `engine.rs` and its error. `roundelay explain` prints them, without the comments.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use roundelay_core::diagnostics::Code;
 use roundelay_tests::root;
 
-use crate::book::{console, engine};
+use crate::book::{console, engine, read};
 
 /// How many columns of code a page has. Messages are wrapped, and programs are narrow enough.
 pub(crate) const WIDEST: usize = 100;
@@ -36,11 +38,81 @@ pub(crate) fn by_hand(page: &str) -> String {
     kept
 }
 
+/// The files of all `include` parts of a text, as the directives name them.
+pub(crate) fn includes(text: &str) -> Vec<&str> {
+    let directives = text.lines().filter_map(directive);
+    let files = directives.filter(|(name, _)| *name == "include").map(|(_, args)| args);
+    files
+        .flat_map(|args| args.split(' ').skip(1))
+        .filter(|part| !["/", "…"].contains(part))
+        .collect()
+}
+
+/// The page at `path` as it must be: its text by hand, with fresh parts.
+pub(crate) fn whole(path: &Path) -> String {
+    let folder = path.parent().expect("a page has a folder");
+    let mut page = String::new();
+    for line in by_hand(&read(path)).lines() {
+        let _ = writeln!(page, "{line}");
+        match directive(line) {
+            None => {}
+            Some(("include", args)) => {
+                page += &included(folder, args);
+                let _ = writeln!(page, "{END}");
+            }
+            Some((name, _)) => panic!("{}: `{name}` is for error pages", path.display()),
+        }
+    }
+    page
+}
+
+/// The text of an `include` part.
+fn included(folder: &Path, args: &str) -> String {
+    let (info, parts) = args.split_once(' ').expect("an info and files");
+    let mut body = String::new();
+    for part in parts.split(' ') {
+        match part {
+            "/" => body.push('\n'),
+            "…" => body += "…\n",
+            file => body += &selected(folder, file),
+        }
+    }
+    match info {
+        "-" => format!("{body}\n"),
+        info => format!("```{info}\n{body}```\n"),
+    }
+}
+
+/// The lines that `file`, `file:ANCHOR` or `file:FIRST:LAST` selects, without the lines that name anchors.
+fn selected(folder: &Path, part: &str) -> String {
+    let (file, select) = part.split_once(':').unwrap_or((part, ""));
+    let text = read(&folder.join(file));
+    let range = select.split_once(':').map(|ends| {
+        let [first, last] = [ends.0, ends.1].map(|end| end.parse::<usize>().expect("a line"));
+        first..=last
+    });
+    let mut shown = range.is_some() || select.is_empty();
+    let mut lines = String::new();
+    for (number, line) in (1..).zip(text.trim_end().lines()) {
+        let mark = line.split_once("ANCHOR").map(|(_, mark)| mark);
+        if let Some(mark) = mark {
+            let name = mark.split_once(": ").map_or("", |(_, name)| name.trim_end_matches(" -->"));
+            if name == select {
+                shown = mark.starts_with(':');
+            }
+        } else if shown && range.as_ref().is_none_or(|range| range.contains(&number)) {
+            let _ = writeln!(lines, "{line}");
+        }
+    }
+    assert!(!lines.is_empty(), "{part} selects no line");
+    lines
+}
+
 /// The directive of a line that begins a made part.
 fn directive(line: &str) -> Option<(&str, &str)> {
     let text = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
     let (name, args) = text.split_once(' ').unwrap_or((text, ""));
-    ["wrong", "console", "engine"].contains(&name).then_some((name, args))
+    ["include", "wrong", "console", "engine"].contains(&name).then_some((name, args))
 }
 
 /// The text by hand of the page of a code.
@@ -145,11 +217,10 @@ fn broken(line: &str, margin: &str) -> String {
     all
 }
 
-/// The whole programs in a text: its blocks of `coll`, but for files that it shows, which have tests of their own.
+/// The whole programs in a text by hand: its blocks of `coll`. Files that it includes have tests of their own.
 pub(crate) fn programs(text: &str) -> Vec<String> {
     let text = by_hand(text);
-    let blocks = text.split("```coll\n").skip(1);
-    let own = blocks.filter(|block| !block.starts_with("{{#include "));
+    let own = text.split("```coll\n").skip(1);
     own.map(|b| b.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 

@@ -50,7 +50,7 @@ fn builder(root: &Path) -> Result<PathBuf, String> {
     Ok(mdbook)
 }
 
-/// A page of HTML: where its links, pictures and included files lead, and the names of its places.
+/// A page of HTML: where its links and pictures lead, and the names of its places.
 struct Page {
     links: Vec<String>,
     places: BTreeSet<String>,
@@ -60,9 +60,6 @@ impl Page {
     fn new(html: &str) -> Self {
         let mut links = attributes(html, "href");
         links.extend(attributes(html, "src"));
-        // mdBook leaves the directive where the file is not there, and ends well.
-        let unread = html.split("{{#include ").skip(1).filter_map(|rest| rest.split_once("}}"));
-        links.extend(unread.map(|(file, _)| file.to_owned()));
         Self { links, places: attributes(html, "id").into_iter().collect() }
     }
 }

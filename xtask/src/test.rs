@@ -207,6 +207,7 @@ fn files(root: &Path, folder: &str, extension: &str) -> Result<Vec<PathBuf>, Str
 fn canonical(root: &Path) -> Result<(), String> {
     let mut sources = files(root, "stdlib/library", "coll")?;
     sources.extend(files(root, "examples", "coll")?);
+    sources.extend(files(root, "examples/museum", "coll")?);
     // The examples' step has built it.
     let mut command = Command::new(built(root, "").join("roundelay"));
     run(command.current_dir(root).args(["fmt", "--check"]).args(sources))
