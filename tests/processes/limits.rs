@@ -26,7 +26,7 @@ fn spare(descriptors: usize) {
 
 /// Joins and makes a call, and reports the result.
 fn attempt() {
-    let options = Options::new().deadline(std::time::Duration::from_secs(5));
+    let options = Options::new().deadline(std::time::Duration::from_secs(3));
     let called = World::from_env_with(options)
         .and_then(|world| world.rank().all_reduce(&mut [1_u32; 1000], ReduceOp::Sum));
     match called {
