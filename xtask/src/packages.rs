@@ -52,7 +52,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     // With the profile of the other steps, foreign crates are compiled already.
     let manifest = format!(
         "[workspace]\nresolver = \"3\"\nmembers = {members:?}\n\n[patch.crates-io]\n{patches}\n\
-         [profile.dev]\ndebug = \"line-tables-only\"\n"
+         [profile.dev]\ndebug = false\n"
     );
     let at = apart.join("Cargo.toml");
     fs::write(&at, manifest).map_err(|error| io(&at, error))?;
