@@ -8,6 +8,9 @@ use serde::Serialize;
 
 use crate::topo::{count, short};
 
+/// The number of claims that hold of every proved schedule, before those that hold of some.
+const ALWAYS: usize = 4;
+
 /// The properties of one schedule.
 #[derive(Serialize)]
 pub(crate) struct Certificate {
@@ -211,6 +214,11 @@ impl Certificate {
         ))
     }
 
+    /// Returns the claims that hold of every proved schedule, as one line.
+    pub(crate) fn claims(&self) -> String {
+        self.proved[..ALWAYS].join(", ")
+    }
+
     /// Returns lines for a terminal.
     pub(crate) fn lines(&self, with_ideal: bool) -> Vec<String> {
         let n = self.nranks;
@@ -224,11 +232,11 @@ impl Certificate {
             signals => Some(format!("signals: {signals}")),
         };
         // Two lines, so that neither is wider than a page of the book.
-        let (always, conditions) = self.proved.split_at(4);
+        let conditions = &self.proved[ALWAYS..];
         let conditions: Vec<_> =
             conditions.iter().map(|c| (*c).to_owned()).chain(signals).collect();
         let Self { messages, pieces, sends_to, receives_from, .. } = self;
-        let mut lines = vec![always.join(", ")];
+        let mut lines = vec![self.claims()];
         if !conditions.is_empty() {
             lines.push(conditions.join("; "));
         }

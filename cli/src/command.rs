@@ -2,19 +2,15 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::bench::BenchFlags;
-use crate::calibrate::CalibrateFlags;
 use crate::check::CheckFlags;
 use crate::emit::EmitFlags;
 use crate::executor::ExecutorFlags;
 use crate::explain::ExplainFlags;
 use crate::fmt::FmtFlags;
-use crate::launch::LaunchFlags;
 use crate::list::ListFlags;
-use crate::mpirun::MpirunFlags;
-use crate::run::RunFlags;
+#[cfg(not(target_family = "wasm"))]
+use crate::machine::MachineCommand;
 use crate::select::SelectFlags;
-use crate::shell::{CompletionsFlags, ManFlags};
 use crate::signals::SignalsFlags;
 use crate::simulate::SimulateFlags;
 use crate::topo::TopoFlags;
@@ -49,10 +45,6 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Prove algorithms for some rank counts, or say what is wrong and where
     Check(CheckFlags),
-    /// Run an algorithm on seeded random data and compare every element with a plain reference
-    Run(RunFlags),
-    /// Time algorithms as nccl-tests does, and compare them with the limit of the memory
-    Bench(BenchFlags),
     /// Predict a run on a topology: its time, the load of the links, and what the ranks wait for
     Simulate(SimulateFlags),
     /// Print a source in canonical form, every comment kept
@@ -69,16 +61,9 @@ pub(crate) enum Command {
     Select(SelectFlags),
     /// Describe a topology: links, paths, rings, trees, and how fast any algorithm could be on it
     Topo(TopoFlags),
-    /// Measure the constants of list --why on this machine
-    Calibrate(CalibrateFlags),
-    /// Start a program as several processes of this host, each of them a rank
-    Launch(LaunchFlags),
-    /// Run an MPI program as it is, with its collectives made here where that is faster
-    Mpirun(MpirunFlags),
     /// Explain the code of an error or a warning: an example, the message, the fix
     Explain(ExplainFlags),
-    /// Print what a shell needs to complete subcommands and flags
-    Completions(CompletionsFlags),
-    /// Print the page of man for the command, or write those of all subcommands
-    Man(ManFlags),
+    #[cfg(not(target_family = "wasm"))]
+    #[command(flatten)]
+    Machine(MachineCommand),
 }

@@ -4,6 +4,11 @@
 //! Exit codes: 0, all is well; 1, the program is wrong; 2, the call is wrong. Of several sources that are checked, the
 //! worst code counts. `launch` and `mpirun` return the exit codes of the programs that they run.
 
+#![cfg_attr(
+    target_family = "wasm",
+    allow(dead_code, unused_imports, reason = "a browser runs no algorithm")
+)]
+
 mod aligned;
 mod bench;
 mod built;
@@ -28,6 +33,8 @@ mod kernel;
 mod launch;
 mod lints;
 mod list;
+#[cfg(not(target_family = "wasm"))]
+mod machine;
 mod markdown;
 mod memory;
 mod messages;
@@ -38,6 +45,7 @@ mod mscclpp;
 mod optimum;
 mod output;
 mod program;
+#[cfg_attr(target_family = "wasm", path = "progress/none.rs")]
 mod progress;
 mod ranks;
 mod report;
@@ -56,8 +64,8 @@ mod values;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::Parser as _;
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Parser as _};
 use command::{Cli, Command};
 use report::{Failure, exit_code};
 
@@ -78,7 +86,11 @@ pub fn main_of(again: Vec<OsString>, args: Vec<OsString>) -> u8 {
 
 /// Runs the command, or the work of a process that a command started as one of its ranks.
 fn process() -> u8 {
-    launch::become_rank().or_else(answer).unwrap_or_else(|| command(called::args()))
+    #[cfg(not(target_family = "wasm"))]
+    if let Some(code) = machine::become_rank() {
+        return code;
+    }
+    command(called::args())
 }
 
 fn parsed(args: Vec<OsString>) -> Result<Cli, clap::Error> {
@@ -105,8 +117,6 @@ fn command(args: Vec<OsString>) -> u8 {
     };
     let outcome = match call.command {
         Command::Check(flags) => return built::timed("check", || check::main(flags)),
-        Command::Run(flags) => run::main(&flags),
-        Command::Bench(flags) => bench::main(&flags),
         Command::Simulate(flags) => simulate::main(&flags),
         Command::Fmt(flags) => fmt::main(&flags),
         Command::Emit(flags) => emit::main(&flags),
@@ -115,28 +125,9 @@ fn command(args: Vec<OsString>) -> u8 {
         Command::List(flags) => list::main(&flags),
         Command::Select(flags) => select::main(&flags),
         Command::Topo(flags) => topo::main(&flags),
-        Command::Calibrate(flags) => calibrate::main(&flags),
-        Command::Mpirun(flags) => return mpirun::main(&flags).unwrap_or_else(Failure::print),
-        Command::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
         Command::Explain(flags) => explain::main(&flags),
-        Command::Completions(flags) => {
-            shell::completions(&flags, Cli::command());
-            Ok(true)
-        }
-        Command::Man(flags) => shell::man(&flags, Cli::command()),
+        #[cfg(not(target_family = "wasm"))]
+        Command::Machine(command) => return command.main(),
     };
     exit_code(outcome)
-}
-
-/// Runs the work of a process that a command started as one of its ranks; returns `None` in another process.
-fn answer() -> Option<u8> {
-    let args = match ranks::become_rank()? {
-        Ok(args) => args,
-        Err(code) => return Some(code),
-    };
-    Some(match parsed(args).map(|call| call.command) {
-        Ok(Command::Bench(flags)) => bench::answer(&flags),
-        Ok(Command::Run(flags)) => run::answer(&flags),
-        _ => 1,
-    })
 }

@@ -34,3 +34,33 @@ pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     bar.finish_and_clear();
     done
 }
+
+/// The progress of a number of steps: drawn on standard error, and only where that is a terminal.
+pub(crate) struct Bar(ProgressBar);
+
+impl Bar {
+    pub(crate) fn new(steps: usize) -> Self {
+        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}");
+        Self(ProgressBar::new(steps as u64).with_style(style.expect("a template")))
+    }
+
+    /// Notes that a step is done.
+    pub(crate) fn step(&self) {
+        self.0.inc(1);
+    }
+
+    /// Shows the subject of the step under way.
+    pub(crate) fn message(&self, text: String) {
+        self.0.set_message(text);
+    }
+
+    /// Runs `print` without the bar in its way.
+    pub(crate) fn apart(&self, print: impl FnOnce()) {
+        self.0.suspend(print);
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}

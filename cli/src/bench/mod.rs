@@ -18,7 +18,6 @@ mod timing;
 use std::ops::Not;
 use std::thread::available_parallelism;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use roundelay::{DType, ReduceOp};
 use roundelay_kernels::grid::Gpu;
 use roundelay_kernels::reference::Reference;
@@ -31,6 +30,7 @@ use crate::flags::CalledBy;
 use crate::memory::{self, Room};
 use crate::msccl;
 use crate::output;
+use crate::progress::Bar;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 use crate::values::{RankCounts, count_of_size};
@@ -326,33 +326,30 @@ fn measure(
 ) -> Result<Measured, Failure> {
     let text = flags.format == Format::Human;
     let steps: usize = cases.iter().map(|case| 2 + case.subjects.len()).sum();
-    // Drawn on standard error, and only where that is a terminal.
-    let bar = ProgressBar::new(steps as u64).with_style(
-        ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}").expect("a template"),
-    );
+    let bar = Bar::new(steps);
     let mut measured = Measured::default();
     for case in cases {
         let mut buffers = BenchBuffers::new(case.reference);
         let limit = |buffers: &mut BenchBuffers| {
-            bar.set_message(format!("limit, {} B", case.size));
+            bar.message(format!("limit, {} B", case.size));
             let limit = Limit::measure(buffers, case.size, config.workers);
-            bar.inc(1);
+            bar.step();
             limit
         };
         // Measured before the runs and after them: a shared machine is not equally busy all the time.
         let before = limit(&mut buffers);
         let mut rows = Vec::new();
         for subject in &case.subjects {
-            bar.set_message(format!("{}, {} B", subject.name, case.size));
+            bar.message(format!("{}, {} B", subject.name, case.size));
             rows.push(result(subject, &mut buffers, case, config, calls)?);
-            bar.inc(1);
+            bar.step();
         }
         let limit = before.or(limit(&mut buffers));
         for row in &mut rows {
             row.compare(&limit);
         }
         if text {
-            bar.suspend(|| {
+            bar.apart(|| {
                 print(&table::limit(&limit));
                 for row in &rows {
                     print(&table::row(row));
@@ -365,7 +362,7 @@ fn measure(
         measured.results.append(&mut rows);
         measured.limits.push(limit);
     }
-    bar.finish_and_clear();
+    bar.clear();
     Ok(measured)
 }
 

@@ -20,10 +20,15 @@ pub(super) struct RunReport {
     pub(super) in_place: bool,
     pub(super) seed: u64,
     pub(super) iterations: u32,
+    /// Elements that were compared: those of all outputs.
+    pub(super) elements: u64,
     pub(super) wrong: u64,
     pub(super) time_us: f64,
     pub(super) algbw_gbps: f64,
     pub(super) busbw_gbps: f64,
+    /// The claims that the proof holds in every interleaving.
+    #[serde(skip)]
+    pub(super) claims: String,
     /// The names of the GPUs; absent on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) device: Option<String>,
@@ -48,22 +53,28 @@ impl<'a> RunTable<'a> {
     pub(super) fn add(&mut self, report: RunReport) {
         if self.flags.format == Format::Human {
             if self.reports.is_empty() {
-                self.head(report.device.as_deref());
+                self.head(&report);
             }
             print(&row(&report));
         }
         self.reports.push(report);
     }
 
-    fn head(&mut self, device: Option<&str>) {
+    fn head(&mut self, first: &RunReport) {
         let Self { flags, title, above, .. } = self;
         above.drain(..).for_each(|line| print(&line));
+        let counts = match flags.nranks.as_ref().map_or(1, |given| given.counts.len()) {
+            1 => format!("nranks {}", first.nranks),
+            _ => "each nranks below".to_owned(),
+        };
+        print(&format!("\x1b[1;92mproved\x1b[0m {title} for {counts}:"));
+        print(&format!("       {}", first.claims));
         let place = if flags.in_place { "in place" } else { "out of place" };
         print(&format!(
             "{title}, {} {}, {place}, seed {}, mean of {} runs",
             flags.dtype, flags.op, flags.seed, flags.iterations
         ));
-        if let Some(device) = device {
+        if let Some(device) = &first.device {
             print(&format!(
                 "on {device}; ranks share a GPU's memory, so bandwidths are not those of links"
             ));
@@ -103,6 +114,13 @@ impl<'a> RunTable<'a> {
     /// Prints the report that is not printed line by line, and tells whether a count ran and all results are right.
     pub(super) fn end(self) -> bool {
         let Self { flags, reports, .. } = self;
+        if flags.format == Format::Human && !reports.is_empty() {
+            let sum = |of: fn(&RunReport) -> u64| reports.iter().map(of).sum();
+            let [wrong, all] = [sum(|report| report.wrong), sum(|report| report.elements)];
+            let color = if wrong == 0 { "92" } else { "91" };
+            let [wrong, all] = [wrong, all].map(grouped);
+            print(&format!("\x1b[1;{color}m{wrong}\x1b[0m of {all} elements wrong"));
+        }
         if flags.format == Format::Json {
             match &reports[..] {
                 [one] if flags.nranks.as_ref().is_none_or(|given| given.counts.len() == 1) => {
@@ -121,4 +139,16 @@ fn row(r: &RunReport) -> String {
         "{:>7} {:>12} {:>12.1} {:>13.3} {:>13.3} \x1b[1;{color}m{:>8}\x1b[0m",
         r.nranks, r.count, r.time_us, r.algbw_gbps, r.busbw_gbps, r.wrong
     )
+}
+
+/// A number whose digits are in groups of three, such as `8,000,024`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| str::from_utf8(group).expect("digits"))
+        .collect();
+    groups.join(",")
 }

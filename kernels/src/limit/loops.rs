@@ -23,6 +23,7 @@ pub(super) const ALIGNED: usize = 64;
 
 /// Instruction sets that have loops, the widest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the sums of that system"))]
 pub(super) enum Isa {
     Avx512,
     Avx2,
