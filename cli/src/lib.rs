@@ -64,6 +64,8 @@ mod values;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+#[cfg(not(target_family = "wasm"))]
+use clap::CommandFactory as _;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use command::{Cli, Command};
@@ -87,7 +89,7 @@ pub fn main_of(again: Vec<OsString>, args: Vec<OsString>) -> u8 {
 /// Runs the command, or the work of a process that a command started as one of its ranks.
 fn process() -> u8 {
     #[cfg(not(target_family = "wasm"))]
-    if let Some(code) = machine::become_rank() {
+    if let Some(code) = launch::become_rank().or_else(answer) {
         return code;
     }
     command(called::args())
@@ -127,7 +129,20 @@ fn command(args: Vec<OsString>) -> u8 {
         Command::Topo(flags) => topo::main(&flags),
         Command::Explain(flags) => explain::main(&flags),
         #[cfg(not(target_family = "wasm"))]
-        Command::Machine(command) => return command.main(),
+        Command::Machine(command) => return command.main(Cli::command()),
     };
     exit_code(outcome)
+}
+
+/// Runs the work of a process that a command started as one of its ranks; returns `None` in another process.
+#[cfg(not(target_family = "wasm"))]
+fn answer() -> Option<u8> {
+    let args = match ranks::become_rank()? {
+        Ok(args) => args,
+        Err(code) => return Some(code),
+    };
+    Some(match parsed(args).map(|call| call.command) {
+        Ok(Command::Machine(command)) => command.answer(),
+        _ => 1,
+    })
 }

@@ -1,13 +1,11 @@
 //! The subcommands that run algorithms and programs on this machine, or are for its shell: a browser has none of them.
 
-use clap::{CommandFactory as _, Subcommand};
+use clap::Subcommand;
 
 use crate::bench::{self, BenchFlags};
 use crate::calibrate::{self, CalibrateFlags};
-use crate::command::{Cli, Command};
 use crate::launch::{self, LaunchFlags};
 use crate::mpirun::{self, MpirunFlags};
-use crate::ranks;
 use crate::report::{Failure, exit_code};
 use crate::run::{self, RunFlags};
 use crate::shell::{self, CompletionsFlags, ManFlags};
@@ -31,8 +29,8 @@ pub(crate) enum MachineCommand {
 }
 
 impl MachineCommand {
-    /// Runs the subcommand, and returns its exit code.
-    pub(crate) fn main(self) -> u8 {
+    /// Runs the subcommand of the `whole` command, and returns its exit code.
+    pub(crate) fn main(self, whole: clap::Command) -> u8 {
         let outcome = match self {
             Self::Run(flags) => run::main(&flags),
             Self::Bench(flags) => bench::main(&flags),
@@ -40,30 +38,20 @@ impl MachineCommand {
             Self::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
             Self::Mpirun(flags) => return mpirun::main(&flags).unwrap_or_else(Failure::print),
             Self::Completions(flags) => {
-                shell::completions(&flags, Cli::command());
+                shell::completions(&flags, whole);
                 Ok(true)
             }
-            Self::Man(flags) => shell::man(&flags, Cli::command()),
+            Self::Man(flags) => shell::man(&flags, whole),
         };
         exit_code(outcome)
     }
-}
 
-/// Runs the work of a process that a command started, or that is one of the ranks of a command; returns `None` in
-/// another process.
-pub(crate) fn become_rank() -> Option<u8> {
-    launch::become_rank().or_else(answer)
-}
-
-/// Runs the work of a process that a command started as one of its ranks; returns `None` in another process.
-fn answer() -> Option<u8> {
-    let args = match ranks::become_rank()? {
-        Ok(args) => args,
-        Err(code) => return Some(code),
-    };
-    Some(match crate::parsed(args).map(|call| call.command) {
-        Ok(Command::Machine(MachineCommand::Bench(flags))) => bench::answer(&flags),
-        Ok(Command::Machine(MachineCommand::Run(flags))) => run::answer(&flags),
-        _ => 1,
-    })
+    /// Runs the work of a rank of this subcommand, and returns its exit code.
+    pub(crate) fn answer(&self) -> u8 {
+        match self {
+            Self::Bench(flags) => bench::answer(flags),
+            Self::Run(flags) => run::answer(flags),
+            _ => 1,
+        }
+    }
 }

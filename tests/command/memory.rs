@@ -53,10 +53,15 @@ fn a_run_leaves_out_counts_of_a_range_and_refuses_those_that_are_named() {
         with_memory(&[&run[..], more].concat(), "1M")
     };
     let out = run("2..=5", &[]).ends(0).out;
-    let lines: Vec<_> = out.lines().skip(2).map(str::trim_start).collect();
-    let begins =
-        ["2 ", "refused ", "left out 4 ranks: the run needs 1.5 MiB of memory", "refused "];
-    assert!(lines.len() == 4 && lines.iter().zip(begins).all(|(l, b)| l.starts_with(b)), "{out}");
+    let lines: Vec<_> = out.lines().skip(4).map(str::trim_start).collect();
+    let begins = [
+        "2 ",
+        "refused ",
+        "left out 4 ranks: the run needs 1.5 MiB of memory",
+        "refused ",
+        "0 of 65,536 elements wrong",
+    ];
+    assert!(lines.len() == 5 && lines.iter().zip(begins).all(|(l, b)| l.starts_with(b)), "{out}");
     let json = run("2..=5", &["--format", "json"]).ends(0);
     assert_eq!(json.json().as_array().map(Vec::len), Some(1));
     assert!(json.err.contains("left out 4 ranks"), "{}", json.err);
