@@ -68,7 +68,7 @@ fn a_run_leaves_out_counts_of_a_range_and_refuses_those_that_are_named() {
     // Earlier results are printed.
     let named = run("2,4", &[]).ends(2);
     assert!(named.err.contains("error[E0407]: the run needs 1.5 MiB"), "{}", named.err);
-    assert!(named.out.lines().count() == 3, "{}", named.out);
+    assert!(named.out.lines().count() == 5, "{}", named.out);
     run("4..=5", &[]).ends(2);
     run("2", &["--in-place"]).ends(0);
     run("2", &["--callers", "processes", "--in-place"]).ends(2);
