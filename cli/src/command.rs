@@ -46,7 +46,7 @@ pub(crate) enum Command {
     /// Prove algorithms for some rank counts, or say what is wrong and where
     Check(CheckFlags),
     /// Predict a run on a topology: its time, the load of the links, and what the ranks wait for
-    Simulate(SimulateFlags),
+    Simulate(Box<SimulateFlags>),
     /// Print a source in canonical form, every comment kept
     Fmt(FmtFlags),
     /// Print an algorithm's source, or a form of it, such as its schedule, a kernel, or a file for MPI or MSCCL

@@ -15,7 +15,7 @@ pub(crate) enum MachineCommand {
     /// Run an algorithm on seeded random data and compare every element with a plain reference
     Run(RunFlags),
     /// Time algorithms as nccl-tests does, and compare them with the limit of the memory
-    Bench(BenchFlags),
+    Bench(Box<BenchFlags>),
     /// Measure the constants of list --why on this machine
     Calibrate(CalibrateFlags),
     /// Start a program as several processes of this host, each of them a rank

@@ -2,9 +2,9 @@
 //! staged in the arena or lies there already.
 //!
 //! unique, env, join (how processes meet) -> world (a rank, its shared state and its local state) -> plan, strategy
-//! (the part of a rank in a call; geometry cuts the call into tiles) -> run (a call, with calls and work_counter) ->
+//! (the part of a rank in a call; geometry cuts the call into tiles) -> run (a call, with calls and `work_counter`) ->
 //! watch (a wait for other ranks; failure and ending say why it ends early). Beside calls: p2p (messages, with
-//! queue_ends), shrink (a world of the surviving ranks).
+//! `queue_ends`), shrink (a world of the surviving ranks).
 
 mod arena;
 mod calls;

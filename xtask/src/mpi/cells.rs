@@ -63,9 +63,9 @@ impl Cells {
         for (bytes, time) in sizes.iter().zip(times) {
             let cell = self.cell(mpi, op, ranks, *bytes);
             if mode == PreloadMode::Without {
-                cell.without.push(time)
+                cell.without.push(time);
             } else {
-                cell.with.push(time)
+                cell.with.push(time);
             }
         }
     }

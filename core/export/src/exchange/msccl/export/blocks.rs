@@ -199,7 +199,7 @@ impl BlockWriter<'_> {
             GlobalOp::ReceiveFold { own, dst, .. } => match (node.sends.is_some(), node.stores) {
                 (false, _) => self.step(node, at, OperationKind::ReceiveReduceCopy, (own, dst)),
                 (true, true) => {
-                    self.step(node, at, OperationKind::ReceiveReduceCopySend, (own, dst))
+                    self.step(node, at, OperationKind::ReceiveReduceCopySend, (own, dst));
                 }
                 (true, false) => self.step(node, at, OperationKind::ReceiveReduceSend, (own, own)),
             },
