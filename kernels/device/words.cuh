@@ -14,7 +14,7 @@ enum class Header : i64 {
     ScratchAt, // Where each scratch declaration is: first element, length of a slot, slots before it.
     Slots, // Slots of all declarations.
     FinishAt, // Where a bit for each move says whether it completes an average.
-    Divisor, // What an average is divided by.
+    Divisor, // The divisor of an average.
     TableAt, // Where the table of hashes and values is.
     TableMask, // Its length, less one.
     ParamsAt, // Where the values of the parameters are.
@@ -26,13 +26,13 @@ enum class Header : i64 {
     OperandsAt, // Where their operands are.
 };
 
-// What is asked: the first word of a key.
+// The question of a lookup: the first word of a key.
 enum class Key : i64 {
     Lane, // A lane, by how deep it is, the lane around it and the value.
     Child, // The children that a stream forks, by rank and stream.
     Scratch, // A scratch declaration, by calls, lane and number.
     Link, // A link of a fifo, by fifo, lane and ends.
-    EndFifo, // What a rank waits for where a fifo ends.
+    EndFifo, // The signal that a rank waits for where a fifo ends.
     Object, // A ring, tree, group or topology, by where and from what it was made.
     Relays, // The relays between two ranks of a topology.
 };
@@ -63,8 +63,8 @@ constexpr i32 CHILD_SIGNALS = 2; // Kinds of signal that each child stream has a
 constexpr i32 INPUT = 0; // A rank's input, as operands name it.
 constexpr i32 OUTPUT = 1; // Its output.
 constexpr i32 SCRATCH = 2; // Its scratch; where regions name declarations, the first of them.
-constexpr u64 HASH_START = 0xcbf29ce484222325; // What a hash begins with.
-constexpr u64 HASH_FACTOR = 0x100000001b3; // What it is multiplied by, word for word.
+constexpr u64 HASH_START = 0xcbf29ce484222325; // The first value of a hash.
+constexpr u64 HASH_FACTOR = 0x100000001b3; // The factor of a hash, word for word.
 constexpr u64 HASH_SHIFT = 0x1d; // How far its high bits are folded down.
 
 } // namespace roundelay
