@@ -4,7 +4,6 @@ use clap::{Parser, Subcommand};
 
 use crate::check::CheckFlags;
 use crate::emit::EmitFlags;
-use crate::executor::ExecutorFlags;
 use crate::explain::ExplainFlags;
 use crate::fmt::FmtFlags;
 use crate::list::ListFlags;
@@ -51,8 +50,6 @@ pub(crate) enum Command {
     Fmt(FmtFlags),
     /// Print an algorithm's source, or a form of it, such as its schedule, a kernel, or a file for MPI or MSCCL
     Emit(EmitFlags),
-    /// Contest-style executors: list, check, run, bench and score them
-    Executor(ExecutorFlags),
     /// Say which signals of an algorithm are needed, and for what
     Signals(SignalsFlags),
     /// List the algorithms of a source, or of the library; with --why, by how long they would take

@@ -44,6 +44,7 @@ mod msccl;
 mod mscclpp;
 mod optimum;
 mod output;
+mod parallel;
 mod program;
 #[cfg_attr(target_family = "wasm", path = "progress/none.rs")]
 mod progress;
@@ -122,7 +123,6 @@ fn command(args: Vec<OsString>) -> u8 {
         Command::Simulate(flags) => simulate::main(&flags),
         Command::Fmt(flags) => fmt::main(&flags),
         Command::Emit(flags) => emit::main(&flags),
-        Command::Executor(flags) => executor::main(&flags),
         Command::Signals(flags) => signals::main(&flags),
         Command::List(flags) => list::main(&flags),
         Command::Select(flags) => select::main(&flags),

@@ -4,6 +4,7 @@ use clap::Subcommand;
 
 use crate::bench::{self, BenchFlags};
 use crate::calibrate::{self, CalibrateFlags};
+use crate::executor::{self, ExecutorFlags};
 use crate::launch::{self, LaunchFlags};
 use crate::mpirun::{self, MpirunFlags};
 use crate::report::{Failure, exit_code};
@@ -16,6 +17,8 @@ pub(crate) enum MachineCommand {
     Run(RunFlags),
     /// Time algorithms as nccl-tests does, and compare them with the limit of the memory
     Bench(Box<BenchFlags>),
+    /// Contest-style executors: list, check, run, bench and score them
+    Executor(ExecutorFlags),
     /// Measure the constants of list --why on this machine
     Calibrate(CalibrateFlags),
     /// Start a program as several processes of this host, each of them a rank
@@ -34,6 +37,7 @@ impl MachineCommand {
         let outcome = match self {
             Self::Run(flags) => run::main(&flags),
             Self::Bench(flags) => bench::main(&flags),
+            Self::Executor(flags) => executor::main(&flags),
             Self::Calibrate(flags) => calibrate::main(&flags),
             Self::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
             Self::Mpirun(flags) => return mpirun::main(&flags).unwrap_or_else(Failure::print),

@@ -106,7 +106,8 @@ fn patiently<T>(name: &str, read: impl FnOnce() -> T) -> T {
 /// own.
 pub(crate) fn if_long<T>(then: impl FnOnce() + Send + 'static, work: impl FnOnce() -> T) -> T {
     let (ended, end) = channel::<()>();
-    let patience = thread::spawn(move || {
+    // Where the system has no other threads, the work goes on in silence.
+    let patience = thread::Builder::new().spawn(move || {
         if end.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
             then();
         }
@@ -114,7 +115,7 @@ pub(crate) fn if_long<T>(then: impl FnOnce() + Send + 'static, work: impl FnOnce
     let done = work();
     drop(ended);
     // The work does not need the thread's result.
-    let _ = patience.join();
+    _ = patience.map(thread::JoinHandle::join);
     done
 }
 

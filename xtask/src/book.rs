@@ -6,9 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::run;
+use crate::playground;
 
 /// The book's builder; installed below `target/`, so that a fresh machine needs only Rust.
 const MDBOOK: &str = "0.5.4";
+
+/// Builds the book with the command in its pages; `tested` runs the pages in a browser, too.
+pub(crate) fn whole(root: &Path, tested: bool) -> Result<(), String> {
+    check(root)?;
+    let built = std::path::absolute(root.join("target/book")).map_err(|why| why.to_string())?;
+    let made = playground::build(root, &built)?;
+    match (tested, made) {
+        (true, true) => playground::test(root, &built),
+        (true, false) => Err("there is no command to test in the pages".to_owned()),
+        (false, _) => Ok(()),
+    }
+}
 
 /// Builds the book and checks its pages, and the links of README.md.
 pub(crate) fn check(root: &Path) -> Result<(), String> {

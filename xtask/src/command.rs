@@ -44,6 +44,21 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
+/// Whether Rust's libraries for a system are here, or can be installed.
+pub(crate) fn has_target(root: &Path, system: &str) -> Result<bool, String> {
+    let asked = ["--print", "target-libdir", "--target", system];
+    let found = output(Command::new("rustc").current_dir(root).args(asked))?;
+    if Path::new(found.trim()).is_dir() {
+        return Ok(true);
+    }
+    println!("installing Rust's libraries for {system}");
+    let added = run(Command::new("rustup").current_dir(root).args(["target", "add", system]));
+    if let Err(why) = &added {
+        println!("{why}");
+    }
+    Ok(added.is_ok())
+}
+
 /// Builds a package's library for C; its file.
 pub(crate) fn library(root: &Path, package: &str, profile: &str) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env!("CARGO"));

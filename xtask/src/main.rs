@@ -17,6 +17,7 @@ mod nvrtc;
 mod packages;
 mod parser;
 mod peers;
+mod playground;
 mod python;
 mod sizes;
 mod spread;
@@ -25,7 +26,8 @@ mod torch;
 
 const USAGE: &str = "\
 usage: cargo xtask test              every check that CI runs, after installing what they need
-       cargo xtask book              the book into target/book, and whether its links lead anywhere
+       cargo xtask book              the book into target/book, with its playground, and whether its links lead anywhere
+       cargo xtask book --whole      the same, and every program of its pages in a browser
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
        cargo xtask sweeps            every algorithm as messages, and every kernel, at every rank count
        cargo xtask failures          a failure of every rank at every place of a call, where ranks are processes
@@ -51,7 +53,8 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
         ["test"] => test::all(),
-        ["book"] => book::check(&command::root()),
+        ["book"] => book::whole(&command::root(), false),
+        ["book", "--whole"] => book::whole(&command::root(), true),
         ["mutants"] => mutants::all(),
         ["sweeps"] => mutants::sweeps(),
         ["failures"] => mutants::failures(),

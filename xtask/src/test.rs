@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::command::{output, root, run};
+use crate::command::{has_target, root, run};
 
 /// The tests' profile, for all crates that are built beside them.
 const PROFILE: [&str; 2] = ["--profile", "test"];
@@ -133,15 +133,9 @@ fn used_alone(root: &Path) -> Result<(), String> {
 /// program that uses all of them. The refusals of such a system are among the engine's own tests.
 fn elsewhere(root: &Path) -> Result<(), String> {
     const SYSTEM: &str = "x86_64-pc-windows-gnu";
-    let asked = ["--print", "target-libdir", "--target", SYSTEM];
-    let found = output(Command::new("rustc").current_dir(root).args(asked))?;
-    if !Path::new(found.trim()).is_dir() {
-        println!("installing Rust's libraries for {SYSTEM}");
-        let added = run(Command::new("rustup").current_dir(root).args(["target", "add", SYSTEM]));
-        if let Err(why) = added {
-            println!("left out, as Rust's libraries for {SYSTEM} cannot be had here: {why}");
-            return Ok(());
-        }
+    if !has_target(root, SYSTEM)? {
+        println!("left out, as Rust's libraries for {SYSTEM} cannot be had here");
+        return Ok(());
     }
     let left_out = ["--exclude", "roundelay-tests", "--exclude", "roundelay-instructions"];
     let targets = ["--lib", "--bins", "--examples", "--test", "alone"];

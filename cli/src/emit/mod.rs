@@ -32,6 +32,7 @@ enum EmitForm {
     /// An algorithm in canonical form, with its comments, as a file of its own
     Coll(CollFlags),
     /// The Rust that the macro expands to
+    #[cfg(not(target_family = "wasm"))]
     Rust(FileFlags),
     /// The syntax tree
     Ast {
@@ -157,6 +158,7 @@ const DEFAULT: u32 = 4;
 pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
     match &flags.form {
         EmitForm::Coll(flags) => text::coll(flags),
+        #[cfg(not(target_family = "wasm"))]
         EmitForm::Rust(flags) => text::rust(flags),
         EmitForm::Ast { source } => text::ast(source),
         EmitForm::Program(flags) => {

@@ -40,6 +40,7 @@ pub(super) fn coll(flags: &CollFlags) -> Result<(), Failure> {
     Ok(())
 }
 
+#[cfg(not(target_family = "wasm"))]
 pub(super) fn rust(flags: &FileFlags) -> Result<(), Failure> {
     let source = read(&flags.source)?;
     let program = match flags.lints.apply(compile(&source))? {

@@ -4,15 +4,11 @@ mod facts;
 mod flags;
 mod why;
 
-use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread::available_parallelism;
-
 use roundelay::{Collective, select};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::{Algorithm, Configured};
 
+use crate::parallel::side_by_side;
 use crate::program::{compile, read};
 use crate::report::{Failure, Format, refuse};
 use crate::streams::{print, print_json};
@@ -68,28 +64,6 @@ pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
         }
     }
     Ok(true)
-}
-
-/// Runs `work` on every item, on all cores: thirty-odd rank counts of every algorithm are laid out.
-fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
-    let worker = || {
-        while let Some((at, item)) = {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            items.get(at).map(|item| (at, item))
-        } {
-            let result = work(item);
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..available_parallelism().map_or(1, NonZero::get).min(items.len()) {
-            scope.spawn(worker);
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Returns the source and the collective that the flags name. A collective may stand in a source's place.

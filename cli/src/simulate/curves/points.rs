@@ -1,9 +1,5 @@
 //! The runs themselves, as many at once as there are cores.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{available_parallelism, scope};
-
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::simulate::Machine;
 use roundelay_core::syntax::Source;
@@ -12,6 +8,7 @@ use roundelay_core::told::told;
 use super::Curve;
 use super::levels::{Levels, Load};
 use super::subjects::{Subject, refused};
+use crate::parallel::side_by_side;
 use crate::report::{Failure, name_counts};
 use crate::simulate::flags::SimulateFlags;
 use crate::simulate::{bound, simulated};
@@ -58,20 +55,9 @@ pub(super) fn simulate(
     // The long runs first, so that the cores end together.
     let runs: Vec<(usize, u32)> =
         nranks.iter().rev().flat_map(|n| (0..subjects.len()).map(|at| (at, *n))).collect();
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, u32, Outcome)>> = Mutex::new(Vec::new());
-    let cores = available_parallelism().map_or(1, usize::from).min(runs.len());
-    scope(|threads| {
-        for _ in 0..cores {
-            threads.spawn(|| {
-                while let Some((at, n)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = run(&subjects[*at], flags, machine, levels, *n);
-                    done.lock().expect("no run panics").push((*at, *n, outcome));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().expect("no run panics");
+    let outcomes = side_by_side(&runs, |(at, n)| run(&subjects[*at], flags, machine, levels, *n));
+    let mut done: Vec<_> =
+        runs.into_iter().zip(outcomes).map(|((at, n), outcome)| (at, n, outcome)).collect();
     done.sort_by_key(|(at, n, _)| (*at, *n));
     let named = flags.nranks.as_ref().is_none_or(|nranks| nranks.named);
     // Where algorithms are compared, an algorithm that is wrong does not stop the others.
