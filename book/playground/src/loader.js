@@ -83,7 +83,7 @@ function start() {
     document.querySelectorAll("pre > code.language-coll:not(.fragment)").forEach(addEdit);
     // @ts-ignore The build defines the name.
     for (const slug of EXERCISES[page] ?? []) addTry(page, slug);
-    const place = document.getElementById("playground");
+    const place = document.getElementById("playground-editor");
     if (place) editor().then((loaded) => loaded.playground(place, root));
 }
 
