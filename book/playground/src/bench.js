@@ -5,8 +5,9 @@ import { codeEditor } from "./code_editor.js";
 import { Superseded, run } from "./commands.js";
 import { controls } from "./controls.js";
 import { marks } from "./diagnostics.js";
-import { element, unique } from "./dom.js";
+import { element, keepKeys, unique } from "./dom.js";
 import { fetchUsed } from "./listing.js";
+import { baseName, folderOf, resolved } from "./paths.js";
 import { encode } from "./share.js";
 import { tabs } from "./tabs.js";
 import { kind, picture, printed, summary, transcript } from "./views.js";
@@ -55,7 +56,7 @@ export function bench(host, program, root, { close, checked } = {}) {
     fields.row.append(says);
     const section = element(
         "section",
-        { class: "coll-bench", "aria-label": `Program ${program.name}` },
+        { class: "coll-bench", "aria-label": `Program ${baseName(program.name)}` },
         place,
         hint,
         fields.row,
@@ -64,10 +65,11 @@ export function bench(host, program, root, { close, checked } = {}) {
         views.row,
         views.panel,
     );
+    keepKeys(section);
     host.append(section);
     const editor = codeEditor(place, {
         text: program.text,
-        label: `Program ${program.name}`,
+        label: `Program ${baseName(program.name)}`,
         describedBy: hint.id,
         changed: () => later(),
         left: () => fields.ranks.focus(),
@@ -80,8 +82,8 @@ export function bench(host, program, root, { close, checked } = {}) {
 
     /** Runs a command on the program as it is now. */
     function command(args, signal = newest.signal) {
-        const path = start.folder ? `${start.folder}/${start.name}` : start.name;
-        return run({ args, folder: start.folder, files: { ...files, [path]: editor.text } }, signal);
+        const { folder, name } = start;
+        return run({ args, folder, files: { ...files, [resolved(folder, name)]: editor.text } }, signal);
     }
 
     function tell(state, text) {
@@ -111,7 +113,7 @@ export function bench(host, program, root, { close, checked } = {}) {
         }
         tell("running", "checking …");
         try {
-            await fetchUsed(editor.text, start.folder, files, root);
+            await fetchUsed(editor.text, folderOf(resolved(start.folder, start.name)), files, root);
             const args = calls.check(now());
             const result = await command(args, signal);
             verdict = printed(result);
@@ -146,7 +148,7 @@ export function bench(host, program, root, { close, checked } = {}) {
             const args = name === STEPS ? calls.steps(program, report) : calls.picture(program, report);
             const result = await command(args, signal);
             if (views.selected !== name) return;
-            const label = `Run of ${start.name} on ${calls.machine(program, report)}`;
+            const label = `Run of ${baseName(start.name)} on ${calls.machine(program, report)}`;
             views.panel.replaceChildren(name === STEPS ? transcript(printed(result)) : picture(result, label));
         } catch (error) {
             failed(error);
@@ -212,7 +214,7 @@ export function bench(host, program, root, { close, checked } = {}) {
             start = next;
             for (const path of Object.keys(files)) delete files[path];
             Object.assign(files, next.files);
-            section.setAttribute("aria-label", `Program ${next.name}`);
+            section.setAttribute("aria-label", `Program ${baseName(next.name)}`);
             editor.text = next.text;
             fields.set(next);
             refresh();

@@ -3,6 +3,7 @@
 import { drawnRanks, machine } from "./calls.js";
 import { Superseded } from "./commands.js";
 import { button, element } from "./dom.js";
+import { baseName } from "./paths.js";
 
 /** The sizes of a comparison, as the command reads them. */
 const SIZES = ["1KiB", "4KiB", "16KiB", "64KiB", "256KiB", "1MiB", "4MiB", "16MiB", "64MiB"];
@@ -114,7 +115,7 @@ export function comparison(benches) {
         try {
             const curves = [];
             for (const [i, bench] of benches.entries()) {
-                const name = bench.report?.algorithms?.at(-1)?.name ?? bench.now().name;
+                const name = bench.report?.algorithms?.at(-1)?.name ?? baseName(bench.now().name);
                 curves.push({ name: `${name} (${i === 0 ? "first" : "second"})`, times: await times(bench, on, nranks) });
             }
             const keys = curves.map(({ name }, i) => element("span", { class: `coll-key coll-key-${i}` }, name));

@@ -38,3 +38,8 @@ export function download(name, text) {
     element("a", { href: address, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
+
+/** Keeps the keys of an element from the book, for which arrows turn pages and letters open the search. */
+export function keepKeys(made) {
+    made.addEventListener("keydown", (event) => event.stopPropagation());
+}

@@ -5,6 +5,7 @@ import { holds, words } from "./asks.js";
 import { bench } from "./bench.js";
 import { Superseded } from "./commands.js";
 import { element } from "./dom.js";
+import { baseName, folderOf } from "./paths.js";
 
 /** Returns an algorithm with nothing in it. */
 function skeleton({ algorithm, collective, parameters, uses = [] }) {
@@ -17,8 +18,7 @@ async function beginning(exercise, root) {
     const [path, text] = exercise.start
         ? [exercise.start, await (await fetch(new URL(exercise.start, root))).text()]
         : [exercise.solution, skeleton(exercise.skeleton)];
-    const folder = path.split("/").slice(0, -1).join("/");
-    return { text, name: path.split("/").pop(), folder, nranks: "", topology: "", rest: [] };
+    return { text, name: baseName(path), folder: folderOf(path), nranks: "", topology: "", rest: [] };
 }
 
 /**

@@ -1,5 +1,6 @@
 // @ts-check
 // The facts of a program in a page: its file, its text, and the command that the page shows for it.
+import { baseName, folderOf, resolved } from "./paths.js";
 
 /** Returns the words of the comment that stands before an element, such as `include coll ../listings/x/y.coll`. */
 function directive(element) {
@@ -41,7 +42,8 @@ export function flags(args) {
 }
 
 /**
- * Returns the flags of the first check of `name` that the page shows below the program, before the next program.
+ * Returns the file and the flags of the first check of `name` that the page shows below the program, before the next
+ * program. A file that the command names by a path has the folder of the console, from which the path leads.
  * @param {Element} block
  * @param {string} name
  */
@@ -50,8 +52,10 @@ function shown(block, name) {
     for (const code of all.slice(all.indexOf(block) + 1)) {
         if (!code.classList.contains("language-console")) break;
         for (const command of commands(code.textContent ?? "")) {
-            const [tool, subcommand, file, ...args] = words(command);
-            if (tool === "roundelay" && subcommand === "check" && file === name) return flags(args);
+            const [tool, subcommand, file = "", ...args] = words(command);
+            if (tool !== "roundelay" || subcommand !== "check" || baseName(file) !== name) continue;
+            const console = directive(code.parentElement)[2] ?? "";
+            return { ...(file.includes("/") && { name: file, folder: folderOf(console) }), ...flags(args) };
         }
     }
     return flags([]);
@@ -61,24 +65,17 @@ function shown(block, name) {
  * Returns the program of a block of code.
  * @param {HTMLElement} block
  * @param {URL} root the book's root
+ * @returns {import("./calls.js").Program}
  */
 export function program(block, root) {
-    const pre = /** @type {HTMLElement} */ (block.parentElement);
-    const [kind, info, path] = directive(pre);
-    const text = block.textContent ?? "";
-    let file = "program.coll";
-    if (kind === "include" && info === "coll") file = path;
-    if (kind === "wrong") file = `${info}.coll`;
-    const name = file.split("/").pop() ?? file;
-    // The path below the book's root; a file outside of the book is not fetched, and so its folder does not matter.
-    const inside = new URL(file, location.href).href.replace(root.href, "");
-    const folder = kind === "include" && !inside.includes(":") ? inside.split("/").slice(0, -1).join("/") : "";
-    return { text, name, folder, ...shown(block, name) };
-}
-
-/** Returns the path `name` from a folder, without `..`. */
-function joined(folder, name) {
-    return new URL(name, `file:///${folder ? `${folder}/` : ""}`).pathname.slice(1);
+    const [kind, info, path] = directive(block.parentElement);
+    const file = kind === "include" ? path : kind === "wrong" ? `${info}.coll` : "program.coll";
+    const name = baseName(file);
+    const facts = { text: block.textContent ?? "", name, folder: kind === "include" ? folderOf(file) : "" };
+    const found = { ...facts, ...shown(block, name) };
+    // The folders of directives are named from the page.
+    const page = folderOf(location.href.replace(/[?#].*/, "").replace(root.href, ""));
+    return { ...found, folder: found.folder && resolved(page, found.folder) };
 }
 
 /** Paths that the book does not have; a file that is not there is asked for once. */
@@ -93,7 +90,7 @@ const missing = new Set();
  */
 export async function fetchUsed(text, folder, files, root) {
     for (const [, name] of text.matchAll(/^\s*use\s*"([^"\n]+)"/gm)) {
-        const path = joined(folder, name);
+        const path = resolved(folder, name);
         if (path in files || missing.has(path) || !path.endsWith(".coll")) continue;
         const response = await fetch(new URL(path, root));
         if (!response.ok) {
@@ -101,6 +98,6 @@ export async function fetchUsed(text, folder, files, root) {
             continue;
         }
         files[path] = await response.text();
-        await fetchUsed(files[path], path.split("/").slice(0, -1).join("/"), files, root);
+        await fetchUsed(files[path], folderOf(path), files, root);
     }
 }

@@ -4,7 +4,8 @@ import { bench } from "./bench.js";
 import { exported, FORMS } from "./calls.js";
 import { Superseded, run } from "./commands.js";
 import { comparison } from "./comparison.js";
-import { button, download, element, unique } from "./dom.js";
+import { button, download, element, keepKeys, unique } from "./dom.js";
+import { baseName } from "./paths.js";
 import { decode } from "./share.js";
 
 /** The program that the page shows first. */
@@ -126,7 +127,7 @@ function exportsOf(made) {
             const good = result.code === 0;
             error.hidden = good;
             error.textContent = good ? "" : result.text || "stopped after 10 s\n";
-            const file = `${program.name.replace(/\.coll$/, "")}.${extension}`;
+            const file = `${baseName(program.name).replace(/\.coll$/, "")}.${extension}`;
             if (good) download(file, result.out);
             said.textContent = good ? `${file} is ready` : `no ${says}`;
         } catch (why) {
@@ -173,6 +174,7 @@ export async function playground(place, root) {
     });
     place.replaceChildren(columns, compare);
     place.classList.add("coll-playground");
+    keepKeys(place);
     window.addEventListener("hashchange", async () => {
         const next = await addressed();
         if (next) first.made.load(next);

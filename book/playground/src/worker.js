@@ -4,6 +4,7 @@
 // A message `{ module }` gives the worker a compiled module; a message `{ wasm }` gives it the module's address. The
 // worker answers the first command with the compiled module too, so that the next worker need not compile it again.
 import { ConsoleStdout, Directory, File, OpenFile, PreopenDirectory, WASI } from "@bjorn3/browser_wasi_shim";
+import { resolved } from "./paths.js";
 
 /** The folder of the command: paths are relative to it, and may lead out of it with `..`. */
 class Folder extends PreopenDirectory {
@@ -15,13 +16,7 @@ class Folder extends PreopenDirectory {
 
     /** @param {string} path */
     full(path) {
-        /** @type {string[]} */
-        const parts = [];
-        for (const part of `${this.inside}/${path}`.split("/")) {
-            if (part === "..") parts.pop();
-            else if (part && part !== ".") parts.push(part);
-        }
-        return parts.join("/") || ".";
+        return resolved(this.inside, path) || ".";
     }
 
     path_open(...[flags, path, ...rest]) {
