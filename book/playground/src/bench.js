@@ -121,7 +121,7 @@ export function bench(host, program, root, { close, checked } = {}) {
             else report = read((await command([...args, "--format", "json"], signal)).out);
             editor.mark(marks(editor.view.state.doc, start.name, report?.diagnostics ?? [], root));
             section.dataset.ms = String(Math.round(result.ms));
-            tell(kind(result), summary(verdict));
+            tell(kind(result), summary(result, verdict));
             draw(views.selected);
             checked?.(self);
         } catch (error) {

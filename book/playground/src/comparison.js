@@ -18,6 +18,11 @@ function time(seconds) {
     return `${Number(value.toPrecision(4))} ${unit}`;
 }
 
+/** Returns a size with a blank before its unit. */
+function spaced(size) {
+    return size.replace(/(?=[KM])/, " ");
+}
+
 /** Makes an element of a picture. */
 function svg(tag, attributes, ...children) {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -47,7 +52,7 @@ function draw(curves) {
         picture.append(svg("text", { x: MARGIN.left - 8, y: at + 4, "text-anchor": "end" }, time(10 ** power)));
     }
     SIZES.forEach((size, i) => {
-        picture.append(svg("text", { x: x(i), y: HEIGHT - MARGIN.bottom + 22, "text-anchor": "middle" }, size));
+        picture.append(svg("text", { x: x(i), y: HEIGHT - MARGIN.bottom + 22, "text-anchor": "middle" }, spaced(size)));
     });
     curves.forEach(({ times }, which) => {
         const points = times.flatMap((seconds, i) => (seconds === null ? [] : [`${x(i)},${y(seconds)}`]));
@@ -65,7 +70,7 @@ function table(curves) {
     const heads = ["Size", ...curves.map(({ name }) => name)].map((text) => element("th", { scope: "col" }, text));
     const rows = SIZES.map((size, i) => {
         const cells = curves.map(({ times }) => element("td", {}, times[i] === null ? "–" : time(times[i])));
-        return element("tr", {}, element("th", { scope: "row" }, size), ...cells);
+        return element("tr", {}, element("th", { scope: "row" }, spaced(size)), ...cells);
     });
     const body = element("tbody", {}, ...rows);
     return element(
@@ -119,7 +124,8 @@ export function comparison(benches) {
                 curves.push({ name: `${name} (${i === 0 ? "first" : "second"})`, times: await times(bench, on, nranks) });
             }
             const keys = curves.map(({ name }, i) => element("span", { class: `coll-key coll-key-${i}` }, name));
-            place.replaceChildren(element("p", {}, ...keys), draw(curves), table(curves));
+            const picture = element("div", { class: "coll-scroll" }, draw(curves));
+            place.replaceChildren(element("p", {}, ...keys), picture, table(curves));
             status.textContent = `simulated times of ${nranks} ranks on ${on}`;
         } catch (error) {
             if (!(error instanceof Superseded)) status.textContent = String(error).replace(/^Error: /, "");

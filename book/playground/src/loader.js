@@ -87,11 +87,12 @@ function start() {
     if (place) editor().then((loaded) => loaded.playground(place, root));
 }
 
-/** The style of the buttons, which are there before the rest of the style. */
+/** The style of the buttons, which are there before the rest of the style. A program ends in a short line: the buttons
+ * lie there, and not over its first line. */
 const STYLE = `
 pre > .buttons button.coll-edit { font: inherit; font-size: 1.3rem; line-height: 20px; padding: 1px 8px;
-    color: var(--links); }
-pre > .buttons:has(.coll-edit) { visibility: visible; opacity: 1; }
+    vertical-align: bottom; color: var(--links); }
+pre > .buttons:has(.coll-edit) { visibility: visible; opacity: 1; top: auto; bottom: 2px; }
 .coll-try { font: inherit; color: var(--links); background: var(--quote-bg); border: 1px solid var(--quote-border);
     border-radius: 4px; padding: 4px 14px; cursor: pointer; }
 .coll-try:hover, .coll-try:focus-visible { border-color: var(--links); }`;

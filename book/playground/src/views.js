@@ -21,9 +21,11 @@ export function kind(result) {
     return result.code === 0 ? "proved" : "refused";
 }
 
-/** Returns the first line of a text, for the line of status. */
-export function summary(text) {
-    return (text.split("\n").find((line) => line.trim()) ?? "").trim();
+/** Returns the line of a verdict that says most: that of the proof or of the first error, else the first line. */
+export function summary(result, text) {
+    const lines = text.split("\n").map((line) => line.trim());
+    const telling = result.code === 0 ? /^proved / : /^error/;
+    return lines.find((line) => telling.test(line)) ?? lines.find(Boolean) ?? "";
 }
 
 /** Draws a text as the command prints it. */
