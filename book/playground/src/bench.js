@@ -33,7 +33,7 @@ export function bench(host, program, root, { close, checked } = {}) {
     /** The report of the last check, as `--format json` prints it. */
     let report = /** @type {any} */ (null);
     let newest = new AbortController();
-    let timer = 0;
+    let timer = /** @type {any} */ (0);
 
     const hint = element(
         "p",

@@ -36,7 +36,7 @@ function svg(tag, attributes, ...children) {
  * @param {{ name: string, times: (number | null)[] }[]} curves
  */
 function draw(curves) {
-    const all = curves.flatMap(({ times }) => times).filter((one) => one !== null && one > 0);
+    const all = curves.flatMap(({ times }) => times.filter((one) => one !== null));
     const low = Math.floor(Math.log10(Math.min(...all)));
     const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...all))));
     const x = (i) => MARGIN.left + (i * (WIDTH - MARGIN.left - MARGIN.right)) / (SIZES.length - 1);
@@ -121,7 +121,10 @@ export function comparison(benches) {
             const curves = [];
             for (const [i, bench] of benches.entries()) {
                 const name = bench.report?.algorithms?.at(-1)?.name ?? baseName(bench.now().name);
-                curves.push({ name: `${name} (${i === 0 ? "first" : "second"})`, times: await times(bench, on, nranks) });
+                curves.push({
+                    name: `${name} (${i === 0 ? "first" : "second"})`,
+                    times: await times(bench, on, nranks),
+                });
             }
             const keys = curves.map(({ name }, i) => element("span", { class: `coll-key coll-key-${i}` }, name));
             const picture = element("div", { class: "coll-scroll" }, draw(curves));

@@ -13,7 +13,12 @@ import { element } from "./dom.js";
 function position(doc, line, column) {
     if (line > doc.lines) return doc.length;
     const { from, text } = doc.line(Math.max(1, line));
-    return from + Array.from(text).slice(0, column - 1).join("").length;
+    return (
+        from +
+        Array.from(text)
+            .slice(0, column - 1)
+            .join("").length
+    );
 }
 
 /** Returns the ends of a place, at least one letter apart where the line has one. */
@@ -61,7 +66,7 @@ function message(report, root) {
  * @returns {import("@codemirror/lint").Diagnostic[]}
  */
 export function marks(doc, file, reports, root) {
-    const made = [];
+    const made = /** @type {import("@codemirror/lint").Diagnostic[]} */ ([]);
     for (const report of reports) {
         const own = report.file === file;
         // A report without a place is about the whole program: its mark is the first line.

@@ -60,7 +60,7 @@ function addTry(page, slug) {
     const heading = document.getElementById(slug);
     if (!heading) return;
     let last = heading;
-    for (let next = last.nextElementSibling; next && !/^(H[123]|DETAILS)$/.test(next.tagName); ) {
+    for (let next = last.nextElementSibling; next && !/^(H[123]|DETAILS)$/.test(next.tagName);) {
         last = /** @type {HTMLElement} */ (next);
         next = next.nextElementSibling;
     }

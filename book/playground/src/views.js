@@ -5,7 +5,8 @@ import { element } from "./dom.js";
 
 /** The words for a command that was stopped. */
 export const STOPPED = `stopped after ${LIMIT / 1000} s`;
-const REMEDY = "Choose fewer ranks, or make the program smaller: the browser gives a command less time than a terminal.";
+const REMEDY =
+    "Choose fewer ranks, or make the program smaller: the browser gives a command less time than a terminal.";
 
 /** Returns the text of an outcome, with a word on the way in which the command ended where it is not by itself. */
 export function printed(result) {

@@ -19,8 +19,8 @@ class Folder extends PreopenDirectory {
         return resolved(this.inside, path) || ".";
     }
 
-    path_open(...[flags, path, ...rest]) {
-        return super.path_open(flags, this.full(path), ...rest);
+    path_open(flags, path, oflags, rights, inheriting, descriptor) {
+        return super.path_open(flags, this.full(path), oflags, rights, inheriting, descriptor);
     }
 
     path_filestat_get(flags, path) {

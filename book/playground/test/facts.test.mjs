@@ -33,7 +33,8 @@ test("the editor knows the words of the book's highlighter", async () => {
 });
 
 test("commands of a transcript are read as words and flags", () => {
-    const text = '$ roundelay check a.coll --topology "full_mesh(8) without (0, 1)" \\\n    -n 2..=5 --set right=3\n  proved\n';
+    const text =
+        '$ roundelay check a.coll --topology "full_mesh(8) without (0, 1)" \\\n    -n 2..=5 --set right=3\n  proved\n';
     const [command, ...more] = commands(text);
     assert.equal(more.length, 0);
     const [, , file, ...rest] = words(command);
