@@ -78,10 +78,6 @@ const JUDGES = {
         const seconds = report?.seconds ?? Infinity;
         return seconds < below && seconds > above;
     },
-    async score({ score }, bench) {
-        const report = await json(bench, ["executor", "score", bench.now().name, "--simulate-only"]);
-        return (report?.mean_share ?? 0) > score;
-    },
 };
 
 /** Returns the key of an ask that has a judge. */

@@ -39,8 +39,9 @@ function button(text, act) {
     return made;
 }
 
-/** Gives a program its button, beside those of the book. */
+/** Gives a program its button, beside those of the book. The command in the browser takes no executors. */
 function addEdit(code) {
+    if (!/\balgorithm\s+\w/.test(code.textContent)) return;
     const pre = code.parentElement;
     let row = pre.querySelector(".buttons");
     if (!row) {
