@@ -148,8 +148,15 @@ export function bench(host, program, root, { close, checked } = {}) {
             const args = name === STEPS ? calls.steps(program, report) : calls.picture(program, report);
             const result = await command(args, signal);
             if (views.selected !== name) return;
-            const label = `Run of ${baseName(start.name)} on ${calls.machine(program, report)}`;
-            views.panel.replaceChildren(name === STEPS ? transcript(printed(result)) : picture(result, label));
+            if (name === STEPS) {
+                views.panel.replaceChildren(transcript(printed(result)));
+                return;
+            }
+            views.panel.replaceChildren(picture(result, `Run of ${baseName(start.name)}`));
+            if (!program.topology) return;
+            const machine = await command(calls.topology(program), signal);
+            const label = `Topology ${program.topology}`;
+            if (views.selected === name && machine.code === 0) views.panel.append(picture(machine, label));
         } catch (error) {
             failed(error);
         } finally {

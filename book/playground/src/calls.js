@@ -68,6 +68,11 @@ export function picture(program, report) {
     return [...words, "--bytes", BYTES, "--svg", "-"];
 }
 
+/** Returns the command that draws the machine of a topology. */
+export function topology(/** @type {Program} */ program) {
+    return ["topo", program.topology, "--format", "svg"];
+}
+
 /**
  * Returns the command of an export.
  * @param {Program} program

@@ -2,7 +2,7 @@
 // The page of the playground: one program over the whole width, or two beside each other with their simulated times.
 import { bench } from "./bench.js";
 import { exported, FORMS } from "./calls.js";
-import { Superseded, run } from "./commands.js";
+import { Line, Superseded, run } from "./commands.js";
 import { comparison } from "./comparison.js";
 import { button, download, element, keepKeys, unique } from "./dom.js";
 import { baseName } from "./paths.js";
@@ -60,8 +60,11 @@ async function addressed() {
 /** The algorithms of the library, by their collectives. */
 let library = /** @type {Promise<Map<string, string[]>> | undefined} */ (undefined);
 
+/** Reads the list of the library: this takes some seconds, and so it has a worker and a limit of its own. */
 async function readLibrary() {
-    const { out } = await run({ args: ["list", "--format", "json"] });
+    const line = new Line(60_000);
+    const { out } = await line.run({ args: ["list", "--format", "json"] });
+    line.end();
     const found = new Map();
     for (const { name, collective } of JSON.parse(out)) {
         found.set(collective, [...(found.get(collective) ?? []), name]);
@@ -75,32 +78,35 @@ let museum = /** @type {Promise<Record<string, string>> | undefined} */ (undefin
 /** Makes the list of programs to begin with; `pick` takes the one that the reader selects. */
 function programs(root, pick, label) {
     const name = unique("programs");
-    const select = element("select", { id: name, class: "coll-input" }, element("option", { value: "" }, "…"));
+    const select = element("select", { id: name, class: "coll-input" }, element("option", { value: "" }, "loading …"));
     const row = element("div", { class: "coll-controls" }, element("label", { for: name }, label), select);
 
+    /** Makes a group of the list; an entry is a value and the text that is shown. */
     function group(label, entries) {
         const options = entries.map(([value, text]) => element("option", { value }, text));
-        select.append(element("optgroup", { label }, ...options));
+        return element("optgroup", { label }, ...options);
     }
 
     async function fill() {
         library ??= readLibrary();
         museum ??= fetch(new URL("museum.json", root)).then((response) => response.json());
+        const files = Object.keys(await museum);
+        const shown = (file) => file.replace(/\.coll$/, "").replaceAll("_", " ");
+        const bugs = group(
+            "Museum of real bugs",
+            files.map((file) => [`museum ${file}`, shown(file)]),
+        );
+        select.append(bugs);
         try {
             for (const [collective, names] of await library) {
-                group(
-                    collective,
-                    names.map((one) => [`library ${one}`, one]),
-                );
+                const entries = names.map((one) => [`library ${one}`, one]);
+                select.insertBefore(group(collective, entries), bugs);
             }
         } catch {
+            // The museum is there without the library, and the next list tries again.
             library = undefined;
         }
-        const files = Object.keys(await museum);
-        group(
-            "Museum of real bugs",
-            files.map((file) => [`museum ${file}`, file.replace(/\.coll$/, "").replaceAll("_", " ")]),
-        );
+        select.options[0].textContent = "choose a program …";
     }
 
     select.addEventListener("change", async () => {
@@ -112,8 +118,7 @@ function programs(root, pick, label) {
             pick({ text: (await /** @type {any} */ (museum))[chosen], name: chosen, ...plain() });
         }
     });
-    fill();
-    return row;
+    return { row, fill };
 }
 
 /** Makes the buttons that give the reader a form of the program as a file. */
@@ -142,8 +147,15 @@ function exportsOf(made) {
 /** Makes a column: the list of programs, the bench and its exports. */
 function column(program, root, label) {
     const place = element("div", { class: "coll-column" });
-    const made = bench(place, program, root, {});
-    place.prepend(programs(root, (next) => made.load(next), label));
+    // The list is read when the first verdict is there.
+    let filled = false;
+    const checked = () => {
+        if (!filled) list.fill();
+        filled = true;
+    };
+    const made = bench(place, program, root, { checked });
+    const list = programs(root, (next) => made.load(next), label);
+    place.prepend(list.row);
     place.append(exportsOf(made));
     return { place, made };
 }

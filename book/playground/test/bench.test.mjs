@@ -106,6 +106,17 @@ test("the keyboard enters a program and leaves it", { skip, timeout: 60_000 }, a
     assert.match(await focused(), /coll-edit/);
 });
 
+test("a machine is drawn beside the run", { skip, timeout: 60_000 }, async () => {
+    const { bench } = await edited("tutorial/one_ring.html", "algorithm FirstRing");
+    await bench.locator(".coll-topology summary").click();
+    await bench.getByLabel("Topology").fill("full_mesh(6, 25GB/s, 2us)");
+    assert.equal(await checked(bench), "proved");
+    assert.match(await panel(bench), /for nranks 6:/);
+    await bench.getByRole("tab", { name: "Picture" }).click();
+    await bench.locator(".coll-panel img").nth(1).waitFor();
+    assert.match(await panel(bench), /on 6 ranks of full_mesh\(6, 25GB\/s, 2us\)/);
+});
+
 test("a program is formatted", { skip, timeout: 60_000 }, async () => {
     const { page, bench } = await edited("tutorial/one_ring.html", "algorithm FirstRing");
     const whole = await text(bench);
@@ -169,6 +180,25 @@ test("a command that takes long is stopped, and the page lives on", { skip, time
     assert.equal(await checked(bench), "proved");
     assert.ok(Date.now() - began < 5000, `${Date.now() - began} ms`);
     assert.equal(await text(bench), whole);
+});
+
+test("without JavaScript, or without the playground, the page is as it is", { skip }, async () => {
+    const still = await opened({ javaScriptEnabled: false });
+    const page = await still.context.newPage();
+    await page.goto(`${still.address}tutorial/one_ring.html`);
+    assert.equal(await page.locator(".coll-edit, .coll-try").count(), 0);
+    await page.goto(`${still.address}playground.html`);
+    assert.match(await page.locator("#playground-editor").innerText(), /needs JavaScript/);
+    await still.end();
+
+    const plain = await opened();
+    await plain.context.route("**/playground.js", (route) => route.fulfill({ status: 404, body: "not found" }));
+    const other = await plain.context.newPage();
+    await other.goto(`${plain.address}tutorial/one_ring.html`);
+    await other.locator("code.language-coll .hljs-keyword").first().waitFor();
+    assert.equal(await other.locator(".coll-edit, .coll-try").count(), 0);
+    assert.deepEqual(plain.errors, []);
+    await plain.end();
 });
 
 test("no page asks for anything outside of the book", { skip }, () => {
