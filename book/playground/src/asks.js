@@ -1,5 +1,5 @@
 // @ts-check
-// The asks of an exercise: each is judged by what the command says of the reader's program.
+// The asks of an exercise: each is judged by the command's reports on the reader's program.
 
 /** @typedef {Record<string, any>} Ask one of the entries of `asks` in exercises.json */
 

@@ -87,7 +87,7 @@ export function exported(program, report, form) {
     return words;
 }
 
-/** The forms of an export: what the button says, and the extension of the file. */
+/** The forms of an export: the text of the button, and the extension of the file. */
 export const FORMS = [
     { form: "coll", says: ".coll", extension: "coll" },
     { form: "steps", says: "Steps", extension: "txt" },
