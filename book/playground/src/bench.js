@@ -14,6 +14,8 @@ import { kind, picture, printed, summary, transcript } from "./views.js";
 
 /** The time between the last key and the check, in milliseconds. */
 const PAUSE = 300;
+/** The time after which a check says that it goes on, in milliseconds. */
+const SLOW = 500;
 
 const VERDICT = "Verdict";
 const STEPS = "Steps";
@@ -86,16 +88,17 @@ export function bench(host, program, root, { close, checked } = {}) {
         return run({ args, folder, files: { ...files, [resolved(folder, name)]: editor.text } }, signal);
     }
 
+    /** Sets the state, and the line of status where it has a text: a screen reader reads each new line. */
     function tell(state, text) {
         section.dataset.state = state;
-        status.textContent = text;
+        if (text) status.textContent = text;
     }
 
     function later() {
         clearTimeout(timer);
         newest.abort();
         newest = new AbortController();
-        tell("waiting", "…");
+        tell("waiting");
         timer = setTimeout(refresh, PAUSE);
     }
 
@@ -111,7 +114,8 @@ export function bench(host, program, root, { close, checked } = {}) {
             tell("refused", "The rank count is a number from 2 to 64.");
             return;
         }
-        tell("running", "checking …");
+        tell("running");
+        const slow = setTimeout(() => tell("running", "checking …"), SLOW);
         try {
             await fetchUsed(editor.text, folderOf(resolved(start.folder, start.name)), files, root);
             const args = calls.check(now());
@@ -121,11 +125,14 @@ export function bench(host, program, root, { close, checked } = {}) {
             else report = read((await command([...args, "--format", "json"], signal)).out);
             editor.mark(marks(editor.view.state.doc, start.name, report?.diagnostics ?? [], root));
             section.dataset.ms = String(Math.round(result.ms));
+            clearTimeout(slow);
             tell(kind(result), summary(result, verdict));
             draw(views.selected);
             checked?.(self);
         } catch (error) {
             failed(error);
+        } finally {
+            clearTimeout(slow);
         }
     }
 
