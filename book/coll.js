@@ -40,3 +40,12 @@ hljs.registerLanguage("coll", (hljs) => {
 document.querySelectorAll("code.language-coll").forEach((block) => {
   block.innerHTML = hljs.highlight("coll", block.textContent).value;
 });
+
+// The playground lies beside the book where it was built. Without it, the page is as it is.
+{
+  const playground = document.createElement("script");
+  playground.type = "module";
+  playground.src = new URL("playground.js", document.currentScript.src).href;
+  playground.onerror = () => {};
+  document.head.append(playground);
+}

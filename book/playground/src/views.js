@@ -1,0 +1,49 @@
+// @ts-check
+// The views of a program's results: the verdict, the steps and the picture of a run.
+import { LIMIT } from "./commands.js";
+import { element } from "./dom.js";
+
+/** The words for a command that was stopped. */
+export const STOPPED = `stopped after ${LIMIT / 1000} s`;
+const REMEDY =
+    "Choose fewer ranks, or make the program smaller: the browser gives a command less time than a terminal.";
+
+/** Returns the text of an outcome, with a word on the way in which the command ended where it is not by itself. */
+export function printed(result) {
+    if (result.stopped) return `${STOPPED}\n${REMEDY}\n`;
+    const lines = result.text.split("\n").map((line) => line.trimEnd());
+    const text = lines.join("\n").replace(/\n+$/, "\n");
+    return result.trap ? `${text}the command ended unexpectedly: ${result.trap}\n` : text;
+}
+
+/** Returns the kind of an outcome: `proved`, `refused` or `stopped`. */
+export function kind(result) {
+    if (result.stopped || result.trap) return "stopped";
+    return result.code === 0 ? "proved" : "refused";
+}
+
+/** Returns the line of a verdict that says most: that of the proof or of the first error, else the first line. */
+export function summary(result, text) {
+    const lines = text.split("\n").map((line) => line.trim());
+    const telling = result.code === 0 ? /^proved / : /^error/;
+    return lines.find((line) => telling.test(line)) ?? lines.find(Boolean) ?? "";
+}
+
+/** Draws a text as the command prints it. */
+export function transcript(text) {
+    return element("pre", { class: "coll-transcript" }, text);
+}
+
+/** Draws the picture of a run above its text. */
+export function picture(result, label) {
+    const begin = result.out.indexOf("<svg");
+    if (result.code !== 0 || begin < 0) return transcript(printed(result));
+    const svg = result.out.slice(begin);
+    const source = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+    return element(
+        "figure",
+        { class: "coll-figure" },
+        element("div", { class: "coll-scroll" }, element("img", { src: source, alt: label })),
+        element("figcaption", {}, transcript(result.err.trim() ? result.err : "")),
+    );
+}
