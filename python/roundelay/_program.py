@@ -211,7 +211,7 @@ class Program:
 
     def schedule(self, nranks: int) -> Schedule:
         """The ops of every rank at one rank count."""
-        return Schedule.of(self._told("emit", f"--nranks={nranks}", "schedule"))
+        return Schedule.of(self._told("emit", "schedule", f"--nranks={nranks}"))
 
     def simulate(
         self, topology: str, bytes: int = 64 << 20, dtype: str = "f32", nranks: int | None = None
