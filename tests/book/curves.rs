@@ -4,26 +4,23 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use roundelay_tests::{files, root, taken};
+use roundelay_tests::{files, root};
 
 use crate::book::{console, read};
 
-/// The range of the commands, and the counts that are compared: few ranks, and some on both sides of powers of two. The
-/// largest counts take most of the time: one picture of three has them, and all pictures in `cargo xtask sweeps`.
+/// The range of the commands, and the counts that are compared: few ranks, and some on both sides of powers of two.
 const ALL: &str = "--nranks 2..=128";
-const SOME: &str = "--nranks 2,3,5,8,9,16,31,33";
-const LARGE: &str = "64,100,128";
+const SOME: &str = "--nranks 2,3,5,8,9,16,31,33,64,100,128";
 
 #[test]
 fn the_curves_go_through_the_points_that_the_command_finds() {
     let commands = files(&root().join("book/src"), "curves");
     assert!(commands.len() >= 6, "{} curves alone", commands.len());
-    for (at, path) in commands.into_iter().enumerate() {
-        let some = if taken(at, 3) { format!("{SOME},{LARGE}") } else { SOME.to_owned() };
+    for path in commands {
         let command = read(&path);
         let (command, folder) = (command.trim(), path.parent().expect("a file has a folder"));
         assert!(command.contains(ALL), "{command}: the curves have {ALL}");
-        let some = console::drawn(&command.replace(ALL, &some), folder);
+        let some = console::drawn(&command.replace(ALL, SOME), folder);
         let picture = path.with_extension("svg");
         let drawn = std::fs::read_to_string(&picture).unwrap_or_default();
         if let Err(why) = agree(&drawn, &some) {
