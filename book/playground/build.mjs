@@ -26,6 +26,7 @@ const common = {
     minify: true,
     format: /** @type {const} */ ("esm"),
     target: "es2022",
+    loader: /** @type {const} */ ({ ".coll": "text" }),
     legalComments: /** @type {const} */ ("none"),
     logLevel: /** @type {const} */ ("warning"),
 };

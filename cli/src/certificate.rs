@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::topo::{count, short};
 
-/// The number of claims that hold of every proved schedule, before those that hold of some.
-const ALWAYS: usize = 4;
+/// The claims that hold of every proved schedule, in every interleaving.
+pub(crate) const ALWAYS: [&str; 4] =
+    ["no deadlock", "no data race", "no race with the caller", "every contribution exactly once"];
 
 /// The properties of one schedule.
 #[derive(Serialize)]
@@ -144,12 +145,7 @@ impl Certificate {
             rank: busiest.rank.0,
             step: busiest.step,
         };
-        let mut holds = vec![
-            "no deadlock",
-            "no data race",
-            "no race with the caller",
-            "every contribution exactly once",
-        ];
+        let mut holds = ALWAYS.to_vec();
         match (&proof.one_mode, proof.in_place) {
             (Some(_), _) => holds.push("in place too if all ranks are"),
             (None, true) => holds.push("in place too"),
@@ -214,11 +210,6 @@ impl Certificate {
         ))
     }
 
-    /// Returns the claims that hold of every proved schedule, as one line.
-    pub(crate) fn claims(&self) -> String {
-        self.proved[..ALWAYS].join(", ")
-    }
-
     /// Returns lines for a terminal.
     pub(crate) fn lines(&self, with_ideal: bool) -> Vec<String> {
         let n = self.nranks;
@@ -232,11 +223,11 @@ impl Certificate {
             signals => Some(format!("signals: {signals}")),
         };
         // Two lines, so that neither is wider than a page of the book.
-        let conditions = &self.proved[ALWAYS..];
+        let conditions = &self.proved[ALWAYS.len()..];
         let conditions: Vec<_> =
             conditions.iter().map(|c| (*c).to_owned()).chain(signals).collect();
         let Self { messages, pieces, sends_to, receives_from, .. } = self;
-        let mut lines = vec![self.claims()];
+        let mut lines = vec![ALWAYS.join(", ")];
         if !conditions.is_empty() {
             lines.push(conditions.join("; "));
         }

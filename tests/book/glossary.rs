@@ -10,6 +10,8 @@ use std::path::Path;
 
 use roundelay_tests::root;
 
+use crate::book::pages::{END, directive};
+
 const GLOSSARY: &str = "reference/glossary.md";
 
 /// Words that the book does not use, each with the word that it uses. A page that must use the word, because it is
@@ -85,7 +87,7 @@ fn prose(text: &str) -> (String, Vec<(Range<usize>, String)>) {
     for line in text.split_inclusive('\n') {
         let begins = line.trim_start();
         let is_fence = begins.starts_with("```");
-        part = (part || begins.starts_with("<!-- include ")) && !begins.starts_with("<!-- end");
+        part = (part || directive(line.trim_end()).is_some()) && line.trim_end() != END;
         if fence || is_fence || part || begins.starts_with('#') {
             blank(&mut plain, at..at + line.len());
         }

@@ -19,7 +19,7 @@ use crate::book::{console, engine, read};
 pub(crate) const WIDEST: usize = 100;
 
 /// The line that ends a made part.
-const END: &str = "<!-- end -->";
+pub(crate) const END: &str = "<!-- end -->";
 
 pub(crate) fn path(code: Code) -> PathBuf {
     root().join(format!("book/src/errors/{code}.md"))
@@ -48,22 +48,26 @@ pub(crate) fn includes(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The page at `path` as it must be: its text by hand, with fresh parts.
-pub(crate) fn whole(path: &Path) -> String {
-    let folder = path.parent().expect("a page has a folder");
+/// A text by hand with its parts, each made by `part` of the name and the arguments of a directive.
+fn with_parts(text: &str, mut part: impl FnMut(&str, &str) -> String) -> String {
     let mut page = String::new();
-    for line in by_hand(&read(path)).lines() {
+    for line in text.lines() {
         let _ = writeln!(page, "{line}");
-        match directive(line) {
-            None => {}
-            Some(("include", args)) => {
-                page += &included(folder, args);
-                let _ = writeln!(page, "{END}");
-            }
-            Some((name, _)) => panic!("{}: `{name}` is for error pages", path.display()),
+        if let Some((name, args)) = directive(line) {
+            page += &part(name, args);
+            let _ = writeln!(page, "{END}");
         }
     }
     page
+}
+
+/// The page at `path` as it must be: its text by hand, with fresh parts.
+pub(crate) fn whole(path: &Path) -> String {
+    let folder = path.parent().expect("a page has a folder");
+    with_parts(&by_hand(&read(path)), |name, args| match name {
+        "include" => included(folder, args),
+        _ => panic!("{}: `{name}` is for error pages", path.display()),
+    })
 }
 
 /// The text of an `include` part.
@@ -109,7 +113,7 @@ fn selected(folder: &Path, part: &str) -> String {
 }
 
 /// The directive of a line that begins a made part.
-fn directive(line: &str) -> Option<(&str, &str)> {
+pub(crate) fn directive(line: &str) -> Option<(&str, &str)> {
     let text = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
     let (name, args) = text.split_once(' ').unwrap_or((text, ""));
     ["include", "wrong", "console", "engine"].contains(&name).then_some((name, args))
@@ -124,47 +128,37 @@ pub(crate) fn written(code: Code) -> String {
 
 /// The page of a code as it must be: its text by hand under the code's title, with fresh parts.
 pub(crate) fn page(code: Code) -> String {
-    let mut page = format!("# {code}: {}\n", code.summary());
-    for line in written(code).lines().skip(1) {
-        let _ = writeln!(page, "{line}");
-        match directive(line) {
-            None => continue,
-            Some(("wrong", name)) => {
-                fence(&mut page, "coll", &wrong(name, "coll"));
-                page.push('\n');
-                fence(&mut page, "text", &wrong(name, "stderr"));
-            }
-            Some(("console", args)) => {
-                let listings = match code.as_str() {
-                    code if code > "E0800" => "msccl",
-                    code if code > "E0605" => "topology",
-                    _ => "one_ring",
-                };
-                let folder = root().join("book/src/listings").join(listings);
-                let ran = console::transcript(&format!("$ roundelay {args}"), &folder);
-                fence(&mut page, "console", &ran);
-            }
-            Some(_) => {
-                let (call, error) = engine::example(code);
-                if !call.is_empty() {
-                    fence(&mut page, "rust,ignore", &call);
-                    page.push('\n');
-                }
-                fence(&mut page, "text", &format!("error[{code}]: {error}"));
-            }
+    let written = written(code);
+    let (_, below) = written.split_once('\n').expect("a page has a title");
+    let below = with_parts(below, |name, args| match name {
+        "wrong" => {
+            fence("coll", &wrong(args, "coll")) + "\n" + &fence("text", &wrong(args, "stderr"))
         }
-        let _ = writeln!(page, "{END}");
-    }
-    page
+        "console" => {
+            let listings = match code.as_str() {
+                code if code > "E0800" => "msccl",
+                code if code > "E0605" => "topology",
+                _ => "one_ring",
+            };
+            let folder = root().join("book/src/listings").join(listings);
+            fence("console", &console::transcript(&format!("$ roundelay {args}"), &folder))
+        }
+        "engine" => {
+            let (call, error) = engine::example(code);
+            let error = fence("text", &format!("error[{code}]: {error}"));
+            if call.is_empty() { error } else { fence("rust,ignore", &call) + "\n" + &error }
+        }
+        _ => panic!("{code}: `{name}` is for pages that no command prints"),
+    });
+    format!("# {code}: {}\n{below}", code.summary())
 }
 
 fn wrong(name: &str, extension: &str) -> String {
-    let path = root().join(format!("tests/wrong/{name}.{extension}"));
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    read(&root().join(format!("tests/wrong/{name}.{extension}")))
 }
 
-fn fence(page: &mut String, language: &str, text: &str) {
-    let _ = writeln!(page, "```{language}");
+fn fence(language: &str, text: &str) -> String {
+    let mut page = format!("```{language}\n");
     for line in text.trim_end().lines() {
         let shown = match language {
             "text" | "console" => wrapped(line),
@@ -175,7 +169,7 @@ fn fence(page: &mut String, language: &str, text: &str) {
         assert!(widest <= WIDEST || command, "the page is narrower than this line:\n{line}");
         let _ = writeln!(page, "{shown}");
     }
-    page.push_str("```\n");
+    page + "```\n"
 }
 
 /// Returns a line broken to the page's width, with the rest below, under its own text. Lines of a program itself stay

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::command::{output, privileged, there};
+
 /// Packages of `PyPI` in a folder below `target/`.
 pub(crate) struct Packages {
     pub(crate) folder: &'static str,
@@ -47,6 +49,19 @@ pub(crate) fn once(
     }
     fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
     Ok(folder)
+}
+
+/// Installs Debian's packages. Returns false, and installs nothing, where there is no apt-get or it may not be used.
+pub(crate) fn debian(packages: &[&str]) -> Result<bool, String> {
+    if !privileged() || !there("apt-get") {
+        return Ok(false);
+    }
+    println!("installing {} by apt-get", packages.join(" "));
+    output(Command::new("apt-get").args(["update", "--quiet"]))?;
+    let mut apt = Command::new("apt-get");
+    apt.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(packages);
+    output(apt.env("DEBIAN_FRONTEND", "noninteractive"))?;
+    Ok(true)
 }
 
 /// Installs packages into a folder with whichever pip there is. One that starts and fails has said why.

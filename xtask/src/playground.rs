@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::command::{has_target, privileged, run, there};
+use crate::command::{has_target, run, there};
+use crate::install::debian;
 
 /// The system of a module that takes arguments, files and streams from a page.
 const SYSTEM: &str = "wasm32-wasip1";
@@ -37,11 +38,8 @@ pub(crate) fn build(root: &Path, book: &Path) -> Result<bool, String> {
 
 /// Runs the pages in a browser, which is installed first where that is possible.
 pub(crate) fn test(root: &Path, book: &Path) -> Result<(), String> {
-    if !BROWSERS.iter().any(|browser| there(browser)) {
-        if !privileged() || !there("apt-get") {
-            return Err(format!("no browser is on this machine: {}", BROWSERS.join(", ")));
-        }
-        run(Command::new("apt-get").args(["install", "--yes", "--quiet", BROWSERS[0]]))?;
+    if !BROWSERS.iter().any(|browser| there(browser)) && !debian(&BROWSERS[..1])? {
+        return Err(format!("no browser is on this machine: {}", BROWSERS.join(", ")));
     }
     let mut tests = Command::new("npm");
     tests.current_dir(root.join("book/playground")).arg("test").env("BOOK", book);

@@ -1,5 +1,6 @@
 // @ts-check
 // The page of the playground: one program over the whole width, or two beside each other with their simulated times.
+import FIRST_RING from "../../src/listings/one_ring/ring.coll";
 import { bench } from "./bench.js";
 import { exported, FORMS } from "./calls.js";
 import { Line, Superseded, run } from "./commands.js";
@@ -10,33 +11,7 @@ import { decode } from "./share.js";
 
 /** The program that the page shows first. */
 const FIRST = {
-    text: `/// AllReduce on a ring: every rank pulls one block a round from its left neighbor.
-algorithm FirstRing(ring: Ring) -> AllReduce {
-    let left = ring.left;
-    let right = ring.right;
-    let me = ring.position;
-    view block = output.split(nranks);
-
-    copy(local.input, local.output);
-
-    for round in 0..nranks - 1 {
-        let b = (me - round - 1) % nranks;
-        right.TxAck();
-        left.RxAck();
-        reduce(left.block[b], local.block[b]);
-        left.TxDataSignal();
-        right.RxDataSignal();
-    }
-    for round in 0..nranks - 1 {
-        let b = (me - round) % nranks;
-        right.TxAck();
-        left.RxAck();
-        copy(left.block[b], local.block[b]);
-        left.TxDataSignal();
-        right.RxDataSignal();
-    }
-}
-`,
+    text: FIRST_RING,
     name: "program.coll",
     ...plain(),
 };

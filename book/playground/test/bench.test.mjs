@@ -2,18 +2,11 @@
 // A bench as a reader uses it: edit, break, reset, share, stop; and the sizes of the files.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { BOOK, checked, lacks, opened, panel } from "./browser.mjs";
+import { BOOK, checked, opened, panel, served, skip } from "./browser.mjs";
 
-const why = lacks();
-const skip = why ? `no browser: ${why}` : false;
-
-let world = /** @type {any} */ (null);
-before(async () => {
-    if (!skip) world = await opened();
-});
-after(() => world?.end());
+const world = served();
 
 /** Opens the program of a page whose text holds `part`. */
 async function edited(name, part) {

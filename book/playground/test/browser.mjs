@@ -1,6 +1,7 @@
 // @ts-check
 // The browser of the tests, and the places of a bench on a page.
 import { existsSync } from "node:fs";
+import { after, before } from "node:test";
 import { chromium } from "playwright-core";
 import { serve } from "./server.mjs";
 
@@ -8,7 +9,7 @@ import { serve } from "./server.mjs";
 export const BOOK = process.env.BOOK ?? "";
 
 /** Why the tests of the browser cannot run here; empty where they can. */
-export function lacks() {
+function lacks() {
     if (!BOOK) return "BOOK names no folder of a built book";
     for (const file of ["index.html", "playground.js", "roundelay.wasm"]) {
         if (!existsSync(`${BOOK}/${file}`)) return `${BOOK} has no ${file}`;
@@ -20,6 +21,20 @@ export function lacks() {
 function browser() {
     const known = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
     return known.find((path) => path && existsSync(path)) ?? "";
+}
+
+const why = lacks();
+/** The reason that leaves the tests of the browser out; `false` where they run. */
+export const skip = why ? `no browser: ${why}` : false;
+
+/** Opens the browser and serves the book for all tests of a file. */
+export function served() {
+    const world = /** @type {any} */ ({});
+    before(async () => {
+        if (!skip) Object.assign(world, await opened());
+    });
+    after(() => world.end?.());
+    return world;
 }
 
 /**

@@ -2,17 +2,10 @@
 // The exercises: the book's solution of each is called solved, and the program that it begins with is not.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
-import { BOOK, checked, lacks, opened } from "./browser.mjs";
+import { test } from "node:test";
+import { BOOK, checked, served, skip } from "./browser.mjs";
 
-const why = lacks();
-const skip = why ? `no browser: ${why}` : false;
-
-let world = /** @type {any} */ (null);
-before(async () => {
-    if (!skip) world = await opened();
-});
-after(() => world?.end());
+const world = served();
 
 /** Waits until the asks of an exercise are judged, and returns the text of the judgement and the asks that hold. */
 async function judged(place) {

@@ -2,17 +2,10 @@
 // The living listings of all pages: the browser prints the text of the page's console.
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
-import { after, before, test } from "node:test";
-import { BOOK, checked, lacks, opened } from "./browser.mjs";
+import { test } from "node:test";
+import { BOOK, checked, served, skip } from "./browser.mjs";
 
-const why = lacks();
-const skip = why ? `no browser: ${why}` : false;
-
-let world = /** @type {any} */ (null);
-before(async () => {
-    if (!skip) world = await opened();
-});
-after(() => world?.end());
+const world = served();
 
 /** Replaces every decimal fraction: times differ from run to run. */
 function withoutMeasurements(text) {

@@ -2,17 +2,10 @@
 // The page of the playground: programs of the library and the museum, exports, and two programs beside each other.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
-import { checked, lacks, opened, panel } from "./browser.mjs";
+import { test } from "node:test";
+import { checked, panel, served, skip } from "./browser.mjs";
 
-const why = lacks();
-const skip = why ? `no browser: ${why}` : false;
-
-let world = /** @type {any} */ (null);
-before(async () => {
-    if (!skip) world = await opened();
-});
-after(() => world?.end());
+const world = served();
 
 /** Opens the page, whose lists of programs are filled. */
 async function playground() {

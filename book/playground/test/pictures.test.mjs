@@ -5,10 +5,8 @@ import { mkdir } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { checked, lacks, opened } from "./browser.mjs";
+import { checked, opened, skip } from "./browser.mjs";
 
-const why = lacks();
-const skip = why ? `no browser: ${why}` : false;
 const folder = process.env.SHOTS ?? path.join(os.tmpdir(), "playground-shots");
 
 /** Says that a page is no wider than its window. */

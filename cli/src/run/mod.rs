@@ -14,11 +14,10 @@ use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
-use roundelay_core::verify::{Proved, Signals};
+use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
 
 use crate::calls::{AskedAlgorithm, CallPlan, Calls};
-use crate::certificate::Certificate;
 use crate::device::{Device, DeviceFlags};
 use crate::flags::{CalledBy, CallerFlags, EngineFlags, SourceFlags};
 use crate::memory::{self, Room, TooMuch};
@@ -261,7 +260,6 @@ fn run_proved(
         iterations: flags.iterations,
         elements: views.iter().map(|view| (view.len() / flags.dtype.size()) as u64).sum(),
         wrong,
-        claims: Certificate::new(proved, Signals::default()).claims(),
         time_us: seconds * 1e6,
         algbw_gbps: algbw,
         busbw_gbps: algbw * collective.bus_factor(nranks),

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::pypi::{Mpi, MpiKind};
-use crate::command::{output, privileged, run, there};
+use crate::command::{run, there};
+use crate::install;
 
 /// Debian's packages of the libraries.
 const PACKAGES: [&str; 4] = ["openmpi-bin", "libopenmpi-dev", "mpich", "libmpich-dev"];
@@ -27,17 +28,11 @@ fn of_debian() -> Result<(), String> {
     if there("mpicc.openmpi") && there("mpicc.mpich") {
         return Ok(());
     }
-    if !privileged() || !there("apt-get") {
+    if !install::debian(&PACKAGES)? {
         println!(
             "Debian's MPIs are left out: `apt-get install {}` installs them",
             PACKAGES.join(" ")
         );
-        return Ok(());
     }
-    println!("installing {} by apt-get", PACKAGES.join(" "));
-    output(Command::new("apt-get").args(["update", "--quiet"]))?;
-    let mut apt = Command::new("apt-get");
-    apt.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(PACKAGES);
-    output(apt.env("DEBIAN_FRONTEND", "noninteractive"))?;
     Ok(())
 }

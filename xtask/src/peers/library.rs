@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Case;
 use crate::command::{output, there, within};
+use crate::install::debian;
 
 /// Debian's packages of the library that is installed if it is missing.
 const PACKAGES: [&str; 2] = ["openmpi-bin", "libopenmpi-dev"];
@@ -67,15 +68,9 @@ pub(super) fn find(root: &Path) -> Result<Vec<Library>, String> {
 fn install() -> Result<(), String> {
     let packages = PACKAGES.join(" ");
     let wanted = format!("apt-get install --no-install-recommends {packages}");
-    let root = output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
-    if !root || !there("apt-get") {
+    if !debian(&PACKAGES)? {
         return Err(format!("Open MPI is missing: `{wanted}`, or its like, installs it"));
     }
-    println!("installing {packages} by apt-get");
-    output(Command::new("apt-get").args(["update", "--quiet"]))?;
-    let mut apt = Command::new("apt-get");
-    apt.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(PACKAGES);
-    output(apt.env("DEBIAN_FRONTEND", "noninteractive"))?;
     Ok(())
 }
 
