@@ -202,7 +202,7 @@ impl fmt::Display for KernelChoice {
         for Refused { algorithm, code, reason, .. } in refused {
             writeln!(f, "{algorithm} [{code}]: {reason}")?;
         }
-        writeln!(f, "\nby a model of the GPU, of which nothing was measured yet:")?;
+        writeln!(f, "\nby a model of the GPU:")?;
         let lines = gpu.assumptions();
         for line in &lines[..lines.len() - 1] {
             writeln!(f, "{line}")?;

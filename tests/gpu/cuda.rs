@@ -144,6 +144,24 @@ fn launches(
     Ok(before.ok_or_else(|| "it was never launched".to_owned()))
 }
 
+impl Engine for Kernels {
+    fn about(&self) -> String {
+        format!("kernels for {}: none is run", self.arch)
+    }
+
+    fn is_slow(&self) -> bool {
+        false
+    }
+
+    fn run(&self, _: &Case, _: bool, _: u32) -> Result<Vec<Vec<u8>>, String> {
+        Err("kernels are compiled only".to_owned())
+    }
+
+    fn without_last(&self, _: &Case) -> Result<String, String> {
+        Err("kernels are compiled only".to_owned())
+    }
+}
+
 impl Engine for Cuda {
     fn about(&self) -> String {
         let Self { device, name, .. } = self;

@@ -129,9 +129,10 @@ fn check(args: &Args, begun: Instant) -> Result<usize, Refused> {
             Err(why) => return Err(Refused::NotThere(why)),
         },
         "compile" => {
-            println!("# kernels for {}: none is run", args.arch);
-            let order = Order::new(&shim::Threads, only, *quick);
-            return Ok(runner::compile(&Kernels::new(args.arch), &order, &limits));
+            let kernels = Kernels::new(args.arch);
+            println!("# {}", kernels.about());
+            let order = Order::new(&kernels, only, *quick);
+            return Ok(runner::compile(&kernels, &order, &limits));
         }
         "nvrtc" => {
             println!("{}", nvrtc(args.arch)?);

@@ -153,6 +153,10 @@ fn what_was_compiled_is_not_compiled_again() {
         ranks[0].clone()
     });
     assert!(Arc::ptr_eq(&made, &compile()));
+    // A comment above it makes no other kernel.
+    let commented = format!("// For 8 ranks.\n{TEXT}");
+    let commented = first.compile(&commented, "Scale", &scale("sm_90")).unwrap();
+    assert!(Arc::ptr_eq(&made, &commented));
     let files =
         || fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().path()).collect::<Vec<_>>();
     let [entry] = &files()[..] else { panic!("{:?}", files()) };

@@ -17,9 +17,12 @@ pub struct Gpu {
     pub cache_bandwidth: f64,
     /// The time from a load to its data, where many loads are under way.
     pub memory_latency: f64,
-    /// The time from an op of a stream to the next op, without waits: the walk through the program, and a barrier of a
-    /// CTA.
+    /// The time from an op of a table to the next op, without waits: a row of the table, and a barrier of a CTA.
     pub step: f64,
+    /// The same for the author's loops, where a warp computes the ranks and the places of each op.
+    pub loop_step: f64,
+    /// The same for the author's loops with slots of lines, where the warp counts the steps of each link, too.
+    pub line_step: f64,
     /// The time from a post to the end of the wait for it: a release, and a poll that sees it.
     pub signal: f64,
     /// The time from the store of a line that carries data and flag to the load that sees it.
@@ -36,9 +39,10 @@ impl Gpu {
 
     /// The GPU of that name: `H100` or `H200`.
     ///
-    /// Both are one chip with 132 multiprocessors. Their rates of copies, 3.0 and 4.3 TB/s, are measurements that
-    /// others made on such GPUs. All other figures are assumed, from typical values of this generation: a cache that
-    /// copies about twice as fast as memory, 0.7 us for a load where many are under way, and so on.
+    /// Both are one chip with 132 multiprocessors. Their rates of copies, 3.0 and 4.3 TB/s, are measured. The times of
+    /// launches and of steps are fitted to what was measured on an H100 (the book's page *On a GPU*). All other figures
+    /// are assumed, from typical values of this generation: a cache that copies about twice as fast as memory, 0.7 us
+    /// for a load where many are under way, and so on.
     pub fn named(name: &str) -> Option<Self> {
         let (bandwidth, memory, cache) = match name {
             "H100" => (3.0e12, 80_000_000_000, 50_000_000),
@@ -49,7 +53,7 @@ impl Gpu {
     }
 
     /// A GPU of this machine: its name, multiprocessors, memory and cache are the driver's, and the rate of its copies
-    /// was measured. All other values are assumed, as [`Gpu::named`] says.
+    /// was measured. All other values are those of [`Gpu::named`].
     pub fn like_hopper(
         name: &str,
         multiprocessors: u32,
@@ -65,10 +69,12 @@ impl Gpu {
             cache_bandwidth: 8.0e12_f64.max(bandwidth),
             memory_latency: 0.7e-6,
             step: 0.2e-6,
+            loop_step: 0.5e-6,
+            line_step: 1.7e-6,
             signal: 1.1e-6,
             line: 0.7e-6,
-            launch: 4.0e-6,
-            graph_launch: 2.0e-6,
+            launch: 7.0e-6,
+            graph_launch: 7.0e-6,
         }
     }
 
@@ -91,8 +97,13 @@ impl Gpu {
             ),
             format!("a load takes {} where many are under way", us(self.memory_latency)),
             format!(
-                "a step takes {}; a signal {} more, a line with data and flag {}",
+                "a step takes {} in a table, {} in loops, {} with lines",
                 us(self.step),
+                us(self.loop_step),
+                us(self.line_step)
+            ),
+            format!(
+                "a signal takes {} more, a line with data and flag {}",
                 us(self.signal),
                 us(self.line)
             ),

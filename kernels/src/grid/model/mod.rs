@@ -4,8 +4,7 @@
 //! A move begins with a step and the latency of memory. Then its bytes flow at the rate of its loads, which is the
 //! bytes that its CTAs have under way at once divided by the latency (Little's law: bytes in flight = bandwidth *
 //! latency), or at a fair share of memory's bandwidth, whichever is less. A wait ends one signal time after its post.
-//! The slowest stream gives the time of the launch. No measurement has confirmed the model: a first run on a GPU is to
-//! be compared with it.
+//! The slowest stream gives the time of the launch.
 
 mod flow;
 mod gpu;
@@ -17,7 +16,7 @@ pub use gpu::Gpu;
 
 use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::{Op, Schedule, SignalKind};
-use roundelay_export::cuda::Kernel;
+use roundelay_export::cuda::{Form, Kernel, Protocol};
 
 use flow::{Clock, Flow};
 use work::Work;
@@ -72,7 +71,13 @@ impl Estimate {
     pub fn of(kernel: &Kernel, count: u64, gpu: &Gpu, shape: LaunchShape) -> Self {
         let element = kernel.spec.element.size() as u64;
         let lined = |id| kernel.is_lined(id);
-        Self::of_schedule(&kernel.schedule, (count, element), lined, gpu, shape)
+        let step = match (kernel.form, kernel.spec.protocol) {
+            (Form::Table, _) => gpu.step,
+            (Form::Loops, Protocol::Ll) => gpu.line_step,
+            (Form::Loops, Protocol::Direct | Protocol::Simple) => gpu.loop_step,
+        };
+        let gpu = Gpu { step, ..gpu.clone() };
+        Self::of_schedule(&kernel.schedule, (count, element), lined, &gpu, shape)
     }
 
     /// Returns the estimate for a schedule, for elements of `element` bytes. `lined`: whether the slots of a scratch

@@ -162,7 +162,7 @@ fn gpus_have_names() {
         let gpu = Gpu::named(name).expect("it is one of them");
         assert_eq!(gpu.name, name);
         assert!(gpu.assumptions()[0].starts_with(name));
-        assert!(gpu.cache_bandwidth > gpu.bandwidth && gpu.graph_launch < gpu.launch);
+        assert!(gpu.cache_bandwidth > gpu.bandwidth && gpu.step < gpu.loop_step);
     }
     assert_eq!(Gpu::named("h200"), None);
 }
