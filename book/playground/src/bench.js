@@ -152,7 +152,7 @@ export function bench(host, program, root, { close, checked } = {}) {
         try {
             views.panel.setAttribute("aria-busy", "true");
             const program = now();
-            const args = name === STEPS ? calls.steps(program, report) : calls.picture(program, report);
+            const args = name === STEPS ? calls.steps(program, report) : calls.picture(program, report, "--svg");
             const result = await command(args, signal);
             if (views.selected !== name) return;
             if (name === STEPS) {
@@ -161,9 +161,9 @@ export function bench(host, program, root, { close, checked } = {}) {
             }
             views.panel.replaceChildren(picture(result, `Run of ${baseName(start.name)}`));
             if (!program.topology) return;
-            const machine = await command(calls.topology(program), signal);
-            const label = `Topology ${program.topology}`;
-            if (views.selected === name && machine.code === 0) views.panel.append(picture(machine, label));
+            const links = await command(calls.picture(program, report, "--links"), signal);
+            const label = `Load of the links of ${program.topology}`;
+            if (views.selected === name && links.code === 0) views.panel.append(picture({ ...links, err: "" }, label));
         } catch (error) {
             failed(error);
         } finally {

@@ -61,16 +61,15 @@ export function machine(program, report) {
     return program.topology || `full_mesh(${Math.max(2, drawnRanks(program, report))}, 25GB/s, 2us)`;
 }
 
-/** @param {Program} program */
-export function picture(program, report) {
+/**
+ * Returns the command that draws a run.
+ * @param {Program} program
+ * @param {"--svg" | "--links"} drawing the ranks over time, or the load of the topology's links
+ */
+export function picture(program, report, drawing) {
     const words = ["simulate", program.name, ...common(program, report)];
     words.push("--nranks", String(drawnRanks(program, report)), "--topology", machine(program, report));
-    return [...words, "--bytes", BYTES, "--svg", "-"];
-}
-
-/** Returns the command that draws the machine of a topology. */
-export function topology(/** @type {Program} */ program) {
-    return ["topo", program.topology, "--format", "svg"];
+    return [...words, "--bytes", BYTES, drawing, "-"];
 }
 
 /**

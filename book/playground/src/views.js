@@ -38,12 +38,15 @@ export function transcript(text) {
 export function picture(result, label) {
     const begin = result.out.indexOf("<svg");
     if (result.code !== 0 || begin < 0) return transcript(printed(result));
-    const svg = result.out.slice(begin);
-    const source = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+    // Its style must not reach the page, and a pointer on it must: an image would show no texts and ways.
+    const drawing = element("div", { class: "coll-picture", role: "img", "aria-label": label });
+    const svg = result.out.slice(begin, result.out.indexOf("</svg>") + "</svg>".length);
+    const fits = "<style>svg { display: block; margin: auto; max-width: 100%; height: auto; }</style>";
+    drawing.attachShadow({ mode: "open" }).innerHTML = fits + svg;
     return element(
         "figure",
         { class: "coll-figure" },
-        element("div", { class: "coll-scroll" }, element("img", { src: source, alt: label })),
+        element("div", { class: "coll-scroll" }, drawing),
         element("figcaption", {}, transcript(result.err.trim() ? result.err : "")),
     );
 }

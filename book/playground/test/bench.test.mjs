@@ -64,7 +64,7 @@ test("a program is broken, reset and shared", { skip, timeout: 60_000 }, async (
     await bench.getByRole("tab", { name: "Steps" }).click();
     await bench.locator(".coll-panel", { hasText: "step 3" }).waitFor();
     await page.keyboard.press("ArrowRight");
-    await bench.locator(".coll-panel img").waitFor();
+    await bench.locator(".coll-panel .coll-picture svg").waitFor();
 
     await bench.getByRole("button", { name: "Link" }).click();
     await bench.locator(".coll-said", { hasText: "copied" }).waitFor();
@@ -106,7 +106,7 @@ test("a machine is drawn beside the run", { skip, timeout: 60_000 }, async () =>
     assert.equal(await checked(bench), "proved");
     assert.match(await panel(bench), /for nranks 6:/);
     await bench.getByRole("tab", { name: "Picture" }).click();
-    await bench.locator(".coll-panel img").nth(1).waitFor();
+    await bench.locator(".coll-panel .coll-picture svg").nth(1).waitFor();
     assert.match(await panel(bench), /on 6 ranks of full_mesh\(6, 25GB\/s, 2us\)/);
 });
 

@@ -43,7 +43,7 @@ async function listing(page, name) {
     await bench.getByRole("button", { name: "Reset" }).click();
     await checked(bench);
     await bench.getByRole("tab", { name: "Picture" }).click();
-    await bench.locator(".coll-panel img").waitFor();
+    await bench.locator(".coll-panel .coll-picture svg").waitFor();
     await bench.locator(".coll-panel").evaluate((panel) => panel.scrollIntoView({ block: "end" }));
     await shoot(page, `${name}-picture`);
 }

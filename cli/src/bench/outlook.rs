@@ -155,8 +155,7 @@ fn head(flags: &BenchFlags, model: &[String]) -> Vec<String> {
     let mut lines = vec![
         format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
         format!("# {}", built::line("bench")),
-        "# dry run: nothing is launched; times are those of a model"
-            .to_owned(),
+        "# dry run: nothing is launched; times are those of a model".to_owned(),
     ];
     lines.extend(model.iter().map(|line| format!("# model: {line}")));
     let by = if flags.graph { "a CUDA graph" } else { "launches of their own" };

@@ -102,6 +102,7 @@ fn show(flags: &SimulateFlags, run: &Run<'_>) -> Result<bool, Failure> {
     if let Some(timeline) = &run.simulated.timeline {
         flags.picture.write(run, timeline)?;
     }
+    flags.picture.write_links(run)?;
     match flags.format {
         Format::Json => print_json(&json::SimulationJson::new(run)),
         Format::Human => print(tables::print(run, flags.path).trim_end()),

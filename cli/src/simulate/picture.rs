@@ -6,7 +6,9 @@ use clap::{Args, ValueEnum};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::simulate::Timeline;
+use roundelay_core::topology::NodeId;
 use roundelay_export::spacetime::{self, Drawing, Units, View};
+use roundelay_export::topology_svg::{self, Marks};
 
 use super::Run;
 use crate::output;
@@ -23,6 +25,9 @@ pub(crate) struct PictureFlags {
     /// rank counts, the curves of time over ranks
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,
+    /// Write the topology with the load of each link
+    #[arg(long, value_name = "FILE")]
+    links: Option<String>,
     /// Write a page that steps through the rounds of the diagram, and zooms
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<String>,
@@ -121,11 +126,12 @@ fn width(text: &str) -> Result<u32, RefusedValue> {
 
 impl PictureFlags {
     /// Returns the flags that name files, and the names.
-    pub(super) fn files(&self) -> [(&'static str, Option<&str>); 2] {
-        [("--svg", self.svg.as_deref()), ("--html", self.html.as_deref())]
+    pub(super) fn files(&self) -> [(&'static str, Option<&str>); 3] {
+        let files = [("--svg", &self.svg), ("--html", &self.html), ("--links", &self.links)];
+        files.map(|(flag, file)| (flag, file.as_deref()))
     }
 
-    /// Whether any picture is wanted.
+    /// Whether any picture of the ranks over time is wanted.
     pub(super) fn any(&self) -> bool {
         self.svg.is_some() || self.html.is_some()
     }
@@ -134,6 +140,7 @@ impl PictureFlags {
     pub(super) fn for_one_run(&self) -> Option<&'static str> {
         let given = [
             (self.html.is_some(), "--html"),
+            (self.links.is_some(), "--links"),
             (self.ranks.is_some(), "--ranks"),
             (self.rounds.is_some(), "--rounds"),
             (self.width.is_some(), "--width"),
@@ -166,6 +173,30 @@ impl PictureFlags {
         }
     }
 
+    /// Draws the topology with the load of its links, if that is wanted.
+    pub(super) fn write_links(&self, run: &Run<'_>) -> Result<(), Failure> {
+        let Some(path) = &self.links else { return Ok(()) };
+        let topology = &run.machine.topology;
+        let used: Vec<f64> = run.simulated.links.iter().map(|link| link.used).collect();
+        let mut caption = vec![run.title()];
+        let busiest = run.simulated.links.iter().max_by(|a, b| a.used.total_cmp(&b.used));
+        if let Some(link) = busiest.filter(|link| link.used > 0.0) {
+            let name = |node: NodeId| &topology.nodes()[node.index()].name;
+            let same = used.iter().filter(|used| **used > link.used - 0.005).count();
+            let others = if same > 1 { format!(", as {} more", same - 1) } else { String::new() };
+            let busy = used.iter().filter(|used| **used > 0.0).count();
+            caption.push(format!(
+                "busiest: {} -> {}, for {:.0} % of the run{others}; {busy} of {} links carry data",
+                name(link.from),
+                name(link.to),
+                link.used * 100.0,
+                used.len()
+            ));
+        }
+        let marks = Marks { load: used, caption, ..Marks::default() };
+        output::write(path, &topology_svg::svg(topology, &marks))
+    }
+
     /// Draws the wanted pictures.
     pub(super) fn write(&self, run: &Run<'_>, timeline: &Timeline) -> Result<(), Failure> {
         let schedule = run.schedule;
@@ -183,6 +214,7 @@ impl PictureFlags {
             source: Some(run.source),
             ranks: self.ranks.iter().flat_map(|Numbers(all)| all).copied().map(RankId).collect(),
             rounds: self.rounds.map(|(first, last)| first..=last),
+            critical: &run.simulated.critical,
             width: self.width,
             view: self.view.map(|view| match view {
                 ViewFlag::Arrows => View::Arrows,

@@ -331,7 +331,7 @@ impl<'a> Engine<'a> {
         self.signals += 1;
         let (start, end) = (self.now, self.now + takes);
         let Channel { from, to, .. } = channel;
-        self.message(Message { op: post, from, to, bytes: 0, pieces: 0, start, end });
+        self.message(Message { op: post, from, to, bytes: 0, pieces: 0, start, flows: start, end });
         self.queue.push(end, Event::Signal(post));
     }
 

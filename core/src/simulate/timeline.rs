@@ -57,6 +57,9 @@ pub struct Message {
     pub pieces: u32,
     /// The time at which it sets out, in seconds.
     pub start: f64,
+    /// The time at which its first byte flows, after the latency and behind earlier messages of its stream, in seconds;
+    /// the start, where it has no bytes.
+    pub flows: f64,
     /// The time at which the whole message has arrived, in seconds.
     pub end: f64,
 }

@@ -1,11 +1,15 @@
 //! Messages as arrows, from the band of the sender to the band of the receiver.
 
+use std::collections::BTreeMap;
+
 use super::bands::{Bands, Work};
 use super::drawing::Shown;
 use super::rounds::{Rounds, is_signal};
 use super::scale::Scale;
 use crate::picture::px;
-use roundelay_core::schedule::Schedule;
+use roundelay_core::ids::OpId;
+use roundelay_core::rational::Rat;
+use roundelay_core::schedule::{Buffer, Region, Schedule};
 use roundelay_core::simulate::{Message, Timeline};
 
 /// The most arrows of data; with more messages only bars are drawn.
@@ -20,6 +24,8 @@ pub(super) struct Arrow {
     pub(super) round: u32,
     /// The receiver's use of the data.
     pub(super) work: Work,
+    /// The number of its slice: the place of its data in input or output, which is the same on its whole way.
+    pub(super) slice: usize,
     /// Whether it goes to a rank of a higher number.
     pub(super) down: bool,
     pub(super) message: Message,
@@ -67,6 +73,7 @@ impl Arrows {
             .collect();
         let count = in_rounds.len();
         in_rounds.sort_by_key(|(message, round, _)| (*round, message.from, message.to));
+        let mut slices = Slices::default();
         for (message, round, rows) in in_rounds {
             let ends = ends(message, rows);
             let work = Work::of(schedule.op(message.op));
@@ -81,7 +88,8 @@ impl Arrows {
                 continue;
             }
             let down = rows.1 > rows.0;
-            data.push(Arrow { ends, round, work, down, message: *message, times: 1 });
+            let slice = slices.of(schedule, message.op);
+            data.push(Arrow { ends, round, work, slice, down, message: *message, times: 1 });
         }
         let length = data.iter().map(|arrow| arrow.ends.length()).sum();
         let data_missing = if data.len() > MOST { count } else { 0 };
@@ -97,6 +105,24 @@ impl Arrows {
             signals.clear();
         }
         Self { data, signals, length, data_missing, signals_missing }
+    }
+}
+
+/// The numbers of slices, by where their data lies.
+#[derive(Default)]
+struct Slices(BTreeMap<(Buffer, Rat, Rat), usize>);
+
+impl Slices {
+    /// Returns the number of the slice that an op moves: by its first operand outside of scratch, else by its first.
+    fn of(&mut self, schedule: &Schedule, op: OpId) -> usize {
+        let op = schedule.op(op);
+        let regions =
+            || schedule.dsts(op).iter().chain(schedule.srcs(op)).map(|o| schedule.region(*o));
+        let kept = regions().find(|region| !matches!(region.buffer, Buffer::Scratch(_)));
+        let Region { buffer, lo, hi, .. } =
+            *kept.or_else(|| regions().next()).expect("a move has operands");
+        let count = self.0.len();
+        *self.0.entry((buffer, lo, hi)).or_insert(count)
     }
 }
 
@@ -128,7 +154,7 @@ fn ends(
     bands: &Bands,
     scale: &Scale,
 ) -> Ends {
-    let Message { op, from, to, start, end, .. } = *message;
+    let Message { op, from, to, flows, end, .. } = *message;
     let down = rows.1 > rows.0;
     let side = |row, lower| bands.y(row) + if lower { bands.tall } else { 0.0 };
     let mut at = [side(rows.0, down), side(rows.1, !down)];
@@ -141,5 +167,5 @@ fn ends(
         let (y, height) = within(rows.1);
         at[1] = y + if down { 0.0 } else { height };
     }
-    Ends { from: (scale.x(start), at[0]), to: (scale.x(end), at[1]) }
+    Ends { from: (scale.x(flows), at[0]), to: (scale.x(end), at[1]) }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::bands::{NAME, named};
+use super::bands::{NAME, Work, named};
 use super::matrix::{Flow, LEVELS, Matrix, Moment, level};
 use super::scale::{LEFT, Scale, time_text};
 use super::{Diagram, MARGIN};
@@ -12,13 +12,17 @@ use crate::picture::{plural, px};
 pub(super) const GAP: f64 = 84.0;
 /// The least distance between the numbers of columns.
 const NUMBER: f64 = 22.0;
+/// The least distance between the lines of rounds, and between their numbers.
+const LINED: f64 = 5.0;
+const NUMBERED: f64 = 30.0;
 /// The most cells that each show their size.
 const TITLED: usize = 20_000;
 
 /// Returns the class of a moment in the style.
 pub(super) fn class(moment: Moment) -> String {
     match moment {
-        Moment::Travels(level) => format!("l{level}"),
+        Moment::Travels(Work::Copies, level) => format!("l{level}"),
+        Moment::Travels(Work::Reduces, level) => format!("r{level}"),
         Moment::Works => "home".to_owned(),
         Moment::Waits => "idle".to_owned(),
         Moment::Nothing => "band".to_owned(),
@@ -28,6 +32,8 @@ pub(super) fn class(moment: Moment) -> String {
 /// Draws the moments and the flow between ranks; also the flow of each round, if the picture steps through rounds.
 pub(super) fn draw(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix, stepping: bool) {
     moments(body, matrix, &diagram.scale);
+    rounds(body, diagram, matrix);
+    diagram.critical(body);
     sums(body, diagram, matrix);
     body.push_str("<g class=\"over\"/>\n");
     let left = LEFT + diagram.scale.wide + GAP;
@@ -77,6 +83,31 @@ fn moments(body: &mut String, matrix: &Matrix, scale: &Scale) {
     for (class, line) in paths {
         let _ = writeln!(body, r#"<path class="{class}" d="{line}"/>"#);
     }
+}
+
+/// Draws the beginnings of rounds: the columns of the picture. With many rounds, only some have a line or a number.
+fn rounds(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix) {
+    let shown = &diagram.shown;
+    let begun = |round: u32| diagram.scale.x(diagram.rounds.begun(round));
+    let mut lines = String::new();
+    let (mut line, mut number) = (f64::MIN, f64::MIN);
+    for round in shown.rounds.clone() {
+        let x = begun(round);
+        if x - line >= LINED {
+            line = x;
+            let _ = write!(lines, "M{} 0V{}", px(x), px(matrix.side()));
+        }
+        // The last number must not meet the heading of the square.
+        if x - number >= NUMBERED && x <= LEFT + diagram.scale.wide {
+            number = x;
+            let y = px(super::AXIS + 8.0);
+            let _ =
+                writeln!(body, r#"<text class="tick" x="{}" y="-{y}">{}</text>"#, px(x), round + 1);
+        }
+    }
+    let _ = writeln!(body, r#"<path class="rounds" d="{lines}"/>"#);
+    let (x, y) = (px(LEFT - 8.0), px(super::AXIS + 12.0));
+    let _ = writeln!(body, r#"<text class="name small" x="{x}" y="-{y}">round</text>"#);
 }
 
 /// Returns the height of a cell: rows are separated if there is room.

@@ -1,12 +1,13 @@
 //! The options of a picture of a run: ranks and rounds, width, arrows or matrix, and units of sizes.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::rounds::Rounds;
 use super::scale::short;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Message, Span, Timeline};
+use roundelay_core::simulate::{Message, Span, Step, Timeline};
 use roundelay_core::syntax::Source;
 
 /// The options of a picture.
@@ -22,6 +23,8 @@ pub struct Drawing<'a> {
     pub rounds: Option<RangeInclusive<u32>>,
     /// The width of the picture in pixels; `None` for the width that the rounds need.
     pub width: Option<u32>,
+    /// The critical path of the run, which is drawn as a line; empty for none.
+    pub critical: &'a [Step],
     /// The form of messages; `None` to choose it by their number.
     pub view: Option<View>,
     /// The units of sizes.
@@ -64,6 +67,31 @@ impl Units {
     }
 }
 
+/// Returns the ranks in the order of their ring, if each sends most to one rank, and the way along these ranks is one
+/// ring through all.
+fn ring(nranks: u32, timeline: &Timeline) -> Option<Vec<RankId>> {
+    let mut sent = vec![BTreeMap::<RankId, u64>::new(); nranks as usize];
+    for Message { from, to, bytes, .. } in timeline.messages.iter().filter(|m| m.from != m.to) {
+        let sum = sent[from.index()].entry(*to).or_default();
+        *sum = sum.saturating_add(*bytes);
+    }
+    // Of equal shares the first wins, so that both ways around a ring are one.
+    let most = |to: &BTreeMap<RankId, u64>| {
+        to.iter().rev().max_by_key(|(_, bytes)| **bytes).map(|(to, _)| *to)
+    };
+    let mut ring = vec![RankId(0)];
+    while let Some(next) = most(&sent[ring.last()?.index()]) {
+        if next == RankId(0) {
+            return (ring.len() == nranks as usize).then_some(ring);
+        }
+        if ring.len() == nranks as usize {
+            return None;
+        }
+        ring.push(next);
+    }
+    None
+}
+
 /// The part of a run that is drawn.
 pub(super) struct Shown {
     /// The ranks, from top to bottom.
@@ -92,6 +120,11 @@ impl Shown {
         }
         ranks.sort_unstable();
         ranks.dedup();
+        if drawing.ranks.is_empty()
+            && let Some(ring) = ring(schedule.nranks, timeline)
+        {
+            ranks = ring;
+        }
         for (row, rank) in (0..).zip(&ranks) {
             rows[rank.index()] = Some(row);
         }
@@ -107,6 +140,11 @@ impl Shown {
         let from = if chosen.start == 0 { 0.0 } else { from };
         let to = if chosen.end == count { timeline.seconds } else { to };
         Self { ranks, rows, rounds: chosen, window: (from, to) }
+    }
+
+    /// Whether the ranks are in another order than that of their numbers.
+    pub(super) fn reordered(&self) -> bool {
+        !self.ranks.is_sorted()
     }
 
     /// Returns the row of a rank, if it is drawn.

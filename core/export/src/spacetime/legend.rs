@@ -40,7 +40,9 @@ pub(super) fn finish(diagram: &Diagram<'_>, body: &str) -> String {
         line("title", y, &words);
         y += LINE + 2.0;
     }
-    let said = std::iter::once(counted(diagram)).chain(instead(diagram));
+    let ring =
+        diagram.shown.reordered().then(|| "The ranks are in the order of the ring.".to_owned());
+    let said = std::iter::once(counted(diagram)).chain(instead(diagram)).chain(ring);
     for words in said.flat_map(|said| wrapped(&said, letters)) {
         line("small", y, &words);
         y += LINE;
@@ -146,6 +148,15 @@ fn swatch(class: &str) -> String {
 
 /// Returns samples of the elements in the picture, with their meaning.
 fn entries_of(diagram: &Diagram<'_>) -> Vec<(String, String)> {
+    let mut all = entries_of_data(diagram);
+    if !diagram.drawing.critical.is_empty() {
+        let sample = "<path class=\"critical-halo\" d=\"M0 0L30 0\"/><path class=\"critical\" d=\"M0 0L30 0\"/>";
+        all.push((sample.to_owned(), "the critical path".to_owned()));
+    }
+    all
+}
+
+fn entries_of_data(diagram: &Diagram<'_>) -> Vec<(String, String)> {
     if let Some(matrix) = &diagram.matrix {
         return colors(matrix);
     }
@@ -183,27 +194,35 @@ fn entries_of(diagram: &Diagram<'_>) -> Vec<(String, String)> {
 /// Returns the colors of a matrix, with their meaning.
 fn colors(matrix: &Matrix) -> Vec<(String, String)> {
     let mut all = Vec::new();
-    if matrix.fastest > 0.0 {
-        let wide = 30.0 / f64::from(LEVELS);
-        let mut scale = String::new();
-        for level in 1..=LEVELS {
-            let x = px(f64::from(level - 1) * wide);
-            let _ = write!(
-                scale,
-                r#"<rect class="l{level}" x="{x}" y="-6" width="{}" height="12"/>"#,
-                px(wide)
-            );
+    let most = rate_text(matrix.fastest);
+    for (work, words) in [
+        (
+            Work::Reduces,
+            format!("sends or receives to reduce, up to {most} a rank, the more of both"),
+        ),
+        (Work::Copies, "sends or receives to copy".to_owned()),
+    ] {
+        if matrix.any(|moment| matches!(moment, Moment::Travels(of, _) if of == work)) {
+            let wide = 30.0 / f64::from(LEVELS);
+            let mut scale = String::new();
+            for level in 1..=LEVELS {
+                let (class, x) = (cells::class(Moment::Travels(work, level)), f64::from(level - 1));
+                let (x, wide) = (px(x * wide), px(wide));
+                let _ = write!(
+                    scale,
+                    r#"<rect class="{class}" x="{x}" y="-6" width="{wide}" height="12"/>"#
+                );
+            }
+            scale += r#"<rect class="frame" x="0" y="-6" width="30" height="12"/>"#;
+            all.push((scale, words));
         }
-        scale += r#"<rect class="frame" x="0" y="-6" width="30" height="12"/>"#;
-        let most = rate_text(matrix.fastest);
-        all.push((scale, format!("sends or receives, up to {most} a rank, the more of both")));
     }
     for (moment, words) in [
         (Moment::Works, "copies or reduces at home"),
         (Moment::Waits, "waits for a signal"),
         (Moment::Nothing, "does nothing"),
     ] {
-        if matrix.any(moment) {
+        if matrix.any(|any| any == moment) {
             all.push((swatch(&cells::class(moment)), words.to_owned()));
         }
     }

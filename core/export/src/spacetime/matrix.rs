@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::bands::Work;
 use super::drawing::Shown;
 use super::rounds::Rounds;
 use super::scale::Scale;
@@ -51,8 +52,9 @@ pub(super) struct Matrix {
 /// The activity of a row's ranks in a moment, which is two pixels wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// They send or receive, at a rate from 1 (low) to [`LEVELS`], the largest in the run.
-    Travels(u8),
+    /// They send or receive data that is mostly copied, or mostly reduced, at a rate from 1 (low) to [`LEVELS`], the
+    /// largest in the run.
+    Travels(Work, u8),
     /// They copy or reduce within a rank.
     Works,
     /// They wait for signals.
@@ -75,6 +77,8 @@ pub(super) struct Sum {
 struct Amount {
     sent: f64,
     received: f64,
+    /// The part of both that is reduced.
+    reduced: f64,
     works: f64,
     waits: f64,
 }
@@ -102,7 +106,7 @@ impl Matrix {
             flows: vec![Flow::new(); shown.rounds.len()],
         };
         let mut amounts = vec![Amount::default(); rows as usize * columns];
-        matrix.messages(timeline, shown, rounds, &mut amounts);
+        matrix.messages(schedule, timeline, shown, rounds, &mut amounts);
         matrix.spans(schedule, timeline, shown, &mut amounts);
         let seconds = (shown.window.1 - shown.window.0) / columns as f64;
         let rate = |amount: &Amount, row: usize| {
@@ -115,7 +119,13 @@ impl Matrix {
         let moment = |(amount, rate): (&Amount, &f64)| {
             let share = rate / matrix.fastest.max(f64::MIN_POSITIVE);
             match amount {
-                _ if share > NOTHING => Moment::Travels(level(share)),
+                a if share > NOTHING => {
+                    let reduces = 2.0 * a.reduced > a.sent + a.received;
+                    Moment::Travels(
+                        if reduces { Work::Reduces } else { Work::Copies },
+                        level(share),
+                    )
+                }
                 a if a.works > seconds / 2.0 && a.works >= a.waits => Moment::Works,
                 a if a.waits > seconds / 2.0 => Moment::Waits,
                 _ => Moment::Nothing,
@@ -128,6 +138,7 @@ impl Matrix {
     /// Adds the messages; data is spread evenly over the time of its transfer.
     fn messages(
         &mut self,
+        schedule: &Schedule,
         timeline: &Timeline,
         shown: &Shown,
         rounds: &Rounds,
@@ -146,14 +157,18 @@ impl Matrix {
                 let sum = &mut self.sums[row as usize].received;
                 *sum = sum.saturating_add(message.bytes);
             }
-            for (column, share) in shares(shown.window, self.columns, message.start, message.end) {
+            let work = Work::of(schedule.op(message.op));
+            for (column, share) in shares(shown.window, self.columns, message.flows, message.end) {
                 let bytes = message.bytes as f64 * share;
+                let reduced = if work == Work::Reduces { bytes } else { 0.0 };
                 let at = |row: u32| row as usize * self.columns + column;
                 if let Some(row) = from {
                     amounts[at(row)].sent += bytes;
+                    amounts[at(row)].reduced += reduced;
                 }
                 if let Some(row) = to {
                     amounts[at(row)].received += bytes;
+                    amounts[at(row)].reduced += reduced;
                 }
             }
             let Some(ends) = from.zip(to) else { continue };
@@ -225,9 +240,9 @@ impl Matrix {
         runs
     }
 
-    /// Whether the matrix has a moment equal to `moment`.
-    pub(super) fn any(&self, moment: Moment) -> bool {
-        self.moments.contains(&moment)
+    /// Whether the matrix has a moment like that.
+    pub(super) fn any(&self, like: impl Fn(Moment) -> bool) -> bool {
+        self.moments.iter().copied().any(like)
     }
 
     /// Returns the width of a moment.

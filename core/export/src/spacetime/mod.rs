@@ -143,7 +143,8 @@ impl<'a> Diagram<'a> {
             self.grid(&mut body);
             self.bars(&mut body);
             self.signals(&mut body);
-            self.arrows(&mut body);
+            self.arrows(&mut body, stepping);
+            self.critical(&mut body);
         }
         self.names(&mut body);
         legend::finish(self, &body)
@@ -291,10 +292,55 @@ impl<'a> Diagram<'a> {
         }
     }
 
+    /// Draws the critical path as a line: along the row of each step's rank, and across to the rank of the next.
+    fn critical(&self, body: &mut String) {
+        let (from, to) = self.shown.window;
+        let mut line = String::new();
+        let mut pen = false;
+        // A step that takes no time, such as a signal at once, would be a line across to its rank and back.
+        for step in self.drawing.critical.iter().filter(|step| step.end > step.start) {
+            let row = self.shown.row(step.rank).filter(|_| step.end > from && step.start < to);
+            let Some(row) = row else {
+                pen = false;
+                continue;
+            };
+            let y = match &self.matrix {
+                Some(matrix) => (f64::from(row / matrix.each) + 0.5) * matrix.pitch,
+                None => self.bands.y(row) + self.bands.tall / 2.0,
+            };
+            let (start, end) = (self.scale.x(step.start.max(from)), self.scale.x(step.end.min(to)));
+            let begin = if pen { 'L' } else { 'M' };
+            let _ = write!(line, "{begin}{} {}H{}", px(start), px(y), px(end));
+            pen = true;
+        }
+        if !line.is_empty() {
+            let _ = writeln!(
+                body,
+                r#"<path class="critical-halo" d="{line}"/><path class="critical" d="{line}"/>"#
+            );
+        }
+    }
+
     /// Draws the arrows above the bars, so that each can be followed from end to end. All halos are below all arrows,
-    /// since a halo over another arrow would interrupt it.
-    fn arrows(&self, body: &mut String) {
+    /// since a halo over another arrow would interrupt it. A picture for a page that steps has a group for each round;
+    /// else a slice is a group, so that a pointer on one of its arrows shows its whole way.
+    fn arrows(&self, body: &mut String, stepping: bool) {
         let _ = writeln!(body, r#"<g class="{}">"#, self.density());
+        if !stepping {
+            let lines: String = self.arrows.data.iter().map(|arrow| arrow.ends.line()).collect();
+            let _ = writeln!(body, r#"<path class="halo" d="{lines}"/>"#);
+            let mut data: Vec<&Arrow> = self.arrows.data.iter().collect();
+            data.sort_by_key(|arrow| arrow.slice);
+            for slice in data.chunk_by(|a, b| a.slice == b.slice) {
+                body.push_str("<g class=\"slice\">\n");
+                for arrow in slice {
+                    self.arrow(body, arrow);
+                }
+                body.push_str("</g>\n");
+            }
+            body.push_str("</g>\n");
+            return;
+        }
         let rounds = || self.arrows.data.chunk_by(|a, b| a.round == b.round);
         let number = |of: &[Arrow]| of[0].round - self.shown.rounds.start + 1;
         for of in rounds() {
@@ -314,7 +360,7 @@ impl<'a> Diagram<'a> {
     }
 
     fn arrow(&self, body: &mut String, arrow: &Arrow) {
-        let Message { op, from, to, bytes, pieces, start, end } = arrow.message;
+        let Message { op, from, to, bytes, pieces, flows, end, .. } = arrow.message;
         let way = if arrow.down { "down" } else { "up" };
         let what = match arrow.times {
             1 if pieces > 1 => format!("{pieces} pieces, the first {}", self.op_text(op)),
@@ -322,8 +368,8 @@ impl<'a> Diagram<'a> {
             times => format!("{times} messages"),
         };
         let (size, work) = (self.drawing.units.text(bytes), arrow.work.class());
-        let words = format!("{from} to {to}, {size}, {}: {what}", stretch_text(start, end));
-        let class = format!("arrow {work} {way}");
+        let words = format!("{from} to {to}, {size}, {}: {what}", stretch_text(flows, end));
+        let class = format!("arrow {work} {way} s{}", arrow.slice);
         line(body, &class, work, arrow.ends, &words);
     }
 

@@ -74,6 +74,13 @@ function show(round) {
   }
 }
 
+// A pointer on an arrow shows the whole way of its slice.
+svg.addEventListener("mouseover", ({ target }) => {
+  const slice = [...target.classList].find((name) => /^s\d+$/.test(name));
+  for (const arrow of [...svg.getElementsByClassName("way")]) arrow.classList.remove("way");
+  if (slice) for (const arrow of svg.getElementsByClassName(slice)) arrow.classList.add("way");
+});
+
 picture.addEventListener("scroll", keep);
 window.addEventListener("resize", keep);
 picture.addEventListener("wheel", (event) => {

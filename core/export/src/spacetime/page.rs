@@ -79,7 +79,7 @@ fn rows(diagram: &Diagram<'_>) -> Vec<Vec<PageRow>> {
     for (message, round) in diagram.timeline.messages.iter().zip(&rounds.of) {
         let Some(round) = round.filter(|_| shown.ends(message) == 2) else { continue };
         let row = PageRow {
-            start: message.start,
+            start: message.flows,
             end: message.end,
             who: format!("{} to {}", message.from, message.to),
             bytes: Some(message.bytes),

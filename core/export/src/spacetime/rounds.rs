@@ -57,6 +57,11 @@ impl Rounds {
         Self { of, all, begun }
     }
 
+    /// Returns the time in seconds at which a round and all earlier ones have begun.
+    pub(super) fn begun(&self, round: u32) -> f64 {
+        self.begun[round as usize]
+    }
+
     /// Returns the latest round that had begun at a time, or the first.
     pub(super) fn at(&self, seconds: f64) -> usize {
         self.begun.partition_point(|begun| *begun <= seconds * (1.0 + ROUNDING)).max(1) - 1

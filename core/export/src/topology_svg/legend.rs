@@ -33,6 +33,15 @@ pub(super) fn class(kind: LinkKind) -> &'static str {
     }
 }
 
+/// The number of colors of cables that are busy.
+const LOADS: u32 = 5;
+
+/// Returns the class of a cable that is busy for that share of a run.
+pub(super) fn load(share: f64) -> String {
+    let level = (share * f64::from(LOADS)).ceil().clamp(0.0, f64::from(LOADS));
+    format!("u{level}")
+}
+
 /// Returns the singular and plural of a kind of link; `machine` tells whether parts of a machine are drawn, and not
 /// only cables.
 fn named(kind: LinkKind, machine: bool) -> [&'static str; 2] {
@@ -134,6 +143,16 @@ fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, 
     let widest = cables.drawn.iter().map(|c| c.capacity).max().map_or(1.0, value);
     let machine = topology.nodes().iter().any(|node| node.kind == NodeKind::Cpu);
     let mut all = Vec::new();
+    if !marks.load.is_empty() {
+        let busy = |share: &f64| *share > 0.0;
+        let idle = "carries nothing".to_owned();
+        all.extend((!marks.load.iter().all(busy)).then(|| (stroke("u0"), idle)));
+        all.extend((1..=LOADS).map(|level| {
+            let most = 100 * level / LOADS;
+            (stroke(&format!("u{level}")), format!("up to {most} % of the run"))
+        }));
+        kinds.clear();
+    }
     for ((kind, std::cmp::Reverse(capacity)), count) in kinds.into_iter().take(ENTRIES) {
         let class = format!("{} {}", class(kind), width(value(capacity) / widest));
         let ([one, more], rate) = (named(kind, machine), rate(topology, capacity));

@@ -40,7 +40,7 @@ const MARGIN: f64 = 20.0;
 const STYLE: &str = concat!(include_str!("../picture.css"), include_str!("style.css"));
 
 /// The elements of a picture besides the topology.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Marks {
     /// Rings; the first few are drawn.
     pub rings: Vec<Vec<RankId>>,
@@ -48,6 +48,8 @@ pub struct Marks {
     pub cut: Vec<(RankId, RankId)>,
     /// The groups between which the data of a lower bound must pass.
     pub binding: Vec<Vec<RankId>>,
+    /// How busy each link is, from 0 to 1, in the order of the topology's links; empty to draw kinds of links instead.
+    pub load: Vec<f64>,
     /// Lines below the name.
     pub caption: Vec<String>,
 }
@@ -63,6 +65,11 @@ impl Marks {
             rings: rings.take(RINGS).cloned().collect(),
             cut: cut.copied().collect(),
             binding: self.binding.iter().map(part).collect(),
+            load: if self.load.len() == topology.links().len() {
+                self.load.clone()
+            } else {
+                Vec::new()
+            },
             caption: self.caption.clone(),
         }
     }
@@ -71,9 +78,9 @@ impl Marks {
 /// Returns the picture.
 pub fn svg(topology: &Topology, marks: &Marks) -> String {
     let layout = DrawnLayout::new(topology);
-    let cables = Cables::new(topology, &layout);
-    let router = Router::new(topology, &layout, cables.count);
     let marks = &marks.within(topology);
+    let cables = Cables::new(topology, &layout, &marks.load);
+    let router = Router::new(topology, &layout, cables.count);
 
     let mut body = Body { area: Area::NONE, text: String::new() };
     for block in &layout.blocks {
@@ -170,9 +177,15 @@ impl Body {
         };
         let widest = cables.drawn.iter().map(|c| c.capacity).max();
         let _ = writeln!(self.text, r#"<g class="{density}">"#);
-        for cable in &cables.drawn {
+        // The busiest cables are drawn last, above the others.
+        let mut drawn: Vec<&Cable> = cables.drawn.iter().collect();
+        drawn.sort_by(|a, b| a.load.unwrap_or(0.0).total_cmp(&b.load.unwrap_or(0.0)));
+        for cable in drawn {
             let share = widest.map_or(1.0, |w| value(cable.capacity) / value(w));
-            let class = format!("{} {}", legend::class(cable.kind), width(share));
+            let class = match cable.load {
+                Some(load) => legend::load(load),
+                None => format!("{} {}", legend::class(cable.kind), width(share)),
+            };
             self.path(&class, &[cable.way], Some(&cable.title));
             if cable.one_way {
                 self.arrow(cable);

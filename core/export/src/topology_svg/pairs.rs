@@ -10,7 +10,7 @@ use roundelay_core::units::{rate_text, time_text};
 const SLOW: Rat = Rat::whole(1_000_000);
 
 /// Both directions between two nodes.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Pair<'a> {
     pub(super) there: Option<&'a Link>,
     pub(super) back: Option<&'a Link>,

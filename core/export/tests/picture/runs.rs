@@ -16,11 +16,23 @@ use roundelay_library::SOURCES as LIBRARY;
 
 /// An algorithm of the library.
 pub(crate) fn schedule(name: &str, nranks: u32) -> Schedule {
+    configured(name).schedule(nranks).expect("it admits that many ranks")
+}
+
+/// An algorithm of the library on the ring through these ranks, which are all.
+pub(crate) fn ordered(name: &str, ring: &[u32]) -> Schedule {
+    let ring = ring.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let mut algorithm = configured(name);
+    algorithm.set_text("ring", &ring).expect("it has a ring");
+    algorithm.schedule(ring.split(',').count() as u32).expect("it admits that many ranks")
+}
+
+fn configured(name: &str) -> Configured {
     let source = source(name);
     let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY))
         .expect("it is right");
     let found = program.algorithms.iter().find(|a| a.name == name).expect("it is there");
-    Configured::new(found.clone(), &source).schedule(nranks).expect("it admits that many ranks")
+    Configured::new(found.clone(), &source)
 }
 
 /// Returns the source that holds the algorithm.

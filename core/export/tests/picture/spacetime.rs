@@ -88,7 +88,7 @@ fn every_message_is_an_arrow_from_band_to_band_at_its_time() {
                     (top - CLOSE..=bottom + CLOSE).contains(&y)
                 };
                 let mine = |([from_x, from_y, to_x, to_y], title): &([f64; 4], String)| {
-                    (from_x - x(message.start)).abs() < CLOSE
+                    (from_x - x(message.flows)).abs() < CLOSE
                         && (to_x - x(message.end)).abs() < CLOSE
                         && within(*from_y, message.from)
                         && within(*to_y, message.to)
@@ -125,8 +125,8 @@ fn arrows_are_above_bars_and_halos() {
         assert!(arrows.iter().all(|arrow| halos.iter().all(|halo| halo < arrow)), "{name}");
         for arrow in arrows {
             let line = all[arrow].get("d").expect("a line");
-            let round = all[..arrow].iter().rfind(|e| e.is("g", "round")).expect("its round");
-            let round = round.get("data-round");
+            let round = all[..arrow].iter().rfind(|e| e.is("g", "round"));
+            let round = round.and_then(|e| e.get("data-round"));
             let mine = |at: &&usize| {
                 all[**at].get("data-round") == round && all[**at].get("d").unwrap().contains(line)
             };

@@ -77,6 +77,7 @@ fn marked(topology: &Topology) -> Marks {
         rings: vec![ring.clone(), ring.iter().rev().copied().collect()],
         cut: vec![(RankId(0), RankId(topology.nranks() - 1))],
         binding: vec![halves.0.to_vec(), halves.1.to_vec()],
+        load: Vec::new(),
         caption: vec!["a < b & c".into(), "long ".repeat(100)],
     }
 }
@@ -251,6 +252,7 @@ fn marks_of_ranks_that_are_not_there_are_left_out() {
         rings: vec![vec![RankId(0), far], Vec::new()],
         cut: vec![(RankId(0), far)],
         binding: vec![vec![far, RankId(0), RankId(2)], vec![RankId(1)]],
+        load: Vec::new(),
         caption: Vec::new(),
     };
     let picture = svg(&topology, &marks);

@@ -1,13 +1,16 @@
 //! Pictures of a part of a run, and of runs with more messages than arrows could show.
 
+use std::sync::Arc;
+
+use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::Timeline;
+use roundelay_core::simulate::{Machine, Timeline, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_export::spacetime::{Drawing, Units, View, html, rounds, svg, view};
 
 use super::elements::{Element, elements};
-use super::runs::{run, schedule, source};
+use super::runs::{ordered, run, schedule, source};
 
 fn on_time(schedule: &Schedule) -> Timeline {
     run(schedule, 64 << 20, RankId(0), 1.0)
@@ -72,7 +75,8 @@ fn a_matrix_has_what_goes_from_whom_to_whom() {
     }
     assert_eq!(titles.len(), 128);
     let words = legend(&all);
-    assert!(words.iter().any(|w| w.starts_with("sends or receives, up to 23.")), "{words:?}");
+    let most = "sends or receives to reduce, up to 25 GB/s a rank, the more of both";
+    assert_eq!(words[..2], [most, "sends or receives to copy"]);
 
     let page = html(&schedule, &line, &drawing);
     let start = page.find("<svg").expect("a picture");
@@ -82,6 +86,86 @@ fn a_matrix_has_what_goes_from_whom_to_whom() {
     // The whole, and each round.
     let cells = all.iter().filter(|e| e.text.starts_with("rank 5 to rank 6: "));
     assert_eq!(cells.count(), 1 + 126);
+}
+
+/// The time axis shows what the ranks do with the data, and when each round begins.
+#[test]
+fn a_matrix_tells_reductions_from_copies_and_has_rounds() {
+    let schedule = schedule("RingAllReduce", 64);
+    let line = on_time(&schedule);
+    let picture = svg(&schedule, &line, &Drawing { title: "64", ..Drawing::default() });
+    let all = elements(&picture);
+    let columns = |class: &str| {
+        let cells = all.iter().filter(|e| e.is("path", class) && e.get("transform").is_none());
+        let path = cells.max_by_key(|e| e.get("d").map_or(0, str::len)).expect(class);
+        let squares = path.get("d").unwrap().split('z').filter(|square| !square.is_empty());
+        let x = |square: &str| square[1..].split(' ').next().unwrap().parse::<f64>().unwrap();
+        squares.map(x).collect::<Vec<_>>()
+    };
+    let least = |all: &[f64]| all.iter().copied().fold(f64::MAX, f64::min);
+    let (reduces, copies) = (columns("r5"), columns("l5"));
+    let middle = least(&copies);
+    assert!(reduces.iter().all(|x| *x < middle), "reduce-scatter, then all-gather");
+    let lines = all.iter().find(|e| e.is("path", "rounds")).expect("rounds");
+    assert_eq!(lines.get("d").unwrap().matches('M').count(), 126);
+    let mut numbers =
+        all.iter().filter(|e| e.is("text", "tick")).filter_map(|e| e.text.parse().ok());
+    assert!(numbers.any(|number: u32| number > 64), "the number of a round");
+}
+
+/// Ranks are below each other as they lie on the ring, if they do.
+#[test]
+fn rows_are_in_the_order_of_the_ring() {
+    let names = |schedule: &Schedule| {
+        let all = elements(&svg(schedule, &on_time(schedule), &Drawing::default()));
+        let names = all.iter().filter(|e| e.is("text", "name") && e.text.starts_with("rank "));
+        let names = names.map(|e| e.text["rank ".len()..].parse().unwrap());
+        let told = all.iter().any(|e| e.text == "The ranks are in the order of the ring.");
+        (names.collect::<Vec<u32>>(), told)
+    };
+    let ring = [0, 3, 1, 2, 7, 5, 6, 4];
+    assert_eq!(names(&ordered("RingAllReduce", &ring)), (ring.to_vec(), true));
+    assert_eq!(names(&ordered("RingAllReduce", &[0, 1, 2])), (vec![0, 1, 2], false));
+    assert_eq!(names(&schedule("RecursiveDoublingAllReduce", 4)).1, false);
+}
+
+/// The critical path is one line from the start of the run to its end.
+#[test]
+fn the_critical_path_is_a_line_from_end_to_end() {
+    let schedule = schedule("RingAllReduce", 8);
+    let machine = Machine::new(Arc::new("full_mesh(8, 25GB/s, 2us)".parse().unwrap()));
+    let ran = simulate(&schedule, &machine, 1 << 20, DType::U8, true).unwrap();
+    let line = ran.timeline.unwrap();
+    for view in [View::Arrows, View::Matrix] {
+        let drawing = Drawing { critical: &ran.critical, view: Some(view), ..Drawing::default() };
+        let all = elements(&svg(&schedule, &line, &drawing));
+        assert_eq!(legend(&all).last(), Some(&"the critical path"));
+        let path = all.iter().find(|e| e.is("path", "critical")).expect("the path");
+        let d = path.get("d").unwrap();
+        assert_eq!(d.matches('M').count(), 1, "{d}");
+        assert_eq!(d.matches('H').count(), 14, "a step for each round");
+        let axis = all.iter().find(|e| e.is("rect", "row") || e.is("rect", "band")).expect("a row");
+        let number = |name: &str| axis.get(name).unwrap().parse::<f64>().unwrap();
+        let (left, wide) = (number("x"), number("width"));
+        let ends = [d[1..].split(' ').next(), d.rsplit('H').next()];
+        let [start, end] = ends.map(|end| end.unwrap().parse::<f64>().unwrap());
+        assert!((start - left).abs() < 0.2 && (end - left - wide).abs() < 0.2, "{d}");
+    }
+    let without = svg(&schedule, &line, &Drawing::default());
+    assert!(!without.contains("class=\"critical\""));
+}
+
+/// All arrows of a slice are in one group, so that a pointer on one of them shows all.
+#[test]
+fn a_slice_is_a_group() {
+    let schedule = schedule("RingAllReduce", 8);
+    let all = elements(&svg(&schedule, &on_time(&schedule), &Drawing::default()));
+    let groups: Vec<_> = (0..all.len()).filter(|at| all[*at].is("g", "slice")).collect();
+    assert_eq!(groups.len(), 8, "a block of each rank");
+    for (at, end) in groups.iter().zip(groups[1..].iter().copied().chain([all.len()])) {
+        let arrows = count(&all[*at..end], "path", "down") + count(&all[*at..end], "path", "up");
+        assert_eq!(arrows, 14, "twice around the ring, but for two steps");
+    }
 }
 
 #[test]

@@ -137,9 +137,10 @@ impl Engine<'_> {
             let bytes = self.bytes[region.index()];
             let sent = self.packets.find(stream, epoch, (from, to)).unwrap_or_else(|| {
                 let path = self.paths.between(from, to);
-                let (start, end) = (self.now, self.now);
+                let (start, flows, end) = (self.now, self.now, self.now);
+                let (bytes, pieces) = (0, 0);
                 let message =
-                    self.message(Message { op, from, to, bytes: 0, pieces: 0, start, end });
+                    self.message(Message { op, from, to, bytes, pieces, start, flows, end });
                 let queued = f64::INFINITY;
                 let new = Sent { path, stream, queued, message, first: NONE, ..Sent::default() };
                 self.packets.open(stream, epoch, (from, to), new)
@@ -179,14 +180,23 @@ impl Engine<'_> {
 
     /// Starts the flow of a message after its latency, behind earlier messages of its stream.
     pub(super) fn flow(&mut self, id: u32) {
-        let Sent { path, bytes, stream, .. } = self.packets.sent[id as usize];
+        let Sent { path, stream, .. } = self.packets.sent[id as usize];
         match self.packets.behind.entry((stream, path)) {
             Entry::Occupied(mut behind) => behind.get_mut().push_back(id),
             Entry::Vacant(first) => {
                 first.insert(VecDeque::new());
-                self.sharing.start(id, path, bytes);
+                self.first_byte(id);
             }
         }
+    }
+
+    /// Has the first byte of a message flow.
+    fn first_byte(&mut self, id: u32) {
+        let Sent { path, bytes, message, .. } = self.packets.sent[id as usize];
+        if let Some(timeline) = &mut self.timeline {
+            timeline.messages[message as usize].flows = self.now;
+        }
+        self.sharing.start(id, path, bytes);
     }
 
     /// Ends the flow of a message, as its last byte has flowed.
@@ -195,10 +205,7 @@ impl Engine<'_> {
         let Sent { path, stream, .. } = self.packets.sent[id as usize];
         if let Entry::Occupied(mut behind) = self.packets.behind.entry((stream, path)) {
             match behind.get_mut().pop_front() {
-                Some(next) => {
-                    let bytes = self.packets.sent[next as usize].bytes;
-                    self.sharing.start(next, path, bytes);
-                }
+                Some(next) => self.first_byte(next),
                 None => _ = behind.remove(),
             }
         }
