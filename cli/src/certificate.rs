@@ -215,8 +215,7 @@ impl Certificate {
         let n = self.nranks;
         let scratch = match self.scratch_units {
             0.0 => "no scratch".to_owned(),
-            1.0 => "1 unit of scratch".to_owned(),
-            units => format!("{} units of scratch", short(units)),
+            some => format!("{} of scratch", units(some)),
         };
         let signals = match self.signals.as_str() {
             "counting" => None,
@@ -274,15 +273,12 @@ impl Certificate {
             }
         }
         if with_ideal && n > 1 {
-            let Ideal { units, least_units, steps, least_steps, .. } = self.ideal;
+            let Ideal { units: most, least_units, steps, least_steps, .. } = self.ideal;
             lines.push(format!(
                 "busiest port: {}, at least {} ({:.1} %); {}, at least {least_steps}",
-                match units {
-                    1.0 => "1 unit".to_owned(),
-                    units => format!("{} units", short(units)),
-                },
+                units(most),
                 short(least_units),
-                100.0 * least_units / units.max(f64::MIN_POSITIVE),
+                100.0 * least_units / most.max(f64::MIN_POSITIVE),
                 count(steps as usize, "step"),
             ));
         }
@@ -317,4 +313,10 @@ impl From<Sameness> for Same {
             Sameness::Differs => Self::Differs,
         }
     }
+}
+
+/// Returns an amount: `1 unit`, also where a sum of parts is 1 but for its rounding.
+fn units(amount: f64) -> String {
+    let amount = short(amount);
+    if amount == "1" { "1 unit".to_owned() } else { format!("{amount} units") }
 }

@@ -65,6 +65,8 @@ fn with_parts(text: &str, mut part: impl FnMut(&str, &str) -> String) -> String 
 pub(crate) fn whole(path: &Path) -> String {
     let folder = path.parent().expect("a page has a folder");
     with_parts(&by_hand(&read(path)), |name, args| match name {
+        // A reader of the README types commands in the clone's root, and not in the folder of a listing.
+        "include" if folder == root() => included(folder, args).replace("../../../../", ""),
         "include" => included(folder, args),
         _ => panic!("{}: `{name}` is for error pages", path.display()),
     })

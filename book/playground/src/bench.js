@@ -112,6 +112,8 @@ export function bench(host, program, root, { close, checked } = {}) {
         const { signal } = newest;
         if (fields.wrong) {
             tell("refused", "The rank count is a number from 2 to 64.");
+            // The results of another rank count would belong to nothing.
+            views.panel.replaceChildren();
             return;
         }
         tell("running");
@@ -146,7 +148,7 @@ export function bench(host, program, root, { close, checked } = {}) {
     async function draw(name) {
         const { signal } = newest;
         if (name === VERDICT) {
-            views.panel.replaceChildren(transcript(verdict));
+            views.panel.replaceChildren(transcript(verdict, root));
             return;
         }
         try {
@@ -225,6 +227,7 @@ export function bench(host, program, root, { close, checked } = {}) {
         },
         /** Takes another program in place of this one. */
         load(/** @type {calls.Program} */ next) {
+            if (editor.text !== start.text) say("Undo in the editor brings your program back");
             start = next;
             for (const path of Object.keys(files)) delete files[path];
             Object.assign(files, next.files);

@@ -80,6 +80,16 @@ function table(curves) {
     );
 }
 
+/** Returns the first diagnostic of a report, else the first line of the errors. */
+function told(out, err) {
+    try {
+        const { code, title, notes } = JSON.parse(out).diagnostics[0];
+        return [`${code}: ${title}`, ...notes.slice(0, 1)].join("; ");
+    } catch {
+        return err.split("\n")[0];
+    }
+}
+
 /**
  * Makes the comparison of benches.
  * @param {any[]} benches
@@ -104,7 +114,7 @@ export function comparison(benches) {
         for (const size of SIZES) {
             const args = ["simulate", name, "--topology", on, "--nranks", nranks, "--bytes", size, "--format", "json"];
             const { code, out, err, stopped } = await bench.command(args, current.signal);
-            if (code !== 0) throw new Error(stopped ? `${name}: stopped after 10 s` : `${name}: ${err.split("\n")[0]}`);
+            if (code !== 0) throw new Error(`${baseName(name)}: ${stopped ? "stopped after 10 s" : told(out, err)}`);
             found.push(JSON.parse(out).seconds ?? null);
         }
         return found;
@@ -117,6 +127,8 @@ export function comparison(benches) {
         const on = machine(program, benches[0].report);
         const nranks = String(drawnRanks(program, benches[0].report));
         status.textContent = `simulating ${nranks} ranks on ${on} …`;
+        // Times of other programs must not stay beside an error of these.
+        place.replaceChildren();
         try {
             const curves = [];
             for (const [i, bench] of benches.entries()) {
@@ -129,7 +141,9 @@ export function comparison(benches) {
             const keys = curves.map(({ name }, i) => element("span", { class: `coll-key coll-key-${i}` }, name));
             const picture = element("div", { class: "coll-scroll" }, draw(curves));
             place.replaceChildren(element("p", {}, ...keys), picture, table(curves));
-            status.textContent = `simulated times of ${nranks} ranks on ${on}`;
+            const collectives = new Set(benches.map((bench) => bench.report?.algorithms?.at(-1)?.collective));
+            const differ = collectives.size > 1 ? `; the two are different collectives: ${[...collectives].join(", ")}` : "";
+            status.textContent = `simulated times of ${nranks} ranks on ${on}, the first program's machine${differ}`;
         } catch (error) {
             if (!(error instanceof Superseded)) status.textContent = String(error).replace(/^Error: /, "");
         }

@@ -29,9 +29,17 @@ export function summary(result, text) {
     return lines.find((line) => telling.test(line)) ?? lines.find(Boolean) ?? "";
 }
 
-/** Draws a text as the command prints it. */
-export function transcript(text) {
-    return element("pre", { class: "coll-transcript" }, text);
+/**
+ * Draws a text as the command prints it; codes of diagnostics lead to their pages.
+ * @param {string} text
+ * @param {URL} [root] the book's root; without it nothing is a link
+ */
+export function transcript(text, root) {
+    const parts = text.split(/\b([EW]\d{4})\b/).map((part, i) => {
+        if (i % 2 === 0 || !root) return part;
+        return element("a", { href: new URL(`errors/${part}.html`, root).href }, part);
+    });
+    return element("pre", { class: "coll-transcript" }, ...parts);
 }
 
 /** Draws the picture of a run above its text. */

@@ -20,6 +20,9 @@ impl Checker<'_> {
                 (Ty::Int, Ty::Peer) => {
                     Some(format!("the peer of that number is `{}`", with_number(expr)))
                 }
+                (Ty::Place, Ty::Region) => {
+                    Some("leave out the rank: a region is the same on every rank".to_owned())
+                }
                 _ => None,
             };
             self.error(error);

@@ -142,6 +142,10 @@ fn hint(source: &Source, at: usize, expected: &[&str], semicolon: bool) -> Optio
         (_, Some(Tok::Doc(_))) => {
             return Some("a doc comment belongs to an algorithm; use `//` here".to_owned());
         }
+        (_, Some(Tok::Ident(word))) if word == "step" && expected.contains(&"algorithm") => {
+            let place = "inside its braces, before its first call";
+            return Some(format!("a `step` belongs to an algorithm: write it {place}"));
+        }
         (_, Some(Tok::Else)) if expected.contains(&"}") => {
             return Some("the two sides of an `if` expression are single expressions".to_owned());
         }

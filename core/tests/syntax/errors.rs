@@ -127,6 +127,16 @@ fn misspelt_keywords() {
               | ^^^^^^^^ unexpected
             = help: did you mean `algorithm`?"#]],
     );
+    whole(
+        "step pull() { left.TxAck(); }",
+        &expect![[r#"
+        expected an algorithm, found `step` [E0003]
+        --> test.coll:1:1
+          |
+        1 | step pull() { left.TxAck(); }
+          | ^^^^ unexpected
+        = help: a `step` belongs to an algorithm: write it inside its braces, before its first call"#]],
+    );
 }
 
 #[test]

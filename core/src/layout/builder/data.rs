@@ -202,7 +202,9 @@ impl Builder<'_> {
                     "all operands are slots, and no length is known",
                 )
                 .note("a slot has the length of what was last written to it by its own rank")
-                .help("let one operand be a region of `input` or `output`"),
+                .help(
+                    "let one operand be a region of `input` or `output`, or give the slots a length: `scratch s: 2 like input`",
+                ),
             )
         })
     }
