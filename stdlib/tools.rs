@@ -177,8 +177,25 @@ pub fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
 /// # Errors
 /// All errors in the source.
 pub fn compile(source: &Source) -> Result<CheckedSource, Vec<Diagnostic>> {
-    let load = |path: &str| Ok(Source::from_bytes(path, &bounded::file(Path::new(path))?));
-    compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &load })
+    compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &file })
+}
+
+/// Reads a file as a source.
+///
+/// # Errors
+/// The reason why it cannot be read.
+pub fn file(path: &str) -> Result<Source, String> {
+    Ok(Source::from_bytes(path, &bounded::file(Path::new(path))?))
+}
+
+/// Returns the declarations of a source, as far as they could be checked, with all its errors, for an editor.
+/// `read` reads a file that the source uses; the path begins where the source's name does.
+pub fn examined(
+    source: &Source,
+    read: &dyn Fn(&str) -> Result<Source, String>,
+) -> (CheckedSource, Vec<Diagnostic>) {
+    let dependencies = Dependencies { prelude: library::SOURCES, load: read };
+    roundelay_core::examined(source, Frontend::File, &dependencies)
 }
 
 /// Returns a checked source and its warnings at these levels.

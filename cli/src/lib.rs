@@ -11,6 +11,8 @@
 
 mod aligned;
 mod bench;
+#[cfg(not(target_family = "wasm"))]
+mod book;
 mod built;
 mod calibrate;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no process is started there"))]
@@ -33,6 +35,8 @@ mod kernel;
 mod launch;
 mod lints;
 mod list;
+#[cfg(not(target_family = "wasm"))]
+mod lsp;
 #[cfg(not(target_family = "wasm"))]
 mod machine;
 mod markdown;

@@ -3,9 +3,11 @@
 use clap::Subcommand;
 
 use crate::bench::{self, BenchFlags};
+use crate::book::{self, BookFlags};
 use crate::calibrate::{self, CalibrateFlags};
 use crate::executor::{self, ExecutorFlags};
 use crate::launch::{self, LaunchFlags};
+use crate::lsp;
 use crate::mpirun::{self, MpirunFlags};
 use crate::report::{Failure, exit_code};
 use crate::run::{self, RunFlags};
@@ -25,6 +27,10 @@ pub(crate) enum MachineCommand {
     Launch(LaunchFlags),
     /// Run an MPI program as it is, with its collectives made here where that is faster
     Mpirun(MpirunFlags),
+    /// Serve the book on the loopback address, with its programs to try
+    Book(BookFlags),
+    /// Serve an editor with diagnostics, names and proofs while you type, by the Language Server Protocol
+    Lsp,
     /// Print what a shell needs to complete subcommands and flags
     Completions(CompletionsFlags),
     /// Print the page of man for the command, or write those of all subcommands
@@ -41,6 +47,8 @@ impl MachineCommand {
             Self::Calibrate(flags) => calibrate::main(&flags),
             Self::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
             Self::Mpirun(flags) => return mpirun::main(&flags).unwrap_or_else(Failure::print),
+            Self::Book(flags) => book::main(&flags),
+            Self::Lsp => lsp::main(),
             Self::Completions(flags) => {
                 shell::completions(&flags, whole);
                 Ok(true)

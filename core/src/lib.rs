@@ -77,15 +77,23 @@ pub fn compile_with(
     frontend: Frontend,
     dependencies: &Dependencies<'_>,
 ) -> Result<CheckedSource, Vec<Diagnostic>> {
+    let (checked, errors) = examined(source, frontend, dependencies);
+    if errors.is_empty() { Ok(checked) } else { Err(errors) }
+}
+
+/// Parses and checks a source, and returns its declarations, as far as they could be checked, with all its errors. An
+/// editor shows names and types of a program that is not right yet; every other caller takes [`compile_with`].
+pub fn examined(
+    source: &Source,
+    frontend: Frontend,
+    dependencies: &Dependencies<'_>,
+) -> (CheckedSource, Vec<Diagnostic>) {
     let (file, mut errors) = syntax::parse(source);
-    let checked =
-        check::check(&file, source, frontend, dependencies, vec![source.name().to_owned()]);
-    if errors.is_empty() {
-        return checked;
-    }
     // The part that the parser could read is checked too: the author sees all errors at once.
-    errors.extend(checked.err().into_iter().flatten());
-    Err(errors)
+    let open = vec![source.name().to_owned()];
+    let (checked, found) = check::checked(&file, source, frontend, dependencies, open);
+    errors.extend(found);
+    (checked, errors)
 }
 
 /// Reads an algorithm that a macro expanded again: its checked tree, with the values of its parameters. The walk that

@@ -11,15 +11,30 @@ use crate::playground;
 /// The book's builder; installed below `target/`, so that a fresh machine needs only Rust.
 const MDBOOK: &str = "0.5.4";
 
-/// Builds the book with the command in its pages; `tested` runs the pages in a browser, too.
-pub(crate) fn whole(root: &Path, tested: bool) -> Result<(), String> {
+/// What is made besides the pages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Pages,
+    /// The pages are run in a browser.
+    Tests,
+    /// A command with the book in it.
+    Command,
+}
+
+/// Builds the book with the command in its pages.
+pub(crate) fn whole(root: &Path, wanted: Wanted) -> Result<(), String> {
     check(root)?;
     let built = std::path::absolute(root.join("target/book")).map_err(|why| why.to_string())?;
     let made = playground::build(root, &built)?;
-    match (tested, made) {
-        (true, true) => playground::test(root, &built),
-        (true, false) => Err("there is no command to test in the pages".to_owned()),
-        (false, _) => Ok(()),
+    match (wanted, made) {
+        (Wanted::Pages, _) => Ok(()),
+        (Wanted::Tests, true) => playground::test(root, &built),
+        (Wanted::Tests, false) => Err("there is no command to test in the pages".to_owned()),
+        (Wanted::Command, _) => {
+            let command = playground::command(root, &built, "release")?;
+            println!("{} has the book: `roundelay book --open`", command.display());
+            Ok(())
+        }
     }
 }
 

@@ -24,10 +24,13 @@ mod spread;
 mod test;
 mod torch;
 
+use book::Wanted;
+
 const USAGE: &str = "\
 usage: cargo xtask test              every check that CI runs, after installing what they need
        cargo xtask book              the book into target/book, with its playground, and whether its links lead anywhere
        cargo xtask book --whole      the same, and every program of its pages in a browser
+       cargo xtask book --command    the same as without a flag, and an optimized command that has the book in it
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
        cargo xtask sweeps            every algorithm as messages, and every kernel, at every rank count
        cargo xtask failures          a failure of every rank at every place of a call, where ranks are processes
@@ -53,8 +56,9 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
         ["test"] => test::all(),
-        ["book"] => book::whole(&command::root(), false),
-        ["book", "--whole"] => book::whole(&command::root(), true),
+        ["book"] => book::whole(&command::root(), Wanted::Pages),
+        ["book", "--whole"] => book::whole(&command::root(), Wanted::Tests),
+        ["book", "--command"] => book::whole(&command::root(), Wanted::Command),
         ["mutants"] => mutants::all(),
         ["sweeps"] => mutants::sweeps(),
         ["failures"] => mutants::failures(),

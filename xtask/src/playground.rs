@@ -1,6 +1,6 @@
 //! The command in the book's pages: a WebAssembly module, and the scripts that call it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{has_target, run, there};
@@ -38,12 +38,48 @@ pub(crate) fn build(root: &Path, book: &Path) -> Result<bool, String> {
 
 /// Runs the pages in a browser, which is installed first where that is possible.
 pub(crate) fn test(root: &Path, book: &Path) -> Result<(), String> {
-    if !BROWSERS.iter().any(|browser| there(browser)) && !debian(&BROWSERS[..1])? {
+    if !browser()? {
         return Err(format!("no browser is on this machine: {}", BROWSERS.join(", ")));
     }
     let mut tests = Command::new("npm");
     tests.current_dir(root.join("book/playground")).arg("test").env("BOOK", book);
+    tests.env("COMMAND", command(root, book, "dev")?);
     run(&mut tests)
+}
+
+/// The part of the tests that every run of all checks has: a program of the built book is edited, broken, checked,
+/// drawn and shared. Where a browser or the module cannot be had, the reason is printed.
+pub(crate) fn part(root: &Path) -> Result<(), String> {
+    let book =
+        root.join("target/book").canonicalize().map_err(|why| format!("target/book: {why}"))?;
+    if !build(root, &book)? {
+        return Ok(());
+    }
+    if !browser()? {
+        println!("left out: no browser is on this machine, and none can be installed");
+        return Ok(());
+    }
+    run(Command::new("node")
+        .current_dir(root.join("book/playground"))
+        .args(["--test", "test/bench.test.mjs"])
+        .env("BOOK", book))
+}
+
+/// Whether a browser is on this machine; it is installed first where that is possible.
+fn browser() -> Result<bool, String> {
+    Ok(BROWSERS.iter().any(|browser| there(browser)) || debian(&BROWSERS[..1])?)
+}
+
+/// Builds a command that has the book in it, and returns its path.
+pub(crate) fn command(root: &Path, book: &Path, profile: &str) -> Result<PathBuf, String> {
+    // Its own folder, so that the usual command stays as it is.
+    let target = root.join("target/with_book");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root).args(["build", "--package", "roundelay-cli", "--profile", profile]);
+    run(cargo.env("CARGO_TARGET_DIR", &target).env("ROUNDELAY_BOOK", book))?;
+    let folder = if profile == "dev" { "debug" } else { profile };
+    let name = format!("roundelay{}", std::env::consts::EXE_SUFFIX);
+    Ok(target.join(folder).join(name))
 }
 
 fn npm(root: &Path, args: &[&str]) -> Result<(), String> {

@@ -19,7 +19,7 @@ const TIMES: &str = "target/test-times";
 
 type TestStep = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [TestStep; 17] = [
+const STEPS: [TestStep; 18] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", crate::nvrtc::install),
@@ -58,6 +58,7 @@ const STEPS: [TestStep; 17] = [
     ("sources in canonical form", canonical),
     ("packages", crate::packages::check),
     ("book", crate::book::check),
+    ("a program of the book in a browser", crate::playground::part),
 ];
 
 /// Runs every step; the first that fails ends the run and is named.

@@ -39,6 +39,7 @@ impl Checker<'_> {
             }
             text if self.scope.find(text).is_some_and(|var| self.ty(var) == Ty::Step) => {
                 let step = self.scope.find(text)?;
+                self.uses.push((name.span, step));
                 self.step_call(step, name, args, expr.span)
             }
             text if self.open_steps.iter().any(|(open, _)| open == text) => {

@@ -154,6 +154,7 @@ impl Checker<'_> {
             return found;
         }
         if let Some(var) = self.scope.find(name) {
+            self.uses.push((span, var));
             let ty = self.ty(var);
             if ty == Ty::Step {
                 self.error(

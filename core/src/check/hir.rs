@@ -63,6 +63,8 @@ pub struct Algorithm {
     pub body: Vec<Stmt>,
     /// Every variable: its name and type.
     pub vars: Vec<Var>,
+    /// The place of each name that stands for a variable, and that variable.
+    pub uses: Vec<(Span, VarId)>,
     /// The place of each statement, by [`SpanId`]. Entry 0 is the header.
     pub spans: Vec<Span>,
     /// Whether the algorithm or one that it calls holds a `rust { }` escape, which only the compiled crate can run.

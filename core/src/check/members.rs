@@ -168,6 +168,7 @@ impl Checker<'_> {
 
     /// Checks `peer.region`.
     fn on_peer(&mut self, peer: Expr, written: &ast::Expr, name: &ast::Name, span: Span) -> Expr {
+        self.uses.extend(self.scope.find(&name.text).map(|var| (name.span, var)));
         let region = match name.text.as_str() {
             "input" => Some((ExprKind::Input, Ty::Region)),
             "output" => Some((ExprKind::Output, Ty::Region)),
@@ -254,6 +255,22 @@ impl Checker<'_> {
 }
 
 /// Returns the methods of a ring or of groups that take a rank.
+/// Returns the fields and methods of a type, for an editor that completes them.
+pub(super) fn of_type(ty: Ty) -> Vec<&'static str> {
+    let methods: Vec<&str> = match ty {
+        Ty::Region | Ty::Place => vec!["split", "block"],
+        Ty::Peer => {
+            let own = ["rank", "input", "output"].into_iter();
+            own.chain(Signal::ALL.map(Signal::name))
+                .chain(Primitive::ALL.map(Primitive::name))
+                .collect()
+        }
+        Ty::Topology => vec!["linked", "neighbors", "relays"],
+        _ => asked_of_ranks(ty).to_vec(),
+    };
+    constructors::fields(ty).iter().copied().chain(methods).collect()
+}
+
 fn asked_of_ranks(ty: Ty) -> &'static [&'static str] {
     match ty {
         Ty::Ring => &["position_of"],

@@ -62,6 +62,30 @@ pub(crate) fn check_beside(
     open: Vec<String>,
     beside: &[Arc<Callee>],
 ) -> Result<CheckedSource, Vec<Diagnostic>> {
+    let (checked, errors) = checked_beside(file, source, frontend, dependencies, open, beside);
+    if errors.is_empty() { Ok(checked) } else { Err(errors) }
+}
+
+/// Returns the declarations of a source, as far as they could be checked, and all its errors: an editor shows names and
+/// types of a program that is not right yet.
+pub fn checked(
+    file: &ast::File,
+    source: &Source,
+    frontend: Frontend,
+    dependencies: &Dependencies<'_>,
+    open: Vec<String>,
+) -> (CheckedSource, Vec<Diagnostic>) {
+    checked_beside(file, source, frontend, dependencies, open, &[])
+}
+
+fn checked_beside(
+    file: &ast::File,
+    source: &Source,
+    frontend: Frontend,
+    dependencies: &Dependencies<'_>,
+    open: Vec<String>,
+    beside: &[Arc<Callee>],
+) -> (CheckedSource, Vec<Diagnostic>) {
     let mut errors = Vec::new();
     let mut known = Known::new(file, dependencies, open, beside, &mut errors);
     let mut checked: Vec<_> = file.algorithms.iter().map(|_| None).collect();
@@ -92,11 +116,11 @@ pub(crate) fn check_beside(
         }
         checked_source.executors.extend(executor::executor(item, &known, &mut errors));
     }
-    if !errors.is_empty() {
-        return Err(errors);
+    if errors.is_empty() {
+        let algorithms = checked_source.algorithms.iter();
+        checked_source.warnings = algorithms.flat_map(unused::warnings).collect();
     }
-    checked_source.warnings = checked_source.algorithms.iter().flat_map(unused::warnings).collect();
-    Ok(checked_source)
+    (checked_source, errors)
 }
 
 /// The state of one algorithm's check.
@@ -106,6 +130,7 @@ struct Checker<'e> {
     errors: &'e mut Vec<Diagnostic>,
     scope: Scope,
     vars: Vec<hir::Var>,
+    uses: Vec<(Span, VarId)>,
     spans: Vec<Span>,
     escapes: bool,
     /// The number of escapes up to now.
@@ -142,6 +167,7 @@ impl<'e> Checker<'e> {
             errors,
             scope: Scope::default(),
             vars: Vec::new(),
+            uses: Vec::new(),
             spans: Vec::new(),
             escapes: false,
             numbered_escapes: 0,
@@ -187,6 +213,7 @@ impl<'e> Checker<'e> {
             params,
             body,
             vars: self.vars,
+            uses: self.uses,
             spans: self.spans,
             escapes: self.escapes,
             source: printer::print_algorithm(algorithm),
@@ -353,5 +380,10 @@ impl Ty {
             Self::Fifo => "the fifo",
             Self::Error => "an error",
         }
+    }
+
+    /// Returns the names of the fields and methods of a value of this type.
+    pub fn members(self) -> Vec<&'static str> {
+        members::of_type(self)
     }
 }

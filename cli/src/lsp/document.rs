@@ -1,0 +1,94 @@
+//! A text in the editor, and all that is known of it.
+
+use lsp_types::{
+    DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range, Uri,
+};
+use roundelay::tools;
+use roundelay_core::check::hir::CheckedSource;
+use roundelay_core::diagnostics::{Diagnostic, Severity};
+use roundelay_core::lints::Levels;
+use roundelay_core::syntax::Source;
+
+use super::place::Lines;
+use super::proof::Proved;
+
+pub(super) struct Document {
+    pub(super) uri: Uri,
+    pub(super) version: i32,
+    pub(super) source: Source,
+    /// The declarations, as far as they could be checked.
+    pub(super) checked: CheckedSource,
+    /// Errors of syntax, names and types.
+    pub(super) errors: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
+    /// The proof of this version, when it is made.
+    pub(super) proof: Option<Proved>,
+}
+
+impl Document {
+    pub(super) fn new(
+        uri: Uri,
+        version: i32,
+        text: &str,
+        read: &dyn Fn(&str) -> Result<Source, String>,
+    ) -> Self {
+        let source = Source::from_text(path(&uri), text);
+        let (mut checked, errors) = tools::examined(&source, read);
+        let warnings = Levels::default().apply(std::mem::take(&mut checked.warnings));
+        Self { uri, version, source, checked, errors, warnings, proof: None }
+    }
+
+    /// Returns all diagnostics, in the editor's form.
+    pub(super) fn diagnostics(&self) -> Vec<lsp_types::Diagnostic> {
+        let lines = Lines::of(&self.source);
+        let proof = self.proof.iter().flat_map(|proof| proof.errors.iter().chain(&proof.left));
+        let all = self.errors.iter().chain(&self.warnings).chain(proof);
+        all.map(|found| self.diagnostic(&lines, found)).collect()
+    }
+
+    fn diagnostic(&self, lines: &Lines<'_>, found: &Diagnostic) -> lsp_types::Diagnostic {
+        let range = |span| lines.range(&self.source, span);
+        let related = found.others.iter().map(|(span, label)| DiagnosticRelatedInformation {
+            location: Location::new(self.uri.clone(), range(*span)),
+            message: label.clone(),
+        });
+        let mut message = found.title.clone();
+        if !found.label.is_empty() {
+            message.extend([" (", &found.label, ")"]);
+        }
+        let notes = found.all_notes().map(|note| format!("\nnote: {note}"));
+        let help = found.help.iter().map(|help| format!("\nhelp: {help}"));
+        message.extend(notes.chain(help));
+        lsp_types::Diagnostic {
+            range: at_least_a_letter(range(found.primary)),
+            severity: Some(match found.severity {
+                Severity::Error => DiagnosticSeverity::ERROR,
+                Severity::Warning => DiagnosticSeverity::WARNING,
+            }),
+            code: Some(NumberOrString::String(found.code.as_str().to_owned())),
+            source: Some("roundelay".to_owned()),
+            message,
+            related_information: Some(related.collect()),
+            ..Default::default()
+        }
+    }
+}
+
+/// An empty range would not be seen.
+fn at_least_a_letter(mut range: Range) -> Range {
+    if range.start == range.end {
+        range.end.character += 1;
+    }
+    range
+}
+
+/// Returns the path of a file's address, or the address itself.
+fn path(uri: &Uri) -> String {
+    if uri.scheme().is_none_or(|scheme| scheme.as_str() != "file") {
+        return uri.as_str().to_owned();
+    }
+    let path = uri.path().as_estr().decode().into_string_lossy();
+    // Windows has the drive behind a slash.
+    let drive = path.strip_prefix('/').filter(|rest| rest.as_bytes().get(1) == Some(&b':'));
+    drive.unwrap_or(&path).to_owned()
+}

@@ -1,0 +1,216 @@
+//! `roundelay lsp`: the compiler's answers for an editor, by the Language Server Protocol on standard input and output.
+//!
+//! A text is examined as soon as it changes: errors of syntax, names and types are known at once. A proof takes longer,
+//! so a thread of its own makes it, and a proof of a text that has changed meanwhile is dropped.
+
+mod answers;
+mod completion;
+mod document;
+mod hover;
+mod names;
+mod outline;
+mod place;
+mod proof;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use crossbeam_channel::select;
+use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
+use lsp_types::notification::{
+    DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, Notification as _,
+    PublishDiagnostics,
+};
+use lsp_types::{
+    CodeActionKind, CodeActionOptions, CodeLensOptions, CompletionOptions,
+    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, OneOf,
+    PublishDiagnosticsParams, RenameOptions, ServerCapabilities, TextDocumentSyncCapability,
+    TextDocumentSyncKind, Uri, WorkDoneProgressOptions,
+};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::syntax::Source;
+
+use crate::report::Failure;
+use document::Document;
+use proof::{Job, Proofs, Proved};
+
+/// Serves the editor that started the process, until it says that it ends, or is gone.
+pub(crate) fn main() -> Result<bool, Failure> {
+    let failed = |why: String| {
+        let title = format!("the editor and the server did not understand each other: {why}");
+        Failure::usage(Code::BadCall, title).with_help("an editor starts `roundelay lsp`")
+    };
+    let (connection, threads) = Connection::stdio();
+    let served = serve(&connection);
+    drop(connection);
+    served.map_err(failed)?;
+    threads.join().map_err(|why| failed(why.to_string()))?;
+    Ok(true)
+}
+
+/// Serves one client, until it ends or is gone.
+fn serve(connection: &Connection) -> Result<(), String> {
+    let (id, _) = connection.initialize_start().map_err(|why| why.to_string())?;
+    let about = serde_json::json!({
+        "capabilities": capabilities(),
+        "serverInfo": { "name": "roundelay", "version": env!("CARGO_PKG_VERSION") },
+    });
+    connection.initialize_finish(id, about).map_err(|why| why.to_string())?;
+    let mut server = Server { connection, documents: HashMap::new(), proofs: Proofs::start() };
+    loop {
+        select! {
+            recv(connection.receiver) -> message => match message {
+                Ok(Message::Request(request)) => {
+                    if connection.handle_shutdown(&request).map_err(|why| why.to_string())? {
+                        return Ok(());
+                    }
+                    let response = server.response(request);
+                    server.send(response.into())?;
+                }
+                Ok(Message::Notification(notification)) => server.notice(notification)?,
+                // Nothing was asked of the client.
+                Ok(Message::Response(_)) => {}
+                Err(_) => return Ok(()),
+            },
+            recv(server.proofs.done) -> proved => {
+                if let Ok(proved) = proved {
+                    server.proved(proved)?;
+                }
+            }
+        }
+    }
+}
+
+fn capabilities() -> ServerCapabilities {
+    ServerCapabilities {
+        text_document_sync: Some(TextDocumentSyncCapability::Kind(TextDocumentSyncKind::FULL)),
+        hover_provider: Some(true.into()),
+        definition_provider: Some(OneOf::Left(true)),
+        references_provider: Some(OneOf::Left(true)),
+        document_highlight_provider: Some(OneOf::Left(true)),
+        rename_provider: Some(OneOf::Right(RenameOptions {
+            prepare_provider: Some(true),
+            work_done_progress_options: WorkDoneProgressOptions::default(),
+        })),
+        document_formatting_provider: Some(OneOf::Left(true)),
+        document_symbol_provider: Some(OneOf::Left(true)),
+        folding_range_provider: Some(true.into()),
+        completion_provider: Some(CompletionOptions {
+            trigger_characters: Some(vec![".".to_owned()]),
+            ..Default::default()
+        }),
+        code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
+        code_action_provider: Some(
+            CodeActionOptions {
+                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+                ..Default::default()
+            }
+            .into(),
+        ),
+        ..Default::default()
+    }
+}
+
+/// The state of a client's session.
+struct Server<'c> {
+    connection: &'c Connection,
+    documents: answers::Documents,
+    proofs: Proofs,
+}
+
+impl Server<'_> {
+    fn send(&self, message: Message) -> Result<(), String> {
+        self.connection.sender.send(message).map_err(|why| why.to_string())
+    }
+
+    /// Answers a request; one that is malformed or unknown gets an error.
+    fn response(&self, request: Request) -> Response {
+        let Request { id, method, params } = request;
+        match answers::answer(&self.documents, &method, &params) {
+            Ok(Some(result)) => Response::new_ok(id, result),
+            Ok(None) => {
+                let why = format!("no method {method}");
+                Response::new_err(id, ErrorCode::MethodNotFound as i32, why)
+            }
+            Err(why) => Response::new_err(id, ErrorCode::InvalidParams as i32, why),
+        }
+    }
+
+    /// Takes a notice; one that is malformed is left alone, as the protocol has no answer to it.
+    fn notice(&mut self, notification: Notification) -> Result<(), String> {
+        let Notification { method, params } = notification;
+        match method.as_str() {
+            DidOpenTextDocument::METHOD => {
+                if let Ok(DidOpenTextDocumentParams { text_document: opened }) =
+                    serde_json::from_value(params)
+                {
+                    return self.changed(&opened.uri, opened.version, &opened.text);
+                }
+            }
+            DidChangeTextDocument::METHOD => {
+                if let Ok(DidChangeTextDocumentParams { text_document: changed, content_changes }) =
+                    serde_json::from_value(params)
+                    && let Some(whole) = content_changes.into_iter().next_back()
+                {
+                    return self.changed(&changed.uri, changed.version, &whole.text);
+                }
+            }
+            DidCloseTextDocument::METHOD => {
+                if let Ok(DidCloseTextDocumentParams { text_document: closed }) =
+                    serde_json::from_value(params)
+                {
+                    self.documents.remove(closed.uri.as_str());
+                    return self.publish(closed.uri, Vec::new(), None);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Examines a new text, tells its errors, and has it proved.
+    fn changed(&mut self, uri: &Uri, version: i32, text: &str) -> Result<(), String> {
+        let read = |path: &str| self.read(path);
+        let document = Document::new(uri.clone(), version, text, &read);
+        if document.errors.is_empty() {
+            let (source, checked) = (document.source.clone(), document.checked.clone());
+            self.proofs.prove(Job { uri: uri.clone(), version, source, checked });
+        }
+        self.documents.insert(uri.as_str().to_owned(), document);
+        self.publish_of(uri)
+    }
+
+    /// Reads a source that another one uses: as it is in the editor, if it is open there, else as it is on the disk.
+    fn read(&self, path: &str) -> Result<Source, String> {
+        match self.documents.values().find(|document| document.source.name() == path) {
+            Some(open) => Ok(open.source.clone()),
+            None => roundelay::tools::file(path),
+        }
+    }
+
+    /// Takes the proof of a text, unless the text has changed meanwhile.
+    fn proved(&mut self, proved: Proved) -> Result<(), String> {
+        let uri = proved.uri.clone();
+        match self.documents.get_mut(uri.as_str()) {
+            Some(document) if document.version == proved.version => document.proof = Some(proved),
+            _ => return Ok(()),
+        }
+        self.publish_of(&uri)
+    }
+
+    fn publish_of(&self, uri: &Uri) -> Result<(), String> {
+        let Some(document) = self.documents.get(uri.as_str()) else { return Ok(()) };
+        self.publish(uri.clone(), document.diagnostics(), Some(document.version))
+    }
+
+    fn publish(
+        &self,
+        uri: Uri,
+        diagnostics: Vec<lsp_types::Diagnostic>,
+        version: Option<i32>,
+    ) -> Result<(), String> {
+        let told = PublishDiagnosticsParams { uri, diagnostics, version };
+        self.send(Notification::new(PublishDiagnostics::METHOD.to_owned(), told).into())
+    }
+}

@@ -1,0 +1,83 @@
+//! Names: what each stands for, and all its places.
+
+use roundelay_core::check::hir::{Algorithm, Var, VarId};
+use roundelay_core::source::Span;
+use roundelay_core::syntax::Source;
+use roundelay_core::syntax::token::Tok;
+
+use super::document::Document;
+
+/// What a name stands for.
+#[derive(Clone, Copy)]
+pub(super) enum Named<'d> {
+    /// A parameter, a `let`, a view, scratch or a step of an algorithm.
+    Var(&'d Algorithm, VarId),
+    /// An algorithm of this text.
+    Own(&'d Algorithm),
+    /// Another name: of the library, or a word of the language.
+    Word(&'d str),
+}
+
+/// Returns the word that a token is, if it is one.
+pub(super) fn word(source: &Source, token: usize) -> Option<&str> {
+    match source.tokens().get(token)? {
+        Tok::Ident(word) => Some(word),
+        _ => None,
+    }
+}
+
+impl Document {
+    /// Returns the meaning of the name at a token.
+    pub(super) fn named(&self, token: usize) -> Option<Named<'_>> {
+        let holds = |span: Span| (span.lo..span.hi).contains(&(token as u32));
+        for algorithm in &self.checked.algorithms {
+            let used = algorithm.uses.iter().find(|(span, _)| holds(*span)).map(|(_, var)| *var);
+            let declared = || {
+                let at = algorithm.vars.iter().position(|var| holds(var.span))?;
+                Some(VarId(at as u32))
+            };
+            if let Some(var) = used.or_else(declared) {
+                return Some(Named::Var(algorithm, var));
+            }
+        }
+        let word = word(&self.source, token)?;
+        let own = self.checked.algorithms.iter().find(|algorithm| algorithm.name == word);
+        Some(own.map_or(Named::Word(word), Named::Own))
+    }
+
+    /// Returns all places of a name, its declaration first.
+    pub(super) fn places(&self, named: Named<'_>) -> Vec<Span> {
+        match named {
+            Named::Var(algorithm, var) => {
+                let uses = algorithm.uses.iter().filter(|(_, used)| *used == var);
+                let mut all = vec![variable(algorithm, var).span];
+                all.extend(uses.map(|(span, _)| *span));
+                all.dedup();
+                all
+            }
+            Named::Own(algorithm) => {
+                let tokens = 0..self.source.tokens().len();
+                let same = tokens.filter(|token| {
+                    matches!(self.named(*token), Some(Named::Own(other)) if std::ptr::eq(other, algorithm))
+                });
+                let span = |token| Span::new(token, token + 1);
+                let others = same.map(span).filter(|span| *span != algorithm.name_span);
+                std::iter::once(algorithm.name_span).chain(others).collect()
+            }
+            Named::Word(_) => Vec::new(),
+        }
+    }
+}
+
+/// Returns the place where a name is declared in its text.
+pub(super) fn declaration(named: Named<'_>) -> Option<Span> {
+    match named {
+        Named::Var(algorithm, var) => Some(variable(algorithm, var).span),
+        Named::Own(algorithm) => Some(algorithm.name_span),
+        Named::Word(_) => None,
+    }
+}
+
+pub(super) fn variable(algorithm: &Algorithm, var: VarId) -> &Var {
+    &algorithm.vars[var.0 as usize]
+}

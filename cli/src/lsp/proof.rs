@@ -1,0 +1,111 @@
+//! Proofs, on a thread of their own: those of the macro, within its budget, and the certificate at a small rank count.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use lsp_types::Uri;
+use roundelay::Algorithm as _;
+use roundelay_core::check::hir::CheckedSource;
+use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::expansion;
+use roundelay_core::layout::{Configured, Limits};
+use roundelay_core::syntax::Source;
+use roundelay_core::verify::{Proved as ProvedSchedule, Signals};
+
+use crate::certificate::{Certificate, Every};
+
+/// The rank counts of which a certificate is shown: the largest that the algorithm admits.
+const SHOWN: std::ops::RangeInclusive<u32> = 1..=8;
+
+/// A text without errors, to be proved.
+pub(super) struct Job {
+    pub(super) uri: Uri,
+    pub(super) version: i32,
+    pub(super) source: Source,
+    pub(super) checked: CheckedSource,
+}
+
+/// The outcome of a proof.
+pub(super) struct Proved {
+    pub(super) uri: Uri,
+    pub(super) version: i32,
+    pub(super) errors: Vec<Diagnostic>,
+    /// Warnings about what the budget did not allow.
+    pub(super) left: Vec<Diagnostic>,
+    /// For each algorithm that was proved, its name and the lines of its certificate, the verdict first.
+    pub(super) certificates: Vec<(String, Vec<String>)>,
+}
+
+/// The thread that proves.
+pub(super) struct Proofs {
+    jobs: Sender<Job>,
+    pub(super) done: Receiver<Proved>,
+}
+
+impl Proofs {
+    pub(super) fn start() -> Self {
+        let (jobs, waiting) = unbounded::<Job>();
+        let (out, done) = unbounded();
+        std::thread::spawn(move || {
+            while let Ok(job) = waiting.recv() {
+                // A text that was changed again is not worth a proof.
+                let newer = || !waiting.is_empty();
+                let proved = catch_unwind(AssertUnwindSafe(|| job.prove(&newer)));
+                // It is left for a newer text; a panic is a bug of ours that must not end the editor's session.
+                let Ok(Some(proved)) = proved else { continue };
+                if out.send(proved).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { jobs, done }
+    }
+
+    pub(super) fn prove(&self, job: Job) {
+        // The thread ends with the session alone.
+        let _ = self.jobs.send(job);
+    }
+}
+
+impl Job {
+    /// Proves one algorithm after another; `None` where `newer` says that another text waits.
+    fn prove(self, newer: &dyn Fn() -> bool) -> Option<Proved> {
+        let Self { uri, version, source, checked } = self;
+        let (mut errors, mut left, mut certificates) = (Vec::new(), Vec::new(), Vec::new());
+        for algorithm in &checked.algorithms {
+            if newer() {
+                return None;
+            }
+            let one = CheckedSource { algorithms: vec![algorithm.clone()], ..Default::default() };
+            let outcome = expansion::prove(&one, &source);
+            if outcome.errors.is_empty() {
+                let configured = Configured::new(algorithm.clone(), &source);
+                let lines = certificate(&configured, &source);
+                certificates.push((algorithm.name.clone(), lines));
+            }
+            errors.extend(outcome.errors);
+            left.extend(outcome.left);
+        }
+        if errors.is_empty() && !checked.executors.is_empty() {
+            let executors = checked.executors.clone();
+            let all = CheckedSource { executors, ..Default::default() };
+            errors = expansion::prove(&all, &source).errors;
+        }
+        Some(Proved { uri, version, errors, left, certificates })
+    }
+}
+
+/// Returns the certificate of an algorithm that has no errors: the verdict, and the lines that `check` prints below it.
+fn certificate(algorithm: &Configured, source: &Source) -> Vec<String> {
+    let proved = SHOWN.rev().find_map(|nranks| {
+        let schedule = algorithm.schedule_within(nranks, Limits::EXPANSION).ok()?;
+        ProvedSchedule::new(schedule).ok()
+    });
+    let Some(proved) = proved else { return Vec::new() };
+    let (nranks, name) = (proved.schedule().nranks, algorithm.name());
+    let plural = if nranks == 1 { "" } else { "s" };
+    let verdict = format!("proved {name} at {nranks} rank{plural}");
+    let every = Every::new(algorithm.program(), source).line();
+    let lines = Certificate::new(&proved, Signals::default()).lines(true);
+    [verdict, every].into_iter().chain(lines).collect()
+}
