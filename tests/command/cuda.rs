@@ -197,7 +197,8 @@ fn a_graph_and_another_gpu_change_what_is_predicted() {
         rows[0]["predicted"].as_f64().expect("a number")
     };
     let plain = time(&[]);
-    assert!(time(&["--graph"]) < plain);
+    // On the GPU that was measured, a launch by a graph takes as long as one by a call.
+    assert!((time(&["--graph"]) - plain).abs() < 1e-9);
     assert!(time(&["--gpu", "H100"]) > 1.2 * plain);
     assert!((time(&["--gpu", "H200"]) - plain).abs() < 1e-9);
 }

@@ -11,7 +11,7 @@ use crate::playground;
 /// The book's builder; installed below `target/`, so that a fresh machine needs only Rust.
 const MDBOOK: &str = "0.5.4";
 
-/// What is made besides the pages.
+/// The part that is made besides the pages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Pages,

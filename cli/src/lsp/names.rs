@@ -7,7 +7,7 @@ use roundelay_core::syntax::token::Tok;
 
 use super::document::Document;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy)]
 pub(super) enum Named<'d> {
     /// A parameter, a `let`, a view, scratch or a step of an algorithm.

@@ -21,8 +21,8 @@ pub struct Gpu {
     pub step: f64,
     /// The same for the author's loops, where a warp computes the ranks and the places of each op.
     pub loop_step: f64,
-    /// The same for the author's loops with slots of lines, where the warp counts the steps of each link, too.
-    pub line_step: f64,
+    /// The same for the author's loops with slots, where the warp counts the steps of each link, too.
+    pub slot_step: f64,
     /// The time from a post to the end of the wait for it: a release, and a poll that sees it.
     pub signal: f64,
     /// The time from the store of a line that carries data and flag to the load that sees it.
@@ -70,7 +70,7 @@ impl Gpu {
             memory_latency: 0.7e-6,
             step: 0.2e-6,
             loop_step: 0.5e-6,
-            line_step: 1.7e-6,
+            slot_step: 1.7e-6,
             signal: 1.1e-6,
             line: 0.7e-6,
             launch: 7.0e-6,
@@ -97,10 +97,10 @@ impl Gpu {
             ),
             format!("a load takes {} where many are under way", us(self.memory_latency)),
             format!(
-                "a step takes {} in a table, {} in loops, {} with lines",
+                "a step takes {} in a table, {} in loops, {} with slots",
                 us(self.step),
                 us(self.loop_step),
-                us(self.line_step)
+                us(self.slot_step)
             ),
             format!(
                 "a signal takes {} more, a line with data and flag {}",

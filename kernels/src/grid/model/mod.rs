@@ -73,8 +73,8 @@ impl Estimate {
         let lined = |id| kernel.is_lined(id);
         let step = match (kernel.form, kernel.spec.protocol) {
             (Form::Table, _) => gpu.step,
-            (Form::Loops, Protocol::Ll) => gpu.line_step,
-            (Form::Loops, Protocol::Direct | Protocol::Simple) => gpu.loop_step,
+            (Form::Loops, Protocol::Direct) => gpu.loop_step,
+            (Form::Loops, Protocol::Simple | Protocol::Ll) => gpu.slot_step,
         };
         let gpu = Gpu { step, ..gpu.clone() };
         Self::of_schedule(&kernel.schedule, (count, element), lined, &gpu, shape)

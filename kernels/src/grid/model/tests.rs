@@ -13,7 +13,7 @@ fn gpu() -> Gpu {
         cache_bandwidth: 4e12,
         memory_latency: 1e-6,
         loop_step: 0.0,
-        line_step: 0.0,
+        slot_step: 0.0,
         step: 0.1e-6,
         signal: 2e-6,
         line: 0.5e-6,
