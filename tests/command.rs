@@ -16,6 +16,8 @@ mod cuda;
 mod curves;
 #[path = "command/device.rs"]
 mod device;
+#[path = "command/editing.rs"]
+mod editing;
 #[path = "command/emit_coll.rs"]
 mod emit_coll;
 #[path = "command/endless.rs"]

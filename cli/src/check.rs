@@ -29,7 +29,7 @@ use crate::streams::{print, print_json};
 use crate::topology;
 use crate::values::{RankCounts, budget, rank_counts, signals};
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct CheckFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,

@@ -65,6 +65,8 @@ mod topo;
 mod topology;
 mod usage;
 mod values;
+#[cfg(not(target_family = "wasm"))]
+mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -12,6 +12,7 @@ use crate::mpirun::{self, MpirunFlags};
 use crate::report::{Failure, exit_code};
 use crate::run::{self, RunFlags};
 use crate::shell::{self, CompletionsFlags, ManFlags};
+use crate::watch::{self, WatchFlags};
 
 #[derive(Subcommand)]
 pub(crate) enum MachineCommand {
@@ -31,6 +32,8 @@ pub(crate) enum MachineCommand {
     Book(BookFlags),
     /// Serve an editor with diagnostics, names and proofs while you type, by the Language Server Protocol
     Lsp,
+    /// Check sources, and check them again whenever a file is saved
+    Watch(Box<WatchFlags>),
     /// Print what a shell needs to complete subcommands and flags
     Completions(CompletionsFlags),
     /// Print the page of man for the command, or write those of all subcommands
@@ -49,6 +52,7 @@ impl MachineCommand {
             Self::Mpirun(flags) => return mpirun::main(&flags).unwrap_or_else(Failure::print),
             Self::Book(flags) => book::main(&flags),
             Self::Lsp => lsp::main(),
+            Self::Watch(flags) => watch::main(&flags),
             Self::Completions(flags) => {
                 shell::completions(&flags, whole);
                 Ok(true)

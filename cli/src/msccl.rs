@@ -29,7 +29,7 @@ use crate::values::bytes;
 const LARGEST: u64 = 256 << 20;
 
 /// The runtime of a program for MSCCL.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct MscclFlags {
     /// For a program for MSCCL (.xml): the runtime that it is for, whose limits and buffers count [default: what all of
     /// them refuse is an error, and buffers are RCCL's]

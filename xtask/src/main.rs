@@ -9,6 +9,7 @@ mod book;
 mod calibrate;
 mod capi;
 mod command;
+mod editors;
 mod gpu;
 mod install;
 mod mpi;
@@ -30,6 +31,7 @@ const USAGE: &str = "\
 usage: cargo xtask test              every check that CI runs, after installing what they need
        cargo xtask book              the book into target/book, with its playground, and whether its links lead anywhere
        cargo xtask book --whole      the same, and every program of its pages in a browser
+       cargo xtask editors           the extension for VS Code: bundled, tested and packaged
        cargo xtask book --command    the same as without a flag, and an optimized command that has the book in it
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
        cargo xtask sweeps            every algorithm as messages, and every kernel, at every rank count
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
         ["test"] => test::all(),
+        ["editors"] => editors::package(&command::root()),
         ["book"] => book::whole(&command::root(), Wanted::Pages),
         ["book", "--whole"] => book::whole(&command::root(), Wanted::Tests),
         ["book", "--command"] => book::whole(&command::root(), Wanted::Command),

@@ -1,0 +1,35 @@
+//! The extension for VS Code: bundled, tested against the command, and packaged.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::command::{run, there};
+
+/// Builds, tests and packages the extension; its file is `target/editors/roundelay.vsix`.
+pub(crate) fn package(root: &Path) -> Result<(), String> {
+    if !there("npm") {
+        return Err("npm is not on this machine".to_owned());
+    }
+    let folder = root.join("editors/vscode");
+    let npm = |args: &[&str]| {
+        let mut npm = Command::new("npm");
+        npm.current_dir(&folder).args(args);
+        npm
+    };
+    run(Command::new(env!("CARGO")).current_dir(root).args([
+        "build",
+        "--package",
+        "roundelay-cli",
+    ]))?;
+    let target = root.join("target").canonicalize().map_err(|why| format!("target: {why}"))?;
+    let command = target.join(format!("debug/roundelay{}", std::env::consts::EXE_SUFFIX));
+    run(&mut npm(&["ci"]))?;
+    run(npm(&["test"]).env("COMMAND", command))?;
+    run(&mut npm(&["run", "build"]))?;
+    let to = target.join("editors");
+    std::fs::create_dir_all(&to).map_err(|why| format!("{}: {why}", to.display()))?;
+    let file = to.join("roundelay.vsix");
+    run(npm(&["run", "package", "--", "--out"]).arg(&file))?;
+    println!("{} is the extension: code --install-extension FILE", file.display());
+    Ok(())
+}
