@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use lsp_types::request::{
     CodeActionRequest, CodeLensRequest, Completion, DocumentHighlightRequest,
     DocumentSymbolRequest, FoldingRangeRequest, Formatting, GotoDefinition, HoverRequest,
-    PrepareRenameRequest, References, Rename, Request,
+    InlayHintRequest, PrepareRenameRequest, References, Rename, Request,
 };
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionParams, DocumentFormattingParams, DocumentHighlight,
-    GotoDefinitionResponse, Location, Position, PrepareRenameResponse, Range, RenameParams,
-    TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
+    GotoDefinitionResponse, InlayHintParams, Location, Position, PrepareRenameResponse, Range,
+    RenameParams, TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
 };
 use roundelay_core::source::Span;
 use roundelay_core::syntax::{self, Source};
@@ -53,6 +53,7 @@ pub(super) fn answer(
         Completion::METHOD,
         CodeLensRequest::METHOD,
         CodeActionRequest::METHOD,
+        InlayHintRequest::METHOD,
     ];
     if !known.contains(&method) {
         return Ok(None);
@@ -80,6 +81,7 @@ pub(super) fn answer(
         FoldingRangeRequest::METHOD => json(document.folds()),
         Completion::METHOD => json(document.completions(place()?)),
         CodeLensRequest::METHOD => json(document.lenses()),
+        InlayHintRequest::METHOD => json(document.hints(read::<InlayHintParams>(params)?.range)),
         _ => json(document.fixes(&read::<CodeActionParams>(params)?)),
     };
     value.map(Some)

@@ -57,7 +57,7 @@ impl Document {
     }
 
     /// Returns the algorithm in whose text a token is.
-    fn enclosing(&self, token: usize) -> Option<&Algorithm> {
+    pub(super) fn enclosing(&self, token: usize) -> Option<&Algorithm> {
         let before = |algorithm: &&Algorithm| algorithm.name_span.hi as usize <= token;
         self.checked.algorithms.iter().rfind(before)
     }

@@ -50,14 +50,19 @@ impl Document {
             }
             Named::Own(algorithm) => {
                 let mut text = docs(&algorithm.docs);
-                let proof = self.proof.iter().flat_map(|proof| &proof.certificates);
-                for (_, certificate) in proof.filter(|(name, _)| *name == algorithm.name) {
-                    text.extend(["\n\n```text\n", &certificate.join("\n"), "\n```"]);
+                if let Some(certified) = self.certified(&algorithm.name) {
+                    text.extend(["\n\n```text\n", &certified.lines.join("\n"), "\n```"]);
                 }
                 format!("{} of {}{text}", algorithm.name, algorithm.collective.name())
             }
             Named::Word(word) => match WORDS.iter().find(|(known, _)| *known == word) {
-                Some((_, meaning)) => (*meaning).to_owned(),
+                Some((_, meaning)) => {
+                    let line = self.source.places()[token].line;
+                    let why = self.needed(token).into_iter().flatten();
+                    let why = why.filter(|reason| (reason.line, reason.signal) == (line, word));
+                    let why = why.map(|reason| format!("\n\nneeded: {}", reason.why));
+                    format!("{meaning}{}", why.collect::<String>())
+                }
                 None => {
                     let known = select::library().iter().find(|known| known.name() == word)?;
                     let collective = known.collective().name();

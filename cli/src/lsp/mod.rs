@@ -100,6 +100,7 @@ fn capabilities() -> ServerCapabilities {
             trigger_characters: Some(vec![".".to_owned()]),
             ..Default::default()
         }),
+        inlay_hint_provider: Some(OneOf::Left(true)),
         code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
         code_action_provider: Some(
             CodeActionOptions {

@@ -1,13 +1,22 @@
 //! The parts of a text: its algorithms with their names, the blocks that can be folded, and the verdict above each
 //! algorithm.
 
-use lsp_types::{CodeLens, Command, DocumentSymbol, FoldingRange, SymbolKind};
+use lsp_types::{
+    CodeLens, Command, DocumentSymbol, FoldingRange, InlayHint, InlayHintLabel, InlayHintTooltip,
+    Range, SymbolKind,
+};
 use roundelay_core::check::hir::{Algorithm, Ty};
+use roundelay_core::optimize::elide::Reason;
 use roundelay_core::source::Span;
 use roundelay_core::syntax::token::Tok;
 
 use super::document::Document;
+use super::names::word;
 use super::place::Lines;
+use super::proof::Certified;
+
+/// The signals that a rank posts.
+const POSTS: [&str; 2] = ["TxAck", "TxDataSignal"];
 
 impl Document {
     pub(super) fn symbols(&self) -> Vec<DocumentSymbol> {
@@ -73,14 +82,59 @@ impl Document {
         folds
     }
 
+    /// Returns the facts of an algorithm that was proved.
+    pub(super) fn certified(&self, name: &str) -> Option<&Certified> {
+        let certificates = &self.proof.as_ref()?.certificates;
+        certificates.iter().find(|certified| certified.name == name)
+    }
+
+    /// Returns why signals are needed in the algorithm around a token, where that is known.
+    pub(super) fn needed(&self, token: usize) -> Option<&[Reason]> {
+        self.certified(&self.enclosing(token)?.name)?.needed.as_deref()
+    }
+
+    /// Returns a hint behind each post within a range: whether its signal is needed, or implied by others.
+    pub(super) fn hints(&self, range: Range) -> Vec<InlayHint> {
+        let lines = Lines::of(&self.source);
+        let hint = |token: usize| {
+            let signal = word(&self.source, token).filter(|word| POSTS.contains(word))?;
+            // The signal, its parentheses, and the semicolon.
+            let after = lines.range(&self.source, Span::new(token, token + 4)).end;
+            if after < range.start || range.end < after {
+                return None;
+            }
+            let line = self.source.places()[token].line;
+            let reasons = self.needed(token)?.iter();
+            let mut why = reasons.filter(|reason| (reason.line, reason.signal) == (line, signal));
+            let (label, told) = match why.next() {
+                Some(reason) => ("needed", reason.why.clone()),
+                None => {
+                    ("implied", "other signals already order all that it would order".to_owned())
+                }
+            };
+            Some(InlayHint {
+                position: after,
+                label: InlayHintLabel::String(label.to_owned()),
+                kind: None,
+                text_edits: None,
+                tooltip: Some(InlayHintTooltip::String(told)),
+                padding_left: Some(true),
+                padding_right: None,
+                data: None,
+            })
+        };
+        (0..self.source.tokens().len()).filter_map(hint).collect()
+    }
+
     /// Returns a line above each algorithm that has a verdict.
     pub(super) fn lenses(&self) -> Vec<CodeLens> {
         let lines = Lines::of(&self.source);
-        let Some(proof) = &self.proof else { return Vec::new() };
+        if self.proof.is_none() {
+            return Vec::new();
+        }
         let lens = |algorithm: &Algorithm| {
-            let found = proof.certificates.iter().find(|(name, _)| *name == algorithm.name);
-            let title = match found {
-                Some((_, certificate)) if certificate.len() > 1 => certificate[..2].join(" · "),
+            let title = match self.certified(&algorithm.name) {
+                Some(Certified { lines, .. }) if lines.len() > 1 => lines[..2].join(" · "),
                 Some(_) => "no errors within the budget".to_owned(),
                 None => "refused".to_owned(),
             };

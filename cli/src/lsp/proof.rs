@@ -9,13 +9,17 @@ use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::expansion;
 use roundelay_core::layout::{Configured, Limits};
+use roundelay_core::optimize::elide::{Reason, elide, reasons};
 use roundelay_core::syntax::Source;
-use roundelay_core::verify::{Proved as ProvedSchedule, Signals};
+use roundelay_core::verify::{Callers, Proved as ProvedSchedule, Signals};
 
 use crate::certificate::{Certificate, Every};
 
 /// The rank counts of which a certificate is shown: the largest that the algorithm admits.
 const SHOWN: std::ops::RangeInclusive<u32> = 1..=8;
+
+/// The rank counts at which it is found out why signals are needed.
+const FEW: std::ops::RangeInclusive<u32> = 2..=4;
 
 /// A text without errors, to be proved.
 pub(super) struct Job {
@@ -32,8 +36,17 @@ pub(super) struct Proved {
     pub(super) errors: Vec<Diagnostic>,
     /// Warnings about what the budget did not allow.
     pub(super) left: Vec<Diagnostic>,
-    /// For each algorithm that was proved, its name and the lines of its certificate, the verdict first.
-    pub(super) certificates: Vec<(String, Vec<String>)>,
+    /// The algorithms that were proved.
+    pub(super) certificates: Vec<Certified>,
+}
+
+/// The facts of a proved algorithm.
+pub(super) struct Certified {
+    pub(super) name: String,
+    /// The lines of its certificate, the verdict first.
+    pub(super) lines: Vec<String>,
+    /// Why signals are needed; `None` where that was not found out.
+    pub(super) needed: Option<Vec<Reason>>,
 }
 
 /// The thread that proves.
@@ -81,7 +94,8 @@ impl Job {
             if outcome.errors.is_empty() {
                 let configured = Configured::new(algorithm.clone(), &source);
                 let lines = certificate(&configured, &source);
-                certificates.push((algorithm.name.clone(), lines));
+                let (name, needed) = (algorithm.name.clone(), needed(&configured));
+                certificates.push(Certified { name, lines, needed });
             }
             errors.extend(outcome.errors);
             left.extend(outcome.left);
@@ -93,6 +107,16 @@ impl Job {
         }
         Some(Proved { uri, version, errors, left, certificates })
     }
+}
+
+/// Returns why the signals of an algorithm are needed, at the largest of few ranks that it admits.
+fn needed(algorithm: &Configured) -> Option<Vec<Reason>> {
+    let proved = FEW.rev().find_map(|nranks| {
+        let schedule = algorithm.schedule_within(nranks, Limits::EXPANSION).ok()?;
+        ProvedSchedule::new(schedule).ok()
+    })?;
+    let elided = elide(proved.schedule(), Callers::Each).ok()?;
+    elided.unchanged.is_none().then(|| reasons(&elided))
 }
 
 /// Returns the certificate of an algorithm that has no errors: the verdict, and the lines that `check` prints below it.

@@ -194,6 +194,7 @@ fn names_are_found_and_renamed() {
     }
     let hover = client.at("textDocument/hover", RING, "TxAck", &json!({})).unwrap();
     assert!(hover["contents"]["value"].as_str().unwrap().starts_with("posts an ack"), "{hover}");
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("needed: rank "), "{hover}");
 
     let definition = client.at("textDocument/definition", RING, "block[b]", &json!({})).unwrap();
     assert_eq!(definition["range"]["start"], json!({ "line": 4, "character": 9 }));
@@ -238,6 +239,14 @@ fn parts_are_listed_folded_completed_and_formatted() {
     let lenses = client.ask("textDocument/codeLens", whole.clone()).unwrap();
     let title = lenses[0]["command"]["title"].as_str().unwrap();
     assert_eq!(title, "proved Mine at 8 ranks · proved for every nranks >= 2");
+
+    let range =
+        json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+    let asked = json!({ "textDocument": { "uri": ADDRESS }, "range": range });
+    let hints = client.ask("textDocument/inlayHint", asked).unwrap();
+    let hints: Vec<_> =
+        hints.as_array().unwrap().iter().map(|h| h["label"].as_str().unwrap()).collect();
+    assert_eq!(hints, ["needed", "implied", "needed", "needed"]);
 
     let labels = |items: Value| -> Vec<String> {
         let items = items.as_array().unwrap().clone();
