@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use lsp_types::request::{
     CodeActionRequest, CodeLensRequest, Completion, DocumentHighlightRequest,
     DocumentSymbolRequest, FoldingRangeRequest, Formatting, GotoDefinition, HoverRequest,
-    InlayHintRequest, PrepareRenameRequest, References, Rename, Request,
+    InlayHintRequest, PrepareRenameRequest, References, Rename, Request, SemanticTokensFullRequest,
+    SignatureHelpRequest,
 };
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionParams, DocumentFormattingParams, DocumentHighlight,
@@ -54,6 +55,8 @@ pub(super) fn answer(
         CodeLensRequest::METHOD,
         CodeActionRequest::METHOD,
         InlayHintRequest::METHOD,
+        SemanticTokensFullRequest::METHOD,
+        SignatureHelpRequest::METHOD,
     ];
     if !known.contains(&method) {
         return Ok(None);
@@ -81,6 +84,8 @@ pub(super) fn answer(
         FoldingRangeRequest::METHOD => json(document.folds()),
         Completion::METHOD => json(document.completions(place()?)),
         CodeLensRequest::METHOD => json(document.lenses()),
+        SemanticTokensFullRequest::METHOD => json(document.colored()),
+        SignatureHelpRequest::METHOD => json(document.call_at(place()?)),
         InlayHintRequest::METHOD => json(document.hints(read::<InlayHintParams>(params)?.range)),
         _ => json(document.fixes(&read::<CodeActionParams>(params)?)),
     };
@@ -168,7 +173,7 @@ impl Document {
     /// Returns the edit that brings the text into canonical form; nothing where the text has an error of syntax.
     fn formatted(&self) -> Option<Vec<TextEdit>> {
         let (file, errors) = syntax::parse(&self.source);
-        if !errors.is_empty() {
+        if self.is_rust || !errors.is_empty() {
             return None;
         }
         let text = syntax::printer::print_with_trivia(&file, &self.source);

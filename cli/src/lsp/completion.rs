@@ -2,7 +2,7 @@
 
 use lsp_types::{CompletionItem, CompletionItemKind, Position};
 use roundelay::{Algorithm as _, select};
-use roundelay_core::check::hir::{Algorithm, Ty};
+use roundelay_core::check::hir::Ty;
 use roundelay_core::collective::Collective;
 use roundelay_core::syntax::token::{CONTEXTUAL, KEYWORDS, Tok};
 
@@ -54,12 +54,6 @@ impl Document {
         all.sort_by(|a, b| a.label.cmp(&b.label));
         all.dedup_by(|a, b| a.label == b.label);
         all
-    }
-
-    /// Returns the algorithm in whose text a token is.
-    pub(super) fn enclosing(&self, token: usize) -> Option<&Algorithm> {
-        let before = |algorithm: &&Algorithm| algorithm.name_span.hi as usize <= token;
-        self.checked.algorithms.iter().rfind(before)
     }
 
     /// Returns the members of the value that a token ends.

@@ -1,5 +1,7 @@
 //! A text in the editor, and all that is known of it.
 
+use std::path::Path;
+
 use lsp_types::{
     DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range, Uri,
 };
@@ -11,9 +13,13 @@ use roundelay_core::syntax::Source;
 
 use super::place::Lines;
 use super::proof::Proved;
+use super::rust;
 
 pub(super) struct Document {
     pub(super) uri: Uri,
+    /// Whether the text is Rust, with programs in macros. Its errors are those of the macro, which the Rust compiler's
+    /// server shows, so they are not told twice; and its form is that of Rust.
+    pub(super) is_rust: bool,
     pub(super) version: i32,
     pub(super) source: Source,
     /// The declarations, as far as they could be checked.
@@ -32,14 +38,22 @@ impl Document {
         text: &str,
         read: &dyn Fn(&str) -> Result<Source, String>,
     ) -> Self {
-        let source = Source::from_text(path(&uri), text);
+        let path = path(&uri);
+        let is_rust = Path::new(&path).extension().is_some_and(|end| end == "rs");
+        let source = match is_rust {
+            true => Source::from_text(path, &rust::programs(text)),
+            false => Source::from_text(path, text),
+        };
         let (mut checked, errors) = tools::examined(&source, read);
         let warnings = Levels::default().apply(std::mem::take(&mut checked.warnings));
-        Self { uri, version, source, checked, errors, warnings, proof: None }
+        Self { uri, is_rust, version, source, checked, errors, warnings, proof: None }
     }
 
     /// Returns all diagnostics, in the editor's form.
     pub(super) fn diagnostics(&self) -> Vec<lsp_types::Diagnostic> {
+        if self.is_rust {
+            return Vec::new();
+        }
         let lines = Lines::of(&self.source);
         let proof = self.proof.iter().flat_map(|proof| proof.errors.iter().chain(&proof.left));
         let all = self.errors.iter().chain(&self.warnings).chain(proof);

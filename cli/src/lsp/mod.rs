@@ -11,8 +11,10 @@ mod names;
 mod outline;
 mod place;
 mod proof;
+mod rust;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 use std::collections::HashMap;
 
@@ -25,7 +27,8 @@ use lsp_types::notification::{
 use lsp_types::{
     CodeActionKind, CodeActionOptions, CodeLensOptions, CompletionOptions,
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, OneOf,
-    PublishDiagnosticsParams, RenameOptions, ServerCapabilities, TextDocumentSyncCapability,
+    PublishDiagnosticsParams, RenameOptions, SemanticTokensFullOptions, SemanticTokensLegend,
+    SemanticTokensOptions, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability,
     TextDocumentSyncKind, Uri, WorkDoneProgressOptions,
 };
 use roundelay_core::diagnostics::Code;
@@ -100,6 +103,21 @@ fn capabilities() -> ServerCapabilities {
             trigger_characters: Some(vec![".".to_owned()]),
             ..Default::default()
         }),
+        signature_help_provider: Some(SignatureHelpOptions {
+            trigger_characters: Some(vec!["(".to_owned(), ",".to_owned()]),
+            ..Default::default()
+        }),
+        semantic_tokens_provider: Some(
+            SemanticTokensOptions {
+                legend: SemanticTokensLegend {
+                    token_types: tokens::SORTS.to_vec(),
+                    token_modifiers: Vec::new(),
+                },
+                full: Some(SemanticTokensFullOptions::Bool(true)),
+                ..Default::default()
+            }
+            .into(),
+        ),
         inlay_hint_provider: Some(OneOf::Left(true)),
         code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
         code_action_provider: Some(

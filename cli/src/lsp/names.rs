@@ -27,10 +27,17 @@ pub(super) fn word(source: &Source, token: usize) -> Option<&str> {
 }
 
 impl Document {
+    /// Returns the algorithm in whose text a token is: the last whose name stands before it.
+    pub(super) fn enclosing(&self, token: usize) -> Option<&Algorithm> {
+        let all = &self.checked.algorithms;
+        let after = all.partition_point(|algorithm| algorithm.name_span.hi as usize <= token);
+        all.get(after.checked_sub(1)?)
+    }
+
     /// Returns the meaning of the name at a token.
     pub(super) fn named(&self, token: usize) -> Option<Named<'_>> {
         let holds = |span: Span| (span.lo..span.hi).contains(&(token as u32));
-        for algorithm in &self.checked.algorithms {
+        if let Some(algorithm) = self.enclosing(token) {
             let used = algorithm.uses.iter().find(|(span, _)| holds(*span)).map(|(_, var)| *var);
             let declared = || {
                 let at = algorithm.vars.iter().position(|var| holds(var.span))?;

@@ -131,6 +131,11 @@ impl Client {
     }
 }
 
+/// The line, from 0, on which a text is first.
+fn line_of(text: &str, near: &str) -> usize {
+    text[..text.find(near).expect(near)].matches('\n').count()
+}
+
 fn codes(diagnostics: &[Value]) -> Vec<&str> {
     diagnostics.iter().map(|one| one["code"].as_str().expect("a code")).collect()
 }
@@ -248,6 +253,20 @@ fn parts_are_listed_folded_completed_and_formatted() {
         hints.as_array().unwrap().iter().map(|h| h["label"].as_str().unwrap()).collect();
     assert_eq!(hints, ["needed", "implied", "needed", "needed"]);
 
+    // Tokens are relative to each other: their lines add up to the last one's.
+    let colored = client.ask("textDocument/semanticTokens/full", whole).unwrap();
+    let numbers: Vec<u64> =
+        colored["data"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect();
+    let lines: u64 = numbers.chunks(5).map(|token| token[0]).sum();
+    assert_eq!(lines as usize, line_of(RING, "right.RxDataSignal();\n    }\n}"));
+    assert_eq!(numbers[..5], [1, 0, "algorithm".len() as u64, 0, 0]);
+    assert_eq!(numbers[5..10], [0, "algorithm ".len() as u64, 4, 1, 0]);
+
+    let call =
+        client.at("textDocument/signatureHelp", RING, "local.output); // ", &json!({})).unwrap();
+    assert_eq!(call["signatures"][0]["label"], "copy(from, to)");
+    assert_eq!(call["activeParameter"], 1);
+
     let labels = |items: Value| -> Vec<String> {
         let items = items.as_array().unwrap().clone();
         items.iter().map(|item| item["label"].as_str().unwrap().to_owned()).collect()
@@ -272,6 +291,40 @@ fn parts_are_listed_folded_completed_and_formatted() {
     assert_eq!(edits[0]["newText"], RING);
     client.change(RING);
     assert_eq!(client.ask("textDocument/formatting", options).unwrap(), json!([]));
+    client.end();
+}
+
+/// In Rust the programs of macros have names and proofs, and their errors are the macro's own.
+#[test]
+fn programs_in_macros_have_names_and_verdicts() {
+    let mut client = Client::start();
+    let uri = "file:///src/lib.rs";
+    let text = format!(
+        "use roundelay::collective; // \u{1F40C}\n\ncollective! {{\n{RING}}}\n\nfn left() {{}}\n"
+    );
+    let open = |text: &str| json!({ "textDocument": { "uri": uri, "languageId": "rust", "version": 0, "text": text } });
+    client.tell("textDocument/didOpen", open(&text));
+    assert_eq!(client.proved(), Vec::<Value>::new());
+    let line = line_of(&text, "left.RxAck");
+    let place =
+        json!({ "textDocument": { "uri": uri }, "position": { "line": line, "character": 10 } });
+    let definition = client.ask("textDocument/definition", place.clone()).unwrap();
+    assert_eq!(definition["range"]["start"]["line"], line_of(&text, "let left"));
+    let mut all = place;
+    all["context"] = json!({ "includeDeclaration": true });
+    let places = client.ask("textDocument/references", all).unwrap();
+    assert_eq!(
+        places.as_array().unwrap().len(),
+        RING.matches("left").count() - "ring.left".matches("left").count()
+    );
+    let whole = json!({ "textDocument": { "uri": uri } });
+    let lenses = client.ask("textDocument/codeLens", whole).unwrap();
+    assert_eq!(lenses[0]["range"]["start"]["line"], line_of(&text, "algorithm Mine"));
+    let options = json!({ "textDocument": { "uri": uri }, "options": { "tabSize": 4, "insertSpaces": true } });
+    assert_eq!(client.ask("textDocument/formatting", options).unwrap(), Value::Null);
+
+    client.tell("textDocument/didOpen", open(&text.replace("left.RxAck", "left.RxAk")));
+    assert_eq!(client.diagnostics(), Vec::<Value>::new());
     client.end();
 }
 
