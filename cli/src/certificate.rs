@@ -125,6 +125,10 @@ impl Every {
         }
     }
 
+    pub(crate) fn is_proved(&self) -> bool {
+        matches!(self, Self::From(_))
+    }
+
     /// Returns a line for a terminal.
     pub(crate) fn line(&self) -> String {
         match self {

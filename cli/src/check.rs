@@ -21,6 +21,7 @@ use crate::flags::SourceFlags;
 use crate::msccl::{self, MscclFlags};
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_with, read};
+use crate::progress;
 use crate::report::{
     Failure, Format, JsonDiagnostic, exit_code, print_all, refuse, took, within_a_page,
 };
@@ -145,7 +146,7 @@ fn check(flags: &CheckFlags) -> Result<bool, Failure> {
         }
     }
     let prove = |algorithm| prove_all(algorithm, flags, &source);
-    let checked: Vec<Checked> = algorithms.iter().map(prove).collect();
+    let checked: Vec<Checked> = progress::shown(|| algorithms.iter().map(prove).collect());
     let ok = checked.iter().all(|c| c.ok);
     match flags.format {
         Format::Human => {
@@ -213,7 +214,9 @@ fn counts(algorithm: &Configured, flags: &CheckFlags) -> RankCounts {
 
 fn prove_all(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Checked {
     let nranks = counts(algorithm, flags);
-    let prove = || prove_each(algorithm, &nranks, flags, source);
+    // It takes no longer for more ranks, so it can be told while they are proved.
+    let every = Every::new(algorithm.program(), source);
+    let prove = || prove_each(algorithm, &nranks, flags, source, &every);
     let mut checked = if flags.stats {
         let (mut checked, spent) = stages::record(prove);
         checked.stats = Some(Stats::new(spent, checked.ops));
@@ -221,7 +224,7 @@ fn prove_all(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Che
     } else {
         prove()
     };
-    checked.every_nranks = checked.ok.then(|| Every::new(algorithm.program(), source));
+    checked.every_nranks = checked.ok.then_some(every);
     checked
 }
 
@@ -230,6 +233,7 @@ fn prove_each(
     nranks: &RankCounts,
     flags: &CheckFlags,
     source: &Source,
+    every: &Every,
 ) -> Checked {
     let start = Instant::now();
     let mut checked = Checked {
@@ -254,6 +258,8 @@ fn prove_each(
         if slips.settled() {
             break;
         }
+        let known = if every.is_proved() { format!("{}; ", every.line()) } else { String::new() };
+        progress::about(format!("{} {known}{n} ranks", checked.name));
         // Unless counts were named, the root is any.
         let roots = match flags.nranks {
             None => algorithm.for_each_root(n),

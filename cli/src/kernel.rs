@@ -10,6 +10,7 @@ use roundelay_core::prove_source;
 use roundelay_export::cuda::{Element, Form, Kernel, Protocol, Spec};
 
 use crate::flags::Callers;
+use crate::progress;
 use crate::report::Failure;
 use crate::values::{RefusedValue, level, reduce_op};
 
@@ -119,7 +120,7 @@ impl KernelFlags {
         algorithm: &Configured,
         nranks: u32,
     ) -> Result<Kernel, Vec<Diagnostic>> {
-        let proved = prove_source(algorithm, nranks)?;
+        let proved = progress::shown(|| prove_source(algorithm, nranks))?;
         let spec = Spec {
             element: self.element.dtype,
             op: self.op,

@@ -1,5 +1,6 @@
 //! The progress of a long check: a line on standard error while it goes on, and only where that is a terminal.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,7 +11,17 @@ use crate::streams;
 /// Between two pictures of the line.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Returns the result of `work`; while it goes on, its stage is shown, and how far the stage is.
+thread_local! {
+    /// The subject of the work under way on this thread, such as an algorithm and its ranks.
+    static SUBJECT: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Sets the subject of the work under way, which is shown before its stage.
+pub(crate) fn about(subject: String) {
+    SUBJECT.set(subject);
+}
+
+/// Returns the result of `work`; while it goes on, its subject and its stage are shown, and how far the stage is.
 pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     let terminal = ProgressDrawTarget::stderr();
     if terminal.is_hidden() || streams::is_kept() {
@@ -25,13 +36,16 @@ pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     };
     let line = bar.clone();
     let tell = move |stage: &'static str, hundredths: u32| {
+        let subject = SUBJECT.with_borrow(Clone::clone);
+        let colon = if subject.is_empty() { "" } else { ": " };
         line.set_message(match hundredths {
-            0 => stage.to_owned(),
-            some => format!("{stage} {some} %"),
+            0 => format!("{subject}{colon}{stage}"),
+            some => format!("{subject}{colon}{stage} {some} %"),
         });
     };
     let done = streams::if_long(draw, || stages::watch(tell, work));
     bar.finish_and_clear();
+    SUBJECT.take();
     done
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::flags::{Callers, SourceFlags};
 use crate::program::{Loaded, load, one, read};
+use crate::progress;
 use crate::report::{Failure, Format, JsonDiagnostic, name_counts, refuse};
 use crate::streams::{print, print_json};
 use crate::values::{RankCounts, rank_counts};
@@ -79,7 +80,8 @@ pub(crate) fn main(flags: &SignalsFlags) -> Result<bool, Failure> {
     let algorithm = one(algorithms, &source)?;
     let mut results = Vec::new();
     for nranks in RankCounts::or(flags.nranks.as_ref(), DEFAULT).counts {
-        match needed(&algorithm, nranks, flags.callers.into()) {
+        progress::about(format!("{}, {nranks} ranks", algorithm.name()));
+        match progress::shown(|| needed(&algorithm, nranks, flags.callers.into())) {
             Ok(needed) => results.push(needed),
             Err(mut errors) => {
                 let default = flags.nranks.is_none().then_some(DEFAULT);

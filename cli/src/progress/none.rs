@@ -5,6 +5,9 @@ pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
+/// Sets the subject of the work under way.
+pub(crate) fn about(_: String) {}
+
 /// The progress of a number of steps.
 pub(crate) struct Bar;
 

@@ -23,6 +23,7 @@ use crate::flags::{CalledBy, CallerFlags, EngineFlags, SourceFlags};
 use crate::memory::{self, Room, TooMuch};
 use crate::msccl;
 use crate::program::{Loaded, load, load_with, one, read};
+use crate::progress;
 use crate::ranks;
 use crate::report::{Failure, Format, JsonDiagnostic, name_counts, print_all, refuse};
 use crate::topology;
@@ -203,7 +204,8 @@ fn run(
     room: Room,
     calls: &mut Calls,
 ) -> Result<RunReport, Stopped> {
-    let proved = prove_source(algorithm, nranks).map_err(Stopped::Unproved)?;
+    progress::about(format!("{}, {nranks} ranks", algorithm.name()));
+    let proved = progress::shown(|| prove_source(algorithm, nranks)).map_err(Stopped::Unproved)?;
     run_proved(&proved, Some(algorithm), flags, room, calls)
 }
 

@@ -26,6 +26,7 @@ use roundelay_export::spacetime::Units;
 use crate::msccl;
 use crate::output;
 use crate::program::{Loaded, load_on, one, read};
+use crate::progress;
 use crate::report::{Failure, Format, JsonDiagnostic, refuse};
 use crate::streams::{print, print_json};
 use crate::topology;
@@ -79,8 +80,10 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     };
     let wrong = |findings: Vec<Finding>| refused(&told(&algorithm, findings, nranks));
     let pictured = flags.picture.any();
+    progress::about(format!("{}, {nranks} ranks", algorithm.name()));
     let (schedule, count, simulated) =
-        simulated(&algorithm, flags, &machine, nranks, pictured).map_err(wrong)?;
+        progress::shown(|| simulated(&algorithm, flags, &machine, nranks, pictured))
+            .map_err(wrong)?;
     let size = shown(flags, simulated.bytes);
     let run = Run {
         source: &source,
@@ -124,7 +127,7 @@ fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
         None => Failure::Program,
     };
     let (schedule, count, simulated) =
-        timed(written, flags, machine, flags.picture.any()).map_err(wrong)?;
+        progress::shown(|| timed(written, flags, machine, flags.picture.any())).map_err(wrong)?;
     let size = shown(flags, simulated.bytes);
     let run = Run {
         source: &source,
