@@ -40,9 +40,10 @@ impl Document {
     ) -> Self {
         let path = path(&uri);
         let is_rust = Path::new(&path).extension().is_some_and(|end| end == "rs");
-        let source = match is_rust {
-            true => Source::from_text(path, &rust::programs(text)),
-            false => Source::from_text(path, text),
+        let source = if is_rust {
+            Source::from_text(path, &rust::programs(text))
+        } else {
+            Source::from_text(path, text)
         };
         let (mut checked, errors) = tools::examined(&source, read);
         let warnings = Levels::default().apply(std::mem::take(&mut checked.warnings));
