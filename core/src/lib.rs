@@ -91,7 +91,7 @@ pub fn examined(
     let (file, mut errors) = syntax::parse(source);
     // The part that the parser could read is checked too: the author sees all errors at once.
     let open = vec![source.name().to_owned()];
-    let (checked, found) = check::checked(&file, source, frontend, dependencies, open);
+    let (checked, found) = check::checked(&file, source, frontend, dependencies, open, &[]);
     errors.extend(found);
     (checked, errors)
 }
@@ -140,7 +140,7 @@ fn read_one(
         return Err(errors);
     }
     let (macros, open) = (Frontend::Macro, Vec::new());
-    let mut checked = check::check_beside(&file, &source, macros, dependencies, open, calls)?;
+    let mut checked = check::check(&file, &source, macros, dependencies, open, calls)?;
     let own = checked.algorithms.pop().expect("a source in canonical form holds its algorithm");
     Ok((own, source))
 }

@@ -129,7 +129,7 @@ impl<'a> Known<'a> {
         }
         let mut open = self.open.clone();
         open.push(path);
-        let program = check(&file, source, Frontend::File, self.dependencies, open)?;
+        let program = check(&file, source, Frontend::File, self.dependencies, open, &[])?;
         let callee = |algorithm| Arc::new(Callee::new(algorithm, source, home));
         Ok(program.algorithms.into_iter().map(callee).collect())
     }

@@ -39,22 +39,11 @@ pub enum Frontend {
 }
 
 /// Checks every algorithm and executor of `file`. `open` are the names of the sources that use each other and led
-/// here, `source` last.
+/// here, `source` last; algorithms of `beside` may be called, too, and are checked already.
 ///
 /// # Errors
 /// All errors of the file, each at its place: E01xx, and other errors that show without a number of ranks.
-pub fn check(
-    file: &ast::File,
-    source: &Source,
-    frontend: Frontend,
-    dependencies: &Dependencies<'_>,
-    open: Vec<String>,
-) -> Result<CheckedSource, Vec<Diagnostic>> {
-    check_beside(file, source, frontend, dependencies, open, &[])
-}
-
-/// Checks a source that may call algorithms of `beside`, too, which are checked already.
-pub(crate) fn check_beside(
+pub(crate) fn check(
     file: &ast::File,
     source: &Source,
     frontend: Frontend,
@@ -62,23 +51,13 @@ pub(crate) fn check_beside(
     open: Vec<String>,
     beside: &[Arc<Callee>],
 ) -> Result<CheckedSource, Vec<Diagnostic>> {
-    let (checked, errors) = checked_beside(file, source, frontend, dependencies, open, beside);
+    let (checked, errors) = checked(file, source, frontend, dependencies, open, beside);
     if errors.is_empty() { Ok(checked) } else { Err(errors) }
 }
 
 /// Returns the declarations of a source, as far as they could be checked, and all its errors: an editor shows names and
 /// types of a program that is not right yet.
-pub fn checked(
-    file: &ast::File,
-    source: &Source,
-    frontend: Frontend,
-    dependencies: &Dependencies<'_>,
-    open: Vec<String>,
-) -> (CheckedSource, Vec<Diagnostic>) {
-    checked_beside(file, source, frontend, dependencies, open, &[])
-}
-
-fn checked_beside(
+pub(crate) fn checked(
     file: &ast::File,
     source: &Source,
     frontend: Frontend,

@@ -115,6 +115,13 @@ fn alternatives(classes: &[String]) -> String {
     }
 }
 
+/// Whether the statement that ends these tokens is a `require`.
+fn requires(tokens: &[Tok]) -> bool {
+    let ends = |tok: &Tok| matches!(tok, Tok::Semi | Tok::LBrace | Tok::RBrace);
+    let start = tokens.iter().rposition(ends).map_or(0, |end| end + 1);
+    matches!(tokens.get(start), Some(Tok::Require))
+}
+
 fn hint(source: &Source, at: usize, expected: &[&str], semicolon: bool) -> Option<String> {
     let tokens = source.tokens();
     let found = tokens.get(at);
@@ -145,6 +152,10 @@ fn hint(source: &Source, at: usize, expected: &[&str], semicolon: bool) -> Optio
         (_, Some(Tok::Ident(word))) if word == "step" && expected.contains(&"algorithm") => {
             let place = "inside its braces, before its first call";
             return Some(format!("a `step` belongs to an algorithm: write it {place}"));
+        }
+        (_, Some(Tok::Semi)) if expected.contains(&",") && requires(&tokens[..at]) => {
+            let form = "`require nranks == 2, \"two ranks swap\";`";
+            return Some(format!("a `require` says why it refuses other ranks: {form}"));
         }
         (_, Some(Tok::Else)) if expected.contains(&"}") => {
             return Some("the two sides of an `if` expression are single expressions".to_owned());
