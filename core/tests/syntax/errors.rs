@@ -127,13 +127,16 @@ fn misspelt_keywords() {
               | ^^^^^^^^ unexpected
             = help: did you mean `algorithm`?"#]],
     );
-    body("require nranks == 2;", &expect![[r#"
+    body(
+        "require nranks == 2;",
+        &expect![[r#"
         expected `,`, found `;` [E0003]
         --> test.coll:2:20
           |
         2 | require nranks == 2;
           |                    ^ unexpected
-        = help: a `require` says why it refuses other ranks: `require nranks == 2, "two ranks swap";`"#]]);
+        = help: a `require` says why it refuses other ranks: `require nranks == 2, "two ranks swap";`"#]],
+    );
     whole(
         "step pull() { left.TxAck(); }",
         &expect![[r#"
