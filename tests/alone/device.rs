@@ -36,7 +36,8 @@ fn kernels_are_chosen_by_a_model() -> Result<(), roundelay::Error> {
         let shape = LaunchShape { parts: 1, in_flight: 56 << 10, graph };
         Estimate::of(&kernel, 256, &gpu, shape).time
     };
-    assert!(by(true) < by(false));
+    // On the GPU that was measured, a launch by a graph takes as long as one by a call.
+    assert!((by(true) - by(false)).abs() < 1e-9);
     Ok(())
 }
 
