@@ -51,7 +51,8 @@ pub struct KernelRow {
 /// Ranks the kernels of the library for `collective` by their predicted time for `bytes` bytes (nccl-tests' size: the
 /// larger of input and output) on `nranks` ranks that share `gpu`: each algorithm as the author's loops, with every
 /// protocol that it has, and as a table of the optimized operations. Parameters have their defaults. Nothing is
-/// compiled, and no part of CUDA is needed. The book's page *On a GPU* compares its times with measured ones; see [`Estimate`].
+/// compiled, and no part of CUDA is needed. The book's page *On a GPU* compares the times of the model with measured ones;
+/// see [`Estimate`].
 ///
 /// ```
 /// use roundelay::cuda::{Gpu, select};

@@ -20,8 +20,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::document::Document;
-use super::names::{Named, declaration, word};
-use super::place::Lines;
+use super::names::{Named, declaration};
+use super::place::{Lines, word};
 
 /// The open texts, by their addresses.
 pub(super) type Documents = HashMap<String, Document>;

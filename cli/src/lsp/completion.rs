@@ -7,8 +7,8 @@ use roundelay_core::collective::Collective;
 use roundelay_core::syntax::token::{CONTEXTUAL, KEYWORDS, Tok};
 
 use super::document::Document;
-use super::names::{Named, variable, word};
-use super::place::Lines;
+use super::names::{Named, variable};
+use super::place::{Lines, word};
 
 impl Document {
     pub(super) fn completions(&self, at: Position) -> Vec<CompletionItem> {

@@ -4,8 +4,8 @@ use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind, Position};
 use roundelay::{Algorithm as _, select};
 
 use super::document::Document;
-use super::names::{Named, variable, word};
-use super::place::Lines;
+use super::names::{Named, variable};
+use super::place::{Lines, word};
 
 /// Words that every program has, or that belong to peers, each with its meaning.
 const WORDS: [(&str, &str); 14] = [

@@ -2,10 +2,9 @@
 
 use roundelay_core::check::hir::{Algorithm, Var, VarId};
 use roundelay_core::source::Span;
-use roundelay_core::syntax::Source;
-use roundelay_core::syntax::token::Tok;
 
 use super::document::Document;
+use super::place::word;
 
 /// The meaning of a name.
 #[derive(Clone, Copy)]
@@ -16,14 +15,6 @@ pub(super) enum Named<'d> {
     Own(&'d Algorithm),
     /// Another name: of the library, or a word of the language.
     Word(&'d str),
-}
-
-/// Returns the word that a token is, if it is one.
-pub(super) fn word(source: &Source, token: usize) -> Option<&str> {
-    match source.tokens().get(token)? {
-        Tok::Ident(word) => Some(word),
-        _ => None,
-    }
 }
 
 impl Document {

@@ -11,8 +11,7 @@ use roundelay_core::source::Span;
 use roundelay_core::syntax::token::Tok;
 
 use super::document::Document;
-use super::names::word;
-use super::place::Lines;
+use super::place::{Lines, word};
 use super::proof::Certified;
 
 /// The signals that a rank posts.

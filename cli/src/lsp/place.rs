@@ -4,6 +4,7 @@
 use lsp_types::{Position, Range};
 use roundelay_core::source::Span;
 use roundelay_core::syntax::Source;
+use roundelay_core::syntax::token::Tok;
 
 /// The lines of a text.
 pub(super) struct Lines<'s>(Vec<&'s str>);
@@ -54,11 +55,11 @@ impl<'s> Lines<'s> {
         let touched = (line, column) == (place.end_line, place.end_column);
         // Of two tokens that meet there, a word is meant: `left.` is about `left`.
         match nth.checked_sub(1).map(|before| (before, places[before])) {
-            Some((before, word))
+            Some((before, place))
                 if within
-                    && (word.end_line, word.end_column) == (line, column)
-                    && super::names::word(source, nth).is_none()
-                    && super::names::word(source, before).is_some() =>
+                    && (place.end_line, place.end_column) == (line, column)
+                    && word(source, nth).is_none()
+                    && word(source, before).is_some() =>
             {
                 Some(before)
             }
@@ -70,5 +71,13 @@ impl<'s> Lines<'s> {
     pub(super) fn before(&self, source: &Source, at: Position) -> Option<usize> {
         let at = self.place(at);
         source.places().partition_point(|place| (place.line, place.column) < at).checked_sub(1)
+    }
+}
+
+/// Returns the word that a token is, if it is one.
+pub(super) fn word(source: &Source, token: usize) -> Option<&str> {
+    match source.tokens().get(token)? {
+        Tok::Ident(word) => Some(word),
+        _ => None,
     }
 }

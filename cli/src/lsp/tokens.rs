@@ -10,8 +10,8 @@ use roundelay_core::source::Span;
 use roundelay_core::syntax::token::{CONTEXTUAL, KEYWORDS, Tok};
 
 use super::document::Document;
-use super::names::{Named, variable, word};
-use super::place::Lines;
+use super::names::{Named, variable};
+use super::place::{Lines, word};
 
 /// The sorts of tokens, in the order of their numbers.
 pub(super) const SORTS: [SemanticTokenType; 8] = [
