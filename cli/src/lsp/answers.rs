@@ -19,12 +19,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::document::Document;
+use super::document::{self, Document, Documents};
 use super::names::{Named, declaration};
 use super::place::{Lines, word};
-
-/// The open texts, by their addresses.
-pub(super) type Documents = HashMap<String, Document>;
 
 /// Returns the answer to a request; `None` for an unknown method.
 ///
@@ -41,53 +38,35 @@ pub(super) fn answer(
         #[serde(rename = "textDocument")]
         text_document: lsp_types::TextDocumentIdentifier,
     }
-    let known = [
-        HoverRequest::METHOD,
-        GotoDefinition::METHOD,
-        References::METHOD,
-        DocumentHighlightRequest::METHOD,
-        PrepareRenameRequest::METHOD,
-        Rename::METHOD,
-        Formatting::METHOD,
-        DocumentSymbolRequest::METHOD,
-        FoldingRangeRequest::METHOD,
-        Completion::METHOD,
-        CodeLensRequest::METHOD,
-        CodeActionRequest::METHOD,
-        InlayHintRequest::METHOD,
-        SemanticTokensFullRequest::METHOD,
-        SignatureHelpRequest::METHOD,
-    ];
-    if !known.contains(&method) {
-        return Ok(None);
-    }
-    let Asked { text_document } = read(params)?;
-    let Some(document) = documents.get(text_document.uri.as_str()) else {
-        return Err(format!("{} is not open", text_document.uri.as_str()));
+    let document = || -> Result<&Document, String> {
+        let Asked { text_document } = read(params)?;
+        let open = documents.get(text_document.uri.as_str());
+        open.ok_or_else(|| format!("{} is not open", text_document.uri.as_str()))
     };
     let place = || read::<TextDocumentPositionParams>(params).map(|asked| asked.position);
     let value = match method {
-        HoverRequest::METHOD => json(document.hover(place()?)),
-        GotoDefinition::METHOD => json(document.definition(place()?)),
-        References::METHOD => json(document.references(place()?)),
+        HoverRequest::METHOD => json(document()?.hover(place()?)),
+        GotoDefinition::METHOD => json(document()?.definition(place()?)),
+        References::METHOD => json(document()?.references(place()?)),
         DocumentHighlightRequest::METHOD => {
             let highlight = |place: Location| DocumentHighlight { range: place.range, kind: None };
-            json(document.references(place()?).into_iter().map(highlight).collect::<Vec<_>>())
+            json(document()?.references(place()?).into_iter().map(highlight).collect::<Vec<_>>())
         }
-        PrepareRenameRequest::METHOD => json(document.renamed_at(place()?)),
-        Rename::METHOD => json(document.rename(&read::<RenameParams>(params)?)?),
+        PrepareRenameRequest::METHOD => json(document()?.renamed_at(place()?)),
+        Rename::METHOD => json(document()?.rename(&read::<RenameParams>(params)?, documents)?),
         Formatting::METHOD => {
             read::<DocumentFormattingParams>(params)?;
-            json(document.formatted())
+            json(document()?.formatted())
         }
-        DocumentSymbolRequest::METHOD => json(document.symbols()),
-        FoldingRangeRequest::METHOD => json(document.folds()),
-        Completion::METHOD => json(document.completions(place()?)),
-        CodeLensRequest::METHOD => json(document.lenses()),
-        SemanticTokensFullRequest::METHOD => json(document.colored()),
-        SignatureHelpRequest::METHOD => json(document.call_at(place()?)),
-        InlayHintRequest::METHOD => json(document.hints(read::<InlayHintParams>(params)?.range)),
-        _ => json(document.fixes(&read::<CodeActionParams>(params)?)),
+        DocumentSymbolRequest::METHOD => json(document()?.symbols()),
+        FoldingRangeRequest::METHOD => json(document()?.folds()),
+        Completion::METHOD => json(document()?.completions(place()?)),
+        CodeLensRequest::METHOD => json(document()?.lenses()),
+        SemanticTokensFullRequest::METHOD => json(document()?.colored()),
+        SignatureHelpRequest::METHOD => json(document()?.call_at(place()?)),
+        InlayHintRequest::METHOD => json(document()?.hints(read::<InlayHintParams>(params)?.range)),
+        CodeActionRequest::METHOD => json(document()?.fixes(&read::<CodeActionParams>(params)?)),
+        _ => return Ok(None),
     };
     value.map(Some)
 }
@@ -132,7 +111,11 @@ impl Document {
 
     /// Gives a name another name at all its places. The text with the new name has the errors that it had before: a
     /// name that is taken, or that would stand for something else somewhere, is refused.
-    fn rename(&self, params: &RenameParams) -> Result<Option<WorkspaceEdit>, String> {
+    fn rename(
+        &self,
+        params: &RenameParams,
+        documents: &Documents,
+    ) -> Result<Option<WorkspaceEdit>, String> {
         let new = &params.new_name;
         let asked = Source::from_text("", new);
         if asked.tokens().len() != 1 || word(&asked, 0).is_none() || !asked.diagnostics().is_empty()
@@ -156,8 +139,9 @@ impl Document {
             end = range.end;
         }
         changed.push_str(&text[end..]);
-        let read = &|path: &str| roundelay::tools::file(path);
-        let after = Document::new(self.uri.clone(), self.version, &changed, read);
+        let source = Source::from_text(self.source.name(), &changed);
+        let read = |path: &str| document::read(documents, path);
+        let after = Self::of_source(self.uri.clone(), self.version, source, self.is_rust, &read);
         let same = after.errors.len() == self.errors.len() && {
             let token = places[0].lo as usize;
             after.named(token).map(|named| after.places(named).len()) == Some(places.len())

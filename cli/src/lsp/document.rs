@@ -1,5 +1,6 @@
 //! A text in the editor, and all that is known of it.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use lsp_types::{
@@ -14,6 +15,9 @@ use roundelay_core::syntax::Source;
 use super::place::Lines;
 use super::proof::Proved;
 use super::rust;
+
+/// The open texts, by their addresses.
+pub(super) type Documents = HashMap<String, Document>;
 
 pub(super) struct Document {
     pub(super) uri: Uri,
@@ -45,6 +49,17 @@ impl Document {
         } else {
             Source::from_text(path, text)
         };
+        Self::of_source(uri, version, source, is_rust, read)
+    }
+
+    /// Examines a source, in which the text of Rust is blank already.
+    pub(super) fn of_source(
+        uri: Uri,
+        version: i32,
+        source: Source,
+        is_rust: bool,
+        read: &dyn Fn(&str) -> Result<Source, String>,
+    ) -> Self {
         let (mut checked, errors) = tools::examined(&source, read);
         let warnings = Levels::default().apply(std::mem::take(&mut checked.warnings));
         Self { uri, is_rust, version, source, checked, errors, warnings, proof: None }
@@ -86,6 +101,14 @@ impl Document {
             related_information: Some(related.collect()),
             ..Default::default()
         }
+    }
+}
+
+/// Reads a source that another one uses: as it is in the editor, if it is open there, else as it is on the disk.
+pub(super) fn read(documents: &Documents, path: &str) -> Result<Source, String> {
+    match documents.values().find(|document| document.source.name() == path) {
+        Some(open) => Ok(open.source.clone()),
+        None => tools::file(path),
     }
 }
 

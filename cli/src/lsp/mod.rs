@@ -32,10 +32,9 @@ use lsp_types::{
     TextDocumentSyncKind, Uri, WorkDoneProgressOptions,
 };
 use roundelay_core::diagnostics::Code;
-use roundelay_core::syntax::Source;
 
 use crate::report::Failure;
-use document::Document;
+use document::{Document, Documents};
 use proof::{Job, Proofs, Proved};
 
 /// Serves the editor that started the process, until it says that it ends, or is gone.
@@ -134,7 +133,7 @@ fn capabilities() -> ServerCapabilities {
 /// The state of a client's session.
 struct Server<'c> {
     connection: &'c Connection,
-    documents: answers::Documents,
+    documents: Documents,
     proofs: Proofs,
 }
 
@@ -190,7 +189,7 @@ impl Server<'_> {
 
     /// Examines a new text, tells its errors, and has it proved.
     fn changed(&mut self, uri: &Uri, version: i32, text: &str) -> Result<(), String> {
-        let read = |path: &str| self.read(path);
+        let read = |path: &str| document::read(&self.documents, path);
         let document = Document::new(uri.clone(), version, text, &read);
         if document.errors.is_empty() {
             let (source, checked) = (document.source.clone(), document.checked.clone());
@@ -198,14 +197,6 @@ impl Server<'_> {
         }
         self.documents.insert(uri.as_str().to_owned(), document);
         self.publish_of(uri)
-    }
-
-    /// Reads a source that another one uses: as it is in the editor, if it is open there, else as it is on the disk.
-    fn read(&self, path: &str) -> Result<Source, String> {
-        match self.documents.values().find(|document| document.source.name() == path) {
-            Some(open) => Ok(open.source.clone()),
-            None => roundelay::tools::file(path),
-        }
     }
 
     /// Takes the proof of a text, unless the text has changed meanwhile.

@@ -1,5 +1,6 @@
 //! Proofs, on a thread of their own: those of the macro, within its budget, and the certificate at a small rank count.
 
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -16,10 +17,10 @@ use roundelay_core::verify::{Callers, Proved as ProvedSchedule, Signals};
 use crate::certificate::{Certificate, Every};
 
 /// The rank counts of which a certificate is shown: the largest that the algorithm admits.
-const SHOWN: std::ops::RangeInclusive<u32> = 1..=8;
+const SHOWN: RangeInclusive<u32> = 1..=8;
 
 /// The rank counts at which it is found out why signals are needed.
-const FEW: std::ops::RangeInclusive<u32> = 2..=4;
+const FEW: RangeInclusive<u32> = 2..=4;
 
 /// A text without errors, to be proved.
 pub(super) struct Job {
@@ -109,23 +110,24 @@ impl Job {
     }
 }
 
-/// Returns why the signals of an algorithm are needed, at the largest of few ranks that it admits.
-fn needed(algorithm: &Configured) -> Option<Vec<Reason>> {
-    let proved = FEW.rev().find_map(|nranks| {
+/// Returns the schedule of the largest of these rank counts that an algorithm admits within the macro's limits.
+fn largest(algorithm: &Configured, counts: RangeInclusive<u32>) -> Option<ProvedSchedule> {
+    counts.rev().find_map(|nranks| {
         let schedule = algorithm.schedule_within(nranks, Limits::EXPANSION).ok()?;
         ProvedSchedule::new(schedule).ok()
-    })?;
+    })
+}
+
+/// Returns why the signals of an algorithm are needed, at the largest of few ranks that it admits.
+fn needed(algorithm: &Configured) -> Option<Vec<Reason>> {
+    let proved = largest(algorithm, FEW)?;
     let elided = elide(proved.schedule(), Callers::Each).ok()?;
     elided.unchanged.is_none().then(|| reasons(&elided))
 }
 
 /// Returns the certificate of an algorithm that has no errors: the verdict, and the lines that `check` prints below it.
 fn certificate(algorithm: &Configured, source: &Source) -> Vec<String> {
-    let proved = SHOWN.rev().find_map(|nranks| {
-        let schedule = algorithm.schedule_within(nranks, Limits::EXPANSION).ok()?;
-        ProvedSchedule::new(schedule).ok()
-    });
-    let Some(proved) = proved else { return Vec::new() };
+    let Some(proved) = largest(algorithm, SHOWN) else { return Vec::new() };
     let (nranks, name) = (proved.schedule().nranks, algorithm.name());
     let plural = if nranks == 1 { "" } else { "s" };
     let verdict = format!("proved {name} at {nranks} rank{plural}");

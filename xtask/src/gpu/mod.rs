@@ -100,7 +100,7 @@ pub(crate) fn run(given: &[&str]) -> Result<(), String> {
         Setup::new(programs, &out, args.device, args.quick)
     };
     let pages = pages(&setup, &out, args.built.is_some());
-    let total = Duration::from_secs(setup.total);
+    let total = Duration::from_secs(setup.total());
     let write = |records: &[Record]| write(&setup, records, &pages);
     let records = steps::all(&setup.steps(), total, &out, write);
     println!(

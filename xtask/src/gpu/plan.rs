@@ -11,7 +11,7 @@ use crate::command::{output, there};
 /// The time of all steps in seconds: ten minutes less the time of a start and a stop.
 const TOTAL: u64 = 570;
 const QUICK_TOTAL: u64 = 235;
-pub(super) const REHEARSED_TOTAL: u64 = 172;
+const REHEARSED_TOTAL: u64 = 172;
 /// The time before its end at which a step is asked to end.
 const GRACE: u64 = 12;
 /// The size from which the host takes longer to check a result than the step has.
@@ -57,8 +57,6 @@ pub(super) struct Setup {
     pub(super) quick: bool,
     /// Whether the steps run without a GPU.
     pub(super) rehearsal: bool,
-    /// The seconds of all steps.
-    pub(super) total: u64,
     /// The number of virtual ranks whose times are taken.
     pub(super) nranks: u32,
     /// Environment variables of our own programs.
@@ -106,9 +104,17 @@ impl Setup {
             places.into_iter().find(|path| path.is_file()).ok_or_else(none)
         };
         let sanitizer = if there(SANITIZER) { Ok(SANITIZER.into()) } else { inside() };
-        let total = if quick { QUICK_TOTAL } else { TOTAL };
         let (nranks, rehearsal) = (8, false);
-        Self { programs, device, quick, rehearsal, total, nranks, variables, sanitizer }
+        Self { programs, device, quick, rehearsal, nranks, variables, sanitizer }
+    }
+
+    /// Returns the seconds of all steps.
+    pub(super) fn total(&self) -> u64 {
+        match (self.rehearsal, self.quick) {
+            (true, _) => REHEARSED_TOTAL,
+            (_, true) => QUICK_TOTAL,
+            _ => TOTAL,
+        }
     }
 
     fn times(&self) -> Times {
@@ -164,7 +170,7 @@ impl Setup {
                 reached => {
                     let from = reached.map_or(0, |(reached, _)| reached);
                     let left: f64 = records.iter().map(|record| record.took.as_secs_f64()).sum();
-                    let left = (self.total as f64 - left).max(0.0) as u64;
+                    let left = (self.total() as f64 - left).max(0.0) as u64;
                     Ok(vec![self.check("cuda", left, from)])
                 }
             }
@@ -276,13 +282,8 @@ mod tests {
         let programs =
             Programs { check: "check".into(), bench: "bench".into(), peers: "peers".into() };
         let sanitizer = Err("none".to_owned());
-        let total = match (rehearsal, quick) {
-            (true, _) => REHEARSED_TOTAL,
-            (_, true) => QUICK_TOTAL,
-            _ => TOTAL,
-        };
         let (device, nranks, variables) = (1, 8, Vec::new());
-        Setup { programs, device, quick, rehearsal, total, nranks, variables, sanitizer }
+        Setup { programs, device, quick, rehearsal, nranks, variables, sanitizer }
     }
 
     #[test]
@@ -292,8 +293,8 @@ mod tests {
             let setup = setup(quick, rehearsal);
             let steps = setup.steps();
             let taken: u64 = steps.iter().filter_map(|step| step.seconds).sum();
-            assert!(setup.total >= taken + least, "{taken} of {}", setup.total);
-            assert!(setup.total < 600 - GRACE);
+            assert!(setup.total() >= taken + least, "{taken} of {}", setup.total());
+            assert!(setup.total() < 600 - GRACE);
             assert_eq!(steps.last().map(|step| step.seconds), Some(None));
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::places::Programs;
-use super::plan::{REHEARSED_TOTAL, Setup};
+use super::plan::Setup;
 use crate::command::{output, root};
 
 /// In place of compute-sanitizer: runs the program without checks.
@@ -37,7 +37,6 @@ pub(super) fn setup(programs: Programs, out: &Path) -> Result<Setup, String> {
         std::fs::set_permissions(&sanitizer, mode).map_err(failed)?;
     }
     // The number of ranks that the driver has room for.
-    let (device, quick, rehearsal, total, nranks) = (0, false, true, REHEARSED_TOTAL, 4);
-    let sanitizer = Ok(sanitizer);
-    Ok(Setup { programs, device, quick, rehearsal, total, nranks, variables, sanitizer })
+    let (device, quick, rehearsal, nranks) = (0, false, true, 4);
+    Ok(Setup { programs, device, quick, rehearsal, nranks, variables, sanitizer: Ok(sanitizer) })
 }
