@@ -71,6 +71,84 @@ fn every_mistake_has_its_message() {
 }
 
 #[test]
+fn every_edit_mends_its_mistake() {
+    let mut made = BTreeSet::new();
+    for (path, text) in sources("tests/wrong") {
+        let source = Source::from_text(name(&path), &text);
+        let found = diagnostics(&source, &text);
+        for error in found.iter().filter(|error| !error.edits.is_empty()) {
+            let mended = edited(&source, &text, error);
+            let again = Source::from_text(name(&path), &mended);
+            let place = |source: &Source, error: &Diagnostic| {
+                let at = source.location(error.primary);
+                (error.code, error.title.clone(), at.line, at.column)
+            };
+            let left: Vec<_> =
+                diagnostics(&again, &mended).iter().map(|left| place(&again, left)).collect();
+            let mistake = place(&source, error);
+            assert!(!left.contains(&mistake), "{}: {mistake:?} in\n{mended}", path.display());
+            made.insert(error.code.as_str());
+        }
+    }
+    assert!(made.len() > 16, "{made:?}");
+}
+
+/// Returns the text after the edits of an error.
+fn edited(source: &Source, text: &str, error: &Diagnostic) -> String {
+    let mut edits: Vec<_> =
+        error.edits.iter().map(|edit| (source.range(edit.at), &edit.text)).collect();
+    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    let mut mended = text.to_owned();
+    for (range, text) in edits {
+        mended.replace_range(range, text);
+    }
+    mended
+}
+
+#[test]
+fn a_signal_that_is_left_out_is_found() {
+    let text = std::fs::read_to_string(root().join("stdlib/library/ring.coll")).expect("a file");
+    let source = |text: &str| Source::from_text("ring.coll", text);
+    let prove = |text: &str| {
+        let source = source(text);
+        let program = compile(&source, Frontend::File).expect("a program");
+        let prove = |algorithm: &_| {
+            let proved = prove_source_with(
+                &Configured::new(Clone::clone(algorithm), &source),
+                3,
+                Signals::default(),
+            );
+            proved.err().unwrap_or_default()
+        };
+        program.algorithms.iter().flat_map(prove).collect::<Vec<_>>()
+    };
+    assert_eq!(prove(&text), []);
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = 0;
+    for (at, line) in lines.iter().enumerate() {
+        // A block that holds nothing else is gone with its signal.
+        let alone = lines[at.saturating_sub(1)].ends_with('{')
+            && lines.get(at + 1).is_some_and(|next| next.trim() == "}");
+        if alone
+            || !line.trim_start().starts_with(|c: char| c.is_lowercase())
+            || !line.contains("x")
+            || !line.ends_with("();")
+        {
+            continue;
+        }
+        let others = lines.iter().enumerate().filter(|(other, _)| *other != at);
+        let without: String = others.flat_map(|(_, line)| [line, "\n"]).collect();
+        let errors = prove(&without);
+        let error = errors.first().unwrap_or_else(|| panic!("line {at} is not needed"));
+        let mended = edited(&source(&without), &without, error);
+        assert_ne!(mended, without, "{}: {:?}", error.title, error.help);
+        assert_eq!(prove(&mended), [], "{mended}");
+        found += 1;
+    }
+    assert!(found > 10, "{found}");
+}
+
+#[test]
 fn what_is_right_is_not_warned_of() {
     let listings = std::fs::read_dir(root().join("book/src/listings")).expect("a folder");
     let listings = listings.map(|entry| entry.expect("a readable folder").path());

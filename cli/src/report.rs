@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 use clap::ValueEnum;
 use roundelay::Algorithm as _;
 use roundelay::tools::problem_text;
-use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
+use roundelay_core::diagnostics::{Code, Diagnostic, Edit, Finding, Severity};
 use roundelay_core::dtype::NoSuchOp;
 use roundelay_core::expansion::counted;
 use roundelay_core::layout::{Configured, Limits};
-use roundelay_core::source::Span;
+use roundelay_core::source::{Location, Span};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Problem;
 use serde::Serialize;
@@ -125,6 +125,19 @@ pub(crate) struct JsonDiagnostic {
     others: Vec<JsonPlace>,
     notes: Vec<String>,
     help: Option<String>,
+    /// The correction as edits of the source, where it is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    edits: Vec<JsonEdit>,
+}
+
+/// A text that takes the place of a range of the source; an empty range is an insertion.
+#[derive(Serialize)]
+struct JsonEdit {
+    line: u32,
+    column: u32,
+    end_line: u32,
+    end_column: u32,
+    text: String,
 }
 
 /// Another place of the same source.
@@ -142,6 +155,10 @@ impl JsonDiagnostic {
             let place = source.location(*span);
             JsonPlace { line: place.line, column: place.column, label: label.clone() }
         };
+        let edit = |edit: &Edit| {
+            let Location { line, column, end_line, end_column } = source.location(edit.at);
+            JsonEdit { line, column, end_line, end_column, text: edit.text.clone() }
+        };
         Self {
             code: diagnostic.code.as_str(),
             severity: diagnostic.severity.name(),
@@ -156,6 +173,7 @@ impl JsonDiagnostic {
             others: diagnostic.others.iter().map(other).collect(),
             notes: diagnostic.notes.clone(),
             help: diagnostic.help.clone(),
+            edits: diagnostic.edits.iter().map(edit).collect(),
         }
     }
 }

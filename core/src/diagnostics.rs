@@ -247,6 +247,8 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// The correction, if there is one.
     pub help: Option<String>,
+    /// The correction as edits of the text, where it is one that an editor can make.
+    pub edits: Vec<Edit>,
     /// The rank count at which the error shows, if it depends on one.
     pub nranks: Option<u32>,
 }
@@ -263,6 +265,7 @@ impl Diagnostic {
             others: Vec::new(),
             notes: Vec::new(),
             help: None,
+            edits: Vec::new(),
             nranks: None,
         }
     }
@@ -295,11 +298,34 @@ impl Diagnostic {
         self
     }
 
+    /// Adds an edit that is part of the correction: `text` in place of the tokens of a span.
+    #[must_use]
+    pub fn edit(mut self, at: Span, text: impl Into<String>) -> Self {
+        self.edits.push(Edit { at, text: text.into() });
+        self
+    }
+
+    /// Sets the correction to a word that was probably meant in place of the primary span.
+    #[must_use]
+    pub fn meant(self, word: &str) -> Self {
+        let at = self.primary;
+        self.help(format!("did you mean `{word}`?")).edit(at, word)
+    }
+
     /// Returns the notes, and the rank count if the error depends on it.
     pub fn all_notes(&self) -> impl Iterator<Item = String> {
         let at = self.nranks.map(|n| format!("at nranks = {n}"));
         self.notes.iter().cloned().chain(at)
     }
+}
+
+/// An edit of the text of a program: `text` in place of the tokens of a span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The tokens that go.
+    pub at: Span,
+    /// The text in their place.
+    pub text: String,
 }
 
 /// A mistake of an algorithm at one number of ranks, which the layout (E02xx) or the proof (E03xx) found at a statement

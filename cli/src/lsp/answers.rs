@@ -13,6 +13,7 @@ use lsp_types::{
     GotoDefinitionResponse, InlayHintParams, Location, Position, PrepareRenameResponse, Range,
     RenameParams, TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
 };
+use roundelay_core::diagnostics::{Diagnostic, Edit};
 use roundelay_core::source::Span;
 use roundelay_core::syntax::{self, Source};
 use serde::Deserialize;
@@ -167,24 +168,32 @@ impl Document {
         Some(vec![TextEdit::new(Lines::of(&self.source).all(), text)])
     }
 
-    /// Returns the corrections in a range: a word that was meant, as the `help` of an error says.
+    /// Returns the corrections of the errors and warnings in a range: those that their `help` says, as edits.
     fn fixes(&self, params: &CodeActionParams) -> Vec<CodeAction> {
         let lines = Lines::of(&self.source);
         let touches =
             |range: Range| range.start <= params.range.end && params.range.start <= range.end;
-        let fix = |found: &roundelay_core::diagnostics::Diagnostic| {
-            let help = found.help.as_deref()?;
-            let meant = help.strip_prefix("did you mean `")?.strip_suffix("`?")?;
-            let range = lines.range(&self.source, found.primary);
-            touches(range).then(|| CodeAction {
-                title: format!("write `{meant}`"),
+        let found = self.found().filter(|found| touches(lines.range(&self.source, found.primary)));
+        let fix = |found: &Diagnostic| {
+            let edit =
+                |edit: &Edit| TextEdit::new(lines.range(&self.source, edit.at), edit.text.clone());
+            let title = match &found.edits[..] {
+                [] => return None,
+                [Edit { text, .. }] if text.is_empty() => "leave it out".to_owned(),
+                [Edit { text, at }] if at.lo < at.hi && !text.contains('\n') => {
+                    format!("write `{text}`")
+                }
+                _ => found.help.clone()?,
+            };
+            Some(CodeAction {
+                title,
                 kind: Some(CodeActionKind::QUICKFIX),
-                edit: Some(edits(&self.uri, vec![TextEdit::new(range, meant.to_owned())])),
+                edit: Some(edits(&self.uri, found.edits.iter().map(edit).collect())),
                 is_preferred: Some(true),
                 ..Default::default()
             })
         };
-        self.errors.iter().filter_map(fix).collect()
+        found.filter_map(fix).collect()
     }
 }
 

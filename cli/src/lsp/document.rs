@@ -71,9 +71,13 @@ impl Document {
             return Vec::new();
         }
         let lines = Lines::of(&self.source);
+        self.found().map(|found| self.diagnostic(&lines, found)).collect()
+    }
+
+    /// Returns all errors and warnings, those of the proof last.
+    pub(super) fn found(&self) -> impl Iterator<Item = &Diagnostic> {
         let proof = self.proof.iter().flat_map(|proof| proof.errors.iter().chain(&proof.left));
-        let all = self.errors.iter().chain(&self.warnings).chain(proof);
-        all.map(|found| self.diagnostic(&lines, found)).collect()
+        self.errors.iter().chain(&self.warnings).chain(proof)
     }
 
     fn diagnostic(&self, lines: &Lines<'_>, found: &Diagnostic) -> lsp_types::Diagnostic {

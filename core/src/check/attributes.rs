@@ -267,15 +267,15 @@ impl Checker<'_> {
 
     fn unknown_attribute(&mut self, name: &ast::Name) {
         let title = format!("unknown attribute `{}`", name.text);
-        let help = match scope::nearest(&name.text, KNOWN.iter().copied()) {
-            Some(near) => format!("did you mean `#[{near}]`?"),
-            None => format!("the attributes are {}", KNOWN.map(|k| format!("`{k}`")).join(", ")),
-        };
-        self.error(
-            Diagnostic::new(Code::UnknownAttribute, name.span, title)
-                .label("not an attribute of algorithms")
-                .help(help),
-        );
+        let error = Diagnostic::new(Code::UnknownAttribute, name.span, title)
+            .label("not an attribute of algorithms");
+        self.error(match scope::nearest(&name.text, KNOWN.iter().copied()) {
+            Some(near) => error.help(format!("did you mean `#[{near}]`?")).edit(name.span, near),
+            None => {
+                let known = KNOWN.map(|known| format!("`{known}`")).join(", ");
+                error.help(format!("the attributes are {known}"))
+            }
+        });
     }
 
     /// Reports a `#[verify]` of an algorithm that cannot be laid out at expansion.

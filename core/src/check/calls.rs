@@ -272,7 +272,7 @@ impl Checker<'_> {
         } else if let Some(instead) = suggestions::instead(&name.text) {
             error = error.help(instead);
         } else if let Some(near) = near {
-            error = error.help(format!("did you mean `{near}`?"));
+            error = error.meant(&near);
         }
         self.error(error);
     }

@@ -87,7 +87,7 @@ impl<'a> Settings<'a, '_, '_> {
                 let title = format!("an executor has no setting `{}`", name.text);
                 let mut error = Diagnostic::new(Code::BadSetting, name.span, title);
                 error = match scope::nearest(&name.text, names()) {
-                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    Some(near) => error.meant(near),
                     None => error
                         .note(format!("settings are {}", names().collect::<Vec<_>>().join(", "))),
                 };

@@ -199,12 +199,17 @@ impl Checker<'_> {
             ),
             (Some(shape), _) => Some(format!("a topology has sizes: `{}`", shape.form())),
             (None, Some(instead)) => Some(instead.to_owned()),
-            (None, None) => near.map(|near| format!("did you mean `{near}`?")),
+            (None, None) => None,
         };
-        let mut error =
+        let error =
             Diagnostic::new(Code::UnknownName, span, format!("nothing is called `{name}` here"))
                 .label("not found");
-        error.help = help;
+        let error = match (help, near, suggestions::counterpart(name)) {
+            (Some(help), _, Some(word)) => error.help(help).edit(span, word),
+            (Some(help), _, None) => error.help(help),
+            (None, Some(near), _) => error.meant(near),
+            (None, None, _) => error,
+        };
         self.error(error);
         (ExprKind::Error, Ty::Error)
     }

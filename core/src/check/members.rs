@@ -119,7 +119,10 @@ impl Checker<'_> {
             "through the fifo it has `send`, `recv`, `recv_reduce`, and longer ones to `recv_reduce_copy_send`"
                 .to_owned(),
         );
-        error.help = near.map(|near| format!("did you mean `{near}`?"));
+        *error = match near {
+            Some(near) => error.clone().meant(&near),
+            None => return,
+        };
     }
 
     pub(super) fn unknown_member(
@@ -140,7 +143,7 @@ impl Checker<'_> {
         if base.ty == Ty::Int && region {
             error = error.help("a number has no memory: write `local` for this rank, or `peer(…)` around the number of another");
         } else if let Some(near) = scope::nearest(&name.text, known.iter().copied()) {
-            error = error.help(format!("did you mean `{near}`?"));
+            error = error.meant(near);
         } else if !known.is_empty() {
             error = error.note(format!("it has `{}`", known.join("`, `")));
         }
@@ -203,7 +206,7 @@ impl Checker<'_> {
                 )
                 .label("not found");
                 if let Some(near) = near {
-                    error = error.help(format!("did you mean `{near}`?"));
+                    error = error.meant(&near);
                 }
                 self.error(error);
                 Ty::Error
@@ -242,7 +245,8 @@ impl Checker<'_> {
         self.error(
             Diagnostic::new(Code::UnknownMember, name.span, title)
                 .label(if meant == name.text { "not called" } else { "not found" })
-                .help(format!("write `{form};`")),
+                .help(format!("write `{form};`"))
+                .edit(name.span, if signal { format!("{meant}()") } else { form }),
         );
         true
     }

@@ -221,7 +221,7 @@ impl<'e> Checker<'e> {
             .label("not a collective")
             .note(format!("the collectives are {}", names.join(", ")));
             if let Some(near) = scope::nearest(&name.text, names.iter().copied()) {
-                error = error.help(format!("did you mean `{near}`?"));
+                error = error.meant(near);
             }
             self.errors.push(error);
         }
@@ -278,6 +278,18 @@ impl<'e> Checker<'e> {
         let Some(collective) = collective else { return };
         if collective.is_rooted() && !is_rank {
             let span = root.map_or(algorithm.collective.span, |p| p.ty.span);
+            let (at, text) = match root {
+                Some(root) => (root.ty.span, "Rank"),
+                None if algorithm.params.is_empty() => {
+                    // Behind the opening bracket.
+                    let at = algorithm.name.span.hi + 1;
+                    (Span { lo: at, hi: at }, "root: Rank = 0")
+                }
+                None => {
+                    let first = algorithm.params[0].name.span.lo;
+                    (Span { lo: first, hi: first }, "root: Rank = 0, ")
+                }
+            };
             self.errors.push(
                 Diagnostic::new(
                     Code::RootMissing,
@@ -285,7 +297,8 @@ impl<'e> Checker<'e> {
                     format!("a {collective} needs a parameter `root: Rank`"),
                 )
                 .label("rooted collective")
-                .help(format!("write `{}(root: Rank = 0)`", algorithm.name.text)),
+                .help(format!("write `{}(root: Rank = 0)`", algorithm.name.text))
+                .edit(at, text),
             );
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::wrap;
+use super::wrap::{self, Remainder};
 use crate::check::hir::{self, Expr, ExprKind, Iter, Stmt, StmtKind, VarId, walk};
 use crate::diagnostics::{Code, Finding, Operand};
 use crate::ids::SpanId;
@@ -15,10 +15,10 @@ use crate::syntax::Source;
 pub(super) struct SourceTexts {
     /// The places of the operands of each move, in the order of the op.
     operands: HashMap<SpanId, Vec<Span>>,
-    /// The texts at these places, of bounds of loops, and of sums that have a name or are an index.
+    /// The texts at these places, of peers, of bounds of loops, and of sums that have a name or are an index.
     texts: HashMap<Span, String>,
     /// The advice for indexes that add to this rank's number, by the place of the index.
-    around: HashMap<Span, String>,
+    around: HashMap<Span, Remainder>,
 }
 
 impl SourceTexts {
@@ -64,14 +64,20 @@ pub(super) fn written(algorithm: &hir::Algorithm, source: &Source) -> SourceText
                 return;
             }
             StmtKind::Let(_, value) => return all.sum(value, source),
+            StmtKind::Signal(_, peer) => {
+                all.texts.insert(peer.span, source.written(peer.span));
+                return;
+            }
             _ => return,
         };
         for operand in &operands {
             all.texts.insert(operand.span, source.written(operand.span));
-            operand.walk(&mut |part| {
-                if let ExprKind::Piece(_, index) | ExprKind::Block(_, index) = &*part.kind {
-                    all.sum(index, source);
+            operand.walk(&mut |part| match &*part.kind {
+                ExprKind::Piece(_, index) | ExprKind::Block(_, index) => all.sum(index, source),
+                ExprKind::On(peer, _) => {
+                    all.texts.insert(peer.span, source.written(peer.span));
                 }
+                _ => {}
             });
         }
         all.operands.insert(stmt.at, operands.iter().map(|operand| operand.span).collect());
@@ -110,10 +116,11 @@ pub(super) fn operand(finding: &Finding, written: &SourceTexts) -> Option<Span> 
     written.operand(operand)
 }
 
-/// Returns the advice for an index that is beyond the pieces, or before the first piece.
-pub(super) fn around(finding: &Finding, written: &SourceTexts) -> Option<String> {
-    let place = finding.exact.filter(|_| finding.code == Code::IndexOutOfRange)?;
-    written.around.get(&place).cloned()
+/// Returns the advice for an index that is beyond the pieces or before the first piece, and for the number of a peer that
+/// is not there.
+pub(super) fn around<'w>(finding: &Finding, written: &'w SourceTexts) -> Option<&'w Remainder> {
+    let codes = [Code::IndexOutOfRange, Code::RankOutOfRange];
+    written.around.get(&finding.exact.filter(|_| codes.contains(&finding.code))?)
 }
 
 /// Returns the advice for a signal to oneself in a loop that begins with the distance 0, or that runs over all ranks.

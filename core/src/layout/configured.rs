@@ -253,8 +253,9 @@ impl Configured {
             _ => None,
         });
         let exact = finding.exact.or_else(|| advice::operand(&finding, &self.written));
+        let around = advice::around(&finding, &self.written);
         let help = advice::to_oneself(&self.algorithm, &finding, &self.written)
-            .or_else(|| advice::around(&finding, &self.written))
+            .or_else(|| around.and_then(|around| around.help.clone()))
             .or(finding.help);
         Diagnostic {
             code: finding.code,
@@ -265,6 +266,7 @@ impl Configured {
             others: finding.others.into_iter().map(|(at, label)| (place(at), label)).collect(),
             notes: regions.into_iter().chain(finding.notes).chain(root).collect(),
             help,
+            edits: around.iter().map(|around| around.edit.clone()).collect(),
             nranks: Some(nranks),
         }
     }

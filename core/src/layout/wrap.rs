@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use crate::check::hir::{self, Expr, ExprKind, StmtKind, Ty, VarId, walk};
+use crate::diagnostics::Edit;
 use crate::source::Span;
 use crate::syntax::Source;
 use crate::syntax::ast::BinOp;
@@ -17,8 +18,17 @@ struct Names<'a> {
     slots: HashMap<VarId, &'a Expr>,
 }
 
-/// Returns the advice by the place of the indexed expression, as a fault names it.
-pub(super) fn around(algorithm: &hir::Algorithm, source: &Source) -> HashMap<Span, String> {
+/// A number with the remainder that may be missing.
+#[derive(Debug)]
+pub(super) struct Remainder {
+    /// The advice; `None` where that of the fault says more.
+    pub(super) help: Option<String>,
+    /// The remainder in place of the number.
+    pub(super) edit: Edit,
+}
+
+/// Returns the remainders by the place of the indexed expression, as a fault names it.
+pub(super) fn around(algorithm: &hir::Algorithm, source: &Source) -> HashMap<Span, Remainder> {
     let mut names = Names::default();
     walk(&algorithm.body, &mut |stmt| match &stmt.kind {
         StmtKind::Let(var, value) => {
@@ -37,13 +47,15 @@ pub(super) fn around(algorithm: &hir::Algorithm, source: &Source) -> HashMap<Spa
                     ExprKind::Piece(base, index)
                     | ExprKind::Element(base, index)
                     | ExprKind::RingSeat(base, index) => (Some(base), index),
-                    ExprKind::Block(_, index) => (None, index),
+                    ExprKind::Block(_, index) | ExprKind::Peer(index) => (None, index),
                     _ => return,
                 };
                 let many = base.map_or_else(|| "nranks".into(), |base| names.many(base, source));
-                if let Some(text) = names.remainder(index, &many, algorithm, source) {
+                if let Some((text, edit)) = names.remainder(index, &many, algorithm, source) {
                     let help = format!("if the index is to go around, write `{text}`");
-                    around.insert(part.span, help);
+                    let of_peer = matches!(&*part.kind, ExprKind::Peer(_));
+                    let help = (!of_peer).then_some(help);
+                    around.insert(part.span, Remainder { help, edit });
                 }
             });
         }
@@ -73,21 +85,24 @@ impl Names<'_> {
         }
     }
 
-    /// Returns the remainder of `index`, or of the value of the name that it is; `None` where it is not this rank's
-    /// number plus or minus other numbers.
+    /// Returns the remainder of `index`, or of the value of the name that it is, as the author reads it and as an edit;
+    /// `None` where it is not this rank's number plus or minus other numbers.
     fn remainder(
         &self,
         index: &Expr,
         many: &str,
         algorithm: &hir::Algorithm,
         source: &Source,
-    ) -> Option<String> {
+    ) -> Option<(String, Edit)> {
         if let ExprKind::Var(var) = &*index.kind {
             let value = self.lets.get(var).filter(|value| from_rank(value))?;
             let name = &algorithm.vars[var.0 as usize].name;
-            return Some(format!("let {name} = {} % {many};", bracketed(value, source)));
+            let text = format!("{} % {many}", bracketed(value, source));
+            let told = format!("let {name} = {text};");
+            return Some((told, Edit { at: value.span, text }));
         }
-        from_rank(index).then(|| format!("{} % {many}", bracketed(index, source)))
+        let text = from_rank(index).then(|| format!("{} % {many}", bracketed(index, source)))?;
+        Some((text.clone(), Edit { at: index.span, text }))
     }
 }
 

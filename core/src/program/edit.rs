@@ -5,6 +5,11 @@ use super::ir::{Call, Demand, Expr, Pass, Program, Stmt, StmtKind};
 impl Program {
     /// Calls `edit` with every statement, each before the statements inside it.
     pub(crate) fn edit(&mut self, edit: &mut impl FnMut(&mut Stmt)) {
+        self.edit_blocks(&mut |block| block.iter_mut().for_each(&mut *edit));
+    }
+
+    /// Calls `edit` with every block of statements, each before the blocks inside it.
+    pub(crate) fn edit_blocks(&mut self, edit: &mut impl FnMut(&mut Vec<Stmt>)) {
         let steps = self.steps.iter_mut().map(|step| &mut step.body);
         for body in steps.chain([&mut self.body]) {
             edit_block(body, edit);
@@ -20,9 +25,9 @@ impl Program {
     }
 }
 
-fn edit_block(body: &mut [Stmt], edit: &mut impl FnMut(&mut Stmt)) {
+fn edit_block(body: &mut Vec<Stmt>, edit: &mut impl FnMut(&mut Vec<Stmt>)) {
+    edit(body);
     for stmt in body {
-        edit(stmt);
         match &mut stmt.kind {
             StmtKind::For(_, _, _, body)
             | StmtKind::Each(_, _, body)

@@ -37,16 +37,22 @@ pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> D
     if let Some(suggestion) = suggestions::suggestion(source, at) {
         let title = suggestion.title.unwrap_or(title);
         let error = Diagnostic::new(Code::SyntaxError, suggestion.at, title);
-        return error.label(suggestion.label).help(suggestion.help);
+        let error = error.label(suggestion.label).help(suggestion.help);
+        return Diagnostic { edits: suggestion.edit.into_iter().collect(), ..error };
     }
     let primary = Span::new(at, (at + 1).min(tokens.len()));
     let error = |at, label: &str| Diagnostic::new(Code::SyntaxError, at, &*title).label(label);
     match hint(source, at, &expected, semicolon) {
-        Some(help) => error(primary, "unexpected").help(help),
+        Some(Hint::Help(help)) => error(primary, "unexpected").help(help),
+        Some(Hint::Meant(word, place)) => {
+            let meant = error(place, "unexpected").meant(word);
+            Diagnostic { primary, ..meant }
+        }
         None if semicolon => {
             let error = error(Span::new(at - 1, at), "this statement lacks its `;`");
             let error = if found.is_some() { error.other(primary, "unexpected") } else { error };
-            error.help("add `;` at the end of this statement")
+            let end = source.written(Span::new(at - 1, at)) + ";";
+            error.help("add `;` at the end of this statement").edit(Span::new(at - 1, at), end)
         }
         None => error(primary, "unexpected"),
     }
@@ -122,54 +128,69 @@ fn requires(tokens: &[Tok]) -> bool {
     matches!(tokens.get(start), Some(Tok::Require))
 }
 
-fn hint(source: &Source, at: usize, expected: &[&str], semicolon: bool) -> Option<String> {
+/// A correction at an unexpected token.
+enum Hint {
+    Help(String),
+    /// The keyword that was probably meant by the word at a place.
+    Meant(&'static str, Span),
+}
+
+fn hint(source: &Source, at: usize, expected: &[&str], semicolon: bool) -> Option<Hint> {
+    if let Some(help) = habit(source, at, expected) {
+        return Some(Hint::Help(help));
+    }
+    let tokens = source.tokens();
+    // Where a semicolon is missing, the word of the next line is correct.
+    let found = tokens.get(at).filter(|_| !semicolon);
+    let before = at.checked_sub(1).and_then(|i| tokens.get(i));
+    let before = before.filter(|_| suggestions::begins_statement(tokens, at - 1));
+    if let Some((word, is_before)) = misspelt(found, before, expected) {
+        let place = at - usize::from(is_before);
+        return Some(Hint::Meant(word, Span::new(place, place + 1)));
+    }
+    let head = suggestions::head(tokens, at).filter(|_| expected.contains(&"{"));
+    head.map(|head| Hint::Help(format!("the body of `{head}` stands in braces: `{{ … }}`")))
+}
+
+/// Returns the correction of a form that other languages have.
+fn habit(source: &Source, at: usize, expected: &[&str]) -> Option<String> {
     let tokens = source.tokens();
     let found = tokens.get(at);
     let before = at.checked_sub(1).and_then(|i| tokens.get(i));
     match (before, found) {
         (Some(Tok::Ident(word)), _) if word == "mut" => {
-            return Some("values never change: there is no `mut`".to_owned());
+            Some("values never change: there is no `mut`".to_owned())
         }
         (Some(Tok::Ident(name)), Some(Tok::Ident(ty)))
             if expected.contains(&":") && TYPES.contains(&ty.as_str()) =>
         {
-            return Some(format!("a type stands after a colon: `{name}: {ty}`"));
+            Some(format!("a type stands after a colon: `{name}: {ty}`"))
         }
         (Some(Tok::Minus), Some(Tok::Quantity(_))) => {
-            return Some("bandwidths and latencies are never negative".to_owned());
+            Some("bandwidths and latencies are never negative".to_owned())
         }
-        (_, Some(Tok::DotDotEq)) => {
-            return Some("ranges are half open: write `a..b + 1`".to_owned());
-        }
+        (_, Some(Tok::DotDotEq)) => Some("ranges are half open: write `a..b + 1`".to_owned()),
         (_, Some(Tok::EqEq | Tok::NotEq | Tok::Lt | Tok::Le | Tok::Gt | Tok::Ge))
             if expected.contains(&"&&") =>
         {
-            return Some("comparisons do not chain: join two with `&&`".to_owned());
+            Some("comparisons do not chain: join two with `&&`".to_owned())
         }
         (_, Some(Tok::Doc(_))) => {
-            return Some("a doc comment belongs to an algorithm; use `//` here".to_owned());
+            Some("a doc comment belongs to an algorithm; use `//` here".to_owned())
         }
         (_, Some(Tok::Ident(word))) if word == "step" && expected.contains(&"algorithm") => {
             let place = "inside its braces, before its first call";
-            return Some(format!("a `step` belongs to an algorithm: write it {place}"));
+            Some(format!("a `step` belongs to an algorithm: write it {place}"))
         }
         (_, Some(Tok::Semi)) if expected.contains(&",") && requires(&tokens[..at]) => {
             let form = "`require nranks == 2, \"two ranks swap\";`";
-            return Some(format!("a `require` says why it refuses other ranks: {form}"));
+            Some(format!("a `require` says why it refuses other ranks: {form}"))
         }
         (_, Some(Tok::Else)) if expected.contains(&"}") => {
-            return Some("the two sides of an `if` expression are single expressions".to_owned());
+            Some("the two sides of an `if` expression are single expressions".to_owned())
         }
-        _ => {}
+        _ => None,
     }
-    // Where a semicolon is missing, the word of the next line is correct.
-    let found = found.filter(|_| !semicolon);
-    let before = before.filter(|_| suggestions::begins_statement(tokens, at - 1));
-    if let Some(word) = misspelt(found, before, expected) {
-        return Some(format!("did you mean `{word}`?"));
-    }
-    let head = suggestions::head(tokens, at).filter(|_| expected.contains(&"{"));
-    head.map(|head| format!("the body of `{head}` stands in braces: `{{ … }}`"))
 }
 
 /// Whether a statement would be complete here, and a line or block ends.
@@ -184,16 +205,22 @@ fn lacks_semicolon(source: &Source, at: usize, expected: &[&str]) -> bool {
 }
 
 /// Returns the keyword that the unexpected word, or the word before it that begins a statement, was probably meant to
-/// be.
-fn misspelt(found: Option<&Tok>, before: Option<&Tok>, expected: &[&str]) -> Option<&'static str> {
+/// be, and whether it is the word before.
+fn misspelt(
+    found: Option<&Tok>,
+    before: Option<&Tok>,
+    expected: &[&str],
+) -> Option<(&'static str, bool)> {
     let words = || KEYWORDS.iter().chain(CONTEXTUAL).copied();
     if let Some(Tok::Ident(text)) = found
         && let Some(word) = words().find(|w| text != w && expected.contains(w) && near(text, w))
     {
-        return Some(word);
+        return Some((word, false));
     }
     let Some(Tok::Ident(text)) = before else { return None };
-    words().find(|w| text != w && near(text, w) && (STATEMENT.contains(w) || *w == "else"))
+    let word =
+        words().find(|w| text != w && near(text, w) && (STATEMENT.contains(w) || *w == "else"))?;
+    Some((word, true))
 }
 
 /// Whether `a` is `b` with one typing error, or two in a long word.

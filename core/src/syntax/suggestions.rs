@@ -1,6 +1,7 @@
 //! Words and signs of other languages, and their counterparts in this language, as suggestions for newcomers.
 
 use super::token::Tok;
+use crate::diagnostics::Edit;
 use crate::source::Span;
 use crate::syntax::Source;
 
@@ -69,6 +70,22 @@ pub(crate) fn instead(word: &str) -> Option<&'static str> {
     })
 }
 
+/// Returns the counterpart of a word where it can be written in place of the word.
+pub(crate) fn counterpart(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "and" => "&&",
+        "or" => "||",
+        "not" => "!",
+        "mod" | "modulo" => "%",
+        "elif" | "elsif" | "elseif" => "else if",
+        "True" | "TRUE" => "true",
+        "False" | "FALSE" => "false",
+        "my_rank" | "myrank" | "rank_id" | "me" => "rank",
+        "size" | "world_size" | "nprocs" | "num_ranks" | "n_ranks" | "comm_size" => "nranks",
+        _ => return None,
+    })
+}
+
 /// Returns the counterpart of a sign that begins no token.
 pub(crate) fn sign(sign: &str) -> Option<&'static str> {
     match sign {
@@ -114,6 +131,8 @@ pub(super) struct Suggestion {
     pub(super) label: &'static str,
     /// The correction.
     pub(super) help: String,
+    /// The correction as an edit, where it is one.
+    pub(super) edit: Option<Edit>,
 }
 
 /// The label of a word or sign that this language does not have.
@@ -127,9 +146,14 @@ pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
     let found = tokens.get(at);
     let next = tokens.get(at + 1);
     let one = Span::new(at, at + 1);
+    let edited = |suggestion: Suggestion, text: &str| {
+        let edit = Some(Edit { at: suggestion.at, text: text.to_owned() });
+        Some(Suggestion { edit, ..suggestion })
+    };
     let suggestion = |at, title: &str, help: String| {
         let label = if title.is_empty() { "unexpected" } else { FOREIGN };
-        Some(Suggestion { at, title: (!title.is_empty()).then(|| title.to_owned()), label, help })
+        let title = (!title.is_empty()).then(|| title.to_owned());
+        Some(Suggestion { at, title, label, help, edit: None })
     };
     if let Some(suggestion) = parallel_for(source, at) {
         return Some(suggestion);
@@ -152,6 +176,7 @@ pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
                 title: Some(title),
                 label: "does not compare",
                 help,
+                edit: Some(Edit { at: one, text: "==".to_owned() }),
             });
         }
         (Tok::Assign, _) if matches!(first, Tok::Ident(_)) && at > start => {
@@ -195,10 +220,10 @@ pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
                 "leave out `{}`: integers are of 64 bits everywhere",
                 source.written(written)
             );
-            return suggestion(written, "there are no casts", help);
+            return edited(suggestion(written, "there are no casts", help)?, "");
         }
         (Tok::Ident(word), _) if matches!(&**word, "and" | "or") => {
-            return suggestion(one, "", instead(word)?.to_owned());
+            return edited(suggestion(one, "", instead(word)?.to_owned())?, counterpart(word)?);
         }
         _ => {}
     }
@@ -206,7 +231,10 @@ pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
     if let Some(Tok::Ident(word)) = before
         && word == "not"
     {
-        return suggestion(Span::new(at - 1, at), "", instead(word)?.to_owned());
+        return edited(
+            suggestion(Span::new(at - 1, at), "", instead(word)?.to_owned())?,
+            counterpart(word)?,
+        );
     }
     if let Tok::Ident(word) = first
         && at > start
@@ -214,7 +242,11 @@ pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
         && let Some(help) = instead(word)
     {
         let title = format!("there is no `{word}`");
-        return suggestion(Span::new(start, start + 1), &title, help.to_owned());
+        let suggestion = suggestion(Span::new(start, start + 1), &title, help.to_owned());
+        return match counterpart(word) {
+            Some(text) => edited(suggestion?, text),
+            None => suggestion,
+        };
     }
     None
 }
@@ -246,6 +278,7 @@ fn parallel_for(source: &Source, at: usize) -> Option<Suggestion> {
         title: Some("a loop begins with `for` or with `parallel`, not with both".to_owned()),
         label: "unexpected",
         help: format!("write `parallel {head}`, without `for`"),
+        edit: None,
     })
 }
 
@@ -325,7 +358,11 @@ fn assignment(
         let help = "name a new value (`let next = …;`), or compute it from the loop's variable";
         (format!("`{left}` is a value, and values never change"), help.to_owned())
     };
-    Suggestion { at: signs, title: Some(title), label: FOREIGN, help }
+    let edit = help
+        .strip_prefix("write `")
+        .and_then(|form| form.strip_suffix(";`"))
+        .map(|form| Edit { at: Span::new(start, end), text: form.to_owned() });
+    Suggestion { at: signs, title: Some(title), label: FOREIGN, help, edit }
 }
 
 /// Returns the names that an unreadable text may have declared: the words after a declaring keyword, or before a `:` or

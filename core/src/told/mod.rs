@@ -3,6 +3,7 @@
 
 mod repairs;
 mod rings;
+mod signals;
 
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::layout::{Algorithm as _, Configured, Limits};
@@ -17,8 +18,11 @@ pub fn told(algorithm: &Configured, findings: Vec<Finding>, nranks: u32) -> Vec<
     let place = |finding| algorithm.diagnostic(finding, nranks);
     let mut all: Vec<Diagnostic> = findings.into_iter().map(place).collect();
     let Some(first) = all.first_mut().filter(|first| of_proof(first.code)) else { return all };
-    if !rings::explain(first, algorithm, nranks) && first.code == Code::WrongResult {
-        repairs::propose(first, algorithm, nranks);
+    if !rings::explain(first, algorithm, nranks) {
+        match first.code {
+            Code::WrongResult => repairs::propose(first, algorithm, nranks),
+            _ => signals::propose(first, algorithm, nranks),
+        }
     }
     all
 }

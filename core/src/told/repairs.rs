@@ -3,7 +3,7 @@
 //! meaning.
 
 use super::proved;
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{self, Diagnostic};
 use crate::ids::SpanId;
 use crate::layout::Configured;
 use crate::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind};
@@ -16,6 +16,34 @@ const MOST: usize = 64;
 
 /// The most rank counts above the count with the error that must be proved, and the most below it.
 const OTHERS: usize = 8;
+
+/// The rank counts at which a changed program must be proved: the one with the error first.
+pub(super) struct Counts(Vec<u32>);
+
+impl Counts {
+    /// Returns the count with the error, and small ones around it; `None` where it is too large for trials.
+    pub(super) fn around(algorithm: &Configured, nranks: u32) -> Option<Self> {
+        let small = |n: &u32| proved(algorithm, *n).is_some();
+        if !small(&nranks) {
+            return None;
+        }
+        let below = (1..nranks).rev().filter(small).take(OTHERS);
+        let above = (nranks + 1..=2 * nranks + 1).filter(small).take(OTHERS);
+        Some(Self(std::iter::once(nranks).chain(below).chain(above).collect()))
+    }
+
+    /// Whether a changed algorithm is proved at all of them.
+    pub(super) fn hold(&self, changed: &Configured) -> bool {
+        self.0.iter().all(|n| proved(changed, *n) == Some(true))
+    }
+
+    /// Returns them in words.
+    pub(super) fn text(&self) -> String {
+        let mut counts = self.0.clone();
+        counts.sort_unstable();
+        counted(&counts)
+    }
+}
 
 /// A change of a program.
 struct Change {
@@ -42,19 +70,10 @@ enum Edit {
 
 /// Puts the first change that makes the algorithm right into `error`.
 pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u32) {
-    let small = |n: &u32| proved(algorithm, *n).is_some();
-    if !small(&nranks) {
-        return;
-    }
-    let below = (1..nranks).rev().filter(small).take(OTHERS);
-    let above = (nranks + 1..=2 * nranks + 1).filter(small).take(OTHERS);
-    let others: Vec<u32> = below.chain(above).collect();
+    let Some(counts) = Counts::around(algorithm, nranks) else { return };
     let program = algorithm.program();
-    let right = |change: &Change| {
-        let changed = algorithm.with_program(change.edit.applied(program));
-        let mut counts = std::iter::once(&nranks).chain(&others);
-        counts.all(|n| proved(&changed, *n) == Some(true))
-    };
+    let right =
+        |change: &Change| counts.hold(&algorithm.with_program(change.edit.applied(program)));
     // An error about data that is counted twice has a help already.
     let changes = changes(algorithm, error.help.is_some());
     let mut right = changes.into_iter().take(MOST).filter(right);
@@ -76,11 +95,15 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
         *other != change.at && also.as_ref().is_none_or(|also| *other != also.at)
     });
     error.others.extend(also.map(|also| (also.at, format!("or {}: `{}`", also.slip, also.text))));
-    let mut counts = [&[nranks], &others[..]].concat();
-    counts.sort_unstable();
-    let counts = counted(&counts);
-    let Change { slip, text, .. } = change;
+    let Change { at, slip, text, edit } = change;
+    let counts = counts.text();
     error.help = Some(format!("{slip}: with `{text}` it is proved for nranks {counts}"));
+    let places = match &edit {
+        Edit::Number(number, _) => everywhere(program, number),
+        _ => vec![at],
+    };
+    error.edits =
+        places.into_iter().map(|at| diagnostics::Edit { at, text: text.clone() }).collect();
 }
 
 /// Returns the possible mistakes in an algorithm, the likeliest first. Where data is counted twice, operands are not
@@ -240,6 +263,27 @@ impl<'a> Page<'a> {
     fn text(self, expr: &Expr) -> Option<&'a str> {
         self.algorithm.text(expr.span)
     }
+}
+
+/// Returns the places of a number in all operands of its statement, or its only place.
+fn everywhere(program: &Program, number: &Expr) -> Vec<Span> {
+    let mut places = Vec::new();
+    program.clone().edit(&mut |stmt| {
+        if !matches!(stmt.kind, StmtKind::Copy(..) | StmtKind::Reduce(..)) {
+            return;
+        }
+        let mut exprs = stmt.exprs_mut();
+        if exprs.iter().any(|expr| holds(expr, number)) {
+            for expr in &mut exprs {
+                expr.edit(&mut |part| {
+                    if same(part, number) {
+                        places.push(part.span);
+                    }
+                });
+            }
+        }
+    });
+    if places.is_empty() { vec![number.span] } else { places }
 }
 
 /// Whether two expressions are equal, wherever they stand.

@@ -16,7 +16,7 @@ impl Usage<'_> {
         }
         let warning = |code, title: String| Diagnostic::new(code, *span, title);
         let help = format!("remove it, or call it `_{name}`");
-        Some(match kind {
+        let found = match kind {
             UnusedKind::Scratch(slots, like) => {
                 let memory = memory(algorithm, slots, like);
                 match written {
@@ -82,7 +82,11 @@ impl Usage<'_> {
                     .label("no `send` or `recv` of this algorithm uses it")
                     .help("remove it: a called algorithm has its own")
             }
-        })
+        };
+        // The underscore is an edit where the name stands at its declaration alone.
+        let underscored = format!("_{name}");
+        let named = found.help.as_ref().is_some_and(|help| help.contains(&underscored));
+        Some(if named && written.is_none() { found.edit(*span, underscored) } else { found })
     }
 }
 
