@@ -1,0 +1,2 @@
+((rust_code) @injection.content
+  (#set! injection.language "rust"))
