@@ -1,5 +1,5 @@
 //! Makes a table of the pages below `src/errors`, each as a reader of a terminal has it: without the comments that only
-//! the tests of the book read.
+//! the tests of the book read; and a table of the words of the glossary.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,31 @@ use std::path::{Path, PathBuf};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/errors");
-    let made =
-        PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where")).join("pages.rs");
-    std::fs::write(&made, table(Path::new("src/errors"))).expect("cargo's folder can be written");
+    println!("cargo::rerun-if-changed={GLOSSARY}");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where"));
+    let write = |name: &str, table: String| {
+        std::fs::write(out.join(name), table).expect("cargo's folder can be written");
+    };
+    write("pages.rs", table(Path::new("src/errors")));
+    write("words.rs", words(&std::fs::read_to_string(GLOSSARY).expect("a glossary")));
+}
+
+const GLOSSARY: &str = "src/reference/glossary.md";
+
+/// The text of a slice of words and meanings: a meaning is one paragraph, without the sentences that link a page.
+fn words(glossary: &str) -> String {
+    let mut table = String::from("&[\n");
+    for entry in glossary.split("\n### ").skip(1) {
+        let (words, text) = entry.split_once('\n').expect("a word has a meaning");
+        let text = text.split("\n## ").next().unwrap_or(text);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let sentences = text.split_inclusive(". ").filter(|one| !one.starts_with("Explained in"));
+        let text: String = sentences.collect();
+        for word in words.split(", ") {
+            let _ = writeln!(table, "({word:?}, {:?}),", text.trim());
+        }
+    }
+    table + "]\n"
 }
 
 /// The text of a slice of codes and pages, in the order of the codes.

@@ -18,3 +18,18 @@ pub fn error(code: &str) -> Option<&'static str> {
     let at = ERRORS.binary_search_by_key(&code, |(known, _)| known).ok()?;
     Some(ERRORS[at].1)
 }
+
+/// The words of the glossary, each with its meaning.
+const WORDS: &[Page] = include!(concat!(env!("OUT_DIR"), "/words.rs"));
+
+/// The meaning of a word by the glossary, as one paragraph of Markdown; `None` for a word that the glossary lacks.
+///
+/// ```
+/// let meaning = roundelay_book::word("scratch").expect("a word of the glossary");
+/// assert!(meaning.starts_with("Memory that belongs to the plan"));
+/// assert!(roundelay_book::word("sonnet").is_none());
+/// ```
+#[must_use]
+pub fn word(word: &str) -> Option<&'static str> {
+    WORDS.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning)
+}

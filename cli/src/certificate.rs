@@ -215,6 +215,17 @@ impl Certificate {
     }
 
     /// Returns lines for a terminal.
+    /// Returns the steps and the order of reduction in a few words, such as `14 steps · one order`.
+    pub(crate) fn brief(&self) -> String {
+        let steps = count(self.ideal.steps as usize, "step");
+        let order = self.order.as_ref().map(|order| match order.on_all_ranks {
+            Same::Exact => " · one order",
+            Same::Commuted => " · one order up to swapped operands",
+            Same::Differs => " · orders differ",
+        });
+        steps + order.unwrap_or_default()
+    }
+
     pub(crate) fn lines(&self, with_ideal: bool) -> Vec<String> {
         let n = self.nranks;
         let scratch = match self.scratch_units {

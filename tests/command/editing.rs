@@ -125,6 +125,18 @@ fn a_server_speaks_over_pipes_and_ends_as_the_protocol_says() {
         assert_eq!(told["params"]["version"], 7, "{told}");
         assert_eq!(told["params"]["diagnostics"], json!([]), "{told}");
     }
+    // Lenses run the command on the text of the editor; a command that is not there is refused.
+    let lens = |id: u32, command: &str| json!({ "jsonrpc": "2.0", "id": id, "method": "workspace/executeCommand", "params": { "command": command, "arguments": ["file:///swap.coll", "Swap"] } });
+    send(&mut to, &lens(10, "roundelay.nothing"));
+    assert!(
+        receive(&mut from)["error"]["message"].as_str().expect("an error").contains("no command")
+    );
+    send(&mut to, &lens(11, "roundelay.execute"));
+    let shown = receive(&mut from);
+    assert_eq!(shown["method"], "window/showMessage", "{shown}");
+    let refused = shown["params"]["message"].as_str().expect("a text").to_owned();
+    assert!(refused.contains("two ranks swap"), "four ranks are refused: {refused}");
+    assert_eq!(receive(&mut from)["result"], refused);
     send(&mut to, &json!({ "jsonrpc": "2.0", "id": 2, "method": "shutdown" }));
     assert_eq!(receive(&mut from)["id"], 2);
     send(&mut to, &json!({ "jsonrpc": "2.0", "method": "exit" }));

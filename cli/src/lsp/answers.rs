@@ -6,12 +6,12 @@ use lsp_types::request::{
     CodeActionRequest, CodeLensRequest, Completion, DocumentHighlightRequest,
     DocumentSymbolRequest, FoldingRangeRequest, Formatting, GotoDefinition, HoverRequest,
     InlayHintRequest, PrepareRenameRequest, References, Rename, Request, SemanticTokensFullRequest,
-    SignatureHelpRequest,
+    SignatureHelpRequest, WorkspaceSymbolRequest,
 };
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionParams, DocumentFormattingParams, DocumentHighlight,
     GotoDefinitionResponse, InlayHintParams, Location, Position, PrepareRenameResponse, Range,
-    RenameParams, TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
+    RenameParams, TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit, WorkspaceSymbolParams,
 };
 use roundelay_core::diagnostics::{Diagnostic, Edit};
 use roundelay_core::source::Span;
@@ -21,8 +21,22 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::document::{self, Document, Documents};
+use super::files;
 use super::names::{Named, declaration};
+use super::options::Options;
 use super::place::{Lines, word};
+
+/// The request of a client for the page of a code: `{ "code": "E0306" }`, to which the answer is Markdown.
+const EXPLAIN: &str = "roundelay/explain";
+
+#[derive(Deserialize)]
+struct Explained {
+    code: String,
+}
+
+fn explained(code: &str) -> Result<&'static str, String> {
+    roundelay_book::error(code).ok_or_else(|| format!("no error or warning has the code {code}"))
+}
 
 /// Returns the answer to a request; `None` for an unknown method.
 ///
@@ -30,6 +44,7 @@ use super::place::{Lines, word};
 /// Why the request makes no sense.
 pub(super) fn answer(
     documents: &Documents,
+    options: &Options,
     method: &str,
     params: &Value,
 ) -> Result<Option<Value>, String> {
@@ -62,11 +77,18 @@ pub(super) fn answer(
         DocumentSymbolRequest::METHOD => json(document()?.symbols()),
         FoldingRangeRequest::METHOD => json(document()?.folds()),
         Completion::METHOD => json(document()?.completions(place()?)),
-        CodeLensRequest::METHOD => json(document()?.lenses()),
+        CodeLensRequest::METHOD => json(document()?.lenses(options)),
         SemanticTokensFullRequest::METHOD => json(document()?.colored()),
         SignatureHelpRequest::METHOD => json(document()?.call_at(place()?)),
-        InlayHintRequest::METHOD => json(document()?.hints(read::<InlayHintParams>(params)?.range)),
+        InlayHintRequest::METHOD => {
+            json(document()?.hints(read::<InlayHintParams>(params)?.range, options.hints))
+        }
         CodeActionRequest::METHOD => json(document()?.fixes(&read::<CodeActionParams>(params)?)),
+        WorkspaceSymbolRequest::METHOD => {
+            let query = read::<WorkspaceSymbolParams>(params)?.query;
+            json(files::symbols(documents, &options.folders, &query))
+        }
+        EXPLAIN => json(explained(&read::<Explained>(params)?.code)?),
         _ => return Ok(None),
     };
     value.map(Some)
@@ -91,8 +113,13 @@ impl Document {
 
     fn definition(&self, at: Position) -> Option<GotoDefinitionResponse> {
         let lines = Lines::of(&self.source);
-        let span = declaration(self.at(&lines, at)?)?;
-        Some(GotoDefinitionResponse::Scalar(self.location(&lines, span)))
+        let named = self.at(&lines, at)?;
+        let location = match (declaration(named), named) {
+            (Some(span), _) => self.location(&lines, span),
+            (None, Named::Word(name)) => files::declared(self, name)?,
+            (None, _) => return None,
+        };
+        Some(GotoDefinitionResponse::Scalar(location))
     }
 
     fn references(&self, at: Position) -> Vec<Location> {

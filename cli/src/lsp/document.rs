@@ -12,6 +12,7 @@ use roundelay_core::diagnostics::{Diagnostic, Severity};
 use roundelay_core::lints::Levels;
 use roundelay_core::syntax::Source;
 
+use super::options::Options;
 use super::place::Lines;
 use super::proof::Proved;
 use super::rust;
@@ -66,12 +67,12 @@ impl Document {
     }
 
     /// Returns all diagnostics, in the editor's form.
-    pub(super) fn diagnostics(&self) -> Vec<lsp_types::Diagnostic> {
+    pub(super) fn diagnostics(&self, options: &Options) -> Vec<lsp_types::Diagnostic> {
         if self.is_rust {
             return Vec::new();
         }
         let lines = Lines::of(&self.source);
-        self.found().map(|found| self.diagnostic(&lines, found)).collect()
+        self.found().map(|found| self.diagnostic(&lines, found, options)).collect()
     }
 
     /// Returns all errors and warnings, those of the proof last.
@@ -80,7 +81,12 @@ impl Document {
         self.errors.iter().chain(&self.warnings).chain(proof)
     }
 
-    fn diagnostic(&self, lines: &Lines<'_>, found: &Diagnostic) -> lsp_types::Diagnostic {
+    fn diagnostic(
+        &self,
+        lines: &Lines<'_>,
+        found: &Diagnostic,
+        options: &Options,
+    ) -> lsp_types::Diagnostic {
         let range = |span| lines.range(&self.source, span);
         let related = found.others.iter().map(|(span, label)| DiagnosticRelatedInformation {
             location: Location::new(self.uri.clone(), range(*span)),
@@ -100,6 +106,7 @@ impl Document {
                 Severity::Warning => DiagnosticSeverity::WARNING,
             }),
             code: Some(NumberOrString::String(found.code.as_str().to_owned())),
+            code_description: options.explained(found.code),
             source: Some("roundelay".to_owned()),
             message,
             related_information: Some(related.collect()),
@@ -125,7 +132,7 @@ fn at_least_a_letter(mut range: Range) -> Range {
 }
 
 /// Returns the path of a file's address, or the address itself.
-fn path(uri: &Uri) -> String {
+pub(super) fn path(uri: &Uri) -> String {
     if uri.scheme().is_none_or(|scheme| scheme.as_str() != "file") {
         return uri.as_str().to_owned();
     }

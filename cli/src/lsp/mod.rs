@@ -4,10 +4,14 @@
 //! so a thread of its own makes it, and a proof of a text that has changed meanwhile is dropped.
 
 mod answers;
+mod commands;
 mod completion;
 mod document;
+mod files;
 mod hover;
+mod lengths;
 mod names;
+mod options;
 mod outline;
 mod place;
 mod proof;
@@ -19,22 +23,26 @@ mod tokens;
 use std::collections::HashMap;
 
 use crossbeam_channel::select;
-use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
+use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::notification::{
-    DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, Notification as _,
-    PublishDiagnostics,
+    DidChangeConfiguration, DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument,
+    Notification as _, PublishDiagnostics,
 };
+use lsp_types::request::{ExecuteCommand, Request as _};
 use lsp_types::{
     CodeActionKind, CodeActionOptions, CodeLensOptions, CompletionOptions,
-    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, OneOf,
-    PublishDiagnosticsParams, RenameOptions, SemanticTokensFullOptions, SemanticTokensLegend,
-    SemanticTokensOptions, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability,
-    TextDocumentSyncKind, Uri, WorkDoneProgressOptions,
+    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    ExecuteCommandOptions, OneOf, PublishDiagnosticsParams, RenameOptions,
+    SemanticTokensFullOptions, SemanticTokensLegend, SemanticTokensOptions, ServerCapabilities,
+    SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
+    WorkDoneProgressOptions,
 };
 use roundelay_core::diagnostics::Code;
+use serde_json::Value;
 
 use crate::report::Failure;
 use document::{Document, Documents};
+use options::Options;
 use proof::{Job, Proofs, Proved};
 
 /// Serves the editor that started the process, until it says that it ends, or is gone.
@@ -53,13 +61,20 @@ pub(crate) fn main() -> Result<bool, Failure> {
 
 /// Serves one client, until it ends or is gone.
 fn serve(connection: &Connection) -> Result<(), String> {
-    let (id, _) = connection.initialize_start().map_err(|why| why.to_string())?;
+    let (id, start) = connection.initialize_start().map_err(|why| why.to_string())?;
+    let options = Options::of_start(&start);
     let about = serde_json::json!({
-        "capabilities": capabilities(),
+        "capabilities": capabilities(&options),
         "serverInfo": { "name": "roundelay", "version": env!("CARGO_PKG_VERSION") },
     });
     connection.initialize_finish(id, about).map_err(|why| why.to_string())?;
-    let mut server = Server { connection, documents: HashMap::new(), proofs: Proofs::start() };
+    let mut server = Server {
+        connection,
+        documents: HashMap::new(),
+        options,
+        asked: 0,
+        proofs: Proofs::start(),
+    };
     loop {
         select! {
             recv(connection.receiver) -> message => match message {
@@ -67,11 +82,12 @@ fn serve(connection: &Connection) -> Result<(), String> {
                     if connection.handle_shutdown(&request).map_err(|why| why.to_string())? {
                         return Ok(());
                     }
-                    let response = server.response(request);
-                    server.send(response.into())?;
+                    if let Some(response) = server.response(request) {
+                        server.send(response.into())?;
+                    }
                 }
                 Ok(Message::Notification(notification)) => server.notice(notification)?,
-                // Nothing was asked of the client.
+                // The client only says that it will ask again.
                 Ok(Message::Response(_)) => {}
                 Err(_) => return Ok(()),
             },
@@ -84,7 +100,9 @@ fn serve(connection: &Connection) -> Result<(), String> {
     }
 }
 
-fn capabilities() -> ServerCapabilities {
+fn capabilities(options: &Options) -> ServerCapabilities {
+    // A client with commands of its own would register these twice.
+    let commands = if options.lenses { Vec::new() } else { commands::names() };
     ServerCapabilities {
         text_document_sync: Some(TextDocumentSyncCapability::Kind(TextDocumentSyncKind::FULL)),
         hover_provider: Some(true.into()),
@@ -97,6 +115,8 @@ fn capabilities() -> ServerCapabilities {
         })),
         document_formatting_provider: Some(OneOf::Left(true)),
         document_symbol_provider: Some(OneOf::Left(true)),
+        workspace_symbol_provider: Some(OneOf::Left(true)),
+        execute_command_provider: Some(ExecuteCommandOptions { commands, ..Default::default() }),
         folding_range_provider: Some(true.into()),
         completion_provider: Some(CompletionOptions {
             trigger_characters: Some(vec![".".to_owned()]),
@@ -130,10 +150,16 @@ fn capabilities() -> ServerCapabilities {
     }
 }
 
+/// The notice of the state of each proof, for clients that ask for it.
+const PROOF: &str = "roundelay/proof";
+
 /// The state of a client's session.
 struct Server<'c> {
     connection: &'c Connection,
     documents: Documents,
+    options: Options,
+    /// The number of requests to the client.
+    asked: i32,
     proofs: Proofs,
 }
 
@@ -142,17 +168,25 @@ impl Server<'_> {
         self.connection.sender.send(message).map_err(|why| why.to_string())
     }
 
-    /// Answers a request; one that is malformed or unknown gets an error.
-    fn response(&self, request: Request) -> Response {
+    /// Answers a request; one that is malformed or unknown gets an error, and a command that runs answers by itself.
+    fn response(&self, request: Request) -> Option<Response> {
         let Request { id, method, params } = request;
-        match answers::answer(&self.documents, &method, &params) {
+        let refused = |why| Response::new_err(id.clone(), ErrorCode::InvalidParams as i32, why);
+        if method == ExecuteCommand::METHOD {
+            let asked = serde_json::from_value(params).map_err(|why| why.to_string());
+            let out = &self.connection.sender;
+            let begun =
+                asked.and_then(|asked| commands::run(&self.documents, out, id.clone(), &asked));
+            return begun.err().map(refused);
+        }
+        Some(match answers::answer(&self.documents, &self.options, &method, &params) {
             Ok(Some(result)) => Response::new_ok(id, result),
             Ok(None) => {
                 let why = format!("no method {method}");
                 Response::new_err(id, ErrorCode::MethodNotFound as i32, why)
             }
-            Err(why) => Response::new_err(id, ErrorCode::InvalidParams as i32, why),
-        }
+            Err(why) => refused(why),
+        })
     }
 
     /// Takes a notice; one that is malformed is left alone, as the protocol has no answer to it.
@@ -182,6 +216,10 @@ impl Server<'_> {
                     return self.publish(closed.uri, Vec::new(), None);
                 }
             }
+            DidChangeConfiguration::METHOD => {
+                self.options.change(&params);
+                return self.refresh();
+            }
             _ => {}
         }
         Ok(())
@@ -206,12 +244,29 @@ impl Server<'_> {
             Some(document) if document.version == proved.version => document.proof = Some(proved),
             _ => return Ok(()),
         }
-        self.publish_of(&uri)
+        self.publish_of(&uri)?;
+        self.refresh()
+    }
+
+    /// Has the client ask again for the facts of a proof, which a change of the text does not bring.
+    fn refresh(&mut self) -> Result<(), String> {
+        for method in self.options.refreshes.clone() {
+            self.asked += 1;
+            let id = RequestId::from(self.asked);
+            let request = Request { id, method: method.to_owned(), params: Value::Null };
+            self.send(request.into())?;
+        }
+        Ok(())
     }
 
     fn publish_of(&self, uri: &Uri) -> Result<(), String> {
         let Some(document) = self.documents.get(uri.as_str()) else { return Ok(()) };
-        self.publish(uri.clone(), document.diagnostics(), Some(document.version))
+        if self.options.proofs {
+            let lights = Notification::new(PROOF.to_owned(), document.lights());
+            self.send(lights.into())?;
+        }
+        let diagnostics = document.diagnostics(&self.options);
+        self.publish(uri.clone(), diagnostics, Some(document.version))
     }
 
     fn publish(

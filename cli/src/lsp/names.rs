@@ -1,6 +1,6 @@
 //! Names: what each stands for, and all its places.
 
-use roundelay_core::check::hir::{Algorithm, Var, VarId};
+use roundelay_core::check::hir::{Algorithm, Callee, Var, VarId};
 use roundelay_core::source::Span;
 
 use super::document::Document;
@@ -41,6 +41,12 @@ impl Document {
         let word = word(&self.source, token)?;
         let own = self.checked.algorithms.iter().find(|algorithm| algorithm.name == word);
         Some(own.map_or(Named::Word(word), Named::Own))
+    }
+
+    /// Returns the algorithm of that name that this text calls.
+    pub(super) fn callee(&self, name: &str) -> Option<&Callee> {
+        let all = self.checked.algorithms.iter().flat_map(Algorithm::callees);
+        all.into_iter().find(|callee| callee.algorithm.name == name)
     }
 
     /// Returns all places of a name, its declaration first.

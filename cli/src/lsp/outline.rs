@@ -3,14 +3,19 @@
 
 use lsp_types::{
     CodeLens, Command, DocumentSymbol, FoldingRange, InlayHint, InlayHintLabel, InlayHintTooltip,
-    Range, SymbolKind,
+    Position, Range, SymbolKind,
 };
 use roundelay_core::check::hir::{Algorithm, Ty};
+use roundelay_core::diagnostics::Severity;
+use roundelay_core::expansion::counted;
 use roundelay_core::optimize::elide::Reason;
 use roundelay_core::source::Span;
 use roundelay_core::syntax::token::Tok;
+use serde_json::Value;
 
 use super::document::Document;
+use super::lengths;
+use super::options::{Hints, Options};
 use super::place::{Lines, word};
 use super::proof::Certified;
 
@@ -92,16 +97,29 @@ impl Document {
         self.certified(&self.enclosing(token)?.name)?.needed.as_deref()
     }
 
-    /// Returns a hint behind each post within a range: whether its signal is needed, or implied by others.
-    pub(super) fn hints(&self, range: Range) -> Vec<InlayHint> {
+    /// Returns the hints within a range, of the sorts that the user wants.
+    pub(super) fn hints(&self, range: Range, wanted: Hints) -> Vec<InlayHint> {
         let lines = Lines::of(&self.source);
-        let hint = |token: usize| {
+        let mut all = Vec::new();
+        if wanted.signals {
+            all.extend(self.signal_hints(&lines));
+        }
+        if wanted.counts {
+            all.extend(self.count_hints(&lines));
+        }
+        if wanted.lengths {
+            all.extend(self.length_hints(&lines));
+        }
+        all.retain(|hint| range.start <= hint.position && hint.position <= range.end);
+        all
+    }
+
+    /// Returns a hint behind each post: whether its signal is needed, or implied by others.
+    fn signal_hints(&self, lines: &Lines<'_>) -> Vec<InlayHint> {
+        let told = |token: usize| {
             let signal = word(&self.source, token).filter(|word| POSTS.contains(word))?;
             // The signal, its parentheses, and the semicolon.
             let after = lines.range(&self.source, Span::new(token, token + 4)).end;
-            if after < range.start || range.end < after {
-                return None;
-            }
             let line = self.source.places()[token].line;
             let reasons = self.needed(token)?.iter();
             let mut why = reasons.filter(|reason| (reason.line, reason.signal) == (line, signal));
@@ -111,37 +129,119 @@ impl Document {
                     ("implied", "other signals already order all that it would order".to_owned())
                 }
             };
-            Some(InlayHint {
-                position: after,
-                label: InlayHintLabel::String(label.to_owned()),
-                kind: None,
-                text_edits: None,
-                tooltip: Some(InlayHintTooltip::String(told)),
-                padding_left: Some(true),
-                padding_right: None,
-                data: None,
-            })
+            Some(hint(after, label.to_owned(), told))
         };
-        (0..self.source.tokens().len()).filter_map(hint).collect()
+        (0..self.source.tokens().len()).filter_map(told).collect()
     }
 
-    /// Returns a line above each algorithm that has a verdict.
-    pub(super) fn lenses(&self) -> Vec<CodeLens> {
+    /// Returns a hint behind the head of each algorithm: the rank counts that it is proved for.
+    fn count_hints(&self, lines: &Lines<'_>) -> Vec<InlayHint> {
+        let told = |algorithm: &Algorithm| {
+            let Certified { every, counts, lines: said, .. } = self.certified(&algorithm.name)?;
+            let proved = counts.iter().filter(|(_, proved)| *proved == Some(true));
+            let proved: Vec<u32> = proved.map(|(nranks, _)| *nranks).collect();
+            let label = match (every, &proved[..]) {
+                (true, _) => "every nranks".to_owned(),
+                (false, []) => return None,
+                (false, some) => format!("nranks {}", counted(some)),
+            };
+            let tokens = self.source.tokens().iter().skip(algorithm.name_span.hi as usize);
+            let open = tokens.into_iter().position(|token| *token == Tok::LBrace)?;
+            let before = algorithm.name_span.hi as usize + open - 1;
+            let after = lines.range(&self.source, Span::new(before, before + 1)).end;
+            Some(hint(after, label, said.get(1).cloned().unwrap_or_default()))
+        };
+        self.checked.algorithms.iter().filter_map(told).collect()
+    }
+
+    /// Returns a hint behind each declaration of a region: its length.
+    fn length_hints(&self, lines: &Lines<'_>) -> Vec<InlayHint> {
+        let told = |(span, length): (Span, String)| {
+            let after = lines.range(&self.source, span).end;
+            let about = "its elements; count is that of the call".to_owned();
+            hint(after, length, about)
+        };
+        let all = self.checked.algorithms.iter();
+        all.flat_map(|algorithm| lengths::of(algorithm, &self.source)).map(told).collect()
+    }
+
+    /// Returns the state of each algorithm's proof, for a client that shows it.
+    pub(super) fn lights(&self) -> Value {
+        let lines = Lines::of(&self.source);
+        let broken = self.errors.iter().any(|error| error.severity == Severity::Error);
+        let light = |algorithm: &Algorithm| {
+            let certified = self.certified(&algorithm.name);
+            let (state, title) = match (&self.proof, certified) {
+                _ if broken => ("broken", "errors of syntax, names or types"),
+                (None, _) => ("proving", "being proved"),
+                (Some(_), None) => ("refused", "refused"),
+                (Some(_), Some(Certified { every: true, .. })) => ("every", ""),
+                (Some(_), Some(_)) => ("some", ""),
+            };
+            let title = certified.map_or(title, |certified| &certified.verdict);
+            let counts = certified.map_or(&[][..], |certified| &certified.counts);
+            let counts = counts
+                .iter()
+                .map(|(nranks, proved)| serde_json::json!({ "nranks": nranks, "proved": proved }));
+            serde_json::json!({
+                "name": algorithm.name,
+                "range": lines.range(&self.source, algorithm.name_span),
+                "state": state,
+                "title": title,
+                "counts": counts.collect::<Vec<_>>(),
+            })
+        };
+        let algorithms: Vec<_> = self.checked.algorithms.iter().map(light).collect();
+        serde_json::json!({
+            "uri": self.uri,
+            "version": self.version,
+            "algorithms": algorithms,
+        })
+    }
+
+    /// Returns lines above each algorithm that has a verdict: the verdict, and commands that show a run.
+    pub(super) fn lenses(&self, options: &Options) -> Vec<CodeLens> {
         let lines = Lines::of(&self.source);
         if self.proof.is_none() {
             return Vec::new();
         }
         let lens = |algorithm: &Algorithm| {
-            let title = match self.certified(&algorithm.name) {
-                Some(Certified { lines, .. }) if lines.len() > 1 => lines[..2].join(" · "),
-                Some(_) => "no errors within the budget".to_owned(),
-                None => "refused".to_owned(),
-            };
-            let command = Some(Command { title, command: String::new(), arguments: None });
+            let certified = self.certified(&algorithm.name);
+            let title = certified.map_or("refused", |certified| &certified.verdict).to_owned();
             let range = lines.range(&self.source, algorithm.name_span);
-            CodeLens { range, command, data: None }
+            let command = |title: String, command: &str| {
+                let of = [self.uri.as_str(), &algorithm.name];
+                let arguments = (!command.is_empty()).then(|| of.map(Value::from).to_vec());
+                let command = Command { title, command: command.to_owned(), arguments };
+                CodeLens { range, command: Some(command), data: None }
+            };
+            let mut lenses = vec![command(title, "")];
+            if certified.is_some() && !self.is_rust {
+                lenses.push(command(
+                    "simulate".to_owned(),
+                    options.command("roundelay.picture", "roundelay.simulate"),
+                ));
+                lenses.push(command(
+                    "run".to_owned(),
+                    options.command("roundelay.run", "roundelay.execute"),
+                ));
+            }
+            lenses
         };
-        self.checked.algorithms.iter().map(lens).collect()
+        self.checked.algorithms.iter().flat_map(lens).collect()
+    }
+}
+
+fn hint(position: Position, label: String, tooltip: String) -> InlayHint {
+    InlayHint {
+        position,
+        label: InlayHintLabel::String(label),
+        kind: None,
+        text_edits: None,
+        tooltip: Some(InlayHintTooltip::String(tooltip)),
+        padding_left: Some(true),
+        padding_right: None,
+        data: None,
     }
 }
 

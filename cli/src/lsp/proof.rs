@@ -15,6 +15,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Callers, Proved as ProvedSchedule, Signals};
 
 use crate::certificate::{Certificate, Every};
+use crate::topo::count;
 
 /// The rank counts of which a certificate is shown: the largest that the algorithm admits.
 const SHOWN: RangeInclusive<u32> = 1..=8;
@@ -44,10 +45,16 @@ pub(super) struct Proved {
 /// The facts of a proved algorithm.
 pub(super) struct Certified {
     pub(super) name: String,
+    /// Its verdict in one line.
+    pub(super) verdict: String,
     /// The lines of its certificate, the verdict first.
     pub(super) lines: Vec<String>,
     /// Why signals are needed; `None` where that was not found out.
     pub(super) needed: Option<Vec<Reason>>,
+    /// Whether it is proved for every number of ranks, from one on.
+    pub(super) every: bool,
+    /// Whether it is proved at each of few rank counts; `None` where it refuses the count, or is too large for trials.
+    pub(super) counts: Vec<(u32, Option<bool>)>,
 }
 
 /// The thread that proves.
@@ -94,9 +101,12 @@ impl Job {
             let outcome = expansion::prove(&one, &source);
             if outcome.errors.is_empty() {
                 let configured = Configured::new(algorithm.clone(), &source);
-                let lines = certificate(&configured, &source);
+                let every = Every::new(configured.program(), &source);
+                let (verdict, lines) = certificate(&configured, &every);
                 let (name, needed) = (algorithm.name.clone(), needed(&configured));
-                certificates.push(Certified { name, lines, needed });
+                let counts = SHOWN.map(|nranks| (nranks, holds(&configured, nranks))).collect();
+                let every = every.is_proved();
+                certificates.push(Certified { name, verdict, lines, needed, every, counts });
             }
             errors.extend(outcome.errors);
             left.extend(outcome.left);
@@ -108,6 +118,12 @@ impl Job {
         }
         Some(Proved { uri, version, errors, left, certificates })
     }
+}
+
+/// Whether an algorithm is proved at a rank count, with its default root.
+fn holds(algorithm: &Configured, nranks: u32) -> Option<bool> {
+    let schedule = algorithm.schedule_within(nranks, Limits::EXPANSION).ok()?;
+    Some(ProvedSchedule::new(schedule).is_ok())
 }
 
 /// Returns the schedule of the largest of these rank counts that an algorithm admits within the macro's limits.
@@ -125,13 +141,16 @@ fn needed(algorithm: &Configured) -> Option<Vec<Reason>> {
     elided.unchanged.is_none().then(|| reasons(&elided))
 }
 
-/// Returns the certificate of an algorithm that has no errors: the verdict, and the lines that `check` prints below it.
-fn certificate(algorithm: &Configured, source: &Source) -> Vec<String> {
-    let Some(proved) = largest(algorithm, SHOWN) else { return Vec::new() };
+/// Returns the verdict on an algorithm that has no errors, and the lines that `check` prints below it.
+fn certificate(algorithm: &Configured, every: &Every) -> (String, Vec<String>) {
+    let Some(proved) = largest(algorithm, SHOWN) else {
+        return ("no errors within the budget".to_owned(), Vec::new());
+    };
     let (nranks, name) = (proved.schedule().nranks, algorithm.name());
-    let plural = if nranks == 1 { "" } else { "s" };
-    let verdict = format!("proved {name} at {nranks} rank{plural}");
-    let every = Every::new(algorithm.program(), source).line();
-    let lines = Certificate::new(&proved, Signals::default()).lines(true);
-    [verdict, every].into_iter().chain(lines).collect()
+    let at = count(nranks as usize, "rank");
+    let certificate = Certificate::new(&proved, Signals::default());
+    let whole = if every.is_proved() { every.line() } else { format!("proved at {at}") };
+    let verdict = format!("{whole} · {}", certificate.brief());
+    let first = format!("proved {name} at {at}");
+    (verdict, [first, every.line()].into_iter().chain(certificate.lines(true)).collect())
 }

@@ -16,7 +16,7 @@ const MOST: usize = 96;
 type Place = Option<usize>;
 
 /// Statements that may be missing at a place of a block.
-struct Missing<'a> {
+struct Insertion<'a> {
     /// The waits and posts, each with its text.
     stmts: Vec<(Stmt, String)>,
     place: Place,
@@ -34,7 +34,7 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
         return;
     };
     let Some(counts) = Counts::around(algorithm, nranks) else { return };
-    let right = |missing: &Missing<'_>| {
+    let right = |missing: &Insertion<'_>| {
         let mut changed = (**program).clone();
         changed.edit_blocks(&mut |other| {
             if other == missing.block {
@@ -55,7 +55,6 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
     let location = |stmt: &Stmt| program.locations[stmt.at.index()];
     let span = |stmt: &Stmt| program.spans[stmt.at.index()];
     let texts: Vec<&str> = found.stmts.iter().map(|(_, text)| text.as_str()).collect();
-    let text = texts.join(" ");
     let beside = &found.block[found.place.unwrap_or(0)];
     let next = "\n".to_owned() + &" ".repeat(location(beside).column as usize - 1);
     let lines = texts.join(&next);
@@ -73,9 +72,17 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
         }
     };
     let counts = counts.text();
-    let what = if texts.len() > 1 { "signals are missing" } else { "a signal is missing" };
-    error.help =
-        Some(format!("{what}: with `{text}` {side} line {line} it is proved for nranks {counts}"));
+    error.help = Some(match &texts[..] {
+        [one] => {
+            format!(
+                "a signal is missing: with `{one}` {side} line {line} it is proved for nranks {counts}"
+            )
+        }
+        several => format!(
+            "signals are missing: it is proved for nranks {counts} with these {side} line {line}:\n`{}`",
+            several.join(" ")
+        ),
+    });
 }
 
 /// Returns all blocks of statements of a program.
@@ -95,7 +102,7 @@ fn candidates<'a>(
     algorithm: &Configured,
     block: &'a [Stmt],
     blamed: &Stmt,
-) -> Vec<Missing<'a>> {
+) -> Vec<Insertion<'a>> {
     let peers = peers(algorithm, block);
     let signal = |signal: Signal, (peer, text): &(Expr, String)| {
         let peer = peer.clone();
@@ -128,8 +135,9 @@ fn candidates<'a>(
     let mut places: Vec<Place> = std::iter::once(None).chain((0..block.len()).map(Some)).collect();
     let near = block.iter().position(|stmt| stmt == blamed).unwrap_or_default() as i64;
     places.sort_by_key(|place| place.map_or(-1, |at| at as i64).abs_diff(near));
-    let of_set =
-        |place: Place| sets.iter().map(move |stmts| Missing { stmts: stmts.clone(), place, block });
+    let of_set = |place: Place| {
+        sets.iter().map(move |stmts| Insertion { stmts: stmts.clone(), place, block })
+    };
     places.into_iter().flat_map(of_set).collect()
 }
 

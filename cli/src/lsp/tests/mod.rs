@@ -1,5 +1,7 @@
 //! A client that opens, changes and asks, as an editor does.
 
+mod choices;
+
 use std::time::Duration;
 
 use lsp_server::{Connection, Message, Notification, Request, RequestId, Response};
@@ -43,10 +45,15 @@ struct Client {
 
 impl Client {
     fn start() -> Self {
+        Self::with(json!({ "capabilities": {} }))
+    }
+
+    /// Starts a session with these parameters of `initialize`.
+    fn with(params: Value) -> Self {
         let (ours, theirs) = Connection::memory();
         let server = Some(std::thread::spawn(move || super::serve(&theirs)));
         let mut client = Self { connection: ours, server, asked: 0, version: 0 };
-        let about = client.ask("initialize", json!({ "capabilities": {} })).expect("it starts");
+        let about = client.ask("initialize", params).expect("it starts");
         assert_eq!(about["serverInfo"]["name"], "roundelay");
         client.tell("initialized", json!({}));
         client
@@ -248,7 +255,7 @@ fn parts_are_listed_folded_completed_and_formatted() {
     assert_eq!(folds.as_array().unwrap().len(), 3);
     let lenses = client.ask("textDocument/codeLens", whole.clone()).unwrap();
     let title = lenses[0]["command"]["title"].as_str().unwrap();
-    assert_eq!(title, "proved Mine at 8 ranks · proved for every nranks >= 2");
+    assert_eq!(title, "proved for every nranks >= 2 · 14 steps · one order");
 
     let range =
         json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
@@ -256,7 +263,10 @@ fn parts_are_listed_folded_completed_and_formatted() {
     let hints = client.ask("textDocument/inlayHint", asked).unwrap();
     let hints: Vec<_> =
         hints.as_array().unwrap().iter().map(|h| h["label"].as_str().unwrap()).collect();
-    assert_eq!(hints, ["needed", "implied", "needed", "needed"]);
+    assert_eq!(
+        hints,
+        ["needed", "implied", "needed", "needed", "every nranks", "each count / nranks"]
+    );
 
     // Tokens are relative to each other: their lines add up to the last one's.
     let colored = client.ask("textDocument/semanticTokens/full", whole).unwrap();
