@@ -131,7 +131,7 @@ fn a_signal_that_is_left_out_is_found() {
             && lines.get(at + 1).is_some_and(|next| next.trim() == "}");
         if alone
             || !line.trim_start().starts_with(|c: char| c.is_lowercase())
-            || !line.contains("x")
+            || !line.contains('x')
             || !line.ends_with("();")
         {
             continue;
