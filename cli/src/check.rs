@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::certificate::{Certificate, Every};
 use crate::flags::SourceFlags;
+use crate::interrupt;
 use crate::msccl::{self, MscclFlags};
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_with, read};
@@ -84,6 +85,9 @@ struct Checked {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     values: Vec<String>,
     refused: Vec<RefusedCount>,
+    /// The rank count at which Ctrl-C ended the proofs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<u32>,
     certificates: Vec<Certificate>,
     /// Where no error was found at the counts asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +109,8 @@ struct RefusedCount {
 
 /// Checks one source after the other, whatever the errors of earlier ones; the exit code is the worst of all.
 pub(crate) fn main(mut flags: CheckFlags) -> u8 {
+    // From now on Ctrl-C ends with the counts that are proved.
+    interrupt::happened();
     let more = std::mem::take(&mut flags.more);
     let several = !more.is_empty();
     let mut worst = 0;
@@ -114,6 +120,9 @@ pub(crate) fn main(mut flags: CheckFlags) -> u8 {
         }
         flags.source.source = name;
         worst = worst.max(exit_code(check(&flags)));
+        if interrupt::happened() {
+            return interrupt::ENDED;
+        }
     }
     worst
 }
@@ -146,7 +155,7 @@ fn check(flags: &CheckFlags) -> Result<bool, Failure> {
         }
     }
     let prove = |algorithm| prove_all(algorithm, flags, &source);
-    let checked: Vec<Checked> = progress::shown(|| algorithms.iter().map(prove).collect());
+    let checked: Vec<Checked> = algorithms.iter().map(prove).collect();
     let ok = checked.iter().all(|c| c.ok);
     match flags.format {
         Format::Human => {
@@ -224,7 +233,7 @@ fn prove_all(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Che
     } else {
         prove()
     };
-    checked.every_nranks = checked.ok.then_some(every);
+    checked.every_nranks = checked.errors.is_empty().then_some(every);
     checked
 }
 
@@ -246,6 +255,7 @@ fn prove_each(
         proved: Vec::new(),
         values: Vec::new(),
         refused: Vec::new(),
+        stopped: None,
         certificates: Vec::new(),
         every_nranks: None,
         bounds: Vec::new(),
@@ -254,7 +264,7 @@ fn prove_each(
     };
     let mut slips = CountErrors::default();
     let mut held = BTreeSet::new();
-    for &n in &nranks.counts {
+    'counts: for &n in &nranks.counts {
         if slips.settled() {
             break;
         }
@@ -268,7 +278,12 @@ fn prove_each(
         let mut refusal = None;
         let mut largest = None;
         for with in &roots {
-            match prove_source_with(with, n, flags.signals) {
+            let proved = interrupt::until(|| prove_source_with(with, n, flags.signals));
+            let Some(proved) = proved else {
+                checked.stopped = Some(n);
+                break 'counts;
+            };
+            match proved {
                 Ok(proved) => {
                     checked.ops += proved.schedule().ops.len();
                     held.insert(proved.schedule().root.0);
@@ -297,13 +312,13 @@ fn prove_each(
     }
     checked.errors = slips.errors;
     checked.values = algorithm.held(source, &held.into_iter().collect::<Vec<_>>());
-    if checked.proved.is_empty() && checked.errors.is_empty() {
+    if checked.proved.is_empty() && checked.errors.is_empty() && checked.stopped.is_none() {
         let reason = checked.refused.first().map_or(String::new(), |r| r.reason.clone());
         let title = format!("{} admits none of the rank counts asked for", checked.name);
         let place = algorithm.program().header();
         checked.errors.push(Diagnostic::new(Code::NothingAdmitted, place, title).note(reason));
     }
-    checked.ok = checked.errors.is_empty();
+    checked.ok = checked.errors.is_empty() && checked.stopped.is_none();
     checked.seconds = start.elapsed().as_secs_f64();
     checked
 }
@@ -326,7 +341,17 @@ fn print_human(checked: &Checked) {
             counted(&counts)
         ));
     }
-    if checked.ok {
+    if let Some(nranks) = checked.stopped {
+        let so_far = match &checked.proved[..] {
+            [] => "nothing was proved before".to_owned(),
+            proved => format!("proved for nranks {} before", counted(proved)),
+        };
+        let name = &checked.name;
+        print(&format!("  \x1b[1;93mstopped\x1b[0m {name} at {nranks} ranks: {so_far}"));
+        if let Some(every) = checked.every_nranks.as_ref().filter(|every| every.is_proved()) {
+            print(&format!("          {}", every.line()));
+        }
+    } else if checked.ok {
         print(&format!(
             "   \x1b[1;92mproved\x1b[0m {} ({}) for nranks {}: {} ops in {}",
             checked.name,

@@ -36,6 +36,9 @@ The book is the folder book/ of the repository; book/src/tutorial/one_ring.md be
 #[command(name = "roundelay", version, max_term_width = 100)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
+    /// Show no progress of long work
+    #[arg(long, global = true)]
+    pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -30,6 +30,7 @@ mod exported;
 mod flags;
 mod fmt;
 mod function;
+mod interrupt;
 mod kernel;
 #[cfg_attr(not(target_os = "linux"), path = "launch/unsupported.rs")]
 mod launch;
@@ -124,8 +125,23 @@ fn command(args: Vec<OsString>) -> u8 {
             };
         }
     };
+    if call.quiet {
+        progress::be_quiet();
+    }
     let outcome = match call.command {
-        Command::Check(flags) => return built::timed("check", || check::main(flags)),
+        #[cfg(not(target_family = "wasm"))]
+        Command::Machine(command) => return command.main(Cli::command()),
+        Command::Check(flags) => {
+            return progress::shown(|| built::timed("check", || check::main(flags)));
+        }
+        other => progress::shown(|| of_source(other)),
+    };
+    exit_code(outcome)
+}
+
+/// Runs a subcommand that reads sources, and runs none of them on this machine.
+fn of_source(command: Command) -> Result<bool, Failure> {
+    match command {
         Command::Simulate(flags) => simulate::main(&flags),
         Command::Fmt(flags) => fmt::main(&flags),
         Command::Emit(flags) => emit::main(&flags),
@@ -134,10 +150,8 @@ fn command(args: Vec<OsString>) -> u8 {
         Command::Select(flags) => select::main(&flags),
         Command::Topo(flags) => topo::main(&flags),
         Command::Explain(flags) => explain::main(&flags),
-        #[cfg(not(target_family = "wasm"))]
-        Command::Machine(command) => return command.main(Cli::command()),
-    };
-    exit_code(outcome)
+        _ => unreachable!("it has an arm of its own"),
+    }
 }
 
 /// Runs the work of a process that a command started as one of its ranks; returns `None` in another process.

@@ -9,6 +9,7 @@ use crate::executor::{self, ExecutorFlags};
 use crate::launch::{self, LaunchFlags};
 use crate::lsp;
 use crate::mpirun::{self, MpirunFlags};
+use crate::progress;
 use crate::report::{Failure, exit_code};
 use crate::run::{self, RunFlags};
 use crate::shell::{self, CompletionsFlags, ManFlags};
@@ -46,7 +47,7 @@ impl MachineCommand {
         let outcome = match self {
             Self::Run(flags) => run::main(&flags),
             Self::Bench(flags) => bench::main(&flags),
-            Self::Executor(flags) => executor::main(&flags),
+            Self::Executor(flags) => progress::shown(|| executor::main(&flags)),
             Self::Calibrate(flags) => calibrate::main(&flags),
             Self::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
             Self::Mpirun(flags) => return mpirun::main(&flags).unwrap_or_else(Failure::print),

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::lints::LintFlags;
 use crate::mscclpp::{self, Proved, claims};
-use crate::progress::shown;
+use crate::progress;
 use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, took, within_a_page};
 use crate::stats::Stats;
 use crate::streams::{self, print, print_json};
@@ -281,7 +281,8 @@ pub(crate) fn check(asked: &MscclCheck<'_>) -> Result<bool, Failure> {
     }
     let bytes = load(path)?;
     let start = Instant::now();
-    let work = || shown(|| examine(path, &bytes, asked.msccl));
+    progress::about(path.to_owned());
+    let work = || examine(path, &bytes, asked.msccl);
     let (found, spent) = if asked.stats {
         let (done, spent) = stages::record(work);
         (done, Some(spent))
@@ -353,7 +354,8 @@ pub(crate) fn proved(
     format: Format,
 ) -> Result<(Arc<Source>, verify::Proved), Failure> {
     let (bytes, flags) = (load(path)?, MscclFlags { runtime: None, buffer: None });
-    let mut found = shown(|| examine(path, &bytes, &flags));
+    progress::about(path.to_owned());
+    let mut found = examine(path, &bytes, &flags);
     let all = found.said(lints)?;
     if all.iter().any(|d| d.severity == Severity::Error) {
         return Err(refuse(

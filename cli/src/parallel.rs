@@ -4,9 +4,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};
 
-/// Returns the results of `work` on all items, in their order. The items are begun in order too, on as many threads as
+use crate::progress;
+
+/// Returns the results of `work` on all items, in their order; the progress tells how many of the items, of which `what`
+/// is the name, are done. The items are begun in order too, on as many threads as
 /// there are cores: on this one alone where the system has no others.
-pub(crate) fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn side_by_side<T: Sync, R: Send>(
+    what: &str,
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
     let worker = || {
         while let Some((at, item)) = {
@@ -14,7 +21,9 @@ pub(crate) fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R
             items.get(at).map(|item| (at, item))
         } {
             let result = work(item);
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((at, result));
+            progress::about(format!("{} of {} {what}", done.len(), items.len()));
         }
     };
     scope(|threads| {

@@ -1,52 +1,100 @@
-//! The progress of a long check: a line on standard error while it goes on, and only where that is a terminal.
+//! The progress of long work: a line on standard error while it goes on, and only where that is a terminal.
 
-use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use roundelay_core::stages;
 
+use crate::report::took;
 use crate::streams;
 
 /// Between two pictures of the line.
 const TICK: Duration = Duration::from_millis(100);
 
-thread_local! {
-    /// The subject of the work under way on this thread, such as an algorithm and its ranks.
-    static SUBJECT: RefCell<String> = const { RefCell::new(String::new()) };
+/// Whether the caller wants no progress.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// The line, while work goes on, and the subject of the work, such as an algorithm and its ranks.
+static LINE: Mutex<Option<(ProgressBar, String)>> = Mutex::new(None);
+
+/// Draws nothing from now on.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
 }
 
 /// Sets the subject of the work under way, which is shown before its stage.
 pub(crate) fn about(subject: String) {
-    SUBJECT.set(subject);
+    with(|bar, known| {
+        bar.set_message(subject.clone());
+        *known = subject;
+    });
 }
 
-/// Returns the result of `work`; while it goes on, its subject and its stage are shown, and how far the stage is.
+fn with(then: impl FnOnce(&ProgressBar, &mut String)) {
+    let mut line = LINE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((bar, subject)) = &mut *line {
+        then(bar, subject);
+    }
+}
+
+/// Runs `print` without the line in its way.
+fn apart(print: &mut dyn FnMut()) {
+    let line = LINE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match line {
+        Some((bar, _)) => bar.suspend(print),
+        None => print(),
+    }
+}
+
+/// Returns the result of `work`; while it goes on, its subject and its stage are shown, how far the stage is, and for how
+/// long the work goes on. Work within such work has the same line.
 pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     let terminal = ProgressDrawTarget::stderr();
-    if terminal.is_hidden() || streams::is_kept() {
+    let quiet = QUIET.load(Ordering::Relaxed) || terminal.is_hidden() || streams::is_kept();
+    let mut line = LINE.lock().unwrap_or_else(PoisonError::into_inner);
+    if quiet || line.is_some() {
+        drop(line);
         return work();
     }
-    let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a template");
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_style(style);
-    let line = bar.clone();
-    let draw = move || {
-        line.set_draw_target(terminal);
-        line.enable_steady_tick(TICK);
+    let elapsed = |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+        // A text takes all that is written.
+        _ = write!(text, "{}", took(state.elapsed().as_secs_f64()));
     };
-    let line = bar.clone();
-    let tell = move |stage: &'static str, hundredths: u32| {
-        let subject = SUBJECT.with_borrow(Clone::clone);
-        let colon = if subject.is_empty() { "" } else { ": " };
-        line.set_message(match hundredths {
-            0 => format!("{subject}{colon}{stage}"),
-            some => format!("{subject}{colon}{stage} {some} %"),
-        });
+    streams::print_within(apart);
+    let style = ProgressStyle::with_template("{spinner} {msg} ({for})").expect("a template");
+    let style = style.with_key("for", elapsed);
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_style(style);
+    *line = Some((bar.clone(), String::new()));
+    drop(line);
+    let drawn = bar.clone();
+    let draw = move || {
+        drawn.set_draw_target(terminal);
+        drawn.enable_steady_tick(TICK);
+    };
+    let tell = |stage: &'static str, parts: usize, of: usize| {
+        with(|bar, subject| bar.set_message(far(subject, stage, (parts, of))));
     };
     let done = streams::if_long(draw, || stages::watch(tell, work));
+    *LINE.lock().unwrap_or_else(PoisonError::into_inner) = None;
     bar.finish_and_clear();
-    SUBJECT.take();
     done
+}
+
+/// Returns the subject, its stage, and how far that is, such as `Ring, 8 ranks: replay, 6.1 of 10.5 M ops`.
+fn far(subject: &str, stage: &str, (parts, of): (usize, usize)) -> String {
+    let mut text = subject.to_owned();
+    text.push_str(if subject.is_empty() { "" } else { ": " });
+    text.push_str(stage);
+    let millions = |ops: usize| ops as f64 / 1e6;
+    // A text takes all that is written.
+    _ = match parts {
+        0 => Ok(()),
+        _ => write!(text, ", {:.1} of {:.1} M ops", millions(parts), millions(of)),
+    };
+    text
 }
 
 /// The progress of a number of steps: drawn on standard error, and only where that is a terminal.

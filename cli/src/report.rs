@@ -25,9 +25,15 @@ pub(crate) fn exit_code(outcome: Result<bool, Failure>) -> u8 {
     }
 }
 
-/// Returns a time as text: in seconds from one second on, else in milliseconds.
+/// Returns a time as people write it: in milliseconds below one second, then in seconds, minutes and hours.
 pub(crate) fn took(seconds: f64) -> String {
-    if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
+    let whole = seconds.round() as u64;
+    match seconds {
+        ..1.0 => format!("{:.1} ms", seconds * 1e3),
+        ..59.95 => format!("{seconds:.1} s"),
+        ..3599.5 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
 }
 
 /// The reader of a report.
@@ -283,7 +289,24 @@ pub(crate) fn within_a_page(line: &str, indent: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::within_a_page;
+    use super::{took, within_a_page};
+
+    #[test]
+    fn a_time_is_written_as_people_write_it() {
+        let times = [0.0042, 0.9999, 1.0, 59.94, 59.96, 95.4, 3599.4, 3599.6, 7384.0];
+        let texts = [
+            "4.2 ms",
+            "999.9 ms",
+            "1.0 s",
+            "59.9 s",
+            "1 min 0 s",
+            "1 min 35 s",
+            "59 min 59 s",
+            "1 h 0 min",
+            "2 h 3 min",
+        ];
+        assert_eq!(times.map(took), texts);
+    }
 
     #[test]
     fn a_long_line_goes_on_below() {

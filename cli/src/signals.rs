@@ -81,7 +81,7 @@ pub(crate) fn main(flags: &SignalsFlags) -> Result<bool, Failure> {
     let mut results = Vec::new();
     for nranks in RankCounts::or(flags.nranks.as_ref(), DEFAULT).counts {
         progress::about(format!("{}, {nranks} ranks", algorithm.name()));
-        match progress::shown(|| needed(&algorithm, nranks, flags.callers.into())) {
+        match needed(&algorithm, nranks, flags.callers.into()) {
             Ok(needed) => results.push(needed),
             Err(mut errors) => {
                 let default = flags.nranks.is_none().then_some(DEFAULT);

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
+use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -158,7 +159,7 @@ pub(crate) fn put(text: &str) {
             kept.out.extend(strip_str(text));
             Ok(())
         }
-        None => write(anstream::stdout().lock(), text),
+        None => apart(|| write(anstream::stdout().lock(), text)),
     });
     printed.unwrap_or_else(|error| ended(&error));
 }
@@ -170,9 +171,27 @@ pub(crate) fn print_alone(text: &str) {
             kept.out.push_str(text);
             Ok(())
         }
-        None => write(io::stdout().lock(), text),
+        None => apart(|| write(io::stdout().lock(), text)),
     });
     printed.unwrap_or_else(|error| ended(&error));
+}
+
+/// The function within which output is printed, such as one that takes a line of progress out of its way.
+type Around = fn(&mut dyn FnMut());
+
+static AROUND: OnceLock<Around> = OnceLock::new();
+
+/// Prints all output within a call of `around` from now on.
+pub(crate) fn print_within(around: Around) {
+    // It is always the same function.
+    _ = AROUND.set(around);
+}
+
+fn apart<T>(print: impl FnOnce() -> T) -> T {
+    let Some(around) = AROUND.get() else { return print() };
+    let (mut print, mut printed) = (Some(print), None);
+    around(&mut || printed = print.take().map(|print| print()));
+    printed.expect("the function calls it")
 }
 
 /// Writes without a buffer, so that a failed write is reported here.
@@ -198,6 +217,6 @@ pub(crate) fn say(text: impl Display) {
             kept.err.extend(strip_str(&text.to_string()));
             kept.err.push('\n');
         }
-        None => _ = writeln!(anstream::stderr().lock(), "{text}"),
+        None => apart(|| _ = writeln!(anstream::stderr().lock(), "{text}")),
     });
 }

@@ -10,6 +10,7 @@ use notify::{Event, EventKind, RecursiveMode, Watcher};
 use roundelay_core::diagnostics::Code;
 
 use crate::check::{self, CheckFlags};
+use crate::progress;
 use crate::report::Failure;
 use crate::streams::say;
 
@@ -42,7 +43,7 @@ pub(crate) fn main(flags: &WatchFlags) -> Result<bool, Failure> {
         watcher.watch(folder, RecursiveMode::NonRecursive).map_err(failed)?;
     }
     loop {
-        check::main(check.clone());
+        progress::shown(|| check::main(check.clone()));
         say("watching: it is checked again when a file beside it is saved".to_owned());
         if !changed(&changes) {
             return Ok(true);

@@ -1,15 +1,20 @@
-//! The time of a proof, stage by stage. Only a recorded proof is timed, and the functions of the pipeline need not know
-//! whether a caller records or watches them.
+//! The stages of a proof: their times, how far they are, and their end before the last stage. Only a recorded proof is
+//! timed, and the functions of the pipeline need not know whether a caller records, watches or stops them.
 
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// A stage of the pipeline and its time, over all calls.
 pub type Spent = (&'static str, Duration);
 
-/// The function that gets the name of the running stage, and the hundredths of it that are done.
-type Watcher = Rc<dyn Fn(&'static str, u32)>;
+/// The function that gets the name of the running stage, the parts of it that are done, and all its parts; it returns
+/// whether the work goes on.
+type Watcher = Rc<dyn Fn(&'static str, usize, usize) -> bool>;
+
+/// The payload of the unwinding that ends work that does not go on.
+struct WorkStopped;
 
 thread_local! {
     static RECORD: RefCell<Option<Vec<Spent>>> = const { RefCell::new(None) };
@@ -18,12 +23,48 @@ thread_local! {
 }
 
 /// Runs `work` and returns its result. When a stage begins on this thread, and now and then in a long stage, `watcher`
-/// gets its name, and the hundredths of it that are done.
-pub fn watch<T>(watcher: impl Fn(&'static str, u32) + 'static, work: impl FnOnce() -> T) -> T {
-    let outer = WATCHER.replace(Some(Rc::new(watcher)));
-    let done = work();
-    WATCHER.replace(outer);
-    done
+/// gets its name, the parts of it that are done, and all its parts, which are ops of the schedule in long stages.
+pub fn watch<T>(
+    watcher: impl Fn(&'static str, usize, usize) + 'static,
+    work: impl FnOnce() -> T,
+) -> T {
+    watched(
+        move |name, parts, of| {
+            watcher(name, parts, of);
+            true
+        },
+        work,
+    )
+}
+
+/// Runs `work` and returns its result; `None` where `stop` holds when a stage begins on this thread, or now and then in
+/// a long stage: then the work ends there.
+pub fn until<T>(stop: impl Fn() -> bool + 'static, work: impl FnOnce() -> T) -> Option<T> {
+    // A caller that watches goes on watching.
+    let outer = WATCHER.with_borrow(Clone::clone);
+    let go_on = move |name, parts, of| {
+        outer.as_ref().is_none_or(|watcher| watcher(name, parts, of)) && !stop()
+    };
+    match catch_unwind(AssertUnwindSafe(|| watched(go_on, work))) {
+        Ok(done) => Some(done),
+        Err(payload) if payload.is::<WorkStopped>() => None,
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+fn watched<T>(
+    watcher: impl Fn(&'static str, usize, usize) -> bool + 'static,
+    work: impl FnOnce() -> T,
+) -> T {
+    /// Restores the earlier watcher, also where the work is stopped.
+    struct Back(Option<Watcher>);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            WATCHER.set(self.0.take());
+        }
+    }
+    let _back = Back(WATCHER.replace(Some(Rc::new(watcher))));
+    work()
 }
 
 /// Reports that `parts` of the `of` parts of the running stage are done; called for every part.
@@ -32,8 +73,9 @@ pub(crate) fn done(parts: usize, of: usize) {
     const TOLD: usize = 1 << 12;
     if parts.is_multiple_of(TOLD)
         && let Some(watcher) = WATCHER.with_borrow(Clone::clone)
+        && !watcher(GOES_ON.get(), parts, of)
     {
-        watcher(GOES_ON.get(), (100 * parts / of.max(1)) as u32);
+        resume_unwind(Box::new(WorkStopped));
     }
 }
 
@@ -70,7 +112,7 @@ mod tests {
     use std::rc::Rc;
     use std::time::Duration;
 
-    use super::{done, record, stage, watch};
+    use super::{done, record, stage, until, watch};
 
     #[test]
     fn calls_of_a_stage_add_up() {
@@ -89,11 +131,31 @@ mod tests {
     }
 
     #[test]
+    fn work_is_stopped_in_a_stage_and_goes_on_elsewhere() {
+        let told = Rc::new(RefCell::new(0));
+        let seen = told.clone();
+        let watcher = move |_, parts, _| *seen.borrow_mut() = parts;
+        let outcome = watch(watcher, || {
+            let all = |of: usize| stage("a", || (0..of).for_each(|part| done(part, of)));
+            let keep = told.clone();
+            let stopped = until(move || *keep.borrow() > 5000, || all(10_000));
+            assert_eq!((stopped, *told.borrow()), (None, 8192));
+            assert_eq!(until(|| true, || 7), Some(7), "no stage begins");
+            until(|| false, || all(10_000))
+        });
+        assert_eq!(outcome, Some(()));
+        stage("b", || done(4096, 4096));
+        assert_eq!(*told.borrow(), 8192, "nobody watches any more");
+        let other = std::panic::catch_unwind(|| until(|| false, || panic!("another reason")));
+        assert!(other.is_err());
+    }
+
+    #[test]
     fn who_watches_is_told_how_far_a_stage_is() {
         let told = Rc::new(RefCell::new(Vec::new()));
         let keep = told.clone();
         let value = watch(
-            move |name, hundredths| keep.borrow_mut().push((name, hundredths)),
+            move |name, parts, _| keep.borrow_mut().push((name, parts)),
             || {
                 stage("a", || ());
                 stage("b", || (1..=10_000).for_each(|part| done(part, 10_000)));
@@ -102,6 +164,6 @@ mod tests {
         );
         stage("c", || done(4096, 4096));
         assert_eq!(value, 7);
-        assert_eq!(*told.borrow(), [("a", 0), ("b", 0), ("b", 40), ("b", 81)]);
+        assert_eq!(*told.borrow(), [("a", 0), ("b", 0), ("b", 4096), ("b", 8192)]);
     }
 }

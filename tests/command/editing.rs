@@ -146,3 +146,25 @@ fn a_server_speaks_over_pipes_and_ends_as_the_protocol_says() {
     let call = super::call::with_input(&["lsp"], b"Content-Length: 5\r\n\r\n{nope");
     assert!(call.code != 0, "{}", call.err);
 }
+
+/// The first Ctrl-C ends a check with the results so far, within one proof too.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_interrupted_check_says_what_is_known() {
+    let mut command = binary();
+    command.args(["check", "RingAllReduce", "-n", "2,1500", "--format", "json"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut check = Running(command.spawn().expect("it starts"));
+    std::thread::sleep(Duration::from_secs(2));
+    let mut kill = std::process::Command::new("kill");
+    kill.args(["-INT", &check.0.id().to_string()]);
+    assert!(kill.status().expect("kill is there").success());
+    let mut told = String::new();
+    check.0.stdout.take().expect("a pipe").read_to_string(&mut told).expect("a report");
+    assert_eq!(check.0.wait().expect("it ends").code(), Some(130));
+    let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    let checked = &told["algorithms"][0];
+    assert_eq!((&checked["ok"], &checked["stopped"]), (&false.into(), &1500.into()), "{told}");
+    assert_eq!(checked["proved"], serde_json::json!([2]), "{told}");
+    assert_eq!(checked["every_nranks"]["from"], 2, "{told}");
+}

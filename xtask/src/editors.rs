@@ -34,6 +34,8 @@ pub(crate) fn package(root: &Path) -> Result<(), String> {
     std::fs::create_dir_all(&to).map_err(|why| format!("{}: {why}", to.display()))?;
     let file = to.join("roundelay.vsix");
     run(npm(&["run", "package", "--", "--out"]).arg(&file))?;
+    // VS Code itself, where its server is on this machine; else the reason is printed.
+    run(npm(&["run", "host"]).env("COMMAND", &command))?;
     println!("{} is the extension: code --install-extension FILE", file.display());
     Ok(())
 }

@@ -15,6 +15,7 @@ use super::flags::ScoreFlags;
 use super::run::{ExecutorRow, Runner, Runs};
 use super::{check, size};
 use crate::built;
+use crate::progress;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 use crate::topo::short;
@@ -89,6 +90,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     }
     let mut rows = Vec::new();
     for &bytes in &flags.sizes {
+        progress::about(format!("{}, {bytes} B", executor.name));
         let row = scored(&executor, bytes, measures.then_some(&runner), flags)?;
         if text {
             print(&row.line());

@@ -53,7 +53,7 @@ pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
         .iter()
         .filter(|a| collective.is_none_or(|wanted| a.collective() == wanted))
         .collect();
-    let listed = side_by_side(&wanted, |algorithm| Listed::new(algorithm, nranks));
+    let listed = side_by_side("algorithms", &wanted, |algorithm| Listed::new(algorithm, nranks));
     match flags.format {
         Format::Json => print_json(&listed),
         Format::Human => {

@@ -179,9 +179,13 @@ impl Document {
                 (Some(_), Some(_)) => ("some", ""),
             };
             let title = certified.map_or(title, |certified| &certified.verdict);
-            let counts = certified.map_or(&[][..], |certified| &certified.counts);
+            let refused = || {
+                let all = self.proof.iter().flat_map(|proof| &proof.refused);
+                all.into_iter().find(|(name, _)| *name == algorithm.name).map(|(_, counts)| counts)
+            };
+            let counts = certified.map(|certified| &certified.counts).or_else(refused);
+            let counts = counts.into_iter().flatten();
             let counts = counts
-                .iter()
                 .map(|(nranks, proved)| serde_json::json!({ "nranks": nranks, "proved": proved }));
             serde_json::json!({
                 "name": algorithm.name,

@@ -11,6 +11,7 @@ use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::expansion;
 use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::optimize::elide::{Reason, elide, reasons};
+use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Callers, Proved as ProvedSchedule, Signals};
 
@@ -40,7 +41,12 @@ pub(super) struct Proved {
     pub(super) left: Vec<Diagnostic>,
     /// The algorithms that were proved.
     pub(super) certificates: Vec<Certified>,
+    /// The algorithms that were refused, each with its rank counts.
+    pub(super) refused: Vec<(String, Counts)>,
 }
+
+/// Rank counts, and whether an algorithm is proved there.
+pub(super) type Counts = Vec<(u32, Option<bool>)>;
 
 /// The facts of a proved algorithm.
 pub(super) struct Certified {
@@ -54,7 +60,7 @@ pub(super) struct Certified {
     /// Whether it is proved for every number of ranks, from one on.
     pub(super) every: bool,
     /// Whether it is proved at each of few rank counts; `None` where it refuses the count, or is too large for trials.
-    pub(super) counts: Vec<(u32, Option<bool>)>,
+    pub(super) counts: Counts,
 }
 
 /// The thread that proves.
@@ -69,10 +75,12 @@ impl Proofs {
         let (out, done) = unbounded();
         std::thread::spawn(move || {
             while let Ok(job) = waiting.recv() {
-                // A text that was changed again is not worth a proof.
-                let newer = || !waiting.is_empty();
-                let proved = catch_unwind(AssertUnwindSafe(|| job.prove(&newer)));
-                // It is left for a newer text; a panic is a bug of ours that must not end the editor's session.
+                // A text that was changed again is not worth the rest of its proof.
+                let next = waiting.clone();
+                let newer = move || !next.is_empty();
+                let proved =
+                    catch_unwind(AssertUnwindSafe(|| stages::until(newer, || job.prove())));
+                // A panic is a bug of ours that must not end the editor's session.
                 let Ok(Some(proved)) = proved else { continue };
                 if out.send(proved).is_err() {
                     return;
@@ -89,24 +97,24 @@ impl Proofs {
 }
 
 impl Job {
-    /// Proves one algorithm after another; `None` where `newer` says that another text waits.
-    fn prove(self, newer: &dyn Fn() -> bool) -> Option<Proved> {
+    /// Proves one algorithm after another.
+    fn prove(self) -> Proved {
         let Self { uri, version, source, checked } = self;
-        let (mut errors, mut left, mut certificates) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut errors, mut left) = (Vec::new(), Vec::new());
+        let (mut certificates, mut refused) = (Vec::new(), Vec::new());
         for algorithm in &checked.algorithms {
-            if newer() {
-                return None;
-            }
             let one = CheckedSource { algorithms: vec![algorithm.clone()], ..Default::default() };
             let outcome = expansion::prove(&one, &source);
+            let configured = Configured::new(algorithm.clone(), &source);
+            let counts = SHOWN.map(|nranks| (nranks, holds(&configured, nranks))).collect();
             if outcome.errors.is_empty() {
-                let configured = Configured::new(algorithm.clone(), &source);
                 let every = Every::new(configured.program(), &source);
                 let (verdict, lines) = certificate(&configured, &every);
                 let (name, needed) = (algorithm.name.clone(), needed(&configured));
-                let counts = SHOWN.map(|nranks| (nranks, holds(&configured, nranks))).collect();
                 let every = every.is_proved();
                 certificates.push(Certified { name, verdict, lines, needed, every, counts });
+            } else {
+                refused.push((algorithm.name.clone(), counts));
             }
             errors.extend(outcome.errors);
             left.extend(outcome.left);
@@ -116,7 +124,7 @@ impl Job {
             let all = CheckedSource { executors, ..Default::default() };
             errors = expansion::prove(&all, &source).errors;
         }
-        Some(Proved { uri, version, errors, left, certificates })
+        Proved { uri, version, errors, left, certificates, refused }
     }
 }
 

@@ -12,7 +12,6 @@ use serde::Serialize;
 use crate::flags::topology_help;
 use crate::list::read_costs;
 use crate::output;
-use crate::progress;
 use crate::report::{Failure, Format, within_a_page};
 use crate::streams::{print, print_json};
 use crate::topo::aligned;
@@ -79,10 +78,10 @@ pub(crate) fn main(flags: &SelectFlags) -> Result<bool, Failure> {
         None => costs_of(topology, nranks),
     };
     let question = Question { collective, nranks, topology, costs: &costs };
-    let ranges = progress::shown(|| match &flags.bytes[..] {
+    let ranges = match &flags.bytes[..] {
         [] => question.ranges(),
         sizes => question.at(sizes),
-    });
+    };
     if ranges.is_empty() {
         let title = format!("no algorithm of the library takes {nranks} ranks there");
         return Err(Failure::usage(Code::NothingAdmitted, title)

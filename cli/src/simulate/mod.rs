@@ -82,8 +82,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     let pictured = flags.picture.any();
     progress::about(format!("{}, {nranks} ranks", algorithm.name()));
     let (schedule, count, simulated) =
-        progress::shown(|| simulated(&algorithm, flags, &machine, nranks, pictured))
-            .map_err(wrong)?;
+        simulated(&algorithm, flags, &machine, nranks, pictured).map_err(wrong)?;
     let size = shown(flags, simulated.bytes);
     let run = Run {
         source: &source,
@@ -127,7 +126,7 @@ fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
         None => Failure::Program,
     };
     let (schedule, count, simulated) =
-        progress::shown(|| timed(written, flags, machine, flags.picture.any())).map_err(wrong)?;
+        timed(written, flags, machine, flags.picture.any()).map_err(wrong)?;
     let size = shown(flags, simulated.bytes);
     let run = Run {
         source: &source,

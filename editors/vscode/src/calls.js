@@ -1,10 +1,11 @@
 // @ts-check
-// The calls of the command for what the editor shows beside a program, and the pages made of their output. Apart from
-// the editor's own interface, so that it is tested without it.
+// The calls of the command for what the editor shows beside a program. Apart from the editor's own interface, so that
+// they are tested without it.
 
 /**
  * @typedef {{ nranks: number, topology: string, bytes: string }} Settings
- * @typedef {{ code: number, out: string, err: string }} Result
+ * @typedef {keyof typeof VIEWS} View
+ * @typedef {{ name: string, line: number }} Header
  */
 
 /** What can be shown beside a program: its title, and the arguments of the command. */
@@ -29,24 +30,31 @@ export const VIEWS = {
             return ["emit", "cuda", file, "--nranks", String(nranks)];
         },
     },
+    run: {
+        title: "Run",
+        args: (/** @type {string} */ file, /** @type {Settings} */ { nranks }) => {
+            return ["run", file, "--nranks", String(nranks)];
+        },
+    },
 };
 
-/** Returns a text as text of a page. */
-function escaped(/** @type {string} */ text) {
-    return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+/**
+ * Returns the arguments of the command for a view of a file, or of one algorithm of it.
+ * @param {View} view
+ * @param {string} file
+ * @param {Settings} settings
+ * @param {string} [algorithm]
+ */
+export function call(view, file, settings, algorithm) {
+    return [...VIEWS[view].args(file, settings), ...(algorithm ? ["--algorithm", algorithm] : [])];
 }
 
 /**
- * Returns the page that shows a result: the picture, if there is one, above the text.
- * @param {Result} result
+ * Returns the name of the algorithm that a line belongs to: the last that begins above it, or else the first.
+ * @param {Header[]} headers
+ * @param {number} line
  */
-export function page({ code, out, err }) {
-    const end = out.indexOf("</svg>");
-    const drawn = code === 0 && out.startsWith("<svg") && end > 0;
-    const picture = drawn ? out.slice(0, end + "</svg>".length) : "";
-    const text = drawn ? err : code === 0 ? out : err || out;
-    // Nothing in the page runs, and nothing is fetched.
-    const policy = "default-src 'none'; style-src 'unsafe-inline'";
-    return `<!DOCTYPE html><html><head><meta http-equiv="Content-Security-Policy" content="${policy}"></head>
-<body><div style="overflow-x: auto">${picture}</div><pre>${escaped(text)}</pre></body></html>`;
+export function around(headers, line) {
+    const ordered = headers.toSorted((a, b) => a.line - b.line);
+    return (ordered.findLast((header) => header.line <= line) ?? ordered[0])?.name;
 }

@@ -84,7 +84,10 @@ fn lights_follow_the_proof() {
 
     client.change(&RING.replacen("        right.RxDataSignal();\n", "", 1));
     assert_eq!(light(&client)["state"], "proving");
-    assert_eq!(light(&client)["state"], "refused");
+    let refused = light(&client);
+    assert_eq!(refused["state"], "refused");
+    let counts = [1, 2, 3].map(|at| refused["counts"][at - 1]["proved"].clone());
+    assert_eq!(counts, [true, false, false]);
     client.change(&RING.replace("left.RxAck", "left.RxAk"));
     assert_eq!(light(&client)["state"], "broken");
     client.end();

@@ -55,7 +55,8 @@ pub(super) fn simulate(
     // The long runs first, so that the cores end together.
     let runs: Vec<(usize, u32)> =
         nranks.iter().rev().flat_map(|n| (0..subjects.len()).map(|at| (at, *n))).collect();
-    let outcomes = side_by_side(&runs, |(at, n)| run(&subjects[*at], flags, machine, levels, *n));
+    let outcomes =
+        side_by_side("runs", &runs, |(at, n)| run(&subjects[*at], flags, machine, levels, *n));
     let mut done: Vec<_> =
         runs.into_iter().zip(outcomes).map(|((at, n), outcome)| (at, n, outcome)).collect();
     done.sort_by_key(|(at, n, _)| (*at, *n));
