@@ -1,7 +1,8 @@
 //! The procedural macros of Roundelay, as the crate `roundelay` exports them. The work is done in `roundelay-core`.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use proc_macro::TokenStream;
 use proc_macro2::{Ident, Span, TokenStream as TokenStream2, TokenTree};
@@ -83,6 +84,9 @@ fn block(input: TokenStream) -> TokenStream {
     let range = |span: Place| (start(span), end(&spans, span.hi));
     let used = Used::beside(Span::call_site());
     match used.compile(&source, Frontend::Macro).and_then(|checked| proved(checked, &source)) {
+        Ok((checked, _)) if typed(&checked) => {
+            rust::stubs(&syntax::parse(&source).0, &start).into()
+        }
         Ok((checked, warnings)) => {
             let rebuild = used.rebuild();
             let items = rust::expand(&checked, &origin);
@@ -149,6 +153,7 @@ fn included(source: &Source, place: Span) -> TokenStream2 {
         Origin { file: quote!(#name), locate: &|span| source.location(span), span: &|_| place };
     let used = Used::beside(place);
     match used.compile(source, Frontend::File).and_then(|checked| proved(checked, source)) {
+        Ok((checked, _)) if typed(&checked) => rust::stubs(&syntax::parse(source).0, &|_| place),
         Ok((checked, warnings)) => {
             let used = used.rebuild();
             let items = rust::expand(&checked, &origin);
@@ -214,12 +219,33 @@ fn proved(
     checked: CheckedSource,
     source: &Source,
 ) -> Result<(CheckedSource, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let Outcome { errors, left } = expansion::prove(&checked, source);
+    // An editor that expands macros at each key shows names and types; the compiler, which it runs too, proves.
+    let Outcome { errors, left } =
+        if in_editor() { Outcome::default() } else { expansion::prove(&checked, source) };
     let all = checked.warnings.iter().cloned().chain(left);
     let (denied, warnings): (Vec<_>, Vec<_>) = all.partition(|w| w.severity == Severity::Error);
     let errors = [denied, errors].concat();
     // rustc shows no warnings beside errors: it stops before.
     if errors.is_empty() { Ok((checked, warnings)) } else { Err(errors) }
+}
+
+/// Whether names and signatures are all that is wanted of the expansion: an editor makes it at each key, and no Rust of
+/// the author stands in it.
+fn typed(checked: &CheckedSource) -> bool {
+    in_editor() && checked.algorithms.iter().all(|algorithm| algorithm.own_escapes().is_empty())
+}
+
+/// Whether an editor's server expands the macro, and not the compiler.
+fn in_editor() -> bool {
+    static EDITOR: OnceLock<bool> = OnceLock::new();
+    *EDITOR.get_or_init(|| std::env::current_exe().is_ok_and(|program| serves_editor(&program)))
+}
+
+/// Whether a program is one of those by which editors expand macros. rust-analyzer has one beside the compiler, which no
+/// variable of the environment tells apart in all versions, so its name does.
+fn serves_editor(program: &Path) -> bool {
+    let name = program.file_stem().unwrap_or_default().to_string_lossy();
+    name.starts_with("rust-analyzer") || name.starts_with("intellij-rust")
 }
 
 /// Makes one error under the tokens from `first` to `last`.
@@ -252,4 +278,19 @@ fn at(spans: &[Span], index: u32) -> Span {
 
 fn end(spans: &[Span], hi: u32) -> Span {
     at(spans, hi.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::serves_editor;
+
+    #[test]
+    fn the_servers_of_editors_are_known() {
+        let is = |program: &str| serves_editor(Path::new(program));
+        assert!(is("toolchain/libexec/rust-analyzer-proc-macro-srv") && is("rust-analyzer.exe"));
+        assert!(is("intellij-rust-native-helper"));
+        assert!(!is("toolchain/bin/rustc") && !is("clippy-driver.exe") && !is(""));
+    }
 }

@@ -157,8 +157,8 @@ async function main(/** @type {string} */ server, /** @type {string} */ executab
     await page.locator(".tab", { hasText: "E0101.md" }).waitFor();
     await page.locator(".view-line", { hasText: /^#\sE0101:/ }).first().waitFor();
     await seen("page");
-    await page.keyboard.press("Control+F4");
-    await page.locator(".tab", { hasText: "E0101.md" }).waitFor({ state: "detached" });
+    await pick("Control+P", "ring.coll");
+    await page.locator(".view-line", { hasText: "cpy(local.input" }).first().waitFor();
 
     await page.keyboard.press("Control+S");
     await webview.locator(".failed", { hasText: "error[E0101]" }).waitFor();
