@@ -157,7 +157,7 @@ async function main(/** @type {string} */ server, /** @type {string} */ executab
     await page.locator(".tab", { hasText: "E0101.md" }).waitFor();
     await page.locator(".view-line", { hasText: /^#\sE0101:/ }).first().waitFor();
     await seen("page");
-    await pick("Control+P", "ring.coll");
+    await page.locator(".tab", { hasText: "ring.coll" }).first().click();
     await page.locator(".view-line", { hasText: "cpy(local.input" }).first().waitFor();
 
     await page.keyboard.press("Control+S");
