@@ -79,7 +79,7 @@ fn section(name: &str, rows: &str) -> String {
 fn rows<'a>(args: impl Iterator<Item = &'a Arg>) -> String {
     let mut text = String::new();
     for arg in args {
-        if arg.is_hide_set() || ["help", "version"].contains(&arg.get_id().as_str()) {
+        if arg.is_hide_set() || ["help", "version", "quiet"].contains(&arg.get_id().as_str()) {
             continue;
         }
         let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string);

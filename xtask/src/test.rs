@@ -19,7 +19,7 @@ const TIMES: &str = "target/test-times";
 
 type TestStep = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [TestStep; 18] = [
+const STEPS: [TestStep; 19] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", crate::nvrtc::install),
@@ -58,6 +58,7 @@ const STEPS: [TestStep; 18] = [
     ("sources in canonical form", canonical),
     ("packages", crate::packages::check),
     ("book", crate::book::check),
+    ("the parts of the extension for an editor", crate::editors::part),
     ("a program of the book in a browser", crate::playground::part),
 ];
 
