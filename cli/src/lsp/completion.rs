@@ -1,12 +1,16 @@
 //! Words that may stand at a place: members behind a dot, else names, words of the language and algorithms.
 
-use lsp_types::{CompletionItem, CompletionItemKind, Position};
+use lsp_types::{
+    CompletionItem, CompletionItemKind, Documentation, MarkupContent, MarkupKind, Position,
+};
 use roundelay::{Algorithm as _, select};
+use roundelay_core::check::ATTRIBUTES;
 use roundelay_core::check::hir::Ty;
 use roundelay_core::collective::Collective;
 use roundelay_core::syntax::token::{CONTEXTUAL, KEYWORDS, Tok};
 
 use super::document::Document;
+use super::hover::word_meaning;
 use super::names::{Named, variable};
 use super::place::{Lines, word};
 
@@ -26,6 +30,13 @@ impl Document {
             let base = before.and_then(|dot| dot.checked_sub(1));
             return base.map_or_else(Vec::new, |base| self.members(base));
         }
+        if is(before, &Tok::LBracket) && is(before.and_then(|at| at.checked_sub(1)), &Tok::Pound) {
+            let attribute = |(name, meaning): &(&str, &str)| CompletionItem {
+                documentation: Some(documentation(meaning)),
+                ..item(name, CompletionItemKind::PROPERTY, "an attribute")
+            };
+            return ATTRIBUTES.iter().map(attribute).collect();
+        }
         if is(before, &Tok::Arrow) {
             let item = |collective: &Collective| {
                 item(collective.name(), CompletionItemKind::CLASS, "a collective")
@@ -42,7 +53,11 @@ impl Document {
         all.extend(vars.map(|var| item(&var.name, CompletionItemKind::VARIABLE, var.ty.name())));
         let library = select::library().iter();
         all.extend(library.map(|known| {
-            item(known.name(), CompletionItemKind::FUNCTION, known.collective().name())
+            let docs = known.docs().iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n");
+            CompletionItem {
+                documentation: Some(documentation(&docs)),
+                ..item(known.name(), CompletionItemKind::FUNCTION, known.collective().name())
+            }
         }));
         for function in
             ["copy", "reduce", "peer", "len", "rank", "nranks", "local", "input", "output"]
@@ -95,6 +110,12 @@ fn item(label: &str, kind: CompletionItemKind, detail: &str) -> CompletionItem {
         label: label.to_owned(),
         kind: Some(kind),
         detail: Some(detail.to_owned()),
+        documentation: word_meaning(label).map(documentation),
         ..Default::default()
     }
+}
+
+fn documentation(text: &str) -> Documentation {
+    let value = text.to_owned();
+    Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
 }

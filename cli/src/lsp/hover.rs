@@ -89,6 +89,11 @@ const WORDS: [(&str, &str, &str); 24] = [
     ),
 ];
 
+/// Returns the form of a word of the language, or its meaning in a program.
+pub(super) fn word_meaning(word: &str) -> Option<&'static str> {
+    WORDS.iter().find(|(known, ..)| *known == word).map(|(_, form, _)| *form)
+}
+
 impl Document {
     pub(super) fn hover(&self, at: Position) -> Option<Hover> {
         let lines = Lines::of(&self.source);

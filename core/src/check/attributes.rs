@@ -12,8 +12,19 @@ use crate::source::Span;
 use crate::syntax::ast::{self, Attr, AttrArg, AttrValue};
 use crate::values::resource::Resource;
 
-const KNOWN: [&str; 7] =
-    ["out_of_place", "verify", "deterministic", "topology", "budget", "allow", "deny"];
+/// The attributes of algorithms, each with its meaning in one line.
+pub const ATTRIBUTES: [(&str, &str); 7] = [
+    ("out_of_place", "`#[out_of_place]`: the algorithm has no in-place form"),
+    (
+        "verify",
+        "`#[verify(nranks = 2..=8)]`: the rank counts that are proved when Rust compiles it",
+    ),
+    ("deterministic", "`#[deterministic]`: reductions have one order on every rank"),
+    ("topology", "`#[topology(full_mesh(8))]`: data and signals use only links of the topology"),
+    ("budget", "`#[budget(streams = 2, scratch = 1)]`: the most of each resource that it may use"),
+    ("allow", "`#[allow(W0002)]`: a warning is not given"),
+    ("deny", "`#[deny(warnings)]`: a warning is an error"),
+];
 
 /// The most ranks that `#[verify]` may name; the expansion proves as many counts as its budget of steps allows.
 const MOST_RANKS: i64 = 1 << 16;
@@ -269,10 +280,10 @@ impl Checker<'_> {
         let title = format!("unknown attribute `{}`", name.text);
         let error = Diagnostic::new(Code::UnknownAttribute, name.span, title)
             .label("not an attribute of algorithms");
-        self.error(match scope::nearest(&name.text, KNOWN.iter().copied()) {
+        self.error(match scope::nearest(&name.text, ATTRIBUTES.map(|(name, _)| name)) {
             Some(near) => error.help(format!("did you mean `#[{near}]`?")).edit(name.span, near),
             None => {
-                let known = KNOWN.map(|known| format!("`{known}`")).join(", ");
+                let known = ATTRIBUTES.map(|(name, _)| format!("`{name}`")).join(", ");
                 error.help(format!("the attributes are {known}"))
             }
         });

@@ -16,6 +16,8 @@ mod stmts;
 pub mod topology;
 mod unused;
 
+pub use attributes::ATTRIBUTES;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

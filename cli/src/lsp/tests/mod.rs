@@ -294,6 +294,14 @@ fn parts_are_listed_folded_completed_and_formatted() {
     for member in ["TxAck", "RxDataSignal", "block", "output", "rank"] {
         assert!(members.iter().any(|known| known == member), "{member} in {members:?}");
     }
+    let text = format!("#[{RING}");
+    client.change(&text);
+    let asked =
+        json!({ "textDocument": { "uri": ADDRESS }, "position": { "line": 0, "character": 2 } });
+    let attributes = client.ask("textDocument/completion", asked).unwrap();
+    let told = attributes[0]["documentation"]["value"].as_str().unwrap();
+    assert!(told.contains("no in-place form"), "{attributes}");
+    client.change(RING);
     let all =
         labels(client.at("textDocument/completion", RING, "copy(local.input", &json!({})).unwrap());
     for word in ["left", "RingAllReduce", "parallel", "copy"] {
