@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use roundelay_core::counts::Counts;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::{Options, Plan, SpmdPlan};
 
@@ -60,6 +61,57 @@ pub trait ToPlan: Algorithm {
     ) -> Result<Plan, Error> {
         let proved = proved(self, nranks)?;
         Ok(Plan::with(&proved, count, dtype, op, options)?)
+    }
+
+    /// Makes a plan with a count for each block, as `MPI_Allgatherv`, `MPI_Reduce_scatter`, `MPI_Gatherv`, `MPI_Scatterv`
+    /// and `MPI_Alltoallv` have it: one count for each rank, or for an AllToAll one for each pair of ranks, those of
+    /// sender 0 first. Blocks lie one behind the other in a rank's input and output; a count may be 0. [`Plan::input_len`]
+    /// and [`Plan::output_len`] give the lengths of a rank's slices. The proof for equal counts holds for every vector of
+    /// counts, as the moves of the algorithm keep blocks together.
+    ///
+    /// # Errors
+    /// E0319 in [`Error::Unproved`] for an algorithm that is right for equal counts alone; E0432 for counts that do not
+    /// fit the ranks; else the errors of [`ToPlan::plan_with`].
+    ///
+    /// ```
+    /// use roundelay::{DType, Options, ReduceOp, ToPlan as _, library::RingAllGather};
+    ///
+    /// let options = Options::default();
+    /// let ring = RingAllGather::new();
+    /// let plan = ring.plan_of_blocks(3, &[1, 0, 2], DType::I32, ReduceOp::Sum, options)?;
+    /// let mut outputs = [[0; 3]; 3];
+    /// let [a, b, c] = &mut outputs;
+    /// plan.run(&[&[7], &[], &[8, 9]], &mut [a, b, c])?; // rank 1 gives nothing
+    /// assert_eq!(outputs, [[7, 8, 9]; 3]);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    fn plan_of_blocks(
+        &self,
+        nranks: u32,
+        counts: &[u64],
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<Plan, Error> {
+        let proved = of_blocks(self, nranks, counts)?;
+        Ok(Plan::with(&proved, 1, dtype, op, options)?)
+    }
+
+    /// Makes a plan with a count for each block whose ranks each have a thread of their own, as
+    /// [`ToPlan::spmd_plan_with`] does with one count.
+    ///
+    /// # Errors
+    /// The errors of [`ToPlan::plan_of_blocks`] and of [`ToPlan::spmd_plan_with`].
+    fn spmd_plan_of_blocks(
+        &self,
+        nranks: u32,
+        counts: &[u64],
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<SpmdPlan, Error> {
+        let proved = of_blocks(self, nranks, counts)?;
+        Ok(SpmdPlan::new(&proved, 1, dtype, op, options)?)
     }
 
     /// Makes a plan whose ranks each have a thread of their own, as the processes of an MPI program: single program,
@@ -145,6 +197,18 @@ pub trait ToPlan: Algorithm {
 }
 
 impl<A: Algorithm + ?Sized> ToPlan for A {}
+
+/// Returns the proof of an algorithm for a count for each block.
+fn of_blocks<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    counts: &[u64],
+) -> Result<Proved, Error> {
+    let proved = proved(algorithm, nranks)?;
+    let counts = Counts::new(algorithm.collective(), nranks, counts)?;
+    let unproved = |findings| Error::from_findings(algorithm, nranks, findings);
+    proved.for_counts(&counts).map_err(unproved)
+}
 
 /// Returns the proof of an algorithm for `nranks` ranks.
 pub(crate) fn proved<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved, Error> {

@@ -24,5 +24,6 @@ mod semantics;
 mod tables;
 mod topologies;
 mod ui;
+mod uneven;
 mod words;
 mod wrong;

@@ -2,7 +2,9 @@
 
 use roundelay_core::optimize::join;
 use roundelay_core::program::Program;
+use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
+use roundelay_core::uneven;
 use roundelay_core::verify::{Busiest, Depth, Proved, Sameness, Signals, depth, parametric};
 use serde::Serialize;
 
@@ -44,6 +46,9 @@ pub(crate) struct Certificate {
     reduce_depth: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<SameOrder>,
+    /// Whether the proof holds for a count for each block, where ranks own blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts_by_block: Option<ByBlock>,
     ideal: Ideal,
 }
 
@@ -83,6 +88,37 @@ struct Witness {
     orders: [String; 2],
     /// Whether the two differ in place only.
     in_place: bool,
+}
+
+/// Whether the proof for equal counts holds for every vector of counts.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ByBlock {
+    Every,
+    /// The first move that is right for equal counts alone.
+    Refused {
+        line: u32,
+        why: String,
+    },
+}
+
+impl ByBlock {
+    fn new(schedule: &Schedule) -> Option<Self> {
+        schedule.collective.blocks(schedule.nranks)?;
+        let found = match uneven::blocks(schedule) {
+            Ok(_) => return Some(Self::Every),
+            Err(found) => found.into_iter().next()?,
+        };
+        let line = schedule.location(found.at).line;
+        Some(Self::Refused { line, why: found.title })
+    }
+
+    fn line(&self) -> String {
+        match self {
+            Self::Every => "for every vector of counts, one for each block".to_owned(),
+            Self::Refused { line, why } => format!("for equal counts alone: line {line}, {why}"),
+        }
+    }
 }
 
 /// The distance from the best where each rank has one port each way and every pair of ranks is linked.
@@ -195,6 +231,7 @@ impl Certificate {
             receives_from: port(&used.receive),
             reduce_depth: proof.reduce_depth,
             order,
+            counts_by_block: ByBlock::new(schedule),
             ideal: Ideal {
                 units: schedule.busiest_port(),
                 least_units: collective.least_units(nranks),
@@ -270,6 +307,7 @@ impl Certificate {
                 count(credits as usize, "credit")
             ));
         }
+        lines.extend(self.counts_by_block.as_ref().map(ByBlock::line));
         if let Some(order) = &self.order {
             lines.push(format!(
                 "order of reduction on all ranks: {}; {} deep",

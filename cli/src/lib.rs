@@ -66,6 +66,7 @@ mod topo;
 mod topology;
 mod usage;
 mod values;
+mod vector;
 #[cfg(not(target_family = "wasm"))]
 mod watch;
 

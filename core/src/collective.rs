@@ -160,6 +160,38 @@ impl Collective {
         }
     }
 
+    /// Returns the number of blocks that may have a count each; `None` where ranks own no blocks.
+    pub fn blocks(self, nranks: u32) -> Option<u64> {
+        match self {
+            Self::AllGather | Self::Gather | Self::ReduceScatter | Self::Scatter => {
+                Some(nranks.into())
+            }
+            Self::AllToAll => Some(u64::from(nranks) * u64::from(nranks)),
+            Self::AllReduce | Self::Broadcast | Self::Reduce => None,
+        }
+    }
+
+    /// Returns the block that unit `unit` of `rank`'s input is: that of a rank has the rank's number, and that from rank
+    /// i to rank j of an AllToAll the number `i * nranks + j`. `None` where ranks own no blocks.
+    pub fn input_block(self, rank: RankId, unit: u32, nranks: u32) -> Option<u32> {
+        match self {
+            Self::AllGather | Self::Gather => Some(rank.0),
+            Self::ReduceScatter | Self::Scatter => Some(unit),
+            Self::AllToAll => Some(rank.0 * nranks + unit),
+            Self::AllReduce | Self::Broadcast | Self::Reduce => None,
+        }
+    }
+
+    /// Returns the block that unit `unit` of `rank`'s output is, as [`Self::input_block`] does.
+    pub fn output_block(self, rank: RankId, unit: u32, nranks: u32) -> Option<u32> {
+        match self {
+            Self::AllGather | Self::Gather => Some(unit),
+            Self::ReduceScatter | Self::Scatter => Some(rank.0),
+            Self::AllToAll => Some(unit * nranks + rank.0),
+            Self::AllReduce | Self::Broadcast | Self::Reduce => None,
+        }
+    }
+
     /// Returns the value that unit `unit` of `rank`'s output must hold at the end.
     pub fn expected(self, rank: RankId, unit: u32, root: RankId) -> Expected {
         match self {

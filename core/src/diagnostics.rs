@@ -104,6 +104,7 @@ codes! {
     E0316 PortConflict "a rank sends to, or receives from, too many peers in one step",
     E0317 OrderDiffers "ranks reduce in different orders",
     E0318 FifoTooShallow "a fifo with too few credits: ranks wait for each other's slots",
+    E0319 EqualCounts "a move that is right for equal counts alone",
 
     // Plans and runs.
     E0401 WrongBufferCount "not exactly one buffer for each rank",
@@ -137,6 +138,7 @@ codes! {
     E0429 SystemRefused "the system refuses what ranks as processes need",
     E0430 Corrupt "shared memory holds what no rank writes",
     E0431 NoSuchOp "a reduce op that is not there for these elements, or for an executor",
+    E0432 BadCounts "counts that do not fit the ranks, or are too large",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",

@@ -37,6 +37,7 @@ pub mod expansion;
 
 pub mod collective;
 pub mod cost;
+pub mod counts;
 pub mod diagnostics;
 pub mod dtype;
 pub mod ids;
@@ -44,6 +45,7 @@ pub mod lints;
 pub mod rational;
 pub mod render;
 pub mod stages;
+pub mod uneven;
 pub mod units;
 
 use std::sync::Arc;

@@ -23,9 +23,8 @@ impl Buffers {
     pub fn new(schedule: &Schedule, rank: RankId, count: u64, element_size: usize) -> Self {
         let bytes = |buffer| schedule.elements(buffer, rank, count) as usize * element_size;
         let (input, output) = (bytes(Buffer::Input), bytes(Buffer::Output));
-        let unit = count as usize * element_size;
-        let starts = schedule.collective.alias(rank, schedule.root).starts();
-        let (input_at, output_at) = (starts.0 as usize * unit, starts.1 as usize * unit);
+        let starts = schedule.in_place_starts(rank, count);
+        let [input_at, output_at] = [starts.0, starts.1].map(|start| start as usize * element_size);
         Self { input, output, shared: input.max(output), input_at, output_at }
     }
 }

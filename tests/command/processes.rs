@@ -106,6 +106,40 @@ fn all_ops_and_levels() {
     }
 }
 
+/// A count for each block, on every engine of the host and in both modes.
+#[test]
+fn blocks_have_counts_of_their_own() {
+    for callers in ["one", "each", "processes"] {
+        for (algorithm, counts) in [
+            ("RingAllGather", "5,0,70000"),
+            ("RingReduceScatter", "skew:2"),
+            ("BruckAllToAll", "random:5"),
+            ("NhrScatter", "0,0,9"),
+        ] {
+            for more in [&["--in-place"][..], &["-O0"], &["-O2"]] {
+                let in_place = more == ["--in-place"];
+                if in_place && algorithm == "BruckAllToAll" {
+                    continue;
+                }
+                let args = ["run", algorithm, "-n", "3", "--count", "1000", "--counts", counts];
+                let call = ["--callers", callers, "--format", "json"];
+                let report = roundelay(&[&args[..], &call, more].concat()).ends(0).json();
+                let report = &report["results"].as_array().map_or(&report, |all| &all[0]);
+                assert_eq!(report["wrong"], 0, "{algorithm} {counts} {callers} {more:?}: {report}");
+                assert!(report["counts"].is_array(), "{report}");
+            }
+        }
+    }
+    let alloc = ["--callers", "processes", "--alloc", "-n", "3", "--counts", "5,0,70000"];
+    roundelay(&[&["run", "RingAllGather"][..], &alloc].concat()).ends(0);
+    let run = |args: &[&str]| roundelay(&[&["run"], args].concat());
+    run(&["RingAllReduce", "-n", "3", "--counts", "1,2,3"]).refused(2, "E0432");
+    run(&["RingAllGather", "-n", "3", "--counts", "1,2"]).refused(2, "E0432");
+    run(&["RingAllGather", "-n", "3", "--counts", "1,-2,3"]).refused(2, "E0501");
+    run(&["RingAllGather", "-n", "3", "--counts", "skew:x"]).refused(2, "E0501");
+    run(&["tests/wrong/E0319_wrong_place.coll", "-n", "2", "--counts", "1,2"]).refused(1, "E0319");
+}
+
 #[test]
 fn ranks_find_what_the_command_found() {
     let text = roundelay(&["emit", "coll", "RingAllReduce"]).ends(0).out;

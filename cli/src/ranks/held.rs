@@ -7,6 +7,7 @@ use std::time::Instant;
 use roundelay::{DType, Options, ReduceOp, stay_on_core};
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
+use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::Proved;
 use roundelay_kernels::Error;
 use roundelay_kernels::reference::fill;
@@ -80,19 +81,18 @@ impl HeldPlace {
         let plan = WorldPlan::new(&self.world, proved, count, dtype, op)?;
         let buffers = match before.map(|held| held.buffers).filter(|held| held.of == of) {
             Some(buffers) => buffers,
-            None => self.buffers(of)?,
+            None => self.buffers(of, schedule)?,
         };
         Ok(Held { plan, buffers })
     }
 
-    fn buffers(&self, of: Of) -> Result<Buffers, Error> {
-        let (collective, root, (count, dtype, op), seed) = of;
+    fn buffers(&self, of: Of, schedule: &Schedule) -> Result<Buffers, Error> {
+        let (_, _, (count, dtype, op), seed) = of;
         let (rank, nranks) = (RankId(self.world.rank()), self.nranks());
-        let unit = count as usize * dtype.size();
-        let input = collective.input_units(rank, nranks, root) as usize * unit;
-        let output = collective.output_units(rank, nranks, root) as usize * unit;
-        let (from, to) = collective.alias(rank, root).starts();
-        let starts = [from, to].map(|at| at as usize * unit);
+        let bytes = |buffer| schedule.elements(buffer, rank, count) as usize * dtype.size();
+        let (input, output) = (bytes(Buffer::Input), bytes(Buffer::Output));
+        let (from, to) = schedule.in_place_starts(rank, count);
+        let starts = [from, to].map(|at| at as usize * dtype.size());
         let memory = |len, nth| -> Result<HeldMemory, Error> {
             if self.alloc {
                 return Ok(HeldMemory::Lent(self.world.alloc::<u8>(len)?));

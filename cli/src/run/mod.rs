@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use roundelay::{Algorithm as _, DType, ReduceOp, Schedule};
+use roundelay_core::counts::Counts;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
@@ -28,6 +29,7 @@ use crate::ranks;
 use crate::report::{Failure, Format, JsonDiagnostic, name_counts, print_all, refuse};
 use crate::topology;
 use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
+use crate::vector::{VectorForm, vector};
 use table::{RunReport, RunTable};
 
 #[derive(Args)]
@@ -41,6 +43,11 @@ pub(crate) struct RunFlags {
     /// or 1e6; K, M and G are powers of 1024, as in sizes
     #[arg(long, default_value = "1M", value_parser = count)]
     pub(crate) count: u64,
+    /// A count for each block instead: a list such as 5,0,7, one for each rank (for an AllToAll one for each pair, those of
+    /// sender 0 first); skew:ALPHA, counts that fall with the power ALPHA of the block's number; or random:SEED, up to
+    /// twice the count
+    #[arg(long, value_name = "COUNTS", value_parser = vector)]
+    pub(crate) counts: Option<VectorForm>,
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
     #[arg(long, default_value = "f32", value_parser = dtype)]
     pub(crate) dtype: DType,
@@ -76,6 +83,10 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
         return Err(
             Failure::usage(Code::BadFlag, title).with_help("leave it out, or take --device host")
         );
+    }
+    if flags.counts.is_some() && flags.device.device != Device::Host {
+        let title = "--counts is for the host's engines: kernels have one count";
+        return Err(Failure::usage(Code::BadFlag, title).with_help("leave out --device"));
     }
     if msccl::is_program(&flags.source.source) {
         return program(flags);
@@ -133,15 +144,21 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
 /// Runs a program for MSCCL, which says itself how many ranks there are.
 fn program(flags: &RunFlags) -> Result<bool, Failure> {
     msccl::counts_ranks(flags.nranks.is_some())?;
+    if flags.counts.is_some() {
+        let title = "--counts does not go with a program for MSCCL";
+        return Err(Failure::usage(Code::BadCall, title)
+            .with_help("its runtimes have one count for all ranks"));
+    }
     let (_, proved) = given(flags)?;
+    let shaped = Shaped { proved, count: flags.count, counts: None };
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
-    let report = match run_proved(&proved, None, flags, Room::of_host()?, &mut calls) {
+    let report = match run_proved(&shaped, None, flags, Room::of_host()?, &mut calls) {
         Ok(report) => report,
         Err(Stopped::Failure(failure)) => return Err(failure),
         Err(Stopped::TooMuch(much)) => return Err(much.into()),
         Err(Stopped::Unproved(_)) => return Err(Failure::Program),
     };
-    let schedule = proved.schedule();
+    let schedule = shaped.proved.schedule();
     let mut table = RunTable::new(flags, &schedule.algorithm, schedule.collective);
     table.add(report);
     Ok(table.end())
@@ -165,7 +182,11 @@ pub(crate) fn answer(flags: &RunFlags) -> u8 {
         // The command has printed the warnings.
         match load_with(&source, &flags.source, given.as_ref(), drop)? {
             Loaded::Ready(algorithms) => {
-                prove_source(&one(algorithms, &source)?, nranks).map_err(|_| Failure::Program)
+                let algorithm = one(algorithms, &source)?;
+                let proved = prove_source(&algorithm, nranks).map_err(|_| Failure::Program)?;
+                let shaped =
+                    Shaped::new(proved, &algorithm, flags).map_err(|_| Failure::Program)?;
+                Ok(shaped.proved)
             }
             Loaded::Wrong(_) => Err(Failure::Program),
         }
@@ -206,29 +227,55 @@ fn run(
 ) -> Result<RunReport, Stopped> {
     progress::about(format!("{}, {nranks} ranks", algorithm.name()));
     let proved = progress::shown(|| prove_source(algorithm, nranks)).map_err(Stopped::Unproved)?;
-    run_proved(&proved, Some(algorithm), flags, room, calls)
+    let shaped = Shaped::new(proved, algorithm, flags)?;
+    run_proved(&shaped, Some(algorithm), flags, room, calls)
+}
+
+/// A proved schedule with the lengths of its blocks.
+struct Shaped {
+    proved: Proved,
+    /// Elements a unit: 1 where blocks have a count each.
+    count: u64,
+    counts: Option<Counts>,
+}
+
+impl Shaped {
+    /// Takes the counts of the flags.
+    fn new(proved: Proved, algorithm: &Configured, flags: &RunFlags) -> Result<Self, Stopped> {
+        let Some(form) = &flags.counts else {
+            return Ok(Self { proved, count: flags.count, counts: None });
+        };
+        let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
+        let counts = form.of(collective, nranks, flags.count).map_err(Failure::from)?;
+        let place = |finding| algorithm.diagnostic(finding, nranks);
+        let unproved = |found: Vec<_>| Stopped::Unproved(found.into_iter().map(place).collect());
+        let proved = proved.for_counts(&counts).map_err(unproved)?;
+        Ok(Self { proved, count: 1, counts: Some(counts) })
+    }
 }
 
 /// Returns the bytes of the buffers that a run has at one time.
-fn needed(schedule: &Schedule, flags: &RunFlags) -> u128 {
-    let (apart, shared) = memory::ends(schedule, flags.count, flags.dtype);
+fn needed(shaped: &Shaped, flags: &RunFlags) -> u128 {
+    let (schedule, count) = (shaped.proved.schedule(), shaped.count);
+    let (apart, shared) = memory::ends(schedule, count, flags.dtype);
     // In place there are the inputs, the one buffer of each rank, and the outputs that are compared.
     let buffers = if flags.in_place { apart + shared } else { apart };
-    let needed = memory::scratch(schedule, flags.count, flags.dtype) + buffers;
+    let needed = memory::scratch(schedule, count, flags.dtype) + buffers;
     // Processes have buffers of their own, beside the buffers here, which are compared.
     if flags.callers.callers == CalledBy::Processes { 2 * needed } else { needed }
 }
 
 /// Runs a proved schedule; kernels for GPUs are made of its algorithm.
 fn run_proved(
-    proved: &Proved,
+    shaped: &Shaped,
     algorithm: Option<&Configured>,
     flags: &RunFlags,
     room: Room,
     calls: &mut Calls,
 ) -> Result<RunReport, Stopped> {
+    let proved = &shaped.proved;
     let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
-    room.admit(needed(proved.schedule(), flags)).map_err(Stopped::TooMuch)?;
+    room.admit(needed(shaped, flags)).map_err(Stopped::TooMuch)?;
     let reference = Reference {
         collective,
         nranks,
@@ -237,24 +284,37 @@ fn run_proved(
         dtype: flags.dtype,
         op: flags.op,
     };
-    let mut inputs = reference.inputs(flags.seed);
+    let uneven = shaped.counts.clone().map(|counts| reference.with_counts(counts));
+    let mut inputs = match &uneven {
+        Some(uneven) => uneven.inputs(flags.seed),
+        None => reference.inputs(flags.seed),
+    };
     let Measured { outputs, seconds, reduce_depth, device } = match &flags.device.device {
-        Device::Host => host(proved, &mut inputs, flags, calls)?,
+        Device::Host => host(shaped, &mut inputs, flags, calls)?,
         Device::Cuda(devices) => match algorithm {
             Some(algorithm) => cuda(devices, algorithm, proved, &inputs, flags)?,
             None => return Err(Stopped::Failure(msccl::on_host())),
         },
     };
     let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
-    let wrong = reference.count_wrong(&inputs, &views, reduce_depth);
+    let wrong = match &uneven {
+        Some(uneven) => uneven.count_wrong(&inputs, &views, reduce_depth),
+        None => reference.count_wrong(&inputs, &views, reduce_depth),
+    };
     let seconds = seconds / f64::from(flags.iterations);
-    let moved = collective.bytes(flags.count, nranks, flags.dtype.size() as u64) as f64;
+    // The larger of a rank's two buffers, as nccl-tests counts; of the rank that has most.
+    let larger = inputs.iter().chain(&outputs).map(Vec::len).max().unwrap_or(0);
+    let moved = match &shaped.counts {
+        Some(_) => larger as f64,
+        None => collective.bytes(flags.count, nranks, flags.dtype.size() as u64) as f64,
+    };
     let algbw = if seconds > 0.0 { moved / seconds / 1e9 } else { 0.0 };
     Ok(RunReport {
         ok: wrong == 0,
         algorithm: proved.schedule().algorithm.clone(),
         nranks,
-        count: flags.count,
+        count: shaped.counts.as_ref().map_or(flags.count, |counts| counts.all().iter().sum()),
+        counts: shaped.counts.as_ref().map(|counts| counts.all().to_vec()),
         dtype: flags.dtype.name(),
         op: flags.op.name(),
         in_place: flags.in_place,
@@ -279,15 +339,16 @@ struct Measured {
 }
 
 fn host(
-    proved: &Proved,
+    shaped: &Shaped,
     inputs: &mut [Vec<u8>],
     flags: &RunFlags,
     calls: &mut Calls,
 ) -> Result<Measured, Stopped> {
+    let proved = &shaped.proved;
     let asked = AskedAlgorithm { proved, which: 0, root: None };
-    let mut plan = calls.plan(asked, (flags.count, flags.dtype, flags.op), flags.seed)?;
+    let mut plan = calls.plan(asked, (shaped.count, flags.dtype, flags.op), flags.seed)?;
     let form = if flags.in_place { in_place } else { out_of_place };
-    let (outputs, seconds) = form(&mut plan, proved.schedule(), inputs, flags)?;
+    let (outputs, seconds) = form(&mut plan, shaped, inputs, flags)?;
     Ok(Measured { outputs, seconds, reduce_depth: proved.proof().reduce_depth, device: None })
 }
 
@@ -346,17 +407,18 @@ fn ranks(schedule: &Schedule) -> impl Iterator<Item = RankId> + use<> {
 }
 
 /// Returns the bytes of a rank's buffer.
-fn bytes(schedule: &Schedule, buffer: Buffer, rank: RankId, flags: &RunFlags) -> usize {
-    schedule.elements(buffer, rank, flags.count) as usize * flags.dtype.size()
+fn bytes(shaped: &Shaped, buffer: Buffer, rank: RankId, flags: &RunFlags) -> usize {
+    shaped.proved.schedule().elements(buffer, rank, shaped.count) as usize * flags.dtype.size()
 }
 
 fn out_of_place(
     plan: &mut CallPlan<'_>,
-    schedule: &Schedule,
+    shaped: &Shaped,
     inputs: &mut [Vec<u8>],
     flags: &RunFlags,
 ) -> Result<(Vec<Vec<u8>>, f64), Failure> {
-    let len = |rank| bytes(schedule, Buffer::Output, rank, flags);
+    let schedule = shaped.proved.schedule();
+    let len = |rank| bytes(shaped, Buffer::Output, rank, flags);
     let mut outputs: Vec<Vec<u8>> = ranks(schedule).map(|rank| vec![0xA5; len(rank)]).collect();
     let mut reads: Vec<&mut [u8]> = inputs.iter_mut().map(Vec::as_mut_slice).collect();
     let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
@@ -372,18 +434,18 @@ fn out_of_place(
 
 fn in_place(
     plan: &mut CallPlan<'_>,
-    schedule: &Schedule,
+    shaped: &Shaped,
     inputs: &mut [Vec<u8>],
     flags: &RunFlags,
 ) -> Result<(Vec<Vec<u8>>, f64), Failure> {
-    let unit = flags.count as usize * flags.dtype.size();
+    let schedule = shaped.proved.schedule();
     // The starts of input and output in the one buffer of a rank.
     let starts = |rank: RankId| {
-        let (input, output) = schedule.collective.alias(rank, schedule.root).starts();
-        (input as usize * unit, output as usize * unit)
+        let (input, output) = schedule.in_place_starts(rank, shaped.count);
+        (input as usize * flags.dtype.size(), output as usize * flags.dtype.size())
     };
     let len =
-        |rank| [Buffer::Input, Buffer::Output].map(|buffer| bytes(schedule, buffer, rank, flags));
+        |rank| [Buffer::Input, Buffer::Output].map(|buffer| bytes(shaped, buffer, rank, flags));
     let mut buffers: Vec<Vec<u8>> =
         ranks(schedule).map(|rank| vec![0xA5; len(rank).into_iter().max().unwrap_or(0)]).collect();
     let mut seconds = 0.0;

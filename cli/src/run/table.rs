@@ -15,7 +15,10 @@ pub(super) struct RunReport {
     pub(super) ok: bool,
     pub(super) algorithm: String,
     pub(super) nranks: u32,
+    /// Elements a unit; of all blocks together where they have a count each.
     pub(super) count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) counts: Option<Vec<u64>>,
     pub(super) dtype: &'static str,
     pub(super) op: &'static str,
     pub(super) in_place: bool,

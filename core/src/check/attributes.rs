@@ -13,13 +13,14 @@ use crate::syntax::ast::{self, Attr, AttrArg, AttrValue};
 use crate::values::resource::Resource;
 
 /// The attributes of algorithms, each with its meaning in one line.
-pub const ATTRIBUTES: [(&str, &str); 7] = [
+pub const ATTRIBUTES: [(&str, &str); 8] = [
     ("out_of_place", "`#[out_of_place]`: the algorithm has no in-place form"),
     (
         "verify",
         "`#[verify(nranks = 2..=8)]`: the rank counts that are proved when Rust compiles it",
     ),
     ("deterministic", "`#[deterministic]`: reductions have one order on every rank"),
+    ("uneven", "`#[uneven]`: the algorithm serves a count for each rank"),
     ("topology", "`#[topology(full_mesh(8))]`: data and signals use only links of the topology"),
     ("budget", "`#[budget(streams = 2, scratch = 1)]`: the most of each resource that it may use"),
     ("allow", "`#[allow(W0002)]`: a warning is not given"),
@@ -64,6 +65,10 @@ impl Checker<'_> {
                 "deterministic" => {
                     self.bare(attr);
                     self.demand(&mut all, attr.span, Demand::Deterministic);
+                }
+                "uneven" => {
+                    self.bare(attr);
+                    self.demand(&mut all, attr.span, Demand::Uneven);
                 }
                 "verify" => all.verify = self.verify(attr),
                 // `topology` is read before the parameters.

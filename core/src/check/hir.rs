@@ -299,6 +299,8 @@ pub enum Demand {
     Topology(Expr),
     /// `#[deterministic]`
     Deterministic,
+    /// `#[uneven]`
+    Uneven,
     /// `#[budget(streams = …)]` and its kin
     Budget(Resource, Expr),
     /// `require count % OF == 0, "why";`

@@ -162,6 +162,7 @@ impl Assembly {
             }
         }
         Schedule {
+            elements: None,
             algorithm: tables.algorithm,
             collective: tables.collective,
             nranks: tables.nranks,

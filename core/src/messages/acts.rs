@@ -93,6 +93,7 @@ impl Acts {
             origins: schedule.origins.clone(),
             file: schedule.file.clone(),
             demands: schedule.demands.of_calls(),
+            elements: schedule.elements.clone(),
             ..*schedule
         }
     }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{Goal, Optimized, Unproved, optimize, optimize_with};
+use super::{Goal, Level, Optimized, Unfit, Unproved, optimize, optimize_with};
+use crate::counts::Counts;
 use crate::schedule::Schedule;
+use crate::uneven;
 use crate::verify::Proved;
 
 /// The results for one schedule so far.
@@ -25,7 +27,10 @@ impl Proved {
         let known = |made: &mut OptimizerCache| (made.by_goal.get(&goal).cloned(), made.breaks);
         let made = match self.keep(known) {
             (Some(known), _) => return Ok(known),
-            (None, None) => optimize(self, goal)?,
+            (None, None) => match self.even() {
+                Some((even, counts)) => for_counts(even, counts, goal)?,
+                None => optimize(self, goal)?,
+            },
             (None, Some(breaks)) => optimize_with(self, goal, breaks)?,
         };
         let made = Arc::new(made);
@@ -41,4 +46,30 @@ impl Proved {
         broken.keep(|made: &mut OptimizerCache| made.breaks = Some(breaks));
         broken
     }
+}
+
+/// Optimizes a schedule for equal counts, and turns the result into that of a vector of counts: at the highest level up to
+/// the goal's at which blocks stay together.
+fn for_counts(even: &Proved, counts: &Counts, goal: Goal) -> Result<Optimized, Unproved> {
+    let mut unfit = None;
+    for level in [Level::O2, Level::O1, Level::O0] {
+        if level > goal.level {
+            continue;
+        }
+        let made = even.optimized(Goal { level, ..goal })?;
+        if made.level == Level::O2 && !uneven::keeps_partials(&made.schedule) {
+            unfit = Some(Unfit("a partial would be of several blocks".to_owned()));
+            continue;
+        }
+        match uneven::at(&made.schedule, &made.proof, counts) {
+            Ok((schedule, proof)) => {
+                let (schedule, proof) = (Arc::new(schedule), Arc::new(proof));
+                let unfit = unfit.or_else(|| made.unfit.clone());
+                return Ok(Optimized { schedule, proof, level: made.level, unfit });
+            }
+            Err(found) => unfit = found.into_iter().next().map(|finding| Unfit(finding.title)),
+        }
+    }
+    let why = unfit.map_or_else(String::new, |unfit| unfit.0);
+    Err(Unproved { what: format!("no level keeps blocks together: {why}") })
 }

@@ -48,6 +48,7 @@ pub fn join(schedule: &Schedule) -> Schedule {
         origins: origins.table(),
         file: schedule.file.clone(),
         demands: schedule.demands.clone(),
+        elements: schedule.elements.clone(),
         ..*schedule
     }
 }

@@ -127,6 +127,7 @@ impl<'s> OpWriter<'s> {
             origins: origins.table(),
             file: schedule.file.clone(),
             demands: schedule.demands.of_calls(),
+            elements: schedule.elements.clone(),
             ..*schedule
         };
         if slots > 0 {

@@ -72,7 +72,7 @@ impl Stmt {
             StmtKind::Pass(Pass { from, own, dst, to }) => {
                 from.iter_mut().chain(own).chain(dst).chain(to).collect()
             }
-            StmtKind::Demand(Demand::OneOrder) => Vec::new(),
+            StmtKind::Demand(Demand::OneOrder | Demand::Uneven) => Vec::new(),
         }
     }
 }

@@ -291,6 +291,8 @@ pub enum Demand {
     Links(Expr),
     /// Reductions have one order on every rank.
     OneOrder,
+    /// Blocks may have a count each.
+    Uneven,
     /// At most this amount of a resource is used.
     AtMost(Resource, Expr),
     /// Counts are multiples of this number; the text says why they must be.

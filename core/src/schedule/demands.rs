@@ -17,6 +17,8 @@ pub struct Demands {
     pub rings: bool,
     /// Set where every rank must reduce in one order, except for the order of two operands (E0317).
     pub deterministic: Option<SpanId>,
+    /// Set where the schedule must serve a count for each block (E0319).
+    pub uneven: Option<SpanId>,
     /// The limits of resources (E0315).
     pub budgets: Vec<Budget>,
     /// The reason why counts must be multiples of [`Schedule::multiple`](super::Schedule::multiple), in the words of

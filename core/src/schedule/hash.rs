@@ -36,6 +36,7 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
         regions,
         channels,
         lanes,
+        elements,
         file: _,
         locations: _,
         origins: _,
@@ -51,6 +52,10 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
         words.text(&scratch.name);
         words.one(u64::from(scratch.slots));
         words.rat(scratch.width);
+    }
+    if let Some(lengths) = elements {
+        words.all(lengths.input.iter().chain(&lengths.output).copied());
+        words.all(lengths.in_place.iter().flat_map(|(input, output)| [*input, *output]));
     }
     words.one(streams.len() as u64);
     for stream in streams {

@@ -65,8 +65,21 @@ pub struct Schedule {
     pub origins: Vec<Box<[SpanId]>>,
     /// The file of the locations; empty if unknown. It is not part of a schedule's identity.
     pub file: Arc<str>,
+    /// The lengths of the buffers, where a unit is one element and blocks have a count each: see [`crate::uneven`].
+    pub elements: Option<Arc<BufferLengths>>,
     /// The demands of the author beyond being right: budgets, links, order. They are not part of a schedule's identity.
     pub demands: Demands,
+}
+
+/// The lengths of the buffers of a schedule of elements, whose blocks have a count each: see [`crate::uneven`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferLengths {
+    /// The elements of each rank's input.
+    pub input: Vec<u64>,
+    /// The elements of each rank's output.
+    pub output: Vec<u64>,
+    /// Where input and output of each rank lie in its one buffer in place.
+    pub in_place: Vec<(u64, u64)>,
 }
 
 /// A sequence of ops of one rank. A rank has a main stream, and one for each lane of each `parallel`.
@@ -276,6 +289,13 @@ impl Schedule {
     /// Returns the length of `buffer` at `rank` in units of the count; for scratch the width of one slot.
     pub fn units(&self, buffer: Buffer, rank: RankId) -> Rat {
         let whole = |units: u32| Rat::whole(u64::from(units));
+        if let Some(lengths) = &self.elements {
+            match buffer {
+                Buffer::Input => return Rat::whole(lengths.input[rank.index()]),
+                Buffer::Output => return Rat::whole(lengths.output[rank.index()]),
+                Buffer::Scratch(_) => {}
+            }
+        }
         match buffer {
             Buffer::Input => whole(self.collective.input_units(rank, self.nranks, self.root)),
             Buffer::Output => whole(self.collective.output_units(rank, self.nranks, self.root)),
@@ -301,6 +321,18 @@ impl Schedule {
         match buffer {
             Buffer::Scratch(id) => self.scratch[id.index()].elements(count),
             _ => self.units(buffer, rank).element(count),
+        }
+    }
+
+    /// Returns the first elements of the input and of the output of `rank` in its one buffer in place, for `count` elements
+    /// a unit.
+    pub fn in_place_starts(&self, rank: RankId, count: u64) -> (u64, u64) {
+        match &self.elements {
+            Some(lengths) => lengths.in_place[rank.index()],
+            None => {
+                let (input, output) = self.collective.alias(rank, self.root).starts();
+                (u64::from(input) * count, u64::from(output) * count)
+            }
         }
     }
 

@@ -399,6 +399,7 @@ fn header(text: &str) -> Result<Schedule, String> {
     let collective = Collective::from_name(collective)
         .ok_or_else(|| format!("no collective is called `{collective}`"))?;
     Ok(Schedule {
+        elements: None,
         algorithm: name.into(),
         collective,
         nranks: number(nranks)?,

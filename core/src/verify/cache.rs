@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::{Callers, Finding, Proof, Signals, unmet, verify_called};
+use crate::counts::Counts;
 use crate::schedule::Schedule;
 use crate::schedule::hash::{self, ContentDigest};
 use crate::stages;
@@ -31,6 +32,8 @@ pub struct Proved {
     schedule: Arc<Schedule>,
     proof: Arc<Proof>,
     callers: Callers,
+    /// The proof for equal counts that this one was made of, and the vector of counts.
+    even: Option<Arc<(Proved, Counts)>>,
     /// The results of later stages. They are not kept by content: source lines are no part of it.
     made: Arc<Mutex<StageCache>>,
 }
@@ -71,7 +74,7 @@ impl Proved {
         if !unmet.is_empty() {
             return Err(unmet);
         }
-        Ok(Self { schedule: Arc::new(schedule), proof, callers, made: Arc::default() })
+        Ok(Self { schedule: Arc::new(schedule), proof, callers, even: None, made: Arc::default() })
     }
 
     /// Returns the proved schedule, as its author wrote it.
@@ -88,6 +91,22 @@ impl Proved {
     /// Returns the proof of [`Self::schedule`].
     pub fn proof(&self) -> &Arc<Proof> {
         &self.proof
+    }
+
+    /// Returns the schedule and proof of a vector of counts that were made of this proof.
+    pub(crate) fn of_counts(&self, counts: Counts, schedule: Schedule, proof: Proof) -> Self {
+        Self {
+            schedule: Arc::new(schedule),
+            proof: Arc::new(proof),
+            callers: self.callers,
+            even: Some(Arc::new((self.clone(), counts))),
+            made: Arc::default(),
+        }
+    }
+
+    /// Returns the proof for equal counts that this one was made of, and the vector of counts.
+    pub(crate) fn even(&self) -> Option<&(Self, Counts)> {
+        self.even.as_deref()
     }
 
     /// Returns a copy that shares no results of later stages.

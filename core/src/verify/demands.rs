@@ -1,12 +1,14 @@
 //! Whether a proved schedule keeps to the demands of its author and its caller beyond being right.
 
-use super::{Finding, Ports, Proof, Sameness, depth, links, ranking, report::Reporter};
+use super::owners::{one_count, owners};
+use super::{Finding, Ports, Proof, Sameness, depth, in_order, links, ranking, report::Reporter};
+use crate::ids::SpanId;
 use crate::rational::Rat;
 use crate::schedule::Schedule;
 use crate::schedule::demands::Budget;
 use crate::values::resource::Resource;
 
-/// Finds every unmet demand of the schedule's author: E0313, E0315, E0316, E0317.
+/// Finds every unmet demand of the schedule's author: E0313, E0315, E0316, E0317, E0319.
 pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
     let demands = &schedule.demands;
     let reporter = Reporter::new(schedule);
@@ -25,6 +27,9 @@ pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
     {
         findings.push(Reporter::order_differs(at, witness));
     }
+    if let Some(at) = demands.uneven {
+        findings.extend(equal_counts(schedule, at));
+    }
     findings.extend(
         demands
             .budgets
@@ -32,6 +37,20 @@ pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
             .filter_map(|budget| over(schedule, &proof.ports, *budget, &reporter)),
     );
     ranking::fold(findings)
+}
+
+/// Returns the finding of the first move that is right for equal counts alone.
+fn equal_counts(schedule: &Schedule, at: SpanId) -> Option<Finding> {
+    if let Some(one) = one_count(schedule, at) {
+        return Some(one);
+    }
+    // A proved schedule has an order.
+    let order = in_order(schedule).ok()?;
+    let mut finding = *owners(schedule, &order).err()?;
+    if at.0 > 0 {
+        finding.others.push((at, "demands a count for each rank".to_owned()));
+    }
+    Some(finding)
 }
 
 fn over(

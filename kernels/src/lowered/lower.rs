@@ -347,13 +347,14 @@ impl<'a> Lower<'a> {
         if !self.in_place {
             return (operand.buffer, operand.offset);
         }
-        let unit = |units: u32| units as usize * self.count as usize * self.size;
-        let alias = self.schedule.collective.alias(rank, self.schedule.root);
+        let starts = self.schedule.in_place_starts(rank, self.count);
         let output = self.buffers.index(Buffer::Output, rank);
         let input = self.buffers.index(Buffer::Input, rank);
-        match (alias, buffer) {
-            (Alias::InputInOutput(at), 0) => (output, operand.offset + unit(at)),
-            (Alias::OutputInInput(at), 1) => (input, operand.offset + unit(at)),
+        match (self.schedule.collective.alias(rank, self.schedule.root), buffer) {
+            (Alias::InputInOutput(_), 0) => {
+                (output, operand.offset + starts.0 as usize * self.size)
+            }
+            (Alias::OutputInInput(_), 1) => (input, operand.offset + starts.1 as usize * self.size),
             _ => (operand.buffer, operand.offset),
         }
     }

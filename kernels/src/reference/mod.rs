@@ -4,7 +4,10 @@
 mod exact;
 pub(crate) mod fill;
 
+use std::ops::Range;
+
 use roundelay_core::collective::{Collective, Expected};
+use roundelay_core::counts::Counts;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 
@@ -28,27 +31,118 @@ pub struct Reference {
     pub op: ReduceOp,
 }
 
+/// One collective, on data with a count for each block: see [`Reference::with_counts`].
+#[derive(Clone, Debug)]
+pub struct UnevenReference {
+    reference: Reference,
+    counts: Counts,
+}
+
 impl Reference {
-    fn ranks(&self) -> impl Iterator<Item = RankId> + use<> {
-        (0..self.nranks).map(RankId)
+    /// Returns the reference of a call with a count for each block; the count of `self` has no meaning then.
+    pub fn with_counts(self, counts: Counts) -> UnevenReference {
+        UnevenReference { reference: self, counts }
     }
 
     /// Random inputs of all ranks, as bytes; empty where a rank has none.
     pub fn inputs(&self, seed: u64) -> Vec<Vec<u8>> {
-        let units = |rank| self.collective.input_units(rank, self.nranks, self.root) as usize;
-        self.ranks()
-            .map(|rank| fill(self.dtype, self.op, seed, rank.0, units(rank) * self.count))
-            .collect()
+        self.data(None).inputs(seed)
     }
 
     /// The outputs of all ranks, each float correctly rounded; empty where a rank has none.
     pub fn outputs<I: AsRef<[u8]>>(&self, inputs: &[I]) -> Vec<Vec<u8>> {
-        let units = |rank| self.collective.output_units(rank, self.nranks, self.root) as usize;
-        let size = self.dtype.size();
+        self.data(None).outputs(inputs)
+    }
+
+    /// Number of elements of all outputs that are wrong. Copies, integers, min and max must be exact; other floats must
+    /// be within the error bound of a reduction tree of depth `depth`
+    /// ([`roundelay_core::verify::Proof::reduce_depth`]).
+    pub fn count_wrong<I: AsRef<[u8]>>(&self, inputs: &[I], outputs: &[&[u8]], depth: u32) -> u64 {
+        self.data(None).count_wrong(inputs, outputs, depth)
+    }
+
+    fn data<'a>(&'a self, counts: Option<&'a Counts>) -> Data<'a> {
+        Data { reference: self, counts }
+    }
+}
+
+impl UnevenReference {
+    /// Random inputs of all ranks, as [`Reference::inputs`] makes them.
+    pub fn inputs(&self, seed: u64) -> Vec<Vec<u8>> {
+        self.reference.data(Some(&self.counts)).inputs(seed)
+    }
+
+    /// The outputs of all ranks, as [`Reference::outputs`] makes them.
+    pub fn outputs<I: AsRef<[u8]>>(&self, inputs: &[I]) -> Vec<Vec<u8>> {
+        self.reference.data(Some(&self.counts)).outputs(inputs)
+    }
+
+    /// Number of elements of all outputs that are wrong, as [`Reference::count_wrong`] counts them.
+    pub fn count_wrong<I: AsRef<[u8]>>(&self, inputs: &[I], outputs: &[&[u8]], depth: u32) -> u64 {
+        self.reference.data(Some(&self.counts)).count_wrong(inputs, outputs, depth)
+    }
+}
+
+/// A collective with the counts of its blocks.
+struct Data<'a> {
+    reference: &'a Reference,
+    /// The counts of the blocks, where they are not all that of the reference.
+    counts: Option<&'a Counts>,
+}
+
+impl Data<'_> {
+    fn ranks(&self) -> impl Iterator<Item = RankId> + use<> {
+        (0..self.reference.nranks).map(RankId)
+    }
+
+    fn input_units(&self, rank: RankId) -> u32 {
+        let Reference { collective, nranks, root, .. } = *self.reference;
+        collective.input_units(rank, nranks, root)
+    }
+
+    fn output_units(&self, rank: RankId) -> u32 {
+        let Reference { collective, nranks, root, .. } = *self.reference;
+        collective.output_units(rank, nranks, root)
+    }
+
+    /// Returns the elements of a rank's input that a unit has.
+    fn input(&self, rank: RankId, unit: u32) -> Range<usize> {
+        self.unit(unit, self.counts.map(|counts| counts.input_block(rank, unit)))
+    }
+
+    /// Returns the elements of a rank's output that a unit has.
+    fn output(&self, rank: RankId, unit: u32) -> Range<usize> {
+        self.unit(unit, self.counts.map(|counts| counts.output_block(rank, unit)))
+    }
+
+    fn unit(&self, unit: u32, block: Option<Range<u64>>) -> Range<usize> {
+        let (unit, count) = (unit as usize, self.reference.count);
+        match block {
+            Some(block) => block.start as usize..block.end as usize,
+            None => unit * count..(unit + 1) * count,
+        }
+    }
+
+    fn inputs(&self, seed: u64) -> Vec<Vec<u8>> {
+        let Reference { dtype, op, .. } = *self.reference;
+        let len = |rank| match self.input_units(rank) {
+            0 => 0,
+            units => self.input(rank, units - 1).end,
+        };
+        self.ranks().map(|rank| fill(dtype, op, seed, rank.0, len(rank))).collect()
+    }
+
+    fn outputs<I: AsRef<[u8]>>(&self, inputs: &[I]) -> Vec<Vec<u8>> {
+        let dtype = self.reference.dtype;
+        let size = dtype.size();
+        let len = |rank| match self.output_units(rank) {
+            0 => 0,
+            units => self.output(rank, units - 1).end,
+        };
         let mut outputs: Vec<Vec<u8>> =
-            self.ranks().map(|rank| vec![0; units(rank) * self.count * size]).collect();
+            self.ranks().map(|rank| vec![0; len(rank) * size]).collect();
         self.each_element(inputs, |rank, at, exact| {
-            let bits = exact.bits(self.dtype);
+            let bits = exact.bits(dtype);
             let bytes = if cfg!(target_endian = "big") {
                 bits.to_be_bytes()[8 - size..].to_vec()
             } else {
@@ -59,17 +153,15 @@ impl Reference {
         outputs
     }
 
-    /// Number of elements of all outputs that are wrong. Copies, integers, min and max must be exact; other floats must
-    /// be within the error bound of a reduction tree of depth `depth`
-    /// ([`roundelay_core::verify::Proof::reduce_depth`]).
-    pub fn count_wrong<I: AsRef<[u8]>>(&self, inputs: &[I], outputs: &[&[u8]], depth: u32) -> u64 {
+    fn count_wrong<I: AsRef<[u8]>>(&self, inputs: &[I], outputs: &[&[u8]], depth: u32) -> u64 {
+        let Reference { nranks, dtype, op, .. } = *self.reference;
         // A term of a sum is rounded once on each step to the root; a product collects the relative errors of all its
         // steps, with any tree.
-        let steps = if self.op == ReduceOp::Prod { self.nranks - 1 } else { depth };
+        let steps = if op == ReduceOp::Prod { nranks - 1 } else { depth };
         let mut wrong = 0;
         self.each_element(inputs, |rank, at, exact| {
-            let got = exact::bits_at(self.dtype, outputs[rank.index()], at);
-            wrong += u64::from(!exact.admits(self.dtype, self.op, steps, got));
+            let got = exact::bits_at(dtype, outputs[rank.index()], at);
+            wrong += u64::from(!exact.admits(dtype, op, steps, got));
         });
         wrong
     }
@@ -80,19 +172,23 @@ impl Reference {
         inputs: &[I],
         mut visit: impl FnMut(RankId, usize, Exact),
     ) {
+        let Reference { collective, nranks, root, dtype, op, .. } = *self.reference;
         let element = |rank: RankId, unit: u32, i: usize| {
             let input = inputs[rank.index()].as_ref();
-            exact::bits_at(self.dtype, input, unit as usize * self.count + i)
+            exact::bits_at(dtype, input, self.input(rank, unit).start + i)
         };
         let mut wanted: Vec<(u32, RankId, u32)> = Vec::new();
         for rank in self.ranks() {
-            for unit in 0..self.collective.output_units(rank, self.nranks, self.root) {
-                let at = unit as usize * self.count;
-                match self.collective.expected(rank, unit, self.root) {
+            for unit in 0..self.output_units(rank) {
+                let to = self.output(rank, unit);
+                match collective.expected(rank, unit, root) {
                     Expected::Reduced { unit: input } => wanted.push((input, rank, unit)),
                     Expected::Copied { rank: from, unit: input } => {
-                        for i in 0..self.count {
-                            visit(rank, at + i, Exact::Bits(element(from, input, i)));
+                        let from_block = self.input(from, input).start;
+                        let from = inputs[from.index()].as_ref();
+                        for (i, at) in to.enumerate() {
+                            let bits = exact::bits_at(dtype, from, from_block + i);
+                            visit(rank, at, Exact::Bits(bits));
                         }
                     }
                 }
@@ -101,13 +197,13 @@ impl Reference {
         wanted.sort_unstable();
         for same in wanted.chunk_by(|a, b| a.0 == b.0) {
             let input = same[0].0;
-            let mut elements = Vec::with_capacity(self.nranks as usize);
-            for i in 0..self.count {
+            let mut elements = Vec::with_capacity(nranks as usize);
+            for i in 0..self.output(same[0].1, same[0].2).len() {
                 elements.clear();
                 elements.extend(self.ranks().map(|rank| element(rank, input, i)));
-                let exact = exact::reduce(self.dtype, self.op, &elements);
+                let exact = exact::reduce(dtype, op, &elements);
                 for &(_, rank, unit) in same {
-                    visit(rank, unit as usize * self.count + i, exact);
+                    visit(rank, self.output(rank, unit).start + i, exact);
                 }
             }
         }

@@ -83,7 +83,15 @@ impl Tiles {
 
     /// Returns the stripes of tile `tile` in a buffer of `units` units.
     pub(super) fn stripes(&self, tile: u64, units: u32) -> impl Iterator<Item = Stripe> + '_ {
-        self.stripes_of(tile, 0..u64::from(units))
+        let whole = self.as_outside(0, u64::from(units) * self.count);
+        let each = whole.is_none().then(|| self.stripes_of(tile, 0..u64::from(units)));
+        whole.into_iter().chain(each.into_iter().flatten())
+    }
+
+    /// Returns a range of the only tile as one stripe, where that tile is laid out as the caller's buffers are.
+    fn as_outside(&self, from: u64, to: u64) -> Option<Stripe> {
+        let alike = self.number == 1 && self.whole == self.count;
+        (alike && from < to).then(|| Stripe { outside: from, inside: from, len: to - from })
     }
 
     /// Returns the stripes of tile `tile` in some units of a buffer.
@@ -92,8 +100,22 @@ impl Tiles {
         tile: u64,
         units: impl Iterator<Item = u64>,
     ) -> impl Iterator<Item = Stripe> {
-        units.flat_map(move |unit| {
+        let mut each = units.flat_map(move |unit| {
             self.cells.iter().filter_map(move |cell| self.stripe(tile, unit, *cell))
+        });
+        // Stripes that go on from each other on both sides are one: a unit may be a single element.
+        let mut next = each.next();
+        std::iter::from_fn(move || {
+            let mut stripe = next.take()?;
+            for other in each.by_ref() {
+                let on = (stripe.outside + stripe.len, stripe.inside + stripe.len);
+                if on != (other.outside, other.inside) {
+                    next = Some(other);
+                    break;
+                }
+                stripe.len += other.len;
+            }
+            Some(stripe)
         })
     }
 
@@ -112,14 +134,17 @@ impl Tiles {
         from: u64,
         to: u64,
     ) -> impl Iterator<Item = Stripe> + '_ {
+        let whole = self.as_outside(from, to);
         let units = from / self.count..to.div_ceil(self.count);
-        units.flat_map(move |unit| {
+        let units = if whole.is_some() { 0..0 } else { units };
+        let each = units.flat_map(move |unit| {
             let here = move |cell: &&Cell| {
                 let at = unit * self.count + cell.place;
                 from <= at && at < to
             };
             self.cells.iter().filter(here).filter_map(move |cell| self.stripe(tile, unit, *cell))
-        })
+        });
+        whole.into_iter().chain(each)
     }
 }
 

@@ -123,8 +123,9 @@ impl WorldRank {
         tile: u64,
     ) -> *mut u8 {
         let to = self.place_for(source.rank);
-        // SAFETY: the caller's promise; the place is this rank's, and has room for a tile.
-        unsafe { self.copy_in(tile, source.units.iter().copied(), outside, to) };
+        let stripes = self.tiles.stripes_of(tile, source.units.iter().copied());
+        // SAFETY: the caller's promise; the place has room for a tile, and is this rank's.
+        unsafe { self.copy_in(stripes, outside, to) };
         to
     }
 

@@ -6,6 +6,7 @@ use roundelay_core::ids::RankId;
 
 use super::arena::{RING, SLOT};
 use super::calls::ActiveCall;
+use super::geometry::Stripe;
 use super::plan::WorldRank;
 use super::shared_state::CallPosition;
 use super::strategy::{Chunk, Common, Direct, Pull, Strategy, Streams};
@@ -87,18 +88,17 @@ impl WorldRank {
         }
     }
 
-    /// Copies some units of a tile of this rank's input to `to`, where other ranks read them, or only this rank.
+    /// Copies stripes of a tile of this rank's input to `to`, where other ranks read them, or only this rank.
     ///
     /// # Safety
     /// `outside` has the rank's input; `to` has room for a tile, and no thread reads there.
     pub(super) unsafe fn copy_in(
         &self,
-        tile: u64,
-        units: impl Iterator<Item = u64>,
+        stripes: impl Iterator<Item = Stripe>,
         outside: UserBuffers,
         to: *mut u8,
     ) {
-        for stripe in self.tiles.stripes_of(tile, units) {
+        for stripe in stripes {
             // SAFETY: a stripe lies within the caller's buffer and within the tile; buffer and tile do not overlap.
             unsafe {
                 let from = outside.input.add(stripe.outside as usize * self.size);
@@ -108,9 +108,9 @@ impl WorldRank {
         }
     }
 
-    /// Returns the units of this rank's input.
-    fn inputs(&self) -> impl Iterator<Item = u64> + use<> {
-        0..u64::from(self.units[0])
+    /// Returns the stripes of a tile of this rank's input.
+    fn inputs(&self, tile: u64) -> impl Iterator<Item = Stripe> + '_ {
+        self.tiles.stripes(tile, self.units[0])
     }
 
     /// Copies a tile of this rank's output out of shared memory.
@@ -152,7 +152,7 @@ impl WorldRank {
         let slot = world.shared.arena.layout.slot(world.rank, at);
         // SAFETY: the caller's promise; all readers are done with the slot.
         unsafe {
-            self.copy_in(tile, self.inputs(), outside, world.shared.arena.address(slot, SLOT));
+            self.copy_in(self.inputs(tile), outside, world.shared.arena.address(slot, SLOT));
         }
         let number = active.number;
         let used = &mut active.local.uses[which];
@@ -424,7 +424,7 @@ impl WorldRank {
             // SAFETY: in any sequence of runs, the proof lets the caller write a rank's input when the rank enters a
             // run, and read its output when the rank has left it.
             unsafe {
-                self.copy_in(tile, self.inputs(), outside, input);
+                self.copy_in(self.inputs(tile), outside, input);
                 run_streams(&streams.code, streams.tasks.clone(), &mut run)?;
                 self.copy_out(tile, output, outside);
             }

@@ -23,6 +23,7 @@ impl Builder {
     pub fn new(algorithm: &str, collective: Collective, nranks: u32) -> Self {
         Self {
             schedule: Schedule {
+                elements: None,
                 algorithm: algorithm.into(),
                 collective,
                 nranks,

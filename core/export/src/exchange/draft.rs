@@ -153,6 +153,7 @@ impl Draft {
             root: RankId(0),
             out_of_place: whole.mode == Mode::OutOfPlace,
             multiple: whole.multiple,
+            elements: None,
             scratch: self.scratch,
             streams: self.streams,
             ops: self.ops,

@@ -27,6 +27,13 @@ impl Builder<'_> {
         }
     }
 
+    /// `#[uneven]`
+    pub(crate) fn uneven(&mut self, at: At) {
+        if !self.is_called() {
+            self.tables.demands.uneven.get_or_insert(SpanId(at));
+        }
+    }
+
     /// `require count % of == 0, "why";`: every count of the algorithm that is running is a multiple of `of`.
     pub(crate) fn multiple(&mut self, at: At, of: i64, why: &str) -> Result<(), Stop> {
         let positive = u64::try_from(of).ok().filter(|of| *of > 0);

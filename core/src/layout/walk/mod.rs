@@ -354,6 +354,7 @@ impl<'p> Walk<'p> {
             }
             StmtKind::Pass(pass) => self.pass(b, pass)?,
             StmtKind::Demand(Demand::OneOrder) => b.deterministic(at),
+            StmtKind::Demand(Demand::Uneven) => b.uneven(at),
             // The topology that the run was placed on replaces the author's.
             StmtKind::Demand(Demand::Links(_)) if self.placed.is_some() => {}
             StmtKind::Demand(Demand::Links(topology)) => {

@@ -248,6 +248,7 @@ fn rebuild(
         origins: schedule.origins.clone(),
         file: schedule.file.clone(),
         demands: schedule.demands.clone(),
+        elements: schedule.elements.clone(),
         ..*schedule
     };
     let dropped = all - kept.len();

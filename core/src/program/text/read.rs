@@ -339,6 +339,7 @@ impl Body<'_, '_> {
             }
             "demand" => StmtKind::Demand(match line.word()?.as_str() {
                 "one_order" => Demand::OneOrder,
+                "uneven" => Demand::Uneven,
                 "links" => Demand::Links(line.expr_of(&[Kind::Topology])?),
                 "multiple" => {
                     let why = line.string()?;

@@ -199,6 +199,7 @@ impl<'p> ProgramWriter<'p> {
                 }
             }
             StmtKind::Demand(Demand::OneOrder) => self.out.push_str("demand one_order"),
+            StmtKind::Demand(Demand::Uneven) => self.out.push_str("demand uneven"),
             StmtKind::Demand(Demand::Links(topology)) => {
                 self.out.push_str("demand links ");
                 self.expr(topology)?;

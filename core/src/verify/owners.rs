@@ -1,0 +1,285 @@
+//! The owners of blocks: whether a proof for equal counts holds for every vector of counts, one for each block.
+//!
+//! With a count for each block, a boundary at the fraction f of block i lies at element floor(f * c\[i\]) of the block.
+//! The order of boundaries is the same for every vector, so races, deadlock, reads before writes and contributions
+//! carry over from the proof for equal counts. Lengths do not: the operands of a move are equally long for every vector
+//! only if they hold parts of the same blocks, cut at the same fractions. This module follows the blocks through the
+//! run, move by move, one whole block or a part of one at a time.
+//!
+//! A slot of scratch has room for the largest block, and takes one block after the other. Blocks of different lengths
+//! lie at different bytes of it, so a write of another block must cover all that the one before covered there: then the
+//! race check, for which both lie at the same fractions, orders it behind every access to the one before.
+
+use rustc_hash::FxHashMap;
+
+use super::order::Order;
+use super::piece::piece_text;
+use crate::collective::Collective;
+use crate::counts::ONE_COUNT;
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{OpId, RankId, SpanId};
+use crate::rational::Rat;
+use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule};
+
+/// The number of a block in the vector of counts: of an AllToAll the block from rank i to rank j has the number
+/// `i * nranks + j`, of any other collective the block of rank i has the number i.
+pub type Block = u32;
+
+/// The block of each part of each move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owners {
+    /// The first part of each op in `blocks`; ops that are no moves have none.
+    first: Vec<u32>,
+    blocks: Vec<Block>,
+}
+
+impl Owners {
+    /// Returns the blocks that a move is about, in the order of its regions, each a part or a whole.
+    pub fn of(&self, op: OpId) -> &[Block] {
+        let (first, after) = (self.first[op.index()], self.first[op.index() + 1]);
+        &self.blocks[first as usize..after as usize]
+    }
+}
+
+/// A part of an operand: it lies within one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The unit of the buffer, or of the slot's coordinates, that it lies in.
+    pub unit: u64,
+    /// The fractions of the block at which it begins and ends; the second is 1 at the end of the block.
+    pub within: (Rat, Rat),
+}
+
+/// Returns the parts of an interval: it is cut where units begin.
+pub fn parts(lo: Rat, hi: Rat) -> impl Iterator<Item = Part> {
+    let first = lo.floor();
+    let one = Rat::whole(1);
+    let last = if hi.fraction() == Rat::ZERO { hi.floor() } else { hi.floor() + 1 };
+    (first..last).filter(move |_| lo < hi).map(move |unit| {
+        let begin = if unit == first { lo.fraction() } else { Rat::ZERO };
+        let end = if unit == hi.floor() { hi.fraction() } else { one };
+        Part { unit, within: (begin, end) }
+    })
+}
+
+/// Returns the block that a unit of a user's buffer is; `None` for a collective without blocks of ranks.
+pub fn block(schedule: &Schedule, buffer: Buffer, rank: RankId, unit: u64) -> Option<Block> {
+    let (collective, unit, nranks) = (schedule.collective, unit as u32, schedule.nranks);
+    match buffer {
+        Buffer::Input => collective.input_block(rank, unit, nranks),
+        _ => collective.output_block(rank, unit, nranks),
+    }
+}
+
+/// The block that a unit of a slot holds.
+#[derive(Clone, Copy)]
+struct Held {
+    block: Block,
+    /// The fraction of the block at which the slot begins.
+    from: Rat,
+    /// The part of the block that was written.
+    within: (Rat, Rat),
+}
+
+/// A unit of a slot: rank, scratch buffer, slot, and the number of the unit in the slot.
+type SlotUnit = (RankId, Buffer, u32, u64);
+
+/// Follows the blocks of a proved schedule through two runs in `order`.
+///
+/// # Errors
+/// E0319 at the first move that is right for equal counts alone.
+pub fn owners(schedule: &Schedule, order: &Order) -> Result<Owners, Box<Finding>> {
+    let mut walk = OwnerWalk { schedule, held: FxHashMap::default() };
+    let mut of: Vec<Vec<Block>> = vec![Vec::new(); schedule.ops.len()];
+    // The second run meets the slots as the first one leaves them.
+    for _ in 0..2 {
+        for &at in &order.sequence {
+            if schedule.op(at).kind == OpKind::Move {
+                of[at.index()] = walk.play(at)?;
+            }
+        }
+    }
+    let mut owners = Owners { first: Vec::with_capacity(of.len() + 1), blocks: Vec::new() };
+    for blocks in of {
+        owners.first.push(owners.blocks.len() as u32);
+        owners.blocks.extend(blocks);
+    }
+    owners.first.push(owners.blocks.len() as u32);
+    Ok(owners)
+}
+
+struct OwnerWalk<'s> {
+    schedule: &'s Schedule,
+    held: FxHashMap<SlotUnit, Held>,
+}
+
+impl OwnerWalk<'_> {
+    /// Returns the block of each part of a move, and notes the blocks that it leaves in slots.
+    fn play(&mut self, at: OpId) -> Result<Vec<Block>, Box<Finding>> {
+        let schedule = self.schedule;
+        let op = schedule.op(at);
+        let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
+        let first = schedule.region(srcs[0]);
+        if schedule.operands_of(op).iter().any(|o| {
+            let region = schedule.region(*o);
+            (region.lo.fraction(), region.hi.fraction())
+                != (first.lo.fraction(), first.hi.fraction())
+        }) {
+            let why = "its operands are cut at different fractions of a block";
+            return Err(Box::new(refused(schedule, at, why.to_owned())));
+        }
+        let mut blocks = Vec::new();
+        for (nth, part) in parts(first.lo, first.hi).enumerate() {
+            let mut from: Option<(Block, Operand)> = None;
+            for src in srcs {
+                let block = self.read(at, *src, nth, part)?;
+                match from {
+                    Some((known, other)) if known != block => {
+                        let also = format!("is {}", self.named(block));
+                        return Err(Box::new(self.differ(at, (other, known), (*src, also))));
+                    }
+                    _ => from = Some((block, *src)),
+                }
+            }
+            let (block, src) = from.expect("a move has a source");
+            for dst in dsts {
+                self.write(at, (*dst, src), (nth, part), block)?;
+            }
+            blocks.push(block);
+        }
+        Ok(blocks)
+    }
+
+    /// Returns the unit of a slot, or of a user's buffer, that the `nth` part of an operand lies in.
+    fn unit(&self, operand: Operand, nth: usize) -> (u64, &Region) {
+        let region = self.schedule.region(operand);
+        let unit = region.lo.floor() + nth as u64;
+        match region.buffer {
+            Buffer::Scratch(_) => (unit - region.base.floor(), region),
+            _ => (unit, region),
+        }
+    }
+
+    fn read(
+        &self,
+        at: OpId,
+        operand: Operand,
+        nth: usize,
+        part: Part,
+    ) -> Result<Block, Box<Finding>> {
+        let (unit, region) = self.unit(operand, nth);
+        let Buffer::Scratch(_) = region.buffer else {
+            let block = block(self.schedule, region.buffer, operand.rank, unit);
+            return block.ok_or_else(|| Box::new(self.without_blocks(at)));
+        };
+        let held = self.held.get(&(operand.rank, region.buffer, region.slot, unit));
+        let whole = |held: &&Held| {
+            held.within.0 <= part.within.0
+                && part.within.1 <= held.within.1
+                && held.from == beginning(region, unit)
+        };
+        held.filter(whole).map(|held| held.block).ok_or_else(|| {
+            let text = piece_text(self.schedule, region);
+            let why = format!("rank {} {text} holds parts of several blocks", operand.rank);
+            Box::new(refused(self.schedule, at, why))
+        })
+    }
+
+    fn write(
+        &mut self,
+        at: OpId,
+        (operand, src): (Operand, Operand),
+        (nth, part): (usize, Part),
+        given: Block,
+    ) -> Result<(), Box<Finding>> {
+        let (unit, region) = self.unit(operand, nth);
+        let Buffer::Scratch(_) = region.buffer else {
+            let own = block(self.schedule, region.buffer, operand.rank, unit);
+            let own = own.ok_or_else(|| Box::new(self.without_blocks(at)))?;
+            if own != given {
+                let place = format!("is the place of {}", self.named(own));
+                return Err(Box::new(self.differ(at, (src, given), (operand, place))));
+            }
+            return Ok(());
+        };
+        let from = beginning(region, unit);
+        let new = Held { block: given, from, within: part.within };
+        let key = (operand.rank, region.buffer, region.slot, unit);
+        let held = match self.held.get(&key).copied() {
+            None => new,
+            // More of the same block.
+            Some(held) if held.block == given && held.from == from => {
+                let apart = part.within.1 < held.within.0 || held.within.1 < part.within.0;
+                let both = (held.within.0.min(part.within.0), held.within.1.max(part.within.1));
+                if apart { new } else { Held { within: both, ..held } }
+            }
+            Some(held) => {
+                let covered = |held: &Held| {
+                    let shifted = |at: Rat| at.minus(held.from).unwrap_or(Rat::ZERO);
+                    (shifted(held.within.0), shifted(held.within.1))
+                };
+                let (old, now) = (covered(&held), covered(&new));
+                if now.0 > old.0 || now.1 < old.1 {
+                    let text = piece_text(self.schedule, region);
+                    let rank = operand.rank;
+                    let why = format!(
+                        "rank {rank} {text} takes a part of a block while it holds another"
+                    );
+                    return Err(Box::new(refused(self.schedule, at, why)));
+                }
+                new
+            }
+        };
+        self.held.insert(key, held);
+        Ok(())
+    }
+
+    fn differ(
+        &self,
+        at: OpId,
+        (one, of_one): (Operand, Block),
+        (other, meaning): (Operand, String),
+    ) -> Finding {
+        let text = |operand: Operand| {
+            let region = piece_text(self.schedule, self.schedule.region(operand));
+            format!("rank {} {region}", operand.rank)
+        };
+        let named = self.named(of_one);
+        let why = format!("{} is {named}, and {} {meaning}", text(one), text(other));
+        refused(self.schedule, at, why)
+    }
+
+    fn named(&self, block: Block) -> String {
+        let n = self.schedule.nranks;
+        if self.schedule.collective == Collective::AllToAll {
+            return format!("the block from rank {} to rank {}", block / n, block % n);
+        }
+        format!("the block of rank {block}")
+    }
+
+    fn without_blocks(&self, at: OpId) -> Finding {
+        let collective = self.schedule.collective;
+        let why = format!("{collective} has one count, as its ranks own no blocks");
+        refused(self.schedule, at, why)
+    }
+}
+
+/// Returns the fraction of its block at which a unit of a slot begins.
+fn beginning(region: &Region, unit: u64) -> Rat {
+    if unit == 0 { region.base.fraction() } else { Rat::ZERO }
+}
+
+fn refused(schedule: &Schedule, at: OpId, why: String) -> Finding {
+    Finding::new(Code::EqualCounts, schedule.op(at).at, why)
+        .label("right for equal counts alone")
+        .note("with a count for each block, the operands of a move hold parts of the same blocks")
+        .help("move each block to its own place, or to a slot that takes one block at a time")
+}
+
+/// Returns the finding of a collective that has one count by its definition.
+pub(super) fn one_count(schedule: &Schedule, at: SpanId) -> Option<Finding> {
+    block(schedule, Buffer::Input, RankId(0), 0).is_none().then(|| {
+        let title = format!("{} has one count, as its ranks own no blocks", schedule.collective);
+        Finding::new(Code::EqualCounts, at, title).help(ONE_COUNT)
+    })
+}
