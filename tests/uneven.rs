@@ -190,7 +190,6 @@ fn bad_vectors_are_refused_before_anything_moves() {
     assert_eq!(code(&[1, 2, 3, 4]), Err("E0432"));
     assert_eq!(code(&[u64::MAX, 1, 1]), Err("E0432"));
     assert_eq!(code(&[1 << 46, 1, 0]), Err("E0432"));
-    assert_eq!(code(&[1 << 45, 0, 0]), Err("E0407"), "no memory has it");
     assert_eq!(code(&[0, 0, 0]), Ok(()));
     let ring = library::RingAllReduce::new();
     let plan = ring.plan_of_blocks(3, &[1, 1, 1], DType::I64, ReduceOp::Sum, Options::default());
