@@ -13,6 +13,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::uneven;
 use roundelay_core::values::params::ParamValue;
 use roundelay_core::verify::Proved;
+use roundelay_kernels::shared_memory::{self, WorldPlan};
 use roundelay_tests::compile;
 
 /// A vector of counts by its shape: `len` counts, none large enough to make a test slow.
@@ -401,4 +402,40 @@ fn blocks_that_wander_are_right_or_refused() {
     }
     println!("{served} serve every vector, {refused} serve equal counts alone, {wrong} are wrong");
     assert!(served > 30 && refused > 30 && wrong < 100, "{served} {refused} {wrong}");
+}
+
+/// Ranks of a world compare their vectors: where they differ, the call is void for all of them.
+#[test]
+fn ranks_with_other_vectors_are_refused() {
+    let proved = roundelay_core::prove(&library::RingAllGather::new(), 2).expect("a ring");
+    let of = |counts: &[u64]| {
+        let counts = Counts::new(Collective::AllGather, 2, counts).expect("two counts");
+        proved.for_counts(&counts).expect("every vector")
+    };
+    let worlds = shared_memory::World::together(2, Options::default()).expect("worlds");
+    std::thread::scope(|threads| {
+        for (rank, world) in worlds.into_iter().enumerate() {
+            let of = &of;
+            threads.spawn(move || {
+                let world = std::sync::Arc::new(world);
+                let plan = |counts: &[u64]| {
+                    WorldPlan::new(&world, &of(counts), 1, DType::I64, ReduceOp::Sum)
+                        .expect("a plan")
+                };
+                let (alike, other) = (plan(&[3, 1]), plan([&[2, 2], &[2, 3]][rank]));
+                let mut output = [0; 4];
+                let input = [[1_i64, 2, 3].as_slice(), &[4]][rank];
+                alike.run(input, &mut output).expect("the vectors are equal");
+                assert_eq!(output, [1, 2, 3, 4]);
+                let (input, mut output) =
+                    ([[5_i64, 6].as_slice(), &[7, 8, 9]][rank], vec![0; 4 + rank]);
+                let refused = other.run(input, &mut output).expect_err("the vectors differ");
+                assert_eq!(refused.code().as_str(), "E0414");
+                assert!(output.iter().all(|element| *element == 0), "nothing moved");
+                let mut output = [0; 4];
+                let input = [[1_i64, 2, 3].as_slice(), &[4]][rank];
+                alike.run(input, &mut output).expect("the world goes on");
+            });
+        }
+    });
 }

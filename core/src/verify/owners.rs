@@ -72,13 +72,34 @@ pub fn block(schedule: &Schedule, buffer: Buffer, rank: RankId, unit: u64) -> Op
 }
 
 /// The block that a unit of a slot holds.
-#[derive(Clone, Copy)]
 struct Held {
     block: Block,
     /// The fraction of the block at which the slot begins.
     from: Rat,
-    /// The part of the block that was written.
-    within: (Rat, Rat),
+    /// The parts of the block that were written, in order and apart.
+    parts: Vec<(Rat, Rat)>,
+}
+
+impl Held {
+    /// Returns the stretch of the slot from the first to the last part, as fractions of a block behind the slot's begin.
+    fn stretch(&self) -> (Rat, Rat) {
+        let behind = |at: Rat| at.minus(self.from).unwrap_or(Rat::ZERO);
+        let last = self.parts.len() - 1;
+        (behind(self.parts[0].0), behind(self.parts[last].1))
+    }
+
+    /// Adds a part of the same block.
+    fn add(&mut self, (mut begin, mut end): (Rat, Rat)) {
+        self.parts.retain(|(from, to)| {
+            let apart = *to < begin || end < *from;
+            if !apart {
+                (begin, end) = (begin.min(*from), end.max(*to));
+            }
+            apart
+        });
+        let at = self.parts.partition_point(|(from, _)| *from < begin);
+        self.parts.insert(at, (begin, end));
+    }
 }
 
 /// A unit of a slot: rank, scratch buffer, slot, and the number of the unit in the slot.
@@ -151,8 +172,8 @@ impl OwnerWalk<'_> {
     }
 
     /// Returns the unit of a slot, or of a user's buffer, that the `nth` part of an operand lies in.
-    fn unit(&self, operand: Operand, nth: usize) -> (u64, &Region) {
-        let region = self.schedule.region(operand);
+    fn unit(schedule: &Schedule, operand: Operand, nth: usize) -> (u64, &Region) {
+        let region = schedule.region(operand);
         let unit = region.lo.floor() + nth as u64;
         match region.buffer {
             Buffer::Scratch(_) => (unit - region.base.floor(), region),
@@ -167,15 +188,15 @@ impl OwnerWalk<'_> {
         nth: usize,
         part: Part,
     ) -> Result<Block, Box<Finding>> {
-        let (unit, region) = self.unit(operand, nth);
+        let (unit, region) = Self::unit(self.schedule, operand, nth);
         let Buffer::Scratch(_) = region.buffer else {
             let block = block(self.schedule, region.buffer, operand.rank, unit);
             return block.ok_or_else(|| Box::new(self.without_blocks(at)));
         };
         let held = self.held.get(&(operand.rank, region.buffer, region.slot, unit));
+        let (begin, end) = part.within;
         let whole = |held: &&Held| {
-            held.within.0 <= part.within.0
-                && part.within.1 <= held.within.1
+            held.parts.iter().any(|(from, to)| *from <= begin && end <= *to)
                 && held.from == beginning(region, unit)
         };
         held.filter(whole).map(|held| held.block).ok_or_else(|| {
@@ -192,7 +213,7 @@ impl OwnerWalk<'_> {
         (nth, part): (usize, Part),
         given: Block,
     ) -> Result<(), Box<Finding>> {
-        let (unit, region) = self.unit(operand, nth);
+        let (unit, region) = Self::unit(self.schedule, operand, nth);
         let Buffer::Scratch(_) = region.buffer else {
             let own = block(self.schedule, region.buffer, operand.rank, unit);
             let own = own.ok_or_else(|| Box::new(self.without_blocks(at)))?;
@@ -203,22 +224,13 @@ impl OwnerWalk<'_> {
             return Ok(());
         };
         let from = beginning(region, unit);
-        let new = Held { block: given, from, within: part.within };
         let key = (operand.rank, region.buffer, region.slot, unit);
-        let held = match self.held.get(&key).copied() {
-            None => new,
+        let new = Held { block: given, from, parts: vec![part.within] };
+        match self.held.get_mut(&key) {
             // More of the same block.
-            Some(held) if held.block == given && held.from == from => {
-                let apart = part.within.1 < held.within.0 || held.within.1 < part.within.0;
-                let both = (held.within.0.min(part.within.0), held.within.1.max(part.within.1));
-                if apart { new } else { Held { within: both, ..held } }
-            }
+            Some(held) if held.block == given && held.from == from => held.add(part.within),
             Some(held) => {
-                let covered = |held: &Held| {
-                    let shifted = |at: Rat| at.minus(held.from).unwrap_or(Rat::ZERO);
-                    (shifted(held.within.0), shifted(held.within.1))
-                };
-                let (old, now) = (covered(&held), covered(&new));
+                let (old, now) = (held.stretch(), new.stretch());
                 if now.0 > old.0 || now.1 < old.1 {
                     let text = piece_text(self.schedule, region);
                     let rank = operand.rank;
@@ -227,10 +239,12 @@ impl OwnerWalk<'_> {
                     );
                     return Err(Box::new(refused(self.schedule, at, why)));
                 }
-                new
+                *held = new;
             }
-        };
-        self.held.insert(key, held);
+            None => {
+                self.held.insert(key, new);
+            }
+        }
         Ok(())
     }
 
