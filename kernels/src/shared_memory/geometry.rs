@@ -100,23 +100,9 @@ impl Tiles {
         tile: u64,
         units: impl Iterator<Item = u64>,
     ) -> impl Iterator<Item = Stripe> {
-        let mut each = units.flat_map(move |unit| {
+        joined(units.flat_map(move |unit| {
             self.cells.iter().filter_map(move |cell| self.stripe(tile, unit, *cell))
-        });
-        // Stripes that go on from each other on both sides are one: a unit may be a single element.
-        let mut next = each.next();
-        std::iter::from_fn(move || {
-            let mut stripe = next.take()?;
-            for other in each.by_ref() {
-                let on = (stripe.outside + stripe.len, stripe.inside + stripe.len);
-                if on != (other.outside, other.inside) {
-                    next = Some(other);
-                    break;
-                }
-                stripe.len += other.len;
-            }
-            Some(stripe)
-        })
+        }))
     }
 
     fn stripe(&self, tile: u64, unit: u64, cell: Cell) -> Option<Stripe> {
@@ -144,8 +130,25 @@ impl Tiles {
             };
             self.cells.iter().filter(here).filter_map(move |cell| self.stripe(tile, unit, *cell))
         });
-        whole.into_iter().chain(each)
+        whole.into_iter().chain(joined(each))
     }
+}
+
+/// Joins stripes that go on from each other on both sides: a unit may be a single element.
+fn joined(mut stripes: impl Iterator<Item = Stripe>) -> impl Iterator<Item = Stripe> {
+    let mut next = stripes.next();
+    std::iter::from_fn(move || {
+        let mut stripe = next.take()?;
+        for other in stripes.by_ref() {
+            let end = (stripe.outside + stripe.len, stripe.inside + stripe.len);
+            if end != (other.outside, other.inside) {
+                next = Some(other);
+                break;
+            }
+            stripe.len += other.len;
+        }
+        Some(stripe)
+    })
 }
 
 /// Returns the elements per unit that fit into `bytes` bytes, for buffers of `units` units, in whole cache lines where
