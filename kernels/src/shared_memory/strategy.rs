@@ -352,11 +352,17 @@ impl Streams {
     ) -> Result<(Self, Tiles), Error> {
         let schedule = made.schedule.clone();
         let size = dtype.size();
-        let too_fine = |multiple: u64| Error::TooLarge {
-            what: format!(
-                "a tile of {} for processes has at least {multiple} elements a unit",
-                schedule.algorithm
-            ),
+        let too_fine = |multiple: u64| {
+            let name = &schedule.algorithm;
+            let what = match &schedule.elements {
+                Some(_) => format!(
+                    "a call of {name} with a count for each block, which ranks as processes stage as a whole, has no room in the memory between them"
+                ),
+                None => format!(
+                    "a tile of {name} for processes has at least {multiple} elements a unit"
+                ),
+            };
+            Error::TooLarge { what }
         };
         let (cuts, multiple) = cuts(&schedule).ok_or_else(|| too_fine(u64::MAX))?;
         // Counts whole units, as the width of scratch may be a fraction of a unit.
