@@ -12,7 +12,8 @@ use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::syntax::Source;
 use roundelay_core::uneven;
 use roundelay_core::values::params::ParamValue;
-use roundelay_core::verify::Proved;
+use roundelay_core::verify::{Callers, Proved};
+use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
 #[cfg(target_os = "linux")]
 use roundelay_kernels::network::{Channels, Hosts, HostsPlan, How};
 use roundelay_kernels::shared_memory::{self, WorldPlan};
@@ -458,4 +459,23 @@ fn ranks_of_hosts_refuse_a_count_for_each_block() {
     let refused = refused.map(drop).expect_err("there is no such form");
     assert_eq!(refused.code().as_str(), "E0426");
     assert!(refused.to_string().contains("a count for each block"), "{refused}");
+}
+
+/// Loops of a kernel have one count: they are not made of a schedule for a vector.
+#[test]
+fn kernels_of_loops_refuse_a_count_for_each_block() {
+    let ring = with_blocks().find(|known| known.name() == "RingAllGather").expect("a ring");
+    let proved = Proved::new(ring.schedule(2).expect("a schedule")).expect("a proof");
+    let counts = Counts::new(Collective::AllGather, 2, &[5, 1]).expect("two counts");
+    let uneven = proved.for_counts(&counts).expect("every vector");
+    let spec = Spec {
+        element: Element::Host(DType::F32),
+        op: ReduceOp::Sum,
+        protocol: Protocol::Direct,
+        vector: 16,
+        callers: Callers::Each,
+    };
+    assert!(Kernel::of_loops(ring, &proved, spec).is_ok());
+    let refused = Kernel::of_loops(ring, &uneven, spec).map(drop).expect_err("one count");
+    assert_eq!(refused[0].code.as_str(), "E0423");
 }

@@ -239,6 +239,11 @@ impl Kernel {
         spec.element
             .check_op(spec.op)
             .map_err(|none| vec![Diagnostic::no_such_op(none, checked.name_span)])?;
+        if proved.schedule().elements.is_some() {
+            let title =
+                format!("loops of {} have one count, and not one for each block", checked.name);
+            return Err(refuse(title, "make the kernel of the schedule for equal counts"));
+        }
         if checked.escapes {
             return Err(refuse(
                 format!("{} calls Rust functions, which a kernel cannot", checked.name),
