@@ -3,6 +3,7 @@
 use roundelay_core::collective::Collective;
 use roundelay_core::counts::Counts;
 use roundelay_core::topology::Problem;
+use roundelay_kernels::reference::SplitMix64;
 
 use crate::values::{self, RefusedValue};
 
@@ -54,17 +55,9 @@ impl VectorForm {
                 (0..blocks).map(|block| (weight(block) / all * sum).round() as u64).collect()
             }
             Self::Random(seed) => {
-                let mut state = *seed;
-                let mut next = || {
-                    // SplitMix64 (Steele, Lea, Flood 2014).
-                    state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-                    let mut z = state;
-                    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-                    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-                    z ^ (z >> 31)
-                };
+                let mut random = SplitMix64(*seed);
                 let most = count.saturating_mul(2).saturating_add(1);
-                (0..blocks).map(|_| next() % most).collect()
+                (0..blocks).map(|_| random.draw() % most).collect()
             }
         };
         Counts::new(collective, nranks, &counts)

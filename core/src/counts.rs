@@ -38,8 +38,7 @@ impl Counts {
     pub fn new(collective: Collective, nranks: u32, counts: &[u64]) -> Result<Self, Problem> {
         let wrong = |title: String| Problem::new(Code::BadCounts, title);
         let Some(blocks) = collective.blocks(nranks) else {
-            let title = format!("{collective} has one count, as its ranks own no blocks");
-            return Err(wrong(title).help(ONE_COUNT));
+            return Err(wrong(has_one_count(collective)).help(ONE_COUNT));
         };
         if counts.len() as u64 != blocks {
             let given = counts.len();
@@ -93,6 +92,11 @@ impl Counts {
         let start = (0..unit).map(count).sum();
         start..start + count(unit)
     }
+}
+
+/// Returns the reason why a collective has no count for each block.
+pub(crate) fn has_one_count(collective: Collective) -> String {
+    format!("{collective} has one count, as its ranks own no blocks")
 }
 
 /// The collectives that have a count for each block, as advice.

@@ -96,7 +96,7 @@ impl Starts {
                 let mut starts = vec![0];
                 for unit in 0..units {
                     let block = owners::block(schedule, buffer, RankId(rank), unit);
-                    next += block.map_or(0, |block| counts.all()[block as usize]);
+                    next += counts.all()[block as usize];
                     starts.push(next);
                 }
                 starts
@@ -136,13 +136,8 @@ fn rooms(schedule: &Schedule, counts: &Counts) -> Vec<(u64, u64)> {
     let mut rooms = vec![(0, 1); schedule.scratch.len()];
     for region in &schedule.regions {
         if let Buffer::Scratch(id) = region.buffer {
-            let last = if region.hi.fraction() == Rat::ZERO {
-                region.hi.floor()
-            } else {
-                region.hi.floor() + 1
-            };
             let units = &mut rooms[id.index()].1;
-            *units = (last - region.base.floor()).max(*units);
+            *units = (region.hi.element_ceil(1) - region.base.floor()).max(*units);
         }
     }
     for (scratch, room) in schedule.scratch.iter().zip(&mut rooms) {
@@ -218,10 +213,10 @@ impl ElementWriter<'_> {
         let first = schedule.region(operands[0]);
         let blocks = self.owners.of(at);
         let mut args = Vec::with_capacity(blocks.len());
-        for (nth, (part, block)) in parts(first.lo, first.hi).zip(blocks).enumerate() {
+        for (nth, ((begin, end), block)) in parts(first.lo, first.hi).zip(blocks).enumerate() {
             args.push(self.operands.len() as u32);
             let count = self.counts.all()[*block as usize];
-            let (lo, hi) = (part.within.0.element(count), part.within.1.element(count));
+            let (lo, hi) = (begin.element(count), end.element(count));
             for operand in operands {
                 let region = self.region(*operand, nth as u64, count, lo..hi);
                 let region = RegionId(self.regions.intern(region));

@@ -10,7 +10,7 @@ use roundelay_core::collective::Collective;
 use roundelay_core::syntax::token::{CONTEXTUAL, KEYWORDS, Tok};
 
 use super::document::Document;
-use super::hover::word_meaning;
+use super::hover::{docs, word_meaning};
 use super::names::{Named, variable};
 use super::place::{Lines, word};
 
@@ -52,12 +52,9 @@ impl Document {
         let vars = inside.into_iter().flat_map(|algorithm| &algorithm.vars);
         all.extend(vars.map(|var| item(&var.name, CompletionItemKind::VARIABLE, var.ty.name())));
         let library = select::library().iter();
-        all.extend(library.map(|known| {
-            let docs = known.docs().iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n");
-            CompletionItem {
-                documentation: Some(documentation(&docs)),
-                ..item(known.name(), CompletionItemKind::FUNCTION, known.collective().name())
-            }
+        all.extend(library.map(|known| CompletionItem {
+            documentation: Some(documentation(docs(known.docs()).trim_start())),
+            ..item(known.name(), CompletionItemKind::FUNCTION, known.collective().name())
         }));
         for function in
             ["copy", "reduce", "peer", "len", "rank", "nranks", "local", "input", "output"]

@@ -163,7 +163,7 @@ impl Document {
 }
 
 /// Returns the lines of a doc comment as a paragraph of their own.
-fn docs(lines: &[String]) -> String {
+pub(super) fn docs(lines: &[String]) -> String {
     let text: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
     if text.is_empty() { String::new() } else { format!("\n\n{}", text.join("\n")) }
 }

@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use lsp_types::Uri;
 use roundelay::Algorithm as _;
 use roundelay_core::check::hir::CheckedSource;
-use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::diagnostics::{Diagnostic, Finding};
 use roundelay_core::expansion;
 use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::optimize::elide::{Reason, elide, reasons};
@@ -106,11 +106,14 @@ impl Job {
             let one = CheckedSource { algorithms: vec![algorithm.clone()], ..Default::default() };
             let outcome = expansion::prove(&one, &source);
             let configured = Configured::new(algorithm.clone(), &source);
-            let counts = SHOWN.map(|nranks| (nranks, holds(&configured, nranks))).collect();
+            let proofs: Vec<_> = SHOWN.map(|nranks| (nranks, at(&configured, nranks))).collect();
+            let counts =
+                proofs.iter().map(|(nranks, proof)| (*nranks, proof.as_ref().map(Result::is_ok)));
+            let counts = counts.collect();
             if outcome.errors.is_empty() {
                 let every = Every::new(configured.program(), &source);
-                let (verdict, lines) = certificate(&configured, &every);
-                let (name, needed) = (algorithm.name.clone(), needed(&configured));
+                let (verdict, lines) = certificate(configured.name(), &proofs, &every);
+                let (name, needed) = (algorithm.name.clone(), needed(&proofs));
                 let every = every.is_proved();
                 certificates.push(Certified { name, verdict, lines, needed, every, counts });
             } else {
@@ -128,35 +131,34 @@ impl Job {
     }
 }
 
-/// Whether an algorithm is proved at a rank count, with its default root.
-fn holds(algorithm: &Configured, nranks: u32) -> Option<bool> {
+/// The proof of an algorithm at a rank count; `None` where it refuses the count or is too large for trials.
+type ProofAt = (u32, Option<Result<ProvedSchedule, Vec<Finding>>>);
+
+/// Returns the proof of an algorithm at a rank count, with its default root.
+fn at(algorithm: &Configured, nranks: u32) -> Option<Result<ProvedSchedule, Vec<Finding>>> {
     let schedule = algorithm.schedule_within(nranks, Limits::EXPANSION).ok()?;
-    Some(ProvedSchedule::new(schedule).is_ok())
+    Some(ProvedSchedule::new(schedule))
 }
 
-/// Returns the schedule of the largest of these rank counts that an algorithm admits within the macro's limits.
-fn largest(algorithm: &Configured, counts: RangeInclusive<u32>) -> Option<ProvedSchedule> {
-    counts.rev().find_map(|nranks| {
-        let schedule = algorithm.schedule_within(nranks, Limits::EXPANSION).ok()?;
-        ProvedSchedule::new(schedule).ok()
-    })
+/// Returns the proof at the largest of these rank counts that has one.
+fn largest(proofs: &[ProofAt], counts: RangeInclusive<u32>) -> Option<&ProvedSchedule> {
+    let mut within = proofs.iter().rev().filter(|(nranks, _)| counts.contains(nranks));
+    within.find_map(|(_, proof)| proof.as_ref()?.as_ref().ok())
 }
 
 /// Returns why the signals of an algorithm are needed, at the largest of few ranks that it admits.
-fn needed(algorithm: &Configured) -> Option<Vec<Reason>> {
-    let proved = largest(algorithm, FEW)?;
-    let elided = elide(proved.schedule(), Callers::Each).ok()?;
+fn needed(proofs: &[ProofAt]) -> Option<Vec<Reason>> {
+    let elided = elide(largest(proofs, FEW)?.schedule(), Callers::Each).ok()?;
     elided.unchanged.is_none().then(|| reasons(&elided))
 }
 
 /// Returns the verdict on an algorithm that has no errors, and the lines that `check` prints below it.
-fn certificate(algorithm: &Configured, every: &Every) -> (String, Vec<String>) {
-    let Some(proved) = largest(algorithm, SHOWN) else {
+fn certificate(name: &str, proofs: &[ProofAt], every: &Every) -> (String, Vec<String>) {
+    let Some(proved) = largest(proofs, SHOWN) else {
         return ("no errors within the budget".to_owned(), Vec::new());
     };
-    let (nranks, name) = (proved.schedule().nranks, algorithm.name());
-    let at = count(nranks as usize, "rank");
-    let certificate = Certificate::new(&proved, Signals::default());
+    let at = count(proved.schedule().nranks as usize, "rank");
+    let certificate = Certificate::new(proved, Signals::default());
     let whole = if every.is_proved() { every.line() } else { format!("proved at {at}") };
     let verdict = format!("{whole} · {}", certificate.brief());
     let first = format!("proved {name} at {at}");

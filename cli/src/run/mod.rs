@@ -284,11 +284,8 @@ fn run_proved(
         dtype: flags.dtype,
         op: flags.op,
     };
-    let uneven = shaped.counts.clone().map(|counts| reference.with_counts(counts));
-    let mut inputs = match &uneven {
-        Some(uneven) => uneven.inputs(flags.seed),
-        None => reference.inputs(flags.seed),
-    };
+    let data = reference.with_counts(shaped.counts.as_ref());
+    let mut inputs = data.inputs(flags.seed);
     let Measured { outputs, seconds, reduce_depth, device } = match &flags.device.device {
         Device::Host => host(shaped, &mut inputs, flags, calls)?,
         Device::Cuda(devices) => match algorithm {
@@ -297,15 +294,11 @@ fn run_proved(
         },
     };
     let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
-    let wrong = match &uneven {
-        Some(uneven) => uneven.count_wrong(&inputs, &views, reduce_depth),
-        None => reference.count_wrong(&inputs, &views, reduce_depth),
-    };
+    let wrong = data.count_wrong(&inputs, &views, reduce_depth);
     let seconds = seconds / f64::from(flags.iterations);
-    // The larger of a rank's two buffers, as nccl-tests counts; of the rank that has most.
-    let larger = inputs.iter().chain(&outputs).map(Vec::len).max().unwrap_or(0);
     let moved = match &shaped.counts {
-        Some(_) => larger as f64,
+        // The larger of a rank's two buffers, as nccl-tests counts; of the rank that has most.
+        Some(_) => inputs.iter().chain(&outputs).map(Vec::len).max().unwrap_or(0) as f64,
         None => collective.bytes(flags.count, nranks, flags.dtype.size() as u64) as f64,
     };
     let algbw = if seconds > 0.0 { moved / seconds / 1e9 } else { 0.0 };

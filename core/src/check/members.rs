@@ -119,10 +119,9 @@ impl Checker<'_> {
             "through the fifo it has `send`, `recv`, `recv_reduce`, and longer ones to `recv_reduce_copy_send`"
                 .to_owned(),
         );
-        *error = match near {
-            Some(near) => error.clone().meant(&near),
-            None => return,
-        };
+        if let Some(near) = near {
+            *error = error.clone().meant(&near);
+        }
     }
 
     pub(super) fn unknown_member(

@@ -272,16 +272,7 @@ fn everywhere(program: &Program, number: &Expr) -> Vec<Span> {
         if !matches!(stmt.kind, StmtKind::Copy(..) | StmtKind::Reduce(..)) {
             return;
         }
-        let mut exprs = stmt.exprs_mut();
-        if exprs.iter().any(|expr| holds(expr, number)) {
-            for expr in &mut exprs {
-                expr.edit(&mut |part| {
-                    if same(part, number) {
-                        places.push(part.span);
-                    }
-                });
-            }
-        }
+        each_same(stmt, number, &mut |part| places.push(part.span));
     });
     if places.is_empty() { vec![number.span] } else { places }
 }
@@ -322,19 +313,24 @@ impl Edit {
             }
             (Self::Number(number, by), StmtKind::Copy(..) | StmtKind::Reduce(..)) => {
                 // The number is changed in all operands of the statement, as they are about one piece.
-                let within = |expr: &Expr| holds(expr, number);
-                if stmt.exprs_mut().iter().any(|expr| within(expr)) {
-                    for expr in stmt.exprs_mut() {
-                        expr.edit(&mut |part| {
-                            if same(part, number) {
-                                add_inside(part, *by);
-                            }
-                        });
-                    }
-                }
+                each_same(stmt, number, &mut |part| add_inside(part, *by));
             }
             _ => {}
         }
+    }
+}
+
+/// Calls `then` with each part of a statement that is equal to a number, if the number is one of them.
+fn each_same(stmt: &mut Stmt, number: &Expr, then: &mut impl FnMut(&mut Expr)) {
+    if !stmt.exprs_mut().iter().any(|expr| holds(expr, number)) {
+        return;
+    }
+    for expr in stmt.exprs_mut() {
+        expr.edit(&mut |part| {
+            if same(part, number) {
+                then(part);
+            }
+        });
     }
 }
 

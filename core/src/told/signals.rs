@@ -3,7 +3,7 @@
 
 use super::repairs::Counts;
 use crate::check::hir::Signal;
-use crate::diagnostics::{Code, Diagnostic};
+use crate::diagnostics::{Code, Diagnostic, Edit};
 use crate::layout::Configured;
 use crate::program::ir::{Expr, Op, Program, Stmt, StmtKind};
 use crate::schedule::SignalKind;
@@ -62,12 +62,12 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
         Some(_) => {
             let last = Span { lo: span(beside).hi - 1, hi: span(beside).hi };
             let end = if beside.blocks().is_empty() { ";" } else { "}" };
-            *error = error.clone().edit(last, format!("{end}{next}{lines}"));
+            error.edits.push(Edit { at: last, text: format!("{end}{next}{lines}") });
             ("after", location(beside).end_line)
         }
         None => {
             let first = Span { lo: span(beside).lo, hi: span(beside).lo };
-            *error = error.clone().edit(first, format!("{lines}{next}"));
+            error.edits.push(Edit { at: first, text: format!("{lines}{next}") });
             ("before", location(beside).line)
         }
     };

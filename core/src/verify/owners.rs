@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::order::Order;
 use super::piece::piece_text;
 use crate::collective::Collective;
-use crate::counts::ONE_COUNT;
+use crate::counts::{ONE_COUNT, has_one_count};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::rational::Rat;
@@ -41,34 +41,25 @@ impl Owners {
     }
 }
 
-/// A part of an operand: it lies within one block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The unit of the buffer, or of the slot's coordinates, that it lies in.
-    pub unit: u64,
-    /// The fractions of the block at which it begins and ends; the second is 1 at the end of the block.
-    pub within: (Rat, Rat),
-}
-
-/// Returns the parts of an interval: it is cut where units begin.
-pub fn parts(lo: Rat, hi: Rat) -> impl Iterator<Item = Part> {
+/// Returns the parts of an interval, each within one block, as the fractions of the block at which it begins and ends: it
+/// is cut where units begin.
+pub fn parts(lo: Rat, hi: Rat) -> impl Iterator<Item = (Rat, Rat)> {
     let first = lo.floor();
-    let one = Rat::whole(1);
-    let last = if hi.fraction() == Rat::ZERO { hi.floor() } else { hi.floor() + 1 };
-    (first..last).filter(move |_| lo < hi).map(move |unit| {
+    (first..hi.element_ceil(1)).filter(move |_| lo < hi).map(move |unit| {
         let begin = if unit == first { lo.fraction() } else { Rat::ZERO };
-        let end = if unit == hi.floor() { hi.fraction() } else { one };
-        Part { unit, within: (begin, end) }
+        let end = if unit == hi.floor() { hi.fraction() } else { Rat::whole(1) };
+        (begin, end)
     })
 }
 
-/// Returns the block that a unit of a user's buffer is; `None` for a collective without blocks of ranks.
-pub fn block(schedule: &Schedule, buffer: Buffer, rank: RankId, unit: u64) -> Option<Block> {
+/// Returns the block that a unit of a user's buffer is, in a collective whose ranks own blocks.
+pub fn block(schedule: &Schedule, buffer: Buffer, rank: RankId, unit: u64) -> Block {
     let (collective, unit, nranks) = (schedule.collective, unit as u32, schedule.nranks);
-    match buffer {
+    let block = match buffer {
         Buffer::Input => collective.input_block(rank, unit, nranks),
         _ => collective.output_block(rank, unit, nranks),
-    }
+    };
+    block.expect("the collective has blocks")
 }
 
 /// The block that a unit of a slot holds.
@@ -110,6 +101,10 @@ type SlotUnit = (RankId, Buffer, u32, u64);
 /// # Errors
 /// E0319 at the first move that is right for equal counts alone.
 pub fn owners(schedule: &Schedule, order: &Order) -> Result<Owners, Box<Finding>> {
+    let header = SpanId(0);
+    if let Some(one) = one_count(schedule, header) {
+        return Err(Box::new(one));
+    }
     let mut walk = OwnerWalk { schedule, held: FxHashMap::default() };
     let mut of: Vec<Vec<Block>> = vec![Vec::new(); schedule.ops.len()];
     // The second run meets the slots as the first one leaves them.
@@ -186,15 +181,14 @@ impl OwnerWalk<'_> {
         at: OpId,
         operand: Operand,
         nth: usize,
-        part: Part,
+        part: (Rat, Rat),
     ) -> Result<Block, Box<Finding>> {
         let (unit, region) = Self::unit(self.schedule, operand, nth);
         let Buffer::Scratch(_) = region.buffer else {
-            let block = block(self.schedule, region.buffer, operand.rank, unit);
-            return block.ok_or_else(|| Box::new(self.without_blocks(at)));
+            return Ok(block(self.schedule, region.buffer, operand.rank, unit));
         };
         let held = self.held.get(&(operand.rank, region.buffer, region.slot, unit));
-        let (begin, end) = part.within;
+        let (begin, end) = part;
         let whole = |held: &&Held| {
             held.parts.iter().any(|(from, to)| *from <= begin && end <= *to)
                 && held.from == beginning(region, unit)
@@ -210,13 +204,12 @@ impl OwnerWalk<'_> {
         &mut self,
         at: OpId,
         (operand, src): (Operand, Operand),
-        (nth, part): (usize, Part),
+        (nth, part): (usize, (Rat, Rat)),
         given: Block,
     ) -> Result<(), Box<Finding>> {
         let (unit, region) = Self::unit(self.schedule, operand, nth);
         let Buffer::Scratch(_) = region.buffer else {
             let own = block(self.schedule, region.buffer, operand.rank, unit);
-            let own = own.ok_or_else(|| Box::new(self.without_blocks(at)))?;
             if own != given {
                 let place = format!("is the place of {}", self.named(own));
                 return Err(Box::new(self.differ(at, (src, given), (operand, place))));
@@ -225,10 +218,10 @@ impl OwnerWalk<'_> {
         };
         let from = beginning(region, unit);
         let key = (operand.rank, region.buffer, region.slot, unit);
-        let new = Held { block: given, from, parts: vec![part.within] };
+        let new = Held { block: given, from, parts: vec![part] };
         match self.held.get_mut(&key) {
             // More of the same block.
-            Some(held) if held.block == given && held.from == from => held.add(part.within),
+            Some(held) if held.block == given && held.from == from => held.add(part),
             Some(held) => {
                 let (old, now) = (held.stretch(), new.stretch());
                 if now.0 > old.0 || now.1 < old.1 {
@@ -270,12 +263,6 @@ impl OwnerWalk<'_> {
         }
         format!("the block of rank {block}")
     }
-
-    fn without_blocks(&self, at: OpId) -> Finding {
-        let collective = self.schedule.collective;
-        let why = format!("{collective} has one count, as its ranks own no blocks");
-        refused(self.schedule, at, why)
-    }
 }
 
 /// Returns the fraction of its block at which a unit of a slot begins.
@@ -292,8 +279,9 @@ fn refused(schedule: &Schedule, at: OpId, why: String) -> Finding {
 
 /// Returns the finding of a collective that has one count by its definition.
 pub(super) fn one_count(schedule: &Schedule, at: SpanId) -> Option<Finding> {
-    block(schedule, Buffer::Input, RankId(0), 0).is_none().then(|| {
-        let title = format!("{} has one count, as its ranks own no blocks", schedule.collective);
-        Finding::new(Code::EqualCounts, at, title).help(ONE_COUNT)
-    })
+    let collective = schedule.collective;
+    collective
+        .blocks(schedule.nranks)
+        .is_none()
+        .then(|| Finding::new(Code::EqualCounts, at, has_one_count(collective)).help(ONE_COUNT))
 }

@@ -3,11 +3,12 @@
 use half::{bf16, f16};
 use roundelay_core::dtype::{DType, ReduceOp};
 
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-pub(crate) struct SplitMix64(pub(crate) u64);
+/// Random numbers from a seed: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
-    pub(crate) fn next(&mut self) -> u64 {
+    /// Returns the next number.
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,7 +25,7 @@ impl SplitMix64 {
 pub fn fill(dtype: DType, op: ReduceOp, seed: u64, rank: u32, len: usize) -> Vec<u8> {
     let mut random = SplitMix64(seed);
     let mut random =
-        SplitMix64(random.next() ^ u64::from(rank).wrapping_mul(0xd6e8_feb8_6659_fd93));
+        SplitMix64(random.draw() ^ u64::from(rank).wrapping_mul(0xd6e8_feb8_6659_fd93));
     let product = op == ReduceOp::Prod;
     // The number of zeros among eight elements.
     let zeros = match op {
@@ -34,7 +35,7 @@ pub fn fill(dtype: DType, op: ReduceOp, seed: u64, rank: u32, len: usize) -> Vec
         _ => 0,
     };
     let mut integer = || {
-        let bits = random.next() | u64::from(product);
+        let bits = random.draw() | u64::from(product);
         if bits >> 61 < zeros { 0 } else { bits }
     };
     let float = |bits: u64| {

@@ -12,7 +12,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 
 use exact::Exact;
-pub use fill::fill;
+pub use fill::{SplitMix64, fill};
 
 /// One collective, on data of one count.
 #[derive(Clone, Copy, Debug)]
@@ -31,66 +31,40 @@ pub struct Reference {
     pub op: ReduceOp,
 }
 
-/// One collective, on data with a count for each block: see [`Reference::with_counts`].
-#[derive(Clone, Debug)]
-pub struct UnevenReference {
-    reference: Reference,
-    counts: Counts,
-}
-
 impl Reference {
-    /// Returns the reference of a call with a count for each block; the count of `self` has no meaning then.
-    pub fn with_counts(self, counts: Counts) -> UnevenReference {
-        UnevenReference { reference: self, counts }
+    /// Returns the reference with a count for each block, where such counts are given; the count of `self` has no meaning
+    /// then.
+    pub fn with_counts<'a>(&'a self, counts: Option<&'a Counts>) -> ReferenceData<'a> {
+        ReferenceData { reference: self, counts }
     }
 
     /// Random inputs of all ranks, as bytes; empty where a rank has none.
     pub fn inputs(&self, seed: u64) -> Vec<Vec<u8>> {
-        self.data(None).inputs(seed)
+        self.with_counts(None).inputs(seed)
     }
 
     /// The outputs of all ranks, each float correctly rounded; empty where a rank has none.
     pub fn outputs<I: AsRef<[u8]>>(&self, inputs: &[I]) -> Vec<Vec<u8>> {
-        self.data(None).outputs(inputs)
+        self.with_counts(None).outputs(inputs)
     }
 
     /// Number of elements of all outputs that are wrong. Copies, integers, min and max must be exact; other floats must
     /// be within the error bound of a reduction tree of depth `depth`
     /// ([`roundelay_core::verify::Proof::reduce_depth`]).
     pub fn count_wrong<I: AsRef<[u8]>>(&self, inputs: &[I], outputs: &[&[u8]], depth: u32) -> u64 {
-        self.data(None).count_wrong(inputs, outputs, depth)
-    }
-
-    fn data<'a>(&'a self, counts: Option<&'a Counts>) -> Data<'a> {
-        Data { reference: self, counts }
+        self.with_counts(None).count_wrong(inputs, outputs, depth)
     }
 }
 
-impl UnevenReference {
-    /// Random inputs of all ranks, as [`Reference::inputs`] makes them.
-    pub fn inputs(&self, seed: u64) -> Vec<Vec<u8>> {
-        self.reference.data(Some(&self.counts)).inputs(seed)
-    }
-
-    /// The outputs of all ranks, as [`Reference::outputs`] makes them.
-    pub fn outputs<I: AsRef<[u8]>>(&self, inputs: &[I]) -> Vec<Vec<u8>> {
-        self.reference.data(Some(&self.counts)).outputs(inputs)
-    }
-
-    /// Number of elements of all outputs that are wrong, as [`Reference::count_wrong`] counts them.
-    pub fn count_wrong<I: AsRef<[u8]>>(&self, inputs: &[I], outputs: &[&[u8]], depth: u32) -> u64 {
-        self.reference.data(Some(&self.counts)).count_wrong(inputs, outputs, depth)
-    }
-}
-
-/// A collective with the counts of its blocks.
-struct Data<'a> {
+/// A reference with the counts of its blocks: see [`Reference::with_counts`].
+#[derive(Clone, Copy, Debug)]
+pub struct ReferenceData<'a> {
     reference: &'a Reference,
     /// The counts of the blocks, where they are not all that of the reference.
     counts: Option<&'a Counts>,
 }
 
-impl Data<'_> {
+impl ReferenceData<'_> {
     fn ranks(&self) -> impl Iterator<Item = RankId> + use<> {
         (0..self.reference.nranks).map(RankId)
     }
@@ -123,7 +97,8 @@ impl Data<'_> {
         }
     }
 
-    fn inputs(&self, seed: u64) -> Vec<Vec<u8>> {
+    /// Random inputs of all ranks, as [`Reference::inputs`] makes them.
+    pub fn inputs(&self, seed: u64) -> Vec<Vec<u8>> {
         let Reference { dtype, op, .. } = *self.reference;
         let len = |rank| match self.input_units(rank) {
             0 => 0,
@@ -132,7 +107,8 @@ impl Data<'_> {
         self.ranks().map(|rank| fill(dtype, op, seed, rank.0, len(rank))).collect()
     }
 
-    fn outputs<I: AsRef<[u8]>>(&self, inputs: &[I]) -> Vec<Vec<u8>> {
+    /// The outputs of all ranks, as [`Reference::outputs`] makes them.
+    pub fn outputs<I: AsRef<[u8]>>(&self, inputs: &[I]) -> Vec<Vec<u8>> {
         let dtype = self.reference.dtype;
         let size = dtype.size();
         let len = |rank| match self.output_units(rank) {
@@ -153,7 +129,8 @@ impl Data<'_> {
         outputs
     }
 
-    fn count_wrong<I: AsRef<[u8]>>(&self, inputs: &[I], outputs: &[&[u8]], depth: u32) -> u64 {
+    /// Number of elements of all outputs that are wrong, as [`Reference::count_wrong`] counts them.
+    pub fn count_wrong<I: AsRef<[u8]>>(&self, inputs: &[I], outputs: &[&[u8]], depth: u32) -> u64 {
         let Reference { nranks, dtype, op, .. } = *self.reference;
         // A term of a sum is rounded once on each step to the root; a product collects the relative errors of all its
         // steps, with any tree.
@@ -173,10 +150,6 @@ impl Data<'_> {
         mut visit: impl FnMut(RankId, usize, Exact),
     ) {
         let Reference { collective, nranks, root, dtype, op, .. } = *self.reference;
-        let element = |rank: RankId, unit: u32, i: usize| {
-            let input = inputs[rank.index()].as_ref();
-            exact::bits_at(dtype, input, self.input(rank, unit).start + i)
-        };
         let mut wanted: Vec<(u32, RankId, u32)> = Vec::new();
         for rank in self.ranks() {
             for unit in 0..self.output_units(rank) {
@@ -196,14 +169,20 @@ impl Data<'_> {
         }
         wanted.sort_unstable();
         for same in wanted.chunk_by(|a, b| a.0 == b.0) {
-            let input = same[0].0;
+            let (input, first, unit) = same[0];
+            let from: Vec<usize> = self.ranks().map(|rank| self.input(rank, input).start).collect();
+            let to: Vec<usize> =
+                same.iter().map(|&(_, rank, unit)| self.output(rank, unit).start).collect();
             let mut elements = Vec::with_capacity(nranks as usize);
-            for i in 0..self.output(same[0].1, same[0].2).len() {
+            for i in 0..self.output(first, unit).len() {
                 elements.clear();
-                elements.extend(self.ranks().map(|rank| element(rank, input, i)));
+                let given = inputs.iter().zip(&from);
+                elements.extend(
+                    given.map(|(input, from)| exact::bits_at(dtype, input.as_ref(), from + i)),
+                );
                 let exact = exact::reduce(dtype, op, &elements);
-                for &(_, rank, unit) in same {
-                    visit(rank, self.output(rank, unit).start + i, exact);
+                for (&(_, rank, _), to) in same.iter().zip(&to) {
+                    visit(rank, to + i, exact);
                 }
             }
         }

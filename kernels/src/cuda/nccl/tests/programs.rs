@@ -77,7 +77,7 @@ fn every_algorithm_of_the_library_gives_the_authors_bits() {
 /// Returns an `AllReduce` of random trees: each piece has a tree of its own, is folded up in it in any order of
 /// children, and copied down again.
 pub(super) fn trees(dice: &mut SplitMix64) -> String {
-    let (nranks, pieces) = (2 + dice.next() % 7, 1 + dice.next() % 4);
+    let (nranks, pieces) = (2 + dice.draw() % 7, 1 + dice.draw() % 4);
     let mut of_rank = vec![String::new(); nranks as usize];
     for (rank, ops) in of_rank.iter_mut().enumerate() {
         let _ = writeln!(ops, "  copy {rank}.input[0..1] -> {rank}.output[0..1] @0");
@@ -87,10 +87,10 @@ pub(super) fn trees(dice: &mut SplitMix64) -> String {
         let (lo, hi) = (part(piece, pieces), part(piece + 1, pieces));
         let mut order: Vec<u64> = (0..nranks).collect();
         for i in (1..order.len()).rev() {
-            order.swap(i, (dice.next() % (i as u64 + 1)) as usize);
+            order.swap(i, (dice.draw() % (i as u64 + 1)) as usize);
         }
         let parents: Vec<(u64, u64)> = (1..order.len())
-            .map(|i| (order[i], order[(dice.next() % i as u64) as usize]))
+            .map(|i| (order[i], order[(dice.draw() % i as u64) as usize]))
             .collect();
         // From the leaves: a later edge is further from the root.
         for (child, parent) in parents.iter().rev() {
@@ -140,6 +140,6 @@ fn random_programs_give_the_authors_bits() {
     for run in 0..150 {
         let proved = proved(&trees(&mut dice));
         let in_place = run % 2 == 1 && proved.proof().in_place;
-        Case::new(proved, dice.next() % 60, KINDS[run % KINDS.len()]).is_right(in_place);
+        Case::new(proved, dice.draw() % 60, KINDS[run % KINDS.len()]).is_right(in_place);
     }
 }
