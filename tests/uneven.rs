@@ -19,6 +19,8 @@ use roundelay_kernels::network::{Channels, Hosts, HostsPlan, How};
 use roundelay_kernels::shared_memory::{self, WorldPlan};
 use roundelay_tests::compile;
 
+mod calls;
+
 /// A vector of counts by its shape: `len` counts, none large enough to make a test slow.
 fn vectors(len: usize) -> Vec<Vec<u64>> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64 ^ len as u64;

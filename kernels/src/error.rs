@@ -109,6 +109,11 @@ pub enum Error {
         /// The message of the error for which it gave up.
         why: String,
     },
+    /// E0319: an algorithm that is right for equal counts alone, in a call with a count for each block.
+    EqualCounts {
+        /// The algorithm, and its first move that is right for equal counts alone.
+        what: String,
+    },
     /// E0424: ranks that call by themselves could run in different modes, and results would depend on the modes.
     OneMode {
         /// The finding of the proof, and its place.
@@ -185,7 +190,7 @@ pub enum Error {
 /// communicator works as before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Differ {
-    /// The number of the call: each rank counts the calls that it makes, from 1.
+    /// The number of the call: each rank counts the calls that it makes, from 1; 0 where calls have no numbers.
     pub number: u64,
     /// Two ranks whose calls differ.
     pub ranks: [RankId; 2],
@@ -274,6 +279,7 @@ impl Error {
             Self::NoInPlace { .. } => Code::NoInPlace,
             Self::NoRanks { .. } => Code::NoRanks,
             Self::WorkerPanicked { .. } => Code::WorkerPanicked,
+            Self::EqualCounts { .. } => Code::EqualCounts,
             Self::OneMode { .. } => Code::OneMode,
             Self::Unproved(_) => Code::Unproved,
             Self::Exceeded { .. } => Code::OverBudget,
@@ -349,6 +355,9 @@ impl Error {
                 f,
                 "rank {rank} cannot go on, and what these ranks share must be made anew, as rank {by} gave up: {why}"
             ),
+            Self::EqualCounts { what } => {
+                write!(f, "{what}; use an algorithm that moves whole blocks to their own places")
+            }
             Self::OneMode { what } => {
                 write!(f, "{what}; run it by one caller, or mark it `#[out_of_place]`")
             }
@@ -385,9 +394,10 @@ impl Error {
 impl fmt::Display for Differ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { number, ranks: [first, second], calls: [mine, theirs], late } = self;
+        let number = if *number == 0 { "a call".to_owned() } else { format!("call {number}") };
         write!(
             f,
-            "call {number} is {mine} on rank {first} and {theirs} on rank {second}; all ranks must make the same calls in the same order, so this one is void for all"
+            "{number} is {mine} on rank {first} and {theirs} on rank {second}; all ranks must make the same calls in the same order, so this one is void for all"
         )?;
         if let Some(rank) = late {
             write!(

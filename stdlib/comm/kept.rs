@@ -2,16 +2,15 @@
 //! the oldest goes.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::call::Call;
-
-/// Plans by shape.
+/// Plans by shape: a call, or a call and the counts of its blocks.
 #[derive(Debug)]
-pub(crate) struct Kept<T> {
+pub(crate) struct Kept<K, T> {
     most: NonZeroUsize,
-    all: HashMap<Call, Entry<T>>,
+    all: HashMap<K, Entry<T>>,
     /// The number of lookups so far, which serves as a clock.
     now: AtomicU64,
 }
@@ -23,7 +22,7 @@ struct Entry<T> {
     asked: AtomicU64,
 }
 
-impl<T> Kept<T> {
+impl<K: Clone + Eq + Hash, T> Kept<K, T> {
     pub(crate) fn new(most: NonZeroUsize) -> Self {
         Self { most, all: HashMap::new(), now: AtomicU64::new(0) }
     }
@@ -38,7 +37,7 @@ impl<T> Kept<T> {
     }
 
     /// Returns the plan of that shape, and records the lookup.
-    pub(crate) fn get(&self, call: &Call) -> Option<&T> {
+    pub(crate) fn get(&self, call: &K) -> Option<&T> {
         let entry = self.all.get(call)?;
         entry.asked.store(self.tick(), Ordering::Relaxed);
         Some(&entry.plan)
@@ -50,8 +49,9 @@ impl<T> Kept<T> {
         if self.all.len() < self.most.get() {
             return;
         }
-        let age = |(call, entry): (&Call, &Entry<T>)| (entry.asked.load(Ordering::Relaxed), *call);
-        let mut oldest: Vec<(u64, Call)> = self.all.iter().map(age).collect();
+        let age =
+            |(call, entry): (&K, &Entry<T>)| (entry.asked.load(Ordering::Relaxed), call.clone());
+        let mut oldest: Vec<(u64, K)> = self.all.iter().map(age).collect();
         oldest.sort_unstable_by_key(|(asked, _)| *asked);
         for (_, call) in oldest {
             if self.all.len() < self.most.get() {
@@ -63,7 +63,7 @@ impl<T> Kept<T> {
         }
     }
 
-    pub(crate) fn insert(&mut self, call: Call, plan: T) {
+    pub(crate) fn insert(&mut self, call: K, plan: T) {
         let asked = AtomicU64::new(self.tick());
         self.all.insert(call, Entry { plan, asked });
     }

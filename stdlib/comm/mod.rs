@@ -3,6 +3,7 @@
 //! Unless it is told which algorithms to use, it takes the library's algorithm that is the quickest to lay out and
 //! prove: on one host the optimizer brings all algorithms to the same data flow.
 
+mod blocks;
 pub(crate) mod call;
 pub(crate) mod chosen;
 pub(crate) mod collectives;
@@ -17,9 +18,10 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use roundelay_core::ids::RankId;
+use roundelay_kernels::shared_memory::BlocksPlan;
 use roundelay_kernels::{AnyRankPlan, Calls, SpmdPlan};
 
-use call::Call;
+use call::{Call, Shape};
 use chosen::Chosen;
 use kept::Kept;
 pub(crate) use rank::Home;
@@ -88,8 +90,8 @@ pub struct Comm {
     nranks: u32,
     options: Options,
     chosen: Chosen,
-    plans: Mutex<Kept<Arc<Plan>>>,
-    spmd: RwLock<Kept<Arc<SpmdPlan>>>,
+    plans: Mutex<Kept<Call, Arc<Plan>>>,
+    spmd: RwLock<Kept<Shape, Arc<SpmdPlan>>>,
     /// The calls of ranks that call by themselves.
     calls: Arc<Calls>,
 }
@@ -184,24 +186,24 @@ impl Comm {
 
     /// Returns the one plan of a shape: while a rank holds it, or is still to make a call that another rank made with
     /// it, no second plan is made.
-    fn spmd_plan(&self, call: Call) -> Result<Arc<SpmdPlan>, Error> {
+    fn spmd_plan(&self, shape: Shape) -> Result<Arc<SpmdPlan>, Error> {
         let spmd = self.spmd.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(plan) = spmd.get(&call) {
+        if let Some(plan) = spmd.get(&shape) {
             return Ok(plan.clone());
         }
         drop(spmd);
         // Held while the plan is made: the other ranks are about to ask for the same plan.
         let mut spmd = self.spmd.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(plan) = spmd.get(&call) {
+        if let Some(plan) = spmd.get(&shape) {
             return Ok(plan.clone());
         }
-        let Call { count, dtype, op, .. } = call;
-        let proved = self.chosen.of(&call, self.nranks)?;
+        let Call { dtype, op, .. } = shape.call;
+        let (proved, count) = shape.proved(&self.chosen, self.nranks)?;
         let plan = SpmdPlan::among(&self.calls, &proved, count, dtype, op, self.options)?;
         let plan = Arc::new(plan);
         // A plan may go only if no rank holds it: a rank that does may still make calls with it.
         spmd.make_room(|plan| Arc::get_mut(plan).is_some_and(|plan| !plan.awaited()));
-        spmd.insert(call, plan.clone());
+        spmd.insert(shape, plan.clone());
         Ok(plan)
     }
 }
@@ -215,8 +217,12 @@ impl Home for Comm {
         Ok(())
     }
 
-    fn plan_of(&self, call: Call, rank: RankId) -> Result<Arc<AnyRankPlan>, Error> {
-        Ok(Arc::new(self.spmd_plan(call)?.into_rank(rank)?))
+    fn plan_of(&self, shape: Shape, rank: RankId) -> Result<Arc<AnyRankPlan>, Error> {
+        Ok(Arc::new(self.spmd_plan(shape)?.into_rank(rank)?))
+    }
+
+    fn plan_of_blocks(&self, _: Call) -> Result<Option<Arc<BlocksPlan>>, Error> {
+        Ok(None)
     }
 }
 

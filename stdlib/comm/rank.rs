@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use roundelay_core::ids::RankId;
 use roundelay_kernels::AnyRankPlan;
+use roundelay_kernels::shared_memory::BlocksPlan;
 
-use super::call::Call;
+use super::call::{Call, Shape};
 use super::collectives::collectives;
 use crate::{Collective, Element, Error, ReduceOp};
 
@@ -19,10 +20,10 @@ use crate::{Collective, Element, Error, ReduceOp};
 /// where ranks made different calls.
 #[derive(Debug)]
 pub struct Rank<'c> {
-    home: &'c dyn Home,
-    id: RankId,
+    pub(super) home: &'c dyn Home,
+    pub(super) id: RankId,
     /// The last call and its plan: the next call is often the same.
-    last: Option<(Call, Arc<AnyRankPlan>)>,
+    pub(super) last: Option<(Call, Arc<AnyRankPlan>)>,
 }
 
 /// The side that makes the plans of ranks: a communicator of threads or a world of processes.
@@ -33,8 +34,11 @@ pub(crate) trait Home: fmt::Debug + Sync {
     /// Returns when all earlier calls are done, including nonblocking ones.
     fn settled(&self) -> Result<(), Error>;
 
-    /// Returns the plan of a call for rank `rank`.
-    fn plan_of(&self, call: Call, rank: RankId) -> Result<Arc<AnyRankPlan>, Error>;
+    /// Returns the plan of calls of a shape for rank `rank`.
+    fn plan_of(&self, shape: Shape, rank: RankId) -> Result<Arc<AnyRankPlan>, Error>;
+
+    /// Returns the plan that serves every vector of counts, if the engine has one: else a plan is made for each vector.
+    fn plan_of_blocks(&self, call: Call) -> Result<Option<Arc<BlocksPlan>>, Error>;
 }
 
 /// A method of a row of the table.
@@ -79,7 +83,7 @@ impl<'c> Rank<'c> {
         if self.last.as_ref().is_none_or(|(last, _)| *last != call) {
             // Dropped before another plan is asked for: the home may have to drop it, too.
             self.last = None;
-            self.last = Some((call, self.home.plan_of(call, self.id)?));
+            self.last = Some((call, self.home.plan_of(call.into(), self.id)?));
         }
         let Some((_, plan)) = &self.last else { unreachable!("the last call was just set") };
         Ok(plan)

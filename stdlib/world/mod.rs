@@ -18,9 +18,9 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_kernels::AnyRankPlan;
 use roundelay_kernels::network::{Hosts, HostsPlan, Levels, LevelsPlan};
-use roundelay_kernels::shared_memory::{self, Lent, Prepared, WorldPlan};
+use roundelay_kernels::shared_memory::{self, BlocksPlan, Lent, Prepared, WorldPlan};
 
-use crate::comm::call::Call;
+use crate::comm::call::{Call, Shape};
 use crate::comm::chosen::{Chosen, rooted};
 use crate::comm::kept::Kept;
 use crate::comm::using::using;
@@ -71,7 +71,9 @@ pub struct World {
     /// The ranks on several hosts, if there are several: the engine is the engine of this host.
     hosts: Option<Arc<Hosts>>,
     chosen: Chosen,
-    plans: Mutex<Kept<Arc<AnyRankPlan>>>,
+    plans: Mutex<Kept<Shape, Arc<AnyRankPlan>>>,
+    /// The plans of calls with a count for each block, by calls whose own count is 0.
+    blocks: Mutex<Kept<Call, Arc<BlocksPlan>>>,
 }
 
 impl World {
@@ -81,8 +83,8 @@ impl World {
 
     fn with(engine: shared_memory::World, chosen: Chosen, plans: NonZeroUsize) -> Self {
         let (progress, turns) = (OnceLock::new(), Arc::default());
-        let plans = Mutex::new(Kept::new(plans));
-        Self { progress, turns, engine: Arc::new(engine), hosts: None, chosen, plans }
+        let (plans, blocks) = (Mutex::new(Kept::new(plans)), Mutex::new(Kept::new(plans)));
+        Self { progress, turns, engine: Arc::new(engine), hosts: None, chosen, plans, blocks }
     }
 
     using!("All ranks must use the same: a call in which they do not is refused (E0414).");
@@ -110,6 +112,7 @@ impl World {
     #[must_use]
     pub fn keeping(mut self, plans: NonZeroUsize) -> Self {
         self.plans = Mutex::new(Kept::new(plans));
+        self.blocks = Mutex::new(Kept::new(plans));
         self
     }
 
@@ -345,17 +348,18 @@ impl World {
         }))
     }
 
-    pub(crate) fn plan(&self, call: Call) -> Result<Arc<AnyRankPlan>, Error> {
+    pub(crate) fn plan(&self, shape: Shape) -> Result<Arc<AnyRankPlan>, Error> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(plan) = plans.get(&call) {
+        if let Some(plan) = plans.get(&shape) {
             return Ok(plan.clone());
         }
+        let call = shape.call;
         let Call { count, dtype, op, .. } = call;
         let plan: Arc<AnyRankPlan> = match &self.hosts {
             Some(hosts) => match self.levels(hosts, &call)? {
                 Some(levels) => Arc::new(LevelsPlan::new(hosts, &levels, count, dtype, op)?),
                 None => {
-                    let proved = self.chosen.of(&call, self.nranks())?;
+                    let (proved, count) = shape.proved(&self.chosen, self.nranks())?;
                     Arc::new(HostsPlan::new(hosts, &proved, count, dtype, op)?)
                 }
             },
@@ -368,10 +372,33 @@ impl World {
             }
         };
         plans.make_room(|_| true);
-        plans.insert(call, plan.clone());
+        plans.insert(shape, plan.clone());
         Ok(plan)
     }
+
+    /// Returns the plan of calls with a count for each block, where all ranks are on one host.
+    #[doc(hidden)]
+    pub fn blocks_plan(&self, call: Call) -> Result<Option<Arc<BlocksPlan>>, Error> {
+        if self.hosts.is_some() {
+            return Ok(None);
+        }
+        let call = Call { count: 0, ..call.of(self.nranks())? };
+        let mut plans = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = plans.get(&call) {
+            return Ok(Some(plan.clone()));
+        }
+        // Ranks may know different counts, so the choice goes by none: it is that of the largest calls.
+        let chosen = Call { count: LARGEST, ..call };
+        let proved = self.chosen.of(&chosen, self.nranks())?;
+        let plan = Arc::new(BlocksPlan::new(&self.engine, &proved, call.dtype, call.op)?);
+        plans.make_room(|_| true);
+        plans.insert(call, plan.clone());
+        Ok(Some(plan))
+    }
 }
+
+/// The count by which an algorithm is chosen for calls with a count for each block.
+const LARGEST: u64 = 1 << 40;
 
 /// Returns the error of a system that gives no thread.
 fn no_thread(error: &str) -> Error {
@@ -388,7 +415,11 @@ impl Home for World {
         self.settle()
     }
 
-    fn plan_of(&self, call: Call, _: RankId) -> Result<Arc<AnyRankPlan>, Error> {
-        self.plan(call)
+    fn plan_of(&self, shape: Shape, _: RankId) -> Result<Arc<AnyRankPlan>, Error> {
+        self.plan(shape)
+    }
+
+    fn plan_of_blocks(&self, call: Call) -> Result<Option<Arc<BlocksPlan>>, Error> {
+        self.blocks_plan(call)
     }
 }

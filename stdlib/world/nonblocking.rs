@@ -41,7 +41,7 @@ impl World {
         call: Result<Call, Error>,
         run: impl FnOnce(&AnyRankPlan) -> Result<R, Error> + Send + 'env,
     ) -> Pending<R> {
-        let plan = call.and_then(|call| self.plan(call));
+        let plan = call.and_then(|call| self.plan(call.into()));
         match queue.and_then(|queue| Ok((queue, plan?))) {
             Ok((queue, plan)) => queue.call(move || run(&plan)),
             Err(error) => Pending::failed(&self.turns, error),

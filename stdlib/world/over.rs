@@ -60,6 +60,7 @@ impl World {
             hosts: Some(hosts),
             chosen,
             plans: Mutex::new(Kept::new(Comm::PLANS)),
+            blocks: Mutex::new(Kept::new(Comm::PLANS)),
         })
     }
 

@@ -14,8 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::order::Order;
 use super::piece::piece_text;
-use crate::collective::Collective;
-use crate::counts::{ONE_COUNT, has_one_count};
+use crate::counts::{ONE_COUNT, block_name, has_one_count};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::rational::Rat;
@@ -257,11 +256,7 @@ impl OwnerWalk<'_> {
     }
 
     fn named(&self, block: Block) -> String {
-        let n = self.schedule.nranks;
-        if self.schedule.collective == Collective::AllToAll {
-            return format!("the block from rank {} to rank {}", block / n, block % n);
-        }
-        format!("the block of rank {block}")
+        block_name(self.schedule.collective, self.schedule.nranks, block)
     }
 }
 

@@ -30,7 +30,7 @@ impl PlannedCall {
     /// Returns the name of the call in messages.
     pub(crate) fn name(&self) -> String {
         let Self { schedule, count, dtype, op, .. } = self;
-        call_name((schedule.collective, schedule.root), (*count, *dtype, *op))
+        call_name((schedule.collective, schedule.root), (Some(*count), *dtype, *op))
     }
 
     pub(crate) fn ranks(&self) -> impl Iterator<Item = RankId> + use<> {
@@ -126,14 +126,17 @@ pub(crate) fn check_multiple(schedule: &Schedule, count: u64) -> Result<(), Erro
     }
 }
 
-/// Returns the name of a call in messages.
+/// Returns the name of a call in messages, which has a count for each block where there is no one count.
 pub(crate) fn call_name(
     (collective, root): (Collective, RankId),
-    (count, dtype, op): (u64, DType, ReduceOp),
+    (count, dtype, op): (Option<u64>, DType, ReduceOp),
 ) -> String {
     let op = if collective.reduces() { format!(", {op}") } else { String::new() };
     let root = if collective.is_rooted() { format!(", root {root}") } else { String::new() };
-    format!("{collective} of {count} {dtype}{op}{root}")
+    match count {
+        Some(count) => format!("{collective} of {count} {dtype}{op}{root}"),
+        None => format!("{collective}V of {dtype}{op}{root}"),
+    }
 }
 
 /// Returns the length and the address of a slice.

@@ -18,6 +18,13 @@ pub struct UserBuffers {
     pub(crate) output: *mut u8,
 }
 
+impl UserBuffers {
+    /// Takes the addresses of a rank's buffers.
+    pub fn new(input: *const u8, output: *mut u8) -> Self {
+        Self { input, output }
+    }
+}
+
 /// The part of one rank in a planned call, as an engine makes it.
 pub trait RankCall: fmt::Debug + Send + Sync {
     /// Returns the call that the plan was made for.

@@ -51,6 +51,7 @@ pub(super) struct ArenaLayout {
     seats: usize,
     claims: usize,
     signals: usize,
+    blocks: usize,
     mail: usize,
     parcels: usize,
     offers: usize,
@@ -78,6 +79,7 @@ impl ArenaLayout {
         let seats = take(n * SEAT);
         let claims = take(RING as usize * 2 * LINE);
         let signals = take(n * n * SIGNALS * 8);
+        let blocks = take(n * WINDOW as usize * 2 * n * 8);
         let mail = take(n * n * (2 * LINE + MAIL));
         let parcels = take(n * n * (2 * LINE + MAIL));
         let offers = take(OFFERS * OFFER);
@@ -92,6 +94,7 @@ impl ArenaLayout {
             seats,
             claims,
             signals,
+            blocks,
             mail,
             parcels,
             offers,
@@ -138,6 +141,13 @@ impl ArenaLayout {
     /// Returns the position of the counter of a signal.
     pub(super) fn signal(&self, from: usize, to: usize, which: usize) -> usize {
         self.signals + ((from * self.nranks + to) * SIGNALS + which) * 8
+    }
+
+    /// Returns the position of a word about the blocks of call `number` of a rank: `which` 0 is a count, 1 the first
+    /// element of a block of its input.
+    pub(super) fn block(&self, rank: usize, number: u64, which: usize, block: usize) -> usize {
+        let call = rank * WINDOW as usize + (number % WINDOW) as usize;
+        self.blocks + ((2 * call + which) * self.nranks + block) * 8
     }
 
     /// Returns the position of the ring for messages beside calls from one rank to another: two lines and then the

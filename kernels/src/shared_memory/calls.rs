@@ -7,7 +7,9 @@ use std::cell::Cell;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
-use roundelay_core::ids::SpanId;
+use roundelay_core::collective::Collective;
+use roundelay_core::counts::{RankBlocks, block_name};
+use roundelay_core::ids::{RankId, SpanId};
 use roundelay_core::schedule::Schedule;
 
 use super::arena::WINDOW;
@@ -39,6 +41,8 @@ pub(crate) struct ActiveCall<'w> {
     pub(super) local: MutexGuard<'w, LocalState>,
     pub(super) number: u64,
     pub(super) header: CallHeader,
+    /// This rank's blocks, in a call with a count for each block.
+    pub(super) blocks: Option<&'w RankBlocks>,
     /// The schedule that the call runs, for error messages.
     schedule: &'w Schedule,
     /// Whether the call waits for long work of other ranks.
@@ -64,8 +68,17 @@ impl World {
         self.intact()?;
         let places = Cell::new(0);
         let (patient, published) = (false, false);
-        let active =
-            ActiveCall { world: self, local, number, header, schedule, patient, published, places };
+        let active = ActiveCall {
+            world: self,
+            local,
+            number,
+            header,
+            blocks: None,
+            schedule,
+            patient,
+            published,
+            places,
+        };
         active.fault();
         active.make_room()
     }
@@ -132,9 +145,14 @@ impl World {
             let name = headers[at].name().unwrap_or_else(|| "no call that there is".to_owned());
             let [identity, other] = [headers[at].identity, headers[1 - at].identity];
             let same = headers[1 - at].name().is_some_and(|other| other == name);
-            // The calls have one name and different schedules.
+            // The calls have one name, and different schedules or counts.
             if same && identity != other {
                 format!("{name} by schedule {identity:016x}")
+            } else if let Some(block) = word(9).checked_sub(1).filter(|_| headers[at].has_blocks())
+            {
+                let of = headers[at].collective().unwrap_or(Collective::AllGather);
+                let block = block_name(of, self.nranks(), block as u32);
+                format!("{name} with {} elements in {block}", word(10 + at))
             } else {
                 name
             }
@@ -195,7 +213,7 @@ impl ActiveCall<'_> {
             })?;
         }
         let theirs = shared.header(other, number);
-        if !theirs.is(&self.header) {
+        if !theirs.is(&self.header) || self.counts_differ(other, &theirs).is_some() {
             return Err(self.refuse(other, &theirs));
         }
         // Rank `other` is done with all earlier calls.
@@ -249,21 +267,58 @@ impl ActiveCall<'_> {
         world.intact()
     }
 
+    /// Returns the first block for which rank `other` told another count than this rank knows, with the count of this
+    /// rank and that of the other.
+    fn counts_differ(&self, other: usize, theirs: &CallHeader) -> Option<(u32, [u64; 2])> {
+        let blocks = self.blocks.filter(|_| theirs.has_blocks())?;
+        let (collective, nranks) = (blocks.collective(), self.world.nranks());
+        let told = |at: usize| self.world.shared.told(other, self.number, at);
+        if blocks.all_known() {
+            // The headers have a digest of all.
+            if theirs.count == self.header.count {
+                return None;
+            }
+            let mut known = (0..).zip(blocks.told());
+            return known.find_map(|(block, count)| {
+                let theirs = told(block as usize);
+                (theirs != count).then_some((block, [count, theirs]))
+            });
+        }
+        // The blocks that the other rank has in its input and this rank in its output.
+        let root = RankId(self.schedule.root.0);
+        let units = collective.input_units(RankId(other as u32), nranks, root);
+        (0..blocks.output().len()).find_map(|unit| {
+            let block = collective.output_block(blocks.rank(), unit as u32, nranks)?;
+            let input = |unit: &u32| {
+                collective.input_block(RankId(other as u32), *unit, nranks) == Some(block)
+            };
+            let theirs = told((0..units).find(input)? as usize);
+            let count = blocks.output()[unit].count;
+            (theirs != count).then_some((block, [count, theirs]))
+        })
+    }
+
     /// Makes the call void for all ranks and returns the error. The first rank that finds the difference writes the
     /// record.
     fn refuse(&self, other: usize, theirs: &CallHeader) -> Error {
         let (world, number) = (self.world, self.number);
-        let mut found = [(world.rank, self.header), (other, *theirs)];
-        found.sort_by_key(|(rank, _)| *rank);
+        let (block, counts) = match self.counts_differ(other, theirs) {
+            Some((block, counts)) => (u64::from(block) + 1, counts),
+            None => (0, [0; 2]),
+        };
+        let mut found = [(world.rank, self.header, counts[0]), (other, *theirs, counts[1])];
+        found.sort_by_key(|(rank, ..)| *rank);
         let state = world.void(number, 0);
         let before = state.load(Ordering::Relaxed);
         let writing = number << 2 | WRITING;
         let first = before >> 2 != number
             && state.compare_exchange(before, writing, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if first {
-            let ranks = found.map(|(rank, _)| rank as u64);
-            let words = found.map(|(_, header)| header.words());
-            for (at, word) in (1..).zip(ranks.into_iter().chain(words.into_iter().flatten())) {
+            let ranks = found.map(|(rank, ..)| rank as u64);
+            let words = found.map(|(_, header, _)| header.words());
+            let words = ranks.into_iter().chain(words.into_iter().flatten());
+            let counts = found.map(|(.., count)| count);
+            for (at, word) in (1..).zip(words.chain([block]).chain(counts)) {
                 world.void(number, at).store(word, Ordering::Relaxed);
             }
             state.store(number << 2 | WRITTEN, Ordering::Release);

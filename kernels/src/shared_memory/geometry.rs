@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use roundelay_core::counts::Block;
 use roundelay_core::rational::{Rat, lcm};
 use roundelay_core::schedule::Schedule;
 
@@ -23,6 +24,8 @@ pub(super) struct Tiles {
     /// Elements per unit of the call.
     whole: u64,
     cells: Box<[Cell]>,
+    /// The fractions of a unit at which the cells begin.
+    cuts: Box<[Rat]>,
 }
 
 /// A stretch of every unit, in elements from the unit's beginning.
@@ -78,7 +81,17 @@ impl Tiles {
             cells.push(Cell { begin, len: end - begin, place, room: until - place });
             (begin, place) = (end, until);
         }
-        Self { count: share, number: tiles, whole: count, cells: cells.into() }
+        Self { count: share, number: tiles, whole: count, cells: cells.into(), cuts: cuts.into() }
+    }
+
+    /// Returns tiles of about `most` elements a unit, for calls whose counts are not known yet.
+    pub(super) fn of_blocks(cuts: &[Rat], multiple: u64, most: u64) -> Self {
+        Self::new(cuts, multiple, most.max(multiple) / multiple * multiple, most)
+    }
+
+    /// Returns the number of tiles of a block of `count` elements.
+    pub(super) fn number_of(&self, count: u64) -> u64 {
+        count.div_ceil(self.count)
     }
 
     /// Returns the stripes of tile `tile` in a buffer of `units` units.
@@ -101,14 +114,50 @@ impl Tiles {
         units: impl Iterator<Item = u64>,
     ) -> impl Iterator<Item = Stripe> {
         joined(units.flat_map(move |unit| {
-            self.cells.iter().filter_map(move |cell| self.stripe(tile, unit, *cell))
+            let start = unit * self.whole;
+            self.cells.iter().filter_map(move |cell| self.stripe(tile, (unit, start), *cell))
         }))
     }
 
-    fn stripe(&self, tile: u64, unit: u64, cell: Cell) -> Option<Stripe> {
+    /// Returns the stripes of tile `tile` in blocks of their own lengths and places, each with the number of its unit.
+    pub(super) fn stripes_of_blocks(
+        &self,
+        tile: u64,
+        blocks: impl Iterator<Item = (u64, Block)>,
+    ) -> impl Iterator<Item = Stripe> {
+        joined(blocks.flat_map(move |(unit, block)| {
+            let all = 0..self.cells.len();
+            all.filter_map(move |cell| self.stripe_of_block(tile, unit, block, cell))
+        }))
+    }
+
+    /// Returns the stripe of cell `cell` of a block in tile `tile`.
+    pub(super) fn stripe_of_block(
+        &self,
+        tile: u64,
+        unit: u64,
+        block: Block,
+        cell: usize,
+    ) -> Option<Stripe> {
+        let at =
+            |cell: usize| self.cuts.get(cell).map_or(block.count, |at| at.element(block.count));
+        let (begin, end) = (at(cell), at(cell + 1));
+        let cell = Cell { begin, len: end - begin, ..self.cells[cell] };
+        self.stripe(tile, (unit, block.start), cell)
+    }
+
+    /// Returns the unit and the cells of an interval of a tile that lies in one unit, and begins and ends with cells.
+    pub(super) fn cells_within(&self, unit: u64, from: u64, to: u64) -> std::ops::Range<usize> {
+        let place = |at: usize| unit * self.count + self.cells[at].place;
+        let first = (0..self.cells.len()).find(|at| from <= place(*at)).unwrap_or(self.cells.len());
+        let after = (first..self.cells.len()).find(|at| to <= place(*at));
+        first..after.unwrap_or(self.cells.len())
+    }
+
+    fn stripe(&self, tile: u64, (unit, start): (u64, u64), cell: Cell) -> Option<Stripe> {
         let first = tile.checked_mul(cell.room)?;
         let len = cell.len.checked_sub(first)?.min(cell.room);
-        let outside = unit * self.whole + cell.begin + first;
+        let outside = start.wrapping_add(cell.begin + first);
         (len > 0).then_some(Stripe { outside, inside: unit * self.count + cell.place, len })
     }
 
@@ -128,7 +177,9 @@ impl Tiles {
                 let at = unit * self.count + cell.place;
                 from <= at && at < to
             };
-            self.cells.iter().filter(here).filter_map(move |cell| self.stripe(tile, unit, *cell))
+            let start = unit * self.whole;
+            let cells = self.cells.iter().filter(here);
+            cells.filter_map(move |cell| self.stripe(tile, (unit, start), *cell))
         });
         whole.into_iter().chain(joined(each))
     }

@@ -7,6 +7,7 @@
 //! `queue_ends`), shrink (a world of the surviving ranks).
 
 mod arena;
+mod blocks;
 mod calls;
 mod ending;
 mod env;
@@ -41,6 +42,7 @@ mod watch;
 mod work_counter;
 mod world;
 
+pub use blocks::BlocksPlan;
 #[doc(hidden)]
 pub use fault::{Fault, in_a_fork};
 pub use plan::{WorldPlan, WorldRank};

@@ -17,6 +17,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::optimize::{Goal, Level, Optimized};
 use roundelay_core::schedule::hash::content;
 use roundelay_core::schedule::{Buffer, Schedule};
+use roundelay_core::uneven;
 use roundelay_core::verify::{Callers, Proved};
 
 use super::geometry::Tiles;
@@ -30,7 +31,7 @@ use crate::lowered::{PlannedCall, Runs, Scratch, bad};
 use crate::reduce::Stores;
 
 /// The least bytes of an output for which stores bypass the caches.
-const STREAMING: usize = 1 << 20;
+pub(super) const STREAMING: usize = 1 << 20;
 
 /// The plan of a rank that is a process of one host, for calls of one shape.
 pub type WorldPlan = Runs<WorldRank>;
@@ -102,13 +103,42 @@ impl WorldPlan {
         dtype: DType,
         op: ReduceOp,
     ) -> Result<Self, Error> {
+        WorldRank::new(world, prepared, Some(count), (dtype, op)).map(Runs)
+    }
+
+    /// Makes the plan a part of the call `call`, which error messages name and ranks compare. Some ranks wait in this
+    /// part while other ranks do other parts.
+    #[must_use]
+    pub(crate) fn within(mut self, call: &PlannedCall) -> Self {
+        let PlannedCall { schedule, count, dtype, op, .. } = call;
+        let shape = (schedule.collective, schedule.root);
+        // The count enters the identity, as the parts of a call may differ in their length only.
+        let identity = self.0.header.identity ^ self.0.call.count.rotate_left(32);
+        let header = CallHeader::new(identity, shape, (*count, *dtype, *op));
+        (self.0.header, self.0.patient) = (header, true);
+        self
+    }
+}
+
+impl WorldRank {
+    /// Makes the part of a rank in calls of `count` elements a unit, or in calls with a count for each block.
+    pub(super) fn new(
+        world: &Arc<World>,
+        prepared: &Prepared,
+        given: Option<u64>,
+        (dtype, op): (DType, ReduceOp),
+    ) -> Result<Self, Error> {
+        let count = given.unwrap_or(0);
         let asked = world.options.goal(Callers::One);
         let (author, call, fused) = match &prepared.0 {
             PlanSource::Own(proved) => {
                 check(proved)?;
                 let call = PlannedCall::new(proved, count, dtype, op);
                 let fused = (asked.level == Level::O2).then(|| proved.optimized(asked));
-                let fused = fused.transpose()?.filter(|made| made.level == Level::O2);
+                let fused = fused.transpose()?.filter(|made| {
+                    let serves = || given.is_some() || keeps_blocks(&made.schedule);
+                    made.level == Level::O2 && serves()
+                });
                 (*content(proved.schedule()).bytes(), call, fused)
             }
             PlanSource::Taken(author, made) => {
@@ -126,7 +156,7 @@ impl WorldPlan {
         let size = dtype.size();
         let (mut strategy, mut tiles) = (None, None);
         if let Some(made) = &fused {
-            (strategy, tiles) = fused_strategy(made, rank, (count, dtype, op))?.unzip();
+            (strategy, tiles) = fused_strategy(made, rank, (given, dtype, op))?.unzip();
         }
         let (mut strategy, tiles) = match (strategy, tiles, &prepared.0) {
             (Some(strategy), Some(tiles), _) => (strategy, tiles),
@@ -138,7 +168,7 @@ impl WorldPlan {
             (_, _, PlanSource::Own(proved)) => {
                 let level = asked.level.min(Level::O1);
                 let made = proved.optimized(Goal { level, callers: Callers::Each, ..asked })?;
-                let (streams, tiles) = Streams::new(world, &made, (count, dtype, op))?;
+                let (streams, tiles) = Streams::new(world, &made, (given, dtype, op))?;
                 (Strategy::Streams(streams), tiles)
             }
         };
@@ -166,7 +196,7 @@ impl WorldPlan {
         let within = <[usize; 2]>::from(call.in_place(rank));
         let identity = identity(&author, asked, matches!(strategy, Strategy::Streams(_)));
         let is_fused = !matches!(strategy, Strategy::Streams(_));
-        Ok(Runs(WorldRank {
+        Ok(Self {
             header: CallHeader::new(
                 identity,
                 (schedule.collective, schedule.root),
@@ -185,24 +215,9 @@ impl WorldPlan {
             stores,
             partials,
             patient: false,
-        }))
+        })
     }
 
-    /// Makes the plan a part of the call `call`, which error messages name and ranks compare. Some ranks wait in this
-    /// part while other ranks do other parts.
-    #[must_use]
-    pub(crate) fn within(mut self, call: &PlannedCall) -> Self {
-        let PlannedCall { schedule, count, dtype, op, .. } = call;
-        let shape = (schedule.collective, schedule.root);
-        // The count enters the identity, as the parts of a call may differ in their length only.
-        let identity = self.0.header.identity ^ self.0.call.count.rotate_left(32);
-        let header = CallHeader::new(identity, shape, (*count, *dtype, *op));
-        (self.0.header, self.0.patient) = (header, true);
-        self
-    }
-}
-
-impl WorldRank {
     /// Returns the code for buffers in shared memory, if the schedule is fused.
     pub(super) fn direct(&self) -> Result<Option<&Direct>, Error> {
         let Some(made) = &self.direct else { return Ok(None) };
@@ -223,6 +238,11 @@ impl WorldRank {
     pub(super) fn can_be_direct(&self) -> bool {
         self.direct.is_some()
     }
+}
+
+/// Whether a schedule serves every vector of counts.
+pub(super) fn keeps_blocks(schedule: &Schedule) -> bool {
+    uneven::blocks(schedule).is_ok()
 }
 
 /// Checks that ranks that call by themselves can run the proved schedule.

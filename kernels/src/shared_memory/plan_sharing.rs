@@ -219,7 +219,7 @@ fn printed(proved: &Proved, goal: Goal) -> Option<String> {
         return None;
     }
     // Checks with the largest elements, as these may not fit.
-    fused_strategy(&made, RankId(0), (1, DType::F64, ReduceOp::Sum)).ok()??;
+    fused_strategy(&made, RankId(0), (Some(1), DType::F64, ReduceOp::Sum)).ok()??;
     let Proof { finish, scale_outputs, in_place, .. } = &*made.proof;
     let mut line = String::new();
     for byte in content(proved.schedule()).bytes() {

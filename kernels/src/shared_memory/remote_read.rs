@@ -66,7 +66,6 @@ impl WorldRank {
         pull: &Pull,
         outside: UserBuffers,
     ) -> Option<u64> {
-        let world = active.world;
         let [inputs, outputs] = self.lens.map(|elements| elements * self.size);
         let (input, output) = (outside.input.addr(), outside.output.addr());
         // In place, this rank overwrites an input that other ranks still read. If data is only copied, the bytes stay
@@ -76,10 +75,16 @@ impl WorldRank {
         let same =
             whole == output.wrapping_sub(before_output) && !self.call.schedule.collective.reduces();
         let apart = same || input + inputs <= output || output + outputs <= input;
+        let worth = apart && !pull.readers.is_empty() && Self::is_worth_lending(active, inputs);
+        worth.then_some(input as u64)
+    }
+
+    /// Whether other ranks are to read this rank's input of `bytes` bytes in its own memory.
+    pub(super) fn is_worth_lending(active: &mut ActiveCall<'_>, bytes: usize) -> bool {
+        let world = active.world;
         // A rank that shares its core has nothing to wait for while other ranks copy, so two copies are quicker there.
         let fits = world.spins && world.shared.nranks() * SLOT <= ROOM;
-        let worth = apart && fits && !pull.readers.is_empty() && WORTH.contains(&inputs);
-        (worth && world.all_reach(&mut active.local)).then_some(input as u64)
+        fits && WORTH.contains(&bytes) && world.all_reach(&mut active.local)
     }
 
     /// Returns a place in this rank's room for a tile of a rank's input; no other rank uses the place.
@@ -93,21 +98,23 @@ impl WorldRank {
     pub(super) fn fetch(
         &self,
         active: &ActiveCall<'_>,
-        source: &ReadSource,
+        source: usize,
         from: u64,
-        tile: u64,
+        stripes: impl Iterator<Item = Stripe>,
     ) -> Result<*mut u8, Error> {
-        let to = self.place_for(source.rank);
+        let to = self.place_for(source);
         let size = self.size as u64;
         let stretch = |stripe: Stripe| {
-            let from = from.wrapping_add(stripe.outside * size);
+            let from = from.wrapping_add(stripe.outside.wrapping_mul(size));
             (from, to.wrapping_add((stripe.inside * size) as usize), (stripe.len * size) as usize)
         };
-        let units = source.units.iter().copied();
-        let stretches: Vec<_> = self.tiles.stripes_of(tile, units).map(stretch).collect();
+        let stretches: Vec<_> = stripes.map(stretch).collect();
+        if stretches.is_empty() {
+            return Ok(to);
+        }
         // SAFETY: stripes lie within a tile, for which the place has room; the place is this rank's, which makes this
         // call.
-        unsafe { active.read_from(source.rank, &stretches)? };
+        unsafe { active.read_from(source, &stretches)? };
         Ok(to)
     }
 
@@ -129,15 +136,16 @@ impl WorldRank {
         to
     }
 
-    /// Waits until the other ranks are done with this rank's lent input, and checks that the ranks whose memory this
-    /// rank has read were alive until then.
+    /// Waits until the other ranks are done with `tiles` tiles of this rank's lent input, and checks that the ranks whose
+    /// memory this rank has read were alive until then.
     pub(super) fn give_back(
         &self,
         active: &ActiveCall<'_>,
         pull: &Pull,
         lent: bool,
+        tiles: u64,
     ) -> Result<(), Error> {
-        let (world, number, tiles) = (active.world, active.number, self.tiles.number);
+        let (world, number) = (active.world, active.number);
         world.shared.finish(world.rank, number, tiles);
         if lent {
             for &reader in &*pull.readers {

@@ -101,7 +101,8 @@ impl WorldRank {
         for stripe in stripes {
             // SAFETY: a stripe lies within the caller's buffer and within the tile; buffer and tile do not overlap.
             unsafe {
-                let from = outside.input.add(stripe.outside as usize * self.size);
+                let from =
+                    outside.input.wrapping_add((stripe.outside as usize).wrapping_mul(self.size));
                 let to = to.add(stripe.inside as usize * self.size);
                 copy(to, from, stripe.len as usize * self.size, Stores::Cached);
             }
@@ -117,27 +118,40 @@ impl WorldRank {
     ///
     /// # Safety
     /// `outside` has the rank's output; the tile lies at `from`, and no thread writes there.
-    unsafe fn copy_out(&self, tile: u64, from: *const u8, outside: UserBuffers) {
-        for stripe in self.tiles.stripes(tile, self.units[1]) {
+    pub(super) unsafe fn copy_out(
+        &self,
+        stripes: impl Iterator<Item = Stripe>,
+        from: *const u8,
+        outside: UserBuffers,
+        stores: Stores,
+    ) {
+        for stripe in stripes {
             // SAFETY: a stripe lies within the caller's buffer and within the tile; buffer and tile do not overlap.
             unsafe {
                 let from = from.add(stripe.inside as usize * self.size);
-                let to = outside.output.add(stripe.outside as usize * self.size);
-                copy(to, from, stripe.len as usize * self.size, self.stores);
+                let to =
+                    outside.output.wrapping_add((stripe.outside as usize).wrapping_mul(self.size));
+                copy(to, from, stripe.len as usize * self.size, stores);
             }
         }
+    }
+
+    /// Returns the stripes of a tile of this rank's output.
+    fn outputs(&self, tile: u64) -> impl Iterator<Item = Stripe> + '_ {
+        self.tiles.stripes(tile, self.units[1])
     }
 
     /// Stages a tile in this rank's next slot, as soon as no rank reads that slot any more.
     ///
     /// # Safety
     /// As for [`Self::copy_in`].
-    unsafe fn stage(
+    pub(super) unsafe fn stage(
         &self,
         active: &mut ActiveCall<'_>,
         tile: u64,
         readers: &Arc<[usize]>,
         outside: UserBuffers,
+        stripes: impl Iterator<Item = Stripe>,
     ) -> Result<(), Error> {
         let (world, at) = (active.world, active.local.slots);
         let which = (at % RING) as usize;
@@ -152,7 +166,7 @@ impl WorldRank {
         let slot = world.shared.arena.layout.slot(world.rank, at);
         // SAFETY: the caller's promise; all readers are done with the slot.
         unsafe {
-            self.copy_in(self.inputs(tile), outside, world.shared.arena.address(slot, SLOT));
+            self.copy_in(stripes, outside, world.shared.arena.address(slot, SLOT));
         }
         let number = active.number;
         let used = &mut active.local.uses[which];
@@ -171,7 +185,7 @@ impl WorldRank {
     }
 
     /// Points a buffer of the code at a staged tile.
-    fn point(&self, bases: &Bases, buffer: u32, rank: usize, slot: u64) {
+    pub(super) fn point(&self, bases: &Bases, buffer: u32, rank: usize, slot: u64) {
         let arena = &self.world.shared.arena;
         bases.set(buffer, arena.address(arena.layout.slot(rank, slot), SLOT));
     }
@@ -191,7 +205,7 @@ impl WorldRank {
         let mut fetches = false;
         if stages {
             // SAFETY: the caller's promise.
-            unsafe { self.stage(active, 0, &pull.readers, outside)? };
+            unsafe { self.stage(active, 0, &pull.readers, outside, self.inputs(0))? };
         } else {
             // A lent input is complete, so all of its tiles count as staged.
             active.publish(if lent.is_some() { tiles } else { 0 });
@@ -199,7 +213,9 @@ impl WorldRank {
         for tile in 0..tiles {
             if stages && tile + 1 < tiles {
                 // SAFETY: the caller's promise.
-                unsafe { self.stage(active, tile + 1, &pull.readers, outside)? };
+                unsafe {
+                    self.stage(active, tile + 1, &pull.readers, outside, self.inputs(tile + 1))?;
+                }
             }
             for source in &pull.sources {
                 self.tile_of(active, source.rank, tile)?;
@@ -210,7 +226,10 @@ impl WorldRank {
                     }
                     from => {
                         fetches = true;
-                        pull.bases.set(source.buffer, self.fetch(active, source, from, tile)?);
+                        let units = source.units.iter().copied();
+                        let stripes = self.tiles.stripes_of(tile, units);
+                        let copied = self.fetch(active, source.rank, from, stripes)?;
+                        pull.bases.set(source.buffer, copied);
                     }
                 }
             }
@@ -235,14 +254,19 @@ impl WorldRank {
             active.glance(&pull.readers)?;
         }
         if lent.is_some() || fetches {
-            self.give_back(active, pull, lent.is_some())
+            self.give_back(active, pull, lent.is_some(), tiles)
         } else {
             Ok(())
         }
     }
 
     /// Waits until rank `source` has staged tile `tile`.
-    fn tile_of(&self, active: &mut ActiveCall<'_>, source: usize, tile: u64) -> Result<(), Error> {
+    pub(super) fn tile_of(
+        &self,
+        active: &mut ActiveCall<'_>,
+        source: usize,
+        tile: u64,
+    ) -> Result<(), Error> {
         if tile == 0 {
             let theirs = active.meet(source, 1)?;
             (active.local.first[source], active.local.lent[source]) = (theirs.slot, theirs.lent);
@@ -293,11 +317,13 @@ impl WorldRank {
         // A rank stages the tile after next in a slot only when all chunks of the slot's tile are done, so no rank
         // reads the slot.
         // SAFETY: the caller's promise.
-        unsafe { self.stage(active, 0, &common.readers, outside)? };
+        unsafe { self.stage(active, 0, &common.readers, outside, self.inputs(0))? };
         for tile in 0..tiles {
             if tile + 1 < tiles {
                 // SAFETY: the caller's promise.
-                unsafe { self.stage(active, tile + 1, &common.readers, outside)? };
+                unsafe {
+                    self.stage(active, tile + 1, &common.readers, outside, self.inputs(tile + 1))?;
+                }
             }
             for other in world.others() {
                 self.tile_of(active, other, tile)?;
@@ -313,7 +339,7 @@ impl WorldRank {
             // SAFETY: all ranks have staged the tile, so all have copied out the earlier tile at this place.
             unsafe { self.make_chunks(active, &common.data, &common.bases, &common.chunks)? };
             // SAFETY: all chunks of the tile are done; the tile stays until this rank has staged the tile after next.
-            unsafe { self.copy_out(tile, place, outside) };
+            unsafe { self.copy_out(self.outputs(tile), place, outside, self.stores) };
         }
         Ok(())
     }
@@ -426,7 +452,7 @@ impl WorldRank {
             unsafe {
                 self.copy_in(self.inputs(tile), outside, input);
                 run_streams(&streams.code, streams.tasks.clone(), &mut run)?;
-                self.copy_out(tile, output, outside);
+                self.copy_out(self.outputs(tile), output, outside, self.stores);
             }
         }
         Ok(())

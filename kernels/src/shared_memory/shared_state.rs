@@ -4,6 +4,7 @@
 //! A rank reads a word of another rank once, and checks the value wherever the value serves as a position.
 
 use roundelay_core::collective::Collective;
+use roundelay_core::counts::RankBlocks;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 
@@ -17,6 +18,9 @@ const TILES: u32 = 24;
 
 /// The most tiles of a call.
 pub(super) const MOST_TILES: u64 = (1 << TILES) - 1;
+
+/// The bit of a header's shape for a count for each block.
+const BLOCKS: u64 = 1 << 24;
 
 /// The description of a rank's call that other ranks read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,18 +53,39 @@ impl CallHeader {
         Self::of_words([identity, count, shape])
     }
 
+    /// Makes the header of a call with a count for each block, of which `digest` is one where every rank knows all.
+    pub(super) fn of_blocks(
+        identity: u64,
+        call: (Collective, RankId),
+        (digest, dtype, op): (u64, DType, ReduceOp),
+    ) -> Self {
+        let header = Self::new(identity, call, (digest, dtype, op));
+        Self { shape: header.shape | BLOCKS, ..header }
+    }
+
+    /// Whether the call has a count for each block.
+    pub(super) fn has_blocks(&self) -> bool {
+        self.shape & BLOCKS != 0
+    }
+
     /// Whether both headers describe the same call.
     pub(super) fn is(&self, other: &Self) -> bool {
         (self.identity, self.count, self.shape) == (other.identity, other.count, other.shape)
     }
 
+    /// Returns the collective of the call; `None` if the words describe no call.
+    pub(super) fn collective(&self) -> Option<Collective> {
+        Collective::ALL.get((self.shape >> 16) as u8 as usize).copied()
+    }
+
     /// Returns the name of the call; `None` if the words describe no call.
     pub(super) fn name(&self) -> Option<String> {
         let byte = |at: u32| (self.shape >> at) as u8 as usize;
-        let collective = *Collective::ALL.get(byte(16))?;
+        let collective = self.collective()?;
         let (dtype, op) = (*DType::ALL.get(byte(8))?, *ReduceOp::ALL.get(byte(0))?);
         let root = RankId((self.shape >> 32) as u32);
-        Some(call_name((collective, root), (self.count, dtype, op)))
+        let count = (!self.has_blocks()).then_some(self.count);
+        Some(call_name((collective, root), (count, dtype, op)))
     }
 
     /// Returns the words that identify the call; the record of a refused call holds them.
@@ -129,6 +154,30 @@ impl SharedState {
 
     fn call(&self, rank: usize, number: u64, word: usize) -> &AtomicU64 {
         self.arena.word(self.arena.layout.call(rank, number) + 8 * word)
+    }
+
+    fn block(&self, rank: usize, number: u64, which: usize, block: usize) -> &AtomicU64 {
+        self.arena.word(self.arena.layout.block(rank, number, which, block))
+    }
+
+    /// Writes the blocks of this process's rank, for a call that is then published.
+    pub(super) fn tell(&self, rank: usize, number: u64, blocks: &RankBlocks) {
+        for (at, count) in blocks.told().enumerate() {
+            self.block(rank, number, 0, at).store(count, Ordering::Relaxed);
+        }
+        for (at, block) in blocks.input().iter().enumerate() {
+            self.block(rank, number, 1, at).store(block.start, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns a count that a rank told for its call, which it has published according to [`Self::staged`].
+    pub(super) fn told(&self, rank: usize, number: u64, at: usize) -> u64 {
+        self.block(rank, number, 0, at).load(Ordering::Relaxed)
+    }
+
+    /// Returns the first element of a block of a rank's input, as that rank told.
+    pub(super) fn start(&self, rank: usize, number: u64, at: usize) -> u64 {
+        self.block(rank, number, 1, at).load(Ordering::Relaxed)
     }
 
     /// Publishes call `number` of this process's rank, with `staged` tiles staged.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{OpId, RankId};
 use roundelay_core::optimize::Optimized;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule};
 
 use super::arena::{LINE, ROOM, SIGNALS, SLOT};
@@ -348,7 +349,7 @@ impl Streams {
     pub(super) fn new(
         world: &World,
         made: &Optimized,
-        (count, dtype, op): (u64, DType, ReduceOp),
+        (count, dtype, op): (Option<u64>, DType, ReduceOp),
     ) -> Result<(Self, Tiles), Error> {
         let schedule = made.schedule.clone();
         let size = dtype.size();
@@ -375,7 +376,7 @@ impl Streams {
         };
         let ranks = || (0..schedule.nranks).map(RankId);
         let most = ranks().map(units).max().unwrap_or(1);
-        let tiles = Tiles::new(&cuts, multiple, count, fitting(STREAM_TILE, most, size));
+        let tiles = tiles(&cuts, multiple, count, fitting(STREAM_TILE, most, size));
         let code = lower(made, tiles.count, dtype, op)?;
         let bases = Bases::new(code.buffers.len.len());
         let mut places = [0; 2];
@@ -441,11 +442,19 @@ fn counters(schedule: &Schedule) -> Result<Box<[Counter]>, Error> {
     Ok(counters.into())
 }
 
+/// Returns the tiles of a call: of `count` elements a unit, or of blocks with counts of their own where there is none.
+fn tiles(cuts: &[Rat], multiple: u64, count: Option<u64>, most: u64) -> Tiles {
+    match count {
+        Some(count) => Tiles::new(cuts, multiple, count, most),
+        None => Tiles::of_blocks(cuts, multiple, most),
+    }
+}
+
 /// Returns the strategy of a fused schedule; `None` if it does not fit the slots or its segments are not independent.
 pub(super) fn fused_strategy(
     made: &Optimized,
     rank: RankId,
-    (count, dtype, op): (u64, DType, ReduceOp),
+    (count, dtype, op): (Option<u64>, DType, ReduceOp),
 ) -> Result<Option<(Strategy, Tiles)>, Error> {
     let schedule = &*made.schedule;
     let Some((cuts, multiple)) = cuts(schedule) else { return Ok(None) };
@@ -461,7 +470,7 @@ pub(super) fn fused_strategy(
     if multiple.saturating_mul(units).saturating_mul(size as u64) > SLOT as u64 {
         return Ok(None);
     }
-    let tiles = Tiles::new(&cuts, multiple, count, fitting(TILE, units, size));
+    let tiles = tiles(&cuts, multiple, count, fitting(TILE, units, size));
     let code = lower(made, tiles.count, dtype, op)?;
     if !code.independent {
         return Ok(None);
