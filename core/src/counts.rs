@@ -80,6 +80,18 @@ impl Counts {
         self.all.iter().copied().max().unwrap_or(0)
     }
 
+    /// Returns the blocks of one rank, one behind the other.
+    pub fn of_rank(&self, rank: RankId, root: RankId) -> RankBlocks {
+        let Self { collective, nranks, .. } = *self;
+        let count = |block: Option<u32>| block.map_or(0, |block| self.all[block as usize]);
+        let inputs = 0..collective.input_units(rank, nranks, root);
+        let outputs = 0..collective.output_units(rank, nranks, root);
+        let input = inputs.map(|unit| count(collective.input_block(rank, unit, nranks)));
+        let output = outputs.map(|unit| count(collective.output_block(rank, unit, nranks)));
+        let (input, output) = (Block::packed(input), Block::packed(output));
+        RankBlocks { collective, rank, nranks, input, output }
+    }
+
     /// Returns the elements of a rank's input that one of its blocks has.
     pub fn input_block(&self, rank: RankId, unit: u32) -> Range<u64> {
         self.range(unit, |unit| self.collective.input_block(rank, unit, self.nranks))

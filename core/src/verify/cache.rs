@@ -105,7 +105,7 @@ impl Proved {
     }
 
     /// Returns the proof for equal counts that this one was made of, and the vector of counts.
-    pub(crate) fn even(&self) -> Option<&(Self, Counts)> {
+    pub fn even(&self) -> Option<&(Self, Counts)> {
         self.even.as_deref()
     }
 

@@ -9,13 +9,11 @@ use std::sync::Arc;
 
 use roundelay_core::counts::{Block, RankBlocks};
 use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_core::schedule::Schedule;
-use roundelay_core::uneven;
 use roundelay_core::verify::Proved;
 
 use super::calls::ActiveCall;
 use super::geometry::Stripe;
-use super::plan::{STREAMING, WorldRank};
+use super::plan::{STREAMING, WorldRank, keeps_blocks};
 use super::plan_sharing::Prepared;
 use super::shared_state::{CallHeader, CallPosition, MOST_TILES};
 use super::strategy::{Pull, Strategy, Streams};
@@ -30,17 +28,8 @@ use crate::{Element, Error};
 const ALL: u64 = MOST_TILES - 1;
 
 /// The part of a process of one host in calls with a count for each block.
-pub struct BlocksPlan {
-    rank: WorldRank,
-    /// The moves of a pull, with stores that bypass the caches, for long outputs.
-    streaming: Option<Segments>,
-}
-
-impl std::fmt::Debug for BlocksPlan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("BlocksPlan").field(&self.rank).finish()
-    }
-}
+#[derive(Debug)]
+pub struct BlocksPlan(WorldRank);
 
 /// The places of another rank's input in a call.
 #[derive(Clone, Copy)]
@@ -65,23 +54,7 @@ impl BlocksPlan {
         dtype: DType,
         op: ReduceOp,
     ) -> Result<Self, Error> {
-        keeps_blocks(proved.schedule())?;
-        let prepared = Prepared::own(proved.clone());
-        let mut rank = WorldRank::new(world, &prepared, None, (dtype, op))?;
-        // The optimizer may have moved blocks otherwise.
-        keeps_blocks(rank.running())?;
-        let call = (rank.call.schedule.collective, rank.call.schedule.root);
-        // Another digest for other tiles: all ranks use tiles of one size.
-        let identity = rank.header.identity ^ rank.tiles.count.rotate_left(32);
-        rank.header = CallHeader::of_blocks(identity, call, (0, dtype, op));
-        let streaming = match &mut rank.strategy {
-            Strategy::Pull(pull) => {
-                pull.data.stores = Stores::Cached;
-                Some(Segments { stores: Stores::Streaming, ..pull.data.clone() })
-            }
-            Strategy::Common(_) | Strategy::Streams(_) => None,
-        };
-        Ok(Self { rank, streaming })
+        WorldRank::of_blocks(world, proved, dtype, op).map(Self)
     }
 
     /// Makes a call on slices that hold the blocks.
@@ -95,7 +68,7 @@ impl BlocksPlan {
         input: &[T],
         output: &mut [T],
     ) -> Result<(), Error> {
-        let (call, rank) = (&self.rank.call, self.rank.world.id());
+        let (call, rank) = (&self.0.call, self.0.world.id());
         call.check_dtype(T::DTYPE)?;
         for (what, of, len) in
             [("input", blocks.input(), input.len()), ("output", blocks.output(), output.len())]
@@ -119,44 +92,66 @@ impl BlocksPlan {
     /// The blocks are valid, aligned and initialized, those of the output writable, and lent for the call. A block of
     /// the input and a block of the output are apart, or the same block of the collective at the same address.
     pub unsafe fn run_at(&self, blocks: &RankBlocks, buffers: UserBuffers) -> Result<(), Error> {
-        for block in blocks.input().iter().chain(blocks.output()) {
-            check_multiple(&self.rank.call.schedule, block.count)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.0.run_blocks(blocks, buffers) }
+    }
+}
+
+impl WorldRank {
+    /// Makes the part of a rank in calls with a count for each block.
+    pub(super) fn of_blocks(
+        world: &Arc<World>,
+        proved: &Proved,
+        dtype: DType,
+        op: ReduceOp,
+    ) -> Result<Self, Error> {
+        keeps_blocks(proved.schedule())?;
+        let prepared = Prepared::own(proved.clone());
+        let mut rank = Self::new(world, &prepared, None, (dtype, op))?;
+        // The optimizer may have moved blocks otherwise.
+        keeps_blocks(rank.running())?;
+        let call = (rank.call.schedule.collective, rank.call.schedule.root);
+        // Other tiles are another call: all ranks use tiles of one size.
+        let identity = rank.header.identity ^ rank.tiles.count.rotate_left(32);
+        rank.header = CallHeader::of_blocks(identity, call, (0, dtype, op));
+        if let Strategy::Pull(pull) = &mut rank.strategy {
+            pull.data.stores = Stores::Cached;
+            rank.streaming = Some(Segments { stores: Stores::Streaming, ..pull.data.clone() });
         }
-        if self.rank.tiles.number_of(blocks.largest()) >= ALL {
+        Ok(rank)
+    }
+
+    /// # Safety
+    /// As for [`BlocksPlan::run_at`].
+    pub(super) unsafe fn run_blocks(
+        &self,
+        blocks: &RankBlocks,
+        buffers: UserBuffers,
+    ) -> Result<(), Error> {
+        for block in blocks.input().iter().chain(blocks.output()) {
+            check_multiple(self.running(), block.count)?;
+        }
+        if self.tiles.number_of(blocks.largest()) >= ALL {
             let what = format!("a block of {} elements", blocks.largest());
             return Err(Error::TooLarge { what });
         }
-        let mut header = self.rank.header;
+        let mut header = self.header;
         if blocks.all_known() {
             header.count = digest(blocks.told());
         }
-        let mut active = self.rank.world.begin(header, self.rank.running())?;
+        let mut active = self.world.begin(header, self.running())?;
         active.blocks = Some(blocks);
         active.world.shared.tell(active.world.rank, active.number, blocks);
-        let call = BlocksCall { plan: self, rank: &self.rank, blocks, buffers };
+        let call = BlocksCall { rank: self, blocks, buffers };
         // SAFETY: the caller's promise.
         let done = unsafe {
-            match &self.rank.strategy {
+            match &self.strategy {
                 Strategy::Pull(pull) => call.pull(&mut active, pull),
                 Strategy::Streams(streams) => call.streams(&mut active, streams),
                 Strategy::Common(_) => unreachable!("ranks own the blocks of an output"),
             }
         };
         active.end(done)
-    }
-}
-
-/// Checks that a schedule serves every vector of counts.
-///
-/// # Errors
-/// E0319.
-fn keeps_blocks(schedule: &Schedule) -> Result<(), Error> {
-    let found = uneven::blocks(schedule).err();
-    match found.and_then(|found| found.into_iter().next()) {
-        Some(found) => {
-            Err(Error::EqualCounts { what: format!("{}: {}", schedule.algorithm, found.title) })
-        }
-        None => Ok(()),
     }
 }
 
@@ -175,7 +170,6 @@ fn digest(counts: impl Iterator<Item = u64>) -> u64 {
 
 /// One call of a rank.
 struct BlocksCall<'c> {
-    plan: &'c BlocksPlan,
     rank: &'c WorldRank,
     blocks: &'c RankBlocks,
     buffers: UserBuffers,
@@ -361,7 +355,7 @@ impl BlocksCall<'_> {
         let (rank, tiles) = (self.rank, &self.rank.tiles);
         let output = self.blocks.output();
         let bytes = output.iter().map(|block| block.count).sum::<u64>() as usize * rank.size;
-        let data = match &self.plan.streaming {
+        let data = match &rank.streaming {
             Some(streaming) if bytes >= STREAMING => streaming,
             _ => &pull.data,
         };

@@ -12,6 +12,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use roundelay_core::counts::RankBlocks;
 use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::optimize::{Goal, Level, Optimized};
@@ -27,7 +28,7 @@ use super::strategy::{Direct, Strategy, Streams, fused_strategy};
 use super::world::World;
 use crate::Error;
 use crate::lowered::planned::check_multiple;
-use crate::lowered::{PlannedCall, Runs, Scratch, bad};
+use crate::lowered::{PlannedCall, Runs, Scratch, Segments, bad};
 use crate::reduce::Stores;
 
 /// The least bytes of an output for which stores bypass the caches.
@@ -56,6 +57,10 @@ pub struct WorldRank {
     pub(super) units: [u32; 2],
     pub(super) stores: Stores,
     pub(super) partials: Scratch,
+    /// The moves of a pull with stores that bypass the caches, where each call says which stores are right.
+    pub(super) streaming: Option<Segments>,
+    /// The blocks of each call, where the plan is for a vector of counts.
+    pub(super) blocks: Option<RankBlocks>,
     /// Whether other ranks have long work of their own in each call.
     pub(super) patient: bool,
 }
@@ -89,7 +94,15 @@ impl WorldPlan {
         dtype: DType,
         op: ReduceOp,
     ) -> Result<Self, Error> {
-        Self::of(world, &Prepared::own(proved.clone()), count, dtype, op)
+        let Some((even, counts)) = proved.even() else {
+            return Self::of(world, &Prepared::own(proved.clone()), count, dtype, op);
+        };
+        let mut rank = WorldRank::of_blocks(world, even, dtype, op)?;
+        rank.blocks = Some(counts.of_rank(world.id(), even.schedule().root));
+        rank.call = PlannedCall::new(proved, count, dtype, op);
+        rank.lens = [rank.call.input_len(world.id()), rank.call.output_len(world.id())];
+        rank.within = rank.call.in_place(world.id()).into();
+        Ok(Runs(rank))
     }
 
     /// Makes the plan for a schedule that may have been taken from another rank by [`World::prepare`].
@@ -136,7 +149,7 @@ impl WorldRank {
                 let call = PlannedCall::new(proved, count, dtype, op);
                 let fused = (asked.level == Level::O2).then(|| proved.optimized(asked));
                 let fused = fused.transpose()?.filter(|made| {
-                    let serves = || given.is_some() || keeps_blocks(&made.schedule);
+                    let serves = || given.is_some() || keeps_blocks(&made.schedule).is_ok();
                     made.level == Level::O2 && serves()
                 });
                 (*content(proved.schedule()).bytes(), call, fused)
@@ -214,6 +227,8 @@ impl WorldRank {
             units,
             stores,
             partials,
+            streaming: None,
+            blocks: None,
             patient: false,
         })
     }
@@ -240,9 +255,18 @@ impl WorldRank {
     }
 }
 
-/// Whether a schedule serves every vector of counts.
-pub(super) fn keeps_blocks(schedule: &Schedule) -> bool {
-    uneven::blocks(schedule).is_ok()
+/// Checks that a schedule serves every vector of counts.
+///
+/// # Errors
+/// E0319.
+pub(super) fn keeps_blocks(schedule: &Schedule) -> Result<(), Error> {
+    let found = uneven::blocks(schedule).err();
+    match found.and_then(|found| found.into_iter().next()) {
+        Some(found) => {
+            Err(Error::EqualCounts { what: format!("{}: {}", schedule.algorithm, found.title) })
+        }
+        None => Ok(()),
+    }
 }
 
 /// Checks that ranks that call by themselves can run the proved schedule.

@@ -38,6 +38,10 @@ impl RankCall for WorldRank {
     }
 
     unsafe fn make(&self, outside: UserBuffers) -> Result<(), Error> {
+        if let Some(blocks) = &self.blocks {
+            // SAFETY: the caller's promise.
+            return unsafe { self.run_blocks(blocks, outside) };
+        }
         let mut header = self.header;
         header.direct = self.places(outside);
         let mut active = self.world.begin(header, self.running())?;

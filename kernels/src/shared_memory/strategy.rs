@@ -355,14 +355,8 @@ impl Streams {
         let size = dtype.size();
         let too_fine = |multiple: u64| {
             let name = &schedule.algorithm;
-            let what = match &schedule.elements {
-                Some(_) => format!(
-                    "a call of {name} with a count for each block, which ranks as processes stage as a whole, has no room in the memory between them"
-                ),
-                None => format!(
-                    "a tile of {name} for processes has at least {multiple} elements a unit"
-                ),
-            };
+            let what =
+                format!("a tile of {name} for processes has at least {multiple} elements a unit");
             Error::TooLarge { what }
         };
         let (cuts, multiple) = cuts(&schedule).ok_or_else(|| too_fine(u64::MAX))?;
