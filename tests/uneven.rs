@@ -14,8 +14,6 @@ use roundelay_core::uneven;
 use roundelay_core::values::params::ParamValue;
 use roundelay_core::verify::{Callers, Proved};
 use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
-#[cfg(target_os = "linux")]
-use roundelay_kernels::network::{Channels, Hosts, HostsPlan, How};
 use roundelay_kernels::shared_memory::{self, WorldPlan};
 use roundelay_tests::compile;
 
@@ -443,24 +441,6 @@ fn ranks_with_other_vectors_are_refused() {
             });
         }
     });
-}
-
-/// Ranks of several hosts send each other messages, a form that has one count: a plan is refused, and says so.
-#[test]
-#[cfg(target_os = "linux")]
-fn ranks_of_hosts_refuse_a_count_for_each_block() {
-    let how = How { synchronous: true, patience: 0, most: 1000, fails_after: u64::MAX, seed: 5 };
-    let mut worlds = shared_memory::World::together(1, Options::default()).expect("a world");
-    let carrier = Channels::new(1, how).remove(0);
-    let hosts = Hosts::new(worlds.remove(0), vec![vec![0]], 0, carrier).expect("a world");
-    let proved = roundelay_core::prove(&library::RingAllGather::new(), 1).expect("a ring");
-    let counts = Counts::new(Collective::AllGather, 1, &[5]).expect("a count");
-    let uneven = proved.for_counts(&counts).expect("every vector");
-    let hosts = std::sync::Arc::new(hosts);
-    let refused = HostsPlan::new(&hosts, &uneven, 1, DType::I64, ReduceOp::Sum);
-    let refused = refused.map(drop).expect_err("there is no such form");
-    assert_eq!(refused.code().as_str(), "E0426");
-    assert!(refused.to_string().contains("a count for each block"), "{refused}");
 }
 
 /// Loops of a kernel have one count: they are not made of a schedule for a vector.

@@ -17,6 +17,19 @@ pub trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     const DTYPE: DType;
 }
 
+/// Returns the bytes of elements.
+pub fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
+    // SAFETY: the same memory, borrowed for as long; elements have no padding, and every byte is a value.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
+}
+
+/// Returns the bytes of elements, which may be written.
+pub fn bytes_of_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
+    let len = size_of_val(elements);
+    // SAFETY: the same memory, borrowed for as long; elements have no padding, and every bit pattern is a value.
+    unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), len) }
+}
+
 macro_rules! elements {
     ($($t:ty => $dtype:ident,)*) => {$(
         impl sealed::Sealed for $t {}

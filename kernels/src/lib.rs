@@ -40,7 +40,7 @@ pub mod threads;
 #[path = "shared_memory/unsupported.rs"]
 mod unsupported;
 
-pub use element::Element;
+pub use element::{Element, bytes_of, bytes_of_mut};
 pub use error::{Differ, Ended, Error, Message, Missing};
 pub use lowered::{AnyRankPlan, Runs};
 pub use options::Options;

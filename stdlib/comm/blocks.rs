@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roundelay_core::counts::{Block, Counts, CountsDiffer, RankBlocks, block_name};
 use roundelay_core::ids::RankId;
-use roundelay_kernels::{Differ, Error as EngineError};
+use roundelay_kernels::{Differ, Error as EngineError, bytes_of, bytes_of_mut};
 
 use super::Rank;
 use super::call::{Call, Shape};
@@ -167,29 +167,63 @@ impl Rank<'_> {
         input: &[T],
         output: &mut [T],
     ) -> Result<(), Error> {
+        let (given, expected) = (T::DTYPE, call.dtype);
+        if given != expected {
+            return Err(EngineError::WrongDType { given, expected }.into());
+        }
+        self.call_blocks_bytes(call, blocks, bytes_of(input), bytes_of_mut(output))
+    }
+
+    /// Makes a call with a count for each block on bytes: the places and counts of `blocks` are in elements of the
+    /// call's type. [Errors](crate::Comm#errors-of-calls): those of [`Self::call_blocks`]; E0404 for bytes that are not
+    /// aligned for the type.
+    pub fn call_blocks_bytes(
+        &mut self,
+        call: Call,
+        blocks: &RankBlocks,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), Error> {
         self.home.settled()?;
-        self.check("input", input.len(), blocks.input(), u64::ge)?;
-        self.check("output", output.len(), blocks.output(), u64::ge)?;
+        let size = call.dtype.size();
+        self.check("input", input.len() / size, blocks.input(), u64::ge)?;
+        self.check("output", output.len() / size, blocks.output(), u64::ge)?;
         let call = Call { count: 0, ..call.of(self.nranks())? };
         if let Some(plan) = self.home.plan_of_blocks(call)? {
-            return Ok(plan.run(blocks, input, output)?);
+            return Ok(plan.run_bytes(blocks, input, output)?);
         }
         let counts = self.exchanged(call, blocks)?;
         let largest = Call { count: counts.largest(), ..call };
         let shape = Shape { call: largest, counts: Some(Arc::from(counts.all())) };
-        let plan = self.home.plan_of(shape, self.id)?;
         // Dropped first, as the home may have to drop it, too.
         self.last = None;
-        let input = copied(input, blocks.input());
-        if is_packed(blocks.output(), output.len()) {
-            return Ok(plan.run(&input, output)?);
+        let plan = self.home.plan_of(shape, self.id)?;
+        let range = |block: &Block| {
+            let start = block.start as usize * size;
+            start..start + block.count as usize * size
+        };
+        let [sent, received] = [blocks.input(), blocks.output()]
+            .map(|blocks| blocks.iter().filter(|block| block.count > 0).map(range));
+        let gathered;
+        let input = if is_packed(blocks.input()) {
+            &input[..Block::end(blocks.input()) as usize * size]
+        } else {
+            gathered = aligned(sent.map(|range| &input[range]));
+            let bytes = blocks.input().iter().map(|block| block.count as usize * size).sum();
+            &bytes_of(&gathered)[..bytes]
+        };
+        if is_packed(blocks.output()) {
+            let end = Block::end(blocks.output()) as usize * size;
+            return Ok(plan.run_bytes(input, &mut output[..end])?);
         }
-        let mut packed = copied(output, blocks.output());
-        plan.run(&input, &mut packed)?;
+        let mut spread = aligned(received.clone().map(|range| &output[range]));
+        let bytes = blocks.output().iter().map(|block| block.count as usize * size).sum();
+        let made = &mut bytes_of_mut(&mut spread)[..bytes];
+        plan.run_bytes(input, made)?;
         let mut from = 0;
-        for block in blocks.output().iter().filter(|block| block.count > 0) {
-            let (at, len) = (block.start as usize, block.count as usize);
-            output[at..at + len].copy_from_slice(&packed[from..from + len]);
+        for range in received {
+            let len = range.len();
+            output[range].copy_from_slice(&made[from..from + len]);
             from += len;
         }
         Ok(())
@@ -252,20 +286,25 @@ impl Rank<'_> {
     }
 }
 
-/// Whether blocks lie one behind the other, and fill a slice of `len` elements.
-fn is_packed(blocks: &[Block], len: usize) -> bool {
+/// Whether blocks lie one behind the other, from the beginning of their buffer.
+fn is_packed(blocks: &[Block]) -> bool {
     let mut next = 0;
-    let packed = blocks.iter().all(|block| {
+    blocks.iter().all(|block| {
         let here = block.start == next || block.count == 0;
         next += block.count;
         here
-    });
-    packed && next == len as u64
+    })
 }
 
-/// Returns the blocks of a slice, one behind the other.
-fn copied<T: Element>(of: &[T], blocks: &[Block]) -> Vec<T> {
-    let part = |block: &Block| &of[block.start as usize..][..block.count as usize];
-    let filled = blocks.iter().filter(|block| block.count > 0);
-    filled.flat_map(part).copied().collect()
+/// Returns parts one behind the other, in memory that is aligned for every element type.
+fn aligned<'a>(parts: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<u64> {
+    let bytes: usize = parts.clone().map(<[u8]>::len).sum();
+    let mut all = vec![0_u64; bytes.div_ceil(8)];
+    let mut rest = bytes_of_mut(&mut all);
+    for part in parts {
+        let (to, after) = rest.split_at_mut(part.len());
+        to.copy_from_slice(part);
+        rest = after;
+    }
+    all
 }

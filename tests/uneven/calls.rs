@@ -9,7 +9,10 @@ use roundelay::{
 use roundelay_core::counts::{Block, RankBlocks};
 use roundelay_core::ids::RankId;
 use roundelay_core::values::params::ParamValue;
+#[cfg(target_os = "linux")]
+use roundelay_kernels::network::{Channels, How};
 use roundelay_kernels::shared_memory::{self, BlocksPlan};
+use roundelay_kernels::{bytes_of, bytes_of_mut};
 
 use super::{expected, vectors};
 
@@ -106,9 +109,11 @@ fn serves(level: Level, n: u32, places: Places, long: bool) {
                         if shared {
                             let mut lent = world.alloc::<i64>(input.len()).expect("memory");
                             lent.copy_from_slice(&input);
-                            plan.run(&of, &lent, &mut output).expect(named);
+                            plan.run_bytes(&of, bytes_of(&lent), bytes_of_mut(&mut output))
+                                .expect(named);
                         } else {
-                            plan.run(&of, &input, &mut output).expect(named);
+                            plan.run_bytes(&of, bytes_of(&input), bytes_of_mut(&mut output))
+                                .expect(named);
                         }
                         assert!(output == wanted, "{named}, rank {rank}, {counts:?}, gap {gap}");
                     }
@@ -136,6 +141,28 @@ fn blocks_longer_than_a_tile_pass_between_processes() {
     }
     serves(Level::O2, 4, Places::Shared, true);
     serves(Level::O2, 4, Places::Mixed, true);
+}
+
+/// Runs `each` on a thread for each rank of a world of several hosts, which `given` changes first.
+#[cfg(target_os = "linux")]
+fn with_hosts_by(
+    places: &[Vec<u32>],
+    given: impl Fn(World) -> World + Sync,
+    each: impl Fn(&mut Rank<'_>) + Sync,
+) {
+    let how = How { synchronous: true, patience: 3, most: 1 << 12, fails_after: u64::MAX, seed: 3 };
+    let channels = Channels::new(places.iter().map(Vec::len).sum::<usize>() as u32, how);
+    std::thread::scope(|threads| {
+        for host in places {
+            let worlds = shared_memory::World::together(host.len() as u32, Options::default());
+            for (world, me) in worlds.expect("worlds").into_iter().zip(host) {
+                let (carrier, given, each) = (channels[*me as usize].clone(), &given, &each);
+                let world = World::over_hosts(world, places.to_vec(), *me, carrier);
+                threads.spawn(move || each(&mut given(world.expect("a world")).rank()));
+            }
+        }
+    });
+    assert_eq!(channels[0].open(), 0);
 }
 
 /// Runs `each` on a thread for each rank, of a communicator and then of a world.
@@ -186,36 +213,70 @@ const WITH_BLOCKS: [Collective; 5] = [
 #[test]
 fn ranks_call_with_a_count_for_each_block() {
     for n in [1, 4] {
-        with_ranks(n, |rank| {
-            for collective in WITH_BLOCKS {
-                let roots = if collective.is_rooted() { n } else { 1 };
-                for (root, counts) in
-                    (0..roots).cycle().zip(vectors(collective.blocks(n).expect("blocks") as usize))
-                {
-                    let (inputs, wanted) = expected(collective, n as usize, root as usize, &counts);
-                    let (at, id) = (rank.id() as usize, rank.id());
-                    let of = blocks((collective, root), (id, n), &counts, 0);
-                    let known = |blocks: &[Block]| -> Vec<usize> {
-                        blocks.iter().map(|block| block.count as usize).collect()
-                    };
-                    let mut output = vec![-1; wanted[at].len()];
-                    let given = (&*known(of.input()), &*known(of.output()));
-                    call(rank, collective, root, given, &inputs[at], &mut output)
-                        .expect("all ranks call");
-                    assert_eq!(output, wanted[at], "{collective} of {counts:?}");
-                    // The same blocks, apart from each other.
-                    let of = blocks((collective, root), (id, n), &counts, 2);
-                    let input = laid_out(&inputs[at], of.input(), -1);
-                    let wanted = laid_out(&wanted[at], of.output(), -7);
-                    let mut output = vec![-7; wanted.len()];
-                    let called =
-                        Call { collective, root, count: 0, dtype: DType::I64, op: ReduceOp::Sum };
-                    rank.call_blocks(called, &of, &input, &mut output).expect("all ranks call");
-                    assert_eq!(output, wanted, "{collective} of {counts:?}, apart");
-                }
-            }
-        });
+        with_ranks(n, serves_all);
     }
+    for hosts in [vec![vec![0, 1], vec![2, 3]], vec![vec![2], vec![0, 1]], vec![vec![0]]] {
+        with_hosts_by(&hosts, |world| world, serves_all);
+    }
+}
+
+/// Makes each call with blocks for several vectors of counts.
+fn serves_all(rank: &mut Rank<'_>) {
+    for collective in WITH_BLOCKS {
+        serves_each_vector(rank, collective);
+    }
+}
+
+/// Makes the call of a collective for several vectors of counts, with packed blocks and with blocks apart.
+fn serves_each_vector(rank: &mut Rank<'_>, collective: Collective) {
+    let n = rank.nranks();
+    let roots = if collective.is_rooted() { n } else { 1 };
+    let vectors = vectors(collective.blocks(n).expect("blocks") as usize);
+    for (root, counts) in (0..roots).cycle().zip(vectors) {
+        let (inputs, wanted) = expected(collective, n as usize, root as usize, &counts);
+        let (at, id) = (rank.id() as usize, rank.id());
+        let of = blocks((collective, root), (id, n), &counts, 0);
+        let known = |blocks: &[Block]| -> Vec<usize> {
+            blocks.iter().map(|block| block.count as usize).collect()
+        };
+        let mut output = vec![-1; wanted[at].len()];
+        let given = (&*known(of.input()), &*known(of.output()));
+        call(rank, collective, root, given, &inputs[at], &mut output).expect("all ranks call");
+        assert_eq!(output, wanted[at], "{collective} of {counts:?}");
+        // The same blocks, apart from each other.
+        let of = blocks((collective, root), (id, n), &counts, 2);
+        let input = laid_out(&inputs[at], of.input(), -1);
+        let wanted = laid_out(&wanted[at], of.output(), -7);
+        let mut output = vec![-7; wanted.len()];
+        let called = Call { collective, root, count: 0, dtype: DType::I64, op: ReduceOp::Sum };
+        rank.call_blocks(called, &of, &input, &mut output).expect("all ranks call");
+        assert_eq!(output, wanted, "{collective} of {counts:?}, apart");
+    }
+}
+
+/// Every algorithm with blocks, as sends and receives between hosts.
+#[test]
+#[cfg(target_os = "linux")]
+fn messages_between_hosts_serve_every_vector() {
+    let mut served = 0;
+    for algorithm in select::library() {
+        let collective = algorithm.collective();
+        for hosts in [vec![vec![0, 1], vec![2, 3]], vec![vec![2, 4], vec![0, 1, 3]]] {
+            let n = hosts.iter().map(Vec::len).sum::<usize>() as u32;
+            if collective.blocks(n).is_none() || roundelay_core::prove(algorithm, n).is_err() {
+                continue;
+            }
+            served += 1;
+            with_hosts_by(
+                &hosts,
+                |world| world.using_between(&(0..=u64::MAX), algorithm.clone()),
+                |rank| {
+                    serves_each_vector(rank, collective);
+                },
+            );
+        }
+    }
+    assert!(served > 40, "{served}");
 }
 
 /// A count that two ranks give differently is told with its block, on every rank, and later calls work.

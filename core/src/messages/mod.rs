@@ -5,6 +5,7 @@
 //! Signals that messages imply are dropped.
 
 mod acts;
+mod blocks;
 mod check;
 mod form;
 mod groups;

@@ -114,12 +114,13 @@ impl HostsPlan {
             let (given, nranks) = (nranks as usize, hosts.nranks());
             return Err(Error::WrongBufferCount { what: "ranks of the schedule", given, nranks });
         }
-        if proved.schedule().elements.is_some() {
-            let name = &proved.schedule().algorithm;
-            let what = format!("a call of {name} with a count for each block has no such form");
-            return Err(Error::NotTwoSided { code: ErrorCode::NoTwoSidedForm, what });
-        }
-        let form = TwoSided::of(proved).map_err(|found| not_two_sided(&found))?;
+        let form = match proved.even() {
+            None => TwoSided::of(proved),
+            Some((even, counts)) => {
+                TwoSided::of(even).and_then(|form| form.for_counts(counts)).map(Arc::new)
+            }
+        };
+        let form = form.map_err(|found| not_two_sided(&found))?;
         let rank = RankId(hosts.rank());
         let own = own(&form, rank)?;
         let code = lower(&own, count, dtype, op)?;

@@ -19,10 +19,10 @@ use super::shared_state::{CallHeader, CallPosition, MOST_TILES};
 use super::strategy::{Pull, Strategy, Streams};
 use super::streams::StreamRun;
 use super::world::World;
-use crate::lowered::planned::check_multiple;
+use crate::Error;
+use crate::lowered::planned::{check_multiple, extent};
 use crate::lowered::{Segments, UserBuffers, run_streams};
 use crate::reduce::Stores;
-use crate::{Element, Error};
 
 /// The number of tiles with which a rank says that it reads no other rank's input any more.
 const ALL: u64 = MOST_TILES - 1;
@@ -57,30 +57,41 @@ impl BlocksPlan {
         WorldRank::of_blocks(world, proved, dtype, op).map(Self)
     }
 
-    /// Makes a call on slices that hold the blocks.
+    /// Makes a call on bytes that hold the blocks, whose places are counted in elements.
     ///
     /// # Errors
-    /// E0402 for a slice that ends before its last block does, E0403 for another element type, E0406 for a count that
+    /// E0402 for a slice that ends before its last block does, E0404 for one that is not aligned, E0406 for a count that
     /// the algorithm does not take; the errors of [calls](crate::Runs#errors-of-calls).
-    pub fn run<T: Element>(
+    pub fn run_bytes(
         &self,
         blocks: &RankBlocks,
-        input: &[T],
-        output: &mut [T],
+        input: &[u8],
+        output: &mut [u8],
     ) -> Result<(), Error> {
         let (call, rank) = (&self.0.call, self.0.world.id());
-        call.check_dtype(T::DTYPE)?;
-        for (what, of, len) in
-            [("input", blocks.input(), input.len()), ("output", blocks.output(), output.len())]
-        {
-            let (given, expected, unit) = (len as u64, Block::end(of), "elements");
+        let of =
+            [("input", blocks.input(), extent(input)), ("output", blocks.output(), extent(output))];
+        for (what, blocks, (len, address)) in of {
+            let expected = Block::end(blocks) * self.0.size as u64;
+            let (given, unit) = (len as u64, "bytes");
             if given < expected {
                 return Err(Error::WrongBufferLength { what, rank, given, expected, unit });
             }
+            if expected > 0 && !address.is_multiple_of(self.0.size as u64) {
+                return Err(Error::MisalignedBuffer { what, rank, dtype: call.dtype });
+            }
         }
-        let buffers = UserBuffers::new(input.as_ptr().cast(), output.as_mut_ptr().cast());
+        let buffers = UserBuffers::new(input.as_ptr(), output.as_mut_ptr());
         // SAFETY: both slices hold the blocks, and are borrowed for the call.
         unsafe { self.run_at(blocks, buffers) }
+    }
+
+    /// Whether the algorithm can run in place: a block of the input is then the same block of the output.
+    ///
+    /// # Errors
+    /// E0408 with the reason.
+    pub fn check_in_place(&self) -> Result<(), Error> {
+        self.0.call.check_in_place()
     }
 
     /// Makes a call on blocks at addresses: the places of blocks are counted from the addresses of `buffers`.
