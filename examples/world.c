@@ -76,6 +76,21 @@ int main(void)
         if (root_says != 42 || shared[r] != 100 + r)
             return 1;
 
+    /* A count for each block: rank r gives r elements, and rank 0 none. */
+    uint64_t mine = rank, *counts = malloc(nranks * sizeof *counts);
+    float *all = malloc(nranks * nranks * sizeof *all);
+    for (uint32_t r = 0; r < nranks; r++)
+        counts[r] = r;
+    check(roundelay_call_v(world, ROUNDELAY_ALL_GATHER, input, &mine, NULL, all, counts, NULL, ROUNDELAY_FLOAT32,
+                           ROUNDELAY_SUM, 0),
+          "the blocks");
+    for (uint32_t r = 0, at = 0; r < nranks; r++)
+        for (uint32_t i = 0; i < r; i++, at++)
+            if (all[at] != (float)(r + i))
+                return 1;
+    free(counts);
+    free(all);
+
     /* What is wrong is said, and nothing happens. */
     if (roundelay_call(world, ROUNDELAY_REDUCE, input, output, COUNT, ROUNDELAY_FLOAT32, ROUNDELAY_SUM, nranks) != 411)
         return 1;

@@ -139,6 +139,37 @@ int roundelay_start(roundelay_world_t world, int collective, const void *input, 
                     int op, uint32_t root, roundelay_request_t *request);
 
 /*
+ * Makes a call with a count for each block, as MPI's v forms have it, and returns when this rank is done. A buffer has
+ * these blocks, in the order of ranks:
+ *
+ *   all-gather      input: 1, its own                output: n, one of each rank
+ *   reduce-scatter  input: n, one for each rank      output: 1, its own
+ *   gather          input: 1, its own                output: n at the root, elsewhere none
+ *   scatter         input: n at the root, else none  output: 1, its own
+ *   all-to-all      input: n, one for each rank      output: n, one of each rank
+ *
+ * `input_counts[i]` is the number of elements of block i, which may be 0, and `input_starts[i]` the place of its first
+ * element, in elements from `input`; places may have any order and may be negative. Where `input_starts` is NULL, the
+ * blocks lie one behind the other. So for the output. Arrays of no blocks may be NULL. In place, a block of the input is
+ * the same block of the output, as in roundelay_call.
+ *
+ * Errors beside those of roundelay_call: E0432 for counts whose sum is beyond 2^46, for two counts of one block, and for
+ * blocks of the output that overlap; E0404 for an address that is not aligned; E0414 where two ranks give different
+ * counts for one block; E0319 for an algorithm (roundelay_use) that is right for equal counts alone.
+ */
+int roundelay_call_v(roundelay_world_t world, int collective, const void *input, const uint64_t *input_counts,
+                     const int64_t *input_starts, void *output, const uint64_t *output_counts,
+                     const int64_t *output_starts, int dtype, int op, uint32_t root);
+
+/*
+ * Starts a call with a count for each block, as roundelay_start does with one count. The arrays may be freed at once.
+ * Between hosts it returns when this rank is done.
+ */
+int roundelay_start_v(roundelay_world_t world, int collective, const void *input, const uint64_t *input_counts,
+                      const int64_t *input_starts, void *output, const uint64_t *output_counts,
+                      const int64_t *output_starts, int dtype, int op, uint32_t root, roundelay_request_t *request);
+
+/*
  * Waits for a call that was started, for so many milliseconds at most, or for ever where they are negative. Returns
  * ROUNDELAY_UNDER_WAY where it is not done, and nothing else happens; else the call's outcome, and the handle is gone.
  * 0 milliseconds ask whether it is done.

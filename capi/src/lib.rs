@@ -4,6 +4,7 @@
 //! and becomes an error. A function that can fail returns 0, or the number of the error's code.
 
 mod alone;
+mod blocks;
 mod buffers;
 mod codes;
 mod compiler;
@@ -20,6 +21,7 @@ mod worlds;
 use std::ffi::{c_char, c_int, c_void};
 
 use alone::Run;
+use blocks::{GivenBlocks, PlacedBlocks};
 use buffers::PlacedCall;
 use requests::Waited;
 use roundelay::UniqueId;
@@ -216,6 +218,70 @@ pub unsafe extern "C" fn roundelay_start(
             let place = PlacedCall::new(world, called, input.cast(), output.cast())?;
             // SAFETY: the caller's promise.
             Ok(unsafe { place.start(world) })
+        })
+    };
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { returning(request, "request", start()) })
+}
+
+/// Makes a call with a count for each block, and returns when this rank is done.
+///
+/// # Safety
+/// The arrays have as many elements as the collective has blocks, and each block has as many elements as its count.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_call_v(
+    world: u64,
+    collective: c_int,
+    input: *const c_void,
+    input_counts: *const u64,
+    input_starts: *const i64,
+    output: *mut c_void,
+    output_counts: *const u64,
+    output_starts: *const i64,
+    dtype: c_int,
+    op: c_int,
+    root: u32,
+) -> c_int {
+    let input =
+        GivenBlocks { at: input.cast_mut().cast(), counts: input_counts, starts: input_starts };
+    let output = GivenBlocks { at: output.cast(), counts: output_counts, starts: output_starts };
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        worlds::with(world, |world| unsafe {
+            let place = PlacedBlocks::new(world, (collective, dtype, op, root), input, output)?;
+            Ok(place.run(world)?)
+        })
+    })
+}
+
+/// Starts a call with a count for each block, and returns at once.
+///
+/// # Safety
+/// The arrays have as many elements as the collective has blocks, and each block has as many elements as its count,
+/// which no thread accesses until the request is done; `request` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_start_v(
+    world: u64,
+    collective: c_int,
+    input: *const c_void,
+    input_counts: *const u64,
+    input_starts: *const i64,
+    output: *mut c_void,
+    output_counts: *const u64,
+    output_starts: *const i64,
+    dtype: c_int,
+    op: c_int,
+    root: u32,
+    request: *mut u64,
+) -> c_int {
+    let input =
+        GivenBlocks { at: input.cast_mut().cast(), counts: input_counts, starts: input_starts };
+    let output = GivenBlocks { at: output.cast(), counts: output_counts, starts: output_starts };
+    let start = || {
+        // SAFETY: the caller's promise.
+        worlds::with(world, |world| unsafe {
+            let place = PlacedBlocks::new(world, (collective, dtype, op, root), input, output)?;
+            place.start(world)
         })
     };
     // SAFETY: the caller's promise.

@@ -91,6 +91,113 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(roundelay_finalize(world), 0);
 }
 
+/// The arguments of a call with a count for each block, of a world of one rank.
+struct Blocks {
+    collective: c_int,
+    input: *const f32,
+    counts: [u64; 2],
+    starts: [i64; 2],
+    output: *mut f32,
+    packed: bool,
+}
+
+impl Blocks {
+    fn call(&self, world: u64) -> c_int {
+        let starts = |at: &i64| if self.packed { null() } else { std::ptr::from_ref(at) };
+        // SAFETY: the tests give as many elements as they say, or arguments that are refused.
+        unsafe {
+            roundelay_call_v(
+                world,
+                self.collective,
+                self.input.cast(),
+                &raw const self.counts[0],
+                starts(&self.starts[0]),
+                self.output.cast(),
+                &raw const self.counts[1],
+                starts(&self.starts[1]),
+                F32,
+                SUM,
+                0,
+            )
+        }
+    }
+}
+
+#[test]
+#[allow(clippy::float_cmp, reason = "the floats are copied")]
+fn blocks_lie_where_the_caller_says() {
+    let world = world();
+    let input = [1_f32, 2.0, 3.0];
+    for collective in [ALL_GATHER, 1, 5, 6, 7] {
+        let mut output = [0_f32; 6];
+        let middle = &raw mut output[3];
+        let of = |counts, starts, packed| Blocks {
+            collective,
+            input: input.as_ptr(),
+            counts,
+            starts,
+            output: middle,
+            packed,
+        };
+        assert_eq!(of([2, 2], [1, -2], false).call(world), 0, "{}", error());
+        assert_eq!(output, [0.0, 2.0, 3.0, 0.0, 0.0, 0.0], "collective {collective}");
+        assert_eq!(of([3, 3], [0, 0], true).call(world), 0, "{}", error());
+        assert_eq!(output, [0.0, 2.0, 3.0, 1.0, 2.0, 3.0], "collective {collective}");
+        assert_eq!(of([0, 0], [i64::MAX, i64::MIN], false).call(world), 0, "{}", error());
+        assert_eq!(of([2, 3], [0, 0], true).call(world), 432, "two counts of one block");
+        assert!(error().contains("2 elements in the input of rank 0 and 3"), "{}", error());
+        assert_eq!(of([1 << 60, 1 << 60], [0, 0], true).call(world), 432, "{}", error());
+        assert_eq!(of([u64::MAX, u64::MAX], [0, 0], true).call(world), 432, "{}", error());
+        let none = Blocks { input: null(), ..of([1, 1], [0, 0], true) };
+        assert_eq!(none.call(world), 406);
+        assert!(error().contains("`input` is a null pointer"), "{}", error());
+        let aside =
+            Blocks { input: input.as_ptr().wrapping_byte_add(1), ..of([1, 1], [0, 0], true) };
+        assert_eq!(aside.call(world), 404, "{}", error());
+        // In place the block of the input is the block of the output; all-to-all has no such form.
+        let same = Blocks { input: middle, ..of([2, 2], [1, 1], false) };
+        let expected = if collective == 7 { 406 } else { 0 };
+        assert_eq!(same.call(world), expected, "{}", error());
+        let shifted = Blocks { input: middle, ..of([2, 2], [0, 1], false) };
+        assert_eq!(shifted.call(world), 406);
+        assert!(error().contains("block 0 of the input and block 0 of the output"), "{}", error());
+        assert_eq!(output, [0.0, 2.0, 3.0, 1.0, 2.0, 3.0], "refused calls move nothing");
+    }
+    let mut output = 0_f32;
+    let reduce = Blocks {
+        collective: ALL_REDUCE,
+        input: input.as_ptr(),
+        counts: [1, 1],
+        starts: [0, 0],
+        output: &raw mut output,
+        packed: true,
+    };
+    assert_eq!(reduce.call(world), 432);
+    assert!(error().contains("AllReduce has one count"), "{}", error());
+
+    let (mut output, mut request, count) = ([0_f32; 3], 0, 3);
+    // SAFETY: as many elements as the count says, which live until the call is done.
+    let status = unsafe {
+        roundelay_start_v(
+            world,
+            ALL_GATHER,
+            input.as_ptr().cast(),
+            &raw const count,
+            null(),
+            output.as_mut_ptr().cast(),
+            &raw const count,
+            null(),
+            F32,
+            SUM,
+            0,
+            &raw mut request,
+        )
+    };
+    assert_eq!((status, roundelay_wait(request, -1)), (0, 0), "{}", error());
+    assert_eq!(output, input);
+    assert_eq!(roundelay_finalize(world), 0);
+}
+
 #[test]
 #[allow(clippy::float_cmp, reason = "the floats are copied")]
 fn calls_are_started_and_waited_for() {

@@ -42,7 +42,7 @@ mod unsupported;
 
 pub use element::{Element, bytes_of, bytes_of_mut};
 pub use error::{Differ, Ended, Error, Message, Missing};
-pub use lowered::{AnyRankPlan, Runs};
+pub use lowered::{AnyRankPlan, Runs, UserBuffers};
 pub use options::Options;
 pub use stuck::Stuck;
 pub use threads::{Calls, Plan, RankPlan, SpmdPlan, Stats, stay_on_core};

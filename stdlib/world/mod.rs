@@ -246,7 +246,8 @@ impl World {
     ///
     /// # Errors
     /// The error of a call whose handle was dropped, once.
-    pub(crate) fn settle(&self) -> Result<(), Error> {
+    #[doc(hidden)]
+    pub fn settle(&self) -> Result<(), Error> {
         // In a forked child no thread makes the calls that were under way.
         self.engine.here()?;
         self.turns.settle()

@@ -182,6 +182,19 @@ impl<'w> Nonblocking<'w> {
         })
     }
 
+    /// Makes a call of any kind in the order of the others.
+    #[doc(hidden)]
+    #[must_use = "the errors come from `wait`"]
+    pub fn job<R: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> Result<R, Error> + Send + 'static,
+    ) -> Pending<R> {
+        match self.queue() {
+            Ok(queue) => queue.call(job),
+            Err(error) => Pending::failed(&self.world.turns, error),
+        }
+    }
+
     /// [`Rank::barrier`](crate::Rank::barrier).
     #[must_use = "the errors come from `wait`"]
     pub fn barrier(&self) -> Pending<()> {
