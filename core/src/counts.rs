@@ -236,6 +236,11 @@ impl RankBlocks {
         self.rank
     }
 
+    /// Returns the number of ranks.
+    pub fn nranks(&self) -> u32 {
+        self.nranks
+    }
+
     /// Returns the blocks of the input.
     pub fn input(&self) -> &[Block] {
         &self.input

@@ -109,6 +109,11 @@ pub enum Error {
         /// The message of the error for which it gave up.
         why: String,
     },
+    /// E0432: counts that do not fit a call with a count for each block.
+    BadCounts {
+        /// The counts, in words.
+        what: String,
+    },
     /// E0319: an algorithm that is right for equal counts alone, in a call with a count for each block.
     EqualCounts {
         /// The algorithm, and its first move that is right for equal counts alone.
@@ -279,6 +284,7 @@ impl Error {
             Self::NoInPlace { .. } => Code::NoInPlace,
             Self::NoRanks { .. } => Code::NoRanks,
             Self::WorkerPanicked { .. } => Code::WorkerPanicked,
+            Self::BadCounts { .. } => Code::BadCounts,
             Self::EqualCounts { .. } => Code::EqualCounts,
             Self::OneMode { .. } => Code::OneMode,
             Self::Unproved(_) => Code::Unproved,
@@ -355,6 +361,7 @@ impl Error {
                 f,
                 "rank {rank} cannot go on, and what these ranks share must be made anew, as rank {by} gave up: {why}"
             ),
+            Self::BadCounts { what } => f.write_str(what),
             Self::EqualCounts { what } => {
                 write!(f, "{what}; use an algorithm that moves whole blocks to their own places")
             }

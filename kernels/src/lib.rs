@@ -4,6 +4,7 @@
 //! A [`Plan`] is a proved schedule with a count, a dtype and a reduce op; it runs on the callers' slices.
 //! [`mod@reference`] computes the same results in a plain way, for comparison.
 
+mod blocks;
 mod buffers;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -40,6 +41,7 @@ pub mod threads;
 #[path = "shared_memory/unsupported.rs"]
 mod unsupported;
 
+pub use blocks::BlocksAt;
 pub use element::{Element, bytes_of, bytes_of_mut};
 pub use error::{Differ, Ended, Error, Message, Missing};
 pub use lowered::{AnyRankPlan, Runs, UserBuffers};

@@ -22,7 +22,7 @@ from ctypes import (
     c_void_p,
 )
 from pathlib import Path
-from typing import Callable, NoReturn, Sequence
+from typing import Callable, NoReturn, Sequence, Tuple
 
 from ._codes import COLLECTIVES
 
@@ -66,6 +66,16 @@ class _Options(Structure):
 
 _ALLGATHER = CFUNCTYPE(c_int, c_void_p, c_void_p, c_uint64, c_void_p)
 
+#: World, collective, the address, counts and places of the input's blocks, those of the output's, and the codes.
+_V: list[object] = [
+    c_uint64,
+    c_int,
+    *[c_void_p, POINTER(c_uint64), POINTER(c_int64)] * 2,
+    c_int,
+    c_int,
+    c_uint32,
+]
+
 _ARGUMENTS: dict[str, list[object]] = {
     "unique_id": [c_char_p],
     "init_from_env": [POINTER(_Options), POINTER(c_uint64)],
@@ -92,6 +102,8 @@ _ARGUMENTS: dict[str, list[object]] = {
         c_uint32,
         POINTER(c_uint64),
     ],
+    "call_v": _V,
+    "start_v": [*_V, POINTER(c_uint64)],
     "wait": [c_uint64, c_int64],
     "release": [c_uint64],
     "send": [c_uint64, c_void_p, c_uint64, c_int, c_uint32],
@@ -190,6 +202,20 @@ def _options(timeout: float | None) -> _Options:
         raise ValueError(f"a timeout of {timeout} seconds leaves no time; None is the default")
     milliseconds = 0 if timeout is None else max(1, min(round(timeout * 1000), 2**62))
     return _Options(ctypes.sizeof(_Options), milliseconds, 2, 0)
+
+
+#: A block of a buffer: its address, and its number of elements.
+Block = Tuple[int, int]
+
+
+def _blocks(blocks: Sequence[Block], size: int) -> tuple[int, object, object]:
+    """The blocks of a buffer as C takes them: an address, the counts, and the places from that address."""
+    first = next((address for address, count in blocks if count), 0)
+    counts = (c_uint64 * len(blocks))(*(count for _, count in blocks))
+    starts = (c_int64 * len(blocks))(
+        *((address - first) // size if count else 0 for address, count in blocks)
+    )
+    return first, counts, starts
 
 
 def _texts(words: Sequence[str]) -> ctypes.Array[c_char_p]:
@@ -366,6 +392,44 @@ class World:
         _checked(
             _library.roundelay_start(
                 self._handle, collective, input, output, count, dtype, op, root, byref(request)
+            )
+        )
+        return Request(request.value)
+
+    def call_v(
+        self,
+        collective: int,
+        inputs: Sequence[Block],
+        outputs: Sequence[Block],
+        size: int,
+        dtype: int,
+        op: int = 0,
+        root: int = 0,
+    ) -> None:
+        """Makes a call with a count for each block, and returns when this rank is done. ``inputs`` and ``outputs`` are
+        the blocks in the order of ranks, as ``roundelay_call_v`` lists them, each an address and a number of elements
+        of ``size`` bytes. Blocks may lie anywhere."""
+        given, taken = _blocks(inputs, size), _blocks(outputs, size)
+        _checked(
+            _library.roundelay_call_v(self._handle, collective, *given, *taken, dtype, op, root)
+        )
+
+    def start_v(
+        self,
+        collective: int,
+        inputs: Sequence[Block],
+        outputs: Sequence[Block],
+        size: int,
+        dtype: int,
+        op: int = 0,
+        root: int = 0,
+    ) -> Request:
+        """Starts a call with a count for each block, and returns at once."""
+        request = c_uint64()
+        given, taken = _blocks(inputs, size), _blocks(outputs, size)
+        _checked(
+            _library.roundelay_start_v(
+                self._handle, collective, *given, *taken, dtype, op, root, byref(request)
             )
         )
         return Request(request.value)

@@ -377,6 +377,10 @@ impl World {
         Ok(plan)
     }
 
+    /// The count by which an algorithm is chosen for calls with a count for each block.
+    #[doc(hidden)]
+    pub const BLOCKS: u64 = 1 << 40;
+
     /// Returns the plan of calls with a count for each block, where all ranks are on one host.
     #[doc(hidden)]
     pub fn blocks_plan(&self, call: Call) -> Result<Option<Arc<BlocksPlan>>, Error> {
@@ -389,7 +393,7 @@ impl World {
             return Ok(Some(plan.clone()));
         }
         // Ranks may know different counts, so the choice goes by none: it is that of the largest calls.
-        let chosen = Call { count: LARGEST, ..call };
+        let chosen = Call { count: Self::BLOCKS, ..call };
         let proved = self.chosen.of(&chosen, self.nranks())?;
         let plan = Arc::new(BlocksPlan::new(&self.engine, &proved, call.dtype, call.op)?);
         plans.make_room(|_| true);
@@ -397,9 +401,6 @@ impl World {
         Ok(Some(plan))
     }
 }
-
-/// The count by which an algorithm is chosen for calls with a count for each block.
-const LARGEST: u64 = 1 << 40;
 
 /// Returns the error of a system that gives no thread.
 fn no_thread(error: &str) -> Error {

@@ -17,6 +17,11 @@ pub(crate) enum MpiCollective {
     Scatter,
     Gather,
     Alltoall,
+    Allgatherv,
+    ReduceScatter,
+    Gatherv,
+    Scatterv,
+    Alltoallv,
     Barrier,
 }
 
@@ -25,13 +30,25 @@ impl MpiCollective {
     pub(crate) fn collective(self) -> Collective {
         match self {
             Self::Allreduce | Self::Barrier => Collective::AllReduce,
-            Self::Allgather => Collective::AllGather,
-            Self::ReduceScatterBlock => Collective::ReduceScatter,
+            Self::Allgather | Self::Allgatherv => Collective::AllGather,
+            Self::ReduceScatterBlock | Self::ReduceScatter => Collective::ReduceScatter,
             Self::Bcast => Collective::Broadcast,
             Self::Reduce => Collective::Reduce,
-            Self::Scatter => Collective::Scatter,
-            Self::Gather => Collective::Gather,
-            Self::Alltoall => Collective::AllToAll,
+            Self::Scatter | Self::Scatterv => Collective::Scatter,
+            Self::Gather | Self::Gatherv => Collective::Gather,
+            Self::Alltoall | Self::Alltoallv => Collective::AllToAll,
+        }
+    }
+
+    /// Returns the collective with one count that a collective with a count for each block is most like.
+    pub(crate) fn even(self) -> Self {
+        match self {
+            Self::Allgatherv => Self::Allgather,
+            Self::ReduceScatter => Self::ReduceScatterBlock,
+            Self::Gatherv => Self::Gather,
+            Self::Scatterv => Self::Scatter,
+            Self::Alltoallv => Self::Alltoall,
+            even => even,
         }
     }
 }
@@ -47,6 +64,11 @@ impl fmt::Display for MpiCollective {
             Self::Scatter => "Scatter",
             Self::Gather => "Gather",
             Self::Alltoall => "Alltoall",
+            Self::Allgatherv => "Allgatherv",
+            Self::ReduceScatter => "Reduce_scatter",
+            Self::Gatherv => "Gatherv",
+            Self::Scatterv => "Scatterv",
+            Self::Alltoallv => "Alltoallv",
             Self::Barrier => "Barrier",
         })
     }
@@ -60,6 +82,47 @@ pub(crate) struct Values {
     pub(crate) of: Handle,
 }
 
+/// A number for each rank, as the program gives it: of 32 bits, or of 64 bits in calls with wide counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    pub(crate) at: *const c_void,
+    pub(crate) wide: bool,
+}
+
+impl Numbers {
+    pub(crate) const NONE: Self = Self { at: std::ptr::null(), wide: false };
+
+    /// Returns the numbers of `n` ranks; `None` for a null address.
+    ///
+    /// # Safety
+    /// The address is null, or there are `n` numbers.
+    pub(crate) unsafe fn read(self, n: u32) -> Option<Vec<i64>> {
+        if self.at.is_null() {
+            return None;
+        }
+        let each = 0..n as usize;
+        // SAFETY: the caller's promise.
+        Some(unsafe {
+            if self.wide {
+                each.map(|rank| self.at.cast::<i64>().add(rank).read_unaligned()).collect()
+            } else {
+                each.map(|rank| self.at.cast::<c_int>().add(rank).read_unaligned().into()).collect()
+            }
+        })
+    }
+}
+
+/// The counts of blocks, and their places in extents of their type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockArrays {
+    pub(crate) counts: Numbers,
+    pub(crate) places: Numbers,
+}
+
+impl BlockArrays {
+    pub(crate) const NONE: Self = Self { counts: Numbers::NONE, places: Numbers::NONE };
+}
+
 /// A call: the values that a rank sends and receives, the op, and the root. An argument that the collective does not
 /// have is ignored.
 #[derive(Clone, Copy, Debug)]
@@ -70,4 +133,13 @@ pub(crate) struct MpiCall {
     pub(crate) op: Handle,
     pub(crate) root: c_int,
     pub(crate) comm: Handle,
+    /// The blocks that are sent and received, in a collective with a count for each block.
+    pub(crate) arrays: [BlockArrays; 2],
+}
+
+impl MpiCall {
+    /// Whether the collective has a count for each block.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.what.even() != self.what
+    }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use roundelay::{Call, Collective, DType, ReduceOp};
 use roundelay_kernels::mpi::Mpi;
 
+use crate::blocks::{self, OursBlocks};
 use crate::call::{MpiCall, MpiCollective, Values};
 use crate::choice::CallShape;
 use crate::seats::Seat;
@@ -25,6 +26,8 @@ pub(crate) enum Why {
     Type,
     NoData,
     Size,
+    /// No rank knows the size of all blocks.
+    Unknown,
     /// The algorithm that the user wants cannot run there.
     Unfit(String),
 }
@@ -37,13 +40,14 @@ impl fmt::Display for Why {
             Self::Op => f.write_str("an op that is not ours"),
             Self::Type => f.write_str("a type that is not ours"),
             Self::NoData => f.write_str("no data"),
+            Self::Unknown => f.write_str("no rank knows the counts of all blocks"),
             Self::Size => f.write_str("MPI is as fast at this size"),
         }
     }
 }
 
 /// A call that is ours: where its data lies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ours {
     pub(crate) call: Call,
     /// The values that this rank gives; `None` where the output buffer holds them.
@@ -52,6 +56,8 @@ pub(crate) struct Ours {
     pub(crate) output: Option<(Values, TypeLayout)>,
     /// Whether the output holds the input before.
     pub(crate) in_place: bool,
+    /// The blocks of a call with a count for each block, which has neither of the sides above.
+    pub(crate) blocks: Option<OursBlocks>,
 }
 
 /// Returns the call as ours, or why it is not ours.
@@ -63,6 +69,9 @@ pub(crate) fn decide(
 ) -> Result<Ours, Why> {
     if let Some(why) = &seat.all {
         return Err(Why::All(why.clone()));
+    }
+    if asked.has_blocks() {
+        return decide_blocks(mpi, settings, seat, asked);
     }
     let ours = Asking { mpi, seat, asked }.ours()?;
     let Call { collective, count, dtype, .. } = ours.call;
@@ -79,6 +88,33 @@ pub(crate) fn decide(
     } else {
         Err(Why::Size)
     }
+}
+
+/// Returns a call with a count for each block as ours, or why it is not ours.
+fn decide_blocks(
+    mpi: &Mpi,
+    settings: &Settings,
+    seat: &Seat,
+    asked: &MpiCall,
+) -> Result<Ours, Why> {
+    let (call, of_ranks, all) = blocks::decide(mpi, seat, asked)?;
+    if all == Some(0) {
+        return Err(Why::NoData);
+    }
+    let Seat { crowded, size: nranks, .. } = *seat;
+    let is_faster = |all: u64| {
+        let (what, block) = (asked.what.even(), all / u64::from(nranks));
+        CallShape { what, block, nranks, hosts: seat.hosts(), crowded }.is_faster(seat.maker)
+    };
+    let own = settings.own(call.collective, u64::MAX).is_some();
+    if own || settings.take == Take::All || all.is_some_and(is_faster) {
+        let (input, output, in_place) = (None, None, false);
+        return Ok(Ours { call, input, output, in_place, blocks: Some(of_ranks) });
+    }
+    Err(match all {
+        Some(_) => Why::Size,
+        None => Why::Unknown,
+    })
 }
 
 /// A call that is looked at.
@@ -100,6 +136,7 @@ impl Asking<'_> {
                 input: None,
                 output: None,
                 in_place: true,
+                blocks: None,
             }),
             MpiCollective::Bcast => {
                 let call = self.moves(Collective::Broadcast, root, recv)?;
@@ -121,34 +158,35 @@ impl Asking<'_> {
                 let call = self.reduces(Collective::ReduceScatter, 0, recv)?;
                 // In place, MPI's result lies at the start of the input, and not at the rank's block.
                 let from = if in_place(send) { recv.at } else { send.at };
-                let input = blocks(Values { at: from, ..recv }, n)?;
+                let input = each(Values { at: from, ..recv }, n)?;
                 self.made(call, Some(input), Some(recv), false)
             }
             MpiCollective::Allgather => {
                 let at = in_place(send);
                 let call = self.moves(Collective::AllGather, 0, if at { recv } else { send })?;
-                self.made(call, Some(send), Some(blocks(recv, n)?), at)
+                self.made(call, Some(send), Some(each(recv, n)?), at)
             }
             MpiCollective::Alltoall => {
                 let at = in_place(send);
                 let input = if at { recv } else { send };
                 let call = self.moves(Collective::AllToAll, 0, input)?;
-                self.made(call, Some(blocks(input, n)?), Some(blocks(recv, n)?), false)
+                self.made(call, Some(each(input, n)?), Some(each(recv, n)?), false)
             }
             MpiCollective::Gather => {
                 let at = at_root && in_place(send);
                 let call = self.moves(Collective::Gather, root, if at { recv } else { send })?;
-                let output = if at_root { Some(blocks(recv, n)?) } else { None };
+                let output = if at_root { Some(each(recv, n)?) } else { None };
                 self.made(call, Some(send), output, at)
             }
             MpiCollective::Scatter => {
                 let call =
                     self.moves(Collective::Scatter, root, if at_root { send } else { recv })?;
-                let input = if at_root { Some(blocks(send, n)?) } else { None };
+                let input = if at_root { Some(each(send, n)?) } else { None };
                 // In place the root's own block is not moved.
                 let output = (!(at_root && in_place(recv))).then_some(recv);
                 self.made(call, input, output, false)
             }
+            _ => unreachable!("collectives with a count for each block are looked at elsewhere"),
         }
     }
 
@@ -215,7 +253,7 @@ impl Asking<'_> {
         if !fits(input, units_in) || !fits(output, units_out) {
             return Err(Why::Argument);
         }
-        Ok(Ours { call, input, output, in_place })
+        Ok(Ours { call, input, output, in_place, blocks: None })
     }
 }
 
@@ -224,7 +262,7 @@ fn call(collective: Collective, root: u32, count: u64, dtype: DType, op: ReduceO
 }
 
 /// Returns as many blocks as there are ranks.
-fn blocks(block: Values, n: i64) -> Result<Values, Why> {
+fn each(block: Values, n: i64) -> Result<Values, Why> {
     let count = block.count.checked_mul(n).ok_or(Why::Argument)?;
     Ok(Values { count, ..block })
 }

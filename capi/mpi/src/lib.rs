@@ -6,6 +6,7 @@
 //! worlds, buffers, progress, and verify) or pass. fortran converts Fortran calls to C calls.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 
+mod blocks;
 mod buffers;
 mod call;
 mod choice;
@@ -29,7 +30,7 @@ mod worlds;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use call::{MpiCall, MpiCollective, Values};
+use call::{BlockArrays, MpiCall, MpiCollective, Numbers, Values};
 use process::process;
 use roundelay_kernels::mpi::Handle;
 use take::collective;
@@ -38,6 +39,9 @@ use take::collective;
 type In = *const c_void;
 /// A buffer that is written.
 type Out = *mut c_void;
+
+/// The arrays of a collective with one count.
+const EVEN: [BlockArrays; 2] = [BlockArrays::NONE; 2];
 
 const fn values(at: *mut c_void, count: i64, of: Handle) -> Values {
     Values { at, count, of }
@@ -101,7 +105,7 @@ macro_rules! reduces {
             send: In, recv: Out, count: c_int, of: Handle, op: Handle, comm: Handle,
         ) -> c_int {
             let (send, recv) = (values(send.cast_mut(), count.into(), of), values(recv, count.into(), of));
-            collective(&MpiCall { what: MpiCollective::$what, send, recv, op, root: 0, comm }, false)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op, root: 0, comm, arrays: EVEN }, false)
         }
 
         /// Combines values of all ranks, with a wide count.
@@ -113,7 +117,7 @@ macro_rules! reduces {
             send: In, recv: Out, count: i64, of: Handle, op: Handle, comm: Handle,
         ) -> c_int {
             let (send, recv) = (values(send.cast_mut(), count, of), values(recv, count, of));
-            collective(&MpiCall { what: MpiCollective::$what, send, recv, op, root: 0, comm }, true)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op, root: 0, comm, arrays: EVEN }, true)
         }
     )*};
 }
@@ -137,7 +141,7 @@ macro_rules! moves {
             let send = values(send.cast_mut(), sends.into(), send_type);
             let recv = values(recv, receives.into(), recv_type);
             let root = 0 $(+ $root)?;
-            collective(&MpiCall { what: MpiCollective::$what, send, recv, op: 0, root, comm }, false)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op: 0, root, comm, arrays: EVEN }, false)
         }
 
         /// Moves blocks between ranks, with wide counts.
@@ -152,7 +156,7 @@ macro_rules! moves {
             let send = values(send.cast_mut(), sends, send_type);
             let recv = values(recv, receives, recv_type);
             let root = 0 $(+ $root)?;
-            collective(&MpiCall { what: MpiCollective::$what, send, recv, op: 0, root, comm }, true)
+            collective(&MpiCall { what: MpiCollective::$what, send, recv, op: 0, root, comm, arrays: EVEN }, true)
         }
     )*};
 }
@@ -179,7 +183,10 @@ pub unsafe extern "C" fn MPI_Reduce(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(send.cast_mut(), count.into(), of), values(recv, count.into(), of));
-    collective(&MpiCall { what: MpiCollective::Reduce, send, recv, op, root, comm }, false)
+    collective(
+        &MpiCall { what: MpiCollective::Reduce, send, recv, op, root, comm, arrays: EVEN },
+        false,
+    )
 }
 
 /// Combines values of all ranks at one, with a wide count.
@@ -197,7 +204,10 @@ pub unsafe extern "C" fn MPI_Reduce_c(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(send.cast_mut(), count, of), values(recv, count, of));
-    collective(&MpiCall { what: MpiCollective::Reduce, send, recv, op, root, comm }, true)
+    collective(
+        &MpiCall { what: MpiCollective::Reduce, send, recv, op, root, comm, arrays: EVEN },
+        true,
+    )
 }
 
 /// Copies values of one rank to all.
@@ -213,7 +223,10 @@ pub unsafe extern "C" fn MPI_Bcast(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(null_mut(), 0, of), values(buffer, count.into(), of));
-    collective(&MpiCall { what: MpiCollective::Bcast, send, recv, op: 0, root, comm }, false)
+    collective(
+        &MpiCall { what: MpiCollective::Bcast, send, recv, op: 0, root, comm, arrays: EVEN },
+        false,
+    )
 }
 
 /// Copies values of one rank to all, with a wide count.
@@ -229,7 +242,68 @@ pub unsafe extern "C" fn MPI_Bcast_c(
     comm: Handle,
 ) -> c_int {
     let (send, recv) = (values(null_mut(), 0, of), values(buffer, count, of));
-    collective(&MpiCall { what: MpiCollective::Bcast, send, recv, op: 0, root, comm }, true)
+    collective(
+        &MpiCall { what: MpiCollective::Bcast, send, recv, op: 0, root, comm, arrays: EVEN },
+        true,
+    )
+}
+
+/// Defines both functions of a collective with a count for each block: the counts and places of `$narrow` have 32 bits,
+/// those of `$large` 64 bits.
+macro_rules! blocks {
+    ($($name:ident, $large:ident, $what:ident $arguments:tt $body:tt;)*) => {$(
+        blocks!(@one $name, c_int, false, $what $arguments $body);
+        blocks!(@one $large, i64, true, $what $arguments $body);
+    )*};
+    (@one $name:ident, $int:ident, $wide:literal, $what:ident
+        ($($arg:ident: $kind:ident),*) { $send:expr, $recv:expr, $op:expr, $root:expr, $arrays:expr }
+    ) => {
+        /// Moves or combines blocks with a count each.
+        ///
+        /// # Safety
+        /// The arguments are valid as the MPI standard requires.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: blocks!(@type $kind $int)),*, comm: Handle) -> c_int {
+            $(let $arg = blocks!(@value $kind $arg $wide);)*
+            let (send, recv, arrays) = ($send, $recv, $arrays);
+            let what = MpiCollective::$what;
+            collective(&MpiCall { what, send, recv, op: $op, root: $root, comm, arrays }, $wide)
+        }
+    };
+    (@type read $int:ident) => { In };
+    (@type written $int:ident) => { Out };
+    (@type count $int:ident) => { $int };
+    (@type numbers $int:ident) => { *const $int };
+    (@type handle $int:ident) => { Handle };
+    (@type root $int:ident) => { c_int };
+    (@value read $arg:ident $wide:literal) => { $arg.cast_mut() };
+    (@value count $arg:ident $wide:literal) => { i64::from($arg) };
+    (@value numbers $arg:ident $wide:literal) => { Numbers { at: $arg.cast(), wide: $wide } };
+    (@value $kind:ident $arg:ident $wide:literal) => { $arg };
+}
+
+/// The counts and places of one side.
+const fn arrays(counts: Numbers, places: Numbers) -> BlockArrays {
+    BlockArrays { counts, places }
+}
+
+blocks! {
+    MPI_Allgatherv, MPI_Allgatherv_c, Allgatherv
+        (send: read, count: count, sent: handle, recv: written, counts: numbers, places: numbers, of: handle)
+        { values(send, count, sent), values(recv, 0, of), 0, 0, [BlockArrays::NONE, arrays(counts, places)] };
+    MPI_Reduce_scatter, MPI_Reduce_scatter_c, ReduceScatter
+        (send: read, recv: written, counts: numbers, of: handle, op: handle)
+        { values(send, 0, of), values(recv, 0, of), op, 0, [arrays(counts, Numbers::NONE), BlockArrays::NONE] };
+    MPI_Gatherv, MPI_Gatherv_c, Gatherv
+        (send: read, count: count, sent: handle, recv: written, counts: numbers, places: numbers, of: handle, root: root)
+        { values(send, count, sent), values(recv, 0, of), 0, root, [BlockArrays::NONE, arrays(counts, places)] };
+    MPI_Scatterv, MPI_Scatterv_c, Scatterv
+        (send: read, counts: numbers, places: numbers, sent: handle, recv: written, count: count, of: handle, root: root)
+        { values(send, 0, sent), values(recv, count, of), 0, root, [arrays(counts, places), BlockArrays::NONE] };
+    MPI_Alltoallv, MPI_Alltoallv_c, Alltoallv
+        (send: read, sends: numbers, from: numbers, sent: handle,
+         recv: written, receives: numbers, to: numbers, of: handle)
+        { values(send, 0, sent), values(recv, 0, of), 0, 0, [arrays(sends, from), arrays(receives, to)] };
 }
 
 /// Returns when all ranks have called it.
@@ -239,5 +313,8 @@ pub unsafe extern "C" fn MPI_Bcast_c(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
     let (send, recv) = (values(null_mut(), 0, 0), values(null_mut(), 0, 0));
-    collective(&MpiCall { what: MpiCollective::Barrier, send, recv, op: 0, root: 0, comm }, false)
+    collective(
+        &MpiCall { what: MpiCollective::Barrier, send, recv, op: 0, root: 0, comm, arrays: EVEN },
+        false,
+    )
 }

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use roundelay_kernels::mpi::{Abi, Functions};
 
-use crate::call::{MpiCall, MpiCollective, Values};
+use crate::call::{MpiCall, MpiCollective, Numbers, Values};
 
 /// Values that a call of an MPI without counts of 64 bits is given at once.
 const PIECE: i64 = 1 << 30;
@@ -17,7 +17,8 @@ pub(crate) fn pass(functions: &Functions, asked: &MpiCall, large: bool) -> c_int
 
 /// Makes the call by the function with wide counts, if MPI has it.
 fn wide(f: &Functions, asked: &MpiCall) -> Option<c_int> {
-    let MpiCall { what, send, recv, op, root, comm } = *asked;
+    let MpiCall { what, send, recv, op, root, comm, arrays } = *asked;
+    let [sent, received] = arrays.map(|of| [of.counts, of.places].map(|of| of.at.cast::<i64>()));
     // SAFETY: the arguments are the program's for this function.
     Some(unsafe {
         match what {
@@ -43,14 +44,114 @@ fn wide(f: &Functions, asked: &MpiCall) -> Option<c_int> {
             MpiCollective::Gather => {
                 f.gather_c?(send.at, send.count, send.of, recv.at, recv.count, recv.of, root, comm)
             }
+            MpiCollective::Allgatherv => {
+                let [counts, places] = received;
+                f.allgatherv_c?(
+                    send.at, send.count, send.of, recv.at, counts, places, recv.of, comm,
+                )
+            }
+            MpiCollective::ReduceScatter => {
+                f.reduce_scatter_c?(send.at, recv.at, sent[0], recv.of, op, comm)
+            }
+            MpiCollective::Gatherv => {
+                let [counts, places] = received;
+                f.gatherv_c?(
+                    send.at, send.count, send.of, recv.at, counts, places, recv.of, root, comm,
+                )
+            }
+            MpiCollective::Scatterv => {
+                let [counts, places] = sent;
+                f.scatterv_c?(
+                    send.at, counts, places, send.of, recv.at, recv.count, recv.of, root, comm,
+                )
+            }
+            MpiCollective::Alltoallv => {
+                let ([sends, from], [receives, to]) = (sent, received);
+                f.alltoallv_c?(send.at, sends, from, send.of, recv.at, receives, to, recv.of, comm)
+            }
             MpiCollective::Barrier => (f.barrier)(comm),
         }
     })
 }
 
+/// Numbers of ranks of 32 bits: the program's, or those of a call with wide counts, made narrow.
+enum Narrow {
+    Given(*const c_int),
+    Made(Vec<c_int>),
+}
+
+impl Narrow {
+    /// Returns the numbers; `None` where one does not fit 32 bits.
+    ///
+    /// # Safety
+    /// The address is null, or there is a number for each of `n` ranks.
+    unsafe fn of(numbers: Numbers, n: u32) -> Option<Self> {
+        if !numbers.wide {
+            return Some(Self::Given(numbers.at.cast()));
+        }
+        // SAFETY: the caller's promise.
+        let Some(wide) = (unsafe { numbers.read(n) }) else {
+            return Some(Self::Given(std::ptr::null()));
+        };
+        let narrow = wide.into_iter().map(c_int::try_from).collect::<Result<_, _>>();
+        narrow.ok().map(Self::Made)
+    }
+
+    fn at(&self) -> *const c_int {
+        match self {
+            Self::Given(at) => *at,
+            Self::Made(made) => made.as_ptr(),
+        }
+    }
+}
+
+/// Makes a call with a count for each block by the function that counts in an `int`; `None` where a number does not
+/// fit.
+fn narrow_blocks(f: &Functions, asked: &MpiCall) -> Option<c_int> {
+    let MpiCall { what, send, recv, op, root, comm, arrays } = *asked;
+    let mut n = 0;
+    // SAFETY: there is room for the answer.
+    let wrong = unsafe { (f.comm_size)(comm, &raw mut n) };
+    if wrong != 0 {
+        return Some(wrong);
+    }
+    let (sends, receives) = (c_int::try_from(send.count).ok()?, c_int::try_from(recv.count).ok()?);
+    // SAFETY: the arguments are the program's: arrays that a rank has to give have a number for each rank, and MPI
+    // ignores the others, which are read here only where they are wide, and not null.
+    unsafe {
+        let narrow = |numbers| Narrow::of(numbers, n as u32);
+        let [sent, received] = arrays;
+        let (counts, places) = (narrow(sent.counts)?, narrow(sent.places)?);
+        let (taken, to) = (narrow(received.counts)?, narrow(received.places)?);
+        let ([counts, places], [taken, to]) = ([counts.at(), places.at()], [taken.at(), to.at()]);
+        Some(match what {
+            MpiCollective::Allgatherv => {
+                (f.allgatherv)(send.at, sends, send.of, recv.at, taken, to, recv.of, comm)
+            }
+            MpiCollective::ReduceScatter => {
+                (f.reduce_scatter)(send.at, recv.at, counts, recv.of, op, comm)
+            }
+            MpiCollective::Gatherv => {
+                (f.gatherv)(send.at, sends, send.of, recv.at, taken, to, recv.of, root, comm)
+            }
+            MpiCollective::Scatterv => {
+                let (at, of) = (recv.at, recv.of);
+                (f.scatterv)(send.at, counts, places, send.of, at, receives, of, root, comm)
+            }
+            _ => {
+                let (at, of) = (recv.at, recv.of);
+                (f.alltoallv)(send.at, counts, places, send.of, at, taken, to, of, comm)
+            }
+        })
+    }
+}
+
 /// Makes the call by the function that counts in an `int`.
 fn narrow(f: &Functions, asked: &MpiCall) -> c_int {
-    let MpiCall { what, send, recv, op, root, comm } = *asked;
+    if asked.has_blocks() {
+        return narrow_blocks(f, asked).unwrap_or(Abi::ERR_COUNT);
+    }
+    let MpiCall { what, send, recv, op, root, comm, .. } = *asked;
     let (Ok(sends), Ok(receives)) = (c_int::try_from(send.count), c_int::try_from(recv.count))
     else {
         return in_pieces(f, asked);
@@ -81,6 +182,7 @@ fn narrow(f: &Functions, asked: &MpiCall) -> c_int {
                 (f.gather)(send.at, sends, send.of, recv.at, receives, recv.of, root, comm)
             }
             MpiCollective::Barrier => (f.barrier)(comm),
+            _ => unreachable!("collectives with a count for each block are made elsewhere"),
         }
     }
 }

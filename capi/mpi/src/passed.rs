@@ -40,7 +40,7 @@ fn summary(mpi: &Mpi, asked: &MpiCall, gone: u64) -> Before {
         count: values.count,
         of: values.of,
     };
-    let MpiCall { what, send, recv, op, root, comm } = *asked;
+    let MpiCall { what, send, recv, op, root, comm, .. } = *asked;
     // All ranks of these give one count, and the root does not matter; in other collectives the root decides which side
     // counts.
     let root = if matches!(what, MpiCollective::Bcast | MpiCollective::Reduce) { 0 } else { root };
@@ -50,6 +50,10 @@ fn summary(mpi: &Mpi, asked: &MpiCall, gone: u64) -> Before {
 /// Whether the call equals the last call of this collective and thread, which was left to MPI. `gone`: the number of
 /// communicators that were freed so far.
 pub(crate) fn is_again(mpi: &Mpi, asked: &MpiCall, gone: u64) -> bool {
+    // The counts of blocks would have to be compared, too.
+    if asked.has_blocks() {
+        return false;
+    }
     let before = BEFORE.with(|all| all[asked.what as usize].get());
     before.is_some_and(|before| before == summary(mpi, asked, gone))
 }
@@ -59,6 +63,9 @@ pub(crate) fn is_again(mpi: &Mpi, asked: &MpiCall, gone: u64) -> bool {
 pub(crate) fn remember(mpi: &Mpi, asked: &MpiCall, gone: u64) {
     let stays = |values: Values| mpi.elements(values.of).is_some();
     // A barrier has no types.
+    if asked.has_blocks() {
+        return;
+    }
     if asked.what == MpiCollective::Barrier || [asked.send, asked.recv].into_iter().all(stays) {
         BEFORE.with(|all| all[asked.what as usize].set(Some(summary(mpi, asked, gone))));
     }

@@ -4,9 +4,10 @@ use std::ffi::c_int;
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use roundelay::{Call, Error};
+use roundelay::{Call, EngineError, Error};
 use roundelay_kernels::mpi::Mpi;
 
+use crate::blocks::OursBlocks;
 use crate::buffers::{Copied, Side};
 use crate::call::{MpiCall, MpiCollective};
 use crate::decide::{Ours, Why, decide};
@@ -91,7 +92,7 @@ impl Taking<'_> {
             Ok(copy) => copy,
             Err(Wrong::Code(code)) => return Ok(code),
             // All ranks found this alike, before data moved.
-            Err(Wrong::Error(error @ (Error::Unproved(_) | Error::WrongRoot { .. }))) => {
+            Err(Wrong::Error(error)) if is_unfit(&error) => {
                 let why = unfit(ready, &ours.call, &error);
                 ready.unfit.push((ours.call, why.clone()));
                 return Err(Why::Unfit(why));
@@ -120,6 +121,9 @@ impl Taking<'_> {
         if code != 0 {
             return code;
         }
+        if let Some(blocks) = &self.ours.blocks {
+            return self.verified_blocks(blocks, ours, bound.as_deref());
+        }
         let theirs = match self.ours.output.map(|output| self.side(output)) {
             // SAFETY: MPI has written it, and the call is not over.
             Some(side) => match unsafe { side.packed() } {
@@ -128,8 +132,36 @@ impl Taking<'_> {
             },
             None => None,
         };
+        self.compared(ours, theirs, bound.as_deref())
+    }
+
+    /// [`Self::verified`] for a call with a count for each block.
+    fn verified_blocks(
+        &self,
+        blocks: &OursBlocks,
+        ours: Option<Copied>,
+        bound: Option<&[u8]>,
+    ) -> c_int {
+        let theirs = blocks.output.as_ref().map(|output| {
+            // SAFETY: MPI has written it, and the call is not over.
+            unsafe { output.packed(self.mpi, self.seat.comm) }
+        });
+        match theirs.transpose() {
+            Ok(theirs) => self.compared(ours, theirs, bound),
+            Err(code) => code,
+        }
+    }
+
+    /// Compares results; MPI's code.
+    fn compared(
+        &self,
+        ours: Option<Copied>,
+        theirs: Option<Copied>,
+        bound: Option<&[u8]>,
+    ) -> c_int {
+        let Self { mpi, seat, asked, .. } = self;
         let (Some(ours), Some(theirs)) = (ours, theirs) else { return 0 };
-        match verify::differs(&self.ours.call, seat.size, &ours, &theirs, bound.as_deref()) {
+        match verify::differs(&self.ours.call, seat.size, &ours, &theirs, bound) {
             None => 0,
             Some(what) => {
                 let text = format!("MPI_{}, rank {}: {what}", asked.what, seat.rank);
@@ -144,8 +176,11 @@ impl Taking<'_> {
 
     /// Makes the call in the program's buffers; or, `apart`, with its output in a copy.
     fn made(&self, ready: &mut Ready, apart: bool) -> Result<Option<Copied>, Wrong> {
-        let Self { ours: Ours { call, input, output, in_place }, asked, .. } = self;
+        let Self { ours: Ours { call, input, output, in_place, blocks }, asked, .. } = self;
         let wrong = Wrong::Error;
+        if let Some(blocks) = blocks {
+            return blocks.make(self.mpi, self.seat, ready, *call, apart);
+        }
         if asked.what == MpiCollective::Barrier {
             ready.rank.call_bytes_in_place(*call, &mut [0]).map_err(wrong)?;
             return Ok(None);
@@ -206,6 +241,15 @@ impl Taking<'_> {
     /// Whether this rank has an output in the collective that the program does not want.
     fn needs_output(&self) -> bool {
         self.asked.what == MpiCollective::Scatter && self.ours.output.is_none()
+    }
+}
+
+/// Whether an error says that the algorithm cannot run such calls.
+fn is_unfit(error: &Error) -> bool {
+    match error {
+        Error::Unproved(_) | Error::WrongRoot { .. } => true,
+        Error::Engine(error) => matches!(**error, EngineError::EqualCounts { .. }),
+        _ => false,
     }
 }
 

@@ -30,23 +30,39 @@ pub(crate) fn bound(
     if !(reduces && dtype.is_float() && op == ReduceOp::Sum) {
         return Ok(None);
     }
+    if let Some(blocks) = &ours.blocks {
+        let output = blocks.output.as_ref().ok_or(0)?;
+        // SAFETY: as below; a packed copy has as many bytes as the output.
+        let (input, sums) = unsafe { (blocks.input.packed(mpi, comm)?, output.packed(mpi, comm)?) };
+        return summed(mpi, asked, dtype, input, sums).map(Some);
+    }
     let (values, kind) = if ours.in_place { ours.output } else { ours.input }.ok_or(0)?;
     let side = Side { mpi, comm, values, kind };
     // SAFETY: the program's values, which our call has left as they were: its output was a copy.
-    let mut magnitudes = unsafe { side.packed() }?;
+    let magnitudes = unsafe { side.packed() }?;
+    let bytes = ours.output.map_or(0, |(values, kind)| values.count as usize * kind.size as usize);
+    summed(mpi, asked, dtype, magnitudes, Copied::new(bytes)).map(Some)
+}
+
+/// Has MPI sum up the magnitudes of an input into `sums`.
+fn summed(
+    mpi: &Mpi,
+    asked: &MpiCall,
+    dtype: DType,
+    mut magnitudes: Copied,
+    mut sums: Copied,
+) -> Result<Copied, c_int> {
     for element in magnitudes.chunks_exact_mut(dtype.size()) {
         // The sign is the highest bit of the last byte.
         if let Some(last) = element.last_mut() {
             *last &= 0x7f;
         }
     }
-    let bytes = ours.output.map_or(0, |(values, kind)| values.count as usize * kind.size as usize);
-    let mut sums = Copied::new(bytes);
     let mut again = *asked;
     again.send.at = magnitudes.as_mut_ptr().cast();
     again.recv.at = sums.as_mut_ptr().cast();
     match pass(mpi.functions(), &again, false) {
-        0 => Ok(Some(sums)),
+        0 => Ok(sums),
         code => Err(code),
     }
 }

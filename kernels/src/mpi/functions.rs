@@ -13,6 +13,9 @@ type In = *const c_void;
 type Out = *mut c_void;
 /// `MPI_Count` and `MPI_Aint`: 64 bits on all supported systems.
 type Count = i64;
+/// A number for each rank.
+type Ints = *const c_int;
+type Counts = *const Count;
 type Keyval = c_int;
 
 /// Stands in for a function that a library lacks: it returns the `MPI_ERR_OTHER` of most libraries, which is no success
@@ -160,6 +163,16 @@ functions! {
         alltoall c"PMPI_Alltoall" (In, c_int, Handle, Out, c_int, Handle, Handle);
         /// `MPI_Barrier`
         barrier c"PMPI_Barrier" (Handle);
+        /// `MPI_Allgatherv`
+        allgatherv c"PMPI_Allgatherv" (In, c_int, Handle, Out, Ints, Ints, Handle, Handle);
+        /// `MPI_Reduce_scatter`
+        reduce_scatter c"PMPI_Reduce_scatter" (In, Out, Ints, Handle, Handle, Handle);
+        /// `MPI_Gatherv`
+        gatherv c"PMPI_Gatherv" (In, c_int, Handle, Out, Ints, Ints, Handle, c_int, Handle);
+        /// `MPI_Scatterv`
+        scatterv c"PMPI_Scatterv" (In, Ints, Ints, Handle, Out, c_int, Handle, c_int, Handle);
+        /// `MPI_Alltoallv`
+        alltoallv c"PMPI_Alltoallv" (In, Ints, Ints, Handle, Out, Ints, Ints, Handle, Handle);
     }
     optional {
         /// `MPI_Allreduce_c`
@@ -178,5 +191,15 @@ functions! {
         gather_c c"PMPI_Gather_c" (In, Count, Handle, Out, Count, Handle, c_int, Handle);
         /// `MPI_Alltoall_c`
         alltoall_c c"PMPI_Alltoall_c" (In, Count, Handle, Out, Count, Handle, Handle);
+        /// `MPI_Allgatherv_c`
+        allgatherv_c c"PMPI_Allgatherv_c" (In, Count, Handle, Out, Counts, Counts, Handle, Handle);
+        /// `MPI_Reduce_scatter_c`
+        reduce_scatter_c c"PMPI_Reduce_scatter_c" (In, Out, Counts, Handle, Handle, Handle);
+        /// `MPI_Gatherv_c`
+        gatherv_c c"PMPI_Gatherv_c" (In, Count, Handle, Out, Counts, Counts, Handle, c_int, Handle);
+        /// `MPI_Scatterv_c`
+        scatterv_c c"PMPI_Scatterv_c" (In, Counts, Counts, Handle, Out, Count, Handle, c_int, Handle);
+        /// `MPI_Alltoallv_c`
+        alltoallv_c c"PMPI_Alltoallv_c" (In, Counts, Counts, Handle, Out, Counts, Counts, Handle, Handle);
     }
 }

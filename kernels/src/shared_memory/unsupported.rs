@@ -11,12 +11,13 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use roundelay_core::counts::RankBlocks;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::verify::Proved;
 
-use crate::lowered::{Nowhere, Runs};
+use crate::lowered::{Nowhere, Runs, UserBuffers};
 use crate::{Element, Error, Options};
 pub use unique::UniqueId;
 
@@ -169,6 +170,29 @@ impl WorldPlan {
         _: ReduceOp,
     ) -> Result<Self, Error> {
         match **world {}
+    }
+}
+
+/// The plan of a rank that is a process of one host, for calls with a count for each block.
+#[derive(Debug)]
+pub enum BlocksPlan {}
+
+impl BlocksPlan {
+    pub fn new(world: &Arc<World>, _: &Proved, _: DType, _: ReduceOp) -> Result<Self, Error> {
+        match **world {}
+    }
+
+    pub fn run_bytes(&self, _: &RankBlocks, _: &[u8], _: &mut [u8]) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub fn check_in_place(&self) -> Result<(), Error> {
+        match *self {}
+    }
+
+    #[allow(clippy::missing_safety_doc, reason = "the module for Linux has it")]
+    pub unsafe fn run_at(&self, _: &RankBlocks, _: UserBuffers) -> Result<(), Error> {
+        match *self {}
     }
 }
 

@@ -22,7 +22,6 @@ from ._layout import check
 from ._mail import Mail
 from ._monitored import monitored_barrier
 from ._parts import Part, one
-from ._splits import all_to_all, blocks
 from ._work import Collective, Done, Finisher, Message, Pending, Several
 
 _UNSET = timedelta(0)
@@ -96,20 +95,14 @@ class Group(Backend):
 
     def _make(self, call: str, opts: Any, part: Part, outputs: Any) -> Optional[Pending]:
         """Makes a call in this thread, or has the library's thread make it."""
-        collective, given, taken, count, dtype, op, root, copy = part
-        source = 0 if given is None else given.data_ptr()
-        target = 0 if taken is None else taken.data_ptr()
         self._calls += 1
         if not opts.asyncOp and opts.timeout < _UNSET:
             if self._under_way:
                 self._settle()
-            self.world.call(collective, source, target, count, dtype, op, root)
-            if copy is not None:
-                copy()
+            part.run(self.world)
             return None
         self._forget()
-        request = self.world.start(collective, source, target, count, dtype, op, root)
-        return self._started(call, opts, request, part, outputs, copy)
+        return self._started(call, opts, part.start(self.world), part, outputs, part.copy)
 
     def _make_all(self, call: str, opts: Any, several: list[Part], outputs: Any) -> Optional[Pending]:
         """Has several calls made that are one ``Work`` for a waiter."""
@@ -117,11 +110,9 @@ class Group(Backend):
             return Done(call, outputs, self.named) if opts.asyncOp else None
         self._forget()
         requests = []
-        for collective, given, taken, count, dtype, op, root, _ in several:
-            source = 0 if given is None else given.data_ptr()
-            target = 0 if taken is None else taken.data_ptr()
+        for part in several:
             self._calls += 1
-            requests.append(self.world.start(collective, source, target, count, dtype, op, root))
+            requests.append(part.start(self.world))
         copies = [part.copy for part in several if part.copy is not None]
 
         def copy() -> None:
@@ -189,7 +180,8 @@ class Group(Backend):
         self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any
     ) -> Optional[Pending]:
         """Reduces a list of tensors, and gives each rank one of the results."""
-        part = parts.reduce_scatter_list(one(outputs), _list(inputs, "inputs"), opts.reduceOp, self._nranks)
+        given = _list(inputs, "inputs")
+        part = parts.reduce_scatter_list(one(outputs), given, opts.reduceOp, self._rank, self._nranks)
         return self._make("reduce_scatter", opts, part, outputs)
 
     @_names("reduce_scatter_single")
@@ -220,7 +212,7 @@ class Group(Backend):
     ) -> Optional[Pending]:
         """Copies a tensor of each rank to a list at all ranks."""
         taken = _list(outputs, "outputs")
-        return self._make("all_gather", opts, parts.all_gather_list(taken, one(inputs), self._nranks), taken)
+        return self._make("all_gather", opts, parts.all_gather_list(taken, one(inputs), self._rank, self._nranks), taken)
 
     @_names("all_gather_coalesced")
     def allgather_coalesced(
@@ -233,7 +225,8 @@ class Group(Backend):
                 f"give {self._nranks} lists, each of {len(inputs)}"
             )
         several = [
-            parts.all_gather_list([row[at] for row in outputs], given, self._nranks) for at, given in enumerate(inputs)
+            parts.all_gather_list([row[at] for row in outputs], given, self._rank, self._nranks)
+            for at, given in enumerate(inputs)
         ]
         return self._make_all("all_gather_coalesced", opts, several, outputs)
 
@@ -270,35 +263,26 @@ class Group(Backend):
     def all_to_all_single(
         self, output: torch.Tensor, given: torch.Tensor, output_sizes: list[int], input_sizes: list[int], opts: Any
     ) -> Optional[Pending]:
-        """Sends a part of a tensor to each rank. With sizes the call is made at once, also with async_op."""
+        """Sends a part of a tensor to each rank."""
         check(output, "the output")
         check(given, "the input")
-        outputs = blocks(output, output_sizes, self._nranks, "output")
-        inputs = blocks(given, input_sizes, self._nranks, "input")
+        outputs = parts.splits(output, output_sizes, self._nranks, "output")
+        inputs = parts.splits(given, input_sizes, self._nranks, "input")
         if not output_sizes and not input_sizes:
-            return self._make("all_to_all_single", opts, parts.all_to_all(output, given, self._nranks), [output])
-        return self._all_to_all("all_to_all_single", opts, outputs, inputs, [output])
+            part = parts.all_to_all(output, given, self._nranks)
+        else:
+            part = parts.all_to_all_list(outputs, inputs)
+        return self._make("all_to_all_single", opts, part, [output])
 
     @_names("all_to_all")
     def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any) -> Optional[Pending]:
-        """Sends a tensor of a list to each rank. The call is made at once, also if it is asked for as async."""
+        """Sends a tensor of a list to each rank."""
         for what, tensors in (("inputs", inputs), ("outputs", outputs)):
             if len(tensors) != self._nranks:
                 raise ValueError(f"the {what} are {len(tensors)}: give one for each of the {self._nranks} ranks")
             for tensor in tensors:
                 check(tensor, f"one of the {what}")
-        return self._all_to_all("all_to_all", opts, outputs, inputs, outputs)
-
-    def _all_to_all(
-        self, call: str, opts: Any, outputs: list[torch.Tensor], inputs: list[torch.Tensor], result: Any
-    ) -> Optional[Pending]:
-        kinds = sorted({str(tensor.dtype)[6:] for tensor in inputs + outputs})
-        if len(kinds) > 1:
-            raise TypeError(f"elements are {' and '.join(kinds)}: give all tensors one element type")
-        self._settle()
-        self._calls += 1
-        all_to_all(self.world, outputs, inputs)
-        return Done(call, result, self.named) if opts.asyncOp else None
+        return self._make("all_to_all", opts, parts.all_to_all_list(outputs, inputs), outputs)
 
     # Messages.
 

@@ -43,48 +43,29 @@ def update(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
     return buffer, lambda: tensor.detach().copy_(buffer)
 
 
-def adjacent(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether tensors lie one after another, as the parts of one tensor."""
-    at = tensors[0].data_ptr()
-    for tensor in tensors:
-        if not tensor.is_contiguous() or tensor.data_ptr() != at:
-            return False
-        at += tensor.numel() * tensor.element_size()
-    return True
-
-
-def joined(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """A tensor at whose address the elements of all tensors begin, one after another; for reading."""
-    if adjacent(tensors):
-        return tensors[0]
-    return torch.cat([read(tensor).detach().reshape(-1) for tensor in tensors])
-
-
-def apart(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, Copy]:
-    """A tensor at whose address memory for all tensors begins, one after another, and the copy from it to them."""
-    if adjacent(tensors):
-        return tensors[0], None
-    first = tensors[0]
-    buffer = torch.empty(sum(tensor.numel() for tensor in tensors), dtype=first.dtype)
+def write_all(tensors: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], Copy]:
+    """Tensors that a call can write, and the copy from them to the user's tensors."""
+    written = [write(tensor) for tensor in tensors]
+    copies = [copy for _, copy in written if copy is not None]
 
     def copy() -> None:
-        parts = torch.split(buffer, [tensor.numel() for tensor in tensors])
-        for tensor, part in zip(tensors, parts):
-            tensor.detach().copy_(part.view(tensor.shape))
+        for each in copies:
+            each()
 
-    return buffer, copy
+    return [buffer for buffer, _ in written], copy if copies else None
 
 
-def alike(tensors: Sequence[torch.Tensor], like: torch.Tensor, nranks: int, what: str) -> None:
-    """Raises ValueError unless there is a tensor for each rank, of the type and number of elements of ``like``."""
+def of_ranks(tensors: Sequence[torch.Tensor], own: torch.Tensor, rank: int, nranks: int, what: str) -> None:
+    """Raises ValueError unless there is a tensor for each rank, of the element type of this rank's own, and this rank's
+    with as many elements."""
     if len(tensors) != nranks:
         raise ValueError(f"{what} are {len(tensors)}: give one for each of the {nranks} ranks")
-    for rank, tensor in enumerate(tensors):
-        check(tensor, f"number {rank} of {what}")
-        if tensor.dtype != like.dtype or tensor.numel() != like.numel():
+    for at, tensor in enumerate(tensors):
+        check(tensor, f"number {at} of {what}")
+        if tensor.dtype != own.dtype or at == rank and tensor.numel() != own.numel():
             raise ValueError(
-                f"number {rank} of {what} is {shown(tensor)}, and this rank's tensor {shown(like)}: "
-                "all have to have one element type and as many elements"
+                f"number {at} of {what} is {shown(tensor)}, and the tensor of this rank, rank {rank}, {shown(own)}: all "
+                "have to have one element type, and those of one rank as many elements"
             )
 
 

@@ -6,32 +6,56 @@ A function raises TypeError or ValueError for tensors that the collective cannot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 import torch
 
-from ._elements import PREMUL_SUM, copied, reduction
-from ._layout import Copy, alike, apart, check, joined, read, shown, update, write
+from ._elements import CODES, PREMUL_SUM, copied, reduction
+from ._layout import Copy, check, of_ranks, read, shown, update, write, write_all
 
 ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL = range(8)
 """The library's codes of collectives."""
 
 
 class Part(NamedTuple):
-    """One call of the library."""
+    """One call of the library: with one count, or with a count for each block where tensors are in lists."""
 
     collective: int
-    given: Optional[torch.Tensor]
-    """Begins at the address of the input."""
-    taken: Optional[torch.Tensor]
-    """Begins at the address of the output."""
-    elements: int
-    """How many, as the library counts them for the collective."""
+    given: Union[Optional[torch.Tensor], Sequence[torch.Tensor]]
+    """Begins at the address of the input; or the blocks of the input."""
+    taken: Union[Optional[torch.Tensor], Sequence[torch.Tensor]]
+    """Begins at the address of the output; or the blocks of the output."""
+    elements: Optional[int]
+    """The count as the library has it for the collective; None where each block has its own."""
     dtype: int
     op: int = 0
     root: int = 0
     copy: Copy = None
-    """What is done after it."""
+    """The copy after the call."""
+
+    def run(self, world: Any) -> None:
+        """Makes the call, and returns when this rank is done."""
+        if self.elements is None:
+            world.call_v(*self._blocks())
+        else:
+            world.call(*self._buffers())
+        if self.copy is not None:
+            self.copy()
+
+    def start(self, world: Any) -> Any:
+        """Starts the call, whose copy is not made."""
+        return world.start(*self._buffers()) if self.elements is not None else world.start_v(*self._blocks())
+
+    def _buffers(self) -> tuple[Any, ...]:
+        source, target = (0 if tensor is None else tensor.data_ptr() for tensor in (self.given, self.taken))
+        return (self.collective, source, target, self.elements, self.dtype, self.op, self.root)
+
+    def _blocks(self) -> tuple[Any, ...]:
+        lists = (self.given, self.taken)
+        given, taken = ([(block.data_ptr(), copied(block)[1]) for block in blocks] for blocks in lists)
+        # Elements of a type that the library has no name for travel as bytes.
+        size = next((block.element_size() for blocks in lists for block in blocks if block.dtype in CODES), 1)
+        return (self.collective, given, taken, size, self.dtype, self.op, self.root)
 
 
 def one(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -84,12 +108,14 @@ def reduce_scatter(output: torch.Tensor, given: torch.Tensor, op: Any, nranks: i
     return Part(REDUCE_SCATTER, read(scaled), buffer, buffer.numel(), dtype, code, 0, copy)
 
 
-def reduce_scatter_list(output: torch.Tensor, inputs: Sequence[torch.Tensor], op: Any, nranks: int) -> Part:
+def reduce_scatter_list(output: torch.Tensor, inputs: Sequence[torch.Tensor], op: Any, rank: int, nranks: int) -> Part:
     """A tensor for each rank."""
-    alike(inputs, output, nranks, "the inputs")
-    scaled, dtype, code = _scaled(joined(inputs), op)
+    of_ranks(inputs, output, rank, nranks, "the inputs")
+    scaled = [_scaled(given, op) for given in inputs]
     buffer, copy = write(output)
-    return Part(REDUCE_SCATTER, scaled, buffer, buffer.numel(), dtype, code, 0, copy)
+    _, dtype, code = scaled[0]
+    given = [read(tensor) for tensor, _, _ in scaled]
+    return Part(REDUCE_SCATTER, given, [buffer], None, dtype, code, 0, copy)
 
 
 def broadcast(tensor: torch.Tensor, root: int) -> Part:
@@ -107,34 +133,33 @@ def all_gather(output: torch.Tensor, given: torch.Tensor, nranks: int) -> Part:
     return Part(ALL_GATHER, read(given), buffer, count, dtype, 0, 0, copy)
 
 
-def all_gather_list(outputs: Sequence[torch.Tensor], given: torch.Tensor, nranks: int) -> Part:
+def all_gather_list(outputs: Sequence[torch.Tensor], given: torch.Tensor, rank: int, nranks: int) -> Part:
     """Into a tensor for each rank."""
-    alike(outputs, given, nranks, "the outputs")
-    buffer, copy = apart(outputs)
-    dtype, count = copied(given)
-    return Part(ALL_GATHER, read(given), buffer, count, dtype, 0, 0, copy)
+    of_ranks(outputs, given, rank, nranks, "the outputs")
+    buffers, copy = write_all(outputs)
+    return Part(ALL_GATHER, [read(given)], buffers, None, copied(given)[0], 0, 0, copy)
 
 
 def gather(outputs: Sequence[torch.Tensor], given: torch.Tensor, root: int, rank: int, nranks: int) -> Part:
     """Into a tensor for each rank at the root; elsewhere there are none."""
-    dtype, count = copied(given)
+    dtype, _ = copied(given)
     if rank != root:
         _none(outputs, "outputs", root)
-        return Part(GATHER, read(given), None, count, dtype, 0, root)
-    alike(outputs, given, nranks, "the outputs")
-    buffer, copy = apart(outputs)
-    return Part(GATHER, read(given), buffer, count, dtype, 0, root, copy)
+        return Part(GATHER, [read(given)], [], None, dtype, 0, root)
+    of_ranks(outputs, given, rank, nranks, "the outputs")
+    buffers, copy = write_all(outputs)
+    return Part(GATHER, [read(given)], buffers, None, dtype, 0, root, copy)
 
 
 def scatter(output: torch.Tensor, inputs: Sequence[torch.Tensor], root: int, rank: int, nranks: int) -> Part:
     """Of a tensor for each rank at the root; elsewhere there are none."""
-    dtype, count = copied(output)
+    dtype, _ = copied(output)
     buffer, copy = write(output)
     if rank != root:
         _none(inputs, "inputs", root)
-        return Part(SCATTER, None, buffer, count, dtype, 0, root, copy)
-    alike(inputs, output, nranks, "the inputs")
-    return Part(SCATTER, joined(inputs), buffer, count, dtype, 0, root, copy)
+        return Part(SCATTER, [], [buffer], None, dtype, 0, root, copy)
+    of_ranks(inputs, output, rank, nranks, "the inputs")
+    return Part(SCATTER, [read(tensor) for tensor in inputs], [buffer], None, dtype, 0, root, copy)
 
 
 def all_to_all(output: torch.Tensor, given: torch.Tensor, nranks: int) -> Part:
@@ -149,6 +174,30 @@ def all_to_all(output: torch.Tensor, given: torch.Tensor, nranks: int) -> Part:
     buffer, copy = write(output)
     dtype, count = copied(given)
     return Part(ALL_TO_ALL, read(given), buffer, count // nranks, dtype, 0, 0, copy)
+
+
+def all_to_all_list(outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> Part:
+    """A tensor for each rank, of any numbers of elements."""
+    kinds = sorted({str(tensor.dtype)[6:] for tensor in (*inputs, *outputs)})
+    if len(kinds) > 1:
+        raise TypeError(f"elements are {' and '.join(kinds)}: give all tensors one element type")
+    buffers, copy = write_all(outputs)
+    return Part(ALL_TO_ALL, [read(tensor) for tensor in inputs], buffers, None, copied(inputs[0])[0], 0, 0, copy)
+
+
+def splits(tensor: torch.Tensor, sizes: Sequence[int], nranks: int, what: str) -> list[torch.Tensor]:
+    """The blocks of a tensor: with the numbers of rows in ``sizes``, or with equal numbers of rows if it is empty."""
+    rows = tensor.shape[0] if tensor.dim() else 0
+    if not sizes:
+        if rows % nranks:
+            raise ValueError(f"the {what} is {shown(tensor)}: without sizes its rows are a multiple of the {nranks} ranks")
+        sizes = [rows // nranks] * nranks
+    if len(sizes) != nranks or sum(sizes) != rows or min(sizes) < 0:
+        raise ValueError(
+            f"the {what} is {shown(tensor)}, and its sizes {list(sizes)}: give one for each of the {nranks} ranks, "
+            "which make all rows together"
+        )
+    return list(torch.split(tensor, list(sizes)))
 
 
 def _none(tensors: Sequence[torch.Tensor], what: str, root: int) -> None:

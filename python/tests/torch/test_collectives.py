@@ -262,7 +262,38 @@ def splits(rank: int, nranks: int) -> bool:
     return True
 
 
-BODIES: list[Any] = [reductions, copies, beside_gloo, coalesced, layouts, scaled, splits]
+def lists(rank: int, nranks: int) -> bool:
+    """Lists of tensors of different sizes: rank r's have 2 r rows, 1000 r, and 100,000 r; rank 0 has none."""
+    for rows, dtype in ((2, torch.float32), (1000, torch.int64), (100_000, torch.bfloat16), (3, torch.int16)):
+        for flag in (False, True):
+            shape = [(rows * r, 2) for r in range(nranks)]
+            given = [torch.full(shape[r], r + 1).to(dtype) for r in range(nranks)]
+            outputs = [torch.zeros(shape[r], dtype=dtype) for r in range(nranks)]
+            # One of them does not lie in one piece.
+            outputs[1] = torch.zeros(2, rows, dtype=dtype).t()
+            work = dist.all_gather(outputs, given[rank], async_op=flag)
+            if flag:
+                work.wait()
+            assert all(torch.equal(outputs[r], given[r]) for r in range(nranks))
+            for root in range(nranks):
+                outputs = [torch.zeros(shape[r], dtype=dtype) for r in range(nranks)]
+                dist.gather(given[rank], outputs if rank == root else None, root)
+                assert rank != root or all(torch.equal(outputs[r], given[r]) for r in range(nranks))
+                output = torch.zeros(shape[rank], dtype=dtype)
+                dist.scatter(output, given if rank == root else None, root)
+                assert torch.equal(output, given[rank])
+            if dtype is torch.int16:
+                continue
+            parts = [torch.full(shape[r], rank + r).to(dtype) for r in range(nranks)]
+            output = torch.zeros(shape[rank], dtype=dtype)
+            work = dist.reduce_scatter(output, parts, async_op=flag)
+            if flag:
+                work.wait()
+            assert (output == nranks * (nranks - 1) // 2 + nranks * rank).all()
+    return True
+
+
+BODIES: list[Any] = [reductions, copies, beside_gloo, coalesced, layouts, scaled, splits, lists]
 
 
 @pytest.mark.parametrize("nranks", [2, 3])

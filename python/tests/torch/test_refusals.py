@@ -47,6 +47,7 @@ def inputs(rank: int, nranks: int) -> list[str]:
         said(lambda: dist.all_to_all_single(torch.ones(3), torch.ones(3 + nranks)), ValueError),
         said(lambda: dist.all_to_all_single(ones, ones, [4], [4]), ValueError, RuntimeError),
         said(lambda: dist.all_to_all([ones], [ones]), ValueError),
+        said(lambda: dist.all_to_all_single(torch.ones(3 * nranks), torch.ones(2 * nranks), [3] * nranks, [2] * nranks), RuntimeError),
         said(lambda: dist.all_to_all_single(torch.ones(3, nranks), torch.ones(3, nranks)), ValueError),
         said(lambda: dist.all_to_all_single(torch.ones(nranks, 3), torch.ones(3, nranks)), ValueError),
         said(lambda: dist.all_gather_into_tensor(torch.ones(3, nranks), torch.ones(3)), ValueError),
@@ -108,7 +109,13 @@ def roots(rank: int, nranks: int) -> list[str]:
 
 def splits(rank: int, nranks: int) -> list[str]:
     given, sizes = torch.ones(2 * nranks), [2] * nranks
-    return [said(lambda: dist.all_to_all_single(torch.ones(3 * nranks), given, [3] * nranks, sizes), ValueError)]
+    taken = [2 if other == rank else 3 for other in range(nranks)]
+    return [said(lambda: dist.all_to_all_single(torch.ones(sum(taken)), given, taken, sizes), RuntimeError)]
+
+
+def lists(rank: int, nranks: int) -> list[str]:
+    outputs = [torch.zeros(5 if other == rank else 6 + rank) for other in range(nranks)]
+    return [said(lambda: dist.all_gather(outputs, torch.ones(5)), RuntimeError)]
 
 
 def test_mismatches() -> None:
@@ -118,7 +125,8 @@ def test_mismatches() -> None:
         (kinds, ["i64", "f64"]),
         (collectives, ["AllReduce", "Broadcast"]),
         (roots, ["root 0", "root 1"]),
-        (splits, ["rank 0 sends 2 elements to rank 0, which receives 3"]),
+        (splits, ["2 elements in the block from rank", "3 elements in the block from rank"]),
+        (lists, ["AllGatherV of f32 with 5 elements in the block of rank 0", "with 7 elements in the block of rank 0"]),
     ):
         begun = time.monotonic()
         for texts in fine(run(2, body)):
