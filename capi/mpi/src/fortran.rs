@@ -13,8 +13,9 @@ use roundelay_kernels::mpi::{Fortran, Handle, Mpi, next};
 
 use crate::process::process;
 use crate::{
-    MPI_Allgather, MPI_Allreduce, MPI_Alltoall, MPI_Barrier, MPI_Bcast, MPI_Gather, MPI_Reduce,
-    MPI_Reduce_scatter_block, MPI_Scatter,
+    MPI_Allgather, MPI_Allgatherv, MPI_Allreduce, MPI_Alltoall, MPI_Alltoallv, MPI_Barrier,
+    MPI_Bcast, MPI_Gather, MPI_Gatherv, MPI_Reduce, MPI_Reduce_scatter, MPI_Reduce_scatter_block,
+    MPI_Scatter, MPI_Scatterv,
 };
 
 /// An argument: Fortran gives the address of everything.
@@ -54,6 +55,10 @@ mod as_c {
 
     pub(super) unsafe fn buffer(fortran: &Fortran, at: At) -> At {
         fortran.buffer(at)
+    }
+
+    pub(super) unsafe fn numbers(_: &Fortran, at: At) -> *const c_int {
+        at.cast_const().cast()
     }
 
     pub(super) unsafe fn number(_: &Fortran, at: At) -> c_int {
@@ -170,6 +175,20 @@ collectives! {
     "mpi_gather_" "ompi_gather_f" MPI_Gather
         (send: buffer, sends: number, sent: datatype, recv: buffer, receives: number, received: datatype,
          root: number, comm: comm);
+    "mpi_allgatherv_" "ompi_allgatherv_f" MPI_Allgatherv
+        (send: buffer, sends: number, sent: datatype, recv: buffer, receives: numbers, places: numbers,
+         received: datatype, comm: comm);
+    "mpi_reduce_scatter_" "ompi_reduce_scatter_f" MPI_Reduce_scatter
+        (send: buffer, recv: buffer, counts: numbers, of: datatype, op: op, comm: comm);
+    "mpi_gatherv_" "ompi_gatherv_f" MPI_Gatherv
+        (send: buffer, sends: number, sent: datatype, recv: buffer, receives: numbers, places: numbers,
+         received: datatype, root: number, comm: comm);
+    "mpi_scatterv_" "ompi_scatterv_f" MPI_Scatterv
+        (send: buffer, sends: numbers, places: numbers, sent: datatype, recv: buffer, receives: number,
+         received: datatype, root: number, comm: comm);
+    "mpi_alltoallv_" "ompi_alltoallv_f" MPI_Alltoallv
+        (send: buffer, sends: numbers, from: numbers, sent: datatype, recv: buffer, receives: numbers, to: numbers,
+         received: datatype, comm: comm);
     "mpi_barrier_" "ompi_barrier_f" MPI_Barrier (comm: comm);
 }
 

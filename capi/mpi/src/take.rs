@@ -248,7 +248,7 @@ impl Taking<'_> {
 fn is_unfit(error: &Error) -> bool {
     match error {
         Error::Unproved(_) | Error::WrongRoot { .. } => true,
-        Error::Engine(error) => matches!(**error, EngineError::EqualCounts { .. }),
+        Error::Engine(error) => matches!(error, EngineError::EqualCounts { .. }),
         _ => false,
     }
 }

@@ -11,7 +11,7 @@ use super::table::MarkdownTable;
 use crate::command::{brief, output, there, within};
 
 /// Each is a file of C.
-const NAMES: [&str; 3] = ["collectives", "progress", "threads"];
+const NAMES: [&str; 4] = ["collectives", "blocks", "progress", "threads"];
 /// And one of Fortran, for MPIs that have its modules.
 const FORTRAN: &str = "fortran";
 const FORTRAN_FLAGS: [&str; 6] = ["-cpp", "-DF08", "-O1", "-w", "-fallow-argument-mismatch", "-J"];

@@ -31,6 +31,24 @@ fn all_collectives_are_right_to_the_last_bit() {
 }
 
 #[test]
+fn blocks_with_a_count_each_are_those_of_mpi() {
+    let of_blocks = ["Allgatherv", "Reduce_scatter", "Gatherv", "Scatterv", "Alltoallv"];
+    for program in compiled("blocks") {
+        for (nranks, mode) in [(1, "on"), (2, "on"), (3, "verify"), (4, "on")] {
+            let text = program.taken(nranks, &[ALL, ("ROUNDELAY_MPI", mode)]);
+            assert!(text.contains("OK: "), "{}:\n{text}", program.name());
+            for what in of_blocks.iter().filter(|_| nranks > 1) {
+                assert!(taken(row(&text, what)) > 0, "{}: {}", program.name(), row(&text, what));
+            }
+        }
+        // Where the table decides, all ranks pass on calls whose counts no rank knows.
+        let text = program.taken(3, &[]);
+        assert!(text.contains("OK: ") && taken(row(&text, "Alltoallv")) == 0, "{text}");
+        assert!(row(&text, "Gatherv").contains("no rank knows the counts"), "{text}");
+    }
+}
+
+#[test]
 fn mpi_goes_on_while_a_rank_waits() {
     for program in compiled("progress") {
         let text = program.taken(2, &[ALL]);

@@ -37,7 +37,7 @@ subroutine by_module(comm)
   implicit none
   integer, intent(in) :: comm
   integer :: nranks, rank, code, i, r
-  integer, allocatable :: mine(:), all(:), theirs(:)
+  integer, allocatable :: mine(:), all(:), theirs(:), many(:), own(:), places(:)
   double precision :: reals(n), sums(n)
   call MPI_Comm_size(comm, nranks, code)
   call MPI_Comm_rank(comm, rank, code)
@@ -87,6 +87,34 @@ subroutine by_module(comm)
   call MPI_Alltoall(mine, n, MPI_INTEGER, all, n, MPI_INTEGER, comm, code)
   do r = 0, nranks - 1
     call check(all_values(all(r * n + 1:(r + 1) * n), r, rank * n), 'Alltoall')
+  end do
+
+  ! Block r has n - r elements, and lies where r blocks of n would be before it.
+  allocate (many(nranks), own(nranks), places(nranks))
+  many = [(n - r, r = 0, nranks - 1)]
+  own = n - rank
+  places = [(r * n, r = 0, nranks - 1)]
+  all = 0
+  call MPI_Allgatherv(mine, n - rank, MPI_INTEGER, all, many, places, MPI_INTEGER, comm, code)
+  do r = 0, nranks - 1
+    call check(all_values(all(r * n + 1:(r + 1) * n - r), r, 0), 'Allgatherv')
+  end do
+  all = 0
+  call MPI_Reduce_scatter(mine, all, many, MPI_INTEGER, MPI_SUM, comm, code)
+  call check(all_of(all(1:n - rank), sum(many(1:rank))), 'Reduce_scatter')
+  all = 0
+  call MPI_Alltoallv(mine, many, places, MPI_INTEGER, all, own, places, MPI_INTEGER, comm, code)
+  do r = 0, nranks - 1
+    call check(all_values(all(r * n + 1:(r + 1) * n - rank), r, rank * n), 'Alltoallv')
+  end do
+  do r = 0, nranks - 1
+    all = 0
+    call MPI_Scatterv(mine, many, places, MPI_INTEGER, all, n - rank, MPI_INTEGER, r, comm, code)
+    call check(all_values(all(1:n - rank), r, rank * n), 'Scatterv')
+    all = 0
+    call MPI_Gatherv(mine, n - rank, MPI_INTEGER, all, many, places, MPI_INTEGER, r, comm, code)
+    if (rank == r) call check(all_values(all(1:n), 0, 0), 'Gatherv')
+    if (rank == r) call check(all_values(all(n + 1:2 * n - 1), 1, 0), 'Gatherv')
   end do
   call MPI_Barrier(comm, code)
   call check(code == MPI_SUCCESS, 'code of Barrier')
