@@ -79,7 +79,8 @@ impl Calls {
                 };
                 let ranks = self.ranks.insert(ranks);
                 let (dtype, op) = (dtype.name().to_owned(), op.name().to_owned());
-                ranks.plan(&PlanShape { which, root, count, dtype, op, seed })?;
+                let counts = proved.even().map(|(_, counts)| counts.all().to_vec());
+                ranks.plan(&PlanShape { which, root, count, counts, dtype, op, seed })?;
                 CallPlan::Processes { ranks, rewrite }
             }
         })

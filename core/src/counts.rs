@@ -80,6 +80,15 @@ impl Counts {
         self.all.iter().copied().max().unwrap_or(0)
     }
 
+    /// Returns the elements of the largest buffer of any rank, with blocks one behind the other.
+    pub fn largest_buffer(&self, root: RankId) -> u64 {
+        let most = |rank: u32| {
+            let of = self.of_rank(RankId(rank), root);
+            Block::end(&of.input).max(Block::end(&of.output))
+        };
+        (0..self.nranks).map(most).max().unwrap_or(0)
+    }
+
     /// Returns the blocks of one rank, one behind the other.
     pub fn of_rank(&self, rank: RankId, root: RankId) -> RankBlocks {
         let Self { collective, nranks, .. } = *self;

@@ -109,9 +109,16 @@ impl Narrow {
 /// fit.
 fn narrow_blocks(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     let MpiCall { what, send, recv, op, root, comm, arrays } = *asked;
-    let mut n = 0;
-    // SAFETY: there is room for the answer.
-    let wrong = unsafe { (f.comm_size)(comm, &raw mut n) };
+    // Between two groups, the arrays have a number for each rank of the other group.
+    let (mut inter, mut n) = (0, 0);
+    // SAFETY: there is room for the answers.
+    let wrong = unsafe {
+        match (f.comm_test_inter)(comm, &raw mut inter) {
+            0 if inter == 0 => (f.comm_size)(comm, &raw mut n),
+            0 => (f.comm_remote_size)(comm, &raw mut n),
+            wrong => wrong,
+        }
+    };
     if wrong != 0 {
         return Some(wrong);
     }

@@ -1,6 +1,7 @@
 //! The buffers of all ranks, made once for a size and used by every algorithm and by the limit.
 
 use roundelay::{Collective, DType, Schedule};
+use roundelay_core::counts::{Block, Counts};
 use roundelay_core::ids::RankId;
 use roundelay_kernels::reference::{Reference, fill};
 
@@ -13,55 +14,63 @@ const UNTOUCHED: u8 = 0xA5;
 /// The buffers of all measurements: inputs, and room for the results of either form.
 pub(super) struct BenchBuffers {
     pub(super) reference: Reference,
+    counts: Option<Counts>,
+    /// Bytes of the input and the output of each rank.
+    lens: Vec<[usize; 2]>,
+    /// The starts of both in the one buffer of each rank, in place.
+    starts: Vec<[usize; 2]>,
     inputs: Vec<Aligned>,
     rooms: Vec<Aligned>,
 }
 
 impl BenchBuffers {
-    pub(super) fn new(reference: Reference) -> Self {
+    pub(super) fn new(reference: Reference, counts: Option<&Counts>) -> Self {
         let Reference { collective, nranks, root, count, dtype, op } = reference;
         let ranks = || (0..nranks).map(RankId);
-        let unit = count * dtype.size();
-        let sizes = |rank| sizes(collective, rank, nranks, root).map(|units| units * unit);
-        let inputs = ranks().map(|rank| {
-            let [len, _] = sizes(rank);
-            let mut input = Aligned::new(len, 0, rank.0);
-            input.copy_from_slice(&fill(dtype, op, SEED, rank.0, len / dtype.size()));
+        let size = dtype.size();
+        let end = |blocks: &[Block]| Block::end(blocks) as usize * size;
+        let lens = |rank| match counts {
+            Some(counts) => {
+                let blocks = counts.of_rank(rank, root);
+                [end(blocks.input()), end(blocks.output())]
+            }
+            None => sizes(collective, rank, nranks, root).map(|units| units * count * size),
+        };
+        let starts = |rank| {
+            let (from, to) = collective.alias(rank, root).starts();
+            let before = |unit: u32, range: &dyn Fn(&Counts) -> u64| match counts {
+                Some(counts) if unit > 0 => range(counts) as usize * size,
+                Some(_) => 0,
+                None => unit as usize * count * size,
+            };
+            let input = before(from, &|counts| counts.output_block(rank, from).start);
+            [input, before(to, &|counts| counts.input_block(rank, to).start)]
+        };
+        let (lens, starts): (Vec<_>, Vec<_>) =
+            ranks().map(|rank| (lens(rank), starts(rank))).unzip();
+        let inputs = ranks().zip(&lens).map(|(rank, [len, _])| {
+            let mut input = Aligned::new(*len, 0, rank.0);
+            input.copy_from_slice(&fill(dtype, op, SEED, rank.0, len / size));
             input
         });
         let inputs = inputs.collect();
-        let rooms = ranks().map(|rank| {
-            let len = sizes(rank).into_iter().max().unwrap_or(0);
-            Aligned::new(len, UNTOUCHED, nranks + rank.0)
+        let rooms = ranks().zip(&lens).map(|(rank, [input, output])| {
+            Aligned::new(*input.max(output), UNTOUCHED, nranks + rank.0)
         });
-        Self { reference, inputs, rooms: rooms.collect() }
-    }
-
-    fn output(&self, rank: RankId) -> usize {
-        let Reference { collective, nranks, root, count, dtype, .. } = self.reference;
-        sizes(collective, rank, nranks, root)[1] * count * dtype.size()
+        let rooms = rooms.collect();
+        Self { reference, counts: counts.cloned(), lens, starts, inputs, rooms }
     }
 
     /// Returns the inputs, and outputs out of place.
     pub(super) fn apart(&mut self) -> (Vec<&mut [u8]>, Vec<&mut [u8]>) {
-        let nranks = self.reference.nranks;
-        let lens: Vec<usize> = (0..nranks).map(|rank| self.output(RankId(rank))).collect();
         let inputs = self.inputs.iter_mut().map(|input| &mut **input).collect();
-        let outputs = self.rooms.iter_mut().zip(lens);
-        (inputs, outputs.map(|(room, len)| &mut room[..len]).collect())
+        let outputs = self.rooms.iter_mut().zip(&self.lens);
+        (inputs, outputs.map(|(room, [_, len])| &mut room[..*len]).collect())
     }
 
     /// Returns the one buffer of each rank for runs in place.
     pub(super) fn shared(&mut self) -> Vec<&mut [u8]> {
         self.rooms.iter_mut().map(|room| &mut **room).collect()
-    }
-
-    /// Returns the starts of input and output in the buffer of a rank, in place.
-    fn starts(&self, rank: RankId) -> (usize, usize) {
-        let Reference { collective, root, count, dtype, .. } = self.reference;
-        let unit = count * dtype.size();
-        let (input, output) = collective.alias(rank, root).starts();
-        (input as usize * unit, output as usize * unit)
     }
 
     /// Fills the buffers, so that no byte of an earlier result counts as a new one.
@@ -72,32 +81,33 @@ impl BenchBuffers {
     /// Puts the inputs where they lie in place.
     pub(super) fn enter(&mut self) {
         self.clear();
-        for rank in (0..self.reference.nranks).map(RankId) {
-            let (start, _) = self.starts(rank);
-            let input = self.inputs[rank.index()].as_ref();
-            self.rooms[rank.index()][start..][..input.len()].copy_from_slice(input);
+        let rooms = self.rooms.iter_mut().zip(&self.starts);
+        for ((room, [start, _]), input) in rooms.zip(&self.inputs) {
+            room[*start..][..input.len()].copy_from_slice(input);
         }
     }
 
     /// Returns the places of the results.
     pub(super) fn results(&mut self, in_place: bool) -> Vec<&mut [u8]> {
-        let ranks = (0..self.reference.nranks).map(RankId);
-        let places: Vec<_> = ranks
-            .map(|rank| (if in_place { self.starts(rank).1 } else { 0 }, self.output(rank)))
-            .collect();
+        let places = self.lens.iter().zip(&self.starts);
         let rooms = self.rooms.iter_mut().zip(places);
-        rooms.map(|(room, (start, len))| &mut room[start..][..len]).collect()
+        let results = rooms.map(|(room, ([_, len], [_, start]))| {
+            let start = if in_place { *start } else { 0 };
+            &mut room[start..][..*len]
+        });
+        results.collect()
     }
 
     /// Returns the number of wrong elements in the results, which lie as in place or at the beginning.
     pub(super) fn wrong(&self, reduce_depth: u32, in_place: bool) -> u64 {
-        let ranks = (0..self.reference.nranks).map(RankId);
-        let results = ranks.map(|rank| {
-            let start = if in_place { self.starts(rank).1 } else { 0 };
-            &self.rooms[rank.index()].as_ref()[start..][..self.output(rank)]
+        let places = self.lens.iter().zip(&self.starts);
+        let results = self.rooms.iter().zip(places).map(|(room, ([_, len], [_, start]))| {
+            let start = if in_place { *start } else { 0 };
+            &room.as_ref()[start..][..*len]
         });
         let results: Vec<&[u8]> = results.collect();
-        self.reference.count_wrong(&self.inputs, &results, reduce_depth)
+        let reference = self.reference.with_counts(self.counts.as_ref());
+        reference.count_wrong(&self.inputs, &results, reduce_depth)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::values::{
     RankCounts, RefusedValue, at_least, bytes, collective, collectives, dtype, rank_counts,
     reduce_op, setting, whole,
 };
+use crate::vector::{VectorForm, vector};
 
 /// The letters that differ from nccl-tests'.
 const LETTERS: &str = "\
@@ -65,6 +66,10 @@ pub(crate) struct BenchFlags {
     /// The bytes from one size to the next [default: 1M]
     #[arg(short = 'i', long = "stepbytes", value_name = "SIZE", value_parser = bytes)]
     pub(super) step: Option<u64>,
+    /// A count for each block instead of one count: skew:ALPHA, counts that fall with the power ALPHA of the block's number
+    /// and are together as many elements; random:SEED, up to twice the count; or a list, for one size
+    #[arg(long, value_name = "COUNTS", value_parser = vector, conflicts_with_all = ["contest", "choice"])]
+    pub(super) counts: Option<VectorForm>,
     /// The sizes of the contest: 1 KB, 1 MB and 1 GB, and the mean of their bandwidths
     #[arg(long, conflicts_with_all = ["smallest", "largest", "factor", "step"])]
     pub(super) contest: bool,

@@ -19,6 +19,7 @@ use std::ops::Not;
 use std::thread::available_parallelism;
 
 use roundelay::{DType, ReduceOp};
+use roundelay_core::counts::Counts;
 use roundelay_kernels::grid::Gpu;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
@@ -129,6 +130,8 @@ struct Measured {
 struct Case<'a> {
     subjects: Vec<&'a Subject>,
     reference: Reference,
+    /// The counts of the blocks, where each has its own.
+    counts: Option<Counts>,
     size: u64,
 }
 
@@ -139,6 +142,10 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     flags.check_device()?;
     flags.check_callers()?;
     flags.check_ops()?;
+    if flags.counts.is_some() && flags.device.device != Device::Host {
+        let title = "--counts is for the host's engines: kernels have one count";
+        return Err(Failure::usage(flags::CODE, title).with_help("leave out --device"));
+    }
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), flags.rewrite);
     output::reserve(&[("--svg", flags.svg.as_deref())], flags.format == Format::Json)?;
     let nranks = RankCounts::or(flags.nranks.as_ref(), flags::NRANKS);
@@ -280,10 +287,23 @@ fn cases<'a>(
                 for &size in sizes {
                     let count = count_of_size(collective, nranks, size, bytes);
                     let count = count - count % multiple;
-                    let size = collective.bytes(count, nranks, bytes);
+                    let counts = flags.counts.as_ref();
+                    let counts =
+                        counts.map(|form| form.of(collective, nranks, count)).transpose()?;
+                    let size = match &counts {
+                        Some(counts) => counts.largest_buffer(root) * bytes,
+                        None => collective.bytes(count, nranks, bytes),
+                    };
                     let mut subjects = Vec::new();
                     for subject in &group.subjects {
-                        match room.admit(needed(flags, subject, count, dtype)) {
+                        let refused =
+                            counts.as_ref().and_then(|counts| subject.of_blocks(counts).err());
+                        if let Some(refused) = refused {
+                            left_out.push(refused);
+                            continue;
+                        }
+                        let most = counts.as_ref().map_or(count, Counts::largest);
+                        match room.admit(needed(flags, subject, most, dtype)) {
                             Ok(()) => subjects.push(subject),
                             Err(much) => {
                                 left_out.push(subject.left_out(size, &much));
@@ -296,7 +316,7 @@ fn cases<'a>(
                     }
                     let count = usize::try_from(count).expect("memory was found for them");
                     let reference = Reference { collective, nranks, root, count, dtype, op };
-                    cases.push(Case { subjects, reference, size });
+                    cases.push(Case { subjects, reference, counts, size });
                 }
             }
         }
@@ -329,10 +349,12 @@ fn measure(
     let bar = Bar::new(steps);
     let mut measured = Measured::default();
     for case in cases {
-        let mut buffers = BenchBuffers::new(case.reference);
+        let mut buffers = BenchBuffers::new(case.reference, case.counts.as_ref());
+        // The program of the limit has one count.
         let limit = |buffers: &mut BenchBuffers| {
             bar.message(format!("limit, {} B", case.size));
-            let limit = Limit::measure(buffers, case.size, config.workers);
+            let limit = case.counts.is_none();
+            let limit = limit.then(|| Limit::measure(buffers, case.size, config.workers));
             bar.step();
             limit
         };
@@ -344,13 +366,17 @@ fn measure(
             rows.push(result(subject, &mut buffers, case, config, calls)?);
             bar.step();
         }
-        let limit = before.or(limit(&mut buffers));
-        for row in &mut rows {
-            row.compare(&limit);
+        let limit = before.zip(limit(&mut buffers)).map(|(before, after)| before.or(after));
+        if let Some(limit) = &limit {
+            for row in &mut rows {
+                row.compare(limit);
+            }
         }
         if text {
             bar.apart(|| {
-                print(&table::limit(&limit));
+                if let Some(limit) = &limit {
+                    print(&table::limit(limit));
+                }
                 for row in &rows {
                     print(&table::row(row));
                 }
@@ -360,7 +386,7 @@ fn measure(
             measured.choices.extend(BenchChoice::of(&case.reference, &rows));
         }
         measured.results.append(&mut rows);
-        measured.limits.push(limit);
+        measured.limits.extend(limit);
     }
     bar.clear();
     Ok(measured)
@@ -375,6 +401,10 @@ fn result(
 ) -> Result<BenchRow, Failure> {
     let Case { size, reference: Reference { count, dtype, op, .. }, .. } = *case;
     let Subject { proved, which, root, .. } = subject;
+    let (proved, count) = match &case.counts {
+        Some(counts) => (&subject.of_blocks(counts).map_err(|_| Failure::Program)?, 1),
+        None => (proved, count),
+    };
     let asked = AskedAlgorithm { proved, which: *which, root: *root };
     let mut plan = calls.plan(asked, (count as u64, dtype, op), SEED)?;
     let (effort, sized) = (config.effort(), (size, proved.proof().reduce_depth));

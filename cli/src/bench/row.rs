@@ -22,6 +22,9 @@ pub(super) struct BenchRow {
     pub(super) streams: u32,
     pub(super) size: u64,
     pub(super) count: u64,
+    /// The counts of the blocks, where each has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) counts: Option<Vec<u64>>,
     #[serde(rename = "type")]
     pub(super) dtype: &'static str,
     pub(super) redop: &'static str,
@@ -56,6 +59,7 @@ impl BenchRow {
             streams: subject.streams,
             size: case.size,
             count: count as u64,
+            counts: case.counts.as_ref().map(|counts| counts.all().to_vec()),
             dtype: dtype.name(),
             redop: if collective.reduces() { op.name() } else { "none" },
             root: root(collective, subject.proved.schedule().root),

@@ -1,6 +1,7 @@
 //! The algorithms that are timed: the named ones, or all of the library that take the rank count.
 
 use roundelay::{Algorithm as _, Collective, select};
+use roundelay_core::counts::Counts;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
@@ -271,6 +272,19 @@ impl Subject {
         let streams = streams.into_iter().max().unwrap_or(0);
         let name = schedule.algorithm.clone();
         Self { name, algorithm, proved, which, root, streams }
+    }
+
+    /// Returns the proof for a vector of counts, or the reason why it serves equal counts alone.
+    pub(super) fn of_blocks(&self, counts: &Counts) -> Result<Proved, RefusedSubject> {
+        self.proved.for_counts(counts).map_err(|found| {
+            let first = found.first();
+            RefusedSubject {
+                algo: self.name.clone(),
+                nranks: self.proved.schedule().nranks,
+                code: first.map_or(Code::EqualCounts, |found| found.code).as_str(),
+                reason: first.map_or_else(String::new, |found| found.title.clone()),
+            }
+        })
     }
 
     /// Whether it can be run in place.

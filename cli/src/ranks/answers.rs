@@ -7,6 +7,7 @@ use std::io::{BufRead as _, Result, Write as _, stdin, stdout};
 use std::process::id;
 
 use roundelay::Options;
+use roundelay_core::counts::Counts;
 use roundelay_core::verify::Proved;
 
 use super::PlanShape;
@@ -39,6 +40,13 @@ pub(crate) fn become_rank() -> Option<std::result::Result<Vec<OsString>, u8>> {
 
 /// A function that finds and proves the algorithm of a plan, for a number of ranks.
 type Find<'a> = dyn FnMut(u32, &PlanShape) -> std::result::Result<Proved, Failure> + 'a;
+
+/// Returns the proof for a vector of counts, which the command has found before.
+fn of_blocks(proved: &Proved, counts: &[u64]) -> std::result::Result<Proved, Failure> {
+    let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
+    let counts = Counts::new(collective, nranks, counts)?;
+    proved.for_counts(&counts).map_err(|_| Failure::Program)
+}
 
 /// Answers all questions.
 pub(crate) fn answer(options: Options, alloc: bool, find: &mut Find<'_>) -> u8 {
@@ -101,7 +109,11 @@ impl AnsweringRank {
             let dtype = dtype(&shape.dtype).expect("dtypes have one name");
             let op = reduce_op(&shape.op).expect("reduce ops have one name");
             let data = (shape.count, dtype, op);
-            self.held = Some(place.hold(self.held.take(), &proved, data, shape.seed)?);
+            let planned = match &shape.counts {
+                Some(counts) => of_blocks(&proved, counts)?,
+                None => proved.clone(),
+            };
+            self.held = Some(place.hold(self.held.take(), &planned, data, shape.seed)?);
             self.proved.insert(key, proved);
             return Ok(answer);
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use roundelay::{DType, Options, ReduceOp, stay_on_core};
 use roundelay_core::collective::Collective;
+use roundelay_core::counts::Counts;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::Proved;
@@ -43,8 +44,8 @@ struct Buffers {
     starts: [usize; 2],
 }
 
-/// The key of buffers and their contents: the collective, its root, the data and the seed.
-type Of = (Collective, RankId, (u64, DType, ReduceOp), u64);
+/// The key of buffers and their contents: the collective, its root, the data, the seed, and the counts of blocks.
+type Of = (Collective, RankId, (u64, DType, ReduceOp), u64, Option<Counts>);
 
 enum HeldMemory {
     Own(Aligned),
@@ -76,7 +77,8 @@ impl HeldPlace {
         seed: u64,
     ) -> Result<Held, Error> {
         let schedule = proved.schedule();
-        let of = (schedule.collective, schedule.root, data, seed);
+        let counts = proved.even().map(|(_, counts)| counts.clone());
+        let of = (schedule.collective, schedule.root, data, seed, counts);
         let (count, dtype, op) = data;
         let plan = WorldPlan::new(&self.world, proved, count, dtype, op)?;
         let buffers = match before.map(|held| held.buffers).filter(|held| held.of == of) {
@@ -87,7 +89,7 @@ impl HeldPlace {
     }
 
     fn buffers(&self, of: Of, schedule: &Schedule) -> Result<Buffers, Error> {
-        let (_, _, (count, dtype, op), seed) = of;
+        let (_, _, (count, dtype, op), seed, _) = of;
         let (rank, nranks) = (RankId(self.world.rank()), self.nranks());
         let bytes = |buffer| schedule.elements(buffer, rank, count) as usize * dtype.size();
         let (input, output) = (bytes(Buffer::Input), bytes(Buffer::Output));

@@ -30,6 +30,8 @@ pub(crate) struct PlanShape {
     pub(crate) root: Option<u32>,
     /// Elements a unit.
     pub(crate) count: u64,
+    /// The counts of the blocks, where each has its own.
+    pub(crate) counts: Option<Vec<u64>>,
     pub(crate) dtype: String,
     pub(crate) op: String,
     /// The seed of the inputs.

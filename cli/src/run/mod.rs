@@ -183,10 +183,7 @@ pub(crate) fn answer(flags: &RunFlags) -> u8 {
         match load_with(&source, &flags.source, given.as_ref(), drop)? {
             Loaded::Ready(algorithms) => {
                 let algorithm = one(algorithms, &source)?;
-                let proved = prove_source(&algorithm, nranks).map_err(|_| Failure::Program)?;
-                let shaped =
-                    Shaped::new(proved, &algorithm, flags).map_err(|_| Failure::Program)?;
-                Ok(shaped.proved)
+                prove_source(&algorithm, nranks).map_err(|_| Failure::Program)
             }
             Loaded::Wrong(_) => Err(Failure::Program),
         }

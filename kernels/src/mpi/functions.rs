@@ -93,6 +93,8 @@ functions! {
         comm_rank c"PMPI_Comm_rank" (Handle, *mut c_int);
         /// `MPI_Comm_test_inter`
         comm_test_inter c"PMPI_Comm_test_inter" (Handle, *mut c_int);
+        /// `MPI_Comm_remote_size`
+        comm_remote_size c"PMPI_Comm_remote_size" (Handle, *mut c_int);
         /// `MPI_Comm_get_parent`
         comm_get_parent c"PMPI_Comm_get_parent" (*mut Handle);
         /// `MPI_Comm_dup`

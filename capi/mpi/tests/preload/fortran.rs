@@ -40,11 +40,11 @@ fn with_and_without_f08(mpi: &Mpi) -> Result<(), String> {
                 ("Scatter", 4, 4),
                 ("Gather", 4, 4),
                 ("Alltoall", 2, 2),
-                ("Allgatherv", 1, 1),
-                ("Reduce_scatter", 1, 1),
-                ("Alltoallv", 1, 1),
-                ("Scatterv", 2, 2),
-                ("Gatherv", 2, 2),
+                ("Allgatherv", 2, 2),
+                ("Reduce_scatter", 2, 2),
+                ("Alltoallv", 2, 2),
+                ("Scatterv", 4, 4),
+                ("Gatherv", 4, 4),
             ] {
                 let line = row(&text, what);
                 let all = format!("roundelay: {what} {calls} calls, ");

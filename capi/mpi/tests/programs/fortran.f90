@@ -120,19 +120,19 @@ subroutine by_module(comm)
   call check(code == MPI_SUCCESS, 'code of Barrier')
 contains
   logical function all_of(found, from)
-    integer, intent(in) :: found(n), from
+    integer, intent(in) :: found(:), from
     integer :: at
     all_of = .true.
-    do at = 1, n
+    do at = 1, size(found)
       all_of = all_of .and. found(at) == total(nranks, from + at)
     end do
   end function
 
   logical function all_values(found, of, from)
-    integer, intent(in) :: found(n), of, from
+    integer, intent(in) :: found(:), of, from
     integer :: at
     all_values = .true.
-    do at = 1, n
+    do at = 1, size(found)
       all_values = all_values .and. found(at) == value(of, from + at)
     end do
   end function
