@@ -1,6 +1,6 @@
 """Times collectives and a training step of torch.distributed, by Gloo and by Roundelay in one run.
 
-Usage: torch_backends.py [--ranks 2 4 8] [--sizes 1024 ...] [--seconds N] [--no-training]
+Usage: torch_backends.py [--ranks 2 4 8] [--sizes 1024 ...] [--seconds N] [--calls CALL ...] [--no-training]
 
 For each number of ranks one set of processes has both backends and takes turns between them, so other load of the
 machine affects both. A time is the median of samples of the slowest rank; a size is the bytes of the largest buffer.
@@ -24,7 +24,16 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "torch"))
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB]
-CALLS = ["all_reduce", "all_gather_single", "reduce_scatter_single", "broadcast"]
+CALLS = [
+    "all_reduce",
+    "all_gather_single",
+    "reduce_scatter_single",
+    "broadcast",
+    "all_gather of 1:16",
+    "reduce_scatter of 1:16",
+]
+"""The last two have tensors of other sizes at odd ranks than at even ones, 16 times as large. Gloo refuses them, so it is
+given one broadcast or one reduction for each rank, as torch does for NCCL."""
 BACKENDS = ["gloo", "roundelay"]
 SAMPLES, FEWEST, SAMPLE = 31, 5, 2e-2
 """Samples of a cell at most and at least, and the seconds that one of them lasts, or a call if it lasts longer."""
@@ -59,6 +68,38 @@ def prepared(call: str, size: int, rank: int, nranks: int, group: Any) -> tuple[
         right = torch.arange(float(nranks)).repeat_interleave(len(part))
         output = torch.empty(len(part) * nranks)
         return lambda: dist.all_gather_into_tensor(output, part, group=group), lambda: verified(output, right)
+    if call.endswith("1:16"):
+        weights = [16 if other % 2 else 1 for other in range(nranks)]
+        counts = [count * weight // sum(weights) for weight in weights]
+        native = dist.get_backend(group) != "gloo"
+        if call.startswith("all_gather"):
+            mine = torch.full((counts[rank],), float(rank))
+            outputs = [torch.empty(each) for each in counts]
+
+            def gather() -> None:
+                if native:
+                    dist.all_gather(outputs, mine, group=group)
+                    return
+                outputs[rank].copy_(mine)
+                for other, output in enumerate(outputs):
+                    dist.broadcast(output, other, group=group)
+
+            return gather, lambda: all(verified(output, float(other)) for other, output in enumerate(outputs))
+        inputs = [torch.full((each,), float(rank)) for each in counts]
+        sums = torch.empty(counts[rank])
+
+        def scatter() -> None:
+            if native:
+                dist.reduce_scatter(sums, inputs, group=group)
+                return
+            for other, given in enumerate(inputs):
+                # A reduction overwrites its input at the root, and may do so elsewhere.
+                copy = given.clone()
+                dist.reduce(copy, other, group=group)
+                if other == rank:
+                    sums.copy_(copy)
+
+        return scatter, lambda: verified(sums, total)
     taken, given = torch.empty_like(part), torch.full((len(part) * nranks,), float(rank))
     return lambda: dist.reduce_scatter_tensor(taken, given, group=group), lambda: verified(taken, total)
 
@@ -137,7 +178,7 @@ def rank_of(rank: int, nranks: int, port: int, arguments: argparse.Namespace) ->
             print(text, flush=True)
 
     say(f"\n### {nranks} ranks\n\n| call | bytes | gloo, us | roundelay, us | gloo / roundelay |\n|---|---|---|---|---|")
-    for name in CALLS:
+    for name in arguments.calls:
         for size in arguments.sizes:
             made = {backend: prepared(name, size, rank, nranks, group) for backend, group in groups.items()}
             for backend, (call, right) in made.items():
@@ -160,6 +201,7 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4, 8])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--seconds", type=float, default=2.0, help="time of a cell, for both backends together")
+    parser.add_argument("--calls", nargs="+", default=CALLS, choices=CALLS)
     parser.add_argument("--no-training", dest="training", action="store_false")
     arguments = parser.parse_args()
 

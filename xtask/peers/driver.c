@@ -2,7 +2,8 @@
  *
  *     driver [--pinned] [--rewritten] [--part] [--seconds N] OP SIZE...
  *
- *     OP           AllReduce ReduceScatter ReduceScatterBlock AllGather Broadcast Reduce
+ *     OP           AllReduce ReduceScatter ReduceScatterBlock AllGather Broadcast Reduce AllGatherV ReduceScatterV
+ *                  The last two have a count for each block: those of odd ranks are 16 times those of even ones.
  *     SIZE         in bytes, as nccl-tests counts it: the larger of a rank's input and output
  *     --part       SIZE is the smaller of both, as Intel's benchmarks count it
  *     --pinned     rank r stays on the r-th allowed core, counted round; the launcher must bind no rank
@@ -29,14 +30,16 @@ static const double SAMPLE = 1e-3;
 
 static int rank, nranks;
 static float *input, *output;
-static int *counts;
+static int *counts, *places;
 /* How often inputs were written. */
 static int turn;
 
 static void call(const char *op, int count) {
     if (!strcmp(op, "AllReduce"))
         MPI_Allreduce(input, output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-    else if (!strcmp(op, "ReduceScatter"))
+    else if (!strcmp(op, "AllGatherV"))
+        MPI_Allgatherv(input, counts[rank], MPI_FLOAT, output, counts, places, MPI_FLOAT, MPI_COMM_WORLD);
+    else if (!strcmp(op, "ReduceScatter") || !strcmp(op, "ReduceScatterV"))
         MPI_Reduce_scatter(input, output, counts, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     else if (!strcmp(op, "ReduceScatterBlock"))
         MPI_Reduce_scatter_block(input, output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
@@ -56,7 +59,7 @@ static float value(int of, size_t at) {
 /* Ranks with an input write it, other values each time. */
 static void rewrite(const char *op, size_t count, size_t units) {
     turn++;
-    size_t own = !strcmp(op, "AllGather") ? count : units;
+    size_t own = !strcmp(op, "AllGather") ? count : !strcmp(op, "AllGatherV") ? (size_t)counts[rank] : units;
     if (!strcmp(op, "Broadcast") && rank != 0) own = 0;
     for (size_t i = 0; i < own; i++) input[i] = value(rank, i);
 }
@@ -69,7 +72,12 @@ static float sum(size_t at) {
 
 static double wrong_elements(const char *op, int count) {
     double wrong = 0;
-    for (size_t i = 0; i < (size_t)count; i++) {
+    if (!strcmp(op, "ReduceScatterV"))
+        for (int i = 0; i < counts[rank]; i++) wrong += output[i] != sum((size_t)places[rank] + i);
+    else if (!strcmp(op, "AllGatherV"))
+        for (int r = 0; r < nranks; r++)
+            for (int i = 0; i < counts[r]; i++) wrong += output[places[r] + i] != value(r, i);
+    else for (size_t i = 0; i < (size_t)count; i++) {
         if (!strcmp(op, "AllReduce") || (!strcmp(op, "Reduce") && rank == 0))
             wrong += output[i] != sum(i);
         else if (!strncmp(op, "ReduceScatter", 13))
@@ -148,7 +156,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
     const char *op = a < argc ? argv[a++] : "";
-    const char *known = " AllReduce ReduceScatter ReduceScatterBlock AllGather Broadcast Reduce ";
+    const char *known = " AllReduce ReduceScatter ReduceScatterBlock AllGather Broadcast Reduce AllGatherV ReduceScatterV ";
     if (a >= argc || !strstr(known, op)) {
         fprintf(stderr, "usage: driver [--pinned] [--rewritten] [--part] [--seconds N] OP SIZE...\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
@@ -159,15 +167,22 @@ int main(int argc, char **argv) {
     }
     for (; a < argc; a++) {
         size_t size = strtoull(argv[a], NULL, 10), units = size / sizeof(float);
-        int shared = !strncmp(op, "ReduceScatter", 13) || !strcmp(op, "AllGather");
+        int shared = !strncmp(op, "ReduceScatter", 13) || !strncmp(op, "AllGather", 9);
         int count = (int)(shared && !part ? units / nranks : units);
         units = shared ? (size_t)count * nranks : units;
         size_t bytes = (units * sizeof(float) + 4095) / 4096 * 4096 + 4096;
         input = aligned_alloc(4096, bytes);
         output = aligned_alloc(4096, bytes);
         counts = malloc(nranks * sizeof(int));
-        if (!input || !output || !counts) MPI_Abort(MPI_COMM_WORLD, 3);
-        for (int r = 0; r < nranks; r++) counts[r] = count;
+        places = malloc(nranks * sizeof(int));
+        if (!input || !output || !counts || !places) MPI_Abort(MPI_COMM_WORLD, 3);
+        /* Of `units` elements in all, shares of 1 and 16; what is left over is the last rank's. */
+        int uneven = op[strlen(op) - 1] == 'V', next = 0, weights = nranks / 2 * 17 + nranks % 2;
+        for (int r = 0; r < nranks; r++) {
+            counts[r] = !uneven ? count : r == nranks - 1 ? (int)units - next : (int)(units / weights) * (r % 2 ? 16 : 1);
+            places[r] = next;
+            next += counts[r];
+        }
         rewrite(op, count, units);
         memset(output, 0xA5, bytes);
         call(op, count);
@@ -194,6 +209,7 @@ int main(int argc, char **argv) {
         free(input);
         free(output);
         free(counts);
+        free(places);
     }
     MPI_Finalize();
     return 0;

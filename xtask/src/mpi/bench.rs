@@ -33,8 +33,10 @@ enum Timer {
 }
 
 impl Timer {
-    fn find(field: &Field<'_>, mpi: &Mpi) -> Result<Self, String> {
+    /// Returns the timer of an operation. Intel's benchmarks have equal counts in operations with a count for each block.
+    fn find(field: &Field<'_>, mpi: &Mpi, op: &str) -> Result<Self, String> {
         Ok(match mpi.kind {
+            _ if !OPS.contains(&op) => Self::Driver(Driver::compile(field.root, mpi)?),
             MpiKind::OpenMpi | MpiKind::OpenMpi4 => Self::Driver(Driver::compile(field.root, mpi)?),
             MpiKind::Mpich | MpiKind::Intel => Self::Benchmarks(Benchmarks::find(field.root)?),
         })
@@ -53,7 +55,8 @@ impl Timer {
         match self {
             Self::Driver(driver) => {
                 let mut launch = mpi.launch(nranks, &variables);
-                launch.args(driver.line(Share::Part, op, sizes));
+                let share = if OPS.contains(&op) { Share::Part } else { Share::Whole };
+                launch.args(driver.line(share, op, sizes));
                 driver.times(&mut launch, sizes)
             }
             Self::Benchmarks(benchmarks) => {
@@ -96,11 +99,11 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     let begun = Instant::now();
     let mut cells = Cells::default();
     for mpi in &field.mpis {
-        let timer = Timer::find(field, mpi)?;
         let asked = field.options.ranks.clone().unwrap_or_else(|| vec![2, 4, 8]);
         for nranks in asked {
             for op in field.options.ops.clone().unwrap_or_else(|| OPS.to_vec()) {
                 let Some(sizes) = sizes(field, mpi, op, nranks) else { continue };
+                let timer = Timer::find(field, mpi, op)?;
                 for _ in 0..field.options.launches {
                     for mode in field.compared() {
                         let times = timer.times(field, mpi, (op, nranks), &sizes, mode);

@@ -41,6 +41,8 @@ impl Driver {
             "Allgather" => "AllGather",
             "Reduce_scatter_block" => "ReduceScatterBlock",
             "Bcast" => "Broadcast",
+            "Allgatherv" => "AllGatherV",
+            "Reduce_scatter" => "ReduceScatterV",
             other => other,
         };
         let mut line = vec![self.0.display().to_string(), "--pinned".to_owned()];
