@@ -12,6 +12,7 @@ use roundelay_core::verify::Proved;
 use roundelay_export::goal;
 use roundelay_export::mpi::{self, Export};
 
+use crate::emit::BlocksFlags;
 use crate::flags::SourceFlags;
 use crate::kernel::ElementFlag;
 use crate::values::{bytes, count, count_of_size, rate};
@@ -22,11 +23,21 @@ pub(crate) fn mpi(
     source: &Source,
     flags: &SourceFlags,
     nranks: u32,
+    blocks: &BlocksFlags,
 ) -> Result<String, Vec<Diagnostic>> {
-    let (proved, form) = form(algorithm, nranks)?;
+    let (proved, mut form) = form(algorithm, nranks)?;
+    let uneven = blocks.of(&proved).map_err(|all| place(algorithm, nranks, all))?;
+    let counts = uneven.as_ref().and_then(Proved::even).map(|(_, counts)| counts.clone());
+    if let Some(counts) = &counts {
+        form = form.for_counts(counts).map_err(|all| place(algorithm, nranks, all))?;
+    }
     let library = SOURCES.iter().map(|(name, text)| Source::from_text(*name, text));
     let files: Vec<Source> = std::iter::once(source.clone()).chain(library).collect();
-    let command = command("mpi", flags, nranks);
+    let mut command = command("mpi", flags, nranks);
+    if let Some(counts) = counts {
+        let all: Vec<String> = counts.all().iter().map(u64::to_string).collect();
+        command += &format!(" --counts {}", all.join(","));
+    }
     let export = Export {
         form: &form,
         author: proved.proof(),

@@ -2,8 +2,11 @@
 
 use roundelay::{Algorithm as _, select};
 use roundelay_core::check::Frontend;
+use roundelay_core::counts::Counts;
 use roundelay_core::layout::Configured;
+use roundelay_core::messages::TwoSided;
 use roundelay_core::syntax::Source;
+use roundelay_export::mpi::{self, Export, File};
 
 use super::cases::{Case, Digests, named, write};
 use super::installed::{Mpi, all};
@@ -81,6 +84,61 @@ fn a_few_algorithms_do_what_mpi_does() {
         able.next().map_or(Ok(()), |mpi| wrong(mpi, &cases, &[]))
     });
     report(runs.collect());
+}
+
+/// Functions with a count for each block do what MPI's own calls do, for multiples of the counts: every algorithm of the
+/// library with blocks at three ranks, and one of each collective at four.
+#[test]
+fn blocks_with_a_count_each_are_those_of_mpi() {
+    let mpis = installed();
+    let few = ["RingAllGather", "RingReduceScatter", "MeshGather", "MeshScatter", "MeshAllToAll"];
+    let report_of = |nranks: u32, counts: &[u64], matrix: &[u64]| {
+        let mpi = mpis.iter().find(|mpi| mpi.is_able(nranks)).expect("an MPI");
+        let folder = tempfile::tempdir().expect("a folder for the tests");
+        let driver = folder.path().join("blocks.c");
+        let source = roundelay_tests::root().join("tests/mpi/blocks.c");
+        std::fs::copy(source, &driver).expect("a file of the tests");
+        let (mut files, mut externs, mut rows) = (vec![driver], String::new(), Vec::new());
+        for algorithm in select::library() {
+            let taken = nranks == 3 || few.contains(&algorithm.name());
+            let Some(blocks) = algorithm.collective().blocks(nranks).filter(|_| taken) else {
+                continue;
+            };
+            let Ok(proved) = roundelay_core::prove(algorithm, nranks) else { continue };
+            let of = if blocks == u64::from(nranks) { counts } else { matrix };
+            let of = Counts::new(algorithm.collective(), nranks, of).expect("counts");
+            let form = TwoSided::new(&proved).and_then(|form| form.for_counts(&of));
+            let form = form.expect(algorithm.name());
+            let author = proved.proof();
+            let export = Export { form: &form, author, command: "a test", docs: &[], source: None };
+            let File { function, text, .. } = mpi::mpi(&export).expect(algorithm.name());
+            let path = folder.path().join(format!("{function}.c"));
+            std::fs::write(&path, text).expect("a file of the tests");
+            files.push(path);
+            externs += &format!(
+                "int {function}(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);\n"
+            );
+            let (name, collective) = (algorithm.name(), algorithm.collective().name());
+            rows.push(format!("    {{\"{name}\", \"{collective}\", {function}}},\n"));
+        }
+        let all =
+            |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let table = format!(
+            "enum {{ RANKS = {nranks}, FUNCTIONS = {} }};\n\nstatic const int counts[] = {{{}}}, matrix[] = {{{}}};\n\n{externs}\ntypedef struct {{\n    const char *name, *collective;\n    int (*run)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);\n}} row;\n\nstatic const row functions[] = {{\n{}}};\n",
+            rows.len(),
+            all(counts),
+            all(matrix),
+            rows.concat()
+        );
+        std::fs::write(folder.path().join("counts.h"), table).expect("a file of the tests");
+        let program = folder.path().join("blocks");
+        mpi.compile(&files, &program);
+        let (well, text) = mpi.run(&program, nranks, &[]);
+        let wanted = format!("{} functions, 0 wrong", rows.len());
+        if well && text.contains(&wanted) { Ok(()) } else { Err(format!("{}: {text}", mpi.name)) }
+    };
+    let matrix: Vec<u64> = (0..16).map(|at| (at * 7) % 5).collect();
+    report(vec![report_of(3, &[5, 0, 1000], &matrix[..9]), report_of(4, &[0, 3, 1, 2], &matrix)]);
 }
 
 /// Communicators that are freed leave nothing behind.

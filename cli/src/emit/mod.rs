@@ -4,10 +4,12 @@ mod schedule;
 mod text;
 
 use clap::{Args, Subcommand};
-use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
+use roundelay_core::ids::SpanId;
 use roundelay_core::layout::Configured;
 use roundelay_core::program::text as program_text;
 use roundelay_core::syntax::Source;
+use roundelay_core::verify::Proved;
 
 use crate::executor::{self, Which};
 use crate::exported::{self, MscclFlags};
@@ -19,6 +21,7 @@ use crate::program::{Loaded, load, one, read};
 use crate::report::{Failure, Format, name_counts, print_all, refuse};
 use crate::streams::print;
 use crate::values::{RankCounts, rank_count, rank_counts};
+use crate::vector::{VectorForm, vector};
 use crate::{msccl, mscclpp};
 
 #[derive(Args)]
@@ -50,7 +53,7 @@ enum EmitForm {
     /// A GPU's kernel, compiled
     Ptx(PtxFlags),
     /// A C file that runs the algorithm by MPI's sends and receives
-    Mpi(OneCountFlags),
+    Mpi(MpiFlags),
     /// Sends, receives and times in GOAL, for simulators
     Goal(GoalOf),
     /// A program in XML for MSCCL's runtime, in RCCL or elsewhere
@@ -88,7 +91,47 @@ struct ScheduleFlags {
     /// Rank counts: 4, 2..=9, or a list such as 2,4,8 [default: 4]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
     nranks: Option<RankCounts>,
+    #[command(flatten)]
+    blocks: BlocksFlags,
 }
+
+/// A count for each block.
+#[derive(Args)]
+pub(crate) struct BlocksFlags {
+    /// A count for each block, in a unit of one element: a list such as 5,0,7, one for each rank (for an AllToAll one for
+    /// each pair, those of sender 0 first); skew:ALPHA or random:SEED, around 100 elements each
+    #[arg(long, value_name = "COUNTS", value_parser = vector)]
+    counts: Option<VectorForm>,
+}
+
+impl BlocksFlags {
+    /// Returns a proved schedule for the counts, if counts are given.
+    pub(crate) fn of(&self, proved: &Proved) -> Result<Option<Proved>, Vec<Finding>> {
+        let Some(form) = &self.counts else { return Ok(None) };
+        let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
+        let counts = form.of(collective, nranks, MEAN);
+        let counts = counts.map_err(|problem| vec![problem.at(SpanId(0))])?;
+        proved.for_counts(&counts).map(Some)
+    }
+
+    /// Whether counts are given.
+    pub(crate) fn any(&self) -> bool {
+        self.counts.is_some()
+    }
+
+    /// Refuses counts where a form has one count for all blocks.
+    fn refuse(&self, form: &str) -> Result<(), Failure> {
+        if self.counts.is_none() {
+            return Ok(());
+        }
+        let title = format!("--counts does not go with `emit {form}`, whose text has one count");
+        Err(Failure::usage(Code::BadFlag, title)
+            .with_help("`emit schedule`, `emit steps --rank` and `emit mpi` take counts"))
+    }
+}
+
+/// The mean of counts that are drawn.
+const MEAN: u64 = 100;
 
 #[derive(Args)]
 struct StepsFlags {
@@ -115,6 +158,15 @@ struct PtxFlags {
     kernel: KernelFlags,
     #[command(flatten)]
     target: TargetFlags,
+}
+
+/// An algorithm for one rank count, with counts for blocks.
+#[derive(Args)]
+struct MpiFlags {
+    #[command(flatten)]
+    of: OneCountFlags,
+    #[command(flatten)]
+    blocks: BlocksFlags,
 }
 
 /// An algorithm for one rank count.
@@ -170,20 +222,22 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         EmitForm::Steps(flags) => schedule::steps(flags),
         EmitForm::Cuda(CudaFlags { of, kernel }) => {
             kernel.check()?;
+            of.blocks.refuse("cuda")?;
             for_each_count(of, |algorithm, nranks| {
                 Ok(kernel.kernel(algorithm, nranks).map(|kernel| kernel.text))
             })
         }
         EmitForm::Ptx(PtxFlags { of, kernel, target }) => {
             target.check()?;
+            of.blocks.refuse("ptx")?;
             kernel.check()?;
             for_each_count(of, |algorithm, nranks| match kernel.kernel(algorithm, nranks) {
                 Ok(kernel) => target.ptx(&kernel).map(Ok),
                 Err(errors) => Ok(Err(errors)),
             })
         }
-        EmitForm::Mpi(flags) => for_one_count(flags, |algorithm, source, nranks| {
-            messages::mpi(algorithm, source, &flags.source, nranks)
+        EmitForm::Mpi(MpiFlags { of, blocks }) => for_one_count(of, |algorithm, source, nranks| {
+            messages::mpi(algorithm, source, &of.source, nranks, blocks)
         }),
         EmitForm::Goal(GoalOf { of, goal }) => {
             for_one_count(of, |algorithm, _, nranks| goal.goal(algorithm, &of.source, nranks))

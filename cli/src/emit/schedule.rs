@@ -24,7 +24,7 @@ pub(super) fn schedule(flags: &ScheduleFlags) -> Result<(), Failure> {
         return of_program(flags, |schedule| Ok(text::print(schedule)));
     }
     for_each_count(flags, |algorithm, nranks| {
-        let schedule = algorithm.schedule(nranks);
+        let schedule = of_blocks(algorithm, nranks, flags);
         let printed = schedule.map(|schedule| text::print(&schedule));
         Ok(printed.map_err(|all| placed(algorithm, nranks, all)))
     })
@@ -49,7 +49,14 @@ pub(super) fn steps(flags: &StepsFlags) -> Result<(), Failure> {
                 return Err(Failure::usage(Code::BadFlag, title)
                     .with_help(format!("a rank is in 0..{nranks}")));
             }
-            Some(rank) => one_rank(algorithm, nranks, RankId(*rank)),
+            Some(rank) if of.blocks.any() => of_blocks(algorithm, nranks, of)
+                .map(|schedule| streams_of(&schedule, RankId(*rank))),
+            Some(rank) => layout::one_rank(algorithm, nranks, RankId(*rank))
+                .map(|schedule| streams_of(&schedule, RankId(*rank))),
+            None if of.blocks.any() => {
+                let title = "`emit steps` with --counts prints the ops of one rank";
+                return Err(Failure::usage(Code::BadFlag, title).with_help("add --rank 0"));
+            }
             None => algorithm
                 .schedule(nranks)
                 .and_then(|schedule| table(&schedule, &of.source.settings)),
@@ -95,20 +102,35 @@ pub(super) fn whole(
 }
 
 /// Returns a text with an op a line, stream by stream, each with the line of the source that it stands in.
-fn one_rank(algorithm: &Configured, nranks: u32, rank: RankId) -> Result<String, Vec<Finding>> {
-    let schedule = layout::one_rank(algorithm, nranks, rank)?;
-    let mut out = format!("rank {rank} of {nranks}:");
-    for stream in &schedule.streams {
+fn streams_of(schedule: &Schedule, rank: RankId) -> String {
+    let mut out = format!("rank {rank} of {}:", schedule.nranks);
+    let streams: Vec<_> = schedule.streams.iter().filter(|stream| stream.rank == rank).collect();
+    for stream in &streams {
         let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
-        if schedule.streams.len() > 1 {
+        if streams.len() > 1 {
             let _ = write!(out, "\nstream {}", stream.index);
         }
         for op in ops {
             let line = schedule.location(op.at).line;
-            let _ = write!(out, "\n  {}  line {line}", text::op(&schedule, op));
+            let _ = write!(out, "\n  {}  line {line}", text::op(schedule, op));
         }
     }
-    Ok(out)
+    out
+}
+
+/// Returns the schedule of an algorithm; with counts for its blocks, the proved schedule of elements.
+fn of_blocks(
+    algorithm: &Configured,
+    nranks: u32,
+    flags: &ScheduleFlags,
+) -> Result<Schedule, Vec<Finding>> {
+    let schedule = algorithm.schedule(nranks)?;
+    if !flags.blocks.any() {
+        return Ok(schedule);
+    }
+    let proved = Proved::new(schedule)?;
+    let uneven = flags.blocks.of(&proved)?;
+    Ok(Schedule::clone(uneven.as_ref().unwrap_or(&proved).schedule()))
 }
 
 /// Returns a text with a line a step, however long, under the heading of the schedule.

@@ -13,6 +13,7 @@ use super::picture::{PictureFlags, Size, size};
 use crate::flags::SourceFlags;
 use crate::report::{Failure, Format};
 use crate::values::{RankCounts, RefusedValue, count, dtype, rank_counts, rate, time};
+use crate::vector::{VectorForm, vector};
 
 /// Where algorithms come from: here they may be several.
 const SOURCE: &str = "A .coll file, - for standard input, or the name of an algorithm of the library; several, \
@@ -36,6 +37,11 @@ pub(crate) struct SimulateFlags {
     /// Count of elements, as NCCL's calls take it, instead of a size, such as 1000, 64K, 1M or 1e6
     #[arg(long, value_parser = count)]
     pub(super) count: Option<u64>,
+    /// A count for each block instead of one: a list such as 5,0,7, one for each rank (for an AllToAll one for each pair,
+    /// those of sender 0 first); skew:ALPHA, counts that fall with the power ALPHA of the block's number and are together
+    /// as many elements; or random:SEED, up to twice the count
+    #[arg(long, value_name = "COUNTS", value_parser = vector)]
+    pub(super) counts: Option<VectorForm>,
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
     #[arg(long, default_value = "f32", value_parser = dtype)]
     pub(super) dtype: DType,

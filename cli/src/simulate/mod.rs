@@ -20,7 +20,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::told::told;
 use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::Usable;
-use roundelay_core::verify;
+use roundelay_core::verify::{self, Proved};
 use roundelay_export::spacetime::Units;
 
 use crate::msccl;
@@ -173,6 +173,14 @@ fn timed(
         1 => of_size(),
         _ => whole(of_size()),
     });
+    if let Some(form) = &flags.counts {
+        let counts = form.of(collective, nranks, count);
+        let counts = counts.map_err(|problem| vec![problem.at(SpanId(0))])?;
+        let uneven = Proved::new(schedule)?.for_counts(&counts)?;
+        // A unit is an element.
+        let simulated = simulate(uneven.schedule(), machine, 1, flags.dtype, record)?;
+        return Ok((Schedule::clone(uneven.schedule()), 1, simulated));
+    }
     if let Some(title) = schedule.refuses(count) {
         return Err(vec![Finding::new(Code::BadOption, SpanId(0), title)]);
     }
@@ -183,6 +191,10 @@ fn timed(
 /// Returns the bound of the topology, without stragglers and with all links as fast as they should be.
 fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, String)> {
     let Schedule { nranks, collective, root, .. } = *schedule;
+    // The bound is that of equal counts.
+    if schedule.elements.is_some() {
+        return None;
+    }
     let Usable { bound, all } = Usable::new(&machine.topology, nranks, collective, root).ok()?;
     let unit = if machine.topology.is_relative() { machine.bandwidth } else { 1.0 };
     let over = if all.is_some() { ", over NVLink" } else { "" };
@@ -211,7 +223,7 @@ fn by_form(
 ) -> Option<f64> {
     let of_library = roundelay::library::SOURCES.iter().any(|(name, _)| *name == algorithm.file());
     let form = cost::of_algorithm(algorithm.name(), nranks)?;
-    (of_library && flags.source.settings.is_empty())
+    (of_library && flags.source.settings.is_empty() && flags.counts.is_none())
         .then(|| closed(form, nranks, bytes, machine))
         .flatten()
 }
@@ -219,7 +231,7 @@ fn by_form(
 /// Returns the size as it was given, unless another size was simulated: the size of a count, or of whole elements.
 fn shown(flags: &SimulateFlags, bytes: u64) -> Size {
     let given = &flags.bytes;
-    if flags.count.is_none() && given.bytes == bytes {
+    if flags.count.is_none() && flags.counts.is_none() && given.bytes == bytes {
         return given.clone();
     }
     let units = if flags.count.is_none() { given.units } else { Units::Binary };

@@ -72,7 +72,7 @@ pub struct Schedule {
 }
 
 /// The lengths of the buffers of a schedule of elements, whose blocks have a count each: see [`crate::uneven`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BufferLengths {
     /// The elements of each rank's input.
     pub input: Vec<u64>,
@@ -80,6 +80,13 @@ pub struct BufferLengths {
     pub output: Vec<u64>,
     /// Where input and output of each rank lie in its one buffer in place.
     pub in_place: Vec<(u64, u64)>,
+}
+
+impl BufferLengths {
+    /// Returns the elements of the longest buffer.
+    pub fn largest(&self) -> u64 {
+        self.input.iter().chain(&self.output).copied().max().unwrap_or(0)
+    }
 }
 
 /// A sequence of ops of one rank. A rank has a main stream, and one for each lane of each `parallel`.

@@ -12,6 +12,9 @@
 //!   fold 0.output[1/2..1], 1.output[1/2..1] -> 0.output[1/2..1] @3
 //! ```
 //!
+//! With a count for each block, a unit is one element, and `elements R input 5 at 0 output 12 at 0` gives the lengths of
+//! a rank's buffers, and the places of both in its one buffer in place.
+//!
 //! `R.buffer[lo..hi]` is a region of rank R; `R.slots#2@1/4[1/4..1/2]` lies in slot 2 of a scratch buffer, whose data
 //! began at 1/4 of its source buffer. `fold a, b -> c` is c = b op a. `at` lines give the places of statements in that
 //! file, as line:column, numbered from 0; a statement without a line has no known place. After them, `at 7 = 2, 0, 5`
@@ -20,6 +23,7 @@
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use super::demands::Demands;
 use super::interner::Interner;
@@ -73,6 +77,12 @@ fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
     writeln!(out, "schedule {algorithm} {collective} nranks {nranks} root {root}{multiple}{mark}")?;
     for Scratch { name, slots, width } in &schedule.scratch {
         writeln!(out, "scratch {name} slots {slots} width {width}")?;
+    }
+    if let Some(lengths) = &schedule.elements {
+        for (rank, (from, to)) in lengths.in_place.iter().enumerate() {
+            let (input, output) = (lengths.input[rank], lengths.output[rank]);
+            writeln!(out, "elements {rank} input {input} at {from} output {output} at {to}")?;
+        }
     }
     if !schedule.file.is_empty() {
         writeln!(out, "file {}", quoted(&schedule.file))?;
@@ -188,6 +198,11 @@ pub fn parse(text: &str) -> Result<Schedule, TextError> {
     let missing =
         || TextError { line: 1, reason: "expected `schedule NAME COLLECTIVE …`".into() };
     let mut schedule = reader.schedule.ok_or_else(missing)?;
+    let ranks = schedule.elements.as_ref().map(|lengths| lengths.input.len());
+    if ranks.is_some_and(|ranks| ranks != schedule.nranks as usize) {
+        let reason = "expected a line `elements` for each rank, or none".into();
+        return Err(TextError { line: 1, reason });
+    }
     schedule.regions = reader.regions.items;
     schedule.channels = reader.channels.items;
     schedule.lanes = reader.lanes.items;
@@ -244,6 +259,21 @@ impl ScheduleReader {
                 let scratch =
                     Scratch { name: name.into(), slots: number(slots)?, width: rational(width)? };
                 schedule.scratch.push(scratch);
+            }
+            "elements" => {
+                let words: Vec<&str> = rest.split_whitespace().collect();
+                let [rank, "input", input, "at", from, "output", output, "at", to] = words[..]
+                else {
+                    return Err("expected `elements R input N at N output N at N`".into());
+                };
+                let lengths = schedule.elements.get_or_insert_default();
+                let lengths = Arc::make_mut(lengths);
+                if number::<usize>(rank)? != lengths.input.len() {
+                    return Err(format!("expected `elements {}`", lengths.input.len()));
+                }
+                lengths.input.push(number(input)?);
+                lengths.output.push(number(output)?);
+                lengths.in_place.push((number(from)?, number(to)?));
             }
             "file" => schedule.file = unquoted(rest)?.into(),
             "at" => {

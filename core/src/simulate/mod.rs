@@ -78,7 +78,11 @@ pub fn simulate(
 ) -> Result<Simulated, Vec<Finding>> {
     machine.check(schedule.nranks).map_err(|problem| vec![problem.at(SpanId::default())])?;
     let element = dtype.size() as u64;
-    let bytes = schedule.collective.max_units(schedule.nranks).checked_mul(element);
+    let bytes = match &schedule.elements {
+        // With a count for each block, a unit is an element.
+        Some(lengths) => lengths.largest().checked_mul(element),
+        None => schedule.collective.max_units(schedule.nranks).checked_mul(element),
+    };
     let bytes = bytes.and_then(|unit| unit.checked_mul(count)).filter(|bytes| *bytes <= MOST);
     let Some(bytes) = bytes else {
         let title = format!("{count} elements of {element} bytes are too many to simulate");

@@ -214,10 +214,6 @@ impl PlanRecord<'_> {
 /// does not fit the slots: then ranks need the author's schedule.
 fn printed(proved: &Proved, goal: Goal) -> Option<String> {
     let made = proved.optimized(goal).ok().filter(|made| made.level == Level::O2)?;
-    // The text form has no lengths of buffers, which follow from counts for each block.
-    if made.schedule.elements.is_some() {
-        return None;
-    }
     // Checks with the largest elements, as these may not fit.
     fused_strategy(&made, RankId(0), (Some(1), DType::F64, ReduceOp::Sum)).ok()??;
     let Proof { finish, scale_outputs, in_place, .. } = &*made.proof;

@@ -51,9 +51,10 @@ fn plural(n: u64, what: &str) -> String {
 
 fn head(schedule: &Schedule) -> String {
     let Schedule { collective, nranks, root, algorithm, .. } = schedule;
+    let blocks = if schedule.elements.is_some() { " with a count for each block" } else { "" };
     let of = plural(u64::from(*nranks), "rank");
     let root = if collective.is_rooted() { format!(" with root {root}") } else { String::new() };
-    format!("{algorithm}, {collective} of {of}{root}")
+    format!("{algorithm}, {collective} of {of}{root}{blocks}")
 }
 
 /// Returns the proved facts, which hold in every order of events.
@@ -121,6 +122,12 @@ fn call(schedule: &Schedule, proof: &Proof, name: &str) -> String {
             let unit = if collective.is_rooted() { "root" } else { "rank" };
             let place = match collective.alias(rank, root) {
                 Alias::InputInOutput(0) => format!("{input} may be {output}"),
+                Alias::InputInOutput(_) if schedule.elements.is_some() => {
+                    format!("{input} may be the {unit}'s block of {output}")
+                }
+                Alias::OutputInInput(_) if schedule.elements.is_some() => {
+                    format!("{output} may be the {unit}'s block of {input}")
+                }
                 Alias::InputInOutput(_) => {
                     format!("{input} may be element {unit} * count of {output}")
                 }
@@ -187,6 +194,14 @@ fn sizes(schedule: &Schedule, input: bool) -> String {
         _ => format!("{units} * `count` elements"),
     };
     let at_root = of(root.0);
+    if let Some(lengths) = &schedule.elements {
+        let all = if input { &lengths.input } else { &lengths.output };
+        if all.iter().all(|len| *len == all[0]) {
+            return format!("{} * `count` elements", all[0]);
+        }
+        let all: Vec<String> = all.iter().map(u64::to_string).collect();
+        return format!("{} * `count` elements, by rank", all.join(", "));
+    }
     if (0..nranks).all(|rank| of(rank) == at_root) {
         elements(at_root)
     } else {

@@ -38,6 +38,15 @@ fn by_rank(schedule: &Schedule, of: impl Fn(RankId) -> u32) -> String {
     format!("r->rank == ROOT ? {units} : 0")
 }
 
+/// Returns a number of elements by rank, for a schedule with a count for each block.
+fn of_each(numbers: &[u64]) -> String {
+    if numbers.iter().all(|number| *number == numbers[0]) {
+        return numbers[0].to_string();
+    }
+    let all: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    format!("((const MPI_Aint[]){{{}}})[r->rank]", all.join(", "))
+}
+
 impl Program<'_> {
     fn has_scratch(&self) -> bool {
         !self.schedule.scratch.is_empty() || self.spare > 0
@@ -199,8 +208,13 @@ impl Program<'_> {
         let schedule = self.schedule;
         let Schedule { collective, nranks, root, .. } = *schedule;
         let ranks = || (0..nranks).map(RankId);
-        let inputs = by_rank(schedule, |rank| collective.input_units(rank, nranks, root));
-        let outputs = by_rank(schedule, |rank| collective.output_units(rank, nranks, root));
+        let (inputs, outputs) = match &schedule.elements {
+            Some(lengths) => (of_each(&lengths.input), of_each(&lengths.output)),
+            None => (
+                by_rank(schedule, |rank| collective.input_units(rank, nranks, root)),
+                by_rank(schedule, |rank| collective.output_units(rank, nranks, root)),
+            ),
+        };
         let mut text = format!(
             "    r->in = (char *)in;\n    r->out = out;\n    const MPI_Aint unit = count * r->extent;\n    const MPI_Aint input = ({inputs}) * unit, output = ({outputs}) * unit;\n"
         );
@@ -213,6 +227,11 @@ impl Program<'_> {
             ranks().filter(|rank| collective.alias(*rank, root) != Alias::Apart).collect();
         let only_root = aliased.len() < nranks as usize;
         let at = |start: u32| match start {
+            _ if schedule.elements.is_some() => {
+                let starts = ranks().map(|rank| schedule.in_place_starts(rank, 1));
+                let starts: Vec<u64> = starts.map(|(input, output)| input.max(output)).collect();
+                format!(" + {} * unit", of_each(&starts))
+            }
             0 => String::new(),
             _ => format!(" + {} * unit", if only_root { "ROOT" } else { "r->rank" }),
         };
