@@ -36,7 +36,7 @@ pub(crate) fn mpi(
     let mut command = command("mpi", flags, nranks);
     if let Some(counts) = counts {
         let all: Vec<String> = counts.all().iter().map(u64::to_string).collect();
-        command += &format!(" --counts {}", all.join(","));
+        command = format!("{command} --counts {}", all.join(","));
     }
     let export = Export {
         form: &form,

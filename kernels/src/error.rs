@@ -361,7 +361,6 @@ impl Error {
                 f,
                 "rank {rank} cannot go on, and what these ranks share must be made anew, as rank {by} gave up: {why}"
             ),
-            Self::BadCounts { what } => f.write_str(what),
             Self::EqualCounts { what } => {
                 write!(f, "{what}; use an algorithm that moves whole blocks to their own places")
             }
@@ -377,7 +376,9 @@ impl Error {
                 "rank {from} sent rank {to} {sent}, and rank {to} received them as {received}; receive as many elements of the same type as were sent; this message is gone, and the next is as good as ever"
             ),
             Self::Late { what } => write!(f, "{what}; raise the deadline if it is only slow"),
-            Self::NotJoined { what } | Self::SystemRefused { what } => f.write_str(what),
+            Self::NotJoined { what } | Self::SystemRefused { what } | Self::BadCounts { what } => {
+                f.write_str(what)
+            }
             Self::RankEnded(ended) => f.write_str(&ended.what),
             Self::Corrupt { what } => {
                 write!(f, "{what}; nothing that these ranks share can be trusted any more")

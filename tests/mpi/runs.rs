@@ -98,7 +98,7 @@ fn blocks_with_a_count_each_are_those_of_mpi() {
         let driver = folder.path().join("blocks.c");
         let source = roundelay_tests::root().join("tests/mpi/blocks.c");
         std::fs::copy(source, &driver).expect("a file of the tests");
-        let (mut files, mut externs, mut rows) = (vec![driver], String::new(), Vec::new());
+        let (mut files, mut externs, mut rows) = (vec![driver], Vec::new(), Vec::new());
         for algorithm in select::library() {
             let taken = nranks == 3 || few.contains(&algorithm.name());
             let Some(blocks) = algorithm.collective().blocks(nranks).filter(|_| taken) else {
@@ -108,26 +108,28 @@ fn blocks_with_a_count_each_are_those_of_mpi() {
             let of = if blocks == u64::from(nranks) { counts } else { matrix };
             let of = Counts::new(algorithm.collective(), nranks, of).expect("counts");
             let form = TwoSided::new(&proved).and_then(|form| form.for_counts(&of));
-            let form = form.expect(algorithm.name());
+            let form = form.unwrap_or_else(|found| panic!("{}: {found:?}", algorithm.name()));
             let author = proved.proof();
             let export = Export { form: &form, author, command: "a test", docs: &[], source: None };
-            let File { function, text, .. } = mpi::mpi(&export).expect(algorithm.name());
+            let File { function, text, .. } =
+                mpi::mpi(&export).unwrap_or_else(|found| panic!("{}: {found:?}", algorithm.name()));
             let path = folder.path().join(format!("{function}.c"));
             std::fs::write(&path, text).expect("a file of the tests");
             files.push(path);
-            externs += &format!(
+            externs.push(format!(
                 "int {function}(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);\n"
-            );
+            ));
             let (name, collective) = (algorithm.name(), algorithm.collective().name());
             rows.push(format!("    {{\"{name}\", \"{collective}\", {function}}},\n"));
         }
         let all =
             |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let table = format!(
-            "enum {{ RANKS = {nranks}, FUNCTIONS = {} }};\n\nstatic const int counts[] = {{{}}}, matrix[] = {{{}}};\n\n{externs}\ntypedef struct {{\n    const char *name, *collective;\n    int (*run)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);\n}} row;\n\nstatic const row functions[] = {{\n{}}};\n",
+            "enum {{ RANKS = {nranks}, FUNCTIONS = {} }};\n\nstatic const int counts[] = {{{}}}, matrix[] = {{{}}};\n\n{}\ntypedef struct {{\n    const char *name, *collective;\n    int (*run)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);\n}} row;\n\nstatic const row functions[] = {{\n{}}};\n",
             rows.len(),
             all(counts),
             all(matrix),
+            externs.concat(),
             rows.concat()
         );
         std::fs::write(folder.path().join("counts.h"), table).expect("a file of the tests");

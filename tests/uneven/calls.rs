@@ -80,9 +80,9 @@ fn serves(level: Level, n: u32, places: Places, long: bool) {
         let Ok(proved) = roundelay_core::prove(&algorithm, n) else { continue };
         let mut all = vectors(number as usize);
         if long {
-            // One block has several tiles, and one just more than a tile.
+            // One block has several tiles, or is 2^20 times as long as others, and one has just more than a tile.
             let mut vector = all.swap_remove(4);
-            vector[0] = 150_001;
+            vector[0] = if places == Places::Shared { 1 << 20 } else { 150_001 };
             vector[(number / 2) as usize] = 33_000;
             all = vec![vector];
         }

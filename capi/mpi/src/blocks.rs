@@ -38,6 +38,13 @@ pub(crate) struct OursBlocks {
 }
 
 impl BlockValues {
+    /// Returns no blocks.
+    fn none(values: Values) -> Self {
+        // MPI ignores the type of a side that a rank does not have.
+        let kind = TypeLayout { size: 1, extent: 1, dense: true };
+        Self { at: values.at, of: values.of, kind, blocks: Vec::new() }
+    }
+
     fn sides<'m>(&self, mpi: &'m Mpi, comm: Handle) -> impl Iterator<Item = Side<'m>> {
         let Self { at, of, kind, .. } = *self;
         let side = move |(place, count): &(i64, i64)| {
@@ -144,7 +151,8 @@ impl Asking<'_> {
         let (input, output, overwrites) = match what {
             MpiCollective::Allgatherv | MpiCollective::Gatherv => {
                 let gets = what == MpiCollective::Allgatherv || at_root;
-                let output = if gets { self.each(recv, received)? } else { self.none(recv)? };
+                let output =
+                    if gets { self.each(recv, received)? } else { BlockValues::none(recv) };
                 let input = if gets && in_place(send) {
                     BlockValues { blocks: vec![output.blocks[rank]], ..output.clone() }
                 } else {
@@ -167,7 +175,7 @@ impl Asking<'_> {
                 (input, Some(output), in_place(send))
             }
             MpiCollective::Scatterv => {
-                let input = if at_root { self.each(send, sent)? } else { self.none(send)? };
+                let input = if at_root { self.each(send, sent)? } else { BlockValues::none(send) };
                 let nowhere = at_root && in_place(recv);
                 let output = if nowhere { None } else { Some(self.one(recv)?) };
                 let own = output.as_ref().map(|output| output.bytes_of(0));
@@ -203,14 +211,6 @@ impl Asking<'_> {
         }
         let root = u32::try_from(self.asked.root).map_err(|_| Why::Argument)?;
         if root < self.seat.size { Ok(root) } else { Err(Why::Argument) }
-    }
-
-    /// Returns no blocks.
-    fn none(&self, values: Values) -> Result<BlockValues, Why> {
-        // MPI ignores the type of a side that a rank does not have.
-        let kind = TypeLayout { size: 1, extent: 1, dense: true };
-        _ = self.mpi;
-        Ok(BlockValues { at: values.at, of: values.of, kind, blocks: Vec::new() })
     }
 
     /// Returns the one block of a side with a count.
@@ -288,15 +288,14 @@ impl OursBlocks {
         let direct = !(self.overwrites && there.is_some()) && dense(&self.input);
         let direct = direct.then(|| place(&self.input.there(mpi, comm, size)).ok()).flatten();
         let direct = direct.filter(|at| may_alias || plan.is_none() || !at.is_in_place());
-        let (at, _input_copy) = match direct {
-            Some(at) => (at, None),
-            None => {
-                // SAFETY: the program's values, during its call.
-                let mut copy = unsafe { self.input.packed(mpi, comm) }.map_err(Wrong::Code)?;
-                let inputs = self.input.copied(&mut copy, size);
-                let at = place(&inputs).map_err(|error| Wrong::Error(Error::from(error)))?;
-                (at, Some(copy))
-            }
+        let (at, _input_copy) = if let Some(at) = direct {
+            (at, None)
+        } else {
+            // SAFETY: the program's values, during its call.
+            let mut copy = unsafe { self.input.packed(mpi, comm) }.map_err(Wrong::Code)?;
+            let inputs = self.input.copied(&mut copy, size);
+            let at = place(&inputs).map_err(|error| Wrong::Error(Error::from(error)))?;
+            (at, Some(copy))
         };
         // SAFETY: the blocks are the program's during its call, or copies; MPI's rules keep other code from them.
         let made = unsafe {

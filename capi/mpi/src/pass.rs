@@ -18,7 +18,7 @@ pub(crate) fn pass(functions: &Functions, asked: &MpiCall, large: bool) -> c_int
 /// Makes the call by the function with wide counts, if MPI has it.
 fn wide(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     let MpiCall { what, send, recv, op, root, comm, arrays } = *asked;
-    let [sent, received] = arrays.map(|of| [of.counts, of.places].map(|of| of.at.cast::<i64>()));
+    let [given, taken] = arrays.map(|of| [of.counts, of.places].map(|of| of.at.cast::<i64>()));
     // SAFETY: the arguments are the program's for this function.
     Some(unsafe {
         match what {
@@ -45,28 +45,28 @@ fn wide(f: &Functions, asked: &MpiCall) -> Option<c_int> {
                 f.gather_c?(send.at, send.count, send.of, recv.at, recv.count, recv.of, root, comm)
             }
             MpiCollective::Allgatherv => {
-                let [counts, places] = received;
+                let [counts, places] = taken;
                 f.allgatherv_c?(
                     send.at, send.count, send.of, recv.at, counts, places, recv.of, comm,
                 )
             }
             MpiCollective::ReduceScatter => {
-                f.reduce_scatter_c?(send.at, recv.at, sent[0], recv.of, op, comm)
+                f.reduce_scatter_c?(send.at, recv.at, given[0], recv.of, op, comm)
             }
             MpiCollective::Gatherv => {
-                let [counts, places] = received;
+                let [counts, places] = taken;
                 f.gatherv_c?(
                     send.at, send.count, send.of, recv.at, counts, places, recv.of, root, comm,
                 )
             }
             MpiCollective::Scatterv => {
-                let [counts, places] = sent;
+                let [counts, places] = given;
                 f.scatterv_c?(
                     send.at, counts, places, send.of, recv.at, recv.count, recv.of, root, comm,
                 )
             }
             MpiCollective::Alltoallv => {
-                let ([sends, from], [receives, to]) = (sent, received);
+                let ([sends, from], [receives, to]) = (given, taken);
                 f.alltoallv_c?(send.at, sends, from, send.of, recv.at, receives, to, recv.of, comm)
             }
             MpiCollective::Barrier => (f.barrier)(comm),
@@ -127,9 +127,9 @@ fn narrow_blocks(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     // ignores the others, which are read here only where they are wide, and not null.
     unsafe {
         let narrow = |numbers| Narrow::of(numbers, n as u32);
-        let [sent, received] = arrays;
-        let (counts, places) = (narrow(sent.counts)?, narrow(sent.places)?);
-        let (taken, to) = (narrow(received.counts)?, narrow(received.places)?);
+        let [given, wanted] = arrays;
+        let (counts, places) = (narrow(given.counts)?, narrow(given.places)?);
+        let (taken, to) = (narrow(wanted.counts)?, narrow(wanted.places)?);
         let ([counts, places], [taken, to]) = ([counts.at(), places.at()], [taken.at(), to.at()]);
         Some(match what {
             MpiCollective::Allgatherv => {

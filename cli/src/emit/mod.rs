@@ -53,7 +53,7 @@ enum EmitForm {
     /// A GPU's kernel, compiled
     Ptx(PtxFlags),
     /// A C file that runs the algorithm by MPI's sends and receives
-    Mpi(MpiFlags),
+    Mpi(OneCountFlags),
     /// Sends, receives and times in GOAL, for simulators
     Goal(GoalOf),
     /// A program in XML for MSCCL's runtime, in RCCL or elsewhere
@@ -160,15 +160,6 @@ struct PtxFlags {
     target: TargetFlags,
 }
 
-/// An algorithm for one rank count, with counts for blocks.
-#[derive(Args)]
-struct MpiFlags {
-    #[command(flatten)]
-    of: OneCountFlags,
-    #[command(flatten)]
-    blocks: BlocksFlags,
-}
-
 /// An algorithm for one rank count.
 #[derive(Args)]
 struct OneCountFlags {
@@ -177,6 +168,8 @@ struct OneCountFlags {
     /// The rank count [default: 4]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
     nranks: Option<u32>,
+    #[command(flatten)]
+    blocks: BlocksFlags,
 }
 
 #[derive(Args)]
@@ -236,14 +229,16 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 Err(errors) => Ok(Err(errors)),
             })
         }
-        EmitForm::Mpi(MpiFlags { of, blocks }) => for_one_count(of, |algorithm, source, nranks| {
-            messages::mpi(algorithm, source, &of.source, nranks, blocks)
+        EmitForm::Mpi(of) => for_one_count(of, |algorithm, source, nranks| {
+            messages::mpi(algorithm, source, &of.source, nranks, &of.blocks)
         }),
         EmitForm::Goal(GoalOf { of, goal }) => {
+            of.blocks.refuse("goal")?;
             for_one_count(of, |algorithm, _, nranks| goal.goal(algorithm, &of.source, nranks))
         }
         EmitForm::Msccl(MscclOf { of, msccl }) => of_msccl(of, msccl),
         EmitForm::Mscclpp(MscclppOf { of, in_place }) => {
+            of.blocks.refuse("mscclpp")?;
             for_one_count(of, |algorithm, _, nranks| mscclpp::plan(algorithm, nranks, *in_place))
         }
         EmitForm::HcclCpp(which) => executor::export(which),
@@ -312,6 +307,7 @@ fn for_one_count(
 
 /// Prints a program for MSCCL, with its warnings.
 fn of_msccl(flags: &OneCountFlags, msccl: &MscclFlags) -> Result<(), Failure> {
+    flags.blocks.refuse("msccl")?;
     let read = algorithm(&flags.source)?;
     match exported::program(&read.1, flags.nranks.unwrap_or(DEFAULT), msccl.options()) {
         Ok(program) => {

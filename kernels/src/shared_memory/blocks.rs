@@ -349,7 +349,7 @@ impl BlocksCall<'_> {
             active.glance(&pull.readers)?;
         }
         if read && !stages || !fetched.is_empty() {
-            return rank.give_back(active, pull, read && !stages, ALL);
+            return WorldRank::give_back(active, pull, read && !stages, ALL);
         }
         Ok(())
     }

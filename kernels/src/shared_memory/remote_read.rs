@@ -139,7 +139,6 @@ impl WorldRank {
     /// Waits until the other ranks are done with `tiles` tiles of this rank's lent input, and checks that the ranks whose
     /// memory this rank has read were alive until then.
     pub(super) fn give_back(
-        &self,
         active: &ActiveCall<'_>,
         pull: &Pull,
         lent: bool,

@@ -258,7 +258,7 @@ impl WorldRank {
             active.glance(&pull.readers)?;
         }
         if lent.is_some() || fetches {
-            self.give_back(active, pull, lent.is_some(), tiles)
+            Self::give_back(active, pull, lent.is_some(), tiles)
         } else {
             Ok(())
         }
