@@ -12,10 +12,10 @@ use roundelay_core::verify::Proved;
 use roundelay_export::goal;
 use roundelay_export::mpi::{self, Export};
 
-use crate::emit::BlocksFlags;
 use crate::flags::SourceFlags;
 use crate::kernel::ElementFlag;
 use crate::values::{bytes, count, count_of_size, rate};
+use crate::vector::BlocksFlags;
 
 /// Returns the C file of an algorithm at one number of ranks.
 pub(crate) fn mpi(

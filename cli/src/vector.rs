@@ -1,11 +1,55 @@
 //! A count for each block of a collective, as `--counts` gives it.
 
+use clap::Args;
 use roundelay_core::collective::Collective;
 use roundelay_core::counts::Counts;
+use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::ids::SpanId;
 use roundelay_core::topology::Problem;
+use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::SplitMix64;
 
+use crate::report::Failure;
 use crate::values::{self, RefusedValue};
+
+/// A count for each block.
+#[derive(Args)]
+pub(crate) struct BlocksFlags {
+    /// A count for each block, for `schedule`, `mpi` and the `steps` of one rank (other forms have one count): a list such
+    /// as 5,0,7, one for each rank (for an AllToAll one for each pair, those of sender 0 first); skew:ALPHA or random:SEED,
+    /// around 100 elements each
+    #[arg(long, value_name = "COUNTS", value_parser = vector)]
+    counts: Option<VectorForm>,
+}
+
+impl BlocksFlags {
+    /// Returns a proved schedule for the counts, if counts are given.
+    pub(crate) fn of(&self, proved: &Proved) -> Result<Option<Proved>, Vec<Finding>> {
+        let Some(form) = &self.counts else { return Ok(None) };
+        let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
+        let counts = form.of(collective, nranks, MEAN);
+        let counts = counts.map_err(|problem| vec![problem.at(SpanId(0))])?;
+        proved.for_counts(&counts).map(Some)
+    }
+
+    /// Whether counts are given.
+    pub(crate) fn any(&self) -> bool {
+        self.counts.is_some()
+    }
+
+    /// Refuses counts where a form has one count for all blocks.
+    pub(crate) fn refuse(&self, form: &str) -> Result<(), Failure> {
+        if self.counts.is_none() {
+            return Ok(());
+        }
+        let title = format!("--counts does not go with `emit {form}`, whose text has one count");
+        Err(Failure::usage(Code::BadFlag, title)
+            .with_help("`emit schedule`, `emit steps --rank` and `emit mpi` take counts"))
+    }
+}
+
+/// The mean of counts that are drawn.
+const MEAN: u64 = 100;
 
 /// The forms of a vector of counts.
 #[derive(Clone, Debug)]

@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use roundelay_core::counts::Counts;
-use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::RankId;
-use roundelay_core::verify::Proved;
 
-use super::chosen::Chosen;
 use crate::{Collective, DType, Element, Error, ReduceOp};
 
 /// A call of a collective as a value, for bindings of other languages, whose buffers are bytes.
@@ -37,23 +33,6 @@ pub(crate) struct Shape {
 impl From<Call> for Shape {
     fn from(call: Call) -> Self {
         Self { call, counts: None }
-    }
-}
-
-impl Shape {
-    /// Returns the proof of the algorithm that was chosen for a call, and the count with which it runs.
-    pub(crate) fn proved(&self, chosen: &Chosen, nranks: u32) -> Result<(Proved, u64), Error> {
-        let proved = chosen.of(&self.call, nranks)?;
-        let Some(counts) = &self.counts else { return Ok((proved, self.call.count)) };
-        let counts = Counts::new(self.call.collective, nranks, counts)?;
-        let algorithm = proved.schedule().algorithm.clone();
-        let refused = |found: Vec<Finding>| {
-            let title = found.into_iter().next().map_or_else(String::new, |found| found.title);
-            let what = format!("{algorithm}: {title}");
-            roundelay_kernels::Error::EqualCounts { what }
-        };
-        // A schedule for a vector of counts has units of one element.
-        Ok((proved.for_counts(&counts).map_err(refused)?, 1))
     }
 }
 

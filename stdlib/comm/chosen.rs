@@ -5,11 +5,13 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use roundelay_core::counts::Counts;
+use roundelay_core::diagnostics::Finding;
 use roundelay_core::layout::Configured;
 use roundelay_core::values::params::ParamValue;
 use roundelay_core::verify::Proved;
 
-use super::call::Call;
+use super::call::{Call, Shape};
 use super::on_host::of_library;
 use super::spread::Spread;
 use super::wire::Wire;
@@ -99,6 +101,22 @@ impl Chosen {
         let found = self.with(call, nranks, |algorithm| proved(algorithm, nranks))??;
         rooted(found.schedule(), call)?;
         Ok(found)
+    }
+
+    /// Returns the proof of the algorithm that calls of a shape run, and the count with which it runs.
+    pub(crate) fn of_shape(&self, shape: &Shape, nranks: u32) -> Result<(Proved, u64), Error> {
+        let Shape { call, counts } = shape;
+        let proved = self.of(call, nranks)?;
+        let Some(counts) = counts else { return Ok((proved, call.count)) };
+        let counts = Counts::new(call.collective, nranks, counts)?;
+        let algorithm = proved.schedule().algorithm.clone();
+        let refused = |found: Vec<Finding>| {
+            let title = found.into_iter().next().map_or_else(String::new, |found| found.title);
+            let what = format!("{algorithm}: {title}");
+            roundelay_kernels::Error::EqualCounts { what }
+        };
+        // A schedule for a vector of counts has units of one element.
+        Ok((proved.for_counts(&counts).map_err(refused)?, 1))
     }
 
     /// Passes `then` the algorithm that `call` runs, and returns its result: the algorithm that the program chose, else

@@ -198,7 +198,7 @@ impl Comm {
             return Ok(plan.clone());
         }
         let Call { dtype, op, .. } = shape.call;
-        let (proved, count) = shape.proved(&self.chosen, self.nranks)?;
+        let (proved, count) = self.chosen.of_shape(&shape, self.nranks)?;
         let plan = SpmdPlan::among(&self.calls, &proved, count, dtype, op, self.options)?;
         let plan = Arc::new(plan);
         // A plan may go only if no rank holds it: a rank that does may still make calls with it.

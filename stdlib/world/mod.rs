@@ -360,7 +360,7 @@ impl World {
             Some(hosts) => match self.levels(hosts, &call)? {
                 Some(levels) => Arc::new(LevelsPlan::new(hosts, &levels, count, dtype, op)?),
                 None => {
-                    let (proved, count) = shape.proved(&self.chosen, self.nranks())?;
+                    let (proved, count) = self.chosen.of_shape(&shape, self.nranks())?;
                     Arc::new(HostsPlan::new(hosts, &proved, count, dtype, op)?)
                 }
             },

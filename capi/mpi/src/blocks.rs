@@ -13,9 +13,9 @@ use roundelay_kernels::mpi::{Handle, Mpi};
 
 use crate::buffers::{Copied, Side};
 use crate::call::{BlockArrays, MpiCall, MpiCollective, Values};
-use crate::decide::Why;
 use crate::seats::{Ready, Seat};
 use crate::types::{TypeLayout, kind};
+use crate::why::{Why, Wrong};
 
 /// The blocks of one side of a call.
 #[derive(Clone, Debug)]
@@ -252,7 +252,7 @@ impl Asking<'_> {
 }
 
 /// The outcome of a call: a copy of the output where one was asked for.
-type Made = Result<Option<Copied>, crate::take::Wrong>;
+type Made = Result<Option<Copied>, Wrong>;
 
 impl OursBlocks {
     /// Makes the call in the program's buffers; or, `apart`, with its output in a copy.
@@ -264,7 +264,6 @@ impl OursBlocks {
         call: Call,
         apart: bool,
     ) -> Made {
-        use crate::take::Wrong;
         let (comm, size) = (seat.comm, call.dtype.size());
         let rank = seat.rank as usize;
         let dense = |side: &BlockValues| side.is_dense(mpi, comm, size);

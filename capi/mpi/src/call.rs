@@ -84,12 +84,12 @@ pub(crate) struct Values {
 
 /// A number for each rank, as the program gives it: of 32 bits, or of 64 bits in calls with wide counts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Numbers {
+pub(crate) struct RankNumbers {
     pub(crate) at: *const c_void,
     pub(crate) wide: bool,
 }
 
-impl Numbers {
+impl RankNumbers {
     pub(crate) const NONE: Self = Self { at: std::ptr::null(), wide: false };
 
     /// Returns the numbers of `n` ranks; `None` for a null address.
@@ -115,12 +115,12 @@ impl Numbers {
 /// The counts of blocks, and their places in extents of their type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockArrays {
-    pub(crate) counts: Numbers,
-    pub(crate) places: Numbers,
+    pub(crate) counts: RankNumbers,
+    pub(crate) places: RankNumbers,
 }
 
 impl BlockArrays {
-    pub(crate) const NONE: Self = Self { counts: Numbers::NONE, places: Numbers::NONE };
+    pub(crate) const NONE: Self = Self { counts: RankNumbers::NONE, places: RankNumbers::NONE };
 }
 
 /// A call: the values that a rank sends and receives, the op, and the root. An argument that the collective does not

@@ -3,8 +3,6 @@
 //! times the size of the type. For data that is only moved ranks may give different types for equally many bytes; for
 //! an op that MPI defines they may only give MPI's types.
 
-use std::fmt;
-
 use roundelay::{Call, Collective, DType, ReduceOp};
 use roundelay_kernels::mpi::Mpi;
 
@@ -14,37 +12,7 @@ use crate::choice::CallShape;
 use crate::seats::Seat;
 use crate::settings::{Settings, Take};
 use crate::types::{TypeLayout, kind};
-
-/// Why a call is left to MPI.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Why {
-    /// All calls of the process, or of the communicator, are MPI's.
-    All(String),
-    /// MPI is to refuse it.
-    Argument,
-    Op,
-    Type,
-    NoData,
-    Size,
-    /// No rank knows the size of all blocks.
-    Unknown,
-    /// The algorithm that the user wants cannot run there.
-    Unfit(String),
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::All(why) | Self::Unfit(why) => f.write_str(why),
-            Self::Argument => f.write_str("arguments for MPI to refuse"),
-            Self::Op => f.write_str("an op that is not ours"),
-            Self::Type => f.write_str("a type that is not ours"),
-            Self::NoData => f.write_str("no data"),
-            Self::Unknown => f.write_str("no rank knows the counts of all blocks"),
-            Self::Size => f.write_str("MPI is as fast at this size"),
-        }
-    }
-}
+use crate::why::Why;
 
 /// A call that is ours: where its data lies.
 #[derive(Clone, Debug)]

@@ -25,12 +25,13 @@ mod settings;
 mod take;
 mod types;
 mod verify;
+mod why;
 mod worlds;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use call::{BlockArrays, MpiCall, MpiCollective, Numbers, Values};
+use call::{BlockArrays, MpiCall, MpiCollective, RankNumbers, Values};
 use process::process;
 use roundelay_kernels::mpi::Handle;
 use take::collective;
@@ -278,12 +279,12 @@ macro_rules! blocks {
     (@type root $int:ident) => { c_int };
     (@value read $arg:ident $wide:literal) => { $arg.cast_mut() };
     (@value count $arg:ident $wide:literal) => { i64::from($arg) };
-    (@value numbers $arg:ident $wide:literal) => { Numbers { at: $arg.cast(), wide: $wide } };
+    (@value numbers $arg:ident $wide:literal) => { RankNumbers { at: $arg.cast(), wide: $wide } };
     (@value $kind:ident $arg:ident $wide:literal) => { $arg };
 }
 
 /// The counts and places of one side.
-const fn arrays(counts: Numbers, places: Numbers) -> BlockArrays {
+const fn arrays(counts: RankNumbers, places: RankNumbers) -> BlockArrays {
     BlockArrays { counts, places }
 }
 
@@ -293,7 +294,7 @@ blocks! {
         { values(send, count, sent), values(recv, 0, of), 0, 0, [BlockArrays::NONE, arrays(counts, places)] };
     MPI_Reduce_scatter, MPI_Reduce_scatter_c, ReduceScatter
         (send: read, recv: written, counts: numbers, of: handle, op: handle)
-        { values(send, 0, of), values(recv, 0, of), op, 0, [arrays(counts, Numbers::NONE), BlockArrays::NONE] };
+        { values(send, 0, of), values(recv, 0, of), op, 0, [arrays(counts, RankNumbers::NONE), BlockArrays::NONE] };
     MPI_Gatherv, MPI_Gatherv_c, Gatherv
         (send: read, count: count, sent: handle, recv: written, counts: numbers, places: numbers, of: handle, root: root)
         { values(send, count, sent), values(recv, 0, of), 0, root, [BlockArrays::NONE, arrays(counts, places)] };

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use roundelay_kernels::mpi::{Abi, Functions};
 
-use crate::call::{MpiCall, MpiCollective, Numbers, Values};
+use crate::call::{MpiCall, MpiCollective, RankNumbers, Values};
 
 /// Values that a call of an MPI without counts of 64 bits is given at once.
 const PIECE: i64 = 1 << 30;
@@ -74,7 +74,7 @@ fn wide(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     })
 }
 
-/// Numbers of ranks of 32 bits: the program's, or those of a call with wide counts, made narrow.
+/// RankNumbers of ranks of 32 bits: the program's, or those of a call with wide counts, made narrow.
 enum Narrow {
     Given(*const c_int),
     Made(Vec<c_int>),
@@ -85,7 +85,7 @@ impl Narrow {
     ///
     /// # Safety
     /// The address is null, or there is a number for each of `n` ranks.
-    unsafe fn of(numbers: Numbers, n: u32) -> Option<Self> {
+    unsafe fn of(numbers: RankNumbers, n: u32) -> Option<Self> {
         if !numbers.wide {
             return Some(Self::Given(numbers.at.cast()));
         }

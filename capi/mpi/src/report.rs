@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::call::MpiCollective;
-use crate::decide::Why;
+use crate::why::Why;
 
 /// Counts of the calls of each collective.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use roundelay_kernels::mpi::Mpi;
 use crate::blocks::OursBlocks;
 use crate::buffers::{Copied, Side};
 use crate::call::{MpiCall, MpiCollective};
-use crate::decide::{Ours, Why, decide};
+use crate::decide::{Ours, decide};
 use crate::faults::raise;
 use crate::pass::pass;
 use crate::passed;
@@ -19,6 +19,7 @@ use crate::progress;
 use crate::seats::{Joined, Ready, Seat, gone, seat};
 use crate::settings::TakeoverMode;
 use crate::verify;
+use crate::why::{Why, Wrong};
 use crate::worlds;
 
 /// Makes the call, here or in MPI; MPI's code.
@@ -49,14 +50,6 @@ pub(crate) fn collective(asked: &MpiCall, large: bool) -> c_int {
             pass(functions, asked, large)
         }
     }
-}
-
-/// Why a call of ours failed.
-pub(crate) enum Wrong {
-    /// MPI's code.
-    Code(c_int),
-    /// Ours.
-    Error(Error),
 }
 
 /// A call that is ours.

@@ -4,12 +4,10 @@ mod schedule;
 mod text;
 
 use clap::{Args, Subcommand};
-use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
-use roundelay_core::ids::SpanId;
+use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::layout::Configured;
 use roundelay_core::program::text as program_text;
 use roundelay_core::syntax::Source;
-use roundelay_core::verify::Proved;
 
 use crate::executor::{self, Which};
 use crate::exported::{self, MscclFlags};
@@ -21,7 +19,7 @@ use crate::program::{Loaded, load, one, read};
 use crate::report::{Failure, Format, name_counts, print_all, refuse};
 use crate::streams::print;
 use crate::values::{RankCounts, rank_count, rank_counts};
-use crate::vector::{VectorForm, vector};
+use crate::vector::BlocksFlags;
 use crate::{msccl, mscclpp};
 
 #[derive(Args)]
@@ -94,44 +92,6 @@ struct ScheduleFlags {
     #[command(flatten)]
     blocks: BlocksFlags,
 }
-
-/// A count for each block.
-#[derive(Args)]
-pub(crate) struct BlocksFlags {
-    /// A count for each block, in a unit of one element: a list such as 5,0,7, one for each rank (for an AllToAll one for
-    /// each pair, those of sender 0 first); skew:ALPHA or random:SEED, around 100 elements each
-    #[arg(long, value_name = "COUNTS", value_parser = vector)]
-    counts: Option<VectorForm>,
-}
-
-impl BlocksFlags {
-    /// Returns a proved schedule for the counts, if counts are given.
-    pub(crate) fn of(&self, proved: &Proved) -> Result<Option<Proved>, Vec<Finding>> {
-        let Some(form) = &self.counts else { return Ok(None) };
-        let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
-        let counts = form.of(collective, nranks, MEAN);
-        let counts = counts.map_err(|problem| vec![problem.at(SpanId(0))])?;
-        proved.for_counts(&counts).map(Some)
-    }
-
-    /// Whether counts are given.
-    pub(crate) fn any(&self) -> bool {
-        self.counts.is_some()
-    }
-
-    /// Refuses counts where a form has one count for all blocks.
-    fn refuse(&self, form: &str) -> Result<(), Failure> {
-        if self.counts.is_none() {
-            return Ok(());
-        }
-        let title = format!("--counts does not go with `emit {form}`, whose text has one count");
-        Err(Failure::usage(Code::BadFlag, title)
-            .with_help("`emit schedule`, `emit steps --rank` and `emit mpi` take counts"))
-    }
-}
-
-/// The mean of counts that are drawn.
-const MEAN: u64 = 100;
 
 #[derive(Args)]
 struct StepsFlags {

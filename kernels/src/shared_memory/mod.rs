@@ -2,7 +2,8 @@
 //! staged in the arena or lies there already.
 //!
 //! unique, env, join (how processes meet) -> world (a rank, its shared state and its local state) -> plan, strategy
-//! (the part of a rank in a call; geometry cuts the call into tiles) -> run (a call, with calls and `work_counter`) ->
+//! (the part of a rank in a call; geometry cuts the call into tiles) -> run (a call, with calls and `work_counter`), blocks
+//! (a call with a count for each block) ->
 //! watch (a wait for other ranks; failure and ending say why it ends early). Beside calls: p2p (messages, with
 //! `queue_ends`), shrink (a world of the surviving ranks).
 
