@@ -140,6 +140,9 @@ struct Ideal {
 pub(crate) enum Every {
     /// Proved for every nranks from this on.
     From(u32),
+    /// Proved for every nranks from this on, and there for every vector of counts.
+    #[serde(rename = "from")]
+    FromWithCounts(u32),
     /// The construct that the proof for all rank counts does not support.
     Outside { line: u32, column: u32, construct: String, what: String },
 }
@@ -147,6 +150,7 @@ pub(crate) enum Every {
 impl Every {
     pub(crate) fn new(program: &Program, source: &Source) -> Self {
         match parametric::prove(program) {
+            Ok(every) if every.blocks => Self::FromWithCounts(every.from),
             Ok(every) => Self::From(every.from),
             Err(outside) => {
                 let place = source.location(outside.at);
@@ -162,13 +166,16 @@ impl Every {
     }
 
     pub(crate) fn is_proved(&self) -> bool {
-        matches!(self, Self::From(_))
+        matches!(self, Self::From(_) | Self::FromWithCounts(_))
     }
 
     /// Returns a line for a terminal.
     pub(crate) fn line(&self) -> String {
         match self {
             Self::From(from) => format!("proved for every nranks >= {from}"),
+            Self::FromWithCounts(from) => {
+                format!("proved for every nranks >= {from}, and there for every vector of counts")
+            }
             Self::Outside { line, construct, what, .. } => {
                 format!("not proved for every nranks: line {line}, `{construct}`: {what}")
             }

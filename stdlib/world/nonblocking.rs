@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use roundelay_kernels::AnyRankPlan;
+use roundelay_core::counts::RankBlocks;
+use roundelay_kernels::{AnyRankPlan, Error as EngineError, bytes_of, bytes_of_mut};
 
 use super::World;
 use super::progress::{Pending, Queue};
@@ -92,6 +93,36 @@ impl World {
         self.later(queue, call.of(self.nranks()), run)
     }
 
+    /// Makes a call with a count for each block, for the thread of `queue`; between hosts it is made at once, as the
+    /// counts must be brought together first.
+    fn blocks<'env, T: Element, I, O>(
+        &self,
+        queue: Result<&Queue<'env>, Error>,
+        (call, blocks): (Call, RankBlocks),
+        (input, mut output): (I, O),
+    ) -> Pending<(I, O)>
+    where
+        I: Deref<Target = [T]> + Send + 'env,
+        O: DerefMut<Target = [T]> + Send + 'env,
+    {
+        let (given, expected) = (T::DTYPE, call.dtype);
+        if given != expected {
+            let error = EngineError::WrongDType { given, expected };
+            return Pending::failed(&self.turns, error.into());
+        }
+        match queue.and_then(|queue| Ok((queue, self.blocks_plan(call)?))) {
+            Ok((queue, Some(plan))) => queue.call(move || {
+                plan.run_bytes(&blocks, bytes_of(&input), bytes_of_mut(&mut output))?;
+                Ok((input, output))
+            }),
+            Ok((_, None)) => match self.rank().call_blocks(call, &blocks, &input, &mut output) {
+                Ok(()) => Pending::done(&self.turns, (input, output)),
+                Err(error) => Pending::failed(&self.turns, error),
+            },
+            Err(error) => Pending::failed(&self.turns, error),
+        }
+    }
+
     fn later_barrier(&self, queue: Result<&Queue<'_>, Error>) -> Pending<()> {
         let call = Call::new::<u8>(self.nranks(), (Collective::AllReduce, 0), 1, ReduceOp::Max);
         self.later(queue, call, |plan| Ok(plan.run_in_place(&mut [0_u8])?))
@@ -169,6 +200,38 @@ impl<'w> Nonblocking<'w> {
         })
     }
 
+    /// [`Rank::call_blocks`](crate::Rank::call_blocks), which gives both buffers back. Between hosts it returns when this
+    /// rank is done.
+    ///
+    /// ```
+    /// use roundelay::compiler::counts::{Block, RankBlocks};
+    /// use roundelay::{Call, Collective, DType, ReduceOp, UniqueId, World};
+    ///
+    /// let world = World::join(&UniqueId::new()?, 1, 0)?;
+    /// let (collective, dtype, op) = (Collective::AllGather, DType::U8, ReduceOp::Sum);
+    /// let call = Call { collective, root: 0, count: 0, dtype, op };
+    /// let (own, all) = (Block::packed([3]), Block::packed([3]));
+    /// let blocks = RankBlocks::new(collective, 0.into(), 0.into(), 1, own, all)?;
+    /// let pending = world.nonblocking().call_blocks(call, blocks, vec![1_u8, 2, 3], vec![0; 3]);
+    /// let (_, all) = pending.wait()?;
+    /// assert_eq!(all, [1, 2, 3]);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    #[must_use = "the buffers and the errors come from `wait`"]
+    pub fn call_blocks<T: Element, I, O>(
+        &self,
+        call: Call,
+        blocks: RankBlocks,
+        input: I,
+        output: O,
+    ) -> Pending<(I, O)>
+    where
+        I: Deref<Target = [T]> + Send + 'static,
+        O: DerefMut<Target = [T]> + Send + 'static,
+    {
+        self.world.blocks(self.queue(), (call, blocks), (input, output))
+    }
+
     /// [`Rank::call_bytes_in_place`](crate::Rank::call_bytes_in_place), which gives its buffer back.
     #[must_use = "the buffers and the errors come from `wait`"]
     pub fn call_bytes_in_place<B: DerefMut<Target = [u8]> + Send + 'static>(
@@ -213,6 +276,18 @@ impl<'w, 'env> Scope<'w, 'env> {
     }
 
     collectives!(lent);
+
+    /// [`Rank::call_blocks`](crate::Rank::call_blocks), on borrowed slices. Between hosts it returns when this rank is
+    /// done.
+    pub fn call_blocks<T: Element>(
+        &self,
+        call: Call,
+        blocks: RankBlocks,
+        input: &'env [T],
+        output: &'env mut [T],
+    ) -> Pending<(&'env [T], &'env mut [T])> {
+        self.world.blocks(self.queue(), (call, blocks), (input, output))
+    }
 
     /// [`Rank::barrier`](crate::Rank::barrier).
     pub fn barrier(&self) -> Pending<()> {

@@ -327,6 +327,23 @@ fn counts_that_differ_are_told_with_their_block() {
     });
 }
 
+/// Ranks that make different calls are told both, and no block.
+#[test]
+fn other_calls_than_those_of_blocks_are_told_by_name() {
+    with_ranks(2, |rank| {
+        let (mut output, counts) = ([0_i64; 2], [1, 1]);
+        let refused = match rank.id() {
+            0 => rank.all_gather_v(&[1], &mut output, &counts),
+            _ => rank.all_to_all_v(&[1, 1], &counts, &mut output, &counts),
+        };
+        let text = refused.expect_err("the calls differ").to_string();
+        assert!(text.contains("AllGatherV of i64") && text.contains("AllToAllV of i64"), "{text}");
+        assert!(text.contains("[E0414]") && !text.contains("in the block"), "{text}");
+        rank.all_gather_v(&[rank.id().into()], &mut output, &counts).expect("both ranks call");
+        assert_eq!(output, [0, 1]);
+    });
+}
+
 #[test]
 fn bad_blocks_are_refused_before_anything_moves() {
     with_ranks(2, |rank| {

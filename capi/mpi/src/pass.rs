@@ -74,7 +74,7 @@ fn wide(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     })
 }
 
-/// RankNumbers of ranks of 32 bits: the program's, or those of a call with wide counts, made narrow.
+/// Numbers of ranks of 32 bits: the program's, or those of a call with wide counts, made narrow.
 enum Narrow {
     Given(*const c_int),
     Made(Vec<c_int>),

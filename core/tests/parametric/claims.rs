@@ -1,6 +1,8 @@
 //! The claims, and the construct that leaves the class where there is no claim.
 
 use expect_test::{Expect, expect};
+use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::uneven;
 
 use crate::parametric::{algorithms, finitely_right, members, prove};
 
@@ -23,6 +25,38 @@ fn members_are_proved_and_hold_at_every_count_tried() {
             );
         }
     }
+}
+
+/// A claim for every vector of counts holds at each rank count, and moves that are right for equal counts alone have no
+/// such claim.
+#[test]
+fn claims_for_every_vector_hold_at_every_count_tried() {
+    let (mut claimed, mut equal) = (0, 0);
+    for text in members() {
+        for (algorithm, source) in algorithms(&text).expect("it compiles") {
+            let every = prove(&algorithm, &source).expect("a member");
+            let configured = Configured::new(algorithm.clone(), &source);
+            let serves = |nranks: u32| {
+                let schedule = configured.schedule(nranks).expect("a schedule");
+                uneven::blocks(&schedule).is_ok()
+            };
+            let all = (every.from..=9).all(serves);
+            assert!(all || !every.blocks, "{} is claimed for every vector", algorithm.name);
+            claimed += u32::from(every.blocks);
+            equal += u32::from(!all);
+        }
+    }
+    // The input goes to the place of another block first.
+    let detour = crate::parametric::members::MESH_ALL_GATHER.replace(
+        "copy(local.input, local.block[rank]);",
+        "copy(local.input, local.block[(rank + 1) % nranks]);
+        copy(local.block[(rank + 1) % nranks], local.block[rank]);",
+    );
+    let (algorithm, source) =
+        algorithms(&format!("#[out_of_place]{detour}")).expect("it compiles").remove(0);
+    let every = prove(&algorithm, &source).expect("it is right for equal counts");
+    assert!(!every.blocks);
+    assert!(claimed >= 5, "{claimed} are claimed, {equal} serve equal counts alone");
 }
 
 /// Checks the finding for the first algorithm of `text`, with the construct as it stands there.

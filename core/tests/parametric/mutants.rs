@@ -1,5 +1,9 @@
 //! Mutants of sources: a claim for every nranks must never be refuted at a given count.
 
+use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::uneven;
+use roundelay_core::verify::parametric::Every;
+
 use crate::parametric::{algorithms, finitely_right, prove};
 
 /// Up to this count a claim is tried; a debug build is ten times as slow.
@@ -98,6 +102,14 @@ fn no_mutant_is_claimed_that_a_count_refutes() {
                         "claimed from {} on, and wrong\n{mutant}",
                         every.from
                     );
+                }
+                if let Ok(Every { from, blocks: true }) = claim {
+                    let configured = Configured::new(algorithm.clone(), &source);
+                    for nranks in from..=6 {
+                        let schedule = configured.schedule(nranks).expect("it is claimed");
+                        let served = uneven::blocks(&schedule).is_ok();
+                        assert!(served, "claimed for every vector, not at {nranks}\n{mutant}");
+                    }
                 }
                 let is_right = claim.is_ok() || fine(2..=7);
                 right += u32::from(is_right);

@@ -267,37 +267,6 @@ impl ActiveCall<'_> {
         world.intact()
     }
 
-    /// Returns the first block for which rank `other` told another count than this rank knows, with the count of this
-    /// rank and that of the other.
-    fn counts_differ(&self, other: usize, theirs: &CallHeader) -> Option<(u32, [u64; 2])> {
-        let blocks = self.blocks.filter(|_| theirs.has_blocks())?;
-        let (collective, nranks) = (blocks.collective(), self.world.nranks());
-        let told = |at: usize| self.world.shared.told(other, self.number, at);
-        if blocks.all_known() {
-            // The headers have a digest of all.
-            if theirs.count == self.header.count {
-                return None;
-            }
-            let mut known = (0..).zip(blocks.told());
-            return known.find_map(|(block, count)| {
-                let theirs = told(block as usize);
-                (theirs != count).then_some((block, [count, theirs]))
-            });
-        }
-        // The blocks that the other rank has in its input and this rank in its output.
-        let root = RankId(self.schedule.root.0);
-        let units = collective.input_units(RankId(other as u32), nranks, root);
-        (0..blocks.output().len()).find_map(|unit| {
-            let block = collective.output_block(blocks.rank(), unit as u32, nranks)?;
-            let input = |unit: &u32| {
-                collective.input_block(RankId(other as u32), *unit, nranks) == Some(block)
-            };
-            let theirs = told((0..units).find(input)? as usize);
-            let count = blocks.output()[unit].count;
-            (theirs != count).then_some((block, [count, theirs]))
-        })
-    }
-
     /// Makes the call void for all ranks and returns the error. The first rank that finds the difference writes the
     /// record.
     fn refuse(&self, other: usize, theirs: &CallHeader) -> Error {
@@ -326,6 +295,11 @@ impl ActiveCall<'_> {
             world.shared.wake_all();
         }
         Error::CallsDiffer(Box::new(world.differ(number)))
+    }
+
+    /// Returns the root of the call's collective.
+    pub(super) fn root(&self) -> RankId {
+        self.schedule.root
     }
 
     /// Returns the position of a rank in this call, as words. This rank knows the statements from its own schedule,

@@ -38,6 +38,7 @@ mod streams;
 mod system;
 #[cfg(all(test, not(loom)))]
 mod tests;
+mod told;
 mod unique;
 mod watch;
 mod work_counter;

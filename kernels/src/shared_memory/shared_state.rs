@@ -4,7 +4,6 @@
 //! A rank reads a word of another rank once, and checks the value wherever the value serves as a position.
 
 use roundelay_core::collective::Collective;
-use roundelay_core::counts::RankBlocks;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 
@@ -66,6 +65,11 @@ impl CallHeader {
     /// Whether the call has a count for each block.
     pub(super) fn has_blocks(&self) -> bool {
         self.shape & BLOCKS != 0
+    }
+
+    /// Whether the calls are the same but for their counts.
+    pub(super) fn differs_in_count_alone(&self, other: &Self) -> bool {
+        (self.identity, self.shape) == (other.identity, other.shape)
     }
 
     /// Whether both headers describe the same call.
@@ -154,30 +158,6 @@ impl SharedState {
 
     fn call(&self, rank: usize, number: u64, word: usize) -> &AtomicU64 {
         self.arena.word(self.arena.layout.call(rank, number) + 8 * word)
-    }
-
-    fn block(&self, rank: usize, number: u64, which: usize, block: usize) -> &AtomicU64 {
-        self.arena.word(self.arena.layout.block(rank, number, which, block))
-    }
-
-    /// Writes the blocks of this process's rank, for a call that is then published.
-    pub(super) fn tell(&self, rank: usize, number: u64, blocks: &RankBlocks) {
-        for (at, count) in blocks.told().enumerate() {
-            self.block(rank, number, 0, at).store(count, Ordering::Relaxed);
-        }
-        for (at, block) in blocks.input().iter().enumerate() {
-            self.block(rank, number, 1, at).store(block.start, Ordering::Relaxed);
-        }
-    }
-
-    /// Returns a count that a rank told for its call, which it has published according to [`Self::staged`].
-    pub(super) fn told(&self, rank: usize, number: u64, at: usize) -> u64 {
-        self.block(rank, number, 0, at).load(Ordering::Relaxed)
-    }
-
-    /// Returns the first element of a block of a rank's input, as that rank told.
-    pub(super) fn start(&self, rank: usize, number: u64, at: usize) -> u64 {
-        self.block(rank, number, 1, at).load(Ordering::Relaxed)
     }
 
     /// Publishes call `number` of this process's rank, with `staged` tiles staged.

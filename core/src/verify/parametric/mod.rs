@@ -24,6 +24,7 @@
 //! the proof for given n (`verify`) decides.
 
 mod arcs;
+mod blocks;
 mod eval;
 mod linear;
 mod lower;
@@ -47,6 +48,8 @@ use signals::links;
 pub struct Every {
     /// The smallest nranks that the argument covers.
     pub from: u32,
+    /// Whether each move keeps blocks together, so that the claim holds for every vector of counts, one for each block.
+    pub blocks: bool,
 }
 
 /// The smallest nranks from which the argument is tried; with few ranks, the neighbors on both sides are one rank.
@@ -60,14 +63,15 @@ pub fn prove(source: &ir::Program) -> Result<Every, NotCovered> {
     let mut outside = None;
     for from in FROM {
         match prove_from(source, from) {
-            Ok(()) => return Ok(Every { from }),
+            Ok(blocks) => return Ok(Every { from, blocks }),
             Err(found) => outside = Some(found),
         }
     }
     Err(outside.unwrap_or_else(|| NotCovered::new(source.header(), "no count was tried")))
 }
 
-fn prove_from(source: &ir::Program, from: u32) -> Result<(), NotCovered> {
+/// Returns whether each move keeps blocks together.
+fn prove_from(source: &ir::Program, from: u32) -> Result<bool, NotCovered> {
     let facts = Facts::ranks(from);
     let program = lower::lower(source, from)?;
     let links = links(&program, &facts)?;
@@ -86,5 +90,5 @@ fn prove_from(source: &ir::Program, from: u32) -> Result<(), NotCovered> {
         let order = RoundOrder { program: &twice, links: &links };
         order.races(&effects, &facts, Some(program.steps.len()))?;
     }
-    Ok(())
+    Ok(blocks::keeps_blocks(&program, &facts))
 }
