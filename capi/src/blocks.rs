@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use roundelay::{Call, RankId, World};
+use roundelay::{Call, EngineError, RankId, World};
 use roundelay_kernels::BlocksAt;
 
 use crate::buffers;
@@ -61,8 +61,15 @@ impl GivenBlocks {
             let bytes = unsafe { buffers::read(self.starts.cast(), 8 * units, "starts") }?;
             bytes.chunks_exact(8).map(word).map(i64::from_ne_bytes).collect()
         };
-        let at = |start: i64| self.at.wrapping_offset((start as isize).wrapping_mul(size as isize));
-        Ok(starts.into_iter().map(at).zip(counts).collect())
+        let at = |(start, count): (i64, u64)| match (start as isize).checked_mul(size as isize) {
+            Some(offset) => Ok((self.at.wrapping_offset(offset), count)),
+            None if count == 0 => Ok((self.at, count)),
+            None => {
+                let what = format!("a block of `{name}` at element {start} lies beyond all memory");
+                Err(EngineError::BadCounts { what }.into())
+            }
+        };
+        starts.into_iter().zip(counts).map(at).collect()
     }
 }
 

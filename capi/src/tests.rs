@@ -148,6 +148,7 @@ fn blocks_lie_where_the_caller_says() {
         assert!(error().contains("2 elements in the input of rank 0 and 3"), "{}", error());
         assert_eq!(of([1 << 60, 1 << 60], [0, 0], true).call(world), 432, "{}", error());
         assert_eq!(of([u64::MAX, u64::MAX], [0, 0], true).call(world), 432, "{}", error());
+        assert_eq!(of([1, 1], [(1 << 62) + 5, 0], false).call(world), 432, "{}", error());
         let none = Blocks { input: null(), ..of([1, 1], [0, 0], true) };
         assert_eq!(none.call(world), 406);
         assert!(error().contains("`input` is a null pointer"), "{}", error());

@@ -211,6 +211,11 @@ Block = Tuple[int, int]
 def _blocks(blocks: Sequence[Block], size: int) -> tuple[int, object, object]:
     """The blocks of a buffer as C takes them: an address, the counts, and the places from that address."""
     first = next((address for address, count in blocks if count), 0)
+    for address, count in blocks:
+        if count and (address - first) % size:
+            raise Error(
+                f"a block at {address:#x} is not aligned for elements of {size} bytes", "E0404"
+            )
     counts = (c_uint64 * len(blocks))(*(count for _, count in blocks))
     starts = (c_int64 * len(blocks))(
         *((address - first) // size if count else 0 for address, count in blocks)

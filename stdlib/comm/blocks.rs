@@ -186,6 +186,19 @@ impl Rank<'_> {
     ) -> Result<(), Error> {
         self.home.settled()?;
         let size = call.dtype.size();
+        let (nranks, root) = (self.nranks(), RankId(call.of(self.nranks())?.root));
+        let units = [
+            call.collective.input_units(self.id, nranks, root) as usize,
+            call.collective.output_units(self.id, nranks, root) as usize,
+        ];
+        let given = (blocks.collective(), blocks.rank(), blocks.nranks());
+        if given != (call.collective, self.id, nranks)
+            || [blocks.input().len(), blocks.output().len()] != units
+        {
+            let (rank, collective) = (self.id, call.collective);
+            let what = format!("these are no blocks of rank {rank} in this {collective}");
+            return Err(EngineError::BadCounts { what }.into());
+        }
         self.check("input", input.len() / size, blocks.input(), u64::ge)?;
         self.check("output", output.len() / size, blocks.output(), u64::ge)?;
         let call = Call { count: 0, ..call.of(self.nranks())? };

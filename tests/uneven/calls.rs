@@ -358,6 +358,24 @@ fn bad_blocks_are_refused_before_anything_moves() {
         assert_eq!(code(rank.gather_v(&[1], &mut output, &[2, 2], 9)), "E0411");
         let huge = rank.all_gather_v(&[1_i64], &mut output, &[usize::MAX, 2]);
         assert!(["E0402", "E0432"].contains(&code(huge)));
+        // Blocks of another rank, of other ranks, or of another collective are no blocks of this call.
+        let called = |collective| Call {
+            collective,
+            root: 0,
+            count: 0,
+            dtype: DType::I64,
+            op: ReduceOp::Sum,
+        };
+        let gather = called(Collective::AllGather);
+        let others = blocks((Collective::AllGather, 0), (1 - rank.id(), 2), &[1, 1], 0);
+        assert_eq!(code(rank.call_blocks(gather, &others, &[1], &mut output)), "E0432");
+        let many = blocks((Collective::AllGather, 0), (rank.id(), 5000), &vec![0; 5000], 0);
+        assert_eq!(code(rank.call_blocks(gather, &many, &[1], &mut output)), "E0432");
+        let all = blocks((Collective::AllToAll, 0), (rank.id(), 2), &[1; 4], 0);
+        assert_eq!(code(rank.call_blocks(gather, &all, &[1, 1], &mut output)), "E0432");
+        let rooted = blocks((Collective::Gather, 1), (rank.id(), 2), &[1, 1], 0);
+        let refused = rank.call_blocks(called(Collective::Gather), &rooted, &[1], &mut output);
+        assert_eq!(code(refused), "E0432", "the blocks are of another root");
         assert_eq!(output, [7; 4]);
         // None of these were calls.
         let mut all = [0; 3];

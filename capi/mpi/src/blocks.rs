@@ -7,7 +7,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use roundelay::{Call, DType, Error, RankId, ReduceOp, World};
+use roundelay::{Call, DType, EngineError, Error, RankId, ReduceOp, World};
 use roundelay_kernels::BlocksAt;
 use roundelay_kernels::mpi::{Handle, Mpi};
 
@@ -171,6 +171,9 @@ impl Asking<'_> {
                 let from = if in_place(send) { recv.at } else { send.at };
                 let input = self.each(Values { at: from, ..send }, sent)?;
                 let blocks = vec![(0, input.blocks[rank].1)];
+                if self.is_nowhere(recv, input.kind, &blocks) {
+                    return Err(Why::Argument);
+                }
                 let output = BlockValues { at: recv.at, blocks, ..input.clone() };
                 (input, Some(output), in_place(send))
             }
@@ -235,6 +238,13 @@ impl Asking<'_> {
         self.made(values, places.into_iter().zip(counts).collect())
     }
 
+    /// Whether blocks with values have no address, or a mark for one.
+    fn is_nowhere(&self, values: Values, kind: TypeLayout, blocks: &[(i64, i64)]) -> bool {
+        let mark = values.at.addr() == self.mpi.abi().in_place();
+        let null = kind.dense && values.at.is_null();
+        (mark || null) && blocks.iter().any(|(_, count)| *count != 0)
+    }
+
     fn made(&self, values: Values, blocks: Vec<(i64, i64)>) -> Result<BlockValues, Why> {
         let kind = kind(self.mpi, values.of).ok_or(Why::Argument)?;
         let fits = |(place, count): &(i64, i64)| {
@@ -242,8 +252,7 @@ impl Asking<'_> {
                 && (*count as u64).checked_mul(kind.size).is_some_and(|bytes| bytes < 1 << 46)
                 && place.checked_mul(kind.extent).is_some()
         };
-        let nowhere =
-            kind.dense && values.at.is_null() && blocks.iter().any(|(_, count)| *count != 0);
+        let nowhere = self.is_nowhere(values, kind, &blocks);
         if nowhere || !blocks.iter().all(fits) {
             return Err(Why::Argument);
         }
@@ -283,6 +292,11 @@ impl OursBlocks {
             BlocksAt::new(ends, ranks, call.dtype, [inputs, &outputs])
         };
         let plan = ready.world.blocks_plan(call).map_err(Wrong::Error)?;
+        // Some ranks alone would see counts that are no multiples of a number.
+        if plan.as_ref().is_some_and(|plan| plan.multiple() > 1) {
+            let what = "its counts are multiples of a number".to_owned();
+            return Err(Wrong::Error(EngineError::EqualCounts { what }.into()));
+        }
         let may_alias = plan.as_ref().is_some_and(|plan| plan.check_in_place().is_ok());
         let direct = !(self.overwrites && there.is_some()) && dense(&self.input);
         let direct = direct.then(|| place(&self.input.there(mpi, comm, size)).ok()).flatten();

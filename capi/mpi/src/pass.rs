@@ -114,11 +114,21 @@ fn narrow_blocks(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     // SAFETY: there is room for the answers.
     let wrong = unsafe {
         match (f.comm_test_inter)(comm, &raw mut inter) {
-            0 if inter == 0 => (f.comm_size)(comm, &raw mut n),
+            0 if inter == 0 || what == MpiCollective::ReduceScatter => {
+                (f.comm_size)(comm, &raw mut n)
+            }
             0 => (f.comm_remote_size)(comm, &raw mut n),
             wrong => wrong,
         }
     };
+    let mut rank = 0;
+    let wrong = match wrong {
+        // SAFETY: there is room for the answer.
+        0 => unsafe { (f.comm_rank)(comm, &raw mut rank) },
+        wrong => wrong,
+    };
+    // Of two groups, `MPI_ROOT` is below all ranks and below the number of no process, in all libraries.
+    let is_root = if inter == 0 { rank == root } else { root < -2 };
     if wrong != 0 {
         return Some(wrong);
     }
@@ -126,7 +136,12 @@ fn narrow_blocks(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     // SAFETY: the arguments are the program's: arrays that a rank has to give have a number for each rank, and MPI
     // ignores the others, which are read here only where they are wide, and not null.
     unsafe {
-        let narrow = |numbers| Narrow::of(numbers, n as u32);
+        let narrow = |numbers: RankNumbers| {
+            let rooted = matches!(what, MpiCollective::Gatherv | MpiCollective::Scatterv);
+            // Arrays of a rank that is not the root may be any addresses.
+            let given = if rooted && !is_root { RankNumbers::NONE } else { numbers };
+            Narrow::of(if numbers.wide { given } else { numbers }, n as u32)
+        };
         let [given, wanted] = arrays;
         let (counts, places) = (narrow(given.counts)?, narrow(given.places)?);
         let (taken, to) = (narrow(wanted.counts)?, narrow(wanted.places)?);

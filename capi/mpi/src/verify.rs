@@ -61,7 +61,8 @@ fn summed(
     let mut again = *asked;
     again.send.at = magnitudes.as_mut_ptr().cast();
     again.recv.at = sums.as_mut_ptr().cast();
-    match pass(mpi.functions(), &again, false) {
+    let wide = asked.arrays.iter().any(|arrays| arrays.counts.wide);
+    match pass(mpi.functions(), &again, wide) {
         0 => Ok(sums),
         code => Err(code),
     }

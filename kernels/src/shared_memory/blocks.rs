@@ -15,6 +15,7 @@ use super::calls::ActiveCall;
 use super::geometry::Stripe;
 use super::plan::{STREAMING, WorldRank, keeps_blocks};
 use super::plan_sharing::Prepared;
+use super::remote_read::WORTH;
 use super::shared_state::{CallHeader, CallPosition, MOST_TILES};
 use super::strategy::{Pull, Strategy, Streams};
 use super::streams::StreamRun;
@@ -31,15 +32,16 @@ const ALL: u64 = MOST_TILES - 1;
 #[derive(Debug)]
 pub struct BlocksPlan(WorldRank);
 
-/// The places of another rank's input in a call.
+/// The place of the block of another rank's input that this rank reads in a call. The other rank's words about it are
+/// read once.
 #[derive(Clone, Copy)]
 enum Source {
     /// It is staged tile by tile.
     Staged,
-    /// It lies at this address of the other rank's memory.
-    Lent(u64),
-    /// It lies in memory that both ranks share.
-    Shared(*mut u8),
+    /// It is counted from this address of the other rank's memory.
+    Lent(u64, Block),
+    /// It is counted from this address of memory that both ranks share.
+    Shared(*mut u8, Block),
 }
 
 impl BlocksPlan {
@@ -84,6 +86,11 @@ impl BlocksPlan {
         let buffers = UserBuffers::new(input.as_ptr(), output.as_mut_ptr());
         // SAFETY: both slices hold the blocks, and are borrowed for the call.
         unsafe { self.run_at(blocks, buffers) }
+    }
+
+    /// Returns the number that every count is a multiple of.
+    pub fn multiple(&self) -> u64 {
+        self.0.running().multiple
     }
 
     /// Whether the algorithm can run in place: a block of the input is then the same block of the output.
@@ -139,8 +146,16 @@ impl WorldRank {
         blocks: &RankBlocks,
         buffers: UserBuffers,
     ) -> Result<(), Error> {
+        let units = [blocks.input(), blocks.output()].map(|of| of.len() as u32);
+        let given = (blocks.collective(), blocks.rank(), blocks.nranks(), units);
+        let schedule = self.running();
+        if given != (schedule.collective, self.world.id(), schedule.nranks, self.units) {
+            let (collective, rank) = (schedule.collective, self.world.id());
+            let what = format!("these are no blocks of rank {rank} in this {collective}");
+            return Err(Error::BadCounts { what });
+        }
         for block in blocks.input().iter().chain(blocks.output()) {
-            check_multiple(self.running(), block.count)?;
+            check_multiple(schedule, block.count)?;
         }
         if self.tiles.number_of(blocks.largest()) >= ALL {
             let what = format!("a block of {} elements", blocks.largest());
@@ -280,9 +295,12 @@ impl BlocksCall<'_> {
         let read = !pull.readers.is_empty();
         let stays = read && self.stays();
         let shared = self.shared().filter(|_| stays);
-        let bytes: u64 = self.blocks.input().iter().map(|block| block.count).sum();
-        let lends =
-            stays && shared.is_none() && WorldRank::is_worth_lending(active, bytes as usize * size);
+        let bytes =
+            self.blocks.input().iter().map(|block| block.count).sum::<u64>() as usize * size;
+        // All ranks look whether they can read each other's memory where any of them may lend.
+        let most = self.blocks.told().max().unwrap_or(0) as usize * size;
+        let reach = read && WorldRank::is_worth_lending(active, most.max(bytes));
+        let lends = stays && shared.is_none() && reach && WORTH.contains(&bytes);
         active.header.direct = shared.map(|at| [at, 0]);
         active.header.lent = if lends { self.buffers.input.addr() as u64 } else { 0 };
         let stages = read && shared.is_none() && !lends;
@@ -309,17 +327,17 @@ impl BlocksCall<'_> {
                     continue;
                 }
                 rank.tile_of(active, from, tile)?;
-                let block = self.block_of(active, from, source.units[0]);
                 if tile == 0 {
+                    let block = self.block_of(active, from, source.units[0]);
                     let header = active.world.shared.header(from, active.number);
                     sources[from] = match (header.direct, header.lent) {
                         (Some([at, _]), _) => {
-                            Source::Shared(self.base_of(active, from, at, block)?)
+                            Source::Shared(self.base_of(active, from, at, block)?, block)
                         }
                         (None, 0) => Source::Staged,
                         (None, lent) => {
                             fetched.push(from);
-                            Source::Lent(lent)
+                            Source::Lent(lent, block)
                         }
                     };
                 }
@@ -328,14 +346,14 @@ impl BlocksCall<'_> {
                         let slot = active.local.first[from].wrapping_add(tile);
                         rank.point(&pull.bases, source.buffer, from, slot);
                     }
-                    Source::Lent(at) => {
+                    Source::Lent(at, block) => {
                         let unit = source.units[0];
                         let of = std::iter::once((unit, block));
                         let stripes = rank.tiles.stripes_of_blocks(tile, of);
                         pull.bases.set(source.buffer, rank.fetch(active, from, at, stripes)?);
                     }
                     // Each stripe has an address of its own.
-                    Source::Shared(_) => {}
+                    Source::Shared(..) => {}
                 }
             }
             // SAFETY: the caller's promise; the sources have staged their tiles, and use the slots again only when
@@ -347,6 +365,10 @@ impl BlocksCall<'_> {
         }
         if pull.sources.is_empty() {
             active.glance(&pull.readers)?;
+        }
+        if sources.iter().any(|source| matches!(source, Source::Shared(..))) {
+            // The owner of the memory leaves a failed call, and may then write there.
+            active.goes_on()?;
         }
         if read && !stages || !fetched.is_empty() {
             return WorldRank::give_back(active, pull, read && !stages, ALL);
@@ -382,8 +404,7 @@ impl BlocksCall<'_> {
                     active.stand(CallPosition { step, at: *at });
                     pull.bases.set(pull.output, self.shifted(self.buffers.output, stripe));
                     for source in &pull.sources {
-                        let Source::Shared(base) = sources[source.rank] else { continue };
-                        let from = self.block_of(active, source.rank, source.units[0]);
+                        let Source::Shared(base, from) = sources[source.rank] else { continue };
                         let theirs = tiles.stripe_of_block(tile, source.units[0], from, cell);
                         if let Some(theirs) = theirs {
                             pull.bases.set(source.buffer, self.shifted(base, theirs));

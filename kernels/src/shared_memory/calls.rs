@@ -175,7 +175,10 @@ impl ActiveCall<'_> {
                 self.local.room = slowest.saturating_add(WINDOW - 1);
             } else {
                 let number = self.number;
-                self.wait(Some(who), || shared.number(who).saturating_add(WINDOW) > number)?;
+                let room =
+                    self.wait(Some(who), || shared.number(who).saturating_add(WINDOW) > number);
+                self.hears(&room);
+                room?;
             }
         }
         Ok(self)
@@ -427,11 +430,21 @@ impl ActiveCall<'_> {
         if self.published {
             world.shared.finish(world.rank, self.number, MOST_TILES);
         }
-        if let Err(Error::CallsDiffer(differ)) = &result {
-            self.local.told.push(differ.number);
-        }
+        self.hears(&result);
         self.published = false;
         result
+    }
+
+    /// Notes that the rank gets the error of a refused call. A call that was refused before this rank published it counts
+    /// as made, as it does for the other ranks.
+    fn hears<T>(&mut self, result: &Result<T, Error>) {
+        let Err(Error::CallsDiffer(differ)) = result else { return };
+        self.local.told.push(differ.number);
+        if differ.number == self.number && !self.published {
+            let (world, number) = (self.world, self.number);
+            self.local.number = number;
+            world.shared.skip(world.rank, number);
+        }
     }
 }
 

@@ -191,7 +191,8 @@ fn joined(mut stripes: impl Iterator<Item = Stripe>) -> impl Iterator<Item = Str
     std::iter::from_fn(move || {
         let mut stripe = next.take()?;
         for other in stripes.by_ref() {
-            let end = (stripe.outside + stripe.len, stripe.inside + stripe.len);
+            // A place that another rank told may be any number.
+            let end = (stripe.outside.wrapping_add(stripe.len), stripe.inside + stripe.len);
             if end != (other.outside, other.inside) {
                 next = Some(other);
                 break;

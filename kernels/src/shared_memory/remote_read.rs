@@ -21,7 +21,7 @@ use crate::lowered::UserBuffers;
 
 /// Bytes of an input for which one copy by the system is quicker than two copies by ranks. For fewer bytes, the system
 /// call costs more than it saves; for more bytes, the speed of memory decides.
-const WORTH: RangeInclusive<usize> = 48 << 10..=12 << 20;
+pub(super) const WORTH: RangeInclusive<usize> = 48 << 10..=12 << 20;
 
 impl World {
     /// Whether all ranks can read the memory of all other ranks, as far as this rank knows: all ranks have tried, and
@@ -79,7 +79,8 @@ impl WorldRank {
         worth.then_some(input as u64)
     }
 
-    /// Whether other ranks are to read this rank's input of `bytes` bytes in its own memory.
+    /// Whether other ranks can read an input of `bytes` bytes in a rank's own memory, and do so more quickly than ranks
+    /// stage it.
     pub(super) fn is_worth_lending(active: &mut ActiveCall<'_>, bytes: usize) -> bool {
         let world = active.world;
         // A rank that shares its core has nothing to wait for while other ranks copy, so two copies are quicker there.
@@ -181,6 +182,8 @@ impl ActiveCall<'_> {
                 Err(self.world.give_up_for(refused(what, errno)))
             }
             Err(errno) => {
+                // The owner of the memory leaves a call that was refused.
+                self.goes_on()?;
                 let (rank, from) = (self.world.named(rank), stretches[0].0);
                 Err(self.corrupt(format!(
                     "rank {rank} says that its data lies at {from:#x} of its memory, which the system does not read: {errno}"

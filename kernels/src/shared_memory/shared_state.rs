@@ -173,6 +173,12 @@ impl SharedState {
         self.stage(rank, number, staged);
     }
 
+    /// Publishes that this process's rank has passed call `number`, which was refused before the rank published it.
+    pub(super) fn skip(&self, rank: usize, number: u64) {
+        self.own(rank, RankLine::Done, 1).store(number, Ordering::Release);
+        self.finish(rank, number, MOST_TILES);
+    }
+
     /// Publishes that `staged` tiles of call `number` are staged.
     pub(super) fn stage(&self, rank: usize, number: u64, staged: u64) {
         // Release: the staged tiles and the header are written before the count.

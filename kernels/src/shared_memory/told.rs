@@ -55,17 +55,13 @@ impl ActiveCall<'_> {
                 (theirs != count).then_some((block, [count, theirs]))
             });
         }
-        // The blocks that the other rank has in its input and this rank in its output.
-        let root = self.root();
-        let units = collective.input_units(RankId(other as u32), nranks, root);
-        (0..blocks.output().len()).find_map(|unit| {
-            let block = collective.output_block(blocks.rank(), unit as u32, nranks)?;
-            let input = |unit: &u32| {
-                collective.input_block(RankId(other as u32), *unit, nranks) == Some(block)
-            };
-            let theirs = told((0..units).find(input)? as usize);
-            let count = blocks.output()[unit].count;
-            (theirs != count).then_some((block, [count, theirs]))
-        })
+        // The one block that the other rank has in its input and this rank in its output.
+        let units = collective.input_units(RankId(other as u32), nranks, self.root()) as usize;
+        let at = |len: usize, rank: usize| if len == 1 { 0 } else { rank };
+        let unit = at(blocks.output().len(), other);
+        let count = blocks.output().get(unit).filter(|_| units > 0)?.count;
+        let theirs = told(at(units, blocks.rank().index()));
+        let block = collective.output_block(blocks.rank(), unit as u32, nranks)?;
+        (theirs != count).then_some((block, [count, theirs]))
     }
 }

@@ -186,6 +186,10 @@ impl BlocksPlan {
         match *self {}
     }
 
+    pub fn multiple(&self) -> u64 {
+        match *self {}
+    }
+
     pub fn check_in_place(&self) -> Result<(), Error> {
         match *self {}
     }

@@ -110,9 +110,17 @@ class Group(Backend):
             return Done(call, outputs, self.named) if opts.asyncOp else None
         self._forget()
         requests = []
-        for part in several:
-            self._calls += 1
-            requests.append(part.start(self.world))
+        try:
+            for part in several:
+                self._calls += 1
+                requests.append(part.start(self.world))
+        except Exception:
+            if requests:
+                # The tensors of the calls that were started live until these are done.
+                request = Several(requests)
+                started = Collective(call, request, (several, outputs), outputs, self.named, None, self._finisher, None)
+                self._under_way.append(started)
+            raise
         copies = [part.copy for part in several if part.copy is not None]
 
         def copy() -> None:

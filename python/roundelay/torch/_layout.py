@@ -24,12 +24,19 @@ def check(tensor: torch.Tensor, what: str = "the tensor") -> None:
 
 def read(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor that a call can read: the tensor itself, or a copy."""
-    return tensor if tensor.is_contiguous() else tensor.detach().contiguous()
+    if not tensor.is_contiguous():
+        return tensor.detach().contiguous()
+    return tensor if _aligned(tensor) else tensor.detach().clone()
+
+
+def _aligned(tensor: torch.Tensor) -> bool:
+    """Whether the elements of a tensor begin at addresses that are multiples of their size; views of bytes may not."""
+    return tensor.data_ptr() % tensor.element_size() == 0
 
 
 def write(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
     """A tensor that a call can write, and the copy from it to the user's tensor."""
-    if tensor.is_contiguous():
+    if tensor.is_contiguous() and _aligned(tensor):
         return tensor, None
     buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
     return buffer, lambda: tensor.detach().copy_(buffer)
@@ -37,22 +44,41 @@ def write(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
 
 def update(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
     """A tensor that a call can read and write, and the copy from it to the user's tensor."""
-    if tensor.is_contiguous():
+    if tensor.is_contiguous() and _aligned(tensor):
         return tensor, None
     buffer = read(tensor)
     return buffer, lambda: tensor.detach().copy_(buffer)
 
 
-def write_all(tensors: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], Copy]:
-    """Tensors that a call can write, and the copy from them to the user's tensors."""
-    written = [write(tensor) for tensor in tensors]
+def apart(
+    inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
+) -> tuple[list[torch.Tensor], list[torch.Tensor], Copy]:
+    """Tensors that a call can read, tensors that it can write, and the copy from these to the user's tensors. Where the
+    user's share memory, they are copies."""
+    given = [read(tensor) for tensor in inputs]
+    spans = sorted(
+        (tensor.data_ptr(), tensor.data_ptr() + tensor.numel() * tensor.element_size())
+        for tensor in (*given, *outputs)
+        if tensor.numel()
+    )
+    if any(after[0] < before[1] for before, after in zip(spans, spans[1:])):
+        given = [tensor.detach().clone() for tensor in given]
+        written: list[tuple[torch.Tensor, Copy]] = [_elsewhere(tensor) for tensor in outputs]
+    else:
+        written = [write(tensor) for tensor in outputs]
     copies = [copy for _, copy in written if copy is not None]
 
     def copy() -> None:
         for each in copies:
             each()
 
-    return [buffer for buffer, _ in written], copy if copies else None
+    return given, [buffer for buffer, _ in written], copy if copies else None
+
+
+def _elsewhere(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
+    """A tensor like the user's, and the copy from it to the user's."""
+    buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
+    return buffer, lambda: tensor.detach().copy_(buffer)
 
 
 def of_ranks(tensors: Sequence[torch.Tensor], own: torch.Tensor, rank: int, nranks: int, what: str) -> None:

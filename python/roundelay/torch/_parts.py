@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional, Union
 import torch
 
 from ._elements import CODES, PREMUL_SUM, copied, reduction
-from ._layout import Copy, check, of_ranks, read, shown, update, write, write_all
+from ._layout import Copy, apart, check, of_ranks, read, shown, update, write
 
 ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL = range(8)
 """The library's codes of collectives."""
@@ -112,10 +112,9 @@ def reduce_scatter_list(output: torch.Tensor, inputs: Sequence[torch.Tensor], op
     """A tensor for each rank."""
     of_ranks(inputs, output, rank, nranks, "the inputs")
     scaled = [_scaled(given, op) for given in inputs]
-    buffer, copy = write(output)
     _, dtype, code = scaled[0]
-    given = [read(tensor) for tensor, _, _ in scaled]
-    return Part(REDUCE_SCATTER, given, [buffer], None, dtype, code, 0, copy)
+    given, buffers, copy = apart([tensor for tensor, _, _ in scaled], [output])
+    return Part(REDUCE_SCATTER, given, buffers, None, dtype, code, 0, copy)
 
 
 def broadcast(tensor: torch.Tensor, root: int) -> Part:
@@ -136,8 +135,8 @@ def all_gather(output: torch.Tensor, given: torch.Tensor, nranks: int) -> Part:
 def all_gather_list(outputs: Sequence[torch.Tensor], given: torch.Tensor, rank: int, nranks: int) -> Part:
     """Into a tensor for each rank."""
     of_ranks(outputs, given, rank, nranks, "the outputs")
-    buffers, copy = write_all(outputs)
-    return Part(ALL_GATHER, [read(given)], buffers, None, copied(given)[0], 0, 0, copy)
+    inputs, buffers, copy = apart([given], outputs)
+    return Part(ALL_GATHER, inputs, buffers, None, copied(given)[0], 0, 0, copy)
 
 
 def gather(outputs: Sequence[torch.Tensor], given: torch.Tensor, root: int, rank: int, nranks: int) -> Part:
@@ -147,19 +146,20 @@ def gather(outputs: Sequence[torch.Tensor], given: torch.Tensor, root: int, rank
         _none(outputs, "outputs", root)
         return Part(GATHER, [read(given)], [], None, dtype, 0, root)
     of_ranks(outputs, given, rank, nranks, "the outputs")
-    buffers, copy = write_all(outputs)
-    return Part(GATHER, [read(given)], buffers, None, dtype, 0, root, copy)
+    inputs, buffers, copy = apart([given], outputs)
+    return Part(GATHER, inputs, buffers, None, dtype, 0, root, copy)
 
 
 def scatter(output: torch.Tensor, inputs: Sequence[torch.Tensor], root: int, rank: int, nranks: int) -> Part:
     """Of a tensor for each rank at the root; elsewhere there are none."""
     dtype, _ = copied(output)
-    buffer, copy = write(output)
     if rank != root:
         _none(inputs, "inputs", root)
+        buffer, copy = write(output)
         return Part(SCATTER, [], [buffer], None, dtype, 0, root, copy)
     of_ranks(inputs, output, rank, nranks, "the inputs")
-    return Part(SCATTER, [read(tensor) for tensor in inputs], [buffer], None, dtype, 0, root, copy)
+    given, buffers, copy = apart(inputs, [output])
+    return Part(SCATTER, given, buffers, None, dtype, 0, root, copy)
 
 
 def all_to_all(output: torch.Tensor, given: torch.Tensor, nranks: int) -> Part:
@@ -181,8 +181,8 @@ def all_to_all_list(outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tens
     kinds = sorted({str(tensor.dtype)[6:] for tensor in (*inputs, *outputs)})
     if len(kinds) > 1:
         raise TypeError(f"elements are {' and '.join(kinds)}: give all tensors one element type")
-    buffers, copy = write_all(outputs)
-    return Part(ALL_TO_ALL, [read(tensor) for tensor in inputs], buffers, None, copied(inputs[0])[0], 0, 0, copy)
+    given, buffers, copy = apart(inputs, outputs)
+    return Part(ALL_TO_ALL, given, buffers, None, copied(inputs[0])[0], 0, 0, copy)
 
 
 def splits(tensor: torch.Tensor, sizes: Sequence[int], nranks: int, what: str) -> list[torch.Tensor]:

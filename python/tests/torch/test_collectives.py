@@ -293,7 +293,32 @@ def lists(rank: int, nranks: int) -> bool:
     return True
 
 
-BODIES: list[Any] = [reductions, copies, beside_gloo, coalesced, layouts, scaled, splits, lists]
+def shared(rank: int, nranks: int) -> bool:
+    """Lists whose tensors share memory with each other or with the input, and tensors that are not aligned."""
+    whole = torch.zeros(nranks, 3)
+    outputs = list(whole)
+    for own in (rank, 0):
+        whole.fill_(rank + 1)
+        dist.all_gather(outputs, outputs[own])
+        assert torch.equal(whole, torch.arange(1.0, nranks + 1)[:, None].expand(nranks, 3))
+    one = torch.zeros(3)
+    dist.all_gather([one] * nranks, torch.full((3,), float(rank)))
+    assert (one == nranks - 1).all(), "the last of them stays"
+    parts = [torch.full((3,), float(rank + other)) for other in range(nranks)]
+    dist.reduce_scatter(parts[0], parts)
+    assert (parts[0] == nranks * (nranks - 1) // 2 + nranks * rank).all()
+    memory = bytearray(4 * 5 + 2)
+    aside = torch.frombuffer(memory, dtype=torch.float32, offset=2, count=5)
+    outputs = [torch.zeros(5) for _ in range(nranks - 1)] + [aside]
+    dist.all_gather(outputs, torch.arange(5.0) + rank)
+    assert all(torch.equal(output, torch.arange(5.0) + other) for other, output in enumerate(outputs))
+    assert memory[:2] == bytearray(2), "nothing before the tensor is written"
+    dist.all_reduce(aside, op=dist.ReduceOp.MAX)
+    assert torch.equal(aside, torch.arange(5.0) + nranks - 1)
+    return True
+
+
+BODIES: list[Any] = [reductions, copies, beside_gloo, coalesced, layouts, scaled, splits, lists, shared]
 
 
 @pytest.mark.parametrize("nranks", [2, 3])
