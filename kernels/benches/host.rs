@@ -8,7 +8,7 @@ use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_kernels::Options;
-use roundelay_kernels::reduce::{Kernel, Stores};
+use roundelay_kernels::reduce::{Kernel, MoveForm, Stores};
 
 fn main() {
     divan::main();
@@ -73,6 +73,7 @@ fn reduce_64_kib<const OP: usize>(bencher: Bencher, dtype: &DType) {
                 &[at.cast_const(), src],
                 &[at],
                 bytes / dtype.size(),
+                MoveForm::CHAIN,
                 divide,
                 Stores::Cached,
             );
@@ -89,6 +90,15 @@ fn fold_8_sources_1mb_f32(bencher: Bencher) {
     let srcs: Vec<*const u8> = srcs.iter().map(|s| s.as_ptr().cast()).collect();
     bencher.counter(BytesCount::new(8usize << 20)).bench_local(|| {
         // SAFETY: 1 MiB each, apart.
-        unsafe { kernel.run(&srcs, &[dst.as_mut_ptr().cast()], 1 << 18, None, Stores::Cached) };
+        unsafe {
+            kernel.run(
+                &srcs,
+                &[dst.as_mut_ptr().cast()],
+                1 << 18,
+                MoveForm::CHAIN,
+                None,
+                Stores::Cached,
+            )
+        };
     });
 }

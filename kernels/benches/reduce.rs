@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_kernels::reduce::{Kernel, Stores, copy};
+use roundelay_kernels::reduce::{Kernel, MoveForm, Stores, copy};
 
 fn main() {
     divan::main();
@@ -89,7 +89,7 @@ fn reduce<const SIZE: usize>(bencher: Bencher, reduction: &Reduction) {
         }
         let (from, to) = (black_box(&from[..srcs]), black_box(&at[srcs..]));
         // SAFETY: `SIZE` bytes each, apart, aligned for the dtype; the thread's own.
-        unsafe { kernel.run(from, to, SIZE / dtype.size(), divide, stores) };
+        unsafe { kernel.run(from, to, SIZE / dtype.size(), MoveForm::CHAIN, divide, stores) };
     });
 }
 

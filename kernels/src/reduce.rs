@@ -5,11 +5,11 @@
 pub use modelled::{Kernel, copy};
 #[cfg(not(all(test, loom)))]
 pub use roundelay_arithmetic::{Kernel, copy};
-pub use roundelay_arithmetic::{MAX_SOURCES, Stores, last_level_cache};
+pub use roundelay_arithmetic::{MAX_SOURCES, MoveForm, Stores, last_level_cache};
 
 #[cfg(all(test, loom))]
 mod modelled {
-    use roundelay_arithmetic::Stores;
+    use roundelay_arithmetic::{MoveForm, Stores};
     use roundelay_core::dtype::{DType, NoSuchOp, ReduceOp};
 
     use crate::modelled::touched;
@@ -27,6 +27,10 @@ mod modelled {
             self.0.size()
         }
 
+        pub fn width(&self) -> usize {
+            self.0.width()
+        }
+
         /// # Safety
         /// The promises of the kernel that this method calls.
         pub unsafe fn run(
@@ -34,12 +38,13 @@ mod modelled {
             srcs: &[*const u8],
             dsts: &[*mut u8],
             len: usize,
+            form: MoveForm,
             divide: Option<u32>,
             stores: Stores,
         ) {
             touched(srcs, dsts, len * self.size());
             // SAFETY: the caller promises it.
-            unsafe { self.0.run(srcs, dsts, len, divide, stores) };
+            unsafe { self.0.run(srcs, dsts, len, form, divide, stores) };
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) fn of(algorithm: &Algorithm, source: &Source) -> Vec<(Span, String)> 
     walk(&algorithm.body, &mut |stmt| {
         let (var, region, slots) = match &stmt.kind {
             StmtKind::Let(var, region) => (var, region, None),
-            StmtKind::Scratch(var, slots, like) => (var, like, Some(slots)),
+            StmtKind::Scratch(var, slots, like, _) => (var, like, Some(slots)),
             _ => return,
         };
         let lengths = Lengths { algorithm, source, known: &known };

@@ -173,8 +173,8 @@ pub enum StmtKind {
     If(Vec<(Expr, Vec<Stmt>)>, Option<Vec<Stmt>>),
     /// `require`
     Require(Expr, String),
-    /// `scratch`; the shape is a region or pieces
-    Scratch(VarId, Option<Expr>, Expr),
+    /// `scratch`; the shape is a region or pieces, and the flag is `as f32`
+    Scratch(VarId, Option<Expr>, Expr, bool),
     /// `step`, defined here
     Step(Step),
     /// A step's call

@@ -57,8 +57,9 @@ impl Checker<'_> {
                 StmtKind::If(arms, otherwise.as_ref().map(|body| self.inner(body)))
             }
             ast::StmtKind::Require { condition, why } => self.require(condition, why),
-            ast::StmtKind::Scratch { name, count, like } => {
-                self.scratch(name, count.as_ref(), like, stmt)
+            ast::StmtKind::Scratch { name, count, like, wide } => {
+                let wide = wide.as_ref().is_some_and(|ty| self.wide(ty));
+                self.scratch((name, wide), count.as_ref(), like, stmt)
             }
             ast::StmtKind::Step { name, params, body } => self.step(name, params, body),
             ast::StmtKind::Fifo { like, options } => self.fifo(like, options, stmt),
@@ -209,7 +210,7 @@ impl Checker<'_> {
 
     fn scratch(
         &mut self,
-        name: &ast::Name,
+        (name, wide): (&ast::Name, bool),
         count: Option<&ast::Expr>,
         like: &ast::Expr,
         stmt: &ast::Stmt,
@@ -230,7 +231,21 @@ impl Checker<'_> {
                 Ty::Error
             }
         };
-        StmtKind::Scratch(self.declare(name, self.sound(before, ty)), count, like)
+        StmtKind::Scratch(self.declare(name, self.sound(before, ty)), count, like, wide)
+    }
+
+    /// Checks the type of the elements of scratch: `as f32` is the only one.
+    fn wide(&mut self, ty: &ast::Name) -> bool {
+        if ty.text != "f32" {
+            let title = format!("scratch has no elements of type `{}`", ty.text);
+            self.error(
+                Diagnostic::new(Code::UnknownName, ty.span, title)
+                    .label("not a type of scratch")
+                    .help("`as f32` keeps f16, bf16 and fp8 as f32; without it, elements are those of the call")
+                    .edit(ty.span, "f32"),
+            );
+        }
+        true
     }
 
     /// Reports a declaration inside a block: scratch and the like belong to every rank on every path, so they are

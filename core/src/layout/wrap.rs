@@ -34,7 +34,7 @@ pub(super) fn around(algorithm: &hir::Algorithm, source: &Source) -> HashMap<Spa
         StmtKind::Let(var, value) => {
             names.lets.insert(*var, value);
         }
-        StmtKind::Scratch(var, Some(count), _) => {
+        StmtKind::Scratch(var, Some(count), ..) => {
             names.slots.insert(*var, count);
         }
         _ => {}

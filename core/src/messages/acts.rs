@@ -70,7 +70,7 @@ impl Acts {
             let mut writer = ActWriter { acts: &mut acts, at: op.at, lane: lanes[at.index()] };
             let done = match &srcs[..] {
                 [src] => writer.copy(by, *src, &dsts),
-                _ => writer.fold(by, &srcs, &dsts),
+                _ => writer.fold((by, op.chain), &srcs, &dsts),
             };
             done.map_err(|why| vec![refused(op.at, by, &why)])?;
         }
@@ -179,7 +179,7 @@ impl ActWriter<'_> {
     fn copy(&mut self, by: RankId, src: Place, dsts: &[Place]) -> Result<(), Unfit> {
         let near = |dst: &Place| dst.0 == by || dst.0 == src.0;
         let (near, far): (Vec<Place>, Vec<Place>) = dsts.iter().partition(|dst| near(dst));
-        match near.iter().find(|dst| dst.0 == by) {
+        match near.iter().find(|dst| dst.0 == by && self.is_wide(**dst) == self.is_wide(src)) {
             Some(landing) if src.0 != by => {
                 self.spread(src, &near)?;
                 self.spread(*landing, &far)
@@ -190,7 +190,12 @@ impl ActWriter<'_> {
 
     /// Writes a reduction by rank `by`, unless its whole result goes to one rank that holds an operand: then that
     /// rank reduces.
-    fn fold(&mut self, by: RankId, srcs: &[Place], dsts: &[Place]) -> Result<(), Unfit> {
+    fn fold(
+        &mut self,
+        (by, chain): (RankId, bool),
+        srcs: &[Place],
+        dsts: &[Place],
+    ) -> Result<(), Unfit> {
         let owner = dsts[0].0;
         let pushed = dsts.iter().all(|dst| dst.0 == owner) && srcs.iter().any(|src| src.0 == owner);
         let folder = if pushed { owner } else { by };
@@ -213,9 +218,20 @@ impl ActWriter<'_> {
         let operands: Vec<Place> = srcs.iter().map(operand).collect();
         let (mut home, far): (Vec<Place>, Vec<Place>) =
             dsts.iter().partition(|dst| dst.0 == folder);
-        let result = if home.is_empty() { Some(self.slot(folder, srcs[0])?) } else { None };
-        home.extend(result);
-        self.act_move(folder, &operands, &home)?;
+        // The result that goes on to other ranks is as wide as the widest place that it goes to.
+        let wide = dsts.iter().find(|dst| self.is_wide(**dst)).copied();
+        let held = home.iter().position(|dst| self.is_wide(*dst) == wide.is_some());
+        let result = match held {
+            Some(at) => {
+                home.swap(0, at);
+                None
+            }
+            None => Some(self.slot(folder, wide.unwrap_or(dsts[0]))?),
+        };
+        if let Some(result) = result {
+            home.insert(0, result);
+        }
+        self.act_move((folder, chain), &operands, &home)?;
         for (_, there) in brought {
             self.drop(there);
         }
@@ -238,13 +254,24 @@ impl ActWriter<'_> {
                 local = these;
                 continue;
             }
+            // A message has the elements of its source: another width is made where it arrives.
+            if self.is_wide(from) != self.is_wide(first) {
+                let slot = self.receive(from, first.0)?;
+                self.act_move((first.0, false), &[slot], &these)?;
+                self.drop(slot);
+                continue;
+            }
             self.message(from, first)?;
             if these.len() > 1 {
-                self.act_move(first.0, &[first], &these[1..])?;
+                self.act_move((first.0, false), &[first], &these[1..])?;
             }
         }
         // In place, a local copy may overwrite the source of the messages, so it comes last.
-        if local.is_empty() { Ok(()) } else { self.act_move(from.0, &[from], &local) }
+        if local.is_empty() { Ok(()) } else { self.act_move((from.0, false), &[from], &local) }
+    }
+
+    fn is_wide(&self, place: Place) -> bool {
+        self.acts.slots.is_wide(place.1.buffer)
     }
 
     /// Writes a message into scratch of rank `to`, and returns the slot.
@@ -271,14 +298,19 @@ impl ActWriter<'_> {
         self.act(Act::Message(id))
     }
 
-    fn act_move(&mut self, rank: RankId, srcs: &[Place], dsts: &[Place]) -> Result<(), Unfit> {
+    fn act_move(
+        &mut self,
+        (rank, chain): (RankId, bool),
+        srcs: &[Place],
+        dsts: &[Place],
+    ) -> Result<(), Unfit> {
         let arg = self.acts.operands.len() as u32;
         for (rank, region) in srcs.iter().chain(dsts) {
             let region = self.region(*region);
             self.acts.operands.push(Operand { rank: *rank, region });
         }
         let (srcs, dsts) = (srcs.len() as u8, dsts.len() as u8);
-        let op = Op { kind: OpKind::Move, srcs, dsts, finish: false, at: self.at, arg };
+        let op = Op { kind: OpKind::Move, srcs, dsts, finish: false, chain, at: self.at, arg };
         self.act(Act::Move(rank, op))
     }
 

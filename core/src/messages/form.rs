@@ -104,5 +104,5 @@ impl FormWriter<'_> {
 }
 
 fn op(kind: OpKind, at: SpanId, arg: u32) -> Op {
-    Op { kind, srcs: 0, dsts: 0, finish: false, at, arg }
+    Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, at, arg }
 }

@@ -1,6 +1,7 @@
 //! Scratch of the two-sided form, where a rank keeps received data until it has folded it or sent it on.
 //!
-//! Slots are of a few widths, each at most twice the width of the data in it. A slot is used again when two are free,
+//! Slots are of a few widths, each at most twice the width of the data in it; data of scratch that keeps narrow floats
+//! as f32 is received into slots that do so too. A slot is used again when two are free,
 //! so the next message may come in while the message before is folded.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,6 +16,7 @@ const AHEAD: usize = 2;
 /// Slots of one class of widths.
 struct SlotClass {
     width: Rat,
+    wide: bool,
     /// The most slots that a rank has.
     slots: u32,
     /// For each rank the number of its slots, and its free slots, the longest free first.
@@ -27,7 +29,7 @@ pub(super) struct MessageSlots {
     /// The author's scratch, which comes before the slots.
     authors: Vec<Scratch>,
     classes: Vec<SlotClass>,
-    by_size: BTreeMap<i32, usize>,
+    by_size: BTreeMap<(i32, bool), usize>,
 }
 
 impl MessageSlots {
@@ -38,11 +40,12 @@ impl MessageSlots {
     /// Takes a slot of `rank` for the data of `region`, cut at the same elements; `None` where the width does not fit
     /// 64-bit numbers.
     pub(super) fn take(&mut self, rank: RankId, region: &Region) -> Option<Region> {
+        let wide = self.is_wide(region.buffer);
         let width = region.hi.minus(region.lo)?;
         let (classes, nranks) = (&mut self.classes, self.nranks);
-        let at = *self.by_size.entry(size(width)).or_insert_with(|| {
+        let at = *self.by_size.entry((size(width), wide)).or_insert_with(|| {
             let of = vec![(0, VecDeque::new()); nranks as usize];
-            classes.push(SlotClass { width, slots: 0, of });
+            classes.push(SlotClass { width, wide, slots: 0, of });
             classes.len() - 1
         });
         let class = &mut self.classes[at];
@@ -58,6 +61,13 @@ impl MessageSlots {
         Some(Region { buffer, slot, base: region.lo, lo: region.lo, hi: region.hi })
     }
 
+    /// Whether a buffer keeps narrow floats as f32.
+    pub(super) fn is_wide(&self, buffer: Buffer) -> bool {
+        let Buffer::Scratch(id) = buffer else { return false };
+        let received = || self.classes[id.index() - self.authors.len()].wide;
+        self.authors.get(id.index()).map_or_else(received, |scratch| scratch.wide)
+    }
+
     /// Marks the slot as free again.
     pub(super) fn give_back(&mut self, rank: RankId, region: &Region) {
         if let Buffer::Scratch(id) = region.buffer
@@ -71,7 +81,7 @@ impl MessageSlots {
     pub(super) fn scratch(self) -> Vec<Scratch> {
         let mut all = self.authors;
         let mut number = 0;
-        for SlotClass { width, slots, .. } in self.classes {
+        for SlotClass { width, wide, slots, .. } in self.classes {
             let name = loop {
                 let name = format!("received{number}");
                 number += 1;
@@ -79,7 +89,7 @@ impl MessageSlots {
                     break name;
                 }
             };
-            all.push(Scratch { name, slots, width });
+            all.push(Scratch { name, slots, width, wide });
         }
         all
     }
@@ -118,7 +128,8 @@ mod tests {
 
     #[test]
     fn a_slot_is_used_again_when_two_are_free() {
-        let authors = [Scratch { name: "received0".into(), slots: 1, width: Rat::ONE }];
+        let authors =
+            [Scratch { name: "received0".into(), slots: 1, width: Rat::ONE, wide: false }];
         let mut slots = MessageSlots::new(&authors, 2);
         let half = region((0, 1), (1, 2));
         let mut take = |rank| {

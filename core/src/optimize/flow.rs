@@ -148,14 +148,18 @@ impl Replay {
             made.extend_from_slice(&self.memory[place(&srcs[0])]);
             brought.clear();
             brought.extend_from_slice(&self.brought[place(&srcs[0])]);
-            for src in &srcs[1..] {
+            let wide = |operand: &Operand| schedule.is_wide(*operand);
+            let exact = dsts.iter().any(wide);
+            for (nth, src) in srcs.iter().enumerate().skip(1) {
+                let rounds = if nth + 1 < srcs.len() { op.chain } else { !exact };
                 let (other, by) = (&self.memory[place(src)], &self.brought[place(src)]);
                 let mut last = None;
                 for ((acc, value), (ours, theirs)) in
                     made.iter_mut().zip(other).zip(brought.iter_mut().zip(by))
                 {
                     let (a, b) = ((*acc).min(*value), (*acc).max(*value));
-                    *acc = if b.is_value() { values.fold(a, b, at) } else { ValueId::POISON };
+                    *acc =
+                        if b.is_value() { values.fold(a, b, rounds, at) } else { ValueId::POISON };
                     let behind = (acc.expr, *ours, *theirs);
                     if last != Some(behind) && acc.is_value() {
                         last = Some(behind);
@@ -173,7 +177,18 @@ impl Replay {
                     *by = self.sets.union(*by, here);
                 }
             }
-            for dst in dsts {
+            for dst in dsts.iter().filter(|dst| wide(dst)) {
+                self.memory[place(dst)].copy_from_slice(&made);
+                self.brought[place(dst)].copy_from_slice(&brought);
+            }
+            if exact || wide(&srcs[0]) {
+                for value in &mut made {
+                    let rounded = values.rounded(*value, at);
+                    self.rounded(value.expr, rounded.expr);
+                    *value = rounded;
+                }
+            }
+            for dst in dsts.iter().filter(|dst| !wide(dst)) {
                 self.memory[place(dst)].copy_from_slice(&made);
                 self.brought[place(dst)].copy_from_slice(&brought);
             }
@@ -181,12 +196,24 @@ impl Replay {
     }
 }
 
-/// Returns the expression that takes the ranks' contributions one after another.
+impl Replay {
+    /// Gives a rounded expression the statements that folded it.
+    fn rounded(&mut self, of: u32, rounded: u32) {
+        let all = self.folded.get(of as usize).copied().filter(|_| of != rounded);
+        if let Some(all) = all {
+            let expr = rounded as usize;
+            self.folded.resize(self.folded.len().max(expr + 1), StatementSet::EMPTY);
+            self.folded[expr] = self.sets.union(self.folded[expr], all);
+        }
+    }
+}
+
+/// Returns the expression that takes the ranks' contributions one after another, and rounds each sum.
 fn in_order(schedule: &Schedule, values: &mut Values) -> u32 {
     let at = crate::ids::OpId(0);
     let leaf = |rank| Values::leaf(Leaf { rank: RankId(rank), cell: 0 });
     (1..schedule.nranks)
-        .fold(leaf(0), |acc, rank| values.fold(acc.min(leaf(rank)), acc.max(leaf(rank)), at))
+        .fold(leaf(0), |acc, rank| values.fold(acc.min(leaf(rank)), acc.max(leaf(rank)), true, at))
         .expr
 }
 

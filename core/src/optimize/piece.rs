@@ -1,4 +1,7 @@
-//! The moves that make one piece: chains of up to eight sources, partials where an expression branches.
+//! The moves that make one piece: folds of up to eight sources, partials where an expression branches.
+//!
+//! A move rounds after each source, or once: it takes as many folds of the author as round alike. A partial of an
+//! expression that is not rounded keeps narrow floats as f32.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +25,23 @@ const MOST: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PieceSource {
     Input(RankId),
-    Partial(u32),
+    Partial(Partial),
+}
+
+/// A slot of the partials, or of those that keep narrow floats as f32.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Partial {
+    pub(super) slot: u32,
+    pub(super) wide: bool,
+}
+
+/// The operands of the moves that make an expression.
+struct Sources {
+    /// The innermost first.
+    all: Vec<PieceSource>,
+    /// Whether the folds between them round.
+    chain: bool,
+    provenance: Provenance,
 }
 
 /// Writes the moves that make one piece of the outputs.
@@ -30,14 +49,15 @@ pub(super) struct PieceWriter<'w, 's> {
     writer: &'w mut OpWriter<'s>,
     piece: &'w Piece<'s>,
     /// The partial of each kept expression, and the number of moves that still read it.
-    kept: FxHashMap<u32, (u32, u32)>,
-    free: Vec<u32>,
-    slots: u32,
+    kept: FxHashMap<u32, (Partial, u32)>,
+    free: Vec<Partial>,
+    /// The number of partials, and of wide ones.
+    slots: [u32; 2],
 }
 
 impl<'w, 's> PieceWriter<'w, 's> {
     pub(super) fn new(writer: &'w mut OpWriter<'s>, piece: &'w Piece<'s>) -> Self {
-        Self { writer, piece, kept: FxHashMap::default(), free: Vec::new(), slots: 0 }
+        Self { writer, piece, kept: FxHashMap::default(), free: Vec::new(), slots: [0; 2] }
     }
 
     pub(super) fn write(mut self) -> Result<(), Unfit> {
@@ -99,28 +119,29 @@ impl<'w, 's> PieceWriter<'w, 's> {
 
     /// Writes an item directly to its destinations.
     fn item(&mut self, item: &Item) -> Result<(), Unfit> {
-        let (sources, mut provenance) = self.sources(item.expr)?;
+        let sources = self.sources(item.expr)?;
         let here = |rank: RankId| rank == self.piece.owner;
-        let local = sources.iter().any(|s| {
+        let local = sources.all.iter().any(|s| {
             matches!(s, PieceSource::Partial(_)) || matches!(s, PieceSource::Input(r) if here(*r))
         }) || item.dsts.iter().any(|dst| here(dst.rank));
         if item.dsts.len() > MOST || !local {
-            let slot = self.fold(sources, provenance)?;
+            let slot = self.fold(sources, item.expr)?;
             let provenance = self.goes(item);
             return self.spread(slot, &item.dsts, provenance);
         }
-        let sources = self.shorten(sources, provenance)?;
+        let mut sources = self.shorten(sources)?;
         let dsts: Vec<Operand> = item.dsts.iter().map(|dst| self.output(*dst)).collect();
-        provenance.all = self.writer.sets.union(provenance.all, item.brought);
-        self.push(&sources, &dsts, provenance)?;
-        self.release(&sources);
+        let all = sources.provenance.all;
+        sources.provenance.all = self.writer.sets.union(all, item.brought);
+        self.push(&sources, &dsts)?;
+        self.release(&sources.all);
         Ok(())
     }
 
     /// Writes an expression into a partial.
-    fn partial(&mut self, expr: u32) -> Result<u32, Unfit> {
-        let (sources, provenance) = self.sources(expr)?;
-        self.fold(sources, provenance)
+    fn partial(&mut self, expr: u32) -> Result<Partial, Unfit> {
+        let sources = self.sources(expr)?;
+        self.fold(sources, expr)
     }
 
     /// Returns the statements that copied an item to its destinations; if there are none, those of its fold, which
@@ -145,16 +166,21 @@ impl<'w, 's> PieceWriter<'w, 's> {
         Provenance { first, all }
     }
 
-    /// Returns the sources of `expr`'s last chain, the innermost first; a source that is no input is made a partial
-    /// before.
-    fn sources(&mut self, expr: u32) -> Result<(Vec<PieceSource>, Provenance), Unfit> {
+    /// Returns the sources of `expr`'s last folds that round alike; a source that is no input is made a partial before.
+    fn sources(&mut self, expr: u32) -> Result<Sources, Unfit> {
         let mut provenance = Provenance::default();
-        let mut rest = Vec::new();
+        let (mut rest, mut chain) = (Vec::new(), None);
         let mut next = expr;
-        // The chain ends at an expression that is kept in a partial, which is read from there.
+        // The folds end at an expression that is kept in a partial, which is read from there.
         while let (None, Some((operands, _))) =
             (self.known(next), self.writer.flow.values.parts(next))
         {
+            if next != expr {
+                let rounds = self.writer.flow.values.rounds(next);
+                if *chain.get_or_insert(rounds) != rounds {
+                    break;
+                }
+            }
             let folds = self.folds(next);
             provenance.first = provenance.first.or(folds.first);
             provenance.all = self.writer.sets.union(provenance.all, folds.all);
@@ -173,9 +199,12 @@ impl<'w, 's> PieceWriter<'w, 's> {
             rest.push(source);
             next = deep;
         }
-        rest.push(self.known(next).unwrap_or(PieceSource::Input(RankId(next))));
+        rest.push(match self.known(next) {
+            Some(source) => source,
+            None => PieceSource::Partial(self.partial(next)?),
+        });
         rest.reverse();
-        Ok((rest, provenance))
+        Ok(Sources { all: rest, chain: chain.unwrap_or(false), provenance })
     }
 
     /// Returns the place where an expression can be read now, if there is one.
@@ -189,32 +218,31 @@ impl<'w, 's> PieceWriter<'w, 's> {
         }
     }
 
-    /// Folds the sources into a new partial.
-    fn fold(&mut self, sources: Vec<PieceSource>, provenance: Provenance) -> Result<u32, Unfit> {
-        if let [PieceSource::Partial(slot)] = &sources[..] {
+    /// Folds the sources into a new partial of `expr`.
+    fn fold(&mut self, sources: Sources, expr: u32) -> Result<Partial, Unfit> {
+        if let [PieceSource::Partial(slot)] = &sources.all[..] {
             return Ok(*slot);
         }
-        let sources = self.shorten(sources, provenance)?;
-        let slot = self.take();
+        let wide = !self.writer.flow.values.rounds(expr);
+        let sources = self.shorten(sources)?;
+        self.put(&sources, wide)
+    }
+
+    /// Writes the move that folds the sources into a new partial.
+    fn put(&mut self, sources: &Sources, wide: bool) -> Result<Partial, Unfit> {
+        let slot = self.take(wide);
         let dst = self.place(PieceSource::Partial(slot));
-        self.push(&sources, &[dst], provenance)?;
-        self.release(&sources);
+        self.push(sources, &[dst])?;
+        self.release(&sources.all);
         Ok(slot)
     }
 
     /// Folds sources from the front until one move can take the rest.
-    fn shorten(
-        &mut self,
-        mut sources: Vec<PieceSource>,
-        provenance: Provenance,
-    ) -> Result<Vec<PieceSource>, Unfit> {
-        while sources.len() > MOST {
-            let rest = sources.split_off(MOST);
-            let slot = self.take();
-            let dst = self.place(PieceSource::Partial(slot));
-            self.push(&sources, &[dst], provenance)?;
-            self.release(&sources);
-            sources = [&[PieceSource::Partial(slot)], &rest[..]].concat();
+    fn shorten(&mut self, mut sources: Sources) -> Result<Sources, Unfit> {
+        while sources.all.len() > MOST {
+            let rest = sources.all.split_off(MOST);
+            let slot = self.put(&sources, !sources.chain)?;
+            sources.all = [&[PieceSource::Partial(slot)], &rest[..]].concat();
         }
         Ok(sources)
     }
@@ -222,34 +250,32 @@ impl<'w, 's> PieceWriter<'w, 's> {
     /// Copies a partial to its destinations.
     fn spread(
         &mut self,
-        slot: u32,
+        slot: Partial,
         dsts: &[Destination],
         provenance: Provenance,
     ) -> Result<(), Unfit> {
-        let from = [PieceSource::Partial(slot)];
+        let from = Sources { all: vec![PieceSource::Partial(slot)], chain: false, provenance };
         for some in dsts.chunks(MOST) {
             let some: Vec<Operand> = some.iter().map(|dst| self.output(*dst)).collect();
-            self.push(&from, &some, provenance)?;
+            self.push(&from, &some)?;
         }
-        self.release(&from);
+        self.release(&from.all);
         Ok(())
     }
 
-    fn push(
-        &mut self,
-        srcs: &[PieceSource],
-        dsts: &[Operand],
-        provenance: Provenance,
-    ) -> Result<(), Unfit> {
-        let srcs: Vec<Operand> = srcs.iter().map(|source| self.place(*source)).collect();
-        self.writer.push(self.piece.owner, &srcs, dsts, provenance)
+    fn push(&mut self, sources: &Sources, dsts: &[Operand]) -> Result<(), Unfit> {
+        let srcs: Vec<Operand> = sources.all.iter().map(|source| self.place(*source)).collect();
+        let chain = sources.chain && srcs.len() > 2;
+        self.writer.push(self.piece.owner, (&srcs, chain), dsts, sources.provenance)
     }
 
-    fn take(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.slots += 1;
-            self.slots - 1
-        })
+    fn take(&mut self, wide: bool) -> Partial {
+        if let Some(at) = self.free.iter().rposition(|free| free.wide == wide) {
+            return self.free.remove(at);
+        }
+        let slots = &mut self.slots[usize::from(wide)];
+        *slots += 1;
+        Partial { slot: *slots - 1, wide }
     }
 
     /// Frees the partials that were read for the last time.

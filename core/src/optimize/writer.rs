@@ -8,6 +8,7 @@ use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule, Scratch};
 use crate::verify::{Callers, Order};
 
 use super::flow::Flow;
+use super::piece::Partial;
 use super::statements::{StatementSet, StatementSets};
 use super::{Unfit, signals};
 
@@ -24,9 +25,9 @@ pub(super) struct OpWriter<'s> {
     regions: Interner<Region>,
     origins: Origins,
     pub(super) sets: StatementSets,
-    /// The width of the widest partial, and the largest number of partials at once.
+    /// The width of the widest partial, and the largest number of partials, and of wide ones, at once.
     width: Rat,
-    slots: u32,
+    slots: [u32; 2],
     /// The statements of each rank's first post and first wait, to which its new signals are attributed.
     spans: Vec<[SpanId; 2]>,
 }
@@ -64,16 +65,18 @@ impl<'s> OpWriter<'s> {
             origins: Origins::of(schedule),
             sets,
             width: Rat::ZERO,
-            slots: 0,
+            slots: [0; 2],
             spans: spans.into_iter().map(|s| s.map(Option::unwrap_or_default)).collect(),
         }
     }
 
     /// Returns the operand of a partial: slot `slot` of the owner's scratch, with data that begins at `lo`.
-    pub(super) fn partial(&mut self, owner: RankId, slot: u32, lo: Rat, hi: Rat) -> Operand {
-        self.slots = self.slots.max(slot + 1);
+    pub(super) fn partial(&mut self, owner: RankId, partial: Partial, lo: Rat, hi: Rat) -> Operand {
+        let Partial { slot, wide } = partial;
+        let slots = &mut self.slots[usize::from(wide)];
+        *slots = (*slots).max(slot + 1);
         self.width = self.width.max(hi.minus(lo).unwrap_or(Rat::ZERO));
-        let buffer = Buffer::Scratch(ScratchId(0));
+        let buffer = Buffer::Scratch(ScratchId(u32::from(wide)));
         self.operand(owner, Region { buffer, slot, base: lo, lo, hi })
     }
 
@@ -89,7 +92,7 @@ impl<'s> OpWriter<'s> {
     pub(super) fn push(
         &mut self,
         owner: RankId,
-        srcs: &[Operand],
+        (srcs, chain): (&[Operand], bool),
         dsts: &[Operand],
         provenance: Provenance,
     ) -> Result<(), Unfit> {
@@ -104,6 +107,7 @@ impl<'s> OpWriter<'s> {
             srcs: srcs.len() as u8,
             dsts: dsts.len() as u8,
             finish: false,
+            chain,
             at,
             arg: self.operands.len() as u32,
         });
@@ -130,8 +134,14 @@ impl<'s> OpWriter<'s> {
             elements: schedule.elements.clone(),
             ..*schedule
         };
-        if slots > 0 {
-            fused.scratch.push(Scratch { name: "partial".into(), slots, width });
+        let [narrow, wide] = slots;
+        if narrow + wide > 0 {
+            let name = "partial".into();
+            fused.scratch.push(Scratch { name, slots: narrow, width, wide: false });
+        }
+        if wide > 0 {
+            let name = "wide".into();
+            fused.scratch.push(Scratch { name, slots: wide, width, wide: true });
         }
         signals::assemble(&mut fused, ops, callers, &spans);
         fused

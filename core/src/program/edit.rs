@@ -59,7 +59,7 @@ impl Stmt {
             StmtKind::For(_, lo, hi, _) | StmtKind::Parallel(_, lo, hi, _) => vec![lo, hi],
             StmtKind::Limit(bounds) => bounds.iter_mut().flat_map(|(lo, hi)| [lo, hi]).collect(),
             StmtKind::If(arms, _) => arms.iter_mut().map(|(condition, _)| condition).collect(),
-            StmtKind::Scratch(_, count, like) => count.iter_mut().chain([like]).collect(),
+            StmtKind::Scratch(_, count, like, _) => count.iter_mut().chain([like]).collect(),
             StmtKind::Step(_, args) => args.iter_mut().collect(),
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
             StmtKind::Reduce(srcs, dst) => srcs.iter_mut().chain([dst]).collect(),

@@ -233,8 +233,9 @@ pub enum StmtKind {
     If(Vec<(Expr, Vec<Stmt>)>, Vec<Stmt>),
     /// Goes on only where the condition holds; the text says why it must.
     Require(Expr, String),
-    /// Declares scratch: its variable, the number of its slots, and the region that each is like.
-    Scratch(VarId, Option<Expr>, Expr),
+    /// Declares scratch: its variable, the number of its slots, the region that each is like, and whether it keeps
+    /// narrow floats as f32.
+    Scratch(VarId, Option<Expr>, Expr, bool),
     /// Runs a step with these arguments.
     Step(StepId, Vec<Expr>),
     /// Copies the source to every destination.

@@ -96,8 +96,8 @@ impl Lower<'_> {
                 )
             }
             From::Require(condition, why) => StmtKind::Require(expr(condition), why.clone()),
-            From::Scratch(name, count, like) => {
-                StmtKind::Scratch(*name, count.as_ref().map(expr), expr(like))
+            From::Scratch(name, count, like, wide) => {
+                StmtKind::Scratch(*name, count.as_ref().map(expr), expr(like), *wide)
             }
             From::Step(step) => {
                 let body = self.block(&step.body, of);

@@ -52,6 +52,7 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
         words.text(&scratch.name);
         words.one(u64::from(scratch.slots));
         words.rat(scratch.width);
+        words.one(u64::from(scratch.wide));
     }
     if let Some(lengths) = elements {
         words.all(lengths.input.iter().chain(&lengths.output).copied());
@@ -63,7 +64,8 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
     }
     words.one(ops.len() as u64);
     for op in ops {
-        let shape = u32::from_le_bytes([op.kind as u8, op.srcs, op.dsts, op.finish.into()]);
+        let flags = u8::from(op.finish) | u8::from(op.chain) << 1;
+        let shape = u32::from_le_bytes([op.kind as u8, op.srcs, op.dsts, flags]);
         words.all([u64::from(shape) << 32 | u64::from(op.arg), u64::from(op.at.0)]);
     }
     words.one(operands.len() as u64);

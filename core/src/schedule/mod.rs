@@ -1,7 +1,8 @@
 //! The schedule: flat op lists, one per (rank, stream). This module is the whole IR.
 //!
 //! Three ops. `Move` folds up to eight sources and writes the result to one or more destinations; a copy
-//! is the fold of one source, `reduce(src, dst)` is the fold of `[dst, src]` into `dst`. `Post` and
+//! is the fold of one source, `reduce(src, dst)` is the fold of `[dst, src]` into `dst`. A move rounds its result once,
+//! unless it is a chain. `Post` and
 //! `Wait` are a release and an acquire on a counter that only rises: the k-th post on a channel meets
 //! the k-th wait. No part of the IR knows about engines; loops are not kept.
 
@@ -113,6 +114,9 @@ pub struct Op {
     pub dsts: u8,
     /// Whether this move completes its region, so that `avg` divides here. The verifier sets it.
     pub finish: bool,
+    /// Whether a fold of three sources or more rounds after each source but the first, as moves of two sources would one
+    /// after the other. Any other move computes f16, bf16 and fp8 in f32, and rounds once, when it writes.
+    pub chain: bool,
     /// The statement of the source that the op stands for, or a set of [`Schedule::origins`].
     pub at: SpanId,
     /// The index of the first operand of a move, or of the channel of a post or wait.
@@ -122,7 +126,7 @@ pub struct Op {
 /// The three kinds of op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OpKind {
-    /// `dsts = fold(srcs)`: `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`.
+    /// `dsts = fold(srcs)`: `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`. See [`Op::chain`] for rounding.
     Move,
     /// Raises a channel's counter (release).
     Post,
@@ -179,6 +183,8 @@ pub struct Scratch {
     pub slots: u32,
     /// The width of a slot in units of the count.
     pub width: Rat,
+    /// Whether elements narrower than f32 are kept as f32 here, so that partial sums do not round.
+    pub wide: bool,
 }
 
 /// The most ranks that a schedule has.
@@ -259,6 +265,16 @@ impl Schedule {
     /// Returns all operands of a move, sources first; `op` must be one.
     pub fn operands_of(&self, op: &Op) -> &[Operand] {
         &self.operands[op.arg as usize..][..usize::from(op.srcs) + usize::from(op.dsts)]
+    }
+
+    /// Whether an operand lies in scratch that keeps narrow floats as f32.
+    pub fn is_wide(&self, operand: Operand) -> bool {
+        self.is_wide_buffer(self.region(operand).buffer)
+    }
+
+    /// Whether a buffer is scratch that keeps narrow floats as f32.
+    pub fn is_wide_buffer(&self, buffer: Buffer) -> bool {
+        matches!(buffer, Buffer::Scratch(id) if self.scratch[id.index()].wide)
     }
 
     /// Returns the channel of a post or wait; `op` must be one.

@@ -75,8 +75,9 @@ fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
         multiple => format!(" multiple {multiple}"),
     };
     writeln!(out, "schedule {algorithm} {collective} nranks {nranks} root {root}{multiple}{mark}")?;
-    for Scratch { name, slots, width } in &schedule.scratch {
-        writeln!(out, "scratch {name} slots {slots} width {width}")?;
+    for Scratch { name, slots, width, wide } in &schedule.scratch {
+        let wide = if *wide { " wide" } else { "" };
+        writeln!(out, "scratch {name} slots {slots} width {width}{wide}")?;
     }
     if let Some(lengths) = &schedule.elements {
         for (rank, (from, to)) in lengths.in_place.iter().enumerate() {
@@ -158,7 +159,11 @@ pub fn op(schedule: &Schedule, op: &Op) -> String {
             all.join(", ")
         };
         let (srcs, dsts) = (list(schedule.srcs(op)), list(schedule.dsts(op)));
-        let name = if op.srcs == 1 { "copy" } else { "fold" };
+        let name = match op.srcs {
+            1 => "copy",
+            _ if op.chain => "chain",
+            _ => "fold",
+        };
         let finish = if op.finish { " finish" } else { "" };
         return format!("{name} {srcs} -> {dsts}{finish}");
     }
@@ -256,9 +261,12 @@ impl ScheduleReader {
             "scratch" => {
                 let (name, rest) = split(rest, " slots ")?;
                 let (slots, width) = split(rest, " width ")?;
-                let scratch =
-                    Scratch { name: name.into(), slots: number(slots)?, width: rational(width)? };
-                schedule.scratch.push(scratch);
+                let (width, wide) = match width.strip_suffix(" wide") {
+                    Some(width) => (width, true),
+                    None => (width, false),
+                };
+                let (name, slots, width) = (name.into(), number(slots)?, rational(width)?);
+                schedule.scratch.push(Scratch { name, slots, width, wide });
             }
             "elements" => {
                 let words: Vec<&str> = rest.split_whitespace().collect();
@@ -295,7 +303,7 @@ impl ScheduleReader {
                     Stream { rank: RankId(number(rank)?), index: number(index)?, first, len: 0 };
                 schedule.streams.push(stream);
             }
-            "copy" | "fold" | "post" | "wait" => {
+            "copy" | "fold" | "chain" | "post" | "wait" => {
                 let (rest, at) = rest.rsplit_once('@').ok_or("expected `@STATEMENT` at the end")?;
                 let at = SpanId(number(at.trim())?);
                 let op = match word {
@@ -330,7 +338,7 @@ impl ScheduleReader {
         };
         let (from, to) = (RankId(number(from)?), RankId(number(to)?));
         let arg = self.channels.intern(Channel { from, to, kind: signal, lane });
-        Ok(Op { kind, srcs: 0, dsts: 0, finish: false, at, arg })
+        Ok(Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, at, arg })
     }
 
     fn data(&mut self, word: &str, text: &str, at: SpanId) -> Result<Op, String> {
@@ -350,8 +358,8 @@ impl ScheduleReader {
         };
         let schedule = self.schedule.as_mut().ok_or("no schedule")?;
         let arg = schedule.operands.len() as u32;
-        let op =
-            Op { kind: OpKind::Move, srcs: count(&srcs)?, dsts: count(&dsts)?, finish, at, arg };
+        let (chain, kind) = (word == "chain", OpKind::Move);
+        let op = Op { kind, srcs: count(&srcs)?, dsts: count(&dsts)?, finish, chain, at, arg };
         schedule.operands.extend(srcs);
         schedule.operands.extend(dsts);
         Ok(op)

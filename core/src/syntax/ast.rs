@@ -275,7 +275,7 @@ pub enum StmtKind {
         /// The reason to report where the condition does not hold.
         why: String,
     },
-    /// `scratch NAME: COUNT like SHAPE;`
+    /// `scratch NAME: COUNT like SHAPE as f32;`
     Scratch {
         /// The author's name for the buffer.
         name: Name,
@@ -283,6 +283,8 @@ pub enum StmtKind {
         count: Option<Expr>,
         /// The region, or pieces, whose shape a slot has.
         like: Expr,
+        /// The type behind `as`: the type of elements that are narrower.
+        wide: Option<Name>,
     },
     /// `step NAME(PARAMS) { BODY }`
     Step {

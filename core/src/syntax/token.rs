@@ -81,6 +81,7 @@ macro_rules! tokens {
 tokens! {
     keywords {
         Algorithm "algorithm"
+        As "as"
         Else "else"
         False "false"
         For "for"

@@ -31,7 +31,7 @@ pub(super) fn history(
                 let start = operands.next().unwrap_or(ValueId::NONE);
                 operands.fold(start, |folded, operand| {
                     let sound = folded.is_value() && operand.is_value();
-                    if sound { values.fold(operand, folded, at) } else { ValueId::POISON }
+                    if sound { values.fold(operand, folded, true, at) } else { ValueId::POISON }
                 })
             })
             .collect();

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::layout::{Cells, MemoryLayout};
 use super::memory::CellMemory;
-use super::values::{Commuted, ValueId};
+use super::values::{Commuted, CommutedFold, ValueId};
 use crate::ids::RankId;
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Schedule};
@@ -34,8 +34,9 @@ type Stretches = Vec<(Rat, u32)>;
 /// fold are taken in either order, as all reduce ops commute bit for bit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// The two operands of each fold, which come before it. Numbers below `leaves` are ranks' contributions.
-    folds: Vec<[u32; 2]>,
+    /// The two operands of each fold, which come before it, and whether it rounds. Numbers below `leaves` are ranks'
+    /// contributions.
+    folds: Vec<CommutedFold>,
     leaves: u32,
     /// The outputs; equal neighbors are stored once.
     outputs: Vec<Stretches>,
@@ -74,7 +75,7 @@ impl Orders {
     }
 
     /// Takes over the folds that outputs use, and renumbers them.
-    fn keep(&mut self, all: &[[u32; 2]]) {
+    fn keep(&mut self, all: &[CommutedFold]) {
         let leaves = self.leaves as usize;
         let mut used = vec![false; leaves + all.len()];
         for (_, fold) in self.outputs.iter().flatten() {
@@ -82,15 +83,15 @@ impl Orders {
         }
         for at in (0..all.len()).rev() {
             if used[leaves + at] {
-                all[at].iter().for_each(|operand| used[*operand as usize] = true);
+                all[at].0.iter().for_each(|operand| used[*operand as usize] = true);
             }
         }
         let mut number: Vec<u32> = (0..self.leaves).collect();
         number.resize(used.len(), u32::MAX);
-        for (at, operands) in all.iter().enumerate().filter(|(at, _)| used[leaves + at]) {
+        for (at, (operands, rounds)) in all.iter().enumerate().filter(|(at, _)| used[leaves + at]) {
             number[leaves + at] = self.leaves + self.folds.len() as u32;
             let [a, b] = operands.map(|operand| number[operand as usize]);
-            self.folds.push([a.min(b), a.max(b)]);
+            self.folds.push(([a.min(b), a.max(b)], *rounds));
         }
         for (_, fold) in self.outputs.iter_mut().flatten() {
             *fold = number[*fold as usize];
@@ -128,12 +129,12 @@ impl Orders {
     /// Returns a rank and the end of a stretch of its output where `other` is reduced in another order, in either mode,
     /// if there is such a stretch.
     pub fn differs(&self, other: &Self) -> Option<(RankId, Rat)> {
-        let known: FxHashMap<[u32; 2], u32> =
+        let known: FxHashMap<CommutedFold, u32> =
             self.folds.iter().copied().zip(self.leaves..).collect();
         let mut number: Vec<u32> = (0..self.leaves).collect();
-        for operands in &other.folds {
+        for (operands, rounds) in &other.folds {
             let [a, b] = operands.map(|operand| number[operand as usize]);
-            let same = known.get(&[a.min(b), a.max(b)]);
+            let same = known.get(&([a.min(b), a.max(b)], *rounds));
             number.push(same.copied().unwrap_or(u32::MAX));
         }
         // Pairs of outputs that were compared already.

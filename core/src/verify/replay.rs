@@ -290,30 +290,49 @@ impl Player<'_> {
         for (src, first) in srcs.iter().zip(sources).skip(own) {
             bad |= self.access(mode, at, *src, first..first + len, Access::Read).is_some();
         }
-        self.fold(mode, at, (srcs, &sources), len, &mut results);
+        let wide = |operand: &Operand| schedule.is_wide(*operand);
+        let exact = dsts.iter().any(wide);
+        self.fold(mode, at, (srcs, &sources), (len, !exact), &mut results);
+        let unrounded = (exact || op.srcs == 1 && wide(&srcs[0])).then(|| results.clone());
+        let narrow = !dsts.iter().all(wide);
+        if unrounded.is_some() && narrow {
+            results.iter_mut().for_each(|value| *value = self.values.rounded(*value, at));
+        }
         for (dst, first) in dsts.iter().zip(targets) {
             let raced = self.access(mode, at, *dst, first..first + len, Access::Write);
             let good = if bad { 0 } else { raced.unwrap_or(len) } as usize;
             bad |= raced.is_some();
+            let values = unrounded.as_ref().filter(|_| wide(dst)).unwrap_or(&results);
             let cells = &mut self.states[mode].memory.values[first as usize..][..len as usize];
-            cells[..good].copy_from_slice(&results[..good]);
+            cells[..good].copy_from_slice(&values[..good]);
             cells[good..].fill(ValueId::POISON);
         }
-        if op.srcs > 1 && self.reduces {
-            self.completes(mode, at, &results);
+        // A sum is divided where it is rounded: not in wide scratch, but by the copy out of it.
+        if self.reduces && narrow {
+            match &unrounded {
+                Some(before) if op.srcs == 1 => {
+                    let same = results.iter_mut().zip(before).filter(|(after, b)| after == b);
+                    same.for_each(|(after, _)| *after = ValueId::NONE);
+                    self.completes(mode, at, &results);
+                }
+                _ if op.srcs > 1 => self.completes(mode, at, &results),
+                _ => {}
+            }
         }
         self.results = results;
     }
 
-    /// Computes the result of a move, operand by operand: the first source, with the others folded into it.
+    /// Computes the result of a move, operand by operand: the first source, with the others folded into it; `rounds` is
+    /// whether the last fold rounds.
     fn fold(
         &mut self,
         mode: usize,
         at: OpId,
         (srcs, firsts): (&[Operand], &[u32]),
-        len: u32,
+        (len, rounds): (u32, bool),
         results: &mut Vec<ValueId>,
     ) {
+        let chain = self.schedule.op(at).chain;
         for (i, (src, first)) in srcs.iter().zip(firsts).enumerate() {
             let memory = &self.states[mode].memory;
             let values = &memory.values[*first as usize..][..len as usize];
@@ -321,10 +340,11 @@ impl Player<'_> {
             if i == 0 {
                 results.extend_from_slice(values);
             } else {
+                let rounds = if i + 1 < srcs.len() { chain } else { rounds };
                 for (folded, operand) in results.iter_mut().zip(values) {
                     let sound = folded.is_value() && operand.is_value();
                     *folded = if sound {
-                        self.values.fold(*operand, *folded, at)
+                        self.values.fold(*operand, *folded, rounds, at)
                     } else {
                         ValueId::POISON
                     };

@@ -3,6 +3,9 @@
 //! Nearly always all contributions in a value are of one input cell, so that cell is kept beside the expression, and
 //! cells with equal computations share the expression.
 //!
+//! A fold rounds its result to the element type, or leaves it as the f32 in which it was computed: inside a move that
+//! rounds once, and in scratch that keeps narrow floats as f32. The two are different values of narrow floats.
+//!
 //! Expressions are distinguished by their operands, and contributions are counted one by one: no decision rests on a
 //! hash or a sum of weights, for which an author could look for two programs that agree. Each node keeps the number of
 //! its contributions. The number is only a first test: an expression with as many contributions as there are ranks is
@@ -38,8 +41,12 @@ struct ValueNode {
     right: u32,
     /// The distance from the cell of `left` to that of `right`.
     skew: u32,
+    /// Whether the result is rounded to the element type.
+    rounds: bool,
     op: OpId,
     depth: u32,
+    /// The most folds that round, from a leaf to this node.
+    roundings: u32,
     /// The number of contributions, with repetitions; [`MIXED`] where they are of several cells.
     total: u32,
 }
@@ -47,18 +54,23 @@ struct ValueNode {
 /// The total of an expression over several cells. No result has it.
 const MIXED: u32 = 0;
 
-/// The operands of a node, and its skew.
-type ExprKey = ((u32, u32), u32);
+/// The operands of a node, its skew, and whether it rounds.
+type ExprKey = ((u32, u32), u32, bool);
+
+/// The operands of a fold, smaller first, and whether it rounds.
+pub(crate) type CommutedFold = ([u32; 2], bool);
 
 impl ValueNode {
     fn key(&self) -> ExprKey {
-        ((self.left, self.right), self.skew)
+        ((self.left, self.right), self.skew, self.rounds)
     }
 }
 
-fn hash(((left, right), skew): ExprKey) -> u64 {
+fn hash(((left, right), skew, rounds): ExprKey) -> u64 {
     let product = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (product ^ product >> 29 ^ u64::from(skew)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32
+    (product ^ product >> 29 ^ u64::from(skew) ^ u64::from(rounds) << 32)
+        .wrapping_mul(0xBF58_476D_1CE4_E5B9)
+        >> 32
 }
 
 /// The number of folds remembered beside the table of all folds.
@@ -105,7 +117,7 @@ pub(crate) struct Values {
 /// Expressions with the operands of each fold sorted, so that expressions that differ only in operand order are equal.
 pub(crate) struct Commuted {
     /// The operands of each class that is no leaf, smaller class first; leaves are the first classes.
-    pub(crate) folds: Vec<[u32; 2]>,
+    pub(crate) folds: Vec<CommutedFold>,
     /// The class of each expression.
     pub(crate) class: Vec<u32>,
 }
@@ -118,7 +130,7 @@ impl Values {
             leaves: nranks,
             nodes: Vec::with_capacity(folds),
             known: vec![0; 2 * folds.next_power_of_two()],
-            recent: vec![(((u32::MAX, u32::MAX), 0), 0); RECENT],
+            recent: vec![(((u32::MAX, u32::MAX), 0, false), 0); RECENT],
             counted: Vec::new(),
             met: vec![0; nranks as usize],
             counts: 0,
@@ -155,10 +167,16 @@ impl Values {
         [ValueId { expr: left, cell }, ValueId { expr: right, cell: cell.wrapping_add(skew) }]
     }
 
-    /// Folds two values to `left op right`.
-    pub(crate) fn fold(&mut self, left: ValueId, right: ValueId, op: OpId) -> ValueId {
+    /// Folds two values to `left op right`, and rounds the result if `rounds`.
+    pub(crate) fn fold(
+        &mut self,
+        left: ValueId,
+        right: ValueId,
+        rounds: bool,
+        op: OpId,
+    ) -> ValueId {
         let skew = right.cell.wrapping_sub(left.cell);
-        let key = ((left.expr, right.expr), skew);
+        let key = ((left.expr, right.expr), skew, rounds);
         let slot = hash(key) as usize % RECENT;
         if self.recent[slot].0 == key {
             return ValueId { expr: self.recent[slot].1, cell: left.cell };
@@ -169,8 +187,10 @@ impl Values {
             let straight = skew == 0 && !totals.contains(&MIXED);
             let total = if straight { totals[0].saturating_add(totals[1]) } else { MIXED };
             let depth = 1 + self.depth(left).max(self.depth(right));
-            let ((left, right), skew) = key;
-            self.nodes.push(ValueNode { left, right, skew, op, depth, total });
+            let roundings = self.roundings(left).max(self.roundings(right)) + u32::from(rounds);
+            let ((left, right), skew, rounds) = key;
+            let node = ValueNode { left, right, skew, rounds, op, depth, roundings, total };
+            self.nodes.push(node);
             self.known[place] = self.nodes.len() as u32;
             if 2 * self.nodes.len() > self.known.len() {
                 self.grow();
@@ -181,6 +201,25 @@ impl Values {
         };
         self.recent[slot] = (key, expr);
         ValueId { expr, cell: left.cell }
+    }
+
+    /// Whether an expression is rounded to the element type after its last fold; contributions are.
+    pub(crate) fn rounds(&self, expr: u32) -> bool {
+        expr < self.leaves || self.node(expr).rounds
+    }
+
+    /// Whether a value is as wide as f32, because it was not rounded since it was folded.
+    pub(crate) fn is_unrounded(&self, value: ValueId) -> bool {
+        value.is_value() && !self.rounds(value.expr)
+    }
+
+    /// Rounds a value to the element type.
+    pub(crate) fn rounded(&mut self, value: ValueId, op: OpId) -> ValueId {
+        if !self.is_unrounded(value) {
+            return value;
+        }
+        let [left, right] = self.operands(value);
+        self.fold(left, right, true, op)
     }
 
     /// Returns the position in `known` of the node of these operands, or of the entry for it.
@@ -248,6 +287,11 @@ impl Values {
         if value.expr < self.leaves { 0 } else { self.node(value.expr).depth }
     }
 
+    /// Returns the most roundings to the element type that a contribution to a value goes through.
+    pub(crate) fn roundings(&self, value: ValueId) -> u32 {
+        if value.expr < self.leaves { 0 } else { self.node(value.expr).roundings }
+    }
+
     /// Returns the number of times that each contribution is in a value.
     pub(crate) fn contributions(&self, value: ValueId) -> BTreeMap<Leaf, u64> {
         let mut open = BTreeMap::from([(value, 1_u64)]);
@@ -282,14 +326,15 @@ impl Values {
     pub(crate) fn commuted(&self) -> Commuted {
         let mut classes = Self::new(self.leaves, self.nodes.len());
         let mut class: Vec<u32> = (0..self.leaves).collect();
-        for ValueNode { left, right, skew, op, .. } in &self.nodes {
+        for ValueNode { left, right, skew, rounds, op, .. } in &self.nodes {
             let of = |expr: &u32| class[*expr as usize];
             let (a, b) = (of(left).min(of(right)), of(left).max(of(right)));
             // The cell serves as the skew, which the values of a result do not have.
             let [a, b] = [(a, 0), (b, *skew)].map(|(expr, cell)| ValueId { expr, cell });
-            class.push(classes.fold(a, b, *op).expr);
+            class.push(classes.fold(a, b, *rounds, *op).expr);
         }
-        let folds = classes.nodes.iter().map(|node| [node.left, node.right]).collect();
+        let folds =
+            classes.nodes.iter().map(|node| ([node.left, node.right], node.rounds)).collect();
         Commuted { folds, class }
     }
 

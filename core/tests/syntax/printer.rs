@@ -121,8 +121,14 @@ fn any_body() -> impl Strategy<Value = Vec<Stmt>> {
         (word(), any_expr()).prop_map(|(n, value)| StmtKind::View { name: name(n), value }),
         (any_expr(), any::<String>())
             .prop_map(|(condition, why)| StmtKind::Require { condition, why }),
-        (word(), prop::option::of(any_expr()), any_expr())
-            .prop_map(|(n, count, like)| StmtKind::Scratch { name: name(n), count, like }),
+        (word(), prop::option::of(any_expr()), any_expr(), prop::option::of(word())).prop_map(
+            |(n, count, like, wide)| StmtKind::Scratch {
+                name: name(n),
+                count,
+                like,
+                wide: wide.map(name)
+            }
+        ),
         any_expr().prop_map(StmtKind::Expr),
     ]
     .prop_map(|kind| vec![Stmt { kind, span: Span::default() }]);

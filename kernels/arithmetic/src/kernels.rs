@@ -10,6 +10,7 @@ use super::lanes::{
     Max, Min, Plain, Prod, Sum,
 };
 use super::number::{Number, Whole};
+use super::wide::{Narrow, Once, WideLoops};
 
 /// Computes `acc[i] = srcs[last][i] op (.. (srcs[0][i] op acc[i]))`, where `acc` overlaps no source.
 type Fold = unsafe fn(acc: *mut u8, srcs: *const *const u8, len: usize);
@@ -28,6 +29,8 @@ pub(super) struct Loops {
     pub(super) join: [Fold; WIDTH],
     /// The division of `avg`, which folds as `sum` does.
     pub(super) divide: Average,
+    /// The loops over f32, for floats narrower than that.
+    pub(super) wide: Option<WideLoops>,
 }
 
 // Slice arguments tell LLVM that the operands do not overlap, also after inlining. These are loops and not closures: a
@@ -104,9 +107,10 @@ unsafe fn rest<T: Copy>(at: *const u8, len: usize, bytes: usize) -> T {
 macro_rules! instruction_set {
     ($module:ident $(, #[$attribute:meta])?) => {
         mod $module {
-            use super::{Divide, Lanes, Loops, rest, slices};
+            use super::{Combine, Divide, Lanes, Loops, Narrow, Once, WideLoops, rest, slices};
+            use crate::wide;
             use std::ptr::copy_nonoverlapping;
-            use std::slice::from_raw_parts_mut;
+            use std::slice::{from_raw_parts, from_raw_parts_mut};
 
             $(#[$attribute])?
             unsafe fn fold<L: Lanes, const N: usize>(
@@ -187,6 +191,57 @@ macro_rules! instruction_set {
                     fold: [fold::<L, 1>, fold::<L, 2>, fold::<L, 3>, fold::<L, 4>],
                     join: [join::<L, 1>, join::<L, 2>, join::<L, 3>, join::<L, 4>],
                     divide: divide::<D>,
+                    wide: None,
+                }
+            }
+
+            $(#[$attribute])?
+            unsafe fn widen<T: Narrow>(dst: *mut f32, src: *const u8, len: usize) {
+                // SAFETY: the caller gives `len` aligned elements at both, which are apart.
+                unsafe {
+                    wide::widen::<T>(from_raw_parts_mut(dst, len), from_raw_parts(src.cast(), len));
+                }
+            }
+
+            $(#[$attribute])?
+            unsafe fn step<T: Narrow, O: Combine<f32>>(acc: *mut f32, src: *const u8, len: usize) {
+                // SAFETY: the caller gives `len` aligned elements at both, which are apart.
+                unsafe {
+                    let (acc, src) = (from_raw_parts_mut(acc, len), from_raw_parts(src.cast(), len));
+                    wide::step::<T, O>(acc, src);
+                }
+            }
+
+            $(#[$attribute])?
+            unsafe fn step_wide<O: Combine<f32>>(acc: *mut f32, src: *const f32, len: usize) {
+                // SAFETY: the caller gives `len` aligned elements at both, which are apart.
+                unsafe {
+                    wide::step_wide::<O>(from_raw_parts_mut(acc, len), from_raw_parts(src, len));
+                }
+            }
+
+            $(#[$attribute])?
+            unsafe fn narrow<T: Narrow>(dst: *mut u8, src: *const f32, len: usize) {
+                // SAFETY: the caller gives `len` aligned elements at both, which are apart.
+                unsafe {
+                    wide::narrow::<T>(from_raw_parts_mut(dst.cast(), len), from_raw_parts(src, len));
+                }
+            }
+
+            pub(super) fn wide_loops<T: Narrow, O: Combine<f32>>() -> WideLoops {
+                WideLoops {
+                    once: [
+                        join::<Once<T, O>, 2>,
+                        join::<Once<T, O>, 3>,
+                        join::<Once<T, O>, 4>,
+                        join::<Once<T, O>, 5>,
+                        join::<Once<T, O>, 6>,
+                        join::<Once<T, O>, 7>,
+                    ],
+                    widen: widen::<T>,
+                    step: step::<T, O>,
+                    step_wide: step_wide::<O>,
+                    narrow: narrow::<T>,
                 }
             }
         }
@@ -242,6 +297,26 @@ impl InstructionSet {
         }
     }
 
+    fn wide<T: Narrow>(self, op: ReduceOp) -> Option<WideLoops> {
+        Some(match op {
+            ReduceOp::Sum | ReduceOp::Avg => self.wide_of::<T, Sum>(),
+            ReduceOp::Prod => self.wide_of::<T, Prod>(),
+            ReduceOp::Min => self.wide_of::<T, Min>(),
+            ReduceOp::Max => self.wide_of::<T, Max>(),
+            _ => return None,
+        })
+    }
+
+    fn wide_of<T: Narrow, O: Combine<f32>>(self) -> WideLoops {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => avx512::wide_loops::<T, O>(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::wide_loops::<T, O>(),
+            Self::Baseline => baseline::wide_loops::<T, O>(),
+        }
+    }
+
     /// Returns the loops of the CPU's own numbers; `None` for the ops of [`Self::bits`].
     fn number<T: Number>(self, op: ReduceOp) -> Option<Loops> {
         Some(match op {
@@ -294,6 +369,16 @@ impl InstructionSet {
 
     /// Returns the loops of a dtype and op; `None` where the dtype does not have the op.
     pub(super) fn table(self, dtype: DType, op: ReduceOp) -> Option<Loops> {
+        let wide = match dtype {
+            DType::F16 => self.wide::<f16>(op),
+            DType::Bf16 => self.wide::<bf16>(op),
+            _ => None,
+        };
+        Some(Loops { wide, ..self.narrow(dtype, op)? })
+    }
+
+    /// Returns the loops that round after each source.
+    fn narrow(self, dtype: DType, op: ReduceOp) -> Option<Loops> {
         const F16: i16 = f16::INFINITY.to_bits() as i16;
         const BF16: i16 = bf16::INFINITY.to_bits() as i16;
         Some(match (dtype, op) {

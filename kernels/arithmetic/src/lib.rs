@@ -7,8 +7,10 @@ mod half;
 mod kernels;
 mod lanes;
 mod number;
+mod wide;
 
 use std::mem::MaybeUninit;
+use std::ptr::copy_nonoverlapping;
 
 use roundelay_dtype::{DType, NoSuchOp, ReduceOp};
 
@@ -16,6 +18,7 @@ pub use cache::last_level_cache;
 use copy::{LINE, copy_unfenced, fence};
 pub use copy::{Stores, copy};
 use kernels::{Loops, WIDTH};
+use wide::WideLoops;
 
 /// Bytes that a fold keeps in the cache while it passes over its sources: a quarter of a small L1 cache.
 const TILE: usize = 8 << 10;
@@ -29,6 +32,29 @@ pub const MAX_SOURCES: usize = 8;
 
 #[repr(align(64))]
 struct Tile([MaybeUninit<u8>; TILE]);
+
+/// Elements that a fold keeps as f32 while it passes over its sources.
+const WIDE: usize = TILE / size_of::<f32>();
+
+#[repr(align(64))]
+struct WideTile([MaybeUninit<f32>; WIDE]);
+
+/// How a move rounds, and which of its operands keep floats narrower than f32 as f32. For other types it makes no
+/// difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MoveForm {
+    /// Whether the fold rounds after each source; else it computes in f32, and rounds once.
+    pub chain: bool,
+    /// The wide sources: bit i is source i.
+    pub wide_srcs: u8,
+    /// The wide destinations: bit i is destination i.
+    pub wide_dsts: u8,
+}
+
+impl MoveForm {
+    /// A fold of narrow operands that rounds after each source.
+    pub const CHAIN: Self = Self { chain: true, wide_srcs: 0, wide_dsts: 0 };
+}
 
 /// The moves of one dtype and reduce op; chosen once per plan.
 #[derive(Clone, Copy)]
@@ -52,11 +78,19 @@ impl Kernel {
         self.size
     }
 
-    /// Computes `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`, divides by `divide` if given, and writes to all
-    /// of `dsts`. Streaming stores are complete when it returns.
+    /// Elements of the kernel's dtype that a wide element takes the place of: those of an f32 where the dtype is a
+    /// narrower float, and else 1.
+    pub fn width(&self) -> usize {
+        if self.loops.wide.is_some() { size_of::<f32>() / self.size } else { 1 }
+    }
+
+    /// Computes `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`, rounds as `form` says, divides by `divide` if
+    /// given, rounding again, and writes to all of `dsts`. A wide destination gets the sum before it is rounded and
+    /// divided. Streaming stores are complete when it returns.
     ///
     /// # Safety
-    /// Every pointer is aligned and valid for `len` elements of the kernel's dtype, initialized in the sources; two of
+    /// Every pointer is aligned and valid for `len` elements of the kernel's dtype, or of f32 where `form` says that the
+    /// operand is wide and [`Self::width`] is not 1, initialized in the sources; two of
     /// them are equal or their ranges are disjoint; and no other thread writes the sources or touches the destinations
     /// meanwhile. There is at least one source and one destination, and at most [`MAX_SOURCES`] sources.
     pub unsafe fn run(
@@ -64,9 +98,17 @@ impl Kernel {
         srcs: &[*const u8],
         dsts: &[*mut u8],
         len: usize,
+        form: MoveForm,
         divide: Option<u32>,
         stores: Stores,
     ) {
+        if let Some(loops) = &self.loops.wide
+            && (form.wide_srcs | form.wide_dsts != 0 || srcs.len() > 2 && !form.chain)
+        {
+            // SAFETY: the caller's promise.
+            unsafe { self.run_wide(loops, srcs, dsts, len, form, divide, stores) };
+            return;
+        }
         let bytes = len * self.size;
         let mut tile = Tile([MaybeUninit::uninit(); TILE]);
         let plain = srcs.len() == 1 && divide.is_none();
@@ -106,6 +148,75 @@ impl Kernel {
             }
             start = end;
             end += tile_bytes;
+        }
+        fence(stores);
+    }
+
+    /// The moves that round once, or have wide operands.
+    ///
+    /// # Safety
+    /// The promises of [`Kernel::run`].
+    #[expect(clippy::too_many_arguments, reason = "those of `run`")]
+    unsafe fn run_wide(
+        &self,
+        loops: &WideLoops,
+        srcs: &[*const u8],
+        dsts: &[*mut u8],
+        len: usize,
+        form: MoveForm,
+        divide: Option<u32>,
+        stores: Stores,
+    ) {
+        let mut narrow = Tile([MaybeUninit::uninit(); TILE]);
+        let mut wide = WideTile([MaybeUninit::uninit(); WIDE]);
+        let (narrow, wide) =
+            (narrow.0.as_mut_ptr().cast::<u8>(), wide.0.as_mut_ptr().cast::<f32>());
+        let in_registers = form.wide_srcs | form.wide_dsts == 0 && !form.chain;
+        let is_wide = |mask: u8, nth: usize| mask >> nth & 1 == 1;
+        let rounds = (0..dsts.len()).any(|nth| !is_wide(form.wide_dsts, nth));
+        let mut start = 0;
+        while start < len {
+            let now = WIDE.min(len - start);
+            // SAFETY: `start + now` is at most `len`, the length of every operand; the tiles are apart from all operands
+            // and hold `WIDE` elements; a destination is written after all sources are read.
+            unsafe {
+                let at = |nth: usize| {
+                    let size = if is_wide(form.wide_srcs, nth) { 4 } else { self.size };
+                    srcs[nth].add(start * size)
+                };
+                if in_registers {
+                    let mut from = [std::ptr::null(); MAX_SOURCES];
+                    (0..srcs.len()).for_each(|nth| from[nth] = at(nth));
+                    (loops.once[srcs.len() - 3])(narrow, from.as_ptr(), now);
+                } else {
+                    for nth in 0..srcs.len() {
+                        match (nth, is_wide(form.wide_srcs, nth)) {
+                            (0, true) => copy_nonoverlapping(at(0).cast(), wide, now),
+                            (0, false) => (loops.widen)(wide, at(0), now),
+                            (_, true) => (loops.step_wide)(wide, at(nth).cast(), now),
+                            (_, false) => (loops.step)(wide, at(nth), now),
+                        }
+                        if form.chain && nth > 0 && nth + 1 < srcs.len() {
+                            (loops.narrow)(narrow, wide, now);
+                            (loops.widen)(wide, narrow, now);
+                        }
+                    }
+                    if rounds {
+                        (loops.narrow)(narrow, wide, now);
+                    }
+                }
+                if let Some(nranks) = divide.filter(|_| rounds) {
+                    (self.loops.divide)(narrow, now, nranks);
+                }
+                for (nth, dst) in dsts.iter().enumerate() {
+                    if is_wide(form.wide_dsts, nth) {
+                        copy_nonoverlapping(wide.cast(), dst.add(start * 4), now * 4);
+                    } else {
+                        copy_unfenced(dst.add(start * self.size), narrow, now * self.size, stores);
+                    }
+                }
+            }
+            start += now;
         }
         fence(stores);
     }

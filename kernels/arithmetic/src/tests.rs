@@ -20,7 +20,7 @@ fn run(memory: &mut [Vec<i32>], srcs: &[usize], dsts: &[usize], divide: Option<u
     let srcs: Vec<*const u8> = srcs.iter().map(|&s| at[s].cast_const()).collect();
     let dsts: Vec<*mut u8> = dsts.iter().map(|&d| at[d]).collect();
     // SAFETY: the operands are whole vectors of `len` elements, which are equal or apart.
-    unsafe { kernel.run(&srcs, &dsts, len, divide, Stores::Cached) };
+    unsafe { kernel.run(&srcs, &dsts, len, MoveForm::CHAIN, divide, Stores::Cached) };
 }
 
 #[test]
@@ -57,15 +57,18 @@ fn a_source_given_twice_counts_twice() {
 }
 
 #[test]
-fn halves_round_after_each_step() {
-    // 2048 + 1 ties to even and stays 2048 in f16: three sources must give 2048, not 2050.
+fn halves_round_after_each_step_of_a_chain_and_else_once() {
+    // 2048 + 1 ties to even and stays 2048 in f16: three sources give 2048 in a chain, and 2050 with one rounding.
     let kernel = Kernel::new(DType::F16, ReduceOp::Sum).expect("numbers have sums");
     let (mut acc, one) = ([::half::f16::from_f32(2048.0); 3], [::half::f16::ONE; 3]);
     let one = one.as_ptr().cast::<u8>();
     let at = acc.as_mut_ptr().cast::<u8>();
-    // SAFETY: the operands have three elements each, and are apart.
-    unsafe { kernel.run(&[at.cast_const(), one, one], &[at], 3, None, Stores::Cached) };
-    assert_eq!(acc, [::half::f16::from_f32(2048.0); 3]);
+    for (form, sum) in [(MoveForm::CHAIN, 2048.0), (MoveForm::default(), 2050.0)] {
+        let srcs = [at.cast_const(), one, one];
+        // SAFETY: the operands have three elements each, and are apart.
+        unsafe { kernel.run(&srcs, &[at], 3, form, None, Stores::Cached) };
+        assert_eq!(acc, [::half::f16::from_f32(sum); 3]);
+    }
 }
 
 const STORES: [Stores; 2] = [Stores::Cached, Stores::Streaming];
@@ -161,6 +164,48 @@ fn defined(dtype: DType, op: ReduceOp, values: &[u64], divide: Option<u32>) -> u
     }
 }
 
+/// Returns the f32 of a narrow float, and the narrow float of an f32.
+fn converted(dtype: DType) -> Option<(fn(u64) -> f32, fn(f32) -> u64)> {
+    Some(match dtype {
+        DType::F16 => {
+            (|x| f16::from_bits(x as u16).to_f32(), |x| f16::from_f32(x).to_bits() as u64)
+        }
+        DType::Bf16 => {
+            (|x| bf16::from_bits(x as u16).to_f32(), |x| bf16::from_f32(x).to_bits() as u64)
+        }
+        _ => return None,
+    })
+}
+
+/// Computes one element by the definition of a move, with its wide sources as bits of f32: the result before it is
+/// rounded, and after.
+fn defined_wide(
+    (dtype, op): (DType, ReduceOp),
+    form: MoveForm,
+    values: &[u64],
+    divide: Option<u32>,
+) -> (f32, u64) {
+    let (widen, narrow) = converted(dtype).expect("a narrow float");
+    let value = |nth: usize| match form.wide_srcs >> nth & 1 {
+        1 => f32::from_bits(values[nth] as u32),
+        _ => widen(values[nth]),
+    };
+    let mut acc = value(0);
+    for nth in 1..values.len() {
+        if nth > 1 && form.chain {
+            acc = widen(narrow(acc));
+        }
+        acc = match op {
+            ReduceOp::Sum | ReduceOp::Avg => value(nth).sum(acc),
+            ReduceOp::Prod => value(nth).prod(acc),
+            ReduceOp::Min => Number::min(value(nth), acc),
+            _ => Number::max(value(nth), acc),
+        };
+    }
+    let rounded = narrow(acc);
+    (acc, divide.map_or(rounded, |nranks| defined(dtype, op, &[rounded], Some(nranks))))
+}
+
 /// Compares bits; two quiet NaNs are equal, and in 16 bits only canonical ones (of either sign), unless merely copied.
 fn same(dtype: DType, got: u64, want: u64, copied: bool) -> bool {
     let Some((infinity, quiet, _)) = float(dtype) else { return got == want };
@@ -185,26 +230,31 @@ struct Case {
     /// The destination, if any, that equals a source, and the index of that source.
     shared: Option<(usize, usize)>,
     divide: Option<u32>,
+    form: MoveForm,
 }
 
 impl Case {
     fn check(&self, random: &mut Random) {
         const GUARD: u8 = 0xa5;
         let size = self.dtype.size();
-        let stride = (self.len * size).next_multiple_of(LINE) + 2 * LINE;
+        let stride = (self.len * Ord::max(4, size)).next_multiple_of(LINE) + 2 * LINE;
         let mut memory = vec![GUARD; stride * (self.srcs + self.dsts) + LINE];
         let base = memory.as_ptr().align_offset(LINE);
         let at = |operand: usize| {
-            let offset = self.offsets[operand % self.offsets.len()] * size;
+            let places = LINE / self.size(operand);
+            let offset = self.offsets[operand % self.offsets.len()] % places * self.size(operand);
             base + operand * stride + offset
         };
         let mut places: Vec<usize> = (0..self.srcs + self.dsts).map(at).collect();
-        if let Some((dst, src)) = self.shared {
+        if let Some((dst, src)) = self.shared
+            && self.size(self.srcs + dst) == self.size(src)
+        {
             places[self.srcs + dst] = places[src];
         }
-        for &src in &places[..self.srcs] {
+        for (nth, &src) in places[..self.srcs].iter().enumerate() {
+            let (dtype, size) = (self.dtype(nth), self.size(nth));
             for bytes in memory[src..][..self.len * size].chunks_exact_mut(size) {
-                write(self.dtype, element(self.dtype, random), bytes);
+                write(dtype, element(dtype, random), bytes);
             }
         }
         let before = memory.clone();
@@ -215,21 +265,41 @@ impl Case {
         unsafe {
             let at: Vec<*mut u8> = places.iter().map(|&place| start.add(place)).collect();
             let srcs: Vec<*const u8> = at[..self.srcs].iter().map(|at| at.cast_const()).collect();
-            kernel.run(&srcs, &at[self.srcs..], self.len, self.divide, self.stores);
+            kernel.run(&srcs, &at[self.srcs..], self.len, self.form, self.divide, self.stores);
         }
         let mut want = before.clone();
+        // A NaN that is copied to or from a wide operand may become a quiet one, or stay as it is.
+        let wide_move = (0..self.srcs + self.dsts).any(|nth| self.dtype(nth) != self.dtype);
         let copied = self.srcs == 1 && self.divide.is_none();
+        let narrow = converted(self.dtype).is_some();
         for i in 0..self.len {
-            let value = |place: usize| read(self.dtype, &before[place + i * size..][..size]);
-            let values: Vec<u64> = places[..self.srcs].iter().map(|&src| value(src)).collect();
-            let result = defined(self.dtype, self.op, &values, self.divide);
-            for &dst in &places[self.srcs..] {
+            let value = |nth: usize| {
+                let size = self.size(nth);
+                read(self.dtype(nth), &before[places[nth] + i * size..][..size])
+            };
+            let values: Vec<u64> = (0..self.srcs).map(value).collect();
+            let (wide, result) = if copied && !wide_move {
+                (0.0, values[0])
+            } else if narrow {
+                defined_wide((self.dtype, self.op), self.form, &values, self.divide)
+            } else {
+                (0.0, defined(self.dtype, self.op, &values, self.divide))
+            };
+            for (operand, &dst) in places.iter().enumerate().skip(self.srcs) {
+                let (dtype, size) = (self.dtype(operand), self.size(operand));
+                let result = if dtype == self.dtype { result } else { u64::from(wide.to_bits()) };
                 let got = &memory[dst + i * size..][..size];
+                let a_nan = |bits| {
+                    float(dtype).is_some_and(|(infinity, ..)| {
+                        bits & ((1 << (dtype.size() * 8 - 1)) - 1) > infinity
+                    })
+                };
+                let nans = wide_move && self.srcs == 1 && a_nan(result) && a_nan(read(dtype, got));
                 assert!(
-                    same(self.dtype, read(self.dtype, got), result, copied),
+                    nans || same(dtype, read(dtype, got), result, copied && !wide_move),
                     "{}: element {i} of {values:x?} is {:x}, not {result:x}",
                     self.name(),
-                    read(self.dtype, got),
+                    read(dtype, got),
                 );
                 want[dst + i * size..][..size].copy_from_slice(got);
             }
@@ -237,11 +307,25 @@ impl Case {
         assert!(memory == want, "{}: memory beside the destinations has changed", self.name());
     }
 
+    /// Returns the type of an operand, sources first.
+    fn dtype(&self, operand: usize) -> DType {
+        let wide = match operand.checked_sub(self.srcs) {
+            None => self.form.wide_srcs >> operand,
+            Some(dst) => self.form.wide_dsts >> dst,
+        };
+        let narrow = converted(self.dtype).is_some();
+        if narrow && wide & 1 == 1 { DType::F32 } else { self.dtype }
+    }
+
+    fn size(&self, operand: usize) -> usize {
+        self.dtype(operand).size()
+    }
+
     fn name(&self) -> String {
-        let Self { set, dtype, op, stores, srcs, dsts, len, offsets, shared, divide } = self;
+        let Self { set, dtype, op, stores, srcs, dsts, len, offsets, shared, divide, form } = self;
         format!(
             "{set:?} {dtype} {op} {stores:?} {srcs} -> {dsts} len {len} offsets {offsets:?} \
-             shared {shared:?} divide {divide:?}"
+             shared {shared:?} divide {divide:?} {form:?}"
         )
     }
 }
@@ -282,7 +366,10 @@ fn shape(
     let offsets = (0..17).map(|_| below(random, LINE / dtype.size())).collect();
     let shared = (below(random, 2) == 0).then(|| (below(random, dsts), below(random, srcs)));
     let divide = (op == ReduceOp::Avg).then(|| 1 + below(random, 1000) as u32);
-    Case { set, dtype, op, stores, srcs, dsts, len, offsets, shared, divide }
+    let mut wide = || if below(random, 2) == 0 { random.u8(..) } else { 0 };
+    let (wide_srcs, wide_dsts) = (wide(), wide());
+    let form = MoveForm { chain: below(random, 2) == 0, wide_srcs, wide_dsts };
+    Case { set, dtype, op, stores, srcs, dsts, len, offsets, shared, divide, form }
 }
 
 #[test]
@@ -352,7 +439,8 @@ fn every_half_meets_every_exponent() {
                     // SAFETY: the operands are three whole vectors, apart.
                     unsafe {
                         let dsts = [out.as_mut_ptr().cast()];
-                        kernel.run(&srcs, &dsts, all.len(), divide, Stores::Cached);
+                        let form = MoveForm::default();
+                        kernel.run(&srcs, &dsts, all.len(), form, divide, Stores::Cached);
                     }
                     for (&x, &got) in all.iter().zip(&out) {
                         let want = defined(dtype, op, &[x as u64, other as u64], divide);

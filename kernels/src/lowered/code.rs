@@ -57,7 +57,7 @@ pub(crate) enum InstrKind {
 #[derive(Clone)]
 pub(crate) struct Buffers {
     per_rank: u32,
-    /// Lengths in elements.
+    /// Lengths in elements; scratch that keeps narrow floats as f32 is as long as its bytes.
     pub(crate) len: Box<[usize]>,
 }
 
@@ -95,7 +95,7 @@ impl Buffers {
         schedule: &Schedule,
         scratch: usize,
         count: u64,
-        dtype: DType,
+        (dtype, width): (DType, usize),
     ) -> Result<Self, Error> {
         let kinds: Vec<Buffer> = [Buffer::Input, Buffer::Output]
             .into_iter()
@@ -104,7 +104,8 @@ impl Buffers {
         let mut len = Vec::new();
         for rank in (0..schedule.nranks).map(RankId) {
             for &buffer in &kinds {
-                let elements = schedule.elements(buffer, rank, count);
+                let width = if schedule.is_wide_buffer(buffer) { width as u64 } else { 1 };
+                let elements = schedule.elements(buffer, rank, count).saturating_mul(width);
                 let bytes = elements.checked_mul(dtype.size() as u64);
                 if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
                     let name = schedule.buffer_name(buffer);

@@ -12,7 +12,7 @@ use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule};
 
 use super::code::{Buffers, Code, Instr, InstrKind, Task, bad};
 use super::planned::check_multiple;
-use super::segments::{MAX_OPERANDS, Move, Operand, PARTIAL, Segment, Segments};
+use super::segments::{MAX_OPERANDS, Move, Operand, PARTIAL, Segment, Segments, TILE};
 use crate::error::Error;
 use crate::reduce::{Kernel, Stores, last_level_cache};
 
@@ -30,7 +30,8 @@ pub(crate) fn lower(
     }
     check_multiple(schedule, count)?;
     let in_memory = if optimized.level == Level::O2 { 0 } else { schedule.scratch.len() };
-    let buffers = Buffers::new(schedule, in_memory, count, dtype)?;
+    let kernel = Kernel::new(dtype, op)?;
+    let buffers = Buffers::new(schedule, in_memory, count, (dtype, kernel.width()))?;
     let averages = op == ReduceOp::Avg && schedule.collective.reduces();
     let mut finishes = vec![false; schedule.ops.len()];
     if averages {
@@ -43,7 +44,6 @@ pub(crate) fn lower(
             })? = true;
         }
     }
-    let kernel = Kernel::new(dtype, op)?;
     let mut lower = Lower::new(optimized, &buffers, kernel, count);
     let mut tasks = Vec::with_capacity(schedule.streams.len());
     for (at, stream) in schedule.streams.iter().enumerate() {
@@ -87,6 +87,8 @@ pub(crate) fn lower(
             moves: moves.into(),
             operands: operands.into(),
             partials,
+            partial: TILE
+                * if schedule.scratch.iter().any(|s| s.wide) { kernel.width() } else { 1 },
             stores: if large && independent { Stores::Streaming } else { Stores::Cached },
         },
         channels: schedule.channels.len(),
@@ -105,6 +107,8 @@ struct Lower<'a> {
     extents: Vec<(u64, u64)>,
     count: u64,
     size: usize,
+    /// Elements that a wide element takes the place of.
+    width: usize,
     /// Whether all scratch is partials.
     fused: bool,
     /// Whether input and output may share memory.
@@ -127,6 +131,7 @@ impl<'a> Lower<'a> {
             extents: schedule.regions.iter().map(|region| schedule.extent(region, count)).collect(),
             count,
             size: kernel.size(),
+            width: kernel.width(),
             fused: optimized.level == Level::O2,
             in_place: optimized.proof.in_place,
             instrs: Vec::with_capacity(schedule.ops.len()),
@@ -183,14 +188,15 @@ impl<'a> Lower<'a> {
                     ));
                 }
                 if place.buffer != PARTIAL {
-                    self.bytes = self.bytes.saturating_add((elements * self.size) as u64);
+                    self.bytes = self.bytes.saturating_add(self.bytes_of(place, elements) as u64);
                 }
             }
             self.operands.push(place);
         }
         let len = len.unwrap_or(0);
         self.apart(&self.operands[first..], len)?;
-        self.moves.push(Move { first: first as u32, srcs: op.srcs, dsts: op.dsts, finish });
+        let (first, Op { srcs, dsts, chain, .. }) = (first as u32, *op);
+        self.moves.push(Move { first, srcs, dsts, finish, chain });
         self.row.push((len, step));
         Ok(())
     }
@@ -207,6 +213,7 @@ impl<'a> Lower<'a> {
             return Err(missing());
         }
         let (first, len) = self.extents[region];
+        let wide = self.schedule.is_wide_buffer(place.buffer);
         if let (true, Buffer::Scratch(id)) = (self.fused, place.buffer) {
             // A tile begins where its slot does.
             if place.lo != place.base {
@@ -215,10 +222,12 @@ impl<'a> Lower<'a> {
             }
             let before: u32 = self.schedule.scratch[..id.index()].iter().map(|s| s.slots).sum();
             let offset = (before + place.slot) as usize;
-            return Ok((Operand { buffer: PARTIAL, offset }, len as usize));
+            return Ok((Operand { buffer: PARTIAL, offset, wide }, len as usize));
         }
+        let width = if wide { self.width } else { 1 };
         let whole = self.buffers.len(place.buffer, rank) as u64;
-        if first.checked_add(len).is_none_or(|end| end > whole) {
+        let end = first.checked_add(len).and_then(|end| end.checked_mul(width as u64));
+        if end.is_none_or(|end| end > whole) {
             let name = self.schedule.buffer_name(place.buffer);
             return Err(bad(
                 ErrorCode::OutOfBounds,
@@ -227,8 +236,14 @@ impl<'a> Lower<'a> {
                 ),
             ));
         }
-        let offset = first as usize * self.size;
-        Ok((Operand { buffer: self.buffers.index(place.buffer, rank), offset }, len as usize))
+        let offset = first as usize * self.size * width;
+        let buffer = self.buffers.index(place.buffer, rank);
+        Ok((Operand { buffer, offset, wide }, len as usize))
+    }
+
+    /// Returns the bytes of elements of an operand.
+    fn bytes_of(&self, operand: Operand, elements: usize) -> usize {
+        elements * self.size * if operand.wide { self.width } else { 1 }
     }
 
     /// Returns a move's operands, sources first.
@@ -242,7 +257,7 @@ impl<'a> Lower<'a> {
             for b in &operands[at + 1..] {
                 let distance = a.offset.abs_diff(b.offset);
                 let user = a.buffer == b.buffer && a.buffer != PARTIAL;
-                if user && distance != 0 && distance < len * self.size {
+                if user && distance != 0 && distance < self.bytes_of(*a, len) {
                     return Err(bad(
                         ErrorCode::RepeatedDestination,
                         "a move between overlapping regions".into(),
@@ -257,8 +272,8 @@ impl<'a> Lower<'a> {
     fn scale(&mut self, rank: RankId, step: u32) {
         let first = self.operands.len() as u32;
         let buffer = self.buffers.index(Buffer::Output, rank);
-        self.operands.extend([Operand { buffer, offset: 0 }; 2]);
-        self.moves.push(Move { first, srcs: 1, dsts: 1, finish: true });
+        self.operands.extend([Operand { buffer, offset: 0, wide: false }; 2]);
+        self.moves.push(Move { first, srcs: 1, dsts: 1, finish: true, chain: false });
         self.row.push((self.buffers.len(Buffer::Output, rank), step));
     }
 
@@ -323,13 +338,13 @@ impl<'a> Lower<'a> {
         for m in &self.moves[segment.first as usize..][..segment.len as usize] {
             let operands = self.of(*m);
             for (at, operand) in operands.iter().enumerate().filter(|(_, o)| o.buffer != PARTIAL) {
-                touched.push((self.home(*operand), at >= m.srcs as usize));
+                let bytes = self.bytes_of(*operand, segment.elements);
+                touched.push((self.home(*operand), at >= m.srcs as usize, bytes));
             }
         }
         touched.sort_unstable();
-        let bytes = segment.elements * self.size;
         let astray = touched.windows(2).any(|pair| {
-            let [((buffer, at), writes), ((other, from), also)] = [pair[0], pair[1]];
+            let [((buffer, at), writes, bytes), ((other, from), also, _)] = [pair[0], pair[1]];
             buffer == other && at != from && from - at < bytes && (writes || also)
         });
         if astray {
@@ -369,7 +384,7 @@ impl<'a> Lower<'a> {
                 for (at, operand) in operands.iter().enumerate() {
                     if operand.buffer != PARTIAL && segment.elements > 0 {
                         let (buffer, from) = self.home(*operand);
-                        let to = from + segment.elements * self.size;
+                        let to = from + self.bytes_of(*operand, segment.elements);
                         touched.push((buffer, from, to, id, at >= m.srcs as usize));
                     }
                 }

@@ -5,14 +5,14 @@ use std::ops::Range;
 use std::ptr;
 
 use super::bases::Bases;
-use crate::reduce::{Kernel, Stores};
+use crate::reduce::{Kernel, MoveForm, Stores};
 
 /// The most sources of a move, and the most destinations.
 pub(crate) const MAX_OPERANDS: usize = 8;
 /// Bytes of an operand between two checks whether the run was stopped.
 const PORTION: usize = 256 << 10;
-/// Bytes of a partial.
-const TILE: usize = 16 << 10;
+/// Bytes of a tile of elements.
+pub(super) const TILE: usize = 16 << 10;
 
 /// All moves of a plan.
 #[derive(Clone)]
@@ -24,6 +24,8 @@ pub(crate) struct Segments {
     pub(crate) operands: Box<[Operand]>,
     /// The number of partials at once.
     pub(crate) partials: u32,
+    /// Bytes of a partial: a tile of elements, of wide ones where there are some.
+    pub(crate) partial: usize,
     /// The kind of the stores to users' buffers.
     pub(crate) stores: Stores,
 }
@@ -45,6 +47,8 @@ pub(crate) struct Move {
     pub(crate) dsts: u8,
     /// The result is divided by the rank count.
     pub(crate) finish: bool,
+    /// Whether it rounds after each source.
+    pub(crate) chain: bool,
 }
 
 /// An address, once the buffers are known.
@@ -54,6 +58,8 @@ pub(crate) struct Operand {
     pub(crate) buffer: u32,
     /// Bytes; the number of a partial.
     pub(crate) offset: usize,
+    /// Whether floats narrower than f32 are kept as f32 there.
+    pub(crate) wide: bool,
 }
 
 /// The buffer of partials, a tile each, of which each worker has its own.
@@ -62,7 +68,7 @@ pub(crate) const PARTIAL: u32 = u32::MAX;
 impl Segments {
     /// Returns the bytes of partials that a worker needs.
     pub(crate) fn partial_bytes(&self) -> usize {
-        self.partials as usize * TILE
+        self.partials as usize * self.partial
     }
 
     /// Returns the elements that are run at once.
@@ -98,7 +104,7 @@ impl Segments {
         partials: *mut u8,
         mut stopped: impl FnMut() -> bool,
     ) -> bool {
-        let size = self.kernel.size();
+        let (size, width) = (self.kernel.size(), self.kernel.width());
         let tile = self.tile(segment);
         let moves = &self.moves[segment.first as usize..][..segment.len as usize];
         let mut first = range.start;
@@ -116,14 +122,20 @@ impl Segments {
                 // worker's, each of which holds a tile. `wrapping`, as a base may be the base of a buffer of which only
                 // this stretch is there.
                 let at = |operand: &Operand| match operand.buffer {
-                    PARTIAL => partials.wrapping_add(operand.offset * TILE),
-                    buffer => bases.get(buffer).wrapping_add(operand.offset + first * size),
+                    PARTIAL => partials.wrapping_add(operand.offset * self.partial),
+                    buffer => {
+                        let size = if operand.wide { size * width } else { size };
+                        bases.get(buffer).wrapping_add(operand.offset + first * size)
+                    }
                 };
-                for (from, operand) in from.iter_mut().zip(srcs) {
+                let mut form = MoveForm { chain: m.chain, ..MoveForm::default() };
+                for (nth, (from, operand)) in from.iter_mut().zip(srcs).enumerate() {
                     *from = at(operand).cast_const();
+                    form.wide_srcs |= u8::from(operand.wide) << nth;
                 }
-                for (to, operand) in to.iter_mut().zip(dsts) {
+                for (nth, (to, operand)) in to.iter_mut().zip(dsts).enumerate() {
                     *to = at(operand);
+                    form.wide_dsts |= u8::from(operand.wide) << nth;
                 }
                 // A partial is read again at once.
                 let partial = dsts[0].buffer == PARTIAL;
@@ -133,7 +145,8 @@ impl Segments {
                 // operands are equal or apart, by lowering and, across an in-place alias, by the proof; a partial is
                 // written before it is read, by lowering; no other code interferes, by the caller's promise.
                 unsafe {
-                    self.kernel.run(&from[..srcs.len()], &to[..dsts.len()], len, divide, stores);
+                    let (from, to) = (&from[..srcs.len()], &to[..dsts.len()]);
+                    self.kernel.run(from, to, len, form, divide, stores);
                 }
             }
             first += len;

@@ -125,15 +125,15 @@ impl HostsPlan {
         let own = own(&form, rank)?;
         let code = lower(&own, count, dtype, op)?;
         let call = PlannedCall::new(form.proved(), count, dtype, op);
-        let schedule = &*call.schedule;
         let size = dtype.size();
         let lowering =
             RankLowering { hosts, form: &form, code: &code, rank, count, size, routes: Vec::new() };
         let RankProgram { steps, transfers, routes } = lowering.program()?;
-        let elements = schedule.scratch.iter().map(|scratch| scratch.elements(count));
-        let scratch = Scratch::new(elements.map(|elements| elements as usize * dtype.size()))?;
+        let mine = code.buffers.of_rank(rank);
+        let first = mine.start;
+        let scratch = mine.skip(2).map(|at| code.buffers.len[at as usize] * dtype.size());
+        let scratch = Scratch::new(scratch)?;
         let bases = Bases::new(code.buffers.len.len());
-        let first = code.buffers.of_rank(rank).start;
         for (buffer, address) in (first + 2..).zip(scratch.addresses()) {
             bases.set(buffer, address);
         }
@@ -293,6 +293,9 @@ impl RankLowering<'_> {
         let schedule = self.form.schedule();
         let region = &schedule.regions[region.index()];
         let (first, len) = schedule.extent(region, self.count);
+        let wide = schedule.is_wide_buffer(region.buffer);
+        let width = if wide { self.code.segments.kernel.width() } else { 1 };
+        let (first, len) = (first * width as u64, len * width as u64);
         let whole = self.code.buffers.len(region.buffer, rank) as u64;
         if first.checked_add(len).is_none_or(|end| end > whole) {
             let name = schedule.buffer_name(region.buffer);

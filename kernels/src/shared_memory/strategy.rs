@@ -363,8 +363,10 @@ impl Streams {
         // Counts whole units, as the width of scratch may be a fraction of a unit.
         let units = |rank: RankId| {
             let scratch = schedule.scratch.iter();
-            let scratch: u64 =
-                scratch.map(|s| (s.width.floor() + 1).saturating_mul(u64::from(s.slots))).sum();
+            let width = |wide| if wide { (size_of::<f32>() / size).max(1) as u64 } else { 1 };
+            let scratch: u64 = scratch
+                .map(|s| (s.width.floor() + 1).saturating_mul(u64::from(s.slots) * width(s.wide)))
+                .sum();
             let users = [Buffer::Input, Buffer::Output];
             scratch + users.map(|b| schedule.units(b, rank).floor()).iter().sum::<u64>()
         };

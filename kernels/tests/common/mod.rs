@@ -59,7 +59,7 @@ impl Builder {
     }
 
     pub fn scratch(&mut self, slots: u32, width: Rat) -> Buffer {
-        self.schedule.scratch.push(Scratch { name: "inbox".into(), slots, width });
+        self.schedule.scratch.push(Scratch { name: "inbox".into(), slots, width, wide: false });
         Buffer::Scratch(ScratchId(self.schedule.scratch.len() as u32 - 1))
     }
 
@@ -78,6 +78,7 @@ impl Builder {
             srcs: srcs as u8,
             dsts: dsts as u8,
             finish: false,
+            chain: false,
             at,
             arg: arg as u32,
         });

@@ -128,6 +128,7 @@ fn add(schedule: &mut Schedule, early: &BTreeSet<Pair>, late: &BTreeSet<Pair>) {
             srcs: 0,
             dsts: 0,
             finish: false,
+            chain: false,
             at,
             arg: channel.0,
         };

@@ -45,7 +45,7 @@ impl KernelSource<'_> {
     fn shares_slots(&self, body: &[Stmt]) -> bool {
         let mut slots = Vec::new();
         hir::walk(&self.algorithm.body, &mut |stmt| match &stmt.kind {
-            StmtKind::Scratch(var, _, like) if like.ty == Ty::Pieces => slots.push(*var),
+            StmtKind::Scratch(var, _, like, _) if like.ty == Ty::Pieces => slots.push(*var),
             _ => {}
         });
         let uses = |body: &[Stmt], slots: VarId| {

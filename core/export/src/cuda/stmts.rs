@@ -270,7 +270,7 @@ impl<'a, 'w> Body<'a, 'w> {
             }
             // Checked when the schedule was laid out.
             StmtKind::Require(..) | StmtKind::Demand(_) => {}
-            StmtKind::Scratch(var, count, like) => self.scratch(at, *var, count.as_ref(), like),
+            StmtKind::Scratch(var, count, like, _) => self.scratch(at, *var, count.as_ref(), like),
             StmtKind::Fifo { like, credits, slices } => {
                 let like = self.expr(like);
                 let mut size = |size: &Option<Expr>, default: u32| match size {

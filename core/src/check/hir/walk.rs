@@ -33,7 +33,7 @@ impl Stmt {
             StmtKind::For(_, Iter::List(list), _) | StmtKind::Within(list, _) => vec![list],
             StmtKind::If(arms, _) => arms.iter().map(|(condition, _)| condition).collect(),
             StmtKind::Require(condition, _) => vec![condition],
-            StmtKind::Scratch(_, count, like) => count.iter().chain([like]).collect(),
+            StmtKind::Scratch(_, count, like, _) => count.iter().chain([like]).collect(),
             StmtKind::Demand(Demand::Multiple(of, _)) => vec![of],
             StmtKind::Step(_) | StmtKind::Demand(_) => Vec::new(),
             StmtKind::Call(_, args) => args.iter().collect(),

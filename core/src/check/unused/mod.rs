@@ -70,7 +70,7 @@ impl<'a> Usage<'a> {
                 let region = matches!(self.algorithm.var(*var).ty, Ty::Region | Ty::Pieces);
                 self.declared.push((*var, if region { UnusedKind::View } else { UnusedKind::Let }));
             }
-            StmtKind::Scratch(var, count, like) => {
+            StmtKind::Scratch(var, count, like, _) => {
                 self.declared.push((*var, UnusedKind::Scratch(count.as_ref(), like)));
             }
             StmtKind::Step(step) => {

@@ -28,7 +28,7 @@ fn piece(algorithm: &hir::Algorithm, region: &Expr) -> Option<Units> {
         ExprKind::Output => Some(units(Collective::max_output_units, algorithm.collective)),
         ExprKind::Var(var) => match &declaration(&algorithm.body, *var)?.kind {
             StmtKind::Let(_, value) => piece(algorithm, value),
-            StmtKind::Scratch(_, _, like) => piece(algorithm, like),
+            StmtKind::Scratch(_, _, like, _) => piece(algorithm, like),
             _ => None,
         },
         ExprKind::Split(region, pieces) => {

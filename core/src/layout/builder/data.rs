@@ -81,6 +81,7 @@ impl Builder<'_> {
             srcs: nsrcs as u8,
             dsts: (operands.len() - nsrcs) as u8,
             finish: false,
+            chain: false,
             at: SpanId(at),
             arg: self.tables.operands.len() as u32,
         };

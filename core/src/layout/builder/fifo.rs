@@ -110,7 +110,7 @@ impl Builder<'_> {
         }
         let slice = Rat::ZERO.between(width, 1, slices.into()).ok_or(Fault::Fraction);
         let sizes = Sizes { width: self.settle(at, slice)?, credits, slices };
-        let (buffer, new) = self.next_scratch(NAME, sizes.width);
+        let (buffer, new) = self.next_scratch((NAME, false), sizes.width);
         if new {
             self.tables.slots.sizes.insert(buffer, sizes);
         }

@@ -10,8 +10,8 @@ use crate::schedule::Scratch;
 use crate::values::arith::Fault;
 
 impl Builder<'_> {
-    /// `scratch name: like region`
-    pub(crate) fn scratch(&mut self, at: At, name: &str, like: Area) -> Result<Area, Stop> {
+    /// `scratch name: like region`; the flag of the name is `as f32`
+    pub(crate) fn scratch(&mut self, at: At, name: (&str, bool), like: Area) -> Result<Area, Stop> {
         let id = self.declare(at, name, 1, like)?;
         Ok(Area::slot(id, like))
     }
@@ -20,7 +20,7 @@ impl Builder<'_> {
     pub(crate) fn scratch_slots(
         &mut self,
         at: At,
-        name: &str,
+        name: (&str, bool),
         count: i64,
         like: Area,
     ) -> Result<Pieces, Stop> {
@@ -33,7 +33,7 @@ impl Builder<'_> {
     pub(crate) fn scratch_blocks(
         &mut self,
         at: At,
-        name: &str,
+        name: (&str, bool),
         count: i64,
         pieces: &Pieces,
     ) -> Result<Pieces, Stop> {
@@ -49,7 +49,11 @@ impl Builder<'_> {
     /// Returns the buffer that the running algorithm declares next, and whether it is new. A buffer is identified by
     /// the calls that lead to the algorithm, their lane, and the number of earlier declarations; a new one is made by
     /// the first rank that declares it.
-    pub(super) fn next_scratch(&mut self, name: &str, width: Rat) -> (ScratchId, bool) {
+    pub(super) fn next_scratch(
+        &mut self,
+        (name, wide): (&str, bool),
+        width: Rat,
+    ) -> (ScratchId, bool) {
         let called = self.is_called();
         let lane = if called { self.lane.id() } else { LaneId::default() };
         let which = (self.path.clone(), lane, self.declared);
@@ -63,11 +67,17 @@ impl Builder<'_> {
         let names = std::iter::once(name.to_owned()).chain((2..).map(|k| format!("{name}_{k}")));
         let mut free = names.filter(|name| self.tables.scratch.iter().all(|s| s.name != *name));
         let name = free.next().expect("there are enough numbers");
-        self.tables.scratch.push(Scratch { name, slots: 0, width });
+        self.tables.scratch.push(Scratch { name, slots: 0, width, wide });
         (id, true)
     }
 
-    fn declare(&mut self, at: At, name: &str, count: i64, like: Area) -> Result<ScratchId, Stop> {
+    fn declare(
+        &mut self,
+        at: At,
+        name: (&str, bool),
+        count: i64,
+        like: Area,
+    ) -> Result<ScratchId, Stop> {
         if like.floating {
             return Err(self.fault(at, Fault::FloatingSlot));
         }
@@ -89,7 +99,7 @@ impl Builder<'_> {
             first.slots = first.slots.max(slots);
             first.width = first.width.max(width);
         } else if (first.slots, first.width) != (slots, width) {
-            let title = format!("scratch `{name}` differs between ranks");
+            let title = format!("scratch `{}` differs between ranks", name.0);
             let note = format!(
                 "{slots} slots of {width} units here at rank {}, {} slots of {} units at rank 0",
                 self.rank, first.slots, first.width

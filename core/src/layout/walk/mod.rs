@@ -255,8 +255,8 @@ impl<'p> Walk<'p> {
                 let holds = self.holds(b, condition)?;
                 b.require(at, holds, why)?;
             }
-            StmtKind::Scratch(var, count, like) => {
-                let value = self.scratch(b, *var, count.as_ref(), like)?;
+            StmtKind::Scratch(var, count, like, wide) => {
+                let value = self.scratch(b, (*var, *wide), count.as_ref(), like)?;
                 self.trace_scratch(stmt, &value);
                 self.set(*var, value);
             }
@@ -376,13 +376,13 @@ impl<'p> Walk<'p> {
     fn scratch(
         &mut self,
         b: &mut Builder<'_>,
-        var: VarId,
+        (var, wide): (VarId, bool),
         count: Option<&'p Expr>,
         like: &'p Expr,
     ) -> Result<Value, Stop> {
         let at = self.at;
         let count = count.map(|count| self.int(b, count)).transpose()?;
-        let name = &self.program.var(var).name;
+        let name = (&*self.program.var(var).name, wide);
         Ok(match (self.value(b, like)?, count) {
             (Value::Region(like), None) => Value::Region(b.scratch(at, name, like)?),
             (Value::Region(like), Some(count)) => {

@@ -277,7 +277,9 @@ impl Body<'_, '_> {
                     (Kind::Pieces, Some(_)) => &[Kind::Region, Kind::Pieces],
                     _ => return Err("this variable holds no such scratch".into()),
                 };
-                StmtKind::Scratch(var, count, line.expr_of(likes)?)
+                let like = line.expr_of(likes)?;
+                let wide = line.skip("wide");
+                StmtKind::Scratch(var, count, like, wide)
             }
             "do" => {
                 let step = StepId(number(&line.word()?)?);

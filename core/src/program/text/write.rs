@@ -145,10 +145,13 @@ impl<'p> ProgramWriter<'p> {
                 write!(self.out, "require {} ", quoted(why))?;
                 self.expr(condition)?;
             }
-            StmtKind::Scratch(var, count, like) => {
+            StmtKind::Scratch(var, count, like, wide) => {
                 write!(self.out, "scratch {}", self.names[var.index()])?;
                 self.option("count", count.as_ref())?;
                 self.option("like", Some(like))?;
+                if *wide {
+                    self.out.push_str(" wide");
+                }
             }
             StmtKind::Step(step, args) => {
                 write!(self.out, "do {} ", step.0)?;

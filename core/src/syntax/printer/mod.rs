@@ -270,9 +270,10 @@ impl<'s> Printer<'s> {
             StmtKind::Require { condition, why } => {
                 format!("require {}, {why:?};", self.expr(condition, 0))
             }
-            StmtKind::Scratch { name, count, like } => {
+            StmtKind::Scratch { name, count, like, wide } => {
                 let count = count.as_ref().map_or(String::new(), |c| self.expr(c, 0) + " ");
-                format!("scratch {}: {count}like {};", name.text, self.expr(like, 0))
+                let wide = wide.as_ref().map_or(String::new(), |ty| format!(" as {}", ty.text));
+                format!("scratch {}: {count}like {}{wide};", name.text, self.expr(like, 0))
             }
             StmtKind::Fifo { like, options } => {
                 let option =

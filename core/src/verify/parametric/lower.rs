@@ -139,7 +139,9 @@ impl<'a> Walk<'a> {
                     return Err(NotCovered::new(condition.span, "this holds for no nranks here"));
                 }
             }
-            StmtKind::Scratch(var, count, like) => self.scratch(*var, count.as_ref(), like, at)?,
+            StmtKind::Scratch(var, count, like, _) => {
+                self.scratch(*var, count.as_ref(), like, at)?
+            }
             StmtKind::Step(step, args) => {
                 let step = &self.source.steps[step.0 as usize];
                 for (param, arg) in step.params.iter().zip(args) {

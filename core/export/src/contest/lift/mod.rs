@@ -193,7 +193,7 @@ impl<'p> Lift<'p> {
                 nodes.push(LoopNode::Loop { var: counter, lo: Number::Const(0), hi, body });
             }
             StmtKind::If(arms, otherwise) => self.choice(stmt, arms, otherwise, nodes)?,
-            StmtKind::Scratch(var, count, like) => {
+            StmtKind::Scratch(var, count, like, _) => {
                 let cut = self.scratch(stmt, count.is_some(), like)?;
                 self.frame.regions.insert(*var, cut);
             }

@@ -1,0 +1,107 @@
+//! Folds of floats narrower than f32 that round once, and operands that keep such floats as f32.
+//!
+//! [`super::lanes`] has the folds that round after each source.
+
+use std::marker::PhantomData;
+
+use half::{bf16, f16};
+
+use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+use super::lanes::{Combine, Lanes};
+
+/// A float narrower than f32.
+pub(super) trait Narrow: Copy {
+    /// Converts exactly.
+    fn widen(self) -> f32;
+    /// Rounds to nearest even, as each op on this type does.
+    fn narrow(wide: f32) -> Self;
+}
+
+macro_rules! narrow {
+    ($($t:ty, $widen:ident, $narrow:ident;)*) => {$(
+        impl Narrow for $t {
+            #[inline(always)]
+            fn widen(self) -> f32 {
+                $widen(self.to_bits())
+            }
+            #[inline(always)]
+            fn narrow(wide: f32) -> Self {
+                Self::from_bits($narrow(wide))
+            }
+        }
+    )*};
+}
+
+narrow! {
+    f16, f16_to_f32, f32_to_f16;
+    bf16, bf16_to_f32, f32_to_bf16;
+}
+
+/// The steps of a fold that rounds once, after its last source.
+pub(super) struct Once<T, O>(PhantomData<(T, O)>);
+
+impl<T: Narrow, O: Combine<f32>> Lanes for Once<T, O> {
+    type Item = T;
+    type Acc = f32;
+    const ELEMENTS: usize = 1;
+
+    #[inline(always)]
+    fn begin(first: T) -> f32 {
+        first.widen()
+    }
+    #[inline(always)]
+    fn step(src: T, acc: f32) -> f32 {
+        O::combine(src.widen(), acc)
+    }
+    #[inline(always)]
+    fn end(acc: f32) -> T {
+        T::narrow(acc)
+    }
+}
+
+/// The most sources of a fold that rounds once in one pass.
+pub(super) const SOURCES: usize = 8;
+
+/// The loops for one narrow type and op. Lengths are in elements, and no operand overlaps a destination.
+#[derive(Clone, Copy)]
+pub(super) struct WideLoops {
+    /// Folds that round once, whose first source takes the place of the destination; by the number of sources minus
+    /// three.
+    pub(super) once: [unsafe fn(*mut u8, *const *const u8, usize); SOURCES - 2],
+    /// Converts narrow floats to f32.
+    pub(super) widen: unsafe fn(*mut f32, *const u8, usize),
+    /// Folds narrow floats into f32.
+    pub(super) step: unsafe fn(*mut f32, *const u8, usize),
+    /// Folds f32 into f32.
+    pub(super) step_wide: unsafe fn(*mut f32, *const f32, usize),
+    /// Rounds f32.
+    pub(super) narrow: unsafe fn(*mut u8, *const f32, usize),
+}
+
+#[inline(always)]
+pub(super) fn widen<T: Narrow>(dst: &mut [f32], src: &[T]) {
+    for (dst, src) in dst.iter_mut().zip(src) {
+        *dst = src.widen();
+    }
+}
+
+#[inline(always)]
+pub(super) fn step<T: Narrow, O: Combine<f32>>(acc: &mut [f32], src: &[T]) {
+    for (acc, src) in acc.iter_mut().zip(src) {
+        *acc = O::combine(src.widen(), *acc);
+    }
+}
+
+#[inline(always)]
+pub(super) fn step_wide<O: Combine<f32>>(acc: &mut [f32], src: &[f32]) {
+    for (acc, src) in acc.iter_mut().zip(src) {
+        *acc = O::combine(*src, *acc);
+    }
+}
+
+#[inline(always)]
+pub(super) fn narrow<T: Narrow>(dst: &mut [T], src: &[f32]) {
+    for (dst, src) in dst.iter_mut().zip(src) {
+        *dst = T::narrow(*src);
+    }
+}
