@@ -361,7 +361,7 @@ fn attributes_become_demands() {
     let budgets: Vec<_> = demands.budgets.iter().map(|b| (b.resource.name(), b.most)).collect();
     assert_eq!(budgets, [("streams", 1), ("notifies", 2), ("scratch", 3), ("ports", 1)]);
     assert_eq!(demands.topology.unwrap().0.nranks(), 9);
-    assert!(demands.deterministic.is_some());
+    assert!(!demands.order.is_empty());
     // A budget below nothing.
     walked.set_text("k", "7").unwrap();
     assert_eq!(walked.schedule(5).unwrap_err()[0].code, Code::BadArgument);

@@ -1,12 +1,16 @@
 //! The result of a proof, as a short certificate for people and complete for programs.
 
+use roundelay_core::dtype::DType;
 use roundelay_core::optimize::join;
 use roundelay_core::program::Program;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 use roundelay_core::uneven;
-use roundelay_core::verify::{Busiest, Depth, Proved, Sameness, Signals, depth, parametric};
+use roundelay_core::verify::{
+    Busiest, Depth, Proved, ReductionOrder, Sameness, Signals, depth, parametric,
+};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 use crate::topo::{count, short};
 
@@ -70,21 +74,72 @@ struct Port {
 /// The agreement of reduction orders: `exact`, `commuted` (but for the order of two operands) or `differs`.
 #[derive(Serialize)]
 struct SameOrder {
-    on_all_ranks: Same,
-    for_all_counts: Same,
-    /// Equal to `for_all_counts`: another cut of a message moves its elements to other pieces, as another count does.
-    for_all_chunkings: Same,
+    #[serde(flatten)]
+    weakest: OrderFacts,
+    /// The order of a run in place, where it may differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_place: Option<OrderFacts>,
     /// Between a run in place and one out of place, where these may differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     in_both_modes: Option<Same>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    witness: Option<Witness>,
+    /// For each promise that does not hold, two results that show it.
+    witnesses: Vec<Witness>,
+}
+
+/// The facts of an order, in one mode or the weakest of all.
+#[derive(Serialize)]
+struct OrderFacts {
+    on_all_ranks: Same,
+    for_all_elements: Same,
+    /// Of each rank's block: another count, or another cut of a message, moves its elements to other pieces.
+    for_all_counts: Same,
+    in_rank_order: bool,
+    /// Roundings of a contribution in a type narrower than f32.
+    roundings: u32,
+    /// Roundings of a contribution in f32 and f64.
+    roundings_of_f32: u32,
+    /// The largest error of a sum, as a share of the sum of the absolute values.
+    error_bounds: BTreeMap<&'static str, f64>,
+    #[serde(skip)]
+    text: String,
+}
+
+impl OrderFacts {
+    fn new(order: &ReductionOrder) -> Self {
+        let floats = DType::ALL.iter().filter(|dtype| dtype.is_float());
+        Self {
+            on_all_ranks: order.ranks.into(),
+            for_all_elements: order.elements.into(),
+            for_all_counts: order.counts.into(),
+            in_rank_order: order.in_rank_order,
+            roundings: order.roundings,
+            roundings_of_f32: order.depth,
+            error_bounds: floats.map(|d| (d.name(), order.error_bound(*d))).collect(),
+            text: order.to_string(),
+        }
+    }
+
+    /// Returns two lines for a terminal.
+    fn lines(&self) -> [String; 2] {
+        let bound = |dtype: DType| format!("{:.1e} in {dtype}", self.error_bounds[dtype.name()]);
+        [
+            format!("order of reduction: {}", self.text),
+            format!(
+                "roundings of a sum: {} in narrow floats, {} in f32; error at most {}, {} of the sum of |x|",
+                self.roundings,
+                self.roundings_of_f32,
+                bound(DType::Bf16),
+                bound(DType::F32),
+            ),
+        ]
+    }
 }
 
 #[derive(Serialize)]
 struct Witness {
+    promise: &'static str,
     ranks: [u32; 2],
-    piece: String,
+    pieces: [String; 2],
     orders: [String; 2],
     /// Whether the two differ in place only.
     in_place: bool,
@@ -208,16 +263,18 @@ impl Certificate {
         let (collective, nranks) = (schedule.collective, schedule.nranks);
         let scratch = needs.scratch.map_or(f64::INFINITY, |r| r.num() as f64 / r.den() as f64);
         let order = proof.reduction.as_ref().map(|reduction| SameOrder {
-            on_all_ranks: reduction.ranks.into(),
-            for_all_counts: reduction.pieces.into(),
-            for_all_chunkings: reduction.pieces.into(),
+            weakest: OrderFacts::new(&reduction.in_every_mode()),
+            in_place: reduction.in_place.as_ref().map(OrderFacts::new),
             in_both_modes: proof.one_mode.is_some().then(|| reduction.modes.into()),
-            witness: reduction.witness.as_ref().map(|witness| Witness {
-                ranks: witness.ranks.map(|rank| rank.0),
-                piece: witness.piece.clone(),
-                orders: witness.orders.clone(),
-                in_place: witness.in_place,
-            }),
+            witnesses: (reduction.witnesses.iter())
+                .map(|(class, witness)| Witness {
+                    promise: class.name(),
+                    ranks: witness.ranks.map(|rank| rank.0),
+                    pieces: witness.pieces.clone(),
+                    orders: witness.orders.clone(),
+                    in_place: witness.in_place,
+                })
+                .collect(),
         });
         Self {
             nranks,
@@ -262,7 +319,7 @@ impl Certificate {
     /// Returns the steps and the order of reduction in a few words, such as `14 steps · one order`.
     pub(crate) fn brief(&self) -> String {
         let steps = count(self.ideal.steps as usize, "step");
-        let order = self.order.as_ref().map(|order| match order.on_all_ranks {
+        let order = self.order.as_ref().map(|order| match order.weakest.on_all_ranks {
             Same::Exact => " · one order",
             Same::Commuted => " · one order up to swapped operands",
             Same::Differs => " · orders differ",
@@ -316,20 +373,9 @@ impl Certificate {
         }
         lines.extend(self.counts_by_block.as_ref().map(ByBlock::line));
         if let Some(order) = &self.order {
-            lines.push(format!(
-                "order of reduction on all ranks: {}; {} deep",
-                order.on_all_ranks.text(),
-                self.reduce_depth
-            ));
-            lines.push(format!(
-                "order of reduction for all counts and pieces: {}",
-                order.for_all_counts.text()
-            ));
+            lines.extend(order.weakest.lines());
             if let Some(modes) = order.in_both_modes {
-                lines.push(format!(
-                    "order of reduction in place and out of place: {}",
-                    modes.text()
-                ));
+                lines.push(format!("in place and out of place, the order is {}", modes.text()));
             }
         }
         if with_ideal && n > 1 {

@@ -12,6 +12,7 @@ use roundelay_core::layout::Configured;
 use roundelay_core::prove_source_with;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
+use roundelay_core::values::order_class::OrderClass;
 use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Signals;
 use serde::Serialize;
@@ -29,7 +30,7 @@ use crate::report::{
 use crate::stats::Stats;
 use crate::streams::{print, print_json};
 use crate::topology;
-use crate::values::{RankCounts, budget, rank_counts, signals};
+use crate::values::{RankCounts, budget, order, rank_counts, signals};
 
 #[derive(Args, Clone)]
 pub(crate) struct CheckFlags {
@@ -54,6 +55,13 @@ pub(crate) struct CheckFlags {
     /// Require the same order of reduction on every rank
     #[arg(long)]
     pub(crate) deterministic: bool,
+    /// Require promises about the order of reduction, any of all_ranks, all_elements, all_counts (batch invariant) and
+    /// rank_order
+    #[arg(long, value_name = "PROMISE", value_delimiter = ',', value_parser = order)]
+    pub(crate) order: Vec<OrderClass>,
+    /// Require that no result is rounded to f16, bf16 or fp8 more often than this
+    #[arg(long, value_name = "MOST")]
+    pub(crate) roundings: Option<u32>,
     #[command(flatten)]
     pub(crate) msccl: MscclFlags,
     /// Print the time of each stage of the proof, the ops per second and the peak memory
@@ -148,7 +156,11 @@ fn check(flags: &CheckFlags) -> Result<bool, Failure> {
     };
     for algorithm in &mut algorithms {
         if flags.deterministic {
-            algorithm.demand_one_order();
+            algorithm.demand_order(OrderClass::AllRanks);
+        }
+        flags.order.iter().for_each(|class| algorithm.demand_order(*class));
+        if let Some(most) = flags.roundings {
+            algorithm.demand_roundings(most);
         }
         for (resource, most) in &flags.budgets {
             algorithm.demand_at_most(*resource, *most);
@@ -187,6 +199,8 @@ fn check_program(flags: &CheckFlags) -> Result<bool, Failure> {
         ("--set", !source.settings.is_empty()),
         ("--topology", source.topology.topology.is_some()),
         ("--budget", !flags.budgets.is_empty()),
+        ("--order", !flags.order.is_empty()),
+        ("--roundings", flags.roundings.is_some()),
         ("--signals", flags.signals != Signals::default()),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {

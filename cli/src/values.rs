@@ -9,6 +9,7 @@ use roundelay::tools::{self, amount};
 use roundelay::{Collective, DType, Level, ReduceOp};
 use roundelay_core::cost::{read_rate, read_time};
 use roundelay_core::diagnostics::Code;
+use roundelay_core::values::order_class::OrderClass;
 use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Signals;
 
@@ -209,6 +210,13 @@ pub(crate) fn budget(text: &str) -> Result<(Resource, u64), RefusedValue> {
         let names = Resource::ALL.map(Resource::name).join(", ");
         RefusedValue::new("is not a budget")
             .help(format!("a budget is RESOURCE=MOST, and the resources are {names}"))
+    })
+}
+
+pub(crate) fn order(text: &str) -> Result<OrderClass, RefusedValue> {
+    OrderClass::from_name(text.trim()).ok_or_else(|| {
+        let names = OrderClass::ALL.map(OrderClass::name).join(", ");
+        RefusedValue::new("is no promise of an order").help(format!("the promises are {names}"))
     })
 }
 

@@ -102,9 +102,10 @@ codes! {
     E0314 LostSignal "a one-shot flag is raised again before its wait",
     E0315 OverBudget "the schedule needs more of a resource than there is",
     E0316 PortConflict "a rank sends to, or receives from, too many peers in one step",
-    E0317 OrderDiffers "ranks reduce in different orders",
+    E0317 OrderDiffers "a reduction does not keep a promised order",
     E0318 FifoTooShallow "a fifo with too few credits: ranks wait for each other's slots",
     E0319 EqualCounts "a move that is right for equal counts alone",
+    E0320 TooManyRoundings "a result is rounded more often than it may be",
 
     // Plans and runs.
     E0401 WrongBufferCount "not exactly one buffer for each rank",

@@ -170,7 +170,7 @@ fn the_order_of_a_ring_differs_by_slice() {
     assert!(different(&published("TypedOrder")) > 1);
     let one_shot = place("OneShotAround", BROKEN, 8, &[]).expect("it is right");
     let same = |proof: &roundelay_core::verify::Proof| {
-        proof.reduction.as_ref().expect("it reduces").pieces
+        proof.reduction.as_ref().expect("it reduces").in_every_mode().counts
     };
     // The proof says which is which.
     assert_eq!(same(ring().proved.proof()), Sameness::Differs);

@@ -128,7 +128,7 @@ pub(crate) fn write(cases: &[Case], folder: &Path) -> (Vec<PathBuf>, Digests) {
         };
         let proof = case.form.proof();
         let in_place = proof.in_place;
-        let in_order = proof.reduction.as_ref().is_none_or(|r| r.in_rank_order);
+        let in_order = proof.reduction.as_ref().is_none_or(|r| r.in_every_mode().in_rank_order);
         let root = case.proved.schedule().root;
         let _ = writeln!(functions, "collective_fn {function};");
         let _ = writeln!(

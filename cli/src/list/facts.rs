@@ -17,7 +17,8 @@ pub(super) const LEGEND: &str = "\
 steps   messages in the longest chain in which each message waits for the one before
 S       nccl-tests' size in bytes; `1.5 S` passes one after another through a port, streams by data
 scratch of a rank, in units of the count
-order   whether results are reduced in one order, on all ranks and in all pieces of the buffer
+order   whether results are reduced in one order: on all ranks, in all blocks, in all pieces of a block;
+        and how often f16, bf16 and fp8 round on the way
 `list COLLECTIVE --why` ranks algorithms by predicted time; `--format json` says more";
 
 /// Rank counts that are tried.
@@ -79,19 +80,23 @@ struct Shown {
     streams: u32,
     /// The scratch of a rank, in units of the count.
     scratch_units: f64,
-    order: ReductionOrder,
+    order: ListedOrder,
+    /// Roundings of a result in a type narrower than f32.
+    roundings: u32,
 }
 
-/// The agreement of reduction orders on all ranks and for all counts.
+/// The agreement of reduction orders.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum ReductionOrder {
+enum ListedOrder {
     /// The algorithm does not reduce.
     Copies,
     /// One order everywhere.
     Same,
     /// But for the order of two operands.
     SameButForCommuting,
+    /// One order on all ranks and in each block, and another in another block.
+    DependsOnBlock,
     /// One order on all ranks, and another where a piece begins.
     DependsOnPiece,
     /// Ranks differ.
@@ -100,21 +105,28 @@ enum ReductionOrder {
     NotProved,
 }
 
-impl ReductionOrder {
-    fn new(schedule: &Schedule) -> Self {
+impl ListedOrder {
+    /// Returns the order, and the roundings of a result.
+    fn new(schedule: &Schedule) -> (Self, u32) {
         if !schedule.collective.reduces() || schedule.nranks < 2 {
-            return Self::Copies;
+            return (Self::Copies, 0);
         }
         // The author's demands are not checked: the list shows the algorithm as it is.
         let proof = verify::verify_with(schedule, Signals::default());
         match proof.ok().and_then(|proof| proof.reduction) {
-            None => Self::NotProved,
-            Some(reduction) => match (reduction.ranks, reduction.pieces) {
-                (Sameness::Differs, _) => Self::DependsOnRank,
-                (_, Sameness::Differs) => Self::DependsOnPiece,
-                (Sameness::Exact, Sameness::Exact) => Self::Same,
-                _ => Self::SameButForCommuting,
-            },
+            None => (Self::NotProved, 0),
+            Some(reduction) => {
+                use Sameness::{Differs, Exact};
+                let order = reduction.in_every_mode();
+                let listed = match (order.ranks, order.counts, order.elements) {
+                    (Differs, ..) => Self::DependsOnRank,
+                    (_, Differs, _) => Self::DependsOnPiece,
+                    (.., Differs) => Self::DependsOnBlock,
+                    (Exact, _, Exact) => Self::Same,
+                    _ => Self::SameButForCommuting,
+                };
+                (listed, order.roundings)
+            }
         }
     }
 
@@ -123,6 +135,7 @@ impl ReductionOrder {
             Self::Copies => "copies only",
             Self::Same => "one order",
             Self::SameButForCommuting => "one order but for a + b",
+            Self::DependsOnBlock => "order by block",
             Self::DependsOnPiece => "order by piece",
             Self::DependsOnRank => "order by rank",
             Self::NotProved => "not proved",
@@ -200,7 +213,7 @@ impl Listed {
                     count(shown.steps as usize, "step"),
                     short(shown.volume),
                     count(shown.streams as usize, "stream"),
-                    shown.order.text(),
+                    shown.order(),
                 ));
             }
             None => facts.push(match self.next_admitted {
@@ -226,6 +239,7 @@ impl Shown {
         let done =
             simulate(&joined, &Machine::new(Arc::new(port)), COUNT, DType::U8, false).ok()?;
         let needs = schedule.needs();
+        let (order, roundings) = ListedOrder::new(schedule);
         Some(Self {
             steps,
             messages: done.messages,
@@ -233,8 +247,18 @@ impl Shown {
             volume: done.seconds / done.bytes as f64,
             streams: needs.streams,
             scratch_units: needs.scratch.map_or(f64::INFINITY, |r| r.num() as f64 / r.den() as f64),
-            order: ReductionOrder::new(schedule),
+            order,
+            roundings,
         })
+    }
+
+    /// Returns the order, and the roundings where there are some.
+    fn order(&self) -> String {
+        let order = self.order.text();
+        match self.roundings {
+            0 => order.to_owned(),
+            some => format!("{order}, {}", count(some as usize, "rounding")),
+        }
     }
 }
 

@@ -10,16 +10,22 @@ use crate::ids::SpanId;
 use crate::lints::{Level, Levels, Lint, Unknown};
 use crate::source::Span;
 use crate::syntax::ast::{self, Attr, AttrArg, AttrValue};
+use crate::values::order_class::OrderClass;
 use crate::values::resource::Resource;
 
 /// The attributes of algorithms, each with its meaning in one line.
-pub const ATTRIBUTES: [(&str, &str); 8] = [
+pub const ATTRIBUTES: [(&str, &str); 10] = [
     ("out_of_place", "`#[out_of_place]`: the algorithm has no in-place form"),
     (
         "verify",
         "`#[verify(nranks = 2..=8)]`: the rank counts that are proved when Rust compiles it",
     ),
     ("deterministic", "`#[deterministic]`: reductions have one order on every rank"),
+    (
+        "order",
+        "`#[order(all_ranks, all_counts)]`: promises about the order in which contributions are reduced",
+    ),
+    ("roundings", "`#[roundings(at_most = 1)]`: the most roundings of a result in a narrow type"),
     ("uneven", "`#[uneven]`: the algorithm serves a count for each rank"),
     ("topology", "`#[topology(full_mesh(8))]`: data and signals use only links of the topology"),
     ("budget", "`#[budget(streams = 2, scratch = 1)]`: the most of each resource that it may use"),
@@ -32,6 +38,9 @@ const MOST_RANKS: i64 = 1 << 16;
 
 const VERIFY: &str = "write `#[verify(nranks = 2..=8)]`, `#[verify(nranks = [2, 4, 8])]` or \
                       `#[verify(off, reason = \"…\")]`";
+const ORDER: &str =
+    "write `#[order(all_ranks, all_elements, all_counts, rank_order)]`, any of them";
+const ROUNDINGS: &str = "write `#[roundings(at_most = 1)]`";
 const BUDGET: &str = "write `#[budget(streams = 2, notifies = 2, scratch = 1, ports = 1, \
                       fifo = 4)]`, any of them";
 
@@ -64,12 +73,14 @@ impl Checker<'_> {
                 }
                 "deterministic" => {
                     self.bare(attr);
-                    self.demand(&mut all, attr.span, Demand::Deterministic);
+                    self.demand(&mut all, attr.span, Demand::Order(OrderClass::AllRanks));
                 }
                 "uneven" => {
                     self.bare(attr);
                     self.demand(&mut all, attr.span, Demand::Uneven);
                 }
+                "order" => self.order(attr, &mut all),
+                "roundings" => self.roundings(attr, &mut all),
                 "verify" => all.verify = self.verify(attr),
                 // `topology` is read before the parameters.
                 "topology" => {}
@@ -230,6 +241,51 @@ impl Checker<'_> {
             seen.push((resource, arg.span));
             let most = self.constant_on_all(most, Ty::Int);
             self.demand(all, arg.span, Demand::Budget(resource, most));
+        }
+    }
+
+    fn order(&mut self, attr: &Attr, all: &mut Attributes) {
+        if attr.args.is_empty() {
+            self.bad(attr.span, "`#[order]` says nothing", ORDER);
+        }
+        let mut seen: Vec<(OrderClass, Span)> = Vec::new();
+        for arg in &attr.args {
+            let name = match (&arg.name, &arg.value) {
+                (None, AttrValue::Expr(expr)) => match &*expr.kind {
+                    ast::ExprKind::Name(name) => name.as_str(),
+                    _ => "",
+                },
+                _ => "",
+            };
+            let Some(class) = OrderClass::from_name(name) else {
+                let error =
+                    Diagnostic::new(Code::BadAttribute, arg.span, "`#[order]` does not take this");
+                let names = OrderClass::ALL.map(OrderClass::name);
+                self.error(match scope::nearest(name, names) {
+                    Some(near) => {
+                        error.help(format!("did you mean `{near}`?")).edit(arg.span, near)
+                    }
+                    None => error.help(ORDER),
+                });
+                continue;
+            };
+            if let Some((_, first)) = seen.iter().find(|(known, _)| *known == class) {
+                self.error(twice(&format!("`{class}`"), arg.span, *first));
+            }
+            seen.push((class, arg.span));
+            self.demand(all, arg.span, Demand::Order(class));
+        }
+    }
+
+    fn roundings(&mut self, attr: &Attr, all: &mut Attributes) {
+        match &attr.args[..] {
+            [AttrArg { name: Some(name), value: AttrValue::Expr(most), span }]
+                if name.text == "at_most" =>
+            {
+                let most = self.constant_on_all(most, Ty::Int);
+                self.demand(all, *span, Demand::Roundings(most));
+            }
+            _ => self.bad(attr.span, "`#[roundings]` takes one limit", ROUNDINGS),
         }
     }
 

@@ -17,6 +17,7 @@ pub use crate::ids::VarId;
 use crate::lints::Levels;
 use crate::source::Location;
 use crate::source::Span;
+use crate::values::order_class::OrderClass;
 pub use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
 pub(crate) use depth::MOST_DEPTH;
@@ -297,8 +298,10 @@ pub enum Home {
 pub enum Demand {
     /// `#[topology(…)]`
     Topology(Expr),
-    /// `#[deterministic]`
-    Deterministic,
+    /// `#[deterministic]`, or one promise of `#[order(…)]`
+    Order(OrderClass),
+    /// `#[roundings(at_most = …)]`
+    Roundings(Expr),
     /// `#[uneven]`
     Uneven,
     /// `#[budget(streams = …)]` and its kin

@@ -18,6 +18,7 @@ use crate::source::{Location, Span};
 use crate::syntax::Source;
 use crate::topology::Topology;
 use crate::units::counted;
+use crate::values::order_class::OrderClass;
 use crate::values::params::{ParamTy, ParamValue};
 use crate::values::resource::Resource;
 use crate::values::ring::Ring;
@@ -32,7 +33,8 @@ pub struct Configured {
     given: Given,
     topology: Option<Arc<Topology>>,
     /// The caller's demands, beside those of attributes.
-    deterministic: bool,
+    order: Vec<OrderClass>,
+    roundings: Option<u32>,
     budgets: Vec<(Resource, u64)>,
 }
 
@@ -60,7 +62,8 @@ impl Configured {
             written: Arc::default(),
             given,
             topology: None,
-            deterministic: false,
+            order: Vec::new(),
+            roundings: None,
             budgets: Vec::new(),
         }
     }
@@ -145,9 +148,14 @@ impl Configured {
         self.topology = Some(topology);
     }
 
-    /// Demands one order of reduction on every rank.
-    pub fn demand_one_order(&mut self) {
-        self.deterministic = true;
+    /// Demands that reductions keep a promise about their order.
+    pub fn demand_order(&mut self, class: OrderClass) {
+        self.order.push(class);
+    }
+
+    /// Demands that no result in a type narrower than f32 is rounded more than `most` times.
+    pub fn demand_roundings(&mut self, most: u32) {
+        self.roundings = Some(most);
     }
 
     /// Demands that at most `most` of a resource is used.
@@ -302,8 +310,11 @@ impl Algorithm for Configured {
     }
 
     fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
-        if self.deterministic {
-            builder.deterministic(0);
+        for class in &self.order {
+            builder.on_order(0, *class);
+        }
+        if let Some(most) = self.roundings {
+            builder.on_roundings(0, i64::from(most))?;
         }
         for (resource, most) in &self.budgets {
             builder.budget(0, *resource, i64::try_from(*most).unwrap_or(i64::MAX))?;

@@ -54,7 +54,10 @@ impl Stmt {
             | StmtKind::Within(one, _)
             | StmtKind::Each(_, one, _)
             | StmtKind::Demand(
-                Demand::Links(one) | Demand::AtMost(_, one) | Demand::Multiple(one, _),
+                Demand::Roundings(one)
+                | Demand::Links(one)
+                | Demand::AtMost(_, one)
+                | Demand::Multiple(one, _),
             ) => vec![one],
             StmtKind::For(_, lo, hi, _) | StmtKind::Parallel(_, lo, hi, _) => vec![lo, hi],
             StmtKind::Limit(bounds) => bounds.iter_mut().flat_map(|(lo, hi)| [lo, hi]).collect(),
@@ -72,7 +75,7 @@ impl Stmt {
             StmtKind::Pass(Pass { from, own, dst, to }) => {
                 from.iter_mut().chain(own).chain(dst).chain(to).collect()
             }
-            StmtKind::Demand(Demand::OneOrder | Demand::Uneven) => Vec::new(),
+            StmtKind::Demand(Demand::Order(_) | Demand::Uneven) => Vec::new(),
         }
     }
 }

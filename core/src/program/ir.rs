@@ -10,6 +10,7 @@ use crate::source::{Location, Span};
 use crate::syntax::ast::BinOp;
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
+use crate::values::order_class::OrderClass;
 use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
 use crate::values::tree::TreeKind;
@@ -290,8 +291,10 @@ pub struct Pass {
 pub enum Demand {
     /// Data and signals use only links of a topology.
     Links(Expr),
-    /// Reductions have one order on every rank.
-    OneOrder,
+    /// Reductions keep a promise about their order.
+    Order(OrderClass),
+    /// No result in a type narrower than f32 is rounded more often.
+    Roundings(Expr),
     /// Blocks may have a count each.
     Uneven,
     /// At most this amount of a resource is used.

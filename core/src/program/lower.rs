@@ -135,7 +135,8 @@ impl Lower<'_> {
             }
             From::Demand(demand) => StmtKind::Demand(match demand {
                 hir::Demand::Topology(topology) => Demand::Links(expr(topology)),
-                hir::Demand::Deterministic => Demand::OneOrder,
+                hir::Demand::Order(class) => Demand::Order(*class),
+                hir::Demand::Roundings(most) => Demand::Roundings(expr(most)),
                 hir::Demand::Uneven => Demand::Uneven,
                 hir::Demand::Budget(resource, most) => Demand::AtMost(*resource, expr(most)),
                 hir::Demand::Multiple(of, why) => Demand::Multiple(expr(of), why.clone()),

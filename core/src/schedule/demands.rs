@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::ids::SpanId;
 use crate::topology::Topology;
+use crate::values::order_class::OrderClass;
 use crate::values::resource::Resource;
 
 /// The demands of an author or a caller on a schedule beyond being right, each with its place in the source.
@@ -15,8 +16,10 @@ pub struct Demands {
     pub topology: Option<(Arc<Topology>, SpanId)>,
     /// Whether the algorithm asks for rings on that topology, so that other rings may help where a link is missing.
     pub rings: bool,
-    /// Set where every rank must reduce in one order, except for the order of two operands (E0317).
-    pub deterministic: Option<SpanId>,
+    /// The promises that the order of reduction must keep (E0317).
+    pub order: Vec<(OrderClass, SpanId)>,
+    /// The most roundings of a result in a type narrower than f32 (E0320).
+    pub roundings: Option<(u32, SpanId)>,
     /// Set where the schedule must serve a count for each block (E0319).
     pub uneven: Option<SpanId>,
     /// The limits of resources (E0315).

@@ -5,6 +5,7 @@ pub mod arith;
 pub mod escape;
 pub mod groups;
 pub(crate) mod members;
+pub mod order_class;
 pub mod params;
 pub(crate) mod ranked_topology;
 pub mod resource;

@@ -1,14 +1,14 @@
 //! Whether a proved schedule keeps to the demands of its author and its caller beyond being right.
 
 use super::owners::{one_count, owners};
-use super::{Finding, Ports, Proof, Sameness, depth, in_order, links, ranking, report::Reporter};
+use super::{Finding, Ports, Proof, depth, in_order, links, ranking, report::Reporter};
 use crate::ids::SpanId;
 use crate::rational::Rat;
 use crate::schedule::Schedule;
 use crate::schedule::demands::Budget;
 use crate::values::resource::Resource;
 
-/// Finds every unmet demand of the schedule's author: E0313, E0315, E0316, E0317, E0319.
+/// Finds every unmet demand of the schedule's author: E0313, E0315, E0316, E0317, E0319, E0320.
 pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
     let demands = &schedule.demands;
     let reporter = Reporter::new(schedule);
@@ -21,11 +21,18 @@ pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
             finding
         }));
     }
-    if let (Some(at), Some(reduction)) = (demands.deterministic, &proof.reduction)
-        && reduction.ranks == Sameness::Differs
-        && let Some(witness) = &reduction.witness
-    {
-        findings.push(Reporter::order_differs(at, witness));
+    if let Some(reduction) = &proof.reduction {
+        let order = reduction.in_every_mode();
+        let broken = demands.order.iter().filter(|(class, _)| !order.keeps(*class));
+        findings.extend(broken.filter_map(|(class, at)| {
+            let witness = reduction.witness(*class)?;
+            Some(reporter.order_differs(*class, *at, witness))
+        }));
+        if let Some((most, at)) = demands.roundings
+            && order.roundings > most
+        {
+            findings.push(reporter.too_many_roundings(most, at, &reduction.rounding_ops));
+        }
     }
     if let Some(at) = demands.uneven {
         findings.extend(equal_counts(schedule, at));

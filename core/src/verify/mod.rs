@@ -53,7 +53,7 @@ pub use order::Order;
 pub use orders::Orders;
 pub use owners::owners;
 pub use ports::{Busiest, Ports};
-pub use reduction::{Reduction, Sameness, Witness};
+pub use reduction::{Reduction, ReductionOrder, Sameness, Witness, unit_roundoff};
 pub use report::Access;
 pub use signals::Signals;
 pub use transfers::{Stretch, Transfer, transfers};

@@ -292,6 +292,20 @@ impl Values {
         if value.expr < self.leaves { 0 } else { self.node(value.expr).roundings }
     }
 
+    /// Returns the ops that round a contribution with the most roundings, the first rounding first.
+    pub(crate) fn rounding_ops(&self, value: ValueId) -> Vec<OpId> {
+        let mut ops = Vec::new();
+        let mut next = value;
+        while next.expr >= self.leaves {
+            let ValueNode { rounds, op, .. } = *self.node(next.expr);
+            ops.extend(rounds.then_some(op));
+            let [left, right] = self.operands(next);
+            next = if self.roundings(right) > self.roundings(left) { right } else { left };
+        }
+        ops.reverse();
+        ops
+    }
+
     /// Returns the number of times that each contribution is in a value.
     pub(crate) fn contributions(&self, value: ValueId) -> BTreeMap<Leaf, u64> {
         let mut open = BTreeMap::from([(value, 1_u64)]);

@@ -386,9 +386,9 @@ fn the_orders_of_reduction_are_one_position_apart() {
                 assert_eq!(run.outputs(rank), orders, "rank {rank} of {n}");
             }
             let reduction = proved(&of, n as u32).reduction.expect("an AllReduce reduces");
-            assert_eq!(reduction.ranks, Sameness::Exact);
+            assert_eq!(reduction.apart.ranks, Sameness::Exact);
             let rotated = if n == 2 { Sameness::Commuted } else { Sameness::Differs };
-            assert_eq!(reduction.pieces, rotated);
+            assert_eq!(reduction.apart.elements, rotated);
         }
     }
 }

@@ -113,7 +113,7 @@ fn same(a: &Schedule, before: &Proof, b: &Schedule, after: &Proof, what: &str) {
     assert_eq!(rank(&moves[0], &before.finish), rank(&moves[1], &after.finish), "{what}");
     let rest = |p: &Proof| (p.scale_outputs, p.in_place, p.reduce_depth);
     assert_eq!(rest(before), rest(after), "{what}");
-    let trees = |p: &Proof| p.reduction.as_ref().map(|r| (r.ranks, r.pieces));
+    let trees = |p: &Proof| p.reduction.as_ref().map(|r| r.in_every_mode());
     assert_eq!(trees(before), trees(after), "{what}");
 }
 

@@ -3,6 +3,7 @@
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::text;
+use roundelay_core::values::order_class::OrderClass;
 use roundelay_core::verify::{Sameness, verify};
 
 use crate::proof::oracle::{judge, wrong};
@@ -62,10 +63,12 @@ fn orders_that_differ_in_place_are_told() {
     let proof = verify(&turned).expect("right in one mode");
     let reduction = proof.reduction.expect("it reduces");
     let differs = Sameness::Differs;
-    assert_eq!((reduction.ranks, reduction.pieces, reduction.modes), (differs, differs, differs));
-    assert!(!reduction.in_rank_order && reduction.witness.expect("two ranks").in_place);
+    let order = reduction.in_every_mode();
+    assert_eq!((order.ranks, order.elements, reduction.modes), (differs, differs, differs));
+    let witness = reduction.witness(OrderClass::AllRanks).expect("two ranks");
+    assert!(!order.in_rank_order && witness.in_place);
     assert_eq!(proof.orders.of_one_piece(), 2);
-    turned.demands.deterministic = Some(SpanId(0));
+    turned.demands.order.push((OrderClass::AllRanks, SpanId(0)));
     let refused = verify(&turned).expect_err("one order is demanded");
     assert_eq!(refused[0].code, Code::OrderDiffers);
     assert!(refused[0].title.starts_with("in place, ranks 0 and 1"), "{}", refused[0].title);

@@ -265,7 +265,7 @@ impl Case {
         unsafe {
             let at: Vec<*mut u8> = places.iter().map(|&place| start.add(place)).collect();
             let srcs: Vec<*const u8> = at[..self.srcs].iter().map(|at| at.cast_const()).collect();
-            kernel.run(&srcs, &at[self.srcs..], self.len, self.form, self.divide, self.stores);
+            kernel.run(&srcs, &at[self.srcs..], self.len, self.form(), self.divide, self.stores);
         }
         let mut want = before.clone();
         // A NaN that is copied to or from a wide operand may become a quiet one, or stay as it is.
@@ -281,7 +281,7 @@ impl Case {
             let (wide, result) = if copied && !wide_move {
                 (0.0, values[0])
             } else if narrow {
-                defined_wide((self.dtype, self.op), self.form, &values, self.divide)
+                defined_wide((self.dtype, self.op), self.form(), &values, self.divide)
             } else {
                 (0.0, defined(self.dtype, self.op, &values, self.divide))
             };
@@ -315,6 +315,17 @@ impl Case {
         };
         let narrow = converted(self.dtype).is_some();
         if narrow && wide & 1 == 1 { DType::F32 } else { self.dtype }
+    }
+
+    /// Returns the form, with no bits beyond the operands.
+    fn form(&self) -> MoveForm {
+        let MoveForm { chain, wide_srcs, wide_dsts } = self.form;
+        let of = |n: usize| u8::MAX >> (8 - n);
+        MoveForm {
+            chain,
+            wide_srcs: wide_srcs & of(self.srcs),
+            wide_dsts: wide_dsts & of(self.dsts),
+        }
     }
 
     fn size(&self, operand: usize) -> usize {

@@ -1,7 +1,7 @@
 //! What a fold of elements must give: the host's loops for its ten dtypes, and fp8 from its table of numbers.
 
 use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_kernels::reduce::{Kernel, Stores};
+use roundelay_kernels::reduce::{Kernel, MoveForm, Stores};
 
 use crate::device::Random;
 
@@ -171,7 +171,7 @@ fn on_host(dtype: DType, op: ReduceOp, srcs: &[&[u8]], divisor: u32) -> Vec<u8> 
     // SAFETY: all are vectors of as many elements, apart, and at most 8.
     unsafe {
         let to = [result.as_mut_ptr().cast()];
-        kernel.run(&from, &to, len, divide, Stores::Cached);
+        kernel.run(&from, &to, len, MoveForm::CHAIN, divide, Stores::Cached);
     }
     let bytes: Vec<u8> = result.into_iter().flat_map(u64::to_le_bytes).collect();
     bytes[..srcs[0].len()].to_vec()

@@ -76,7 +76,7 @@ impl Memories {
 
     /// Declares a scratch buffer.
     pub(super) fn declare(&mut self, name: &str, width: Rat) -> ScratchId {
-        self.scratch.push(Scratch { name: name.to_owned(), slots: 1, width });
+        self.scratch.push(Scratch { name: name.to_owned(), slots: 1, width, wide: false });
         ScratchId(self.scratch.len() as u32 - 1)
     }
 

@@ -7,7 +7,7 @@ use super::text::{harmless, wrapped};
 use roundelay_core::collective::{Alias, Collective};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::verify::{Proof, Sameness};
+use roundelay_core::verify::Proof;
 
 const WIDTH: usize = 97;
 
@@ -64,23 +64,13 @@ fn proved(proof: &Proof) -> String {
                     nothing left under way."
         .to_owned();
     if let Some(reduction) = &proof.reduction {
-        let same = |sameness: Sameness| match sameness {
-            Sameness::Exact => "the same",
-            Sameness::Commuted => "the same up to swapped operands",
-            Sameness::Differs => "not the same",
-        };
+        let order = reduction.in_every_mode();
+        let commutes = if order.in_rank_order { "need not" } else { "must" };
         let _ = write!(
             text,
-            " The order of reduction is {} on all ranks and {} for all counts, {} deep",
-            same(reduction.ranks),
-            same(reduction.pieces),
-            proof.reduce_depth
+            " The order of reduction is {order}, {} deep, so the op {commutes} commute.",
+            order.depth
         );
-        text += if reduction.in_rank_order {
-            "; ranks are reduced in their order, so an op need not commute."
-        } else {
-            "; it is not that of the ranks, so the op must commute."
-        };
     }
     text
 }
@@ -158,7 +148,7 @@ fn call(schedule: &Schedule, proof: &Proof, name: &str) -> String {
 
 /// Returns the results of the function, one in each line.
 fn results(schedule: &Schedule, proof: &Proof) -> String {
-    let in_order = proof.reduction.as_ref().is_none_or(|r| r.in_rank_order);
+    let in_order = proof.reduction.as_ref().is_none_or(|r| r.in_every_mode().in_rank_order);
     let op = if in_order { "there is none" } else { "there is none, or it does not commute" };
     let ranks = format!("there are not {}", plural(schedule.nranks.into(), "rank"));
     let mut all = vec![

@@ -176,7 +176,8 @@ impl Program<'_> {
         text += "    if (type == MPI_DATATYPE_NULL) {\n        return MPI_ERR_TYPE;\n    }\n";
         if schedule.collective.reduces() {
             text += "    if (op == MPI_OP_NULL) {\n        return MPI_ERR_OP;\n    }\n";
-            let in_order = self.proof.reduction.as_ref().is_none_or(|r| r.in_rank_order);
+            let in_order =
+                self.proof.reduction.as_ref().is_none_or(|r| r.in_every_mode().in_rank_order);
             if !in_order {
                 text += "    /* Ranks are not reduced in their order. */\n    int commutes = 0;\n    TRY(MPI_Op_commutative(op, &commutes));\n    if (!commutes) {\n        return MPI_ERR_OP;\n    }\n";
             }

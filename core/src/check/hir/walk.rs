@@ -34,7 +34,7 @@ impl Stmt {
             StmtKind::If(arms, _) => arms.iter().map(|(condition, _)| condition).collect(),
             StmtKind::Require(condition, _) => vec![condition],
             StmtKind::Scratch(_, count, like, _) => count.iter().chain([like]).collect(),
-            StmtKind::Demand(Demand::Multiple(of, _)) => vec![of],
+            StmtKind::Demand(Demand::Multiple(of, _) | Demand::Roundings(of)) => vec![of],
             StmtKind::Step(_) | StmtKind::Demand(_) => Vec::new(),
             StmtKind::Call(_, args) => args.iter().collect(),
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),

@@ -84,7 +84,9 @@ impl<'a> Usage<'a> {
                     self.used[fifo.0 as usize] = true;
                 }
             }
-            StmtKind::Demand(Demand::Budget(_, value)) => self.expr(value),
+            StmtKind::Demand(Demand::Budget(_, value) | Demand::Roundings(value)) => {
+                self.expr(value)
+            }
             _ => {}
         }
     }

@@ -10,6 +10,7 @@ use crate::rational::lcm;
 use crate::schedule::demands::Budget;
 use crate::topology::Topology;
 use crate::values::arith::Fault;
+use crate::values::order_class::OrderClass;
 use crate::values::resource::Resource;
 
 impl Builder<'_> {
@@ -20,11 +21,25 @@ impl Builder<'_> {
         }
     }
 
-    /// `#[deterministic]`
-    pub(crate) fn deterministic(&mut self, at: At) {
-        if !self.is_called() {
-            self.tables.demands.deterministic.get_or_insert(SpanId(at));
+    /// `#[deterministic]`, `#[order(…)]`
+    pub(crate) fn on_order(&mut self, at: At, class: OrderClass) {
+        let called = self.is_called();
+        let demands = &mut self.tables.demands.order;
+        if !called && !demands.iter().any(|(known, _)| *known == class) {
+            demands.push((class, SpanId(at)));
         }
+    }
+
+    /// `#[roundings(at_most = most)]`
+    pub(crate) fn on_roundings(&mut self, at: At, most: i64) -> Result<(), Stop> {
+        let Ok(most) = u32::try_from(most) else {
+            let title = format!("at most {most} roundings");
+            return Err(self.fail(Finding::new(Code::BadArgument, SpanId(at), title)));
+        };
+        if !self.is_called() {
+            self.tables.demands.roundings.get_or_insert((most, SpanId(at)));
+        }
+        Ok(())
     }
 
     /// `#[uneven]`

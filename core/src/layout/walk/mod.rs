@@ -353,7 +353,11 @@ impl<'p> Walk<'p> {
                 }
             }
             StmtKind::Pass(pass) => self.pass(b, pass)?,
-            StmtKind::Demand(Demand::OneOrder) => b.deterministic(at),
+            StmtKind::Demand(Demand::Order(class)) => b.on_order(at, *class),
+            StmtKind::Demand(Demand::Roundings(most)) => {
+                let most = self.int(b, most)?;
+                b.on_roundings(at, most)?;
+            }
             StmtKind::Demand(Demand::Uneven) => b.uneven(at),
             // The topology that the run was placed on replaces the author's.
             StmtKind::Demand(Demand::Links(_)) if self.placed.is_some() => {}

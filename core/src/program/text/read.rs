@@ -11,6 +11,7 @@ use crate::program::ir::{
 };
 use crate::schedule::SignalKind;
 use crate::schedule::text::{TextError, location, number, signal_kind, unquoted};
+use crate::values::order_class::OrderClass;
 use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
 
@@ -340,7 +341,11 @@ impl Body<'_, '_> {
                 StmtKind::Pass(pass)
             }
             "demand" => StmtKind::Demand(match line.word()?.as_str() {
-                "one_order" => Demand::OneOrder,
+                "order" => {
+                    let class = OrderClass::from_name(&line.word()?);
+                    Demand::Order(class.ok_or("no promise of an order has that name")?)
+                }
+                "roundings" => Demand::Roundings(line.number()?),
                 "uneven" => Demand::Uneven,
                 "links" => Demand::Links(line.expr_of(&[Kind::Topology])?),
                 "multiple" => {

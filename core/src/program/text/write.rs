@@ -201,7 +201,11 @@ impl<'p> ProgramWriter<'p> {
                     self.option(word, part.as_ref())?;
                 }
             }
-            StmtKind::Demand(Demand::OneOrder) => self.out.push_str("demand one_order"),
+            StmtKind::Demand(Demand::Order(class)) => write!(self.out, "demand order {class}")?,
+            StmtKind::Demand(Demand::Roundings(most)) => {
+                self.out.push_str("demand roundings ");
+                self.expr(most)?;
+            }
             StmtKind::Demand(Demand::Uneven) => self.out.push_str("demand uneven"),
             StmtKind::Demand(Demand::Links(topology)) => {
                 self.out.push_str("demand links ");

@@ -5,20 +5,100 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::rational::Rat;
 use crate::schedule::demands::Budget;
+use crate::values::order_class::OrderClass;
 use crate::verify::{Busiest, Ports, Witness};
 
 impl Reporter<'_> {
-    pub(in crate::verify) fn order_differs(at: SpanId, witness: &Witness) -> Finding {
-        let Witness { ranks: [a, b], piece, orders, in_place } = witness;
+    pub(in crate::verify) fn order_differs(
+        &self,
+        class: OrderClass,
+        at: SpanId,
+        witness: &Witness,
+    ) -> Finding {
+        let Witness { ranks: [a, b], pieces: [one, other], orders, at: op, in_place } = witness;
         let mode = if *in_place { "in place, " } else { "" };
-        let title = format!("{mode}ranks {a} and {b} reduce {piece} in different orders");
-        let lines =
-            [(a, &orders[0]), (b, &orders[1])].map(|(r, order)| format!("rank {r}: {order}"));
-        Finding::new(Code::OrderDiffers, at, title)
-            .label("demands one order on every rank")
+        let (title, help) = match class {
+            OrderClass::AllRanks => (
+                format!("{mode}ranks {a} and {b} reduce {one} in different orders"),
+                "let one rank reduce each piece and the others copy its result",
+            ),
+            OrderClass::AllElements => (
+                format!(
+                    "{mode}rank {a} {one} and rank {b} {other} are reduced in different orders"
+                ),
+                "reduce every piece in the order of the ranks, not in an order that begins at its owner",
+            ),
+            OrderClass::AllCounts => (
+                format!("{mode}rank {a} reduces {one} and {other} in different orders"),
+                "reduce every piece in the order of the ranks, as `OrderedAllReduce` of the library does",
+            ),
+            OrderClass::RankOrder => (
+                format!("{mode}rank {a} reduces {one} in another order than that of the ranks"),
+                "begin with the contribution of rank 0, and take the others one after another",
+            ),
+        };
+        let lines: Vec<_> = if class == OrderClass::RankOrder {
+            vec![format!("rank {a}: {}", orders[0])]
+        } else {
+            let line = |nth: usize| {
+                format!("rank {} {}: {}", witness.ranks[nth], witness.pieces[nth], orders[nth])
+            };
+            vec![line(0), line(1)]
+        };
+        let why = match class {
+            OrderClass::AllRanks => {
+                "floating point sums round on the way, so these ranks end with different bits"
+            }
+            OrderClass::RankOrder => {
+                "an op that does not commute has another result in another order"
+            }
+            _ => {
+                "floating point sums round on the way, so equal contributions have different bits at these places"
+            }
+        };
+        let (place, label) = self.demanded(at, *op);
+        let mut finding = Finding::new(Code::OrderDiffers, place, title)
             .note(table("the orders, innermost first", &lines))
-            .note("floating point sums round on the way, so these ranks end with different bits")
-            .help("let one rank reduce each piece and the others copy its result")
+            .note(why)
+            .help(help);
+        finding =
+            finding.label(if label { "this reduce has the other order" } else { "demanded here" });
+        if label && at.0 > 0 {
+            finding.others.push((at, format!("demands `{class}`")));
+        }
+        finding
+    }
+
+    /// Returns the place of a finding of a demand: the op that breaks it, if the place of the op is known.
+    fn demanded(&self, at: SpanId, op: OpId) -> (SpanId, bool) {
+        let place = self.at(op);
+        if place.0 > 0 { (place, true) } else { (at, false) }
+    }
+
+    pub(in crate::verify) fn too_many_roundings(
+        &self,
+        most: u32,
+        at: SpanId,
+        rounding: &[OpId],
+    ) -> Finding {
+        let n = rounding.len();
+        let times = |n: usize| if n == 1 { "once".to_owned() } else { format!("{n} times") };
+        let title = format!(
+            "a result is rounded {} to f16, bf16 or fp8, and {} is allowed",
+            times(n),
+            if most == 0 { "no rounding".to_owned() } else { times(most as usize) }
+        );
+        let op = rounding[(most as usize).min(n - 1)];
+        let lines: Vec<_> = rounding.iter().map(|op| self.place(*op)).collect();
+        let (place, label) = self.demanded(at, op);
+        let mut finding = Finding::new(Code::TooManyRoundings, place, title)
+            .label(if label { "one rounding too many" } else { "demanded here" })
+            .note(table("each of these rounds", &lines))
+            .help("let one `reduce` take all sources, `reduce([a, b, c], dst)`, or keep partial sums in `scratch sums: like output as f32;`");
+        if label && at.0 > 0 {
+            finding.others.push((at, "demands it".to_owned()));
+        }
+        finding
     }
 
     pub(in crate::verify) fn scratch_over(&self, budget: Budget, needs: Option<Rat>) -> Finding {

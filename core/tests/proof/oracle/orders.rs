@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use roundelay_core::collective::Expected;
 use roundelay_core::ids::{OpId, RankId};
 use roundelay_core::schedule::Schedule;
-use roundelay_core::verify::{Proof, Reduction, Sameness};
+use roundelay_core::verify::{Proof, ReductionOrder, Sameness};
 
 use super::model::{Model, What};
 use super::{counts, mixtures};
@@ -15,7 +15,8 @@ use super::{counts, mixtures};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Tree {
     Leaf(usize),
-    Fold(usize, usize),
+    /// Two operands, and whether the result is rounded.
+    Fold(usize, usize, bool),
 }
 
 /// Trees, each distinct one once.
@@ -40,9 +41,27 @@ impl Forest {
     fn sorted(&mut self, tree: usize) -> usize {
         match self.trees[tree] {
             Tree::Leaf(_) => tree,
-            Tree::Fold(left, right) => {
+            Tree::Fold(left, right, rounds) => {
                 let (left, right) = (self.sorted(left), self.sorted(right));
-                self.id(Tree::Fold(left.min(right), left.max(right)))
+                self.id(Tree::Fold(left.min(right), left.max(right), rounds))
+            }
+        }
+    }
+
+    fn rounded(&mut self, tree: usize) -> usize {
+        match self.trees[tree] {
+            Tree::Fold(left, right, false) => self.id(Tree::Fold(left, right, true)),
+            _ => tree,
+        }
+    }
+
+    /// The most roundings between a leaf and the root, and the most folds.
+    fn roundings(&self, tree: usize) -> (u32, u32) {
+        match self.trees[tree] {
+            Tree::Leaf(_) => (0, 0),
+            Tree::Fold(left, right, rounds) => {
+                let [(a, x), (b, y)] = [self.roundings(left), self.roundings(right)];
+                (a.max(b) + u32::from(rounds), 1 + x.max(y))
             }
         }
     }
@@ -50,7 +69,7 @@ impl Forest {
     fn leaves(&self, tree: usize, all: &mut Vec<usize>) {
         match self.trees[tree] {
             Tree::Leaf(rank) => all.push(rank),
-            Tree::Fold(left, right) => {
+            Tree::Fold(left, right, _) => {
                 self.leaves(left, all);
                 self.leaves(right, all);
             }
@@ -96,23 +115,29 @@ fn outputs(
                     What::Wait(channel) => signals[*channel] -= 1,
                     What::Nothing => {}
                     What::Move { srcs, dsts, len } => {
-                        let folded: Vec<Option<Held>> = (0..*len)
-                            .map(|i| {
-                                let operands = srcs.iter().map(|src| memory[src + i]);
-                                let fold = |folded: Option<Held>, operand: Option<Held>| {
-                                    let ((a, x), (b, y)) = folded.zip(operand)?;
-                                    Some((forest.id(Tree::Fold(b, a)), x + y))
-                                };
-                                operands.reduce(fold).flatten()
-                            })
-                            .collect();
+                        let op = schedule.op(OpId(act as u32));
                         let divides = u32::from(finish.contains(&OpId(act as u32)));
-                        let folded = folded.iter().map(|held| held.map(|(t, d)| (t, d + divides)));
-                        for dst in dsts {
-                            memory[*dst..dst + len]
-                                .iter_mut()
-                                .zip(folded.clone())
-                                .for_each(|(to, value)| *to = value);
+                        // The result for a destination of each width.
+                        let mut folded = [true, false].map(|wide| {
+                            let fold = |i: usize| {
+                                let mut operands = srcs.iter().map(|src| memory[src + i]);
+                                let mut all = operands.next().flatten()?;
+                                for (nth, operand) in (2..).zip(operands) {
+                                    let (with, divided) = operand?;
+                                    let rounds = if nth < srcs.len() { op.chain } else { !wide };
+                                    let tree = Tree::Fold(with, all.0, rounds);
+                                    all = (forest.id(tree), all.1 + divided);
+                                }
+                                Some(all)
+                            };
+                            (0..*len).map(fold).collect::<Vec<Option<Held>>>()
+                        });
+                        for held in folded[1].iter_mut().flatten() {
+                            *held = (forest.rounded(held.0), held.1 + divides);
+                        }
+                        for (dst, operand) in dsts.iter().zip(schedule.dsts(op)) {
+                            let values = &folded[usize::from(!schedule.is_wide(*operand))];
+                            memory[*dst..dst + len].copy_from_slice(values);
                         }
                     }
                 }
@@ -135,17 +160,21 @@ pub(crate) fn unlike(schedule: &Schedule, proof: &Proof) -> Option<String> {
     let held: Vec<_> =
         modes.iter().map(|modes| outputs(schedule, modes, &proof.finish, &mut forest)).collect();
     let scaled = u32::from(proof.scale_outputs);
-    let mut all = Reduction {
-        ranks: Sameness::Exact,
-        pieces: Sameness::Exact,
-        modes: Sameness::Exact,
-        in_rank_order: true,
-        witness: None,
-    };
+    let mut modes_agree = Sameness::Exact;
+    let mut orders = Vec::new();
     for ranks in &held {
+        let mut all = ReductionOrder {
+            ranks: Sameness::Exact,
+            elements: Sameness::Exact,
+            counts: Sameness::Exact,
+            in_rank_order: true,
+            roundings: 0,
+            depth: 0,
+        };
         let mut first: HashMap<(u32, usize), usize> = HashMap::new();
         let mut any = None;
         for (rank, output) in ranks.iter().enumerate() {
+            let mut own = None;
             for (at, value) in output.iter().enumerate() {
                 let unit = (at / count) as u32;
                 let expected =
@@ -162,17 +191,26 @@ pub(crate) fn unlike(schedule: &Schedule, proof: &Proof) -> Option<String> {
                 let (apart, _) = held[0][rank][at].expect("looked at first");
                 let same = *first.entry((unit, at % count)).or_insert(tree);
                 all.ranks = all.ranks.max(forest.compare(same, tree));
-                all.pieces = all.pieces.max(forest.compare(*any.get_or_insert(tree), tree));
-                all.modes = all.modes.max(forest.compare(apart, tree));
+                all.elements = all.elements.max(forest.compare(*any.get_or_insert(tree), tree));
+                all.counts = all.counts.max(forest.compare(*own.get_or_insert(tree), tree));
+                modes_agree = modes_agree.max(forest.compare(apart, tree));
+                let (roundings, depth) = forest.roundings(tree);
+                all.roundings = all.roundings.max(roundings);
+                all.depth = all.depth.max(depth);
                 let mut leaves = Vec::new();
                 forest.leaves(tree, &mut leaves);
                 all.in_rank_order &= leaves.is_sorted();
             }
         }
+        orders.push(all);
     }
-    let told = Reduction { witness: None, ..reduction.clone() };
-    if told != all {
-        return Some(format!("the proof says {told:?}, and it is {all:?}"));
+    // Where each rank may choose its mode, the proof has one order for both.
+    let told: Vec<_> = [reduction.apart].into_iter().chain(reduction.in_place).collect();
+    if proof.one_mode.is_none() {
+        orders.dedup();
+    }
+    if (&told, reduction.modes) != (&orders, modes_agree) {
+        return Some(format!("the proof says {told:?}, and it is {orders:?}, {modes_agree:?}"));
     }
     if proof.in_place && proof.one_mode.is_none() {
         let other = mixtures(schedule.nranks)

@@ -99,6 +99,7 @@ impl<'p> MscclLayout<'p> {
                 name: "fifo".to_owned(),
                 slots: links.slots(),
                 width: buffers.chunks(width),
+                wide: false,
             })
         });
         Self {

@@ -18,7 +18,7 @@ use super::super::library::Nccl;
 use super::super::steps::{Bases, Steps};
 use crate::buffers::Buffers;
 use crate::cuda::error::Error;
-use crate::reduce::{Kernel, Stores};
+use crate::reduce::{Kernel, MoveForm, Stores};
 use crate::reference::fill;
 use crate::threads::Plan;
 
@@ -76,7 +76,9 @@ impl FoldMemory for OnHost {
         }
         // SAFETY: the addresses are within buffers of this rank's thread, equal or apart because the schedule was
         // proved, and the library uses none of them: its groups have ended.
-        unsafe { self.kernel.run(&sources, &[to], len as usize, divide, Stores::Cached) };
+        unsafe {
+            self.kernel.run(&sources, &[to], len as usize, MoveForm::CHAIN, divide, Stores::Cached)
+        };
         Ok(())
     }
 }
