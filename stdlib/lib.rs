@@ -213,6 +213,7 @@ pub mod library {
     include_library!("halving_doubling.coll");
     include_library!("nhr.coll");
     include_library!("mesh.coll");
+    include_library!("ordered.coll");
     include_library!("pushed.coll");
     include_library!("around.coll");
     include_library!("doubling.coll");

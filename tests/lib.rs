@@ -138,6 +138,12 @@ macro_rules! library {
                 NhrBroadcast any [root]
                 NhrOneShotAllReduce any [root]
             }
+            ordered {
+                OrderedAllReduce any []
+                OrderedOneShotAllReduce any []
+                OrderedReduceScatter any []
+                OrderedReduce any [root]
+            }
             mesh {
                 MeshAllReduce any []
                 OneShotMeshAllReduce any []

@@ -11,6 +11,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("halving_doubling.coll", include_str!("halving_doubling.coll")),
     ("nhr.coll", include_str!("nhr.coll")),
     ("mesh.coll", include_str!("mesh.coll")),
+    ("ordered.coll", include_str!("ordered.coll")),
     ("pushed.coll", include_str!("pushed.coll")),
     ("around.coll", include_str!("around.coll")),
     ("doubling.coll", include_str!("doubling.coll")),
