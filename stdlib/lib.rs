@@ -72,6 +72,7 @@ mod error;
 pub mod executor;
 #[doc(hidden)]
 pub mod expand;
+mod order;
 mod plans;
 pub mod select;
 pub mod selection;
@@ -190,6 +191,7 @@ pub use roundelay_macros::{executor, include_collective};
 pub use comm::call::Call;
 pub use comm::{Comm, Rank};
 pub use error::{Error, Unproved};
+pub use order::{NotPromises, OrderClass, Promises};
 pub use plans::ToPlan;
 #[doc(inline)]
 pub use roundelay_kernels::shared_memory::{Lent, UniqueId};

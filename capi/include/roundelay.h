@@ -203,6 +203,29 @@ int roundelay_use(roundelay_world_t world, const char *source, const char *algor
                   uint64_t min_bytes, uint64_t max_bytes);
 
 /*
+ * Keeps promises about the order of reductions from now on: only algorithms whose certificate has them run, and the order
+ * does not change between calls. `promises` is a list such as "all_counts,rank_order,roundings=1", or "all"; all ranks
+ * give the same. Until it is called, the promises are those of the environment variable ROUNDELAY_ORDER. An algorithm
+ * (roundelay_use) that breaks a promise is refused when it is called: E0317, E0320.
+ */
+int roundelay_promise(roundelay_world_t world, const char *promises);
+
+/* Promises about the order of a reduction, as bits. */
+enum {
+    ROUNDELAY_ALL_RANKS = 1,    /* all ranks that hold an element have reduced it in one order */
+    ROUNDELAY_ALL_ELEMENTS = 2, /* all elements are reduced in one order */
+    ROUNDELAY_ALL_COUNTS = 4,   /* an element's order does not depend on its place or on the count */
+    ROUNDELAY_RANK_ORDER = 8,   /* contributions are taken in the order of the ranks */
+};
+
+/*
+ * Returns the promises that the algorithm of a call keeps, as bits, and the most roundings of a result in a type narrower
+ * than f32; both are 0 for a collective that does not reduce.
+ */
+int roundelay_order(roundelay_world_t world, int collective, uint64_t count, int dtype, int op, uint32_t root,
+                    uint32_t *promises, uint32_t *roundings);
+
+/*
  * Makes of the ranks of each color a world of its own, in the order of their keys, and of their ranks where keys are
  * the same; a color is a number of 32 bits, and -1 is none, which gets no world (0). All ranks call it.
  */

@@ -24,7 +24,7 @@ use alone::Run;
 use blocks::{GivenBlocks, PlacedBlocks};
 use buffers::PlacedCall;
 use requests::Waited;
-use roundelay::UniqueId;
+use roundelay::{OrderClass, UniqueId};
 use status::returning;
 use worlds::Bootstrap;
 
@@ -360,6 +360,46 @@ pub unsafe extern "C" fn roundelay_use(
         // SAFETY: the caller's promise.
         let source = unsafe { compiler::AlgorithmSource::new(source, algorithm) }?;
         worlds::use_algorithm(world, source.algorithm(collective)?, &(min_bytes..=max_bytes))
+    })
+}
+
+/// Keeps promises about the order of reductions from now on.
+///
+/// # Safety
+/// `promises` points to a text that ends in a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_promise(world: u64, promises: *const c_char) -> c_int {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        worlds::promise(world, unsafe { text(promises, "promises") }?)
+    })
+}
+
+/// Returns the promises that the algorithm of a call keeps.
+///
+/// # Safety
+/// `promises` and `roundings` point to a number each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_order(
+    world: u64,
+    collective: c_int,
+    count: u64,
+    dtype: c_int,
+    op: c_int,
+    root: u32,
+    promises: *mut u32,
+    roundings: *mut u32,
+) -> c_int {
+    guarded(|| {
+        let call = Called { collective, count, dtype, op, root }.call()?;
+        let kept = worlds::with(world, |world| Ok(world.order_of(&call)?))?;
+        let bits = OrderClass::ALL.into_iter().filter(|class| kept.has(*class));
+        let bits = bits.fold(0, |bits, class| bits | 1 << class as u32);
+        // SAFETY: the caller's promise.
+        unsafe {
+            returning(promises, "promises", Ok(bits))?;
+            returning(roundings, "roundings", Ok(kept.most_roundings().unwrap_or(0)))
+        }
     })
 }
 

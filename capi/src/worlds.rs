@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use roundelay::{Level, UniqueId, World};
+use roundelay::{Level, NotPromises, Promises, UniqueId, World};
 use roundelay_core::layout::Configured;
 
 use crate::status::{Outcome, bad};
@@ -108,6 +108,17 @@ pub(crate) fn use_algorithm(
     let seat = seat(handle)?;
     let mut world = seat.0.write().unwrap_or_else(PoisonError::into_inner);
     *world = world.take().map(|world| world.using_between(bytes, algorithm));
+    Ok(())
+}
+
+/// Keeps promises about the order of reductions from now on, after the calls that other threads have begun.
+pub(crate) fn promise(handle: u64, text: &str) -> Outcome<()> {
+    let promises: Promises = text.parse().map_err(|why: NotPromises| {
+        bad(why.to_string(), "write a list such as `all_counts,roundings=1`")
+    })?;
+    let seat = seat(handle)?;
+    let mut world = seat.0.write().unwrap_or_else(PoisonError::into_inner);
+    *world = world.take().map(|world| world.in_order(promises));
     Ok(())
 }
 

@@ -121,11 +121,11 @@ impl OrderFacts {
 
     /// Returns two lines for a terminal.
     fn lines(&self) -> [String; 2] {
-        let bound = |dtype: DType| format!("{:.1e} in {dtype}", self.error_bounds[dtype.name()]);
+        let bound = |dtype: DType| format!("{:.1e} ({dtype})", self.error_bounds[dtype.name()]);
         [
-            format!("order of reduction: {}", self.text),
+            self.text.clone(),
             format!(
-                "roundings of a sum: {} in narrow floats, {} in f32; error at most {}, {} of the sum of |x|",
+                "roundings: {} in narrow floats, {} in f32; error <= {}, {} of sum |x|",
                 self.roundings,
                 self.roundings_of_f32,
                 bound(DType::Bf16),

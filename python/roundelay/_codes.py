@@ -17,6 +17,9 @@ COLLECTIVES = {
     )
 }
 
+#: Promises about the order of reductions, in the order of their bits.
+PROMISES = ("all_ranks", "all_elements", "all_counts", "rank_order")
+
 #: Codes of element types. They are NCCL's.
 DTYPES = {
     name: code

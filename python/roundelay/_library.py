@@ -24,7 +24,7 @@ from ctypes import (
 from pathlib import Path
 from typing import Callable, NoReturn, Sequence, Tuple
 
-from ._codes import COLLECTIVES
+from ._codes import COLLECTIVES, PROMISES
 
 __all__ = [
     "Error",
@@ -125,6 +125,17 @@ _ARGUMENTS: dict[str, list[object]] = {
         c_uint64,
         c_int,
         c_int,
+    ],
+    "promise": [c_uint64, c_char_p],
+    "order": [
+        c_uint64,
+        c_int,
+        c_uint64,
+        c_int,
+        c_int,
+        c_uint32,
+        POINTER(c_uint32),
+        POINTER(c_uint32),
     ],
     "command": [
         c_uint64,
@@ -472,6 +483,23 @@ class World:
         _checked(
             _library.roundelay_use(self._handle, source.encode(), name, code, min_bytes, most)
         )
+
+    def promise(self, promises: str) -> None:
+        """Keeps promises about the order of reductions from now on: a list such as ``"all_counts,roundings=1"``, or
+        ``"all"``. Only algorithms whose certificate has them run. All ranks give the same promises."""
+        _checked(_library.roundelay_promise(self._handle, promises.encode()))
+
+    def order(self, collective: int, count: int, dtype: int, op: int, root: int = 0) -> str:
+        """The promises that the algorithm of a call keeps, as a list such as ``"all_ranks,roundings=7"``; an empty
+        text where the collective does not reduce."""
+        bits, roundings = c_uint32(), c_uint32()
+        _checked(
+            _library.roundelay_order(
+                self._handle, collective, count, dtype, op, root, byref(bits), byref(roundings)
+            )
+        )
+        kept = [name for place, name in enumerate(PROMISES) if bits.value >> place & 1]
+        return ",".join([*kept, f"roundings={roundings.value}"]) if roundings.value else ",".join(kept)
 
     def split(self, color: int | None, key: int = 0) -> World | None:
         """Makes of the ranks of each color a world of its own, in the order of their keys; None for no color."""

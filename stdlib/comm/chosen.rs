@@ -15,6 +15,7 @@ use super::call::{Call, Shape};
 use super::on_host::of_library;
 use super::spread::Spread;
 use super::wire::Wire;
+use crate::order::Promises;
 use crate::plans::proved;
 use crate::selection::Selection;
 use crate::{Algorithm, Collective, Error, Schedule};
@@ -25,6 +26,8 @@ pub(crate) struct Chosen {
     tables: BTreeMap<&'static str, BTreeMap<u64, CallAlgorithm>>,
     /// The hosts of the ranks, where there are several.
     spread: Option<Spread>,
+    /// The promises about the order of reductions; those of the process where none were made here.
+    promises: Option<Promises>,
 }
 
 /// The source of the algorithm of a call.
@@ -55,6 +58,19 @@ impl Chosen {
     /// Makes the choices for ranks on several hosts.
     pub(crate) fn over(spread: Spread) -> Self {
         Self { spread: Some(spread), ..Self::default() }
+    }
+
+    pub(crate) fn promise(&mut self, promises: Promises) {
+        self.promises = Some(promises);
+    }
+
+    /// Returns the promises that a call of a collective keeps.
+    pub(crate) fn promises(&self, collective: Collective) -> Result<Promises, Error> {
+        match self.promises {
+            _ if !collective.reduces() => Ok(Promises::new()),
+            Some(promises) => Ok(promises),
+            None => Promises::of_process(),
+        }
     }
 
     pub(crate) fn fixed(&mut self, up_to: u64, algorithm: Arc<dyn Algorithm + Send + Sync>) {
@@ -98,9 +114,41 @@ impl Chosen {
 
     /// Returns the proof of the algorithm that `call` runs on `nranks` ranks.
     pub(crate) fn of(&self, call: &Call, nranks: u32) -> Result<Proved, Error> {
-        let found = self.with(call, nranks, |algorithm| proved(algorithm, nranks))??;
+        let promises = self.promises(call.collective)?;
+        let found: Result<Proved, Error> = self.with(call, nranks, |algorithm| {
+            let found = proved(algorithm, nranks)?;
+            if promises.any() {
+                promises.check(algorithm, &found)?;
+                for other in self.others(call, nranks)? {
+                    let other =
+                        self.resolve(&other, call, nranks, |other| proved(other, nranks))??;
+                    promises.compare(algorithm, &found, &other)?;
+                }
+            }
+            Ok(found)
+        })?;
+        let found = found?;
         rooted(found.schedule(), call)?;
         Ok(found)
+    }
+
+    /// Returns the choices for calls of the other sizes, where there are several.
+    fn others(&self, call: &Call, nranks: u32) -> Result<Vec<CallAlgorithm>, Error> {
+        let mut sizes: Vec<u64> = vec![u64::MAX];
+        if let Some(table) = self.tables.get(call.collective.name()) {
+            sizes.extend(table.keys().copied());
+        }
+        if let Some(selection) = Selection::of_process()? {
+            let entries = selection.entries.iter();
+            let these = entries.filter(|e| (e.collective, e.nranks) == (call.collective, nranks));
+            sizes.extend(these.map(|entry| *entry.bytes.end()));
+        }
+        sizes.sort_unstable();
+        sizes.dedup();
+        if sizes.len() == 1 {
+            return Ok(Vec::new());
+        }
+        sizes.iter().map(|bytes| self.choice_at(call.collective, nranks, *bytes)).collect()
     }
 
     /// Returns the proof of the algorithm that calls of a shape run, and the count with which it runs.
@@ -130,9 +178,24 @@ impl Chosen {
         nranks: u32,
         then: impl FnOnce(&dyn Algorithm) -> R,
     ) -> Result<R, Error> {
-        Ok(match self.choice(call, nranks)? {
-            CallAlgorithm::Fixed(algorithm) => then(&*algorithm),
+        self.resolve(&self.choice(call, nranks)?, call, nranks, then)
+    }
+
+    /// Passes `then` the algorithm of a choice.
+    fn resolve<R>(
+        &self,
+        choice: &CallAlgorithm,
+        call: &Call,
+        nranks: u32,
+        then: impl FnOnce(&dyn Algorithm) -> R,
+    ) -> Result<R, Error> {
+        Ok(match choice {
+            CallAlgorithm::Fixed(algorithm) => then(&**algorithm),
             CallAlgorithm::ByRoot(make) => then(&*make(call.root)),
+            CallAlgorithm::Library if self.promises(call.collective)?.any() => {
+                let ordered = Promises::algorithm(call.collective, call.root, nranks);
+                then(&*ordered.expect("promises are of collectives that reduce"))
+            }
             CallAlgorithm::Library => match &self.spread {
                 Some(spread) => then(&*spread.algorithm(call, nranks)),
                 None => then(&*of_library(call, nranks)),
@@ -148,6 +211,9 @@ impl Chosen {
         rank: u32,
         nranks: u32,
     ) -> Option<[Box<dyn Algorithm>; 3]> {
+        if self.promises(call.collective).is_ok_and(|promises| promises.any()) {
+            return None;
+        }
         match self.choice(call, nranks) {
             Ok(CallAlgorithm::Library) => self.spread.as_ref()?.levels(call, rank),
             Ok(CallAlgorithm::Fixed(_) | CallAlgorithm::ByRoot(_)) | Err(_) => None,
@@ -163,14 +229,23 @@ impl Chosen {
 
     fn choice(&self, call: &Call, nranks: u32) -> Result<CallAlgorithm, Error> {
         let bytes = call.collective.bytes(call.count, nranks, call.dtype.size() as u64);
-        let table = self.tables.get(call.collective.name());
+        self.choice_at(call.collective, nranks, bytes)
+    }
+
+    fn choice_at(
+        &self,
+        collective: Collective,
+        nranks: u32,
+        bytes: u64,
+    ) -> Result<CallAlgorithm, Error> {
+        let table = self.tables.get(collective.name());
         let chosen = table.and_then(|table| table.range(bytes..).next());
         match chosen.map_or(&CallAlgorithm::Library, |found| found.1) {
             CallAlgorithm::Library => {}
             chosen => return Ok(chosen.clone()),
         }
         let selected = Selection::of_process()?
-            .and_then(|selection| selection.find(call.collective, nranks, bytes));
+            .and_then(|selection| selection.find(collective, nranks, bytes));
         Ok(selected
             .map_or(CallAlgorithm::Library, |entry| CallAlgorithm::of(entry.algorithm.clone())))
     }

@@ -57,6 +57,58 @@ macro_rules! using {
             self.forgotten()
         }
 
+        /// Keeps promises about the order of reductions from now on: only algorithms whose certificate has them are run,
+        /// and where `all_counts` is promised, the order is the same at every size. The library then runs its ordered
+        /// algorithms, whose results have equal bits for every rank, place and count. An algorithm of your own that
+        /// breaks a promise is refused when it is called (E0317, E0320), and `reassociate` has no effect on reductions.
+        ///
+        /// Without this, the promises are those of the environment variable `ROUNDELAY_ORDER`, such as
+        /// `all_counts,roundings=1`.
+        ///
+        /// ```
+        /// use roundelay::{Comm, Promises, ReduceOp, half::bf16};
+        ///
+        /// let comm = Comm::new(3)?.in_order(Promises::all());
+        /// let part = |x: f32| vec![bf16::from_f32(x); 10];
+        /// let (mut a, mut b, mut c) = (part(256.0), part(1.0), part(1.0));
+        /// comm.all_reduce(&mut [&mut a[..], &mut b, &mut c], ReduceOp::Sum)?;
+        /// // With a rounding after each rank the sum would be 256: 257 is no bf16.
+        /// assert_eq!(a[0].to_f32(), 258.0);
+        /// # Ok::<(), roundelay::Error>(())
+        /// ```
+        ///
+        #[doc = $more]
+        #[must_use]
+        pub fn in_order(mut self, promises: $crate::Promises) -> Self {
+            self.chosen.promise(promises);
+            self.forgotten()
+        }
+
+        /// Returns the promises that the algorithm of a call keeps, with its roundings; none where the call does not
+        /// reduce. This proves the algorithm.
+        ///
+        /// ```
+        /// use roundelay::{Call, Collective, Comm, DType, Promises, ReduceOp};
+        ///
+        /// let comm = Comm::new(8)?.in_order(Promises::all());
+        /// let (collective, op) = (Collective::AllReduce, ReduceOp::Sum);
+        /// let call = Call { collective, root: 0, count: 1000, dtype: DType::Bf16, op };
+        /// assert_eq!(
+        ///     comm.order_of(&call)?.to_string(),
+        ///     "all_ranks,all_elements,all_counts,rank_order,roundings=1"
+        /// );
+        /// # Ok::<(), roundelay::Error>(())
+        /// ```
+        ///
+        /// # Errors
+        /// Those of the call.
+        pub fn order_of(&self, call: &$crate::Call) -> Result<$crate::Promises, Error> {
+            let nranks = self.nranks();
+            let proved = self.chosen.of(&call.of(nranks)?, nranks)?;
+            let reduction = proved.proof().reduction.as_ref();
+            Ok(reduction.map_or_else($crate::Promises::new, |r| r.in_every_mode().into()))
+        }
+
         /// Runs for calls of a rooted collective, at every size, the algorithm that `algorithm` makes for the root of
         /// the call. An algorithm of a rooted collective that was passed to [`using`](Self::using) serves the calls of
         /// its own root alone.

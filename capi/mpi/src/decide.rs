@@ -10,7 +10,7 @@ use crate::blocks::{self, OursBlocks};
 use crate::call::{MpiCall, MpiCollective, Values};
 use crate::choice::CallShape;
 use crate::seats::Seat;
-use crate::settings::{Settings, Take};
+use crate::settings::Settings;
 use crate::types::{TypeLayout, kind};
 use crate::why::Why;
 
@@ -51,7 +51,8 @@ pub(crate) fn decide(
     let own = asked.what != MpiCollective::Barrier && settings.own(collective, bytes).is_some();
     let Seat { crowded, size: nranks, .. } = *seat;
     let shape = CallShape { what: asked.what, block, nranks, hosts: seat.hosts(), crowded };
-    if own || settings.take == Take::All || shape.is_faster(seat.maker) {
+    let all = settings.takes(collective, asked.what == MpiCollective::Barrier);
+    if own || all || shape.is_faster(seat.maker) {
         Ok(ours)
     } else {
         Err(Why::Size)
@@ -75,7 +76,7 @@ fn decide_blocks(
         CallShape { what, block, nranks, hosts: seat.hosts(), crowded }.is_faster(seat.maker)
     };
     let own = settings.own(call.collective, u64::MAX).is_some();
-    if own || settings.take == Take::All || all.is_some_and(is_faster) {
+    if own || settings.takes(call.collective, false) || all.is_some_and(is_faster) {
         let (input, output, in_place) = (None, None, false);
         return Ok(Ours { call, input, output, in_place, blocks: Some(of_ranks) });
     }

@@ -6,7 +6,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::parent_id;
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
-use roundelay::Algorithm as _;
+use roundelay::{Algorithm as _, Promises};
 use roundelay_kernels::mpi::{Found, Functions, Mpi};
 
 use crate::job::{MpiJob, Not};
@@ -41,6 +41,7 @@ pub(crate) fn process() -> &'static Process {
                     take: Take::Faster,
                     own: Vec::new(),
                     report: false,
+                    promises: Promises::new(),
                 },
                 Some(why),
             ),

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use roundelay::selection::Selection;
 use roundelay::tools::{algorithms, byte_range, words_of};
-use roundelay::{Algorithm as _, Collective};
+use roundelay::{Algorithm as _, Collective, Promises};
 use roundelay_core::layout::Configured;
 
 /// How a program's calls are treated.
@@ -42,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) take: Take,
     pub(crate) own: Vec<Own>,
     pub(crate) report: bool,
+    /// The promises about the order of reductions: where there are some, all reductions are taken.
+    pub(crate) promises: Promises,
 }
 
 const MODE: &str = "ROUNDELAY_MPI";
@@ -60,7 +62,8 @@ impl Settings {
         if settings.mode != TakeoverMode::Off {
             Selection::of_process().map_err(|error| error.to_string())?;
         }
-        Ok(settings)
+        let promises = Promises::of_process().map_err(|error| error.to_string())?;
+        Ok(Self { promises, ..settings })
     }
 
     fn of(var: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
@@ -79,7 +82,12 @@ impl Settings {
             Some(text) if mode != TakeoverMode::Off => all_own(&text)?,
             _ => Vec::new(),
         };
-        Ok(Self { mode, take, own, report })
+        Ok(Self { mode, take, own, report, promises: Promises::new() })
+    }
+
+    /// Whether all calls of a collective are taken, at every size. A barrier is an AllReduce of nothing.
+    pub(crate) fn takes(&self, collective: Collective, barrier: bool) -> bool {
+        self.take == Take::All || collective.reduces() && !barrier && self.promises.any()
     }
 
     /// Returns the algorithm that the user wants for a call of this collective and size.
@@ -166,7 +174,7 @@ mod tests {
     #[test]
     fn nothing_is_asked_for() {
         let settings = of(&[]).expect("nothing");
-        let Settings { mode, take, own, report } = settings;
+        let Settings { mode, take, own, report, .. } = settings;
         assert_eq!((mode, take, own.len(), report), (TakeoverMode::On, Take::Faster, 0, false));
         let settings =
             of(&[("ROUNDELAY_MPI", "verify"), ("ROUNDELAY_MPI_TAKE", "all")]).expect("words");

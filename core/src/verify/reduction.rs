@@ -130,36 +130,28 @@ impl ReductionOrder {
     }
 }
 
-/// The promises that hold, and then the promises that do not.
+/// The promises that hold, and then the promises that do not: `one order of reduction on all ranks; not: for all
+/// elements, for every count, in rank order`.
 impl fmt::Display for ReductionOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |class| match class {
             OrderClass::AllRanks => "on all ranks",
             OrderClass::AllElements => "for all elements",
             OrderClass::AllCounts => "for every count",
-            OrderClass::RankOrder => "that of the ranks",
+            OrderClass::RankOrder => "in rank order",
         };
         let list = |kept: bool| -> Vec<&str> {
             let all = OrderClass::ALL.into_iter().filter(|class| self.keeps(*class) == kept);
-            all.filter(|class| *class != OrderClass::RankOrder).map(words).collect()
+            all.map(words).collect()
         };
-        let (kept, broken) = (list(true), list(false));
-        if !kept.is_empty() {
-            write!(f, "the same {}", kept.join(", "))?;
-            if [self.ranks, self.elements, self.counts].contains(&Sameness::Commuted) {
-                f.write_str(", up to swapped operands")?;
-            }
+        let (kept, broken) = (list(true).join(", "), list(false).join(", "));
+        let commuted = [self.ranks, self.elements, self.counts].contains(&Sameness::Commuted);
+        let swapped = if commuted { ", up to swapped operands" } else { "" };
+        match (&*kept, &*broken) {
+            ("", _) => write!(f, "no one order of reduction {broken}"),
+            (_, "") => write!(f, "one order of reduction {kept}{swapped}"),
+            _ => write!(f, "one order of reduction {kept}{swapped}; not: {broken}"),
         }
-        if !broken.is_empty() {
-            let and = if kept.is_empty() { "" } else { "; " };
-            write!(f, "{and}not the same {}", broken.join(", "))?;
-        }
-        write!(
-            f,
-            "; {}{}",
-            if self.in_rank_order { "" } else { "not " },
-            words(OrderClass::RankOrder)
-        )
     }
 }
 

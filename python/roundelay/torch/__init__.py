@@ -22,6 +22,7 @@ from typing import Any, Optional, Union
 import torch
 import torch.distributed as dist
 
+from roundelay._codes import COLLECTIVES as _CODES
 from roundelay._library import World
 
 from . import _handles
@@ -35,8 +36,9 @@ if not _handles.possible():
     )
 
 from ._group import Group  # noqa: E402  (the check above looked for its base class)
+from ._elements import reduction  # noqa: E402
 
-__all__ = ["COLLECTIVES", "Group", "use"]
+__all__ = ["COLLECTIVES", "Group", "deterministic", "order", "use"]
 
 COLLECTIVES = {
     "all_reduce": "AllReduce",
@@ -65,9 +67,10 @@ def _create(options: Any, _: Any) -> Group:
 
 
 def use(
-    source: Union[str, PathLike[str]],
+    source: Union[str, PathLike[str], None] = None,
     algorithm: Optional[str] = None,
     *,
+    order: Optional[str] = None,
     collective: Optional[str] = None,
     min_bytes: int = 0,
     max_bytes: Optional[int] = None,
@@ -80,16 +83,49 @@ def use(
     torch's name of the collective, as ``"all_reduce"``: if given, algorithms of other collectives are refused. The
     algorithm makes the calls of at least ``min_bytes`` and at most ``max_bytes``. All ranks of the group call this with
     equal arguments; the default group is the group of ``init_process_group``.
+
+    ``order`` is a list of promises about the order of reductions, such as ``"all_counts,roundings=1"``, which all calls
+    of the group keep from now on; an algorithm that breaks one is refused when it is called.
     """
+    if source is None and order is None:
+        raise ValueError("roundelay: use: give an algorithm, or the promises of an order")
     of = _group_of(group)
     if collective is not None and collective not in COLLECTIVES:
         known = ", ".join(COLLECTIVES)
         raise ValueError(f"roundelay: use: there are no algorithms for {collective!r}: these have them: {known}")
     name = None if collective is None else COLLECTIVES[collective]
     try:
-        of.world.use(str(source), algorithm, name, min_bytes, max_bytes)
+        if order is not None:
+            of.world.promise(order)
+        if source is not None:
+            of.world.use(str(source), algorithm, name, min_bytes, max_bytes)
     except Exception as error:
         raise of.named("use", error) from None
+
+
+def deterministic(group: Optional[dist.ProcessGroup] = None) -> None:
+    """Has the reductions of a group sum in the order of the ranks, in f32, with one rounding: a result then depends on
+    the contributions alone, not on the rank, the place of an element, or the size of the message. All ranks of the group
+    call this; the default group is the group of ``init_process_group``."""
+    use(order="all", group=group)
+
+
+def order(
+    collective: str,
+    count: int,
+    dtype: torch.dtype,
+    op: Any = dist.ReduceOp.SUM,
+    group: Optional[dist.ProcessGroup] = None,
+) -> str:
+    """The promises that the algorithm of a call keeps, such as ``"all_ranks,all_counts,roundings=1"``. ``collective`` is
+    torch's name, and ``count`` the number of elements of each rank's result."""
+    of = _group_of(group)
+    if collective not in COLLECTIVES:
+        raise ValueError(f"roundelay: order: {collective!r} is none of {', '.join(COLLECTIVES)}")
+    try:
+        return of.world.order(_CODES[COLLECTIVES[collective]], count, *reduction(torch.empty(0, dtype=dtype), op.value))
+    except Exception as error:
+        raise of.named("order", error) from None
 
 
 def _group_of(group: Optional[dist.ProcessGroup]) -> Group:

@@ -66,11 +66,7 @@ fn proved(proof: &Proof) -> String {
     if let Some(reduction) = &proof.reduction {
         let order = reduction.in_every_mode();
         let commutes = if order.in_rank_order { "need not" } else { "must" };
-        let _ = write!(
-            text,
-            " The order of reduction is {order}, {} deep, so the op {commutes} commute.",
-            order.depth
-        );
+        let _ = write!(text, " There is {order}, {} deep; the op {commutes} commute.", order.depth);
     }
     text
 }
