@@ -55,12 +55,66 @@ template <class Unit> ROUNDELAY_DEVICE void store_unit(u64 address, Loaded<Unit>
     }
 }
 
-// `src op acc`, register by register.
-template <int N> ROUNDELAY_DEVICE Registers<N> folded(const Registers<N>& src, Registers<N> acc) {
+// The result of a move's sources so far. It is rounded after each source; with WIDE, numbers narrower than f32 are f32
+// until the end.
+template <int N, bool WIDE> struct Result {
+    Registers<N> so_far;
+
+    ROUNDELAY_DEVICE void begin(const Registers<N>& first) { so_far = first; }
+
+    ROUNDELAY_DEVICE void take(const Registers<N>& src) {
 #pragma unroll
-    for (int r = 0; r < N; ++r) acc.at[r] = fold(src.at[r], acc.at[r]);
-    return acc;
-}
+        for (int r = 0; r < N; ++r) so_far.at[r] = fold(src.at[r], so_far.at[r]);
+    }
+
+    ROUNDELAY_DEVICE Registers<N> end() const { return so_far; }
+};
+
+#if ROUNDELAY_FORMAT != 0
+template <int N> struct Result<N, true> {
+    // Pairs of numbers in a register.
+    static constexpr int PAIRS = sizeof(Register) / (2 * sizeof(Element));
+    static constexpr int BITS_OF_PAIR = 16 * sizeof(Element);
+    Pair so_far[N][PAIRS];
+
+    ROUNDELAY_DEVICE void begin(const Registers<N>& first) {
+#pragma unroll
+        for (int r = 0; r < N; ++r) {
+#pragma unroll
+            for (int p = 0; p < PAIRS; ++p) so_far[r][p] = widen(first.at[r] >> p * BITS_OF_PAIR);
+        }
+    }
+
+    ROUNDELAY_DEVICE void take(const Registers<N>& src) {
+#pragma unroll
+        for (int r = 0; r < N; ++r) {
+#pragma unroll
+            for (int p = 0; p < PAIRS; ++p) {
+                const Pair with = widen(src.at[r] >> p * BITS_OF_PAIR);
+                Pair& sum = so_far[r][p];
+                sum = {Op::fold(with.low, sum.low), Op::fold(with.high, sum.high)};
+            }
+        }
+    }
+
+    ROUNDELAY_DEVICE Registers<N> end() const {
+        Registers<N> rounded{};
+#pragma unroll
+        for (int r = 0; r < N; ++r) {
+#pragma unroll
+            for (int p = 0; p < PAIRS; ++p) rounded.at[r] |= narrow(so_far[r][p]) << p * BITS_OF_PAIR;
+        }
+        return rounded;
+    }
+};
+#endif
+
+// A move of three sources or more rounds once, unless the moves of this kernel are chains of moves of two.
+#ifndef ROUNDELAY_CHAIN
+#define ROUNDELAY_CHAIN 0
+#endif
+template <class Unit, int S>
+using ResultOf = Result<Width<Unit>::REGISTERS, ROUNDELAY_FORMAT != 0 && !ROUNDELAY_CHAIN && (S > 2)>;
 
 template <int N> ROUNDELAY_DEVICE Registers<N> finished(Registers<N> sum, i64 divisor) {
     if constexpr (AVERAGE) {
@@ -71,10 +125,11 @@ template <int N> ROUNDELAY_DEVICE Registers<N> finished(Registers<N> sum, i64 di
 }
 
 template <class Unit, int S> ROUNDELAY_DEVICE Loaded<Unit> folded(const Loaded<Unit> (&got)[S], i64 divisor) {
-    Loaded<Unit> acc = got[0];
+    ResultOf<Unit, S> result;
+    result.begin(got[0]);
 #pragma unroll
-    for (int s = 1; s < S; ++s) acc = folded(got[s], acc);
-    return finished(acc, divisor);
+    for (int s = 1; s < S; ++s) result.take(got[s]);
+    return finished(result.end(), divisor);
 }
 
 // ---- vectors that are not aligned to their size -----------------------------------------------------------------
@@ -185,7 +240,7 @@ ROUNDELAY_DEVICE void shifted(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
 #pragma unroll 1
     for (Round round(count); round.left > 0; round = round.next()) {
         const u32 here = round.here();
-        Loaded<Vector> acc[U];
+        ResultOf<Vector, S> acc[U];
 #pragma unroll
         for (int first = 0; first < S; first += B) {
 #pragma unroll
@@ -200,14 +255,14 @@ ROUNDELAY_DEVICE void shifted(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
 #pragma unroll
                 for (int s = first; s < S && s < first + B; ++s) {
                     const Loaded<Vector> value = within(got[u][s - first], srcs[s]);
-                    acc[u] = s == 0 ? value : folded(value, acc[u]);
+                    s == 0 ? acc[u].begin(value) : acc[u].take(value);
                 }
             }
         }
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             if (u32(u * WARP) >= here) continue;
-            const Loaded<Vector> result = finished(acc[u], divisor);
+            const Loaded<Vector> result = finished(acc[u].end(), divisor);
 #pragma unroll
             for (int d = 0; d < D; ++d) store_unit<Vector>(dsts[d] + round.offset + u * Round::APART, result);
         }
@@ -287,7 +342,7 @@ ROUNDELAY_SHARED void stretches(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 
 }
 
 // Moves elements [begin, end) of operands that begin at these addresses:
-// `acc = srcs[0]; for src in srcs[1..] { acc = src op acc }`, divided by `divisor` unless that is 0, to all of `dsts`.
+// `acc = srcs[0]; for src in srcs[1..] { acc = src op acc }`, rounded (see ResultOf), divided by `divisor` unless that is 0, to all of `dsts`.
 // Two operands are equal or apart.
 template <int S, int D>
 ROUNDELAY_DEVICE void move(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 begin, u64 end, i64 divisor) {

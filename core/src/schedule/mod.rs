@@ -277,6 +277,22 @@ impl Schedule {
         matches!(buffer, Buffer::Scratch(id) if self.scratch[id.index()].wide)
     }
 
+    /// Whether a move of three sources or more rounds after each source.
+    pub fn has_chains(&self) -> bool {
+        self.ops.iter().any(|op| op.chain)
+    }
+
+    /// Returns the reason, where there is one, why an executor cannot give the schedule's results in types narrower than
+    /// f32: its operands are all of the call's type, and all its moves round in one way.
+    pub fn needs_wide(&self) -> Option<String> {
+        if let Some(wide) = self.scratch.iter().find(|scratch| scratch.wide) {
+            return Some(format!("it keeps partial sums as f32, in scratch `{}`", wide.name));
+        }
+        let once = self.ops.iter().any(|op| op.kind == OpKind::Move && op.srcs > 2 && !op.chain);
+        let both = once && self.has_chains();
+        both.then(|| "some of its moves round once, and others after each source".to_owned())
+    }
+
     /// Returns the channel of a post or wait; `op` must be one.
     pub fn channel(&self, op: &Op) -> &Channel {
         &self.channels[op.arg as usize]

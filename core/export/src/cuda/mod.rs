@@ -121,6 +121,15 @@ impl Protocol {
     }
 }
 
+/// The advice for schedules with sums that are wider than their elements.
+const NEEDS_WIDE: &str = "make the kernel for elements of f32, or choose an algorithm without `as f32`";
+
+/// Returns the reason why a kernel for these elements cannot give the results of a schedule.
+fn needs_wide(schedule: &Schedule, element: Element) -> Option<String> {
+    let narrow = element.is_narrow_float().then(|| schedule.needs_wide()).flatten();
+    narrow.map(|why| format!("{} has no kernel for {element}: {why}", schedule.algorithm))
+}
+
 /// Whether statements pass data through a fifo.
 fn passes(body: &[Stmt]) -> bool {
     let mut found = false;
@@ -239,6 +248,9 @@ impl Kernel {
         spec.element
             .check_op(spec.op)
             .map_err(|none| vec![Diagnostic::no_such_op(none, checked.name_span)])?;
+        if let Some(why) = needs_wide(proved.schedule(), spec.element) {
+            return Err(refuse(why, NEEDS_WIDE));
+        }
         if proved.schedule().elements.is_some() {
             let title =
                 format!("loops of {} have one count, and not one for each block", checked.name);
@@ -320,9 +332,16 @@ impl Kernel {
     /// escapes, which only Rust can run.
     ///
     /// # Errors
-    /// E0431 if the elements do not have the op.
-    pub fn of_table(optimized: &Optimized, spec: Spec) -> Result<Self, NoSuchOp> {
-        spec.element.check_op(spec.op)?;
+    /// E0431 if the elements do not have the op; E0423 if they are narrower than f32, and the schedule has sums that are
+    /// not.
+    pub fn of_table(optimized: &Optimized, spec: Spec) -> Result<Self, Box<Diagnostic>> {
+        spec.element
+            .check_op(spec.op)
+            .map_err(|none| Box::new(Diagnostic::no_such_op(none, Span::default())))?;
+        if let Some(why) = needs_wide(&optimized.schedule, spec.element) {
+            let refused = Diagnostic::new(Code::NoSuchKernel, Span::default(), why);
+            return Err(Box::new(refused.help(NEEDS_WIDE)));
+        }
         let (schedule, proof) = (optimized.schedule.clone(), optimized.proof.clone());
         let name = schedule.algorithm.clone();
         let spec = Spec { protocol: Protocol::Direct, ..spec };

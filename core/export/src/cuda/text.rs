@@ -58,7 +58,8 @@ fn mix(schedule: &Schedule, is_move: impl Fn(&Op) -> bool) -> String {
     let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move && is_move(op));
     let mix: BTreeSet<_> = moves.map(|op| (op.srcs, op.dsts)).collect();
     let mix = mix.into_iter().map(|(srcs, dsts)| format!(" MOVE({srcs}, {dsts})"));
-    format!("#define ROUNDELAY_MOVES(MOVE){}\n", mix.collect::<String>())
+    let chain = if schedule.has_chains() { "#define ROUNDELAY_CHAIN 1\n" } else { "" };
+    format!("{chain}#define ROUNDELAY_MOVES(MOVE){}\n", mix.collect::<String>())
 }
 
 /// Returns a kernel that walks a table.
