@@ -48,7 +48,7 @@ pub(crate) struct RunFlags {
     /// twice the count
     #[arg(long, value_name = "COUNTS", value_parser = vector)]
     pub(crate) counts: Option<VectorForm>,
-    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
+    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2
     #[arg(long, default_value = "f32", value_parser = dtype)]
     pub(crate) dtype: DType,
     /// Reduce op: sum prod min max avg band bor bxor land lor lxor; those from band on are for integers

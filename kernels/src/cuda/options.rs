@@ -3,11 +3,11 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use roundelay_core::dtype::ReduceOp;
+use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Level;
 use roundelay_core::verify::{Callers, Proved};
-use roundelay_export::cuda::{Element, Form, Kernel, Protocol, Spec};
+use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 
 use super::compile::THREADS;
 use super::error::Error;
@@ -112,7 +112,7 @@ impl CudaOptions {
         &self,
         algorithm: &Configured,
         proved: &Proved,
-        (element, op): (Element, ReduceOp),
+        (element, op): (DType, ReduceOp),
         callers: Callers,
     ) -> Result<Kernel, Error> {
         let protocol = self.protocol.unwrap_or_else(|| Protocol::of(algorithm));

@@ -31,60 +31,6 @@ use roundelay_core::verify::{Proof, Proved};
 use source::Notes;
 pub use words::Header;
 
-/// The type of a kernel's elements: a type of the host, or a type that only GPUs compute with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Element {
-    /// An element type of the host.
-    Host(DType),
-    /// fp8 with 4 exponent bits and 3 bits of mantissa.
-    F8E4m3,
-    /// fp8 with 5 exponent bits and 2 bits of mantissa.
-    F8E5m2,
-}
-
-impl Element {
-    /// The name on the command line and in kernels, such as `f8e4m3`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Host(dtype) => dtype.name(),
-            Self::F8E4m3 => "f8e4m3",
-            Self::F8E5m2 => "f8e5m2",
-        }
-    }
-
-    /// Returns the element type of a name, as [`Self::name`] writes it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let fp8 = [Self::F8E4m3, Self::F8E5m2].into_iter().find(|element| element.name() == name);
-        fp8.or_else(|| DType::from_name(name).map(Self::Host))
-    }
-
-    /// Returns the size of one element in bytes.
-    pub const fn size(self) -> usize {
-        match self {
-            Self::Host(dtype) => dtype.size(),
-            Self::F8E4m3 | Self::F8E5m2 => 1,
-        }
-    }
-
-    /// Refuses an op that these elements do not have.
-    ///
-    /// # Errors
-    /// E0431 for an op that only integers have, if the elements are floats.
-    pub fn check_op(self, op: ReduceOp) -> Result<(), NoSuchOp> {
-        match self {
-            Self::Host(dtype) => op.check(dtype),
-            _ if op.is_for_integers() => Err(NoSuchOp { op, element: self.name() }),
-            Self::F8E4m3 | Self::F8E5m2 => Ok(()),
-        }
-    }
-}
-
-impl From<DType> for Element {
-    fn from(dtype: DType) -> Self {
-        Self::Host(dtype)
-    }
-}
-
 /// The protocol by which data and signals travel between ranks in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
@@ -156,7 +102,7 @@ impl fmt::Display for Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
     /// The type of the elements.
-    pub element: Element,
+    pub element: DType,
     /// The reduce op.
     pub op: ReduceOp,
     /// The protocol of data and signals.
@@ -236,8 +182,8 @@ impl Kernel {
         let refuse = |title: String, help: &str| {
             vec![Diagnostic::new(Code::NoSuchKernel, checked.name_span, title).help(help)]
         };
-        spec.element
-            .check_op(spec.op)
+        spec.op
+            .check(spec.element)
             .map_err(|none| vec![Diagnostic::no_such_op(none, checked.name_span)])?;
         if proved.schedule().elements.is_some() {
             let title =
@@ -322,7 +268,7 @@ impl Kernel {
     /// # Errors
     /// E0431 if the elements do not have the op.
     pub fn of_table(optimized: &Optimized, spec: Spec) -> Result<Self, NoSuchOp> {
-        spec.element.check_op(spec.op)?;
+        spec.op.check(spec.element)?;
         let (schedule, proof) = (optimized.schedule.clone(), optimized.proof.clone());
         let name = schedule.algorithm.clone();
         let spec = Spec { protocol: Protocol::Direct, ..spec };
