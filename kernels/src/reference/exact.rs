@@ -19,8 +19,8 @@ struct Double {
 
 impl Double {
     fn normalised(high: f64, low: f64) -> Self {
-        let sum = high + low;
-        // An infinity or NaN has no remainder.
+        // An infinity or NaN has no remainder: that of its operands is NaN.
+        let sum = if high.is_finite() { high + low } else { high };
         Self { high: sum, low: if sum.is_finite() { low - (sum - high) } else { 0.0 } }
     }
 

@@ -24,7 +24,8 @@ DTYPES = [
     torch.int64,
     torch.bool,
 ]
-COPIED = [*DTYPES, torch.int16, torch.complex64, torch.float8_e4m3fn]
+FP8 = [torch.float8_e4m3fn, torch.float8_e5m2]
+COPIED = [*DTYPES, *FP8, torch.int16, torch.complex64]
 OPS = ["SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"]
 SHAPES = [(1,), (7,), (64, 33), (5000,)]
 
