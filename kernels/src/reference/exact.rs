@@ -187,7 +187,7 @@ impl Exact {
         let gamma = (steps * roundoff.ln_1p()).exp_m1();
         // Each step of a product or division errs on subnormal results by half the smallest subnormal.
         let bound = gamma * scale + if op == ReduceOp::Sum { 0.0 } else { steps * tiniest };
-        // What overflows becomes infinite, or of fp8 the largest number.
+        // A result that overflows is infinite, or in fp8 the largest number.
         let saturates = matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
         if value.is_infinite() || saturates && value.abs() == largest {
             let overflows = high.abs() + bound >= largest;
