@@ -16,7 +16,7 @@ fn a_kernel_is_a_text() -> Result<(), roundelay::Error> {
     assert!(kernel.text.contains(&kernel.name) && kernel.form == Form::Loops);
     let spec = Spec { protocol: Protocol::Direct, callers: Callers::One, ..kernel.spec };
     let element: Element = spec.element;
-    assert_eq!(element, DType::F32.into());
+    assert_eq!(element, DType::F32);
     assert!(!RingAllReduce::new().kernel_with(4, spec)?.text.is_empty());
     Ok(())
 }

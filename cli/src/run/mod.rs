@@ -367,7 +367,7 @@ fn cuda(
     let nranks = proved.schedule().nranks;
     let world = CudaWorld::on(devices, nranks)?;
     let options = flags.device.options(&flags.engine);
-    let kind = (flags.dtype.into(), flags.op);
+    let kind = (flags.dtype, flags.op);
     let plan = CudaPlan::new(&world, algorithm, proved, flags.count, kind, options)?;
     let (schedule, size) = (proved.schedule(), flags.dtype.size());
     let buffers = |rank| Buffers::new(schedule, RankId(rank), flags.count, size);

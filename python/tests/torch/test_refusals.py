@@ -34,7 +34,7 @@ def inputs(rank: int, nranks: int) -> list[str]:
     op = dist.ReduceOp
     texts = [
         said(lambda: dist.all_reduce(ones.to(torch.int16)), TypeError),
-        said(lambda: dist.all_reduce(ones.to(torch.float8_e4m3fn)), TypeError),
+        said(lambda: dist.all_reduce(ones.to(torch.float8_e4m3fnuz)), TypeError),
         said(lambda: dist.all_reduce(ones.bool(), op=op.AVG), ValueError),
         said(lambda: dist.all_reduce(ones, op=op.BXOR), ValueError),
         said(lambda: dist.all_reduce(ones.to_sparse()), TypeError),
