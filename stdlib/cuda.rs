@@ -49,7 +49,7 @@ use roundelay_core::reread;
 #[doc(inline)]
 pub use roundelay_core::verify::Callers;
 #[doc(inline)]
-pub use roundelay_export::cuda::{Element, Form, Kernel, Protocol, Spec};
+pub use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 #[doc(no_inline)]
 pub use roundelay_kernels::cuda::cudarc;
 #[doc(inline)]
@@ -72,8 +72,8 @@ const VECTOR: u32 = 16;
 /// Makes kernels of an algorithm, and plans that launch them on GPUs, from the same source from which
 /// [`ToPlan`](crate::ToPlan) makes plans for the host.
 ///
-/// Every algorithm has these methods; `use roundelay::cuda::OnDevice as _` brings them into scope. Elements are those
-/// of the host ([`DType`]) and two kinds of fp8. Counts are NCCL's, elements of one unit of the collective.
+/// Every algorithm has these methods; `use roundelay::cuda::OnDevice as _` brings them into scope. Counts are NCCL's,
+/// elements of one unit of the collective.
 pub trait OnDevice: Algorithm {
     /// Returns the kernel of the author's loops for `nranks` ranks, all of them in one launch, with the protocol that
     /// the program asks for ([`Protocol::of`]). The algorithm is proved first. This needs neither a GPU nor NVRTC.
@@ -81,15 +81,10 @@ pub trait OnDevice: Algorithm {
     /// # Errors
     /// E0423 where the loops do not fit a kernel; [`Error::Unproved`](crate::Error::Unproved) with the findings of
     /// the proof (E02xx, E03xx).
-    fn kernel(
-        &self,
-        nranks: u32,
-        element: impl Into<Element>,
-        op: ReduceOp,
-    ) -> Result<Kernel, crate::Error> {
+    fn kernel(&self, nranks: u32, dtype: DType, op: ReduceOp) -> Result<Kernel, crate::Error> {
         let algorithm = read(self)?;
         let protocol = Protocol::of(&algorithm);
-        let (element, callers) = (element.into(), Callers::One);
+        let (element, callers) = (dtype, Callers::One);
         loops(self, &algorithm, nranks, Spec { element, op, protocol, vector: VECTOR, callers })
     }
 
@@ -113,10 +108,10 @@ pub trait OnDevice: Algorithm {
         &self,
         world: &CudaWorld,
         count: u64,
-        element: impl Into<Element>,
+        dtype: DType,
         op: ReduceOp,
     ) -> Result<CudaPlan, crate::Error> {
-        self.plan_on_device_with(world, count, element, op, CudaOptions::default())
+        self.plan_on_device_with(world, count, dtype, op, CudaOptions::default())
     }
 
     /// Makes a plan for the ranks of `world` and `count` elements a unit, made and run with `options`: form and
@@ -128,12 +123,12 @@ pub trait OnDevice: Algorithm {
         &self,
         world: &CudaWorld,
         count: u64,
-        element: impl Into<Element>,
+        dtype: DType,
         op: ReduceOp,
         options: CudaOptions,
     ) -> Result<CudaPlan, crate::Error> {
         let (algorithm, proved) = (read(self)?, proved(self, world.nranks())?);
-        let kind = (element.into(), op);
+        let kind = (dtype, op);
         Ok(CudaPlan::new(world, &algorithm, &proved, count, kind, options)?)
     }
 

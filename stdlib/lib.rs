@@ -89,6 +89,7 @@ pub use roundelay_core as compiler;
 #[cfg(feature = "export")]
 pub use roundelay_export as export;
 
+pub use float8;
 pub use half;
 #[doc(inline)]
 pub use roundelay_core::{

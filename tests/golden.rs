@@ -72,7 +72,7 @@ fn kernels() {
         let algorithm = select::library().iter().find(|a| a.name() == name).expect("it is there");
         let proved = prove(algorithm, 8).expect("8 ranks will do");
         let spec = Spec {
-            element: DType::F32.into(),
+            element: DType::F32,
             op: ReduceOp::Sum,
             protocol: Protocol::of(algorithm),
             vector: 16,

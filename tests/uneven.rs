@@ -13,7 +13,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::uneven;
 use roundelay_core::values::params::ParamValue;
 use roundelay_core::verify::{Callers, Proved};
-use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
+use roundelay_export::cuda::{Kernel, Protocol, Spec};
 use roundelay_kernels::shared_memory::{self, WorldPlan};
 use roundelay_tests::compile;
 
@@ -451,7 +451,7 @@ fn kernels_of_loops_refuse_a_count_for_each_block() {
     let counts = Counts::new(Collective::AllGather, 2, &[5, 1]).expect("two counts");
     let uneven = proved.for_counts(&counts).expect("every vector");
     let spec = Spec {
-        element: Element::Host(DType::F32),
+        element: DType::F32,
         op: ReduceOp::Sum,
         protocol: Protocol::Direct,
         vector: 16,

@@ -39,7 +39,10 @@ enum {
 /* Any collective, where one may be chosen. */
 #define ROUNDELAY_ANY (-1)
 
-/* Element types. The codes are NCCL's. */
+/*
+ * Element types. The codes are NCCL's. The FLOAT8 types are those of OFP8, and their reductions saturate (SATFINITE): a
+ * finite result beyond the largest finite value becomes the largest one, with its sign.
+ */
 enum {
     ROUNDELAY_INT8 = 0,
     ROUNDELAY_UINT8 = 1,
@@ -50,7 +53,9 @@ enum {
     ROUNDELAY_FLOAT16 = 6,
     ROUNDELAY_FLOAT32 = 7,
     ROUNDELAY_FLOAT64 = 8,
-    ROUNDELAY_BFLOAT16 = 9
+    ROUNDELAY_BFLOAT16 = 9,
+    ROUNDELAY_FLOAT8_E4M3 = 10,
+    ROUNDELAY_FLOAT8_E5M2 = 11
 };
 
 /*

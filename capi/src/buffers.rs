@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::{Deref, DerefMut};
 use std::slice;
 
+use roundelay::float8::{F8E4M3, F8E5M2};
 use roundelay::half::{bf16, f16};
 use roundelay::{Call, DType, Element, RankId, World};
 use roundelay_core::collective::Alias;
@@ -241,6 +242,8 @@ unsafe fn typed(does: impl Typed, at: *mut c_void, count: u64, code: c_int) -> O
             DType::Bf16 => does.of::<bf16>(at.cast(), len),
             DType::F32 => does.of::<f32>(at.cast(), len),
             DType::F64 => does.of::<f64>(at.cast(), len),
+            DType::F8E4M3 => does.of::<F8E4M3>(at.cast(), len),
+            DType::F8E5M2 => does.of::<F8E5M2>(at.cast(), len),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::Called;
 use crate::status::{Outcome, bad};
 
 /// The element types by their codes, which are NCCL's.
-const DTYPES: [DType; 10] = [
+const DTYPES: [DType; 12] = [
     DType::I8,
     DType::U8,
     DType::I32,
@@ -19,6 +19,8 @@ const DTYPES: [DType; 10] = [
     DType::F32,
     DType::F64,
     DType::Bf16,
+    DType::F8E4M3,
+    DType::F8E5M2,
 ];
 
 /// The reduce ops by their codes: the ops of NCCL have NCCL's codes.

@@ -2,17 +2,17 @@
 //! this needs a compiler that may not be there.
 
 use clap::{Args, ValueEnum};
-use roundelay::{Level, ReduceOp};
+use roundelay::{DType, Level, ReduceOp};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
 use roundelay_core::prove_source;
-use roundelay_export::cuda::{Element, Form, Kernel, Protocol, Spec};
+use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 
 use crate::flags::Callers;
 use crate::progress;
 use crate::report::Failure;
-use crate::values::{RefusedValue, level, reduce_op};
+use crate::values::{RefusedValue, dtype, level, reduce_op};
 
 /// Bytes of the widest load that GPUs have.
 const VECTOR: u32 = 16;
@@ -42,9 +42,9 @@ pub(crate) struct KernelFlags {
 /// The type of elements.
 #[derive(Args)]
 pub(crate) struct ElementFlag {
-    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64, or fp8 as f8e4m3 or f8e5m2
-    #[arg(long, default_value = "f32", value_parser = element)]
-    pub(crate) dtype: Element,
+    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2
+    #[arg(long, default_value = "f32", value_parser = dtype)]
+    pub(crate) dtype: DType,
 }
 
 /// The GPU that a kernel is compiled for.
@@ -75,15 +75,6 @@ impl From<FormFlag> for Form {
     }
 }
 
-fn element(text: &str) -> Result<Element, RefusedValue> {
-    Element::from_name(text).ok_or_else(|| {
-        let host = roundelay::DType::ALL.iter().map(|dtype| dtype.name());
-        let names: Vec<_> = host.chain(["f8e4m3", "f8e5m2"]).collect();
-        RefusedValue::new("is not a dtype of kernels")
-            .help(format!("the dtypes of kernels are {}", names.join(" ")))
-    })
-}
-
 pub(crate) fn protocol(text: &str) -> Result<Protocol, RefusedValue> {
     Protocol::from_name(text).ok_or_else(|| {
         let names = Protocol::ALL.map(Protocol::name).join(", ");
@@ -102,7 +93,7 @@ pub(crate) fn threads(text: &str) -> Result<u32, RefusedValue> {
 impl KernelFlags {
     /// Refuses flags that are wrong for every program.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.element.dtype.check_op(self.op)?;
+        self.op.check(self.element.dtype)?;
         let slots = self.protocol.filter(|protocol| *protocol != Protocol::Direct);
         match slots {
             Some(protocol) if self.form == FormFlag::Table => Err(Failure::usage(
@@ -136,7 +127,7 @@ impl KernelFlags {
                 let made = proved.optimized(goal).map_err(|unproved| {
                     vec![Diagnostic::new(Code::Unproved, at, unproved.to_string())]
                 })?;
-                Kernel::of_table(&made, spec).map_err(|none| vec![Diagnostic::no_such_op(none, at)])
+                Kernel::of_table(&made, spec).map_err(|refused| vec![refused.at(at)])
             }
         }
     }

@@ -33,7 +33,11 @@ macro_rules! named_enum {
 }
 
 named_enum! {
-    /// The type of the elements of all buffers of a plan: ten of NCCL's. [`DType::size`] is its size in bytes.
+    /// The type of the elements of all buffers of a plan: NCCL's twelve. [`DType::size`] is its size in bytes.
+    ///
+    /// Each reduction of [`DType::F8E4M3`] and [`DType::F8E5M2`] is computed in f32, rounded to the nearest value, ties
+    /// to even, and saturates: a finite result beyond the largest finite value becomes the largest one, with its sign.
+    /// The specification of OFP8 calls this conversion SATFINITE.
     DType {
         /// Signed 8-bit integer.
         I8 = "i8",
@@ -55,6 +59,10 @@ named_enum! {
         F32 = "f32",
         /// IEEE 754 binary64.
         F64 = "f64",
+        /// OFP8 with 4 exponent bits and 3 mantissa bits: up to 448, no infinity, one NaN.
+        F8E4M3 = "f8e4m3",
+        /// OFP8 with 5 exponent bits and 2 mantissa bits: up to 57344, with infinities and NaNs.
+        F8E5M2 = "f8e5m2",
     }
 }
 
@@ -95,16 +103,24 @@ impl DType {
     /// Bytes of one element, which is also its alignment.
     pub const fn size(self) -> usize {
         match self {
-            Self::I8 | Self::U8 => 1,
+            Self::I8 | Self::U8 | Self::F8E4M3 | Self::F8E5M2 => 1,
             Self::F16 | Self::Bf16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 | Self::U64 | Self::F64 => 8,
         }
     }
 
+    /// Whether it is a floating-point type narrower than f32: reductions compute in f32, and round.
+    pub const fn is_narrow_float(self) -> bool {
+        self.is_float() && self.size() < size_of::<f32>()
+    }
+
     /// Whether it is a floating-point type, whose arithmetic rounds.
     pub const fn is_float(self) -> bool {
-        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
+        match self {
+            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::F8E4M3 | Self::F8E5M2 => true,
+            Self::I8 | Self::U8 | Self::I32 | Self::U32 | Self::I64 | Self::U64 => false,
+        }
     }
 }
 

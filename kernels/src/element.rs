@@ -1,5 +1,6 @@
 //! The Rust types that are element types.
 
+use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 use roundelay_core::dtype::DType;
 
@@ -7,8 +8,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type that buffers can hold: `i8`, `u8`, `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, and `f16` and `bf16` of
-/// the crate `half`.
+/// A Rust type that buffers can hold: `i8`, `u8`, `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, `f16` and `bf16` of the
+/// crate `half`, and `F8E4M3` and `F8E5M2` of the crate `float8`.
 ///
 /// Every bit pattern is a value of such a type, and its alignment is its size. The trait is sealed. The language and
 /// the command line know the type by its [`DType`].
@@ -50,4 +51,6 @@ elements! {
     bf16 => Bf16,
     f32 => F32,
     f64 => F64,
+    F8E4M3 => F8E4M3,
+    F8E5M2 => F8E5M2,
 }

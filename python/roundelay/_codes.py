@@ -24,12 +24,12 @@ PROMISES = ("all_ranks", "all_elements", "all_counts", "rank_order")
 DTYPES = {
     name: code
     for code, name in enumerate(
-        ("i8", "u8", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bf16")
+        ("i8", "u8", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2")
     )
 }
 
 #: Bytes of an element of each type, by its code.
-SIZES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2)
+SIZES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1)
 
 #: Codes of reduce ops. Ops that NCCL has, have NCCL's codes.
 OPS = {

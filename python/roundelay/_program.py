@@ -287,7 +287,7 @@ class Program:
         return f"Program({self.name} -> {self.collective}{every})"
 
 
-#: Our names of numpy's types.
+#: Our names of the types of numpy and of ml_dtypes.
 _DTYPES = {
     "int8": "i8",
     "uint8": "u8",
@@ -299,6 +299,8 @@ _DTYPES = {
     "bfloat16": "bf16",
     "float32": "f32",
     "float64": "f64",
+    "float8_e4m3fn": "f8e4m3",
+    "float8_e5m2": "f8e5m2",
 }
 
 _ROOTED = ("Broadcast", "Reduce", "Scatter", "Gather")

@@ -79,6 +79,39 @@ def test_results_are_those_of_numpy(kind: str) -> None:
     assert (largest == inputs[2]).all()
 
 
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2"])
+def test_all_pairs_of_fp8_are_those_of_ml_dtypes(kind: str) -> None:
+    """ml_dtypes rounds, and the test saturates: a finite result beyond the largest number becomes that number."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    fp8 = numpy.dtype(getattr(ml_dtypes, kind))
+    largest = float(ml_dtypes.finfo(fp8).max)
+    every = numpy.arange(256, dtype=numpy.uint8).view(fp8)
+    pair = [numpy.repeat(every, 256), numpy.tile(every, 256)]
+    a, b = (each.astype(numpy.float32) for each in pair)
+    smaller = numpy.where(numpy.signbit(a), a, b)
+    larger = numpy.where(numpy.signbit(a), b, a)
+    with numpy.errstate(all="ignore"):
+        exact = {
+            "sum": a + b,
+            "prod": a * b,
+            # Zeros of both signs compare equal.
+            "min": numpy.where(a == b, smaller, numpy.minimum(a, b)),
+            "max": numpy.where(a == b, larger, numpy.maximum(a, b)),
+            "avg": (a + b).clip(-largest, largest).astype(fp8).astype(numpy.float32) / 2,
+        }
+        infinite = numpy.isinf(a) | numpy.isinf(b)
+        exact["avg"] = numpy.where(infinite, a + b, exact["avg"])
+    for op, value in exact.items():
+        finite = numpy.isfinite(value)
+        with numpy.errstate(all="ignore"):
+            right = numpy.where(finite, value.clip(-largest, largest), value).astype(fp8)
+        (got, _) = roundelay.compile("OneShotMeshAllReduce").run(pair, op=op)
+        nan = numpy.isnan(right.astype(numpy.float32))
+        assert (numpy.isnan(got.astype(numpy.float32)) == nan).all(), op
+        wrong = (got.view(numpy.uint8) != right.view(numpy.uint8)) & ~nan
+        assert not wrong.any(), (op, a[wrong][:5], b[wrong][:5], got[wrong][:5], right[wrong][:5])
+
+
 def test_blocks_and_roots_go_where_they_should() -> None:
     parts = roundelay.compile("MeshReduceScatter").run([numpy.arange(6.0)] * 3)
     assert [part.tolist() for part in parts] == [[0, 3], [6, 9], [12, 15]]

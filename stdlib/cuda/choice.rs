@@ -6,12 +6,12 @@ use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::layout::Configured;
 use roundelay_core::prove;
 use roundelay_core::verify::{Callers, Proved};
-use roundelay_export::cuda::{Element, Form, Protocol};
+use roundelay_export::cuda::{Form, Protocol};
 use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error, Outlook};
 use roundelay_kernels::grid::{Estimate, Gpu};
 
 use crate::select::{Refused, library, size, time};
-use crate::{Algorithm as _, Collective, ReduceOp};
+use crate::{Algorithm as _, Collective, DType, ReduceOp};
 
 /// The predicted times of all kernels of the library for one collective and size on one GPU, the fastest first, and the
 /// algorithms without a kernel, with the reason.
@@ -68,11 +68,10 @@ pub fn select(
     collective: Collective,
     nranks: u32,
     bytes: u64,
-    element: impl Into<Element>,
+    dtype: DType,
     op: ReduceOp,
 ) -> KernelChoice {
-    let element = element.into();
-    let count = bytes / (collective.max_units(nranks) * element.size() as u64);
+    let count = bytes / (collective.max_units(nranks) * dtype.size() as u64);
     let (mut ranked, mut refused) = (Vec::new(), Vec::new());
     for algorithm in library().iter().filter(|a| a.collective() == collective) {
         let refuse = |code, reason, help| Refused {
@@ -93,7 +92,7 @@ pub fn select(
             }
         };
         for (form, protocol) in candidates(algorithm) {
-            match row(gpu, algorithm, &proved, (form, protocol), count, (element, op)) {
+            match row(gpu, algorithm, &proved, (form, protocol), count, (dtype, op)) {
                 Ok(row) => ranked.push(row),
                 Err(why) => {
                     let (code, reason, help) = reason(why);
@@ -126,10 +125,10 @@ fn row(
     proved: &Proved,
     (form, protocol): (Form, Protocol),
     count: u64,
-    (element, op): (Element, ReduceOp),
+    (dtype, op): (DType, ReduceOp),
 ) -> Result<KernelRow, Error> {
     let options = CudaOptions::new().form(form).protocol(protocol);
-    let kernel = options.kernel(algorithm, proved, (element, op), Callers::One)?;
+    let kernel = options.kernel(algorithm, proved, (dtype, op), Callers::One)?;
     let shape = Outlook::expected_shape(&kernel, count, gpu, options)?;
     let estimate = Estimate::of(&kernel, count, gpu, shape);
     let (algorithm, protocol) = (algorithm.name().to_owned(), kernel.spec.protocol);
@@ -165,7 +164,7 @@ impl KernelChoice {
         &self,
         world: &CudaWorld,
         count: u64,
-        element: impl Into<Element>,
+        dtype: DType,
         op: ReduceOp,
     ) -> Result<CudaPlan, crate::Error> {
         let Some(best) = self.best() else {
@@ -177,7 +176,7 @@ impl KernelChoice {
         let algorithm = algorithm.expect("these algorithms were ranked");
         let proved = crate::plans::proved(algorithm, world.nranks())?;
         let options = CudaOptions::new().form(best.form).protocol(best.protocol);
-        Ok(CudaPlan::new(world, algorithm, &proved, count, (element.into(), op), options)?)
+        Ok(CudaPlan::new(world, algorithm, &proved, count, (dtype, op), options)?)
     }
 }
 

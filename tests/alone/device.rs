@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use roundelay::cuda::{
-    Callers, CudaOptions, CudaPlan, CudaWorld, Element, Error, Estimate, Form, Gpu, Kernel,
-    KernelChoice, KernelRow, LaunchShape, Missing, NcclComm, NcclId, NcclPlan, OnDevice as _, Part,
-    PlanGraph, Protocol, Refused, Spec, cudarc, select,
+    Callers, CudaOptions, CudaPlan, CudaWorld, Error, Estimate, Form, Gpu, Kernel, KernelChoice,
+    KernelRow, LaunchShape, Missing, NcclComm, NcclId, NcclPlan, OnDevice as _, Part, PlanGraph,
+    Protocol, Refused, Spec, cudarc, select,
 };
 use roundelay::library::RingAllReduce;
 use roundelay::{Collective, DType, ReduceOp};
@@ -15,8 +15,8 @@ fn a_kernel_is_a_text() -> Result<(), roundelay::Error> {
     let kernel: Kernel = RingAllReduce::new().kernel(4, DType::F32, ReduceOp::Sum)?;
     assert!(kernel.text.contains(&kernel.name) && kernel.form == Form::Loops);
     let spec = Spec { protocol: Protocol::Direct, callers: Callers::One, ..kernel.spec };
-    let element: Element = spec.element;
-    assert_eq!(element, DType::F32.into());
+    let element: DType = spec.element;
+    assert_eq!(element, DType::F32);
     assert!(!RingAllReduce::new().kernel_with(4, spec)?.text.is_empty());
     Ok(())
 }

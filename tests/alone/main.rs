@@ -22,7 +22,8 @@ use roundelay::{
     Algorithm, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError, Error,
     Finding, Groups, Level, Missing, NoSuchOp, Options, Plan, Problem, Proof, Proved, Rank, RankId,
     RankPlan, ReduceOp, Ring, Rings, Runs, Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology,
-    Tree, Unproved, collective, half, include_collective, select, select_with, stay_on_core,
+    Tree, Unproved, collective, float8, half, include_collective, select, select_with,
+    stay_on_core,
 };
 
 include_collective!("../../examples/recursive_doubling.coll");
@@ -77,6 +78,10 @@ fn one_caller_runs_a_plan() -> Result<(), Error> {
         options,
     )?;
     let stats = run(&plan, half::f16::ONE, half::f16::from_f32(3.0));
+    let plan_of_fp8 = RingAllReduce::new().plan(3, 5, DType::F8E4M3, ReduceOp::Sum)?;
+    // The sum of three is beyond 448, the largest number.
+    let of = float8::F8E4M3::from_f32;
+    run(&plan_of_fp8, of(400.0), of(448.0));
     assert_eq!(stats.waited, Duration::ZERO);
     assert_eq!((plan.in_place_len(2), plan.input_len(RankId::from(2))), (100, 100));
     let (schedule, proof): (&Schedule, &Proof) = (plan.schedule(), plan.proof());

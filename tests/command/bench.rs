@@ -164,10 +164,10 @@ fn types_ops_and_roots() {
     // Among all types, the rows have only the types with the op.
     let report = json(&["RingReduce", "-n", "2", "-b", "1K", "--op", "max,lxor", "-d", "all"]);
     assert_eq!(of(&report, "redop").iter().filter(|op| **op == "lxor").count(), 6);
-    assert_eq!(results(&report).len(), 16);
+    assert_eq!(results(&report).len(), 18);
     assert_eq!(report["out_of_bounds"]["okay"], true);
     let report = json(&["RingAllReduce", "-n", "2", "-b", "1K", "-d", "all", "-w", "0"]);
-    assert_eq!(results(&report).len(), 10);
+    assert_eq!(results(&report).len(), 12);
     assert_eq!(report["out_of_bounds"]["okay"], true);
 }
 

@@ -124,7 +124,9 @@ fn an_executor_of_four_classes_picks_by_bytes() {
 #[test]
 fn every_type_and_op_is_reduced() {
     let entry = entry();
-    for &dtype in DType::ALL {
+    // The runtime has no fp8.
+    let fp8 = [DType::F8E4M3, DType::F8E5M2];
+    for &dtype in DType::ALL.iter().filter(|dtype| !fp8.contains(dtype)) {
         for op in [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max] {
             let counts = &[5, 301, 6_001];
             let call = Call { counts, dtype, op, dead: DEAD, ..Call::default() };

@@ -6,7 +6,7 @@ use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
 use roundelay_core::optimize::Goal;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
-use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
+use roundelay_export::cuda::{Kernel, Protocol, Spec};
 use roundelay_kernels::shim::{Shim, ShimJob};
 use roundelay_tests::{kinds, taken};
 
@@ -35,7 +35,7 @@ fn every_dtype_and_op_has_the_hosts_bits() {
     let (one, five) = (proved(1), proved(5));
     let mut wrong = String::new();
     for (_, (dtype, op)) in kinds().into_iter().enumerate().filter(|(at, _)| taken(*at, 2)) {
-        let spec = Spec { element: Element::Host(dtype), op, ..spec(algorithm) };
+        let spec = Spec { element: dtype, op, ..spec(algorithm) };
         // One text for both.
         for (proved, count) in [(&five, 3), (&five, 257), (&one, 31)] {
             let kernel = loops(algorithm, proved, spec);
@@ -160,8 +160,7 @@ fn ll_has_the_hosts_bits() {
         for dtype in [DType::U8, DType::F16, DType::F32, DType::F64] {
             for nranks in [2, 5] {
                 let Some(proved) = proved(algorithm, nranks) else { continue };
-                let element = Element::Host(dtype);
-                let spec = Spec { element, protocol: Protocol::Ll, ..spec(algorithm) };
+                let spec = Spec { element: dtype, protocol: Protocol::Ll, ..spec(algorithm) };
                 let kernel = loops(algorithm, &proved, spec);
                 let shim = program(&kernel);
                 for (count, parts) in [(1, 1), (61, 1), (1001, 2)] {

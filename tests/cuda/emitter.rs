@@ -4,7 +4,7 @@ use roundelay::{Algorithm as _, DType, Level, ReduceOp, Ring, select};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::optimize::Goal;
 use roundelay_core::verify::Callers;
-use roundelay_export::cuda::{Element, Kernel, Protocol, Spec};
+use roundelay_export::cuda::{Kernel, Protocol, Spec};
 
 use super::runs::{algorithm, code, loops, named, proved, spec};
 
@@ -52,7 +52,7 @@ fn a_protocol_that_does_not_fit_is_refused() {
     }
 }
 
-/// Elements that are floats have no bits and no truth values, also where the host lacks the type.
+/// Elements that are floats have no bits and no truth values.
 #[test]
 fn an_op_that_the_elements_do_not_have_is_refused() {
     let algorithm = named("RingAllReduce");
@@ -60,16 +60,16 @@ fn an_op_that_the_elements_do_not_have_is_refused() {
     let goal = Goal { level: Level::O1, callers: Callers::One, reassociate: false };
     let made = proved.optimized(goal).expect("what is made is proved");
     for (element, op) in [
-        (Element::Host(DType::F64), ReduceOp::Band),
-        (Element::F8E4m3, ReduceOp::Lor),
-        (Element::F8E5m2, ReduceOp::Bxor),
+        (DType::F64, ReduceOp::Band),
+        (DType::F8E4M3, ReduceOp::Lor),
+        (DType::F8E5M2, ReduceOp::Bxor),
     ] {
         let spec = Spec { element, op, ..spec(algorithm) };
         let errors = Kernel::of_loops(algorithm, &proved, spec).expect_err("floats have no bits");
         let none = Kernel::of_table(&made, spec).expect_err("floats have no bits");
         assert_eq!((errors[0].code, &errors[0].title), (Code::NoSuchOp, &none.to_string()));
         assert_eq!((none.op, none.element), (op, element.name()));
-        let spec = Spec { element: Element::Host(DType::I8), ..spec };
+        let spec = Spec { element: DType::I8, ..spec };
         Kernel::of_loops(algorithm, &proved, spec).expect("integers have bits");
         Kernel::of_table(&made, spec).expect("integers have bits");
     }

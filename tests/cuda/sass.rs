@@ -9,7 +9,7 @@ use std::process::Command;
 
 use expect_test::expect_file;
 use roundelay::DType;
-use roundelay_export::cuda::{Element, Spec};
+use roundelay_export::cuda::Spec;
 use roundelay_kernels::cuda::{Target, fit};
 use roundelay_tests::root;
 
@@ -186,7 +186,7 @@ fn what_a_step_costs_is_known() {
     ] {
         let algorithm = named(name);
         let proved = proved(algorithm, 8).expect("any rank count will do");
-        let spec = Spec { element: Element::Host(dtype), ..spec(algorithm) };
+        let spec = Spec { element: dtype, ..spec(algorithm) };
         let kernel = loops(algorithm, &proved, spec);
         let target = Target::new("sm_90".parse().expect("an architecture"));
         let fitted = fit(&code(&kernel.text), &kernel.name, &target).expect("it compiles");

@@ -167,7 +167,7 @@ pub(super) mod one_device {
             let best = choice.best().expect("there is one").clone();
             let (algorithm, proved) = proved(&best.algorithm, 4);
             let options = CudaOptions::new().form(best.form).protocol(best.protocol);
-            let kind = (DType::F32.into(), ReduceOp::Sum);
+            let kind = (DType::F32, ReduceOp::Sum);
             let kernel = options.kernel(algorithm, &proved, kind, Callers::One).expect("a kernel");
             let plan = choice.plan(&world, 1003, DType::F32, ReduceOp::Sum).expect("a plan");
             assert_eq!(plan.kernel().text, kernel.text);

@@ -75,7 +75,7 @@ impl Case<'_> {
     pub(crate) fn kernel(&self) -> Result<Kernel, String> {
         let Data { dtype, op, .. } = self.data;
         let callers = Callers::One;
-        let spec = Spec { element: dtype.into(), op, protocol: self.protocol, vector: 16, callers };
+        let spec = Spec { element: dtype, op, protocol: self.protocol, vector: 16, callers };
         match self.form {
             Form::Loops => Kernel::of_loops(self.algorithm, self.proved, spec)
                 .map_err(|all| all.iter().map(|e| e.title.clone()).collect::<Vec<_>>().join("; ")),

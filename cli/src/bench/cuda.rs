@@ -184,7 +184,7 @@ impl<'a> Bench<'a> {
         // Programs for MSCCL are refused when they are read.
         let Some(algorithm) = &subject.algorithm else { return Err(Error::NoKernel(Vec::new())) };
         let proved = &subject.proved;
-        let kind = (dtype.into(), op);
+        let kind = (dtype, op);
         let mut plan = CudaPlan::new(self.world, algorithm, proved, count as u64, kind, options)?;
         let stream = self.world.stream();
         let predicted = |graph| Some(1e6 * plan.estimate(self.gpu, graph).time);

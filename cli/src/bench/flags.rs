@@ -77,7 +77,7 @@ pub(crate) struct BenchFlags {
     /// for integers
     #[arg(short = 'o', long = "op", default_value = "sum", value_parser = reduce_ops)]
     pub(super) ops: Several<ReduceOp>,
-    /// Element types: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 (or by nccl-tests' names), a list, or all
+    /// Element types: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2 (or by nccl-tests' names), a list, or all
     #[arg(short = 'd', long = "dtype", alias = "datatype", default_value = "f32", value_parser = dtypes)]
     pub(super) dtypes: Several<DType>,
     /// The root of rooted collectives, or -1 for each rank in turn [default: the algorithm's own]

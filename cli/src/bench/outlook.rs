@@ -120,7 +120,7 @@ fn row(
 ) -> Result<OutlookRow, Error> {
     let Reference { collective, nranks, count, dtype, op, .. } = case.reference;
     let options = flags.device.options(&flags.engine).form(form).protocol(protocol);
-    let kind = (dtype.into(), op);
+    let kind = (dtype, op);
     let kernel = options.kernel(algorithm, &subject.proved, kind, Callers::One)?;
     let outlook = Outlook::of(&kernel, count as u64, gpu, options, flags.graph)?;
     let Outlook { shape, ctas, registers, estimate } = outlook;

@@ -75,7 +75,7 @@ pub(super) struct CheckFlags {
 /// The data of a run, and how the run checks it.
 #[derive(Args)]
 pub(super) struct DataFlags {
-    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
+    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2
     #[arg(long, default_value = "f32", value_parser = dtype)]
     pub(super) dtype: DType,
     /// Reduce op: sum prod min max avg

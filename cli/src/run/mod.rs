@@ -48,7 +48,7 @@ pub(crate) struct RunFlags {
     /// twice the count
     #[arg(long, value_name = "COUNTS", value_parser = vector)]
     pub(crate) counts: Option<VectorForm>,
-    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
+    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2
     #[arg(long, default_value = "f32", value_parser = dtype)]
     pub(crate) dtype: DType,
     /// Reduce op: sum prod min max avg band bor bxor land lor lxor; those from band on are for integers
@@ -367,7 +367,7 @@ fn cuda(
     let nranks = proved.schedule().nranks;
     let world = CudaWorld::on(devices, nranks)?;
     let options = flags.device.options(&flags.engine);
-    let kind = (flags.dtype.into(), flags.op);
+    let kind = (flags.dtype, flags.op);
     let plan = CudaPlan::new(&world, algorithm, proved, flags.count, kind, options)?;
     let (schedule, size) = (proved.schedule(), flags.dtype.size());
     let buffers = |rank| Buffers::new(schedule, RankId(rank), flags.count, size);

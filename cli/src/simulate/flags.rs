@@ -42,7 +42,7 @@ pub(crate) struct SimulateFlags {
     /// as many elements; or random:SEED, up to twice the count
     #[arg(long, value_name = "COUNTS", value_parser = vector)]
     pub(super) counts: Option<VectorForm>,
-    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
+    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2
     #[arg(long, default_value = "f32", value_parser = dtype)]
     pub(super) dtype: DType,
     /// B, the bandwidth of one link, for a topology without bandwidths, such as 25GB/s

@@ -109,7 +109,7 @@ impl ReductionOrder {
     pub fn roundings_of(&self, dtype: DType) -> u32 {
         match dtype {
             _ if !dtype.is_float() => 0,
-            _ if dtype.size() < size_of::<f32>() => self.roundings,
+            _ if dtype.is_narrow_float() => self.roundings,
             _ => self.depth,
         }
     }
@@ -160,6 +160,8 @@ pub fn unit_roundoff(dtype: DType) -> f64 {
     let digits = match dtype {
         DType::F16 => 11,
         DType::Bf16 => 8,
+        DType::F8E4M3 => 4,
+        DType::F8E5M2 => 3,
         DType::F32 => 24,
         DType::F64 => 53,
         _ => return 0.0,

@@ -3,11 +3,12 @@
 use half::{bf16, f16};
 use roundelay_dtype::{DType, ReduceOp};
 
+use super::byte::{F8E4M3, F8E5M2};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::f16c::{F16x8, F16x16};
 use super::lanes::{
-    Band, Bf16, Bor, Bxor, Combine, Divide, FloatExtremum, HalfExtremum, Land, Lanes, Lor, Lxor,
-    Max, Min, Plain, Prod, Sum,
+    Band, Bf16, Bor, Bxor, ByteExtremum, Combine, Divide, FloatExtremum, HalfExtremum, Land, Lanes,
+    Lor, Lxor, Max, Min, Plain, Prod, Sum,
 };
 use super::number::{Number, Whole};
 use super::wide::{Narrow, Once, WideLoops};
@@ -357,6 +358,15 @@ impl InstructionSet {
         }
     }
 
+    /// Returns the loops of an fp8 type whose largest number, or infinity, has the bits `LARGEST`.
+    fn fp8<T: Number, const LARGEST: i8>(self, op: ReduceOp) -> Option<Loops> {
+        match op {
+            ReduceOp::Min => Some(self.loops::<ByteExtremum<LARGEST, Min>, Plain<T, Sum>>()),
+            ReduceOp::Max => Some(self.loops::<ByteExtremum<LARGEST, Max>, Plain<T, Sum>>()),
+            _ => self.number::<T>(op),
+        }
+    }
+
     fn f16<O: Combine<f32> + Combine<f16>>(self) -> Loops {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -372,6 +382,8 @@ impl InstructionSet {
         let wide = match dtype {
             DType::F16 => self.wide::<f16>(op),
             DType::Bf16 => self.wide::<bf16>(op),
+            DType::F8E4M3 => self.wide::<F8E4M3>(op),
+            DType::F8E5M2 => self.wide::<F8E5M2>(op),
             _ => None,
         };
         Some(Loops { wide, ..self.narrow(dtype, op)? })
@@ -390,6 +402,8 @@ impl InstructionSet {
             (DType::U64, _) => return self.integer::<u64, u64>(op),
             (DType::F32, _) => return self.float::<f32>(op),
             (DType::F64, _) => return self.float::<f64>(op),
+            (DType::F8E4M3, _) => return self.fp8::<F8E4M3, { F8E4M3::LARGEST as i8 }>(op),
+            (DType::F8E5M2, _) => return self.fp8::<F8E5M2, { F8E5M2::INFINITY as i8 }>(op),
             (DType::F16, ReduceOp::Sum | ReduceOp::Avg) => self.f16::<Sum>(),
             (DType::F16, ReduceOp::Prod) => self.f16::<Prod>(),
             (DType::F16, ReduceOp::Min) => self.loops::<HalfExtremum<F16, Min>, Plain<f16, Sum>>(),

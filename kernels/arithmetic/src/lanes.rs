@@ -5,6 +5,7 @@
 
 use std::marker::PhantomData;
 
+use super::byte::NAN;
 use super::number::{Number, Whole};
 
 /// The steps for one dtype and op.
@@ -151,40 +152,49 @@ macro_rules! float_extrema {
 
 float_extrema! { f32 f64 }
 
-/// Minimum and maximum of 16-bit floats whose infinity is `INFINITY`, as integers of the same order.
-pub(super) struct HalfExtremum<const INFINITY: i16, O>(PhantomData<O>);
+/// Minimum and maximum of floats of 16 and 8 bits as integers of the same order: a NaN is beyond `$largest`, and `$nan`
+/// is the canonical one.
+macro_rules! small_extrema {
+    ($($name:ident $bits:ty, $largest:ident $nan:expr;)*) => {$(
+        pub(super) struct $name<const $largest: $bits, O>(PhantomData<O>);
 
-impl<const INFINITY: i16, O: Extreme> HalfExtremum<INFINITY, O> {
-    /// The key of all NaNs, beyond every number, so that NaNs win.
-    const NAN: i16 = if O::LARGEST { i16::MAX } else { i16::MIN };
+        impl<const $largest: $bits, O: Extreme> $name<$largest, O> {
+            /// The key of all NaNs, beyond every number, so that NaNs win.
+            const NAN: $bits = if O::LARGEST { <$bits>::MAX } else { <$bits>::MIN };
 
-    /// Turns bits into a key of the same order and back; -0 is just below +0.
-    #[inline(always)]
-    fn flip(bits: i16) -> i16 {
-        bits ^ ((bits >> 15) & i16::MAX)
-    }
+            /// Turns bits into a key of the same order and back; -0 is just below +0.
+            #[inline(always)]
+            fn flip(bits: $bits) -> $bits {
+                bits ^ ((bits >> (<$bits>::BITS - 1)) & <$bits>::MAX)
+            }
+        }
+
+        impl<const $largest: $bits, O: Extreme> Lanes for $name<$largest, O> {
+            type Item = $bits;
+            type Acc = $bits;
+            const ELEMENTS: usize = 1;
+
+            #[inline(always)]
+            fn begin(first: $bits) -> $bits {
+                if first & <$bits>::MAX > $largest { Self::NAN } else { Self::flip(first) }
+            }
+            #[inline(always)]
+            fn step(src: $bits, acc: $bits) -> $bits {
+                let src = Self::begin(src);
+                if O::LARGEST { Ord::max(src, acc) } else { Ord::min(src, acc) }
+            }
+            #[inline(always)]
+            fn end(acc: $bits) -> $bits {
+                if acc == Self::NAN { $nan } else { Self::flip(acc) }
+            }
+        }
+    )*};
 }
 
-impl<const INFINITY: i16, O: Extreme> Lanes for HalfExtremum<INFINITY, O> {
-    type Item = i16;
-    type Acc = i16;
-    const ELEMENTS: usize = 1;
-
-    #[inline(always)]
-    fn begin(first: i16) -> i16 {
-        if first & i16::MAX > INFINITY { Self::NAN } else { Self::flip(first) }
-    }
-    #[inline(always)]
-    fn step(src: i16, acc: i16) -> i16 {
-        let src = Self::begin(src);
-        if O::LARGEST { src.max(acc) } else { src.min(acc) }
-    }
-    #[inline(always)]
-    fn end(acc: i16) -> i16 {
-        // The first mantissa bit alone gives the canonical quiet NaN.
-        let quiet = INFINITY | (((INFINITY & -INFINITY) as u16) >> 1) as i16;
-        if acc == Self::NAN { quiet } else { Self::flip(acc) }
-    }
+small_extrema! {
+    // The first mantissa bit alone gives the canonical quiet NaN.
+    HalfExtremum i16, INFINITY INFINITY | (((INFINITY & -INFINITY) as u16) >> 1) as i16;
+    ByteExtremum i8, LARGEST NAN as i8;
 }
 
 /// Two bf16 in one word: a mask or a shift turns each into an f32, without a shuffle.

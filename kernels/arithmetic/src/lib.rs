@@ -1,6 +1,7 @@
 //! The effect of a `Move` on memory on a CPU: the fold of its sources, written to all its destinations. The loops are
 //! in a crate apart from the engines, so that they alone are optimized where a program is built for debugging.
 
+mod byte;
 mod cache;
 mod copy;
 mod half;

@@ -1,7 +1,8 @@
-//! The arithmetic of one element, for each of the ten dtypes: no loops, no branches.
+//! The arithmetic of one element, for each dtype: no loops, no branches.
 
 use half::{bf16, f16};
 
+use super::byte::{F8E4M3, F8E5M2, e4m3_to_f32, e5m2_to_f32, f32_to_e4m3, f32_to_e5m2};
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 
 /// The arithmetic of a reduction on two elements, and of `avg` on a complete one.
@@ -132,7 +133,7 @@ macro_rules! floats {
 
 floats! { f32 f64 }
 
-macro_rules! halves {
+macro_rules! narrow {
     ($($t:ty, $widen:ident, $narrow:ident;)*) => {$(
         impl Number for $t {
             #[inline(always)]
@@ -161,9 +162,11 @@ macro_rules! halves {
     )*};
 }
 
-halves! {
+narrow! {
     f16, f16_to_f32, f32_to_f16;
     bf16, bf16_to_f32, f32_to_bf16;
+    F8E4M3, e4m3_to_f32, f32_to_e4m3;
+    F8E5M2, e5m2_to_f32, f32_to_e5m2;
 }
 
 #[cfg(test)]

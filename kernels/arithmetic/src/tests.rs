@@ -2,8 +2,10 @@
 
 use ::half::{bf16, f16};
 
+use super::byte::{F8E4M3, F8E5M2};
 use super::kernels::InstructionSet;
 use super::number::Number;
+use super::wide::Narrow;
 use super::*;
 use fastrand::Rng as Random;
 
@@ -84,6 +86,9 @@ fn float(dtype: DType) -> Option<(u64, u64, u64)> {
         DType::Bf16 => Some((0x7f80, 0x7fc0, 0x3f80)),
         DType::F32 => Some((0x7f80_0000, 0x7fc0_0000, 0x3f80_0000)),
         DType::F64 => Some((0x7ff0 << 48, 0x7ff8 << 48, 0x3ff0 << 48)),
+        // There is no infinity: the largest number has its place.
+        DType::F8E4M3 => Some((0x7e, 0x7f, 0x38)),
+        DType::F8E5M2 => Some((0x7c, 0x7f, 0x3c)),
         _ => None,
     }
 }
@@ -161,6 +166,12 @@ fn defined(dtype: DType, op: ReduceOp, values: &[u64], divide: Option<u32>) -> u
         DType::Bf16 => of(op, values.map(|x| bf16::from_bits(x as u16)), divide).to_bits() as u64,
         DType::F32 => of(op, values.map(|x| f32::from_bits(x as u32)), divide).to_bits() as u64,
         DType::F64 => of(op, values.map(f64::from_bits), divide).to_bits(),
+        DType::F8E4M3 => {
+            of(op, values.map(|x| F8E4M3::from_bits(x as u8)), divide).to_bits() as u64
+        }
+        DType::F8E5M2 => {
+            of(op, values.map(|x| F8E5M2::from_bits(x as u8)), divide).to_bits() as u64
+        }
     }
 }
 
@@ -173,6 +184,14 @@ fn converted(dtype: DType) -> Option<(fn(u64) -> f32, fn(f32) -> u64)> {
         DType::Bf16 => {
             (|x| bf16::from_bits(x as u16).to_f32(), |x| bf16::from_f32(x).to_bits() as u64)
         }
+        DType::F8E4M3 => (
+            |x| Narrow::widen(F8E4M3::from_bits(x as u8)),
+            |x| <F8E4M3 as Narrow>::narrow(x).to_bits() as u64,
+        ),
+        DType::F8E5M2 => (
+            |x| Narrow::widen(F8E5M2::from_bits(x as u8)),
+            |x| <F8E5M2 as Narrow>::narrow(x).to_bits() as u64,
+        ),
         _ => return None,
     })
 }
@@ -206,14 +225,15 @@ fn defined_wide(
     (acc, divide.map_or(rounded, |nranks| defined(dtype, op, &[rounded], Some(nranks))))
 }
 
-/// Compares bits; two quiet NaNs are equal, and in 16 bits only canonical ones (of either sign), unless merely copied.
+/// Compares bits; two quiet NaNs are equal, and in 16 or 8 bits only canonical ones (of either sign), unless merely
+/// copied.
 fn same(dtype: DType, got: u64, want: u64, copied: bool) -> bool {
     let Some((infinity, quiet, _)) = float(dtype) else { return got == want };
     let magnitude = (1 << (dtype.size() * 8 - 1)) - 1;
     if copied || want & magnitude <= infinity {
         return got == want;
     }
-    if dtype.size() == 2 { got & magnitude == quiet } else { got & quiet == quiet }
+    if dtype.size() <= 2 { got & magnitude == quiet } else { got & quiet == quiet }
 }
 
 /// One run of one kernel, with the places of its operands in lines of memory.

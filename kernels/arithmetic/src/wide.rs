@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 
 use half::{bf16, f16};
 
+use super::byte::{F8E4M3, F8E5M2, e4m3_to_f32, e5m2_to_f32, f32_to_e4m3, f32_to_e5m2};
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use super::lanes::{Combine, Lanes};
 
@@ -35,6 +36,8 @@ macro_rules! narrow {
 narrow! {
     f16, f16_to_f32, f32_to_f16;
     bf16, bf16_to_f32, f32_to_bf16;
+    F8E4M3, e4m3_to_f32, f32_to_e4m3;
+    F8E5M2, e5m2_to_f32, f32_to_e5m2;
 }
 
 /// The steps of a fold that rounds once, after its last source.

@@ -4,7 +4,6 @@ use std::fmt;
 
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
-use roundelay_export::cuda::Element;
 
 use super::log::{Message, Severity};
 
@@ -86,11 +85,6 @@ pub enum Error {
         /// The number of threads that was given.
         given: u32,
     },
-    /// E0403: typed slices for a plan of elements that Rust has no type for.
-    NoSlices {
-        /// The element type of the plan.
-        element: Element,
-    },
     /// The algorithm cannot be made into a kernel of that form (E0423) or into sends and receives (E0426), or the
     /// algorithm itself is wrong. The first diagnostic has the code.
     NoKernel(Vec<Diagnostic>),
@@ -148,7 +142,6 @@ impl Error {
             Self::KernelFailed { .. } | Self::NcclFailed { .. } => Code::KernelFailed,
             Self::NoPeerAccess { .. } => Code::NoPeerAccess,
             Self::BadThreads { .. } => Code::NoSuchKernel,
-            Self::NoSlices { .. } => Code::WrongDType,
             Self::NoKernel(why) => why.first().map_or(Code::NoSuchKernel, |first| first.code),
             Self::Host(error) => error.code(),
         }
@@ -248,11 +241,6 @@ impl fmt::Display for Error {
             Self::BadThreads { given } => {
                 write!(f, "a CTA of {given} threads; it has a multiple of 32, from 64 to 1024")
             }
-            Self::NoSlices { element } => write!(
-                f,
-                "typed slices for a plan of {}, which Rust has no type for; launch it on bytes",
-                element.name()
-            ),
             Self::NoKernel(why) => {
                 for (i, why) in why.iter().enumerate() {
                     write!(f, "{}{}", if i == 0 { "" } else { "\n" }, why.title)?;

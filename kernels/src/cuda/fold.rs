@@ -1,8 +1,7 @@
 //! Folds that the host issues one by one: copies, and a kernel that folds up to eight sources.
 
 use cudarc::driver::{CudaFunction, CudaStream, DeviceRepr, LaunchConfig, PushKernelArg, result};
-use roundelay_core::dtype::ReduceOp;
-use roundelay_export::cuda::Element;
+use roundelay_core::dtype::{DType, ReduceOp};
 
 use super::compile::{Target, compile};
 use super::device::{Device, failed};
@@ -37,10 +36,10 @@ pub(super) struct Folds {
 
 impl Folds {
     /// Compiles the kernel for the device.
-    pub(super) fn new(device: &Device, element: Element, op: ReduceOp) -> Result<Self, Error> {
+    pub(super) fn new(device: &Device, dtype: DType, op: ReduceOp) -> Result<Self, Error> {
         let target = Target::new(device.arch);
-        let [kernel] = device.load(&*compile(&text(element, op), NAME, &target)?, [NAME])?;
-        Ok(Self { kernel, threads: target.threads, element_size: element.size() as u64 })
+        let [kernel] = device.load(&*compile(&text(dtype, op), NAME, &target)?, [NAME])?;
+        Ok(Self { kernel, threads: target.threads, element_size: dtype.size() as u64 })
     }
 
     /// Enqueues `to = from[0]`, with each other source folded into it in turn, divided by `divisor` unless that is 0: a
@@ -87,17 +86,14 @@ impl Folds {
 }
 
 /// Returns the text of the kernel that folds, for an element type and op.
-fn text(element: Element, op: ReduceOp) -> String {
-    let element = element.name();
+fn text(dtype: DType, op: ReduceOp) -> String {
     format!(
-        "#define ROUNDELAY_ELEMENT {element}\n#define ROUNDELAY_OP {op:?}\n#include \"driven.cuh\"\n"
+        "#define ROUNDELAY_ELEMENT {dtype}\n#define ROUNDELAY_OP {op:?}\n#include \"driven.cuh\"\n"
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use roundelay_core::dtype::DType;
-
     use super::super::compile::tests::compiled;
     use super::*;
 
@@ -110,7 +106,7 @@ mod tests {
             DType::ALL.iter().zip(others.iter().cycle()).chain(DType::ALL.iter().zip(&bits));
         let all = kinds.map(|(dtype, op)| (*dtype, *op, "sm_90"));
         for (dtype, op, arch) in all.chain(f32s) {
-            let compiled = compiled(&text(dtype.into(), op), NAME, arch);
+            let compiled = compiled(&text(dtype, op), NAME, arch);
             assert!(compiled.usage.iter().any(|usage| usage.name == NAME), "{}", compiled.log);
             let spills = compiled.usage.iter().find(|usage| usage.spill_stores > 0);
             assert_eq!(spills, None, "{dtype} {op} {arch}");

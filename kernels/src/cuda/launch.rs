@@ -6,7 +6,6 @@ use cudarc::driver::sys::CUstreamCaptureStatus;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
-use roundelay_export::cuda;
 
 use super::device::failed;
 use super::device_plan::AddressTable;
@@ -104,11 +103,7 @@ impl CudaPlan {
     }
 
     pub(super) fn check_dtype(&self, given: DType) -> Result<(), Error> {
-        let spec = self.kernel.spec.element;
-        match spec {
-            cuda::Element::Host(_) => Ok(self.call.check_dtype(given)?),
-            _ => Err(Error::NoSlices { element: spec }),
-        }
+        Ok(self.call.check_dtype(given)?)
     }
 
     fn launch_apart<T, I: DevicePtr<T>, O: DevicePtrMut<T>>(

@@ -3,11 +3,11 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use roundelay_core::dtype::ReduceOp;
+use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Level;
 use roundelay_core::verify::{Callers, Proved};
-use roundelay_export::cuda::{Element, Form, Kernel, Protocol, Spec};
+use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 
 use super::compile::THREADS;
 use super::error::Error;
@@ -112,7 +112,7 @@ impl CudaOptions {
         &self,
         algorithm: &Configured,
         proved: &Proved,
-        (element, op): (Element, ReduceOp),
+        (element, op): (DType, ReduceOp),
         callers: Callers,
     ) -> Result<Kernel, Error> {
         let protocol = self.protocol.unwrap_or_else(|| Protocol::of(algorithm));
@@ -122,7 +122,7 @@ impl CudaOptions {
             Form::Table => {
                 let made = proved.optimized(self.common.goal(callers));
                 let made = made.map_err(crate::Error::Unproved)?;
-                Ok(Kernel::of_table(&made, spec).map_err(crate::Error::NoSuchOp)?)
+                Kernel::of_table(&made, spec).map_err(|refused| Error::NoKernel(vec![*refused]))
             }
         }
     }

@@ -8,7 +8,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
-use roundelay_export::cuda::{Element, Facts, Kernel, Spec};
+use roundelay_export::cuda::{Facts, Kernel, Spec};
 
 use super::compile::{Fitted, Target, WALKERS, fit};
 use super::control::Control;
@@ -77,11 +77,11 @@ impl CudaPlan {
         algorithm: &Configured,
         proved: &Proved,
         count: u64,
-        (element, op): (Element, ReduceOp),
+        (dtype, op): (DType, ReduceOp),
         options: CudaOptions,
     ) -> Result<Self, Error> {
         let callers = if world.devices.len() == 1 { Callers::One } else { Callers::Each };
-        let kernel = options.kernel(algorithm, proved, (element, op), callers)?;
+        let kernel = options.kernel(algorithm, proved, (dtype, op), callers)?;
         Self::of_kernel(world, kernel, count, options)
     }
 
@@ -103,18 +103,13 @@ impl CudaPlan {
         }
         check_multiple(&kernel.schedule, count)?;
         let threads = check_threads(options.threads)?;
-        let Spec { element, op, .. } = kernel.spec;
-        // Only the size of the dtype is used: no slice holds fp8.
-        let dtype = match element {
-            Element::Host(dtype) => dtype,
-            Element::F8E4m3 | Element::F8E5m2 => DType::U8,
-        };
+        let Spec { element: dtype, op, .. } = kernel.spec;
         let (schedule, proof) = (kernel.schedule.clone(), kernel.proof.clone());
         let call = PlannedCall { schedule, proof, count, dtype, op };
         let facts = kernel.facts(count);
         let (functions, in_flight) = Self::functions(world, &kernel, &facts, threads)?;
         let parts = Self::parts(world, &kernel, &facts, &functions, count, options)?;
-        let layout = GridLayout::new(&facts, parts, element.size()).map_err(|_| {
+        let layout = GridLayout::new(&facts, parts, dtype.size()).map_err(|_| {
             let what = format!("scratch for {count} elements a unit has more bytes than addresses");
             Error::from(crate::Error::TooLarge { what })
         })?;

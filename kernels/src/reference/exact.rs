@@ -2,9 +2,11 @@
 //!
 //! Floats are folded in double-double arithmetic (Dekker, Numer. Math. 18, 1971), whose error is far below the
 //! bound. The bound is the standard one with unit roundoff u: `|got - exact| <= γ_d Σ|x|` for sums on a tree of
-//! depth d, and `γ_{n-1} |Π x|` for products of n factors on any tree, `γ_k = k u / (1 - k u)` (Higham, Accuracy and
-//! Stability of Numerical Algorithms, 2nd ed., 2002, sections 3.1 and 4.2). The division of `avg` is one step more.
+//! depth d, and `γ_{n-1} |Π x|` for products of n factors on any tree (Higham, Accuracy and Stability of Numerical
+//! Algorithms, 2nd ed., 2002, sections 3.1 and 4.2). There `γ_k = k u / (1 - k u)`; here it is `(1 + u)^k - 1`, which is
+//! smaller, and holds for the u of fp8 with any k. The division of `avg` is one step more.
 
+use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 use roundelay_core::dtype::{DType, ReduceOp};
 
@@ -17,8 +19,8 @@ struct Double {
 
 impl Double {
     fn normalised(high: f64, low: f64) -> Self {
-        let sum = high + low;
-        // An infinity or NaN has no remainder.
+        // An infinity or NaN has no remainder: that of its operands is NaN.
+        let sum = if high.is_finite() { high + low } else { high };
         Self { high: sum, low: if sum.is_finite() { low - (sum - high) } else { 0.0 } }
     }
 
@@ -69,6 +71,8 @@ fn float(dtype: DType, bits: u64) -> f64 {
         DType::F16 => f16::from_bits(bits as u16).to_f64(),
         DType::Bf16 => bf16::from_bits(bits as u16).to_f64(),
         DType::F32 => f64::from(f32::from_bits(bits as u32)),
+        DType::F8E4M3 => F8E4M3::from_bits(bits as u8).to_f64(),
+        DType::F8E5M2 => F8E5M2::from_bits(bits as u8).to_f64(),
         _ => f64::from_bits(bits),
     }
 }
@@ -155,6 +159,11 @@ impl Exact {
                 DType::F16 => u64::from(f16::from_f64(high).to_bits()),
                 DType::Bf16 => u64::from(bf16::from_f64(high).to_bits()),
                 DType::F32 => u64::from((high as f32).to_bits()),
+                DType::F8E4M3 => u64::from(F8E4M3::from_f64(high).to_bits()),
+                DType::F8E5M2 if high.is_infinite() => {
+                    0x7c | (u64::from(high.is_sign_negative()) << 7)
+                }
+                DType::F8E5M2 => u64::from(F8E5M2::from_f64(high).to_bits()),
                 _ => high.to_bits(),
             },
         }
@@ -175,11 +184,16 @@ impl Exact {
         }
         let (roundoff, tiniest, largest) = limits(dtype);
         let steps = f64::from(steps + u32::from(op == ReduceOp::Avg));
-        let gamma = steps * roundoff / (1.0 - steps * roundoff).max(roundoff);
+        let gamma = (steps * roundoff.ln_1p()).exp_m1();
         // Each step of a product or division errs on subnormal results by half the smallest subnormal.
         let bound = gamma * scale + if op == ReduceOp::Sum { 0.0 } else { steps * tiniest };
-        if value.is_infinite() {
-            return value.signum() == high.signum() && high.abs() + bound >= largest;
+        // A result that overflows is infinite, or in fp8 the largest number.
+        let saturates = matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
+        if value.is_infinite() || saturates && value.abs() == largest {
+            let overflows = high.abs() + bound >= largest;
+            return value.is_infinite() != saturates
+                && value.signum() == high.signum()
+                && overflows;
         }
         ((value - high) - low).abs() <= bound
     }
@@ -191,6 +205,8 @@ fn limits(dtype: DType) -> (f64, f64, f64) {
         DType::F16 => (2f64.powi(-11), 2f64.powi(-24), f16::MAX.to_f64()),
         DType::Bf16 => (2f64.powi(-8), 2f64.powi(-133), bf16::MAX.to_f64()),
         DType::F32 => (2f64.powi(-24), 2f64.powi(-149), f64::from(f32::MAX)),
+        DType::F8E4M3 => (2f64.powi(-4), 2f64.powi(-9), 448.0),
+        DType::F8E5M2 => (2f64.powi(-3), 2f64.powi(-16), 57344.0),
         _ => (2f64.powi(-53), f64::from_bits(1), f64::MAX),
     }
 }
@@ -253,5 +269,22 @@ mod tests {
         assert!(!exact.admits(DType::F16, ReduceOp::Sum, 1, 0xfc00));
         let small = reduce(DType::F16, ReduceOp::Sum, &[0x3c00, 0x3c00]);
         assert!(!small.admits(DType::F16, ReduceOp::Sum, 1, 0x7c00));
+    }
+
+    #[test]
+    fn fp8_saturates_near_the_limit_and_an_infinity_stays() {
+        let (e4m3, e5m2, op) = (DType::F8E4M3, DType::F8E5M2, ReduceOp::Sum);
+        for (dtype, largest, beyond) in [(e4m3, 0x7e, 0x7f), (e5m2, 0x7b, 0x7c)] {
+            let exact = reduce(dtype, op, &[largest, largest]);
+            assert_eq!(exact.bits(dtype), largest);
+            assert!(exact.admits(dtype, op, 1, largest), "{dtype}");
+            assert!(!exact.admits(dtype, op, 1, largest | 0x80), "{dtype}");
+            assert!(!exact.admits(dtype, op, 1, beyond), "{dtype}");
+            let small = reduce(dtype, op, &[0x38, 0x38]);
+            assert!(!small.admits(dtype, op, 1, largest), "{dtype}");
+        }
+        let infinite = reduce(e5m2, op, &[0xfc, 0x3c]);
+        assert_eq!(infinite.bits(e5m2), 0xfc);
+        assert!(infinite.admits(e5m2, op, 1, 0xfc) && !infinite.admits(e5m2, op, 1, 0xfb));
     }
 }

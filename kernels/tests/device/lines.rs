@@ -5,7 +5,7 @@ use std::time::Duration;
 use roundelay_core::dtype::{DType, ReduceOp};
 
 use crate::device::Random;
-use crate::device::numbers::Kind;
+use crate::device::numbers::{any_element, fold, same};
 use crate::device::shim::{Buffers, Executable, Job};
 
 const TEXT: &str = include_str!("lines.cu");
@@ -23,7 +23,7 @@ struct Round {
 }
 
 struct Chain {
-    kind: Kind,
+    dtype: DType,
     op: ReduceOp,
     /// The second rank folds its own data into what it received, and keeps the result.
     folds: bool,
@@ -34,7 +34,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn new(kind: Kind, op: ReduceOp, role: u64, lengths: &[usize], random: &mut Random) -> Self {
+    fn new(dtype: DType, op: ReduceOp, role: u64, lengths: &[usize], random: &mut Random) -> Self {
         let room = LONGEST + 16;
         let mut to = 0;
         let rounds = lengths.iter().map(|&len| {
@@ -44,18 +44,18 @@ impl Chain {
         });
         let rounds = rounds.collect();
         let mut input = || {
-            let mut input = vec![0; room * kind.size()];
-            input.chunks_exact_mut(kind.size()).for_each(|element| kind.random(random, element));
+            let mut input = vec![0; room * dtype.size()];
+            input.chunks_exact_mut(dtype.size()).for_each(|to| any_element(dtype, random, to));
             input
         };
         let inputs = (0..3).map(|_| input()).collect();
         let divisor = if op == ReduceOp::Avg { 7 } else { 0 };
-        Self { kind, op, folds: role & 1 != 0, keeps: role & 2 != 0, divisor, rounds, inputs }
+        Self { dtype, op, folds: role & 1 != 0, keeps: role & 2 != 0, divisor, rounds, inputs }
     }
 
     fn program(&self, sanitize: bool) -> Executable {
         let defines = [
-            format!("ROUNDELAY_ELEMENT={}", self.kind.name()),
+            format!("ROUNDELAY_ELEMENT={}", self.dtype.name()),
             format!("ROUNDELAY_OP={:?}", self.op),
             format!("ROLE={}", u64::from(self.folds) | u64::from(self.keeps) << 1),
         ];
@@ -63,7 +63,7 @@ impl Chain {
     }
 
     fn job(&self, parts: usize, threads: usize, first_flag: i64, stale: i64) -> Job {
-        let size = self.kind.size();
+        let size = self.dtype.size();
         let slot = (2 * LONGEST * size).next_multiple_of(16) + 32;
         let header = [0, 3, 3, 12, self.rounds.len() as i64, CREDITS as i64, slot as i64];
         let mut facts = header.to_vec();
@@ -84,14 +84,14 @@ impl Chain {
 
     /// The outputs of all ranks.
     fn expected(&self) -> Vec<Vec<u8>> {
-        let size = self.kind.size();
+        let size = self.dtype.size();
         let mut outputs = vec![vec![0xa5; self.output_len() * size]; 3];
         for round in &self.rounds {
             let own = |rank: usize| &self.inputs[rank][round.from * size..][..round.len * size];
             let received = own(0);
             let srcs = if self.folds { vec![own(1), received] } else { vec![received] };
-            let kept = self.kind.fold(self.op, &srcs, self.divisor);
-            let folded = || self.kind.fold(self.op, &[own(2), &kept], 0);
+            let kept = fold(self.dtype, self.op, &srcs, self.divisor);
+            let folded = || fold(self.dtype, self.op, &[own(2), &kept], 0);
             let last = if self.folds { kept.clone() } else { folded() };
             let to = round.to * size..(round.to + round.len) * size;
             if self.keeps {
@@ -104,16 +104,16 @@ impl Chain {
 
     fn check(&self, program: &Executable, job: &Job) {
         let outcome =
-            program.run(job).unwrap_or_else(|e| panic!("{:?} {}: {e}", self.kind, self.op));
+            program.run(job).unwrap_or_else(|e| panic!("{:?} {}: {e}", self.dtype, self.op));
         assert_eq!(outcome.gave_up, None, "{:?}", outcome.waiting);
-        let size = self.kind.size();
+        let size = self.dtype.size();
         for (rank, want) in self.expected().iter().enumerate() {
             let both = outcome.outputs[rank].chunks(size).zip(want.chunks(size));
             for (element, (got, want)) in both.enumerate() {
                 assert!(
-                    self.kind.same(got, want),
+                    same(self.dtype, got, want),
                     "{:?} {}: element {element} of rank {rank} is {got:x?}, not {want:x?}",
-                    self.kind,
+                    self.dtype,
                     self.op
                 );
             }
@@ -124,19 +124,19 @@ impl Chain {
 #[test]
 fn every_role_passes_on_what_it_should() {
     let cases = [
-        (Kind::Host(DType::U8), ReduceOp::Sum, 3),
-        (Kind::Host(DType::F16), ReduceOp::Sum, 1),
-        (Kind::Host(DType::Bf16), ReduceOp::Max, 0),
-        (Kind::Host(DType::F32), ReduceOp::Avg, 2),
-        (Kind::Host(DType::F64), ReduceOp::Prod, 3),
-        (Kind::Host(DType::I64), ReduceOp::Avg, 3),
-        (Kind::F8E5M2, ReduceOp::Min, 1),
+        (DType::U8, ReduceOp::Sum, 3),
+        (DType::F16, ReduceOp::Sum, 1),
+        (DType::Bf16, ReduceOp::Max, 0),
+        (DType::F32, ReduceOp::Avg, 2),
+        (DType::F64, ReduceOp::Prod, 3),
+        (DType::I64, ReduceOp::Avg, 3),
+        (DType::F8E5M2, ReduceOp::Min, 1),
     ];
-    for (kind, op, role) in cases {
+    for (dtype, op, role) in cases {
         let mut random = Random(role);
         let lengths: Vec<usize> =
             (0..40).map(|len| if len < 20 { len } else { random.below(LONGEST + 1) }).collect();
-        let chain = Chain::new(kind, op, role, &lengths, &mut random);
+        let chain = Chain::new(dtype, op, role, &lengths, &mut random);
         let program = chain.program(false);
         for (parts, threads) in [(1, 1), (1, 4), (3, 2)] {
             chain.check(&program, &chain.job(parts, threads, 1, 0));
@@ -150,8 +150,7 @@ fn every_role_passes_on_what_it_should() {
 fn a_flag_that_comes_again_is_no_news() {
     // Some short passes before the wrap, a long one behind it, whose flag old lines have.
     let lengths = [3, 5, 2, 7, 1, 4, LONGEST, LONGEST, LONGEST];
-    let kind = Kind::Host(DType::I32);
-    let chain = Chain::new(kind, ReduceOp::Sum, 3, &lengths, &mut Random(5));
+    let chain = Chain::new(DType::I32, ReduceOp::Sum, 3, &lengths, &mut Random(5));
     let program = chain.program(false);
     for stale in 0..=2 {
         for (parts, threads) in [(1, 2), (2, 2)] {
@@ -167,8 +166,7 @@ fn a_flag_that_comes_again_is_no_news() {
 #[test]
 fn lines_do_not_race_with_the_memory_around_them() {
     let lengths = [10, 300, 0, LONGEST, 17, 40, LONGEST];
-    let kind = Kind::Host(DType::F16);
-    let chain = Chain::new(kind, ReduceOp::Sum, 3, &lengths, &mut Random(6));
+    let chain = Chain::new(DType::F16, ReduceOp::Sum, 3, &lengths, &mut Random(6));
     let program = chain.program(true);
     for (parts, threads) in [(1, 3), (2, 2)] {
         let job = chain.job(parts, threads, 1, 0);
@@ -178,7 +176,7 @@ fn lines_do_not_race_with_the_memory_around_them() {
 
 #[test]
 fn who_waits_for_lines_is_named() {
-    let chain = Chain::new(Kind::Host(DType::F32), ReduceOp::Sum, 3, &[9; 8], &mut Random(7));
+    let chain = Chain::new(DType::F32, ReduceOp::Sum, 3, &[9; 8], &mut Random(7));
     let program = chain.program(false);
     let job = chain.job(1, 2, 1, 0);
     let limit = Duration::from_millis(200);

@@ -7,7 +7,7 @@ use std::thread;
 use roundelay_core::dtype::{DType, ReduceOp};
 
 use crate::device::Random;
-use crate::device::numbers::Kind;
+use crate::device::numbers::{any_element, fold, same};
 use crate::device::shim::{Buffers, Executable, Job};
 
 const TEXT: &str = include_str!("moves.cu");
@@ -50,11 +50,11 @@ struct Move {
 
 impl Move {
     /// Somewhere; all operands equally far from the start of a vector, or each for itself.
-    fn random(random: &mut Random, kind: Kind, len: usize, op: ReduceOp) -> Self {
+    fn random(random: &mut Random, dtype: DType, len: usize, op: ReduceOp) -> Self {
         let shapes = shapes(op);
         let (srcs, dsts) = shapes[random.below(shapes.len())];
         let each = ROOM / 8;
-        let vector = 16 / kind.size();
+        let vector = 16 / dtype.size();
         let (aligned, shift) = (random.below(3) > 0, random.below(vector));
         let mut place = |output, slot: usize| {
             let shift = if aligned { shift } else { random.below(vector) };
@@ -75,10 +75,10 @@ impl Move {
     fn between(
         (from, to): (usize, usize),
         (srcs, dsts): (usize, usize),
-        kind: Kind,
+        dtype: DType,
         len: usize,
     ) -> Self {
-        let (each, vector) = (ROOM / 8, 16 / kind.size());
+        let (each, vector) = (ROOM / 8, 16 / dtype.size());
         let at = |output, slot: usize, shift| {
             let element = (slot * each).next_multiple_of(vector) + shift % vector;
             Operand { output, element }
@@ -96,12 +96,12 @@ impl Move {
     }
 
     /// Does the move on these bytes, as the host would.
-    fn apply(&self, kind: Kind, op: ReduceOp, input: &[u8], output: &mut [u8]) {
-        let size = kind.size();
+    fn apply(&self, dtype: DType, op: ReduceOp, input: &[u8], output: &mut [u8]) {
+        let size = dtype.size();
         let bytes = |at: &Operand| at.element * size..(at.element + self.len) * size;
         let from = |at: &Operand| if at.output { &output[bytes(at)] } else { &input[bytes(at)] };
         let srcs: Vec<&[u8]> = self.srcs.iter().map(from).collect();
-        let result = kind.fold(op, &srcs, self.divisor);
+        let result = fold(dtype, op, &srcs, self.divisor);
         for dst in &self.dsts {
             output[bytes(dst)].copy_from_slice(&result);
         }
@@ -109,21 +109,23 @@ impl Move {
 }
 
 /// Moves of every length that is shorter than a few vectors, and some that are longer than a round of the loops.
-fn moves(random: &mut Random, kind: Kind, op: ReduceOp) -> Vec<Move> {
+fn moves(random: &mut Random, dtype: DType, op: ReduceOp) -> Vec<Move> {
     let long = [127, 128, 129, 255, 512, 513, 1000, 1400];
     let lengths: Vec<usize> = (0..100).chain(long).chain(long).collect();
     let mut all: Vec<Move> =
-        lengths.into_iter().map(|len| Move::random(random, kind, len, op)).collect();
+        lengths.into_iter().map(|len| Move::random(random, dtype, len, op)).collect();
     if op == ReduceOp::Sum {
         // From every place in a vector to every other, each with some shape, and every shape with every place.
-        let vector = 16 / kind.size();
+        let vector = 16 / dtype.size();
         let places = (0..vector).flat_map(|from| (0..vector).map(move |to| (from, to)));
         let shapes = (0..).map(|nth| MORE_SHAPES[nth % MORE_SHAPES.len()]);
         let lengths = (0..).map(|nth| 3 * vector + nth % (4 * vector));
         let by_places = places.zip(shapes).zip(lengths);
-        all.extend(by_places.map(|((places, shape), len)| Move::between(places, shape, kind, len)));
+        all.extend(
+            by_places.map(|((places, shape), len)| Move::between(places, shape, dtype, len)),
+        );
         let by_shapes = MORE_SHAPES.into_iter().flat_map(|shape| {
-            (0..vector).map(move |from| Move::between((from, 0), shape, kind, 5 * vector + 1))
+            (0..vector).map(move |from| Move::between((from, 0), shape, dtype, 5 * vector + 1))
         });
         all.extend(by_shapes);
     }
@@ -134,9 +136,9 @@ fn shapes(op: ReduceOp) -> &'static [(usize, usize)] {
     if op == ReduceOp::Sum { &MORE_SHAPES } else { &SHAPES }
 }
 
-fn check(kind: Kind, op: ReduceOp, sanitize: bool) {
+fn check(dtype: DType, op: ReduceOp, sanitize: bool) {
     let mut defines =
-        vec![format!("ROUNDELAY_ELEMENT={}", kind.name()), format!("ROUNDELAY_OP={op:?}")];
+        vec![format!("ROUNDELAY_ELEMENT={}", dtype.name()), format!("ROUNDELAY_OP={op:?}")];
     if op == ReduceOp::Sum {
         defines.push("ROUNDELAY_MORE_SHAPES".to_owned());
     }
@@ -144,29 +146,67 @@ fn check(kind: Kind, op: ReduceOp, sanitize: bool) {
     let program = Executable::new(TEXT, &defines, sanitize);
     for (seed, parts, threads) in [(1, 1, 4), (2, 1, 1), (3, 3, 3)] {
         let mut random = Random(seed);
-        let size = kind.size();
-        let mut input = vec![0; ROOM * size];
-        for element in input.chunks_exact_mut(size) {
-            kind.random(&mut random, element);
+        let mut input = vec![0; ROOM * dtype.size()];
+        for to in input.chunks_exact_mut(dtype.size()) {
+            any_element(dtype, &mut random, to);
         }
-        let moves = moves(&mut random, kind, op);
-        let mut facts = vec![0, 1, 1, 0, moves.len() as i64, 0, 0, 0];
-        let mut want = vec![FILL; ROOM * size];
-        for one in &moves {
-            facts.extend(one.facts());
-            one.apply(kind, op, &input, &mut want);
-        }
-        let ranks = vec![Buffers { input, output_bytes: ROOM * size, shared: None }];
-        let job = Job { parts, threads, element: size, facts, ranks, ..Job::default() };
-        let outcome = program.run(&job).unwrap_or_else(|e| panic!("{kind:?} {op}: {e}"));
-        let both = outcome.outputs[0].chunks(size).zip(want.chunks(size));
-        for (element, (got, want)) in both.enumerate() {
-            assert!(
-                kind.same(got, want),
-                "{kind:?} {op}, {parts} parts of {threads} threads: element {element} of the output \
-                 is {got:x?}, not {want:x?}"
-            );
-        }
+        let moves = moves(&mut random, dtype, op);
+        check_moves(&program, (dtype, op), &moves, (input, ROOM), (parts, threads));
+    }
+    if matches!(dtype, DType::F8E4M3 | DType::F8E5M2) {
+        let (moves, input) = every_pair(op);
+        check_moves(&program, (dtype, op), &moves, (input, PAIRS), (1, 4));
+    }
+}
+
+/// All pairs of two bytes.
+const PAIRS: usize = 1 << 16;
+
+/// Moves that fold every byte into every other, or for an average divide every byte by some numbers; and their input.
+fn every_pair(op: ReduceOp) -> (Vec<Move>, Vec<u8>) {
+    let input = (0..PAIRS).map(|pair| pair as u8).chain((0..PAIRS).map(|pair| (pair >> 8) as u8));
+    let at = |output, element| Operand { output, element };
+    let moves = if op == ReduceOp::Avg {
+        let divisors = [1, 2, 3, 5, 7, 8, 10, 64, 1000, 65_537].into_iter().enumerate();
+        let divide = |(nth, divisor)| Move {
+            srcs: vec![at(false, 0)],
+            dsts: vec![at(true, 256 * nth)],
+            len: 256,
+            divisor,
+        };
+        divisors.map(divide).collect()
+    } else {
+        let (srcs, dsts) = (vec![at(false, 0), at(false, PAIRS)], vec![at(true, 0)]);
+        vec![Move { srcs, dsts, len: PAIRS, divisor: 0 }]
+    };
+    (moves, input.collect())
+}
+
+/// Runs moves in the kernel, into an output of `room` elements, and compares each element with the host's.
+fn check_moves(
+    program: &Executable,
+    (dtype, op): (DType, ReduceOp),
+    moves: &[Move],
+    (input, room): (Vec<u8>, usize),
+    (parts, threads): (usize, usize),
+) {
+    let size = dtype.size();
+    let mut facts = vec![0, 1, 1, 0, moves.len() as i64, 0, 0, 0];
+    let mut want = vec![FILL; room * size];
+    for one in moves {
+        facts.extend(one.facts());
+        one.apply(dtype, op, &input, &mut want);
+    }
+    let ranks = vec![Buffers { input, output_bytes: room * size, shared: None }];
+    let job = Job { parts, threads, element: size, facts, ranks, ..Job::default() };
+    let outcome = program.run(&job).unwrap_or_else(|e| panic!("{dtype} {op}: {e}"));
+    let both = outcome.outputs[0].chunks(size).zip(want.chunks(size));
+    for (element, (got, want)) in both.enumerate() {
+        assert!(
+            same(dtype, got, want),
+            "{dtype} {op}, {parts} parts of {threads} threads: element {element} of the output is \
+             {got:x?}, not {want:x?}"
+        );
     }
 }
 
@@ -174,18 +214,18 @@ fn check(kind: Kind, op: ReduceOp, sanitize: bool) {
 fn every_dtype_and_op_is_that_of_the_host() {
     let (bits, others): (Vec<ReduceOp>, Vec<ReduceOp>) =
         ReduceOp::ALL.iter().partition(|op| op.is_for_integers());
-    let all = Kind::all().into_iter().flat_map(|kind| others.iter().map(move |&op| (kind, op)));
+    let all = DType::ALL.iter().flat_map(|&dtype| others.iter().map(move |&op| (dtype, op)));
     // The ops of integers in the sizes of elements that differ: bytes in pairs of two, and words.
-    let wholes = [DType::U8, DType::I32, DType::U64].map(Kind::Host);
-    let cases: Vec<(Kind, ReduceOp)> =
+    let wholes = [DType::U8, DType::I32, DType::U64];
+    let cases: Vec<(DType, ReduceOp)> =
         all.chain(bits.iter().enumerate().map(|(at, &op)| (wholes[at % 3], op))).collect();
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                while let Some(&(kind, op)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(panic) = std::panic::catch_unwind(|| check(kind, op, false)) {
+                while let Some(&(dtype, op)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(panic) = std::panic::catch_unwind(|| check(dtype, op, false)) {
                         failures.lock().expect("nobody panics with it").push(panic);
                     }
                 }
@@ -199,5 +239,5 @@ fn every_dtype_and_op_is_that_of_the_host() {
 
 #[test]
 fn a_move_begins_when_the_one_before_it_is_done() {
-    check(Kind::Host(DType::F32), ReduceOp::Sum, true);
+    check(DType::F32, ReduceOp::Sum, true);
 }

@@ -5,9 +5,9 @@
 
     dist.init_process_group("roundelay")  # or "cpu:roundelay,cuda:nccl"
 
-Ranks are processes of one host and share memory. Tensors are on the CPU. Reductions take f32, f64, f16, bf16, integers
-of 8, 32 and 64 bits, and booleans; copies take any type. If a rank ends in the middle of a call, the error on all other
-ranks names it.
+Ranks are processes of one host and share memory. Tensors are on the CPU. Reductions take f32, f64, f16, bf16, fp8
+(float8_e4m3fn and float8_e5m2, saturating), integers of 8, 32 and 64 bits, and booleans; copies take any type. If a rank
+ends in the middle of a call, the error on all other ranks names it.
 
 A thread of the library, which does not hold Python's lock, makes the calls with ``async_op=True``. The calling thread
 makes synchronous calls. torch's flight recorder records the calls of this backend where TORCH_FR_BUFFER_SIZE is set.

@@ -25,6 +25,8 @@ CODES: dict[torch.dtype, int] = {
     torch.float32: 7,
     torch.float64: 8,
     torch.bfloat16: 9,
+    torch.float8_e4m3fn: 10,
+    torch.float8_e5m2: 11,
     torch.bool: U8,
 }
 """The library's codes of element types, which are NCCL's."""
@@ -63,8 +65,8 @@ def _reductions() -> dict[torch.dtype, dict[int, tuple[int, int]]]:
             for op, number in ops.items()
             if op not in _BITWISE or not dtype.is_floating_point
         }
-        # The caller applies the factor, so the reduction is a sum.
-        if dtype.is_floating_point:
+        # The caller applies the factor, so the reduction is a sum. Torch does not multiply fp8.
+        if dtype.is_floating_point and dtype.itemsize > 1:
             known[dtype][PREMUL_SUM] = (code, SUM)
     return known
 

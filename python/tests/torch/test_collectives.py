@@ -24,7 +24,8 @@ DTYPES = [
     torch.int64,
     torch.bool,
 ]
-COPIED = [*DTYPES, torch.int16, torch.complex64, torch.float8_e4m3fn]
+FP8 = [torch.float8_e4m3fn, torch.float8_e5m2]
+COPIED = [*DTYPES, *FP8, torch.int16, torch.complex64]
 OPS = ["SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"]
 SHAPES = [(1,), (7,), (64, 33), (5000,)]
 
@@ -104,6 +105,27 @@ def reductions(rank: int, nranks: int) -> int:
                 dist.reduce_scatter(output, [row.clone() for row in rows[rank]], op=kind)
                 same(output, right, f"reduce_scatter {what}")
                 seen += 1
+    return seen
+
+
+def pairs_of_fp8(rank: int, nranks: int) -> int:
+    """Every pair of each fp8 type. Torch widens and rounds, and the test saturates."""
+    seen = 0
+    for dtype in FP8:
+        largest = torch.finfo(dtype).max
+        every = torch.arange(256, dtype=torch.uint8)
+        given = [each.view(dtype) for each in (every.repeat_interleave(256), every.repeat(256))]
+        wide = [each.to(torch.float32) for each in given]
+        infinite = wide[0].isinf() | wide[1].isinf()
+        for op, fold in (("SUM", torch.add), ("PRODUCT", torch.mul), ("MIN", torch.minimum), ("MAX", torch.maximum)):
+            exact = fold(*wide)
+            right = torch.where(infinite, exact, exact.clamp(-largest, largest)).to(dtype).to(torch.float32)
+            tensor = given[rank].clone()
+            dist.all_reduce(tensor, op=getattr(dist.ReduceOp, op))
+            # Values and NaNs; torch's minimum does not order zeros by their signs.
+            equal = torch.allclose(tensor.to(torch.float32), right, rtol=0, atol=0, equal_nan=True)
+            assert equal, f"{op} of {dtype}"
+            seen += 1
     return seen
 
 
@@ -349,6 +371,10 @@ def complex_numbers(rank: int, nranks: int) -> list[str]:
             torch.testing.assert_close(tensor, whole / nranks if op == "AVG" else whole)
             made.append(f"{name} {op}")
     return made
+
+
+def test_pairs_of_fp8() -> None:
+    assert fine(run(2, pairs_of_fp8)) == [8, 8]
 
 
 def test_complex_numbers() -> None:

@@ -34,7 +34,7 @@ def inputs(rank: int, nranks: int) -> list[str]:
     op = dist.ReduceOp
     texts = [
         said(lambda: dist.all_reduce(ones.to(torch.int16)), TypeError),
-        said(lambda: dist.all_reduce(ones.to(torch.float8_e4m3fn)), TypeError),
+        said(lambda: dist.all_reduce(ones.to(torch.float8_e4m3fnuz)), TypeError),
         said(lambda: dist.all_reduce(ones.bool(), op=op.AVG), ValueError),
         said(lambda: dist.all_reduce(ones, op=op.BXOR), ValueError),
         said(lambda: dist.all_reduce(ones.to_sparse()), TypeError),
@@ -54,6 +54,7 @@ def inputs(rank: int, nranks: int) -> list[str]:
         said(lambda: dist.reduce_scatter_tensor(torch.ones(3), torch.ones(3, nranks)), ValueError),
         said(lambda: dist.recv(ones), NotImplementedError),
         said(lambda: dist.set_timeout(timedelta(seconds=1)), NotImplementedError),
+        said(lambda: dist.all_reduce(ones.to(torch.float8_e5m2), op=dist._make_nccl_premul_sum(0.5)), ValueError),
     ]
     # No call is left under way.
     dist.all_reduce(ones)

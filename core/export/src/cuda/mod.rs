@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use roundelay_core::check::hir::{self, Stmt, StmtKind};
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
-use roundelay_core::dtype::{DType, NoSuchOp, ReduceOp};
+use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{OpId, RankId, ScratchId};
 use roundelay_core::layout::record::Record;
 use roundelay_core::layout::{Configured, build_recording};
@@ -28,62 +28,9 @@ use roundelay_core::optimize::Optimized;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Proof, Proved};
+use roundelay_core::source::Span;
 use source::Notes;
 pub use words::Header;
-
-/// The type of a kernel's elements: a type of the host, or a type that only GPUs compute with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Element {
-    /// An element type of the host.
-    Host(DType),
-    /// fp8 with 4 exponent bits and 3 bits of mantissa.
-    F8E4m3,
-    /// fp8 with 5 exponent bits and 2 bits of mantissa.
-    F8E5m2,
-}
-
-impl Element {
-    /// The name on the command line and in kernels, such as `f8e4m3`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Host(dtype) => dtype.name(),
-            Self::F8E4m3 => "f8e4m3",
-            Self::F8E5m2 => "f8e5m2",
-        }
-    }
-
-    /// Returns the element type of a name, as [`Self::name`] writes it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let fp8 = [Self::F8E4m3, Self::F8E5m2].into_iter().find(|element| element.name() == name);
-        fp8.or_else(|| DType::from_name(name).map(Self::Host))
-    }
-
-    /// Returns the size of one element in bytes.
-    pub const fn size(self) -> usize {
-        match self {
-            Self::Host(dtype) => dtype.size(),
-            Self::F8E4m3 | Self::F8E5m2 => 1,
-        }
-    }
-
-    /// Refuses an op that these elements do not have.
-    ///
-    /// # Errors
-    /// E0431 for an op that only integers have, if the elements are floats.
-    pub fn check_op(self, op: ReduceOp) -> Result<(), NoSuchOp> {
-        match self {
-            Self::Host(dtype) => op.check(dtype),
-            _ if op.is_for_integers() => Err(NoSuchOp { op, element: self.name() }),
-            Self::F8E4m3 | Self::F8E5m2 => Ok(()),
-        }
-    }
-}
-
-impl From<DType> for Element {
-    fn from(dtype: DType) -> Self {
-        Self::Host(dtype)
-    }
-}
 
 /// The protocol by which data and signals travel between ranks in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,7 +72,7 @@ impl Protocol {
 const NEEDS_WIDE: &str = "make the kernel for elements of f32, or choose an algorithm without `as f32`";
 
 /// Returns the reason why a kernel for these elements cannot give the results of a schedule.
-fn needs_wide(schedule: &Schedule, element: Element) -> Option<String> {
+fn needs_wide(schedule: &Schedule, element: DType) -> Option<String> {
     let narrow = element.is_narrow_float().then(|| schedule.needs_wide()).flatten();
     narrow.map(|why| format!("{} has no kernel for {element}: {why}", schedule.algorithm))
 }
@@ -165,7 +112,7 @@ impl fmt::Display for Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
     /// The type of the elements.
-    pub element: Element,
+    pub element: DType,
     /// The reduce op.
     pub op: ReduceOp,
     /// The protocol of data and signals.
@@ -245,8 +192,8 @@ impl Kernel {
         let refuse = |title: String, help: &str| {
             vec![Diagnostic::new(Code::NoSuchKernel, checked.name_span, title).help(help)]
         };
-        spec.element
-            .check_op(spec.op)
+        spec.op
+            .check(spec.element)
             .map_err(|none| vec![Diagnostic::no_such_op(none, checked.name_span)])?;
         if let Some(why) = needs_wide(proved.schedule(), spec.element) {
             return Err(refuse(why, NEEDS_WIDE));
@@ -335,8 +282,8 @@ impl Kernel {
     /// E0431 if the elements do not have the op; E0423 if they are narrower than f32, and the schedule has sums that are
     /// not.
     pub fn of_table(optimized: &Optimized, spec: Spec) -> Result<Self, Box<Diagnostic>> {
-        spec.element
-            .check_op(spec.op)
+        spec.op
+            .check(spec.element)
             .map_err(|none| Box::new(Diagnostic::no_such_op(none, Span::default())))?;
         if let Some(why) = needs_wide(&optimized.schedule, spec.element) {
             let refused = Diagnostic::new(Code::NoSuchKernel, Span::default(), why);

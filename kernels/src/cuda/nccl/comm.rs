@@ -328,6 +328,8 @@ fn datatype(dtype: DType) -> c_int {
         DType::Bf16 => ncclDataType_t::ncclBfloat16,
         DType::F32 => ncclDataType_t::ncclFloat32,
         DType::F64 => ncclDataType_t::ncclFloat64,
+        DType::F8E4M3 => ncclDataType_t::ncclFloat8e4m3,
+        DType::F8E5M2 => ncclDataType_t::ncclFloat8e5m2,
     };
     datatype as c_int
 }

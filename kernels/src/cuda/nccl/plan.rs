@@ -99,7 +99,7 @@ impl NcclPlan {
         let what = format!("scratch of rank {}", comm.rank());
         let plan = Self {
             call: PlannedCall::new(form.proved(), count, dtype, op),
-            folds: Folds::new(device, dtype.into(), op)?,
+            folds: Folds::new(device, dtype, op)?,
             scratch: device.zeros(&what, steps.scratch as usize)?,
             steps,
             comm: comm.clone(),
