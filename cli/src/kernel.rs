@@ -127,7 +127,8 @@ impl KernelFlags {
                 let made = proved.optimized(goal).map_err(|unproved| {
                     vec![Diagnostic::new(Code::Unproved, at, unproved.to_string())]
                 })?;
-                Kernel::of_table(&made, spec).map_err(|refused| vec![refused.at(at)])
+                Kernel::of_table(&made, spec)
+                    .map_err(|refused| vec![Diagnostic { primary: at, ..*refused }])
             }
         }
     }

@@ -67,8 +67,9 @@ fn an_op_that_the_elements_do_not_have_is_refused() {
         let spec = Spec { element, op, ..spec(algorithm) };
         let errors = Kernel::of_loops(algorithm, &proved, spec).expect_err("floats have no bits");
         let none = Kernel::of_table(&made, spec).expect_err("floats have no bits");
-        assert_eq!((errors[0].code, &errors[0].title), (Code::NoSuchOp, &none.to_string()));
-        assert_eq!((none.op, none.element), (op, element.name()));
+        assert_eq!((errors[0].code, &errors[0].title), (Code::NoSuchOp, &none.title));
+        let words = [op.name(), element.name()];
+        assert!(words.iter().all(|word| none.title.contains(word)), "{}", none.title);
         let spec = Spec { element: DType::I8, ..spec };
         Kernel::of_loops(algorithm, &proved, spec).expect("integers have bits");
         Kernel::of_table(&made, spec).expect("integers have bits");

@@ -82,7 +82,7 @@ impl Case<'_> {
             Form::Table => {
                 let goal = Goal { level: Level::O2, callers, reassociate: false };
                 let made = self.proved.optimized(goal).map_err(|unproved| unproved.to_string())?;
-                Kernel::of_table(&made, spec).map_err(|none| none.to_string())
+                Kernel::of_table(&made, spec).map_err(|refused| refused.title)
             }
         }
     }

@@ -52,11 +52,7 @@ pub(crate) fn decide(
     let Seat { crowded, size: nranks, .. } = *seat;
     let shape = CallShape { what: asked.what, block, nranks, hosts: seat.hosts(), crowded };
     let all = settings.takes(collective, asked.what == MpiCollective::Barrier);
-    if own || all || shape.is_faster(seat.maker) {
-        Ok(ours)
-    } else {
-        Err(Why::Size)
-    }
+    if own || all || shape.is_faster(seat.maker) { Ok(ours) } else { Err(Why::Size) }
 }
 
 /// Returns a call with a count for each block as ours, or why it is not ours.

@@ -26,9 +26,9 @@ use roundelay_core::layout::record::Record;
 use roundelay_core::layout::{Configured, build_recording};
 use roundelay_core::optimize::Optimized;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
+use roundelay_core::source::Span;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Proof, Proved};
-use roundelay_core::source::Span;
 use source::Notes;
 pub use words::Header;
 
@@ -69,7 +69,8 @@ impl Protocol {
 }
 
 /// The advice for schedules with sums that are wider than their elements.
-const NEEDS_WIDE: &str = "make the kernel for elements of f32, or choose an algorithm without `as f32`";
+const NEEDS_WIDE: &str =
+    "make the kernel for elements of f32, or choose an algorithm without `as f32`";
 
 /// Returns the reason why a kernel for these elements cannot give the results of a schedule.
 fn needs_wide(schedule: &Schedule, element: DType) -> Option<String> {

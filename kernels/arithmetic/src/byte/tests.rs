@@ -4,7 +4,7 @@ use roundelay_dtype::{DType, ReduceOp};
 
 use super::*;
 use crate::kernels::InstructionSet;
-use crate::{Kernel, Stores};
+use crate::{Kernel, MoveForm, Stores};
 
 /// A type as the crate `float8` has it.
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ fn computed(kernel: &Kernel, srcs: &[&[u8; 256]], divide: Option<u32>) -> [u8; 2
     let mut out = [0; 256];
     let at: Vec<*const u8> = srcs.iter().map(|src| src.as_ptr()).collect();
     // SAFETY: the operands have 256 elements of a byte each, and are apart.
-    unsafe { kernel.run(&at, &[out.as_mut_ptr()], 256, divide, Stores::Cached) };
+    unsafe { kernel.run(&at, &[out.as_mut_ptr()], 256, MoveForm::CHAIN, divide, Stores::Cached) };
     out
 }
 
