@@ -111,15 +111,9 @@ impl Promises {
         })
     }
 
-    /// Refuses an algorithm that does not keep the promises.
-    ///
-    /// # Errors
-    /// E0317 or E0320 at the statement that breaks a promise.
-    pub(crate) fn check<A: Algorithm + ?Sized>(
-        &self,
-        algorithm: &A,
-        proved: &Proved,
-    ) -> Result<(), Error> {
+    /// Returns the findings of an algorithm that does not keep the promises: E0317 or E0320, at the statement that breaks
+    /// one.
+    pub(crate) fn broken(&self, proved: &Proved) -> Vec<Finding> {
         let kept = OrderClass::ALL.into_iter().filter(|class| self.has(*class));
         let demands = Demands {
             order: kept.map(|class| (class, SpanId(0))).collect(),
@@ -127,34 +121,25 @@ impl Promises {
             ..Demands::default()
         };
         let schedule = Schedule { demands, ..(**proved.schedule()).clone() };
-        let found = unmet(&schedule, proved.proof());
-        let nranks = schedule.nranks;
-        if found.is_empty() { Ok(()) } else { Err(Error::from_findings(algorithm, nranks, found)) }
+        unmet(&schedule, proved.proof())
     }
 
-    /// Refuses two algorithms for calls of different sizes that reduce in different orders, where the order must not
-    /// depend on the count.
-    ///
-    /// # Errors
-    /// E0317.
-    pub(crate) fn compare<A: Algorithm + ?Sized>(
-        &self,
-        algorithm: &A,
-        proved: &Proved,
-        other: &Proved,
-    ) -> Result<(), Error> {
-        let orders = |proved: &Proved| proved.proof().orders.clone();
-        if !self.has(OrderClass::AllCounts) || orders(proved).differs(&orders(other)).is_none() {
-            return Ok(());
+    /// Returns the finding, E0317, of two algorithms for calls of different sizes that reduce in different orders, where
+    /// the order must not depend on the count.
+    pub(crate) fn apart(&self, proved: &Proved, other: &Proved) -> Option<Finding> {
+        if !self.has(OrderClass::AllCounts) {
+            return None;
         }
-        let title = format!(
-            "calls of another size run {}, whose order of reduction is another",
-            other.schedule().algorithm
-        );
-        let finding = Finding::new(Code::OrderDiffers, SpanId(0), title)
-            .note("`all_counts` is promised: the count must not change a result")
-            .help("use one algorithm for all sizes");
-        Err(Error::from_findings(algorithm, proved.schedule().nranks, vec![finding]))
+        proved.proof().orders.differs(&other.proof().orders)?;
+        let [one, other] = [proved, other].map(|proved| &proved.schedule().algorithm);
+        let title = format!("{one} and {other} reduce in different orders");
+        Some(
+            Finding::new(Code::OrderDiffers, SpanId(0), title)
+                .note(
+                    "`all_counts` is promised: calls of another size must not run in another order",
+                )
+                .help("use one algorithm for all sizes"),
+        )
     }
 }
 

@@ -24,7 +24,7 @@ use roundelay_core::{compile_with, prove};
 pub use roundelay_core::cost::{CostForm, Costs, Counts, Time};
 
 use crate::library::SOURCES;
-use crate::{Algorithm, Collective, DType, Error, Plan, ReduceOp, ToPlan as _, Topology};
+use crate::{Algorithm, Collective, DType, Error, Plan, Promises, ReduceOp, ToPlan as _, Topology};
 
 /// Work beyond which a schedule is not laid out to be counted, where a closed form may stand in for it.
 const LIMITS: Limits = Limits { steps: 1 << 18, ops: 1 << 20 };
@@ -130,13 +130,17 @@ pub fn select_with(
     bytes: u64,
     topology: Option<&Topology>,
 ) -> Choice {
-    select_beside(&[], costs, collective, nranks, bytes, topology)
+    select_beside((&[], Promises::new()), costs, collective, nranks, bytes, topology)
 }
 
 /// Ranks the algorithms in `own` that are for `collective` beside the library's, as [`select_with`] does. Each
 /// algorithm in `own` is proved first for `nranks` ranks, and listed with the reason where it is wrong.
+///
+/// Algorithms that break one of the `promises` about the order of reductions are refused. Where `all_counts` is promised,
+/// so are algorithms whose order is not that of the library's ordered algorithms: the choice for another size then has
+/// results of equal bits.
 pub fn select_beside(
-    own: &[Configured],
+    (own, promises): (&[Configured], Promises),
     costs: &Costs,
     collective: Collective,
     nranks: u32,
@@ -149,7 +153,7 @@ pub fn select_beside(
         Some(_) => Costs { cores: None, ..costs.clone() },
         None => costs.clone(),
     };
-    let asked = SelectQuery { costs: &costs, nranks, bytes, topology: shared.as_ref() };
+    let asked = SelectQuery { costs: &costs, nranks, bytes, topology: shared.as_ref(), promises };
     let (mut ranked, mut refused) = (Vec::new(), Vec::new());
     let all = own.iter().zip(std::iter::repeat(true)).chain(library().iter().map(|a| (a, false)));
     for (algorithm, own) in all.filter(|(a, _)| a.collective() == collective) {
@@ -229,6 +233,7 @@ struct SelectQuery<'a> {
     nranks: u32,
     bytes: u64,
     topology: Option<&'a Arc<Topology>>,
+    promises: Promises,
 }
 
 /// Predicts the time of an algorithm, or says why it cannot run.
@@ -241,6 +246,16 @@ fn predicted(
     let mut algorithm = algorithm.clone();
     if let Some(topology) = topology {
         algorithm.place_on(topology.clone());
+    }
+    if asked.promises.any() && algorithm.collective().reduces() {
+        let proved = prove(&algorithm, nranks)?;
+        let mut broken = asked.promises.broken(&proved);
+        if let Some(ordered) = Promises::algorithm(algorithm.collective(), 0, nranks) {
+            broken.extend(asked.promises.apart(&proved, &prove(&*ordered, nranks)?));
+        }
+        if !broken.is_empty() {
+            return Err(broken);
+        }
     }
     // The library's algorithms are proved in its tests; for an algorithm in `own` no closed form replaces the
     // simulation.
@@ -267,7 +282,7 @@ fn simulated(
     schedule: &Schedule,
     asked: &SelectQuery<'_>,
 ) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
-    let SelectQuery { costs, nranks, bytes, topology } = *asked;
+    let SelectQuery { costs, nranks, bytes, topology, .. } = *asked;
     let Some(machine) = Machine::of_costs(costs, topology, nranks) else {
         let most = Topology::RANK_LIMIT;
         let title = format!("{nranks} ranks are more than are simulated: at most {most}");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use clap::Args;
-use roundelay::Algorithm as _;
+use roundelay::{Algorithm as _, OrderClass, Promises};
 use roundelay_core::check::hir::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::{CountErrors, counted};
@@ -12,7 +12,6 @@ use roundelay_core::layout::Configured;
 use roundelay_core::prove_source_with;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
-use roundelay_core::values::order_class::OrderClass;
 use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Signals;
 use serde::Serialize;
@@ -30,7 +29,7 @@ use crate::report::{
 use crate::stats::Stats;
 use crate::streams::{print, print_json};
 use crate::topology;
-use crate::values::{RankCounts, budget, order, rank_counts, signals};
+use crate::values::{RankCounts, budget, promises, rank_counts, signals};
 
 #[derive(Args, Clone)]
 pub(crate) struct CheckFlags {
@@ -55,13 +54,10 @@ pub(crate) struct CheckFlags {
     /// Require the same order of reduction on every rank
     #[arg(long)]
     pub(crate) deterministic: bool,
-    /// Require promises about the order of reduction, any of all_ranks, all_elements, all_counts (batch invariant) and
-    /// rank_order
-    #[arg(long, value_name = "PROMISE", value_delimiter = ',', value_parser = order)]
-    pub(crate) order: Vec<OrderClass>,
-    /// Require that no result is rounded to f16, bf16 or fp8 more often than this
-    #[arg(long, value_name = "MOST")]
-    pub(crate) roundings: Option<u32>,
+    /// Require promises about the order of reduction: any of all_ranks, all_elements, all_counts (batch invariant),
+    /// rank_order and roundings=MOST (of f16, bf16 and fp8), or all
+    #[arg(long, value_name = "PROMISES", value_parser = promises)]
+    pub(crate) order: Option<Promises>,
     #[command(flatten)]
     pub(crate) msccl: MscclFlags,
     /// Print the time of each stage of the proof, the ops per second and the peak memory
@@ -158,8 +154,10 @@ fn check(flags: &CheckFlags) -> Result<bool, Failure> {
         if flags.deterministic {
             algorithm.demand_order(OrderClass::AllRanks);
         }
-        flags.order.iter().for_each(|class| algorithm.demand_order(*class));
-        if let Some(most) = flags.roundings {
+        let promises = flags.order.unwrap_or_default();
+        let kept = OrderClass::ALL.into_iter().filter(|class| promises.has(*class));
+        kept.for_each(|class| algorithm.demand_order(class));
+        if let Some(most) = promises.most_roundings() {
             algorithm.demand_roundings(most);
         }
         for (resource, most) in &flags.budgets {
@@ -199,8 +197,7 @@ fn check_program(flags: &CheckFlags) -> Result<bool, Failure> {
         ("--set", !source.settings.is_empty()),
         ("--topology", source.topology.topology.is_some()),
         ("--budget", !flags.budgets.is_empty()),
-        ("--order", !flags.order.is_empty()),
-        ("--roundings", flags.roundings.is_some()),
+        ("--order", flags.order.is_some()),
         ("--signals", flags.signals != Signals::default()),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {

@@ -6,10 +6,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use roundelay::tools::{self, amount};
-use roundelay::{Collective, DType, Level, ReduceOp};
+use roundelay::{Collective, DType, Level, NotPromises, Promises, ReduceOp};
 use roundelay_core::cost::{read_rate, read_time};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::values::order_class::OrderClass;
 use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Signals;
 
@@ -213,10 +212,10 @@ pub(crate) fn budget(text: &str) -> Result<(Resource, u64), RefusedValue> {
     })
 }
 
-pub(crate) fn order(text: &str) -> Result<OrderClass, RefusedValue> {
-    OrderClass::from_name(text.trim()).ok_or_else(|| {
-        let names = OrderClass::ALL.map(OrderClass::name).join(", ");
-        RefusedValue::new("is no promise of an order").help(format!("the promises are {names}"))
+pub(crate) fn promises(text: &str) -> Result<Promises, RefusedValue> {
+    text.parse().map_err(|why: NotPromises| {
+        RefusedValue::new("is no list of promises")
+            .help(format!("{why}; such as all_counts,roundings=1"))
     })
 }
 

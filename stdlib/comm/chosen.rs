@@ -118,11 +118,14 @@ impl Chosen {
         let found: Result<Proved, Error> = self.with(call, nranks, |algorithm| {
             let found = proved(algorithm, nranks)?;
             if promises.any() {
-                promises.check(algorithm, &found)?;
+                let mut broken = promises.broken(&found);
                 for other in self.others(call, nranks)? {
                     let other =
                         self.resolve(&other, call, nranks, |other| proved(other, nranks))??;
-                    promises.compare(algorithm, &found, &other)?;
+                    broken.extend(promises.apart(&found, &other));
+                }
+                if !broken.is_empty() {
+                    return Err(Error::from_findings(algorithm, nranks, broken));
                 }
             }
             Ok(found)

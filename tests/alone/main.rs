@@ -20,9 +20,9 @@ use roundelay::select::{
 use roundelay::selection::{Entry, Selection, VARIABLE, Wrong};
 use roundelay::{
     Algorithm, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError, Error,
-    Finding, Groups, Level, Missing, NoSuchOp, Options, Plan, Problem, Proof, Proved, Rank, RankId,
-    RankPlan, ReduceOp, Ring, Rings, Runs, Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology,
-    Tree, Unproved, collective, float8, half, include_collective, select, select_with,
+    Finding, Groups, Level, Missing, NoSuchOp, Options, Plan, Problem, Promises, Proof, Proved,
+    Rank, RankId, RankPlan, ReduceOp, Ring, Rings, Runs, Schedule, SpmdPlan, Stats, Stuck, ToPlan,
+    Topology, Tree, Unproved, collective, float8, half, include_collective, select, select_with,
     stay_on_core,
 };
 
@@ -224,7 +224,8 @@ fn what_is_chosen_runs() -> Result<(), Error> {
     let library = roundelay::select::library();
     let ring = library.iter().find(|a| a.name() == "RingAllReduce").expect("the ring is there");
     let own = std::slice::from_ref(ring);
-    let beside = select_beside(own, costs, Collective::AllReduce, 8, 4 << 10, None);
+    let beside =
+        select_beside((own, Promises::new()), costs, Collective::AllReduce, 8, 4 << 10, None);
     assert_eq!(beside.ranked.iter().filter(|row| row.own).count(), 1);
     assert!(time(1e-6) == "1 us" && rate(1e9) == "1 GB/s");
     let _: Option<&CostForm> = None;

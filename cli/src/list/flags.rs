@@ -1,11 +1,11 @@
 //! The flags of `list`.
 
 use clap::Args;
-use roundelay::Collective;
+use roundelay::{Collective, Promises};
 
 use crate::flags::topology_help;
 use crate::report::Format;
-use crate::values::{bytes, collective, collectives, rank_count};
+use crate::values::{bytes, collective, collectives, promises, rank_count};
 
 #[derive(Args)]
 pub(crate) struct ListFlags {
@@ -33,6 +33,10 @@ pub(crate) struct ListFlags {
     /// With --why: a file of constants that calibrate wrote [default: those measured of the host engine]
     #[arg(long, requires = "why", value_name = "FILE")]
     pub(crate) costs: Option<String>,
+    /// With --why: only algorithms that keep these promises about the order of reduction, such as
+    /// all_counts,roundings=1
+    #[arg(long, requires = "why", value_name = "PROMISES", value_parser = promises)]
+    pub(crate) order: Option<Promises>,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,

@@ -33,7 +33,14 @@ pub(super) fn main(
     let measured = flags.costs.as_deref().map(read_costs).transpose()?;
     let costs = measured.unwrap_or_else(|| costs_of(topology, nranks));
     let bytes = flags.bytes.unwrap_or(BYTES);
-    let choice = select_beside(own, &costs, collective, nranks, bytes, topology);
+    let choice = select_beside(
+        (own, flags.order.unwrap_or_default()),
+        &costs,
+        collective,
+        nranks,
+        bytes,
+        topology,
+    );
     match flags.format {
         Format::Json => print_json(&RankingJson::new(&choice)),
         Format::Human => print(&choice.to_string()),

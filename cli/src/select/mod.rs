@@ -5,6 +5,7 @@ mod ranges;
 mod why;
 
 use clap::Args;
+use roundelay::Promises;
 use roundelay::select::{costs_of, size, time};
 use roundelay_core::diagnostics::Code;
 use serde::Serialize;
@@ -16,7 +17,7 @@ use crate::report::{Failure, Format, within_a_page};
 use crate::streams::{print, print_json};
 use crate::topo::aligned;
 use crate::topology;
-use crate::values::{bytes, collective_named, rank_count};
+use crate::values::{bytes, collective_named, promises, rank_count};
 use ranges::{Question, Range};
 
 /// The rank count where neither flag nor topology names one.
@@ -41,6 +42,9 @@ pub(crate) struct SelectFlags {
     /// A file of constants that calibrate wrote [default: those assumed of the topology's GPUs, or those of the host engine]
     #[arg(long, value_name = "FILE")]
     costs: Option<String>,
+    /// Only algorithms that keep these promises about the order of reduction, such as all_counts,roundings=1
+    #[arg(long, value_name = "PROMISES", value_parser = promises)]
+    order: Option<Promises>,
     /// Write the choices to a selection file, - for standard output
     #[arg(long, value_name = "FILE", conflicts_with = "bytes")]
     write: Option<String>,
@@ -77,7 +81,8 @@ pub(crate) fn main(flags: &SelectFlags) -> Result<bool, Failure> {
         Some(path) => read_costs(path)?,
         None => costs_of(topology, nranks),
     };
-    let question = Question { collective, nranks, topology, costs: &costs };
+    let promises = flags.order.unwrap_or_default();
+    let question = Question { collective, nranks, topology, costs: &costs, promises };
     let ranges = match &flags.bytes[..] {
         [] => question.ranges(),
         sizes => question.at(sizes),
@@ -106,7 +111,7 @@ pub(crate) fn main(flags: &SelectFlags) -> Result<bool, Failure> {
 }
 
 fn human(question: &Question<'_>, ranges: &[Range]) -> String {
-    let Question { collective, nranks, topology, costs } = question;
+    let Question { collective, nranks, topology, costs, .. } = question;
     let on = topology.map_or_else(String::new, |t| format!(" of {}", t.name()));
     let mut text = format!("{collective} on {nranks} ranks{on}\n\n");
     let mut rows = vec![["sizes", "algorithm", "time", "of the bound"].map(str::to_owned).to_vec()];

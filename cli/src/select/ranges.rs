@@ -1,7 +1,7 @@
 //! The ranges of sizes in which one algorithm is the fastest; where one ends is found by bisection.
 
 use roundelay::select::{Row, select_beside};
-use roundelay::{Choice, Collective, Costs, Topology};
+use roundelay::{Choice, Collective, Costs, Promises, Topology};
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::bounds::{Bound, Usable};
 use serde::Serialize;
@@ -21,6 +21,7 @@ pub(super) struct Question<'a> {
     pub(super) nranks: u32,
     pub(super) topology: Option<&'a Topology>,
     pub(super) costs: &'a Costs,
+    pub(super) promises: Promises,
 }
 
 /// Sizes at which one algorithm is the fastest.
@@ -42,7 +43,14 @@ pub(super) struct Range {
 
 impl Question<'_> {
     fn choice(&self, bytes: u64) -> Choice {
-        select_beside(&[], self.costs, self.collective, self.nranks, bytes, self.topology)
+        select_beside(
+            (&[], self.promises),
+            self.costs,
+            self.collective,
+            self.nranks,
+            bytes,
+            self.topology,
+        )
     }
 
     /// Returns one row for each of these sizes.

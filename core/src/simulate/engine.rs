@@ -16,7 +16,7 @@ use super::step::Step;
 use super::timeline::{Message, Span, Timeline, TimelineState};
 use super::usage;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::schedule::{Channel, OpKind, Schedule};
+use crate::schedule::{Channel, OpKind, Region, Schedule};
 pub(super) use critical::path;
 use moves::{Edge, MoveId, Moving, ReduceState};
 use packets::Packets;
@@ -118,12 +118,13 @@ pub(super) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// Returns the engine with all streams at their beginning; `count` elements a unit, each of `element` bytes.
+    /// Returns the engine with all streams at their beginning; `count` elements a unit, each of `element` bytes, and of
+    /// `wide` bytes in scratch that keeps narrow floats as f32.
     pub(super) fn new(
         schedule: &'a Schedule,
         machine: &'a Machine,
         paths: &'a RankPaths,
-        (count, element): (u64, u64),
+        (count, element, wide): (u64, u64, u64),
         record: bool,
     ) -> Self {
         let at = |s: &crate::schedule::Stream| At {
@@ -140,7 +141,10 @@ impl<'a> Engine<'a> {
                 paths.path(paths.between(c.from, c.to)).latency
             }
         };
-        let bytes = |r| schedule.extent(r, count).1 as f64 * element as f64;
+        let bytes = |r: &Region| {
+            let each = if schedule.is_wide_buffer(r.buffer) { wide } else { element };
+            schedule.extent(r, count).1 as f64 * each as f64
+        };
         let (ops, streams) = (schedule.ops.len(), schedule.streams.len());
         let counter = Counter { arrived: 0, taken: 0, waiting: NONE };
         Self {

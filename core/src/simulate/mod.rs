@@ -92,7 +92,8 @@ pub fn simulate(
     let Some(paths) = RankPaths::new(schedule, machine) else {
         return Err(verify::links(schedule, &machine.topology));
     };
-    let mut engine = Engine::new(schedule, machine, &paths, (count, element), record);
+    let wide = if dtype.is_narrow_float() { size_of::<f32>() as u64 } else { element };
+    let mut engine = Engine::new(schedule, machine, &paths, (count, element, wide), record);
     engine.run();
     if !engine.ended() {
         verify::in_order(schedule)?;
