@@ -14,6 +14,9 @@
 //!
 //! This crate depends on the compiler, `roundelay-core`, and not the reverse.
 
+use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::schedule::Schedule;
+
 pub mod contest;
 pub mod cuda;
 pub mod exchange;
@@ -25,3 +28,12 @@ pub mod spacetime;
 pub mod steps;
 pub mod topology_svg;
 pub mod unrolled;
+
+/// Returns the finding, E0704, of a schedule whose sums are wider than its elements, for a runtime that rounds each sum of
+/// two elements to their type.
+fn rounds_late(schedule: &Schedule) -> Option<Box<Finding>> {
+    let (at, why) = schedule.rounds_late()?;
+    let title = format!("{why}, and the runtime rounds after each reduce");
+    let finding = Finding::new(Code::NotExportable, at, title);
+    Some(Box::new(finding.help("write one `reduce` for each source, and scratch without `as f32`")))
+}

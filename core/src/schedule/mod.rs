@@ -282,6 +282,19 @@ impl Schedule {
         self.ops.iter().any(|op| op.chain)
     }
 
+    /// Returns the finding of a schedule whose sums are wider than its elements, for an executor that rounds each sum of
+    /// two elements to their type.
+    pub fn rounds_late(&self) -> Option<(SpanId, String)> {
+        if let Some(wide) = self.scratch.iter().find(|scratch| scratch.wide) {
+            return Some((
+                SpanId(0),
+                format!("scratch `{}` keeps narrow floats as f32", wide.name),
+            ));
+        }
+        let late = self.ops.iter().find(|op| op.kind == OpKind::Move && op.srcs > 2 && !op.chain);
+        late.map(|op| (op.at, format!("a sum of {} rounds once", op.srcs)))
+    }
+
     /// Returns the reason, where there is one, why an executor cannot give the schedule's results in types narrower than
     /// f32: its operands are all of the call's type, and all its moves round in one way.
     pub fn needs_wide(&self) -> Option<String> {

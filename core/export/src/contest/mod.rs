@@ -16,6 +16,7 @@ mod tree;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::rounds_late;
 use moves::Act;
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Finding};
@@ -134,6 +135,9 @@ impl SizeClassPart {
                     .note("a contest's executor takes calls of any count")
                     .help(help),
             ]);
+        }
+        if let Some(late) = rounds_late(class.schedule) {
+            return Err(vec![*late]);
         }
         let schedule = handshakes::closed(class.schedule).map_err(noted)?;
         verify_with(&schedule, SIGNALS).map_err(noted)?;

@@ -198,7 +198,7 @@ impl<'a> Lines<'a> {
             Action::Move(id) => {
                 let schedule = self.form.schedule();
                 let op = schedule.op(id);
-                self.then(Move::new(self.regions, schedule.srcs(op), schedule.dsts(op)))?;
+                self.then(Move::new(self.regions, schedule, op))?;
             }
         }
         Ok(())
@@ -241,7 +241,7 @@ impl<'a> Lines<'a> {
             let source = Operand { rank: from, region: source };
             let target = Operand { rank: to, region: target };
             let _ = writeln!(self.text, "p{peer}.RxDataSignal();");
-            self.then(Move::new(self.regions, &[source], &[target]))?;
+            self.then(Move::copy(self.regions, source, target))?;
             self.done()?;
             let _ = writeln!(self.text, "p{peer}.TxAck();");
         }

@@ -6,7 +6,7 @@ use super::regions::{Regions, Stretch};
 use super::unfit;
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::RankId;
-use roundelay_core::schedule::Operand;
+use roundelay_core::schedule::{Op, Operand, Schedule};
 
 /// A move between stretches of one length.
 pub(super) struct Move {
@@ -14,25 +14,32 @@ pub(super) struct Move {
     all: Vec<Stretch>,
     /// The number of its sources.
     srcs: usize,
+    /// Whether it rounds after each source: then each has a `reduce` of its own.
+    chain: bool,
 }
 
 impl Move {
-    pub(super) fn new(regions: &Regions<'_>, srcs: &[Operand], dsts: &[Operand]) -> Self {
-        let all = srcs.iter().chain(dsts).map(|operand| regions.stretch(*operand));
-        Self { all: all.collect(), srcs: srcs.len() }
+    pub(super) fn new(regions: &Regions<'_>, schedule: &Schedule, op: &Op) -> Self {
+        let all = schedule.operands_of(op).iter().map(|operand| regions.stretch(*operand));
+        Self { all: all.collect(), srcs: usize::from(op.srcs), chain: op.chain }
+    }
+
+    pub(super) fn copy(regions: &Regions<'_>, src: Operand, dst: Operand) -> Self {
+        Self { all: vec![regions.stretch(src), regions.stretch(dst)], srcs: 1, chain: false }
     }
 
     /// Returns both moves as one, if `next` continues all stretches of this move and reads no data that this move
     /// writes.
     pub(super) fn and(&self, next: &Self) -> Option<Self> {
-        if (self.srcs, self.all.len()) != (next.srcs, next.all.len()) {
+        let shape = |of: &Self| (of.srcs, of.all.len(), of.chain);
+        if shape(self) != shape(next) {
             return None;
         }
         let both = self.all.iter().zip(&next.all).map(|(one, next)| one.and(*next));
         let all = both.collect::<Option<Vec<Stretch>>>()?;
         let (srcs, dsts) = all.split_at(self.srcs);
         let apart = |dst: &Stretch| srcs.iter().all(|src| src == dst || !src.meets(*dst));
-        dsts.iter().all(apart).then_some(Self { all, srcs: self.srcs })
+        dsts.iter().all(apart).then_some(Self { all, srcs: self.srcs, chain: self.chain })
     }
 
     /// Returns the lines in which `rank` performs the move.
@@ -68,7 +75,7 @@ impl Move {
     /// The language reduces into the destination's data. If the first source is not a destination, it is copied to a
     /// destination that overlaps no other source; or, of two sources, the first is reduced into the second.
     fn steps(&self) -> Result<Vec<MoveStep>, Box<Finding>> {
-        let Self { all, srcs } = self;
+        let Self { all, srcs, chain } = self;
         let dsts = *srcs..all.len();
         let others = || (1..*srcs).collect::<Vec<_>>();
         let free = |dst: &usize| !(1..*srcs).any(|src| all[*dst].meets(all[src]));
@@ -91,6 +98,15 @@ impl Move {
         let rest: Vec<usize> = dsts.filter(|dst| all[*dst] != all[from]).collect();
         if !rest.is_empty() {
             steps.push(MoveStep::Copy(from, rest));
+        }
+        if *chain {
+            let apart = |step| match step {
+                MoveStep::Reduce(srcs, dst) => {
+                    srcs.into_iter().map(|src| MoveStep::Reduce(vec![src], dst)).collect()
+                }
+                copy => vec![copy],
+            };
+            steps = steps.into_iter().flat_map(apart).collect();
         }
         Ok(steps)
     }

@@ -52,6 +52,8 @@ struct NamedSlots {
     shape: u64,
     /// Declared slots.
     count: u64,
+    /// Whether they keep narrow floats as f32.
+    wide: bool,
     /// Whether the text names the buffer, and (`cut`) parts of it.
     used: Cell<bool>,
     cut: Cell<bool>,
@@ -109,6 +111,7 @@ impl<'a> Regions<'a> {
                 each,
                 shape,
                 count,
+                wide: scratch.wide,
                 used: Cell::default(),
                 cut: Cell::default(),
             });
@@ -203,7 +206,8 @@ impl<'a> Regions<'a> {
             } else {
                 chunks.to_owned() + &index(0, slots.shape)
             };
-            let NamedSlots { name, shape, count, .. } = slots;
+            let NamedSlots { name, shape, count, wide, .. } = slots;
+            let like = if *wide { like + " as f32" } else { like };
             if *count == 1 {
                 let _ = writeln!(text, "scratch {name}: like {like};");
                 if slots.cut.get() {

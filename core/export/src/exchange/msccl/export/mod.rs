@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use super::{Connections, MscclVerdict, Protocol, Runtime, read};
 use crate::exchange::first_of_many;
+use crate::rounds_late;
 use blocks::Plan;
 use chunks::Grid;
 use fusion::FusionShape;
@@ -88,6 +89,9 @@ pub fn fits<A: Algorithm + ?Sized>(
 }
 
 fn made(form: &TwoSided, options: Options) -> Result<Exported, Box<Finding>> {
+    if let Some(late) = rounds_late(form.schedule()) {
+        return Err(late);
+    }
     let grid = Grid::new(form, options)?;
     let (ops, channels) = global_ops::all(form, &grid, options)?;
     let mut best: Result<Exported, Box<Finding>> = Err(unfit("it has no shape"));

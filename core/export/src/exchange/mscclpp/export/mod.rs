@@ -12,6 +12,7 @@ use self::plan::{Plan, PlanBlock, PlanGpu};
 use self::streams::{Grid, Streams};
 use super::Text;
 use crate::exchange::first_of_many;
+use crate::rounds_late;
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::{RankId, SpanId};
@@ -33,6 +34,9 @@ pub fn export(proved: &Proved, in_place: bool) -> Result<String, Vec<Finding>> {
     if in_place && !proved.proof().in_place {
         let title = "this algorithm has no in-place form".to_owned();
         return Err(vec![Finding::new(Code::NoInPlace, SpanId::default(), title)]);
+    }
+    if let Some(late) = rounds_late(schedule) {
+        return Err(vec![*late]);
     }
     let plan = plan(schedule, in_place).map_err(|finding| vec![*finding])?;
     let text = plan.text();
