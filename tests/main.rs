@@ -17,6 +17,7 @@ mod golden;
 mod modules;
 mod mpi;
 mod mscclpp;
+mod order;
 mod processes;
 mod random;
 mod select;
