@@ -229,7 +229,7 @@ fn codes(text: &str, nranks: u32) -> Vec<String> {
 fn a_broken_promise_is_refused() {
     let page = roundelay::library::SOURCES.iter().find(|(name, _)| *name == "ordered.coll");
     let (_, page) = page.expect("the library has it");
-    let algorithms: Vec<&str> = page.split("\n/// ").skip(1).collect();
+    let algorithms: Vec<&str> = page.split("\n\n/// ").skip(1).collect();
     let attributes = "#[order(all_ranks, all_elements, all_counts, rank_order)]\n";
     assert_eq!(algorithms.len(), 4);
     for algorithm in algorithms {
@@ -273,11 +273,11 @@ fn a_broken_promise_is_refused() {
 fn communicators_keep_their_promises() {
     let counts = Promises::new().keeping(OrderClass::AllCounts);
     let run = |comm: Comm| {
-        let mut buffers = [vec![1.0_f32; 9], vec![2.0; 9], vec![3.0; 9], vec![4.0; 9]];
+        let mut buffers = vec![vec![1.0_f32; 9]; 8];
         let mut lent: Vec<&mut [f32]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
         comm.all_reduce(&mut lent, ReduceOp::Sum).map_err(|error| error.code().to_string())
     };
-    let comm = || Comm::new(4).expect("ranks");
+    let comm = || Comm::new(8).expect("ranks");
     assert_eq!(run(comm().using(RingAllReduce::new())), Ok(()));
     assert_eq!(run(comm().in_order(counts).using(RingAllReduce::new())), Err("E0317".to_owned()));
     // A tree has one order for every count, and so has halving and doubling: another one.

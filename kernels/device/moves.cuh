@@ -113,8 +113,12 @@ template <int N> struct Result<N, true> {
 #ifndef ROUNDELAY_CHAIN
 #define ROUNDELAY_CHAIN 0
 #endif
-template <class Unit, int S>
-using ResultOf = Result<Width<Unit>::REGISTERS, ROUNDELAY_FORMAT != 0 && !ROUNDELAY_CHAIN && (S > 2)>;
+#if ROUNDELAY_FORMAT != 0 && !ROUNDELAY_CHAIN
+constexpr bool ROUNDS_ONCE = true;
+#else
+constexpr bool ROUNDS_ONCE = false;
+#endif
+template <class Unit, int S> using ResultOf = Result<Width<Unit>::REGISTERS, ROUNDS_ONCE && (S > 2)>;
 
 template <int N> ROUNDELAY_DEVICE Registers<N> finished(Registers<N> sum, i64 divisor) {
     if constexpr (AVERAGE) {

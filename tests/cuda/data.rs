@@ -3,12 +3,15 @@
 use std::fmt::Write as _;
 
 use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
+use roundelay_core::check::Frontend;
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
+use roundelay_core::syntax::Source;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Kernel, Protocol, Spec};
 use roundelay_kernels::shim::{Shim, ShimJob};
-use roundelay_tests::{kinds, taken};
+use roundelay_tests::{compile, kinds, taken};
 
 use super::runs::{code, inputs, loops, named, on_the_host, program, proved, spec, try_run};
 
@@ -98,6 +101,76 @@ fn tables_have_the_hosts_bits() {
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert!(streams > 1, "some of them fork");
+}
+
+/// A sum of three peers and the own block.
+const AT_ONCE: &str = "
+algorithm AtOnce() -> ReduceScatter {
+    require nranks == 4, \"a sum of four\";
+    view block = input.split(nranks);
+    for d in 1..nranks { peer((rank - d) % nranks).TxAck(); }
+    copy(local.block[rank], local.output);
+    let a = peer((rank + 1) % nranks);
+    let b = peer((rank + 2) % nranks);
+    let c = peer((rank + 3) % nranks);
+    a.RxAck();
+    b.RxAck();
+    c.RxAck();
+    reduce([a.block[rank], b.block[rank], c.block[rank]], local.output);
+    for d in 1..nranks { peer((rank + d) % nranks).TxDataSignal(); }
+    for d in 1..nranks { peer((rank - d) % nranks).RxDataSignal(); }
+}
+";
+
+/// Narrow floats: a move of several sources rounds once, and a fused chain of moves after each source; and a kernel whose
+/// schedule has sums of f32 is refused.
+#[test]
+fn narrow_sums_round_as_the_host_rounds_them() {
+    let source = Source::from_text("at_once.coll", AT_ONCE);
+    let compiled = compile(&source, Frontend::File).unwrap_or_else(|all| panic!("{all:?}"));
+    let at_once = Configured::new(compiled.algorithms[0].clone(), &source);
+    let mut different = 0;
+    for (algorithm, level) in [
+        (&at_once, Level::O0),
+        (&at_once, Level::O2),
+        (named("MeshReduceScatter"), Level::O2),
+    ] {
+        let proved = proved(algorithm, 4).expect("right");
+        for element in [DType::Bf16, DType::F8E4M3] {
+            let spec = Spec { element, ..spec(algorithm) };
+            let goal = Goal { level, callers: Callers::One, reassociate: false };
+            let made = proved.optimized(goal).expect("what is made is proved");
+            let mut kernels = vec![Kernel::of_table(&made, spec).expect("floats have sums")];
+            if level == Level::O0 {
+                kernels.push(loops(algorithm, &proved, spec));
+            }
+            for kernel in kernels {
+                let name = format!("{} {element} {level}", kernel.name);
+                let done = like_the_host(&program(&kernel), (&proved, &kernel), 331, |_| ());
+                assert_eq!(done, Ok(()), "{name}");
+                if element != DType::Bf16 {
+                    continue;
+                }
+                // With the other way of rounding, some bits are others.
+                let define = "#define ROUNDELAY_CHAIN 1\n";
+                let mut other = kernel.clone();
+                other.text = match kernel.text.contains(define) {
+                    true => kernel.text.replace(define, ""),
+                    false => kernel.text.replacen("#define", &format!("{define}#define"), 1),
+                };
+                let done = like_the_host(&program(&other), (&proved, &kernel), 331, |_| ());
+                different += usize::from(done.is_err());
+            }
+        }
+    }
+    assert_eq!(different, 4, "all these show the way of rounding");
+    let wide = named("OrderedReduceScatter");
+    let proved = proved(wide, 4).expect("right");
+    for (element, fits) in [(DType::Bf16, false), (DType::F32, true), (DType::I32, true)] {
+        let made = Kernel::of_loops(wide, &proved, Spec { element, ..spec(wide) });
+        assert_eq!(made.is_ok(), fits, "{element}");
+        assert!(made.err().is_none_or(|all| all[0].code.as_str() == "E0423"));
+    }
 }
 
 /// Gives all tables one name and every op, so that they are one program.

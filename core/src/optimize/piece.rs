@@ -16,7 +16,7 @@ use super::Unfit;
 use super::flow::{Destination, Item, aliased};
 use super::share::Piece;
 use super::statements::StatementSet;
-use super::writer::{OpWriter, Provenance};
+use super::writer::{OpWriter, Partial, Provenance};
 
 /// The most sources of a move, and the most destinations.
 const MOST: usize = 8;
@@ -26,13 +26,6 @@ const MOST: usize = 8;
 enum PieceSource {
     Input(RankId),
     Partial(Partial),
-}
-
-/// A slot of the partials, or of those that keep narrow floats as f32.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Partial {
-    pub(super) slot: u32,
-    pub(super) wide: bool,
 }
 
 /// The operands of the moves that make an expression.

@@ -8,7 +8,6 @@ use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule, Scratch};
 use crate::verify::{Callers, Order};
 
 use super::flow::Flow;
-use super::piece::Partial;
 use super::statements::{StatementSet, StatementSets};
 use super::{Unfit, signals};
 
@@ -30,6 +29,13 @@ pub(super) struct OpWriter<'s> {
     slots: [u32; 2],
     /// The statements of each rank's first post and first wait, to which its new signals are attributed.
     spans: Vec<[SpanId; 2]>,
+}
+
+/// A slot of the partials, or of those that keep narrow floats as f32.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Partial {
+    pub(super) slot: u32,
+    pub(super) wide: bool,
 }
 
 /// The statements that a move comes from.
