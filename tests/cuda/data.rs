@@ -130,11 +130,9 @@ fn narrow_sums_round_as_the_host_rounds_them() {
     let compiled = compile(&source, Frontend::File).unwrap_or_else(|all| panic!("{all:?}"));
     let at_once = Configured::new(compiled.algorithms[0].clone(), &source);
     let mut different = 0;
-    for (algorithm, level) in [
-        (&at_once, Level::O0),
-        (&at_once, Level::O2),
-        (named("MeshReduceScatter"), Level::O2),
-    ] {
+    for (algorithm, level) in
+        [(&at_once, Level::O0), (&at_once, Level::O2), (named("MeshReduceScatter"), Level::O2)]
+    {
         let proved = proved(algorithm, 4).expect("right");
         for element in [DType::Bf16, DType::F8E4M3] {
             let spec = Spec { element, ..spec(algorithm) };

@@ -34,6 +34,7 @@ pub(crate) const CLASSES: &[Class] = &[
     ("merge two streams", flows::merge_streams),
     ("swap neighbors", flows::swap_neighbors),
     ("swap posts", signals::swap_posts),
+    ("round otherwise", operands::round_otherwise),
 ];
 
 fn repeat(schedule: &Schedule, which: impl Fn(&Op) -> bool) -> Vec<Schedule> {

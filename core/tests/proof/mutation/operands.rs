@@ -34,6 +34,18 @@ pub(super) fn swap_sources(schedule: &Schedule) -> Vec<Schedule> {
     )
 }
 
+/// Sums of several sources round after each source or once, and scratch keeps narrow floats as f32 or not.
+pub(super) fn round_otherwise(schedule: &Schedule) -> Vec<Schedule> {
+    let toggle = |mutant: &mut Schedule, at: usize| mutant.ops[at].chain = !mutant.ops[at].chain;
+    let mut all = each(schedule, |op| op.kind == OpKind::Move && op.srcs > 2, toggle);
+    all.extend((0..schedule.scratch.len()).map(|at| {
+        let mut mutant = schedule.clone();
+        mutant.scratch[at].wide = !mutant.scratch[at].wide;
+        mutant
+    }));
+    all
+}
+
 fn fold_into(schedule: &mut Schedule, at: usize) {
     let op = schedule.ops[at];
     let (src, dst) = (schedule.srcs(&op)[0], schedule.dsts(&op)[0]);

@@ -95,6 +95,10 @@ fn regions(dice: &mut Dice, vars: usize) -> (String, String) {
 /// A move within the rank.
 pub(super) fn own_move(dice: &mut Dice, vars: usize) -> String {
     let (from, to) = regions(dice, vars);
+    if dice.once_in(6) {
+        let (other, _) = regions(dice, vars);
+        return format!("reduce([local.{from}, local.{other}], local.{to});");
+    }
     let verb = dice.pick(&["copy", "reduce", "copy"]);
     format!("{verb}(local.{from}, local.{to});")
 }
@@ -189,10 +193,11 @@ pub(super) fn program(dice: &mut Dice) -> String {
     };
     let start = if dice.once_in(8) { "" } else { start };
     let body = statements(dice, 0, 2);
+    let [kept, slot] = [0, 1].map(|_| if dice.once_in(3) { " as f32" } else { "" });
     format!(
         "algorithm Random({params}) -> {collective} {{
-            scratch kept: 2 like output;
-            scratch slot: 2 like output.split(nranks);
+            scratch kept: 2 like output{kept};
+            scratch slot: 2 like output.split(nranks){slot};
             {start}
             {body}
         }}"
