@@ -1,5 +1,5 @@
-//! Makes a table of the pages below `src/errors`, each as a reader of a terminal has it: without the comments that only
-//! the tests of the book read; and a table of the words of the glossary.
+//! Makes tables of the pages below `src/errors` and of the pages on topics, each as a reader of a terminal has it: without
+//! the comments that only the tests of the book read; and a table of the words of the glossary.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,14 @@ fn main() {
         std::fs::write(out.join(name), table).expect("cargo's folder can be written");
     };
     write("pages.rs", table(Path::new("src/errors")));
+    write("topics.rs", topics());
     write("words.rs", words(&std::fs::read_to_string(GLOSSARY).expect("a glossary")));
 }
 
 const GLOSSARY: &str = "src/reference/glossary.md";
+
+/// The pages that have a name of their own, in the order of the names.
+const TOPICS: [&str; 2] = ["order", "roundings"];
 
 /// The text of a slice of words and meanings: a meaning is one paragraph, without the sentences that link a page.
 fn words(glossary: &str) -> String {
@@ -43,11 +47,26 @@ fn table(folder: &Path) -> String {
     for path in paths {
         let code = path.file_stem().expect("a page has a name").to_string_lossy().into_owned();
         if code != "index" {
-            let page = std::fs::read_to_string(&path).expect("a page is text");
-            let shown = page.lines().filter(|line| !line.starts_with("<!-- "));
-            let shown: String = shown.flat_map(|line| [line, "\n"]).collect();
-            let _ = writeln!(table, "({code:?}, {shown:?}),");
+            let _ = writeln!(table, "({code:?}, {:?}),", shown(&path));
         }
     }
     table + "]\n"
+}
+
+/// The text of a slice of names and pages.
+fn topics() -> String {
+    let mut table = String::from("&[\n");
+    for name in TOPICS {
+        let path = format!("src/reference/{name}.md");
+        println!("cargo::rerun-if-changed={path}");
+        let _ = writeln!(table, "({name:?}, {:?}),", shown(Path::new(&path)));
+    }
+    table + "]\n"
+}
+
+/// The text of a page without its comments.
+fn shown(path: &Path) -> String {
+    let page = std::fs::read_to_string(path).expect("a page is text");
+    let lines = page.lines().filter(|line| !line.starts_with("<!-- "));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }

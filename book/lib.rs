@@ -19,6 +19,21 @@ pub fn error(code: &str) -> Option<&'static str> {
     Some(ERRORS[at].1)
 }
 
+/// The pages that have a name of their own, such as `order`, in the order of the names.
+pub const TOPICS: &[Page] = include!(concat!(env!("OUT_DIR"), "/topics.rs"));
+
+/// The page of a topic, such as `order`; `None` for a name that no page has.
+///
+/// ```
+/// let page = roundelay_book::topic("order").expect("a topic");
+/// assert!(page.starts_with("# The order of a reduction"));
+/// assert!(roundelay_book::topic("disorder").is_none());
+/// ```
+#[must_use]
+pub fn topic(name: &str) -> Option<&'static str> {
+    TOPICS.iter().find(|(known, _)| *known == name).map(|(_, page)| *page)
+}
+
 /// The words of the glossary, each with its meaning.
 const WORDS: &[Page] = include!(concat!(env!("OUT_DIR"), "/words.rs"));
 
