@@ -6,7 +6,7 @@ hljs.registerLanguage("coll", (hljs) => {
   const word = (words, where) => ({ className: "keyword", begin: `\\b(?:${words})${where}`, relevance: 0 });
   return {
     keywords: {
-      keyword: "algorithm else for if in let pub",
+      keyword: "algorithm as else for if in let pub",
       literal: "true false",
       type: "Groups Rank Ring Rings Topology Tree bool int region",
       built_in:

@@ -4,7 +4,7 @@
 // `identifier` in every other place: `_name` has both readings wherever both can stand.
 
 // These words are never names.
-const KEYWORDS = ["algorithm", "else", "false", "for", "if", "in", "let", "pub", "true"];
+const KEYWORDS = ["algorithm", "as", "else", "false", "for", "if", "in", "let", "pub", "true"];
 
 // Operators that group to the left, the loosest first. Comparisons do not chain, and stand apart.
 const LOGICAL = [["||"], ["&&"]];
@@ -166,6 +166,7 @@ export default grammar({
                 optional(field("count", $._expression)),
                 "like",
                 field("like", $._expression),
+                optional(seq("as", field("as", alias($.identifier, $.type)))),
                 ";",
             ),
         step_statement: ($) =>

@@ -10,7 +10,7 @@
   (#any-of? @type "Groups" "Rank" "Ring" "Rings" "Topology" "Tree"))
 ((type) @type.builtin
   (#any-of? @type.builtin
-    "AllGather" "AllReduce" "AllToAll" "Broadcast" "Gather" "Reduce" "ReduceScatter" "Scatter" "bool" "int" "region"))
+    "AllGather" "AllReduce" "AllToAll" "Broadcast" "Gather" "Reduce" "ReduceScatter" "Scatter" "bool" "f32" "int" "region"))
 
 ; Declarations.
 (algorithm name: (identifier) @type)
@@ -46,7 +46,7 @@
 ["for" "in" "parallel"] @keyword.control.repeat
 ["on" "require" "within" "without"] @keyword.control
 "use" @keyword.control.import
-["algorithm" "executor" "fifo" "let" "like" "scratch" "step" "view"] @keyword
+["algorithm" "as" "executor" "fifo" "let" "like" "scratch" "step" "view"] @keyword
 (executor "for" @keyword)
 "pub" @keyword.storage.modifier
 "rust" @keyword
