@@ -31,7 +31,8 @@ fn scratch_streams_and_orders() {
     let doubling = certificate(&["examples/recursive_doubling.coll", "--nranks", "8"]);
     assert_eq!(doubling["scratch_units"], 1.0);
     assert_eq!(doubling["order"]["on_all_ranks"], "commuted");
-    assert_eq!(doubling["order"]["for_all_counts"], "commuted");
+    assert_eq!(doubling["order"]["for_all_elements"], "commuted");
+    assert_eq!(doubling["order"]["for_all_counts"], "exact");
     let exchange = certificate(&["examples/all_to_all.coll", "--nranks", "5"]);
     assert_eq!((&exchange["streams"], &exchange["joins"]), (&4.into(), &6.into()));
     assert_eq!(exchange["sends_to"]["peers"], 4);

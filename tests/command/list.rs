@@ -49,7 +49,8 @@ fn what_an_algorithm_takes() {
     assert_eq!(shown["order"], "depends_on_piece");
     let order = |name: &str| named(&json, name)["shown"]["order"].clone();
     assert_eq!(order("OneShotMeshAllReduce"), "same");
-    assert_eq!(order("RecursiveDoublingAllReduce"), "same_but_for_commuting");
+    assert_eq!(order("RecursiveDoublingAllReduce"), "same");
+    assert_eq!(order("OrderedAllReduce"), "rank_order");
     assert_eq!(order("BruckAllGather"), "copies");
     let near = serde_json::json!([{ "name": "near_first", "type": "bool", "default": "false" }]);
     assert_eq!(named(&json, "HalvingDoublingAllReduce")["parameters"], near);
@@ -139,7 +140,7 @@ fn small_messages_take_few_steps_and_large_ones_little_volume() {
         json["best"].as_str().expect("a best").to_owned()
     };
     assert_eq!(best("64"), "OneShotAround");
-    assert_eq!(best("256K"), "TwoShotAround");
+    assert_eq!(best("256K"), "OrderedAllReduce");
     let json = why(&["--collective", "AllReduce", "--nranks", "8", "--bytes", "1G"]);
     // Slices are counted one by one, and floats add up with errors.
     let volume = json["ranked"][0]["volume"]["busiest"].as_f64().expect("a volume");

@@ -17,8 +17,8 @@ pub(super) const LEGEND: &str = "\
 steps   messages in the longest chain in which each message waits for the one before
 S       nccl-tests' size in bytes; `1.5 S` passes one after another through a port, streams by data
 scratch of a rank, in units of the count
-order   whether results are reduced in one order: on all ranks, in all blocks, in all pieces of a block;
-        and how often f16, bf16 and fp8 round on the way
+order   whether results are reduced in one order: on all ranks, in all blocks, in all pieces of a
+        block; rank order is the same for ops that do not commute; roundings of f16, bf16 and fp8
 `list COLLECTIVE --why` ranks algorithms by predicted time; `--format json` says more";
 
 /// Rank counts that are tried.
@@ -91,10 +91,10 @@ struct Shown {
 enum ListedOrder {
     /// The algorithm does not reduce.
     Copies,
-    /// One order everywhere.
+    /// The order of the ranks everywhere, so that an op need not commute.
+    RankOrder,
+    /// One order everywhere, but for the order of two operands of one fold.
     Same,
-    /// But for the order of two operands.
-    SameButForCommuting,
     /// One order on all ranks and in each block, and another in another block.
     DependsOnBlock,
     /// One order on all ranks, and another where a piece begins.
@@ -116,14 +116,14 @@ impl ListedOrder {
         match proof.ok().and_then(|proof| proof.reduction) {
             None => (Self::NotProved, 0),
             Some(reduction) => {
-                use Sameness::{Differs, Exact};
+                use Sameness::Differs;
                 let order = reduction.in_every_mode();
                 let listed = match (order.ranks, order.counts, order.elements) {
                     (Differs, ..) => Self::DependsOnRank,
                     (_, Differs, _) => Self::DependsOnPiece,
                     (.., Differs) => Self::DependsOnBlock,
-                    (Exact, _, Exact) => Self::Same,
-                    _ => Self::SameButForCommuting,
+                    _ if order.in_rank_order => Self::RankOrder,
+                    _ => Self::Same,
                 };
                 (listed, order.roundings)
             }
@@ -133,8 +133,8 @@ impl ListedOrder {
     const fn text(self) -> &'static str {
         match self {
             Self::Copies => "copies only",
+            Self::RankOrder => "rank order",
             Self::Same => "one order",
-            Self::SameButForCommuting => "one order but for a + b",
             Self::DependsOnBlock => "order by block",
             Self::DependsOnPiece => "order by piece",
             Self::DependsOnRank => "order by rank",

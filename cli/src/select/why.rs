@@ -10,7 +10,7 @@ use super::about;
 use crate::topo::{count, short};
 
 /// Times that differ by less than this share count as equal.
-const SAME: f64 = 1e-3;
+const SAME: f64 = 0.01;
 
 /// Returns the cost in which the winner saves the most time against another algorithm, of the costs of which its
 /// busiest rank has less: `sends 1.75 S` and `7 S`, where S is the size.
