@@ -40,9 +40,9 @@ pub enum Error {
         /// The code and the reason for which the first algorithm was refused.
         why: Option<(Code, String)>,
     },
-    /// E0406: the selection file that `ROUNDELAY_SELECTION` names cannot be read, or makes no sense; the reason, with
-    /// the file and the line.
-    Selection(String),
+    /// E0406: an environment variable makes no sense: `ROUNDELAY_ORDER` is no list of promises, or the selection file that
+    /// `ROUNDELAY_SELECTION` names cannot be read or is wrong; the reason, with the variable, the file and the line.
+    Environment(String),
     /// E0102: an executor of this name is registered already.
     Registered(String),
     /// E0402: a buffer whose length is no multiple of the number of ranks, although it holds a block for each rank.
@@ -98,7 +98,7 @@ impl Error {
             Self::Topology(problem) => problem.code,
             Self::WrongRoot { .. } => Code::BadParameter,
             Self::NoneFits { why, .. } => why.as_ref().map_or(Code::NoRanks, |(code, _)| *code),
-            Self::Selection(_) => Code::BadOption,
+            Self::Environment(_) => Code::BadOption,
             Self::Registered(_) => Code::AlreadyDeclared,
             Self::NotInBlocks { .. } => Code::WrongBufferLength,
         }
@@ -138,9 +138,7 @@ impl fmt::Display for Error {
                 write!(f, "no algorithm of the library runs {collective} on these {nranks} ranks")?;
                 why.as_ref().map_or(Ok(()), |(code, why)| write!(f, "; the first, [{code}]: {why}"))
             }
-            Self::Selection(why) => {
-                write!(f, "the selection of ROUNDELAY_SELECTION: {why} [{}]", self.code())
-            }
+            Self::Environment(why) => write!(f, "{why} [{}]", self.code()),
             Self::Registered(name) => write!(
                 f,
                 "an executor is registered as `{name}` already; give this one another name [{}]",

@@ -77,7 +77,7 @@ impl Promises {
             let read = text.to_string_lossy().parse();
             read.map_err(|why: NotPromises| format!("{VARIABLE}: {why}"))
         });
-        read.clone().map_err(Error::Selection)
+        read.clone().map_err(Error::Environment)
     }
 
     /// Returns the most roundings that are promised.
@@ -132,7 +132,9 @@ impl Promises {
         }
         proved.proof().orders.differs(&other.proof().orders)?;
         let [one, other] = [proved, other].map(|proved| &proved.schedule().algorithm);
-        let title = format!("{one} and {other} reduce in different orders");
+        let title = format!(
+            "{one} reduces or rounds in another order than {other}, which runs for another size"
+        );
         Some(
             Finding::new(Code::OrderDiffers, SpanId(0), title)
                 .note(

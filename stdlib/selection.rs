@@ -99,7 +99,8 @@ impl Selection {
             let first = |wrong: Vec<Wrong>| format!("{name}:{}: {}", wrong[0].line, wrong[0].what);
             selection.map(Some).map_err(first)
         });
-        read.as_ref().map(Option::as_ref).map_err(|why| Error::Selection(why.clone()))
+        let of = |why: &String| Error::Environment(format!("the selection of {VARIABLE}: {why}"));
+        read.as_ref().map(Option::as_ref).map_err(of)
     }
 
     /// Returns the first choice for a call of that collective by `nranks` ranks with `bytes` bytes.

@@ -39,6 +39,9 @@ pub(crate) struct Certificate {
     joins: u32,
     /// The most of a rank, in units of the count.
     scratch_units: f64,
+    /// The part of it that keeps narrow floats as f32, so that an element of bf16 takes four bytes there.
+    #[serde(skip_serializing_if = "is_zero")]
+    wide_scratch_units: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     fifo: Option<Fifo>,
     /// Between all ranks.
@@ -288,6 +291,9 @@ impl Certificate {
             notifies: needs.notifies,
             joins: needs.joins,
             scratch_units: scratch,
+            wide_scratch_units: (schedule.scratch.iter().filter(|of| of.wide))
+                .map(|of| f64::from(of.slots) * of.width.num() as f64 / of.width.den() as f64)
+                .sum(),
             fifo: depth(schedule).map(|Depth { credits, needed }| Fifo { credits, needed }),
             messages: traffic.messages,
             pieces: traffic.pieces,
@@ -315,7 +321,6 @@ impl Certificate {
         ))
     }
 
-    /// Returns lines for a terminal.
     /// Returns the steps and the order of reduction in a few words, such as `14 steps · one order`.
     pub(crate) fn brief(&self) -> String {
         let steps = count(self.ideal.steps as usize, "step");
@@ -327,11 +332,20 @@ impl Certificate {
         steps + order.unwrap_or_default()
     }
 
+    /// Returns lines for a terminal.
     pub(crate) fn lines(&self, with_ideal: bool) -> Vec<String> {
         let n = self.nranks;
         let scratch = match self.scratch_units {
             0.0 => "no scratch".to_owned(),
-            some => format!("{} of scratch", units(some)),
+            some if self.wide_scratch_units == some => {
+                format!("{} of scratch as f32", units(some))
+            }
+            some => {
+                let wide = Some(self.wide_scratch_units).filter(|wide| *wide > 0.0);
+                let wide =
+                    wide.map(|wide| format!(" ({} as f32)", short(wide))).unwrap_or_default();
+                format!("{} of scratch{wide}", units(some))
+            }
         };
         let signals = match self.signals.as_str() {
             "counting" => None,
@@ -419,6 +433,11 @@ impl From<Sameness> for Same {
             Sameness::Differs => Self::Differs,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the serializer passes a reference")]
+fn is_zero(amount: &f64) -> bool {
+    *amount == 0.0
 }
 
 /// Returns an amount: `1 unit`, also where a sum of parts is 1 but for its rounding.

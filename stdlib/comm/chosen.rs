@@ -135,6 +135,17 @@ impl Chosen {
         Ok(found)
     }
 
+    /// Checks that the algorithm of a call keeps the promises, as those of the library that are chosen under promises
+    /// always do.
+    pub(crate) fn keeps_promises(&self, call: &Call, nranks: u32) -> Result<(), Error> {
+        let promises = self.promises(call.collective)?;
+        let of_library = matches!(self.choice(call, nranks)?, CallAlgorithm::Library);
+        if !promises.any() || of_library && self.others(call, nranks)?.is_empty() {
+            return Ok(());
+        }
+        self.of(call, nranks).map(drop)
+    }
+
     /// Returns the choices for calls of the other sizes, where there are several.
     fn others(&self, call: &Call, nranks: u32) -> Result<Vec<CallAlgorithm>, Error> {
         let mut sizes: Vec<u64> = vec![u64::MAX];

@@ -365,6 +365,7 @@ impl World {
                 }
             },
             None => {
+                self.chosen.keeps_promises(&call, self.nranks())?;
                 let prepared = self
                     .chosen
                     .with(&call, self.nranks(), |algorithm| self.prepared(algorithm))??;

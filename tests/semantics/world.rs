@@ -12,6 +12,8 @@ mod nonblocking;
 mod ops;
 #[path = "world/parts.rs"]
 mod parts;
+#[path = "world/promises.rs"]
+mod promises;
 
 use std::thread;
 use std::time::Duration;

@@ -213,7 +213,7 @@ pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
             let title = "a loop runs over a range or a list";
             return suggestion(one, title, "write `for i in 0..n { … }`".into());
         }
-        (Tok::Ident(word), _) if word == "as" => {
+        (Tok::As, _) => {
             let to = matches!(next, Some(Tok::Ident(_)));
             let written = Span::new(at, at + 1 + usize::from(to));
             let help = format!(

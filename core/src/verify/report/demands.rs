@@ -34,7 +34,7 @@ impl Reporter<'_> {
             ),
             OrderClass::RankOrder => (
                 format!("{mode}rank {a} reduces {one} in another order than that of the ranks"),
-                "begin with the contribution of rank 0, and take the others one after another",
+                "begin with the contribution of the last rank, and reduce each rank before it into that: `reduce(from, into)` is into = from op into",
             ),
         };
         let lines: Vec<_> = if class == OrderClass::RankOrder {
