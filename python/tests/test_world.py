@@ -80,6 +80,44 @@ def test_ranks_call_by_numpy(launch) -> None:
     assert (done.returncode, done.stdout) == (0, "done\n" * 3), done.stderr
 
 
+def test_a_promised_order_is_kept(launch) -> None:
+    done = launch(
+        3,
+        """
+        import numpy
+        import roundelay
+        from roundelay import COLLECTIVES, DTYPES, OPS, World
+
+        ALL_REDUCE, F32, SUM = COLLECTIVES["AllReduce"], DTYPES["f32"], OPS["sum"]
+        parts = numpy.array([1e6, -333333.3, 0.1], "f4")
+        with World.from_env(timeout=20) as world:
+            world.promise("all")
+            kept = "all_ranks,all_elements,all_counts,rank_order,roundings=1"
+            assert world.order(ALL_REDUCE, 1000, F32, SUM) == kept
+            assert world.order(COLLECTIVES["AllGather"], 1000, F32, SUM) == ""
+            for count in (1, 3, 1000, 65_537, 1_000_000):
+                mine, sums = numpy.full(count, parts[world.rank]), numpy.zeros(count, "f4")
+                world.call(ALL_REDUCE, mine.ctypes.data, sums.ctypes.data, count, F32, SUM)
+                assert (sums == parts[0] + (parts[1] + parts[2])).all(), count
+            world.use("RingAllReduce")
+            for call in (lambda: world.order(ALL_REDUCE, 9, F32, SUM),
+                         lambda: world.call(ALL_REDUCE, mine.ctypes.data, sums.ctypes.data, 9, F32, SUM)):
+                try:
+                    call()
+                except roundelay.Error as error:
+                    assert error.code == "E0317", error
+                else:
+                    raise AssertionError("a ring has no order for all counts")
+            try:
+                world.promise("alphabetical")
+            except roundelay.Error as error:
+                assert error.code == "E0406" and "is no promise" in str(error), error
+        print("done")
+        """,
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n" * 3), done.stderr
+
+
 def test_an_own_algorithm_runs_in_its_range(launch) -> None:
     done = launch(
         2,

@@ -48,7 +48,7 @@ fn what_an_algorithm_takes() {
     // Block b starts at another rank for every b, and all ranks copy one result.
     assert_eq!(shown["order"], "depends_on_piece");
     let order = |name: &str| named(&json, name)["shown"]["order"].clone();
-    assert_eq!(order("OneShotMeshAllReduce"), "same");
+    assert_eq!(order("OneShotMeshAllReduce"), "rank_order");
     assert_eq!(order("RecursiveDoublingAllReduce"), "same");
     assert_eq!(order("OrderedAllReduce"), "rank_order");
     assert_eq!(order("BruckAllGather"), "copies");

@@ -148,6 +148,36 @@ def own(rank: int, nranks: int, path: str) -> bool:
     return True
 
 
+def ordered(rank: int, nranks: int) -> bool:
+    import roundelay.torch
+
+    row = torch.randn(515, generator=torch.Generator().manual_seed(rank)).to(torch.bfloat16)
+
+    def reduced(rows: int, at: int) -> torch.Tensor:
+        batch = torch.ones(rows, len(row), dtype=row.dtype)
+        batch[at] = row
+        dist.all_reduce(batch)
+        return batch[at].clone()
+
+    roundelay.torch.deterministic()
+    kept = "all_ranks,all_elements,all_counts,rank_order,roundings=1"
+    assert roundelay.torch.order("all_reduce", 515, row.dtype) == kept
+    alone = reduced(1, 0)
+    assert all(torch.equal(reduced(rows, at), alone) for rows, at in [(2, 1), (7, 3), (300, 299)])
+    roundelay.torch.use("RingAllReduce")
+    with pytest.raises(RuntimeError, match="E0317"):
+        reduced(1, 0)
+    roundelay.torch.use(order="all_ranks")
+    # A ring keeps that promise, and takes each part of the message in another order.
+    differ = [not torch.equal(reduced(rows, at), alone) for rows, at in [(1, 0), (2, 1), (7, 3)]]
+    assert any(differ)
+    return True
+
+
+def test_ordered() -> None:
+    assert all(fine(run(3, ordered)))
+
+
 def detailed(rank: int, nranks: int, path: str) -> bool:
     dist.set_debug_level(dist.DebugLevel.DETAIL)
     store = dist.FileStore(f"{path}/store", nranks)

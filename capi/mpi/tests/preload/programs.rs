@@ -80,3 +80,24 @@ fn an_algorithm_of_the_user_runs_where_it_can() {
         );
     }
 }
+
+#[test]
+fn a_promised_order_is_kept_in_messages_of_any_length() {
+    for program in compiled("order") {
+        for nranks in [2, 3, 5] {
+            let text = program.taken(nranks, &[("ROUNDELAY_ORDER", "all")]);
+            assert!(text.contains("OK: "), "{}:\n{text}", program.name());
+            for what in ["Allreduce", "Reduce", "Reduce_scatter_block"] {
+                let line = row(&text, what);
+                assert!(taken(line) > 0 && line.contains("Ordered"), "{}: {line}", program.name());
+            }
+        }
+        // Algorithms of the user that break a promise are named, and MPI has the call.
+        let own = ("ROUNDELAY_ALGORITHM", "Allreduce ..1G: RingAllReduce");
+        let (_, text) = program.launched(3, &[("ROUNDELAY_ORDER", "all"), own]);
+        assert!(text.contains("E0317"), "{}:\n{text}", program.name());
+        let (_, text) = program.launched(2, &[("ROUNDELAY_ORDER", "alphabetical")]);
+        let wrong = "ROUNDELAY_ORDER: `alphabetical` is no promise";
+        assert!(text.contains(wrong), "{}:\n{text}", program.name());
+    }
+}
