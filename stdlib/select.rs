@@ -6,7 +6,6 @@
 //! that is too large to be laid out has the time of the closed form of its family. An algorithm that cannot run is
 //! listed with the reason.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use roundelay_core::check::Frontend;
@@ -22,6 +21,10 @@ use roundelay_core::syntax::Source;
 use roundelay_core::{compile_with, prove};
 
 pub use roundelay_core::cost::{CostForm, Costs, Counts, Time};
+
+mod table;
+
+pub use table::{rate, size, time};
 
 use crate::library::SOURCES;
 use crate::{Algorithm, Collective, DType, Error, Plan, Promises, ReduceOp, ToPlan as _, Topology};
@@ -338,164 +341,27 @@ impl Choice {
             let (collective, nranks) = (self.collective, self.nranks);
             return Err(Error::NoneFits { collective, nranks, why });
         };
-        let among = if best.own { &self.own[..] } else { library() };
-        let algorithm = among.iter().find(|known| known.name() == best.algorithm);
-        let algorithm = algorithm.expect("these algorithms were ranked");
+        let algorithm = self.configured(best);
         match &self.placed_on {
             Some(topology) => algorithm.plan_on(topology, count, dtype, op),
             None => algorithm.plan(self.nranks, count, dtype, op),
         }
     }
 
-    /// Writes the refused algorithms with their reasons; advice that several have in common is written once.
-    fn refusals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut advised: Vec<&Option<String>> = Vec::new();
-        for Refused { help, .. } in &self.refused {
-            if !advised.contains(&help) {
-                advised.push(help);
-            }
+    /// Returns the promises about the order of reductions that the fastest algorithm keeps, after a proof of it; `None`
+    /// where every algorithm is refused, or the collective does not reduce.
+    pub fn order(&self) -> Option<Promises> {
+        let mut algorithm = self.configured(self.best()?).clone();
+        if let Some(topology) = &self.placed_on {
+            algorithm.place_on(topology.clone());
         }
-        // Algorithms with the same advice stand together.
-        for advised in advised {
-            let alike = self.refused.iter().filter(|refused| refused.help == *advised);
-            for Refused { algorithm, code, reason, .. } in alike {
-                let reason = reason.strip_prefix(algorithm.as_str()).unwrap_or(reason).trim_start();
-                wrapped(f, "", &format!("{algorithm} [{code}]: {reason}"))?;
-            }
-            advice(f, advised.as_ref())?;
-        }
-        Ok(())
+        let proved = prove(&algorithm, self.nranks).ok()?;
+        Some(proved.proof().reduction.as_ref()?.in_every_mode().into())
     }
-}
 
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { collective, nranks, costs, .. } = self;
-        let on = self.topology.as_ref().map_or_else(String::new, |t| format!(" of {t}"));
-        writeln!(f, "{collective} of {} on {nranks} ranks{on}\n", size(self.bytes))?;
-        let width = self.ranked.iter().map(|row| row.algorithm.len()).max().unwrap_or(0).max(9);
-        if !self.ranked.is_empty() {
-            writeln!(
-                f,
-                "{:width$}  {:>9} {:>6} {:>8} {:>6} {:>7} {:>7} {:>7}  by",
-                "algorithm",
-                "predicted",
-                "steps",
-                "messages",
-                "pieces",
-                "volume",
-                "reduced",
-                "copied"
-            )?;
-        }
-        for row in &self.ranked {
-            let Counts { steps, messages, pieces, volume, reduced, copied } = row.counts;
-            let [messages, pieces, volume, reduced, copied] =
-                [messages, pieces, volume, reduced, copied].map(|work| number(work.busiest));
-            let by = match row.numbers {
-                Numbers::Simulated => "simulation",
-                Numbers::Cores => "cores",
-                Numbers::Form(_) => "form",
-            };
-            let by = if row.own { format!("{by}, yours") } else { by.to_owned() };
-            writeln!(
-                f,
-                "{:width$}  {:>9} {steps:>6} {messages:>8} {pieces:>6} {volume:>7} {reduced:>7} {copied:>7}  {by}",
-                row.algorithm,
-                time(row.time.seconds()),
-            )?;
-        }
-        if !self.refused.is_empty() {
-            writeln!(f, "\nrefused")?;
-        }
-        self.refusals(f)?;
-        let latency =
-            if self.latency_of_links { "of the links".to_owned() } else { time(costs.latency) };
-        let library = Costs { cores: host().cores, ..costs.clone() } == *host();
-        write!(
-            f,
-            "\npredicted: simulated, streams by data, signals free; messages to copied: of the busiest rank\n\
-             size S {}, latency L {latency}, bandwidth B {}\n\
-             a further piece of a message {}, reduce {}, copy {}\n",
-            size(self.bytes),
-            rate(self.bandwidth),
-            time(costs.message),
-            if costs.reduce.is_finite() { rate(costs.reduce) } else { "0 ns".to_owned() },
-            rate(costs.copy),
-        )?;
-        let constants = if library {
-            "those of the library, measured on one host; `--costs FILE` takes your own"
-        } else {
-            &costs.name
-        };
-        let mut lines = String::new();
-        wrapped(&mut lines, "", &format!("constants: {constants}"))?;
-        f.write_str(lines.trim_end())?;
-        if let Some(cores) = costs.cores {
-            let next = if library { "\n" } else { "; " };
-            write!(
-                f,
-                "{next}{cores} cores do the work of all ranks: by cores = steps * L + all work / cores"
-            )?;
-        }
-        write!(f, "\nequal times are in the order of names")
+    fn configured(&self, row: &Row) -> &Configured {
+        let among = if row.own { &self.own[..] } else { library() };
+        let algorithm = among.iter().find(|known| known.name() == row.algorithm);
+        algorithm.expect("these algorithms were ranked")
     }
-}
-
-fn advice(f: &mut fmt::Formatter<'_>, help: Option<&String>) -> fmt::Result {
-    help.map_or(Ok(()), |help| wrapped(f, "  = help: ", help))
-}
-
-/// Writes lines of at most 100 columns, all but the first indented.
-fn wrapped(f: &mut impl fmt::Write, head: &str, text: &str) -> fmt::Result {
-    let mut line = head.to_owned();
-    let mut gap = "";
-    for word in text.split_whitespace() {
-        if !gap.is_empty() && line.chars().count() + 1 + word.chars().count() > 100 {
-            writeln!(f, "{line}")?;
-            line.clear();
-            gap = "    ";
-        }
-        line.push_str(gap);
-        line.push_str(word);
-        gap = " ";
-    }
-    writeln!(f, "{line}")
-}
-
-/// Formats a time in seconds, as tables have it: to four digits.
-pub fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 1e-6 => format!("{} ns", number(s * 1e9)),
-        s if s < 1e-3 => format!("{} us", number(s * 1e6)),
-        s if s < 1.0 => format!("{} ms", number(s * 1e3)),
-        s => format!("{} s", number(s)),
-    }
-}
-
-/// Formats a bandwidth in bytes a second, as tables have it.
-pub fn rate(bytes: f64) -> String {
-    format!("{} GB/s", number(bytes / 1e9))
-}
-
-/// Formats a number of bytes, exactly, as tables have it.
-pub fn size(bytes: u64) -> String {
-    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
-    unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
-}
-
-/// Formats four digits, without zeros at the end of a fraction.
-fn number(value: f64) -> String {
-    let digits = match value {
-        v if v >= 1000.0 => 0,
-        v if v >= 100.0 => 1,
-        v if v >= 10.0 => 2,
-        _ => 3,
-    };
-    let text = format!("{value:.digits$}");
-    if digits == 0 {
-        return text;
-    }
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -138,12 +138,6 @@ macro_rules! library {
                 NhrBroadcast any [root]
                 NhrOneShotAllReduce any [root]
             }
-            ordered {
-                OrderedAllReduce any []
-                OrderedOneShotAllReduce any []
-                OrderedReduceScatter any []
-                OrderedReduce any [root]
-            }
             mesh {
                 MeshAllReduce any []
                 OneShotMeshAllReduce any []
@@ -152,6 +146,12 @@ macro_rules! library {
                 MeshAllToAll any []
                 MeshScatter any [root]
                 MeshGather any [root]
+            }
+            ordered {
+                OrderedAllReduce any []
+                OrderedOneShotAllReduce any []
+                OrderedReduceScatter any []
+                OrderedReduce any [root]
             }
             pushed {
                 PushedOneShotAllReduce any []

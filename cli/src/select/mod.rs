@@ -130,7 +130,8 @@ fn human(question: &Question<'_>, ranges: &[Range]) -> String {
     aligned(&rows, &mut text);
     text.push_str("\nwhy\n");
     for range in ranges {
-        let line = format!("  {}: {}", range.algorithm, range.why);
+        let order = range.order.as_ref().map(|order| format!("; keeps {order}"));
+        let line = format!("  {}: {}{}", range.algorithm, range.why, order.unwrap_or_default());
         text.push_str(&within_a_page(&line, 4));
         text.push('\n');
     }

@@ -39,6 +39,9 @@ pub(super) struct Range {
     /// The bandwidth bound over the time at its largest size, on a topology that gives bandwidths.
     pub(super) share: Option<f64>,
     pub(super) why: String,
+    /// The promises about the order of reductions that the algorithm keeps, as `--order` takes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) order: Option<String>,
 }
 
 impl Question<'_> {
@@ -59,7 +62,9 @@ impl Question<'_> {
         let row = |bytes: &u64| {
             let choice = self.choice(*bytes);
             let best = choice.best()?;
-            Some(Range::new((*bytes, best), (*bytes, best), bound.as_ref(), why::of(&choice)))
+            let range =
+                Range::new((*bytes, best), (*bytes, best), bound.as_ref(), why::of(&choice));
+            Some(Range { order: order(&choice), ..range })
         };
         sizes.iter().filter_map(row).collect()
     }
@@ -95,7 +100,7 @@ impl Question<'_> {
             }
             let start = (begun.bytes, at_start.unwrap_or(best));
             let range = Range::new(start, (*to, best), bound.as_ref(), reason);
-            found.push(Range { open: next.is_none(), ..range });
+            found.push(Range { open: next.is_none(), order: order(choice), ..range });
         }
         found
     }
@@ -140,8 +145,16 @@ impl Range {
             seconds,
             share: bound.filter(|_| seconds[1] > 0.0).map(share),
             why,
+            order: None,
         }
     }
+}
+
+/// Returns the promises of the fastest algorithm, which are those of a proof: not for rank counts whose proof takes
+/// longer than the choice.
+fn order(choice: &Choice) -> Option<String> {
+    const MOST: u32 = 128;
+    (choice.nranks <= MOST).then(|| choice.order().map(|kept| kept.to_string())).flatten()
 }
 
 fn name(choice: &Choice) -> Option<&str> {
