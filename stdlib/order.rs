@@ -7,14 +7,14 @@ use std::sync::OnceLock;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::demands::Demands;
-use roundelay_core::verify::{Proved, ReductionOrder, unmet};
+use roundelay_core::verify::{Proved, ReductionOrder};
 
 pub use roundelay_core::values::order_class::OrderClass;
 
 use crate::library::{
     OrderedAllReduce, OrderedOneShotAllReduce, OrderedReduce, OrderedReduceScatter,
 };
-use crate::{Algorithm, Collective, Error, Schedule};
+use crate::{Algorithm, Collective, Error};
 
 /// The environment variable with the promises that all communicators of a process keep.
 pub(crate) const VARIABLE: &str = "ROUNDELAY_ORDER";
@@ -111,17 +111,21 @@ impl Promises {
         })
     }
 
-    /// Returns the findings of an algorithm that does not keep the promises: E0317 or E0320, at the statement that breaks
-    /// one.
-    pub(crate) fn broken(&self, proved: &Proved) -> Vec<Finding> {
+    /// Demands the promises of an algorithm, beside the demands of its author: no optimization breaks them then.
+    ///
+    /// # Errors
+    /// The findings of an algorithm that does not keep them: E0317 or E0320, at the statement that breaks one.
+    pub(crate) fn demanded_of(&self, proved: Proved) -> Result<Proved, Vec<Finding>> {
+        if !self.any() {
+            return Ok(proved);
+        }
+        let mut schedule = (**proved.schedule()).clone();
+        let Demands { order, roundings, .. } = &mut schedule.demands;
         let kept = OrderClass::ALL.into_iter().filter(|class| self.has(*class));
-        let demands = Demands {
-            order: kept.map(|class| (class, SpanId(0))).collect(),
-            roundings: self.roundings.map(|most| (most, SpanId(0))),
-            ..Demands::default()
-        };
-        let schedule = Schedule { demands, ..(**proved.schedule()).clone() };
-        unmet(&schedule, proved.proof())
+        order.extend(kept.map(|class| (class, SpanId(0))));
+        let most = [*roundings, self.roundings.map(|most| (most, SpanId(0)))];
+        *roundings = most.into_iter().flatten().min_by_key(|(most, _)| *most);
+        Proved::new(schedule)
     }
 
     /// Returns the finding, E0317, of two algorithms for calls of different sizes that reduce in different orders, where

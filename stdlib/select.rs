@@ -251,13 +251,11 @@ fn predicted(
         algorithm.place_on(topology.clone());
     }
     if asked.promises.any() && algorithm.collective().reduces() {
-        let proved = prove(&algorithm, nranks)?;
-        let mut broken = asked.promises.broken(&proved);
-        if let Some(ordered) = Promises::algorithm(algorithm.collective(), 0, nranks) {
-            broken.extend(asked.promises.apart(&proved, &prove(&*ordered, nranks)?));
-        }
-        if !broken.is_empty() {
-            return Err(broken);
+        let proved = asked.promises.demanded_of(prove(&algorithm, nranks)?)?;
+        if let Some(ordered) = Promises::algorithm(algorithm.collective(), 0, nranks)
+            && let Some(apart) = asked.promises.apart(&proved, &prove(&*ordered, nranks)?)
+        {
+            return Err(vec![apart]);
         }
     }
     // The library's algorithms are proved in its tests; for an algorithm in `own` no closed form replaces the

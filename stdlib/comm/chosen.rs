@@ -116,16 +116,15 @@ impl Chosen {
     pub(crate) fn of(&self, call: &Call, nranks: u32) -> Result<Proved, Error> {
         let promises = self.promises(call.collective)?;
         let found: Result<Proved, Error> = self.with(call, nranks, |algorithm| {
-            let found = proved(algorithm, nranks)?;
+            let refused = |found| Error::from_findings(algorithm, nranks, found);
+            let found = promises.demanded_of(proved(algorithm, nranks)?).map_err(refused)?;
             if promises.any() {
-                let mut broken = promises.broken(&found);
                 for other in self.others(call, nranks)? {
                     let other =
                         self.resolve(&other, call, nranks, |other| proved(other, nranks))??;
-                    broken.extend(promises.apart(&found, &other));
-                }
-                if !broken.is_empty() {
-                    return Err(Error::from_findings(algorithm, nranks, broken));
+                    promises
+                        .apart(&found, &other)
+                        .map_or(Ok(()), |apart| Err(refused(vec![apart])))?;
                 }
             }
             Ok(found)

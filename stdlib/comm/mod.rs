@@ -178,16 +178,10 @@ impl Comm {
         }
         let Call { count, dtype, op, .. } = call;
         let proved = self.chosen.of(&call, self.nranks)?;
-        let plan = Arc::new(Plan::with(&proved, count, dtype, op, self.options_of(call)?)?);
+        let plan = Arc::new(Plan::with(&proved, count, dtype, op, self.options)?);
         plans.make_room(|_| true);
         plans.insert(call, plan.clone());
         Ok(plan)
-    }
-
-    /// Returns the options for a call: where its order is promised, reductions do not nest otherwise.
-    fn options_of(&self, call: Call) -> Result<Options, Error> {
-        let promises = self.chosen.promises(call.collective)?;
-        Ok(if promises.any() { self.options.reassociate(false) } else { self.options })
     }
 
     /// Returns the one plan of a shape: while a rank holds it, or is still to make a call that another rank made with
@@ -205,8 +199,7 @@ impl Comm {
         }
         let Call { dtype, op, .. } = shape.call;
         let (proved, count) = self.chosen.of_shape(&shape, self.nranks)?;
-        let options = self.options_of(shape.call)?;
-        let plan = SpmdPlan::among(&self.calls, &proved, count, dtype, op, options)?;
+        let plan = SpmdPlan::among(&self.calls, &proved, count, dtype, op, self.options)?;
         let plan = Arc::new(plan);
         // A plan may go only if no rank holds it: a rank that does may still make calls with it.
         spmd.make_room(|plan| Arc::get_mut(plan).is_some_and(|plan| !plan.awaited()));

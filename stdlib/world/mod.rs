@@ -322,11 +322,16 @@ impl World {
     /// detect differences between ranks.
     fn prepared(&self, algorithm: &dyn Algorithm) -> Result<Prepared, Error> {
         let nranks = self.nranks();
+        let promises = self.chosen.promises(algorithm.collective())?;
+        let make = || {
+            let refused = |found| Error::from_findings(algorithm, nranks, found);
+            promises.demanded_of(proved(algorithm, nranks)?).map_err(refused)
+        };
         if !algorithm.escapes().is_empty() {
-            return Ok(Prepared::own(proved(algorithm, nranks)?));
+            return Ok(Prepared::own(make()?));
         }
         let facts = format!(
-            "{nranks} {:?} {:?} {}",
+            "{nranks} {promises} {:?} {:?} {}",
             algorithm.given(),
             algorithm.placed_on(),
             env!("CARGO_PKG_VERSION")
@@ -334,7 +339,7 @@ impl World {
         let own = [algorithm.name(), algorithm.source(), &facts];
         let called = algorithm.callees().iter().map(|called| called.source);
         let words: Vec<&str> = own.into_iter().chain(called).collect();
-        self.engine.prepare(&words, || proved(algorithm, nranks))
+        self.engine.prepare(&words, make)
     }
 
     /// Proves the algorithms of the two levels, if the call is made on two levels.

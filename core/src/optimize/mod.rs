@@ -76,7 +76,7 @@ pub struct Goal {
     /// The callers that bring the ranks in when the schedule runs.
     pub callers: Callers,
     /// Whether reductions may nest otherwise than the author wrote them; results of floats may then differ in the
-    /// last bits.
+    /// last bits. It has no effect on a schedule whose demands have promises about the order of reductions.
     pub reassociate: bool,
 }
 
@@ -130,7 +130,8 @@ pub fn optimize_with(
     goal: Goal,
     breaks: impl Fn(&mut Schedule),
 ) -> Result<Optimized, Unproved> {
-    let mut unfit = None;
+    let may = goal.reassociate && !proved.schedule().demands.of_reductions();
+    let (goal, mut unfit) = (Goal { reassociate: may, ..goal }, None);
     if goal.level == Level::O2 {
         match fusion(proved, goal) {
             Ok(mut made) => {

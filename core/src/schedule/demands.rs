@@ -30,6 +30,12 @@ pub struct Demands {
 }
 
 impl Demands {
+    /// Whether a promise about the order or the rounding of reductions is demanded: reductions then never nest otherwise
+    /// than the author wrote them.
+    pub fn of_reductions(&self) -> bool {
+        !self.order.is_empty() || self.roundings.is_some()
+    }
+
     /// Returns the demands on calls, which hold for every form that the schedule is turned into.
     pub(crate) fn of_calls(&self) -> Self {
         Self { multiple: self.multiple.clone(), ..Self::default() }
