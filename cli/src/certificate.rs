@@ -337,9 +337,6 @@ impl Certificate {
         let n = self.nranks;
         let scratch = match self.scratch_units {
             0.0 => "no scratch".to_owned(),
-            some if self.wide_scratch_units == some => {
-                format!("{} of scratch as f32", units(some))
-            }
             some => {
                 let wide = Some(self.wide_scratch_units).filter(|wide| *wide > 0.0);
                 let wide =

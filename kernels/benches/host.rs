@@ -98,7 +98,7 @@ fn fold_8_sources_1mb_f32(bencher: Bencher) {
                 MoveForm::CHAIN,
                 None,
                 Stores::Cached,
-            )
+            );
         };
     });
 }

@@ -152,9 +152,10 @@ fn narrow_sums_round_as_the_host_rounds_them() {
                 // With the other way of rounding, some bits are others.
                 let define = "#define ROUNDELAY_CHAIN 1\n";
                 let mut other = kernel.clone();
-                other.text = match kernel.text.contains(define) {
-                    true => kernel.text.replace(define, ""),
-                    false => kernel.text.replacen("#define", &format!("{define}#define"), 1),
+                other.text = if kernel.text.contains(define) {
+                    kernel.text.replace(define, "")
+                } else {
+                    kernel.text.replacen("#define", &format!("{define}#define"), 1)
                 };
                 let done = like_the_host(&program(&other), (&proved, &kernel), 331, |_| ());
                 different += usize::from(done.is_err());

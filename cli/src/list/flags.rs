@@ -34,7 +34,7 @@ pub(crate) struct ListFlags {
     #[arg(long, requires = "why", value_name = "FILE")]
     pub(crate) costs: Option<String>,
     /// With --why: only algorithms that keep these promises about the order of reduction, such as
-    /// all_counts,roundings=1
+    /// `all_counts,roundings=1`
     #[arg(long, requires = "why", value_name = "PROMISES", value_parser = promises)]
     pub(crate) order: Option<Promises>,
     /// How to print

@@ -42,7 +42,8 @@ pub(crate) struct SelectFlags {
     /// A file of constants that calibrate wrote [default: those assumed of the topology's GPUs, or those of the host engine]
     #[arg(long, value_name = "FILE")]
     costs: Option<String>,
-    /// Only algorithms that keep these promises about the order of reduction, such as all_counts,roundings=1
+    /// Only algorithms that keep these promises about the order of reduction, such as
+    /// `all_counts,roundings=1`
     #[arg(long, value_name = "PROMISES", value_parser = promises)]
     order: Option<Promises>,
     /// Write the choices to a selection file, - for standard output

@@ -296,7 +296,9 @@ impl Player<'_> {
         let unrounded = (exact || op.srcs == 1 && wide(&srcs[0])).then(|| results.clone());
         let narrow = !dsts.iter().all(wide);
         if unrounded.is_some() && narrow {
-            results.iter_mut().for_each(|value| *value = self.values.rounded(*value, at));
+            for value in &mut results {
+                *value = self.values.rounded(*value, at);
+            }
         }
         for (dst, first) in dsts.iter().zip(targets) {
             let raced = self.access(mode, at, *dst, first..first + len, Access::Write);

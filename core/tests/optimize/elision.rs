@@ -7,7 +7,7 @@ use roundelay_core::schedule::demands::Budget;
 use roundelay_core::schedule::{OpKind, Schedule, SignalKind, legality};
 use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Callers;
-use roundelay_core::verify::{Proof, Signals, verify_called};
+use roundelay_core::verify::{Proof, Reduction, Signals, verify_called};
 
 use crate::optimize::{admitted, algorithms, library, of_library};
 
@@ -113,7 +113,7 @@ fn same(a: &Schedule, before: &Proof, b: &Schedule, after: &Proof, what: &str) {
     assert_eq!(rank(&moves[0], &before.finish), rank(&moves[1], &after.finish), "{what}");
     let rest = |p: &Proof| (p.scale_outputs, p.in_place, p.reduce_depth);
     assert_eq!(rest(before), rest(after), "{what}");
-    let trees = |p: &Proof| p.reduction.as_ref().map(|r| r.in_every_mode());
+    let trees = |p: &Proof| p.reduction.as_ref().map(Reduction::in_every_mode);
     assert_eq!(trees(before), trees(after), "{what}");
 }
 

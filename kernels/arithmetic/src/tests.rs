@@ -175,8 +175,12 @@ fn defined(dtype: DType, op: ReduceOp, values: &[u64], divide: Option<u32>) -> u
     }
 }
 
+/// Conversions between the bits of a narrow float and f32.
+type ToWide = fn(u64) -> f32;
+type ToNarrow = fn(f32) -> u64;
+
 /// Returns the f32 of a narrow float, and the narrow float of an f32.
-fn converted(dtype: DType) -> Option<(fn(u64) -> f32, fn(f32) -> u64)> {
+fn converted(dtype: DType) -> Option<(ToWide, ToNarrow)> {
     Some(match dtype {
         DType::F16 => {
             (|x| f16::from_bits(x as u16).to_f32(), |x| f16::from_f32(x).to_bits() as u64)

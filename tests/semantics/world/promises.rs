@@ -27,7 +27,8 @@ fn a_promised_order_is_not_nested_otherwise() {
         })
     };
     let promised = (0..4).rev().fold(part(4), |sum, rank| part(rank) + sum);
-    let in_order = |sums: Vec<Vec<f32>>| sums.iter().flatten().all(|sum| *sum == promised);
+    let in_order =
+        |sums: Vec<Vec<f32>>| sums.iter().flatten().all(|sum| sum.to_bits() == promised.to_bits());
     assert!(in_order(sum(&|world| world.in_order(Promises::all()))));
     assert!(in_order(sum(&|world| world.using(OrderedAllReduce::new()))));
     assert!(!in_order(sum(&|world| world.using(RingAllReduce::new()))));

@@ -104,7 +104,7 @@ impl Move {
                 MoveStep::Reduce(srcs, dst) => {
                     srcs.into_iter().map(|src| MoveStep::Reduce(vec![src], dst)).collect()
                 }
-                copy => vec![copy],
+                copy @ MoveStep::Copy(..) => vec![copy],
             };
             steps = steps.into_iter().flat_map(apart).collect();
         }

@@ -85,7 +85,7 @@ impl<'a> Usage<'a> {
                 }
             }
             StmtKind::Demand(Demand::Budget(_, value) | Demand::Roundings(value)) => {
-                self.expr(value)
+                self.expr(value);
             }
             _ => {}
         }

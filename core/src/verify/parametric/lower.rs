@@ -140,7 +140,7 @@ impl<'a> Walk<'a> {
                 }
             }
             StmtKind::Scratch(var, count, like, _) => {
-                self.scratch(*var, count.as_ref(), like, at)?
+                self.scratch(*var, count.as_ref(), like, at)?;
             }
             StmtKind::Step(step, args) => {
                 let step = &self.source.steps[step.0 as usize];

@@ -77,7 +77,7 @@ impl FoldMemory for OnHost {
         // SAFETY: the addresses are within buffers of this rank's thread, equal or apart because the schedule was
         // proved, and the library uses none of them: its groups have ended.
         unsafe {
-            self.kernel.run(&sources, &[to], len as usize, MoveForm::CHAIN, divide, Stores::Cached)
+            self.kernel.run(&sources, &[to], len as usize, MoveForm::CHAIN, divide, Stores::Cached);
         };
         Ok(())
     }
