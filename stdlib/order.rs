@@ -66,7 +66,8 @@ impl Promises {
         self
     }
 
-    /// Returns the promises that the environment variable `ROUNDELAY_ORDER` names, read once by a process; none where it is not set, or empty.
+    /// Returns the promises that the environment variable `ROUNDELAY_ORDER` names, read once by a process; none where it
+    /// is not set, or empty.
     ///
     /// # Errors
     /// E0406 for a text that is no list of promises.
