@@ -15,7 +15,7 @@ use super::call::{Call, Shape};
 use super::on_host::of_library;
 use super::spread::Spread;
 use super::wire::Wire;
-use crate::order::Promises;
+use crate::order::{OrderClass, Promises};
 use crate::plans::proved;
 use crate::selection::Selection;
 use crate::{Algorithm, Collective, Error, Schedule};
@@ -132,6 +132,30 @@ impl Chosen {
         let found = found?;
         rooted(found.schedule(), call)?;
         Ok(found)
+    }
+
+    /// Returns the promises that the algorithm of a call keeps.
+    pub(crate) fn order_of(&self, call: &Call, nranks: u32) -> Result<Promises, Error> {
+        let of = |proved: &Proved| {
+            let reduction = proved.proof().reduction.as_ref();
+            reduction.map_or_else(Promises::new, |found| found.in_every_mode().into())
+        };
+        let Some(spread) = self.spread.as_ref().filter(|_| self.levels(call, 0, nranks).is_some())
+        else {
+            return Ok(of(&self.of(call, nranks)?));
+        };
+        // Each host sums, one rank of each host sums these sums, and hosts hand the result on. Hosts may differ in their
+        // ranks, so the order depends on where a contribution lies.
+        let roundings = |algorithm: &dyn Algorithm, nranks: u32| {
+            Ok::<_, Error>(of(&proved(algorithm, nranks)?).most_roundings().unwrap_or(0))
+        };
+        let (mut inside, mut among) = (0, 0);
+        for (rank, here) in spread.hosts() {
+            let Some([reduce, across, _]) = spread.levels(call, rank) else { continue };
+            inside = inside.max(roundings(&*reduce, here)?);
+            among = roundings(&*across, spread.hosts().count() as u32)?;
+        }
+        Ok(Promises::new().keeping(OrderClass::AllRanks).roundings(inside + among))
     }
 
     /// Checks that the algorithm of a call keeps the promises, as those of the library that are chosen under promises

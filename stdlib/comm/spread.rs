@@ -95,6 +95,11 @@ impl Spread {
         pays.then(|| [inside(Collective::Reduce), across, inside(Collective::Broadcast)])
     }
 
+    /// Returns a rank of each host, with the number of the host's ranks.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.lists.iter().filter_map(|ranks| Some((*ranks.first()?, ranks.len() as u32)))
+    }
+
     fn ranks(&self) -> usize {
         self.lists.iter().map(Vec::len).sum()
     }

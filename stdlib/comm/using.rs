@@ -104,9 +104,7 @@ macro_rules! using {
         /// Those of the call.
         pub fn order_of(&self, call: &$crate::Call) -> Result<$crate::Promises, Error> {
             let nranks = self.nranks();
-            let proved = self.chosen.of(&call.of(nranks)?, nranks)?;
-            let reduction = proved.proof().reduction.as_ref();
-            Ok(reduction.map_or_else($crate::Promises::new, |r| r.in_every_mode().into()))
+            self.chosen.order_of(&call.of(nranks)?, nranks)
         }
 
         /// Runs for calls of a rooted collective, at every size, the algorithm that `algorithm` makes for the root of

@@ -20,10 +20,10 @@ use roundelay::select::{
 use roundelay::selection::{Entry, Selection, VARIABLE, Wrong};
 use roundelay::{
     Algorithm, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError, Error,
-    Finding, Groups, Level, Missing, NoSuchOp, Options, Plan, Problem, Promises, Proof, Proved,
-    Rank, RankId, RankPlan, ReduceOp, Ring, Rings, Runs, Schedule, SpmdPlan, Stats, Stuck, ToPlan,
-    Topology, Tree, Unproved, collective, float8, half, include_collective, select, select_with,
-    stay_on_core,
+    Finding, Groups, Level, Missing, NoSuchOp, NotPromises, Options, OrderClass, Plan, Problem,
+    Promises, Proof, Proved, Rank, RankId, RankPlan, ReduceOp, Ring, Rings, Runs, Schedule,
+    SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree, Unproved, collective, float8, half,
+    include_collective, select, select_with, stay_on_core,
 };
 
 include_collective!("../../examples/recursive_doubling.coll");
@@ -232,6 +232,26 @@ fn what_is_chosen_runs() -> Result<(), Error> {
     // Nothing of the library runs an AllReduce of no ranks.
     let none = select(Collective::AllReduce, 0, 1, None).plan(1, DType::I32, ReduceOp::Sum);
     assert!(matches!(none, Err(Error::NoneFits { nranks: 0, .. })), "{none:?}");
+    Ok(())
+}
+
+#[test]
+fn promises_are_values() -> Result<(), Error> {
+    let promises: Promises = "all_counts,roundings=1".parse().expect("two promises");
+    assert!(promises.has(OrderClass::AllCounts) && !promises.has(OrderClass::AllRanks));
+    let wrong: Result<Promises, NotPromises> = "alphabetical".parse();
+    assert!(wrong.unwrap_err().to_string().contains("all_elements"));
+    let call = roundelay::Call {
+        collective: Collective::AllReduce,
+        root: 0,
+        count: 9,
+        dtype: DType::F32,
+        op: ReduceOp::Sum,
+    };
+    let kept = Comm::new(4)?.in_order(promises).order_of(&call)?;
+    assert_eq!(kept, Promises::all());
+    let ring = Comm::new(4)?.in_order(promises).using(RingAllReduce::new()).order_of(&call);
+    assert!([Code::OrderDiffers, Code::TooManyRoundings].contains(&ring.unwrap_err().code()));
     Ok(())
 }
 

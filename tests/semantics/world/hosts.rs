@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use roundelay::library::{RingAllReduce, RingBroadcast};
-use roundelay::{Call, Collective, DType, Error, Options, ReduceOp, World};
+use roundelay::{Call, Collective, DType, Error, Options, OrderClass, Promises, ReduceOp, World};
 use roundelay_kernels::network::{Channels, How};
 use roundelay_kernels::shared_memory;
 
@@ -228,6 +228,30 @@ fn algorithms_that_are_named_and_calls_that_do_not_block() {
             world.rank().all_reduce(&mut lent, ReduceOp::Max).expect("the largest");
             assert_eq!(lent[999], n - 1);
         });
+    }
+}
+
+/// Sums of several hosts have the promised order; without a promise, calls on two levels have one order on all ranks.
+#[test]
+fn an_order_is_promised_across_hosts() {
+    let part = |rank: u32| [1.0e8_f32, 1.0, -1.0e8, 1.0, 3.0, 0.1][rank as usize];
+    for places in places() {
+        let nranks = places.iter().map(Vec::len).sum::<usize>() as u32;
+        let promised = (0..nranks - 1).rev().fold(part(nranks - 1), |sum, rank| part(rank) + sum);
+        for count in [1, 700, 30_000] {
+            let (collective, op) = (Collective::AllReduce, ReduceOp::Sum);
+            let call = Call { collective, root: 0, count, dtype: DType::F32, op };
+            let (sums, _) = each(&places, EAGER, patient(), |world| {
+                let kept = world.order_of(&call).expect("it runs");
+                assert!(kept.has(OrderClass::AllRanks) && kept.most_roundings() > Some(0));
+                let world = world.in_order(Promises::all());
+                assert_eq!(world.order_of(&call).expect("it runs"), Promises::all());
+                let mut numbers = vec![part(me(&world)); count as usize];
+                world.rank().all_reduce(&mut numbers, op).expect("it is right");
+                numbers
+            });
+            assert!(sums.iter().flatten().all(|sum| sum.to_bits() == promised.to_bits()));
+        }
     }
 }
 
