@@ -334,8 +334,8 @@ fn mutants() {
     let score = judge_all(asked.unwrap_or(64));
     assert_eq!(score.count(|_, f| f == Fate::Undecided), 0);
     score.agree();
-    // A fold's order matters to rounding alone, and one stream does the work of two, only later.
-    let harmless = ["swap sources", "merge two streams"];
+    // A fold's order and its roundings are no part of being right, and one stream does the work of two, only later.
+    let harmless = ["swap sources", "round otherwise", "merge two streams"];
     for (name, _) in CLASSES {
         let killed = score.count(|class, f| class == *name && matches!(f, Fate::Killed(_)));
         assert_eq!(killed == 0, harmless.contains(name), "{name}");
