@@ -69,7 +69,7 @@ fn what_makes_no_sense_is_refused() {
     // SAFETY: no memory is accessed.
     unsafe {
         let void: *mut c_void = at.cast();
-        said(roundelay_call(world, 0, void, void, 1, 10, SUM, 0), "dtype 10 is none of");
+        said(roundelay_call(world, 0, void, void, 1, 12, SUM, 0), "dtype 12 is none of");
         said(roundelay_call(world, 0, void, void, 1, F32, -1, 0), "op -1 is none of");
         assert_eq!(roundelay_call(world, 3, void, void, 1, F32, SUM, 1), 411, "{}", error());
         assert_eq!(roundelay_call(world, 0, void.byte_add(1), void, 0, F32, SUM, 0), 0);

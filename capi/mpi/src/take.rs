@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use roundelay::{Call, EngineError, Error};
+use roundelay::{Call, Code, EngineError, Error};
 use roundelay_kernels::mpi::Mpi;
 
 use crate::blocks::OursBlocks;
@@ -237,9 +237,11 @@ impl Taking<'_> {
     }
 }
 
-/// Whether an error says that the algorithm cannot run such calls.
+/// Whether an error says that the algorithm cannot run such calls. An algorithm that breaks a promise about order is
+/// refused, for MPI would break the promise, too.
 fn is_unfit(error: &Error) -> bool {
     match error {
+        _ if [Code::OrderDiffers, Code::TooManyRoundings].contains(&error.code()) => false,
         Error::Unproved(_) | Error::WrongRoot { .. } => true,
         Error::Engine(error) => matches!(error, EngineError::EqualCounts { .. }),
         _ => false,

@@ -64,7 +64,7 @@ impl Driven {
         let device = &world.devices[0];
         let (schedule, proof) = (&*plan.kernel().schedule, &*plan.kernel().proof);
         let Spec { element, op, .. } = plan.kernel().spec;
-        let folds = Folds::new(device, element, op)?;
+        let folds = Folds::new(device, (element, op), schedule)?;
         // The world's context is not used: many streams make cudarc track every slice.
         let what = || format!("making streams on device {}", device.ordinal);
         let context = CudaContext::new(device.ordinal).map_err(failed(what()))?;

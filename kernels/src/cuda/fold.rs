@@ -2,6 +2,7 @@
 
 use cudarc::driver::{CudaFunction, CudaStream, DeviceRepr, LaunchConfig, PushKernelArg, result};
 use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::schedule::Schedule;
 
 use super::compile::{Target, compile};
 use super::device::{Device, failed};
@@ -35,10 +36,16 @@ pub(super) struct Folds {
 }
 
 impl Folds {
-    /// Compiles the kernel for the device.
-    pub(super) fn new(device: &Device, dtype: DType, op: ReduceOp) -> Result<Self, Error> {
+    /// Compiles the kernel for the device. Its folds of narrow floats round once, or after each source where the folds
+    /// of the schedule are chains.
+    pub(super) fn new(
+        device: &Device,
+        (dtype, op): (DType, ReduceOp),
+        schedule: &Schedule,
+    ) -> Result<Self, Error> {
         let target = Target::new(device.arch);
-        let [kernel] = device.load(&*compile(&text(dtype, op), NAME, &target)?, [NAME])?;
+        let text = text(dtype, op, schedule.has_chains());
+        let [kernel] = device.load(&*compile(&text, NAME, &target)?, [NAME])?;
         Ok(Self { kernel, threads: target.threads, element_size: dtype.size() as u64 })
     }
 
@@ -86,9 +93,10 @@ impl Folds {
 }
 
 /// Returns the text of the kernel that folds, for an element type and op.
-fn text(dtype: DType, op: ReduceOp) -> String {
+fn text(dtype: DType, op: ReduceOp, chain: bool) -> String {
+    let chain = if chain { "#define ROUNDELAY_CHAIN 1\n" } else { "" };
     format!(
-        "#define ROUNDELAY_ELEMENT {dtype}\n#define ROUNDELAY_OP {op:?}\n#include \"driven.cuh\"\n"
+        "#define ROUNDELAY_ELEMENT {dtype}\n#define ROUNDELAY_OP {op:?}\n{chain}#include \"driven.cuh\"\n"
     )
 }
 
@@ -106,7 +114,7 @@ mod tests {
             DType::ALL.iter().zip(others.iter().cycle()).chain(DType::ALL.iter().zip(&bits));
         let all = kinds.map(|(dtype, op)| (*dtype, *op, "sm_90"));
         for (dtype, op, arch) in all.chain(f32s) {
-            let compiled = compiled(&text(dtype, op), NAME, arch);
+            let compiled = compiled(&text(dtype, op, arch == "sm_80"), NAME, arch);
             assert!(compiled.usage.iter().any(|usage| usage.name == NAME), "{}", compiled.log);
             let spills = compiled.usage.iter().find(|usage| usage.spill_stores > 0);
             assert_eq!(spills, None, "{dtype} {op} {arch}");

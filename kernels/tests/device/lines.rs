@@ -90,8 +90,8 @@ impl Chain {
             let own = |rank: usize| &self.inputs[rank][round.from * size..][..round.len * size];
             let received = own(0);
             let srcs = if self.folds { vec![own(1), received] } else { vec![received] };
-            let kept = fold(self.dtype, self.op, &srcs, self.divisor);
-            let folded = || fold(self.dtype, self.op, &[own(2), &kept], 0);
+            let kept = fold((self.dtype, self.op), false, &srcs, self.divisor);
+            let folded = || fold((self.dtype, self.op), false, &[own(2), &kept], 0);
             let last = if self.folds { kept.clone() } else { folded() };
             let to = round.to * size..(round.to + round.len) * size;
             if self.keeps {

@@ -96,12 +96,12 @@ impl Move {
     }
 
     /// Does the move on these bytes, as the host would.
-    fn apply(&self, dtype: DType, op: ReduceOp, input: &[u8], output: &mut [u8]) {
+    fn apply(&self, (dtype, op): (DType, ReduceOp), chain: bool, input: &[u8], output: &mut [u8]) {
         let size = dtype.size();
         let bytes = |at: &Operand| at.element * size..(at.element + self.len) * size;
         let from = |at: &Operand| if at.output { &output[bytes(at)] } else { &input[bytes(at)] };
         let srcs: Vec<&[u8]> = self.srcs.iter().map(from).collect();
-        let result = fold(dtype, op, &srcs, self.divisor);
+        let result = fold((dtype, op), chain, &srcs, self.divisor);
         for dst in &self.dsts {
             output[bytes(dst)].copy_from_slice(&result);
         }
@@ -136,11 +136,15 @@ fn shapes(op: ReduceOp) -> &'static [(usize, usize)] {
     if op == ReduceOp::Sum { &MORE_SHAPES } else { &SHAPES }
 }
 
-fn check(dtype: DType, op: ReduceOp, sanitize: bool) {
+/// Checks moves that round after each source, where they form a chain, or once.
+fn check((dtype, op): (DType, ReduceOp), chain: bool, sanitize: bool) {
     let mut defines =
         vec![format!("ROUNDELAY_ELEMENT={}", dtype.name()), format!("ROUNDELAY_OP={op:?}")];
     if op == ReduceOp::Sum {
         defines.push("ROUNDELAY_MORE_SHAPES".to_owned());
+    }
+    if chain {
+        defines.push("ROUNDELAY_CHAIN=1".to_owned());
     }
     let defines: Vec<&str> = defines.iter().map(String::as_str).collect();
     let program = Executable::new(TEXT, &defines, sanitize);
@@ -151,11 +155,11 @@ fn check(dtype: DType, op: ReduceOp, sanitize: bool) {
             any_element(dtype, &mut random, to);
         }
         let moves = moves(&mut random, dtype, op);
-        check_moves(&program, (dtype, op), &moves, (input, ROOM), (parts, threads));
+        check_moves((&program, chain), (dtype, op), &moves, (input, ROOM), (parts, threads));
     }
     if matches!(dtype, DType::F8E4M3 | DType::F8E5M2) {
         let (moves, input) = every_pair(op);
-        check_moves(&program, (dtype, op), &moves, (input, PAIRS), (1, 4));
+        check_moves((&program, chain), (dtype, op), &moves, (input, PAIRS), (1, 4));
     }
 }
 
@@ -184,7 +188,7 @@ fn every_pair(op: ReduceOp) -> (Vec<Move>, Vec<u8>) {
 
 /// Runs moves in the kernel, into an output of `room` elements, and compares each element with the host's.
 fn check_moves(
-    program: &Executable,
+    (program, chain): (&Executable, bool),
     (dtype, op): (DType, ReduceOp),
     moves: &[Move],
     (input, room): (Vec<u8>, usize),
@@ -195,7 +199,7 @@ fn check_moves(
     let mut want = vec![FILL; room * size];
     for one in moves {
         facts.extend(one.facts());
-        one.apply(dtype, op, &input, &mut want);
+        one.apply((dtype, op), chain, &input, &mut want);
     }
     let ranks = vec![Buffers { input, output_bytes: room * size, shared: None }];
     let job = Job { parts, threads, element: size, facts, ranks, ..Job::default() };
@@ -217,15 +221,21 @@ fn every_dtype_and_op_is_that_of_the_host() {
     let all = DType::ALL.iter().flat_map(|&dtype| others.iter().map(move |&op| (dtype, op)));
     // The ops of integers in the sizes of elements that differ: bytes in pairs of two, and words.
     let wholes = [DType::U8, DType::I32, DType::U64];
-    let cases: Vec<(DType, ReduceOp)> =
-        all.chain(bits.iter().enumerate().map(|(at, &op)| (wholes[at % 3], op))).collect();
+    let all = all.chain(bits.iter().enumerate().map(|(at, &op)| (wholes[at % 3], op)));
+    // Narrow floats have two ways to round: sums both, and other ops take turns.
+    let ways = |(nth, kind): (usize, (DType, ReduceOp))| {
+        let both = kind.0.is_narrow_float() && kind.1 == ReduceOp::Sum;
+        let chains = if both { vec![false, true] } else { vec![nth % 2 == 0] };
+        chains.into_iter().map(move |chain| (kind, chain))
+    };
+    let cases: Vec<_> = all.enumerate().flat_map(ways).collect();
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                while let Some(&(dtype, op)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(panic) = std::panic::catch_unwind(|| check(dtype, op, false)) {
+                while let Some(&(kind, chain)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(panic) = std::panic::catch_unwind(|| check(kind, chain, false)) {
                         failures.lock().expect("nobody panics with it").push(panic);
                     }
                 }
@@ -239,5 +249,5 @@ fn every_dtype_and_op_is_that_of_the_host() {
 
 #[test]
 fn a_move_begins_when_the_one_before_it_is_done() {
-    check(DType::F32, ReduceOp::Sum, true);
+    check((DType::F32, ReduceOp::Sum), true, true);
 }

@@ -47,7 +47,7 @@ pub fn same(dtype: DType, a: &[u8], b: &[u8]) -> bool {
 }
 
 /// `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`, divided by `divisor` if that is not 0.
-pub fn fold(dtype: DType, op: ReduceOp, srcs: &[&[u8]], divisor: u32) -> Vec<u8> {
+pub fn fold((dtype, op): (DType, ReduceOp), chain: bool, srcs: &[&[u8]], divisor: u32) -> Vec<u8> {
     // In words, so that everything is aligned.
     let words = |bytes: &[u8]| {
         let mut words = vec![0u64; bytes.len().div_ceil(8)];
@@ -67,7 +67,8 @@ pub fn fold(dtype: DType, op: ReduceOp, srcs: &[&[u8]], divisor: u32) -> Vec<u8>
     // SAFETY: all are vectors of as many elements, apart, and at most 8.
     unsafe {
         let to = [result.as_mut_ptr().cast()];
-        kernel.run(&from, &to, len, MoveForm::CHAIN, divide, Stores::Cached);
+        let form = MoveForm { chain, ..MoveForm::CHAIN };
+        kernel.run(&from, &to, len, form, divide, Stores::Cached);
     }
     let bytes: Vec<u8> = result.into_iter().flat_map(u64::to_le_bytes).collect();
     bytes[..srcs[0].len()].to_vec()

@@ -72,10 +72,19 @@ impl Protocol {
 const NEEDS_WIDE: &str =
     "make the kernel for elements of f32, or choose an algorithm without `as f32`";
 
-/// Returns the reason why a kernel for these elements cannot give the results of a schedule.
-fn needs_wide(schedule: &Schedule, element: DType) -> Option<String> {
-    let narrow = element.is_narrow_float().then(|| schedule.needs_wide()).flatten();
-    narrow.map(|why| format!("{} has no kernel for {element}: {why}", schedule.algorithm))
+/// Checks that kernels for these elements can give the results of a schedule.
+///
+/// # Errors
+/// E0423 if the elements are narrower than f32, and the schedule has sums that are not.
+pub fn check_width(schedule: &Schedule, element: DType) -> Result<(), Box<Diagnostic>> {
+    match element.is_narrow_float().then(|| schedule.needs_wide()).flatten() {
+        None => Ok(()),
+        Some(why) => {
+            let title = format!("{} has no kernel for {element}: {why}", schedule.algorithm);
+            let refused = Diagnostic::new(Code::NoSuchKernel, Span::default(), title);
+            Err(Box::new(refused.help(NEEDS_WIDE)))
+        }
+    }
 }
 
 /// Whether statements pass data through a fifo.
@@ -196,9 +205,8 @@ impl Kernel {
         spec.op
             .check(spec.element)
             .map_err(|none| vec![Diagnostic::no_such_op(none, checked.name_span)])?;
-        if let Some(why) = needs_wide(proved.schedule(), spec.element) {
-            return Err(refuse(why, NEEDS_WIDE));
-        }
+        check_width(proved.schedule(), spec.element)
+            .map_err(|refused| vec![Diagnostic { primary: checked.name_span, ..*refused }])?;
         if proved.schedule().elements.is_some() {
             let title =
                 format!("loops of {} have one count, and not one for each block", checked.name);
@@ -286,10 +294,7 @@ impl Kernel {
         spec.op
             .check(spec.element)
             .map_err(|none| Box::new(Diagnostic::no_such_op(none, Span::default())))?;
-        if let Some(why) = needs_wide(&optimized.schedule, spec.element) {
-            let refused = Diagnostic::new(Code::NoSuchKernel, Span::default(), why);
-            return Err(Box::new(refused.help(NEEDS_WIDE)));
-        }
+        check_width(&optimized.schedule, spec.element)?;
         let (schedule, proof) = (optimized.schedule.clone(), optimized.proof.clone());
         let name = schedule.algorithm.clone();
         let spec = Spec { protocol: Protocol::Direct, ..spec };

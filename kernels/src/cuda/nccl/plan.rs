@@ -10,6 +10,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::messages::{Groups, TwoSided};
 use roundelay_core::source::Span;
 use roundelay_core::verify::Proved;
+use roundelay_export::cuda::check_width;
 
 use super::super::device::failed;
 use super::super::error::Error;
@@ -76,8 +77,9 @@ impl NcclPlan {
     ///
     /// # Errors
     /// E0401 where the proof is for another number of ranks; E0407 for a buffer with more bytes than addresses; E0415
-    /// without NVRTC; E0419 where the device's memory does not suffice; E0425 for a fault of the compiler; E0426 where
-    /// the algorithm cannot be brought to sends and receives; E0431 where the elements do not have the op.
+    /// without NVRTC; E0419 where the device's memory does not suffice; E0423 where
+    /// the elements are narrower than f32 and the algorithm has sums that are not; E0425 for a fault of the compiler;
+    /// E0426 where the algorithm cannot be brought to sends and receives; E0431 where the elements do not have the op.
     pub fn new(
         comm: &NcclComm,
         proved: &Proved,
@@ -93,13 +95,14 @@ impl NcclPlan {
         op.check(dtype).map_err(crate::Error::NoSuchOp)?;
         check_multiple(proved.schedule(), count)?;
         let form = TwoSided::new(proved).map_err(unfit)?;
+        check_width(form.schedule(), dtype).map_err(|wide| Error::NoKernel(vec![*wide]))?;
         let groups = Groups::new(&form).map_err(unfit)?;
         let steps = Steps::new(&form, &groups, comm.rank(), count, (dtype, op))?;
         let device = &comm.shared().device;
         let what = format!("scratch of rank {}", comm.rank());
         let plan = Self {
             call: PlannedCall::new(form.proved(), count, dtype, op),
-            folds: Folds::new(device, dtype, op)?,
+            folds: Folds::new(device, (dtype, op), form.schedule())?,
             scratch: device.zeros(&what, steps.scratch as usize)?,
             steps,
             comm: comm.clone(),

@@ -11,6 +11,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::messages::{Groups, TwoSided};
 use roundelay_core::verify::Proved;
+use roundelay_export::cuda::check_width;
 
 use super::super::comm::{NcclId, NcclLink};
 use super::super::issue::{FoldMemory, issue};
@@ -63,6 +64,8 @@ pub(super) struct Case {
 /// A rank's memory on the host.
 struct OnHost {
     kernel: Kernel,
+    /// Whether folds round after each source.
+    chain: bool,
 }
 
 impl FoldMemory for OnHost {
@@ -77,7 +80,8 @@ impl FoldMemory for OnHost {
         // SAFETY: the addresses are within buffers of this rank's thread, equal or apart because the schedule was
         // proved, and the library uses none of them: its groups have ended.
         unsafe {
-            self.kernel.run(&sources, &[to], len as usize, MoveForm::CHAIN, divide, Stores::Cached);
+            let form = MoveForm { chain: self.chain, ..MoveForm::CHAIN };
+            self.kernel.run(&sources, &[to], len as usize, form, divide, Stores::Cached);
         };
         Ok(())
     }
@@ -87,7 +91,12 @@ impl FoldMemory for OnHost {
 pub(super) type Breaks<'a> = &'a (dyn Fn(RankId, &mut Steps) + Sync);
 
 impl Case {
-    pub(super) fn new(proved: Proved, count: u64, kind: (DType, ReduceOp)) -> Self {
+    /// A call of these elements, or of f32 where the plan of the algorithm refuses narrower ones.
+    pub(super) fn new(proved: Proved, count: u64, (dtype, op): (DType, ReduceOp)) -> Self {
+        let kind = match check_width(proved.schedule(), dtype) {
+            Ok(()) => (dtype, op),
+            Err(_) => (DType::F32, op),
+        };
         let what = &proved.schedule().algorithm;
         let form = TwoSided::new(&proved).unwrap_or_else(|found| panic!("{what}: {found:?}"));
         let groups = Groups::new(&form).unwrap_or_else(|found| panic!("{what}: {found:?}"));
@@ -178,7 +187,10 @@ impl Case {
         // SAFETY: the input has that length, and is in memory of this thread.
         unsafe { ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) };
         let (dtype, op) = self.kind;
-        let mut memory = OnHost { kernel: Kernel::new(dtype, op).expect("a kernel") };
+        let mut memory = OnHost {
+            kernel: Kernel::new(dtype, op).expect("a kernel"),
+            chain: self.form.schedule().has_chains(),
+        };
         // Each rank has a stream of its own; the test library does not use it.
         let stream = ptr::without_provenance_mut(rank.index() + 1);
         // SAFETY: the buffers have the lengths that the steps were made for; broken steps stay within them. When a call
