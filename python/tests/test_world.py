@@ -311,7 +311,9 @@ def test_codes_are_those_of_the_header() -> None:
     for name, code in _codes.DTYPES.items():
         bits = 8 * _codes.SIZES[code]
         kind = {"i": "INT", "u": "UINT", "f": "FLOAT", "b": "BFLOAT"}[name[0]]
-        assert f"ROUNDELAY_{kind}{bits} = {code}" in text
+        # An 8-bit float names its form, such as E4M3, behind its bits.
+        form = f"_{name[2:].upper()}" if (kind, bits) == ("FLOAT", 8) else ""
+        assert f"ROUNDELAY_{kind}{bits}{form} = {code}" in text
     for name, code in _codes.COLLECTIVES.items():
         words = "".join(f"_{c}" if c.isupper() else c.upper() for c in name)
         assert f"ROUNDELAY{words} = {code}" in text
