@@ -45,7 +45,7 @@ impl NcclId {
         let mut id = ncclUniqueId { internal: [0; 128] };
         // SAFETY: it points to a name to be filled in.
         match unsafe { (nccl.functions.unique_id)(&raw mut id) } {
-            SUCCESS => Ok(Self(id.internal.map(|byte| byte as u8))),
+            SUCCESS => Ok(Self(id.internal.map(|byte| byte.to_ne_bytes()[0]))),
             code => {
                 let (what, why) =
                     ("making a name for ranks".into(), nccl.words(code, ptr::null_mut()));
