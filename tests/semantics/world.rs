@@ -10,6 +10,8 @@ mod mail;
 mod nonblocking;
 #[path = "world/ops.rs"]
 mod ops;
+#[path = "world/pairs.rs"]
+mod pairs;
 #[path = "world/parts.rs"]
 mod parts;
 #[path = "world/promises.rs"]
