@@ -11,7 +11,7 @@ use super::lanes::{
     Lor, Lxor, Max, Min, Plain, Prod, Sum,
 };
 use super::number::{Number, Whole};
-use super::wide::{Narrow, Once, WideLoops};
+use super::wide::{Narrow, WideLoops};
 
 /// Computes `acc[i] = srcs[last][i] op (.. (srcs[0][i] op acc[i]))`, where `acc` overlaps no source.
 type Fold = unsafe fn(acc: *mut u8, srcs: *const *const u8, len: usize);
@@ -108,7 +108,7 @@ unsafe fn rest<T: Copy>(at: *const u8, len: usize, bytes: usize) -> T {
 macro_rules! instruction_set {
     ($module:ident $(, #[$attribute:meta])?) => {
         mod $module {
-            use super::{Combine, Divide, Lanes, Loops, Narrow, Once, WideLoops, rest, slices};
+            use super::{Combine, Divide, Lanes, Loops, Narrow, WideLoops, rest, slices};
             use crate::wide;
             use std::ptr::copy_nonoverlapping;
             use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -229,15 +229,15 @@ macro_rules! instruction_set {
                 }
             }
 
-            pub(super) fn wide_loops<T: Narrow, O: Combine<f32>>() -> WideLoops {
+            pub(super) fn wide_loops<L: Lanes, T: Narrow, O: Combine<f32>>() -> WideLoops {
                 WideLoops {
                     once: [
-                        join::<Once<T, O>, 2>,
-                        join::<Once<T, O>, 3>,
-                        join::<Once<T, O>, 4>,
-                        join::<Once<T, O>, 5>,
-                        join::<Once<T, O>, 6>,
-                        join::<Once<T, O>, 7>,
+                        join::<L, 2>,
+                        join::<L, 3>,
+                        join::<L, 4>,
+                        join::<L, 5>,
+                        join::<L, 6>,
+                        join::<L, 7>,
                     ],
                     widen: widen::<T>,
                     step: step::<T, O>,
@@ -311,10 +311,10 @@ impl InstructionSet {
     fn wide_of<T: Narrow, O: Combine<f32>>(self) -> WideLoops {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => avx512::wide_loops::<T, O>(),
+            Self::Avx512 => avx512::wide_loops::<T::Once512<O>, T, O>(),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => avx2::wide_loops::<T, O>(),
-            Self::Baseline => baseline::wide_loops::<T, O>(),
+            Self::Avx2 => avx2::wide_loops::<T::Once256<O>, T, O>(),
+            Self::Baseline => baseline::wide_loops::<T::Once<O>, T, O>(),
         }
     }
 

@@ -241,6 +241,37 @@ impl<O: Combine<f32>> Lanes for Bf16<O> {
     }
 }
 
+/// Bits of the nearest bf16, ties to even, in the upper half; a NaN becomes a quiet one.
+#[inline(always)]
+fn nearest_bf16(value: f32) -> u32 {
+    let bits = value.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) & HIGH;
+    if value.is_nan() { 0x7fc0_0000 } else { rounded }
+}
+
+/// Folds of bf16 that round once.
+pub(super) struct Bf16Once<O>(PhantomData<O>);
+
+impl<O: Combine<f32>> Lanes for Bf16Once<O> {
+    type Item = Bf16Pair;
+    type Acc = (f32, f32);
+    const ELEMENTS: usize = 2;
+
+    #[inline(always)]
+    fn begin(first: Bf16Pair) -> (f32, f32) {
+        Bf16::<O>::begin(first)
+    }
+    #[inline(always)]
+    fn step(src: Bf16Pair, acc: (f32, f32)) -> (f32, f32) {
+        let src = Self::begin(src);
+        (O::combine(src.0, acc.0), O::combine(src.1, acc.1))
+    }
+    #[inline(always)]
+    fn end(acc: (f32, f32)) -> Bf16Pair {
+        Bf16Pair((nearest_bf16(acc.0) >> 16) | nearest_bf16(acc.1))
+    }
+}
+
 impl Divide for Bf16<Sum> {
     type Item = Bf16Pair;
     const ELEMENTS: usize = 2;
@@ -267,7 +298,7 @@ pub(super) mod f16c {
     use super::{Combine, Divide, Lanes, Number, Sum};
 
     macro_rules! vectors {
-        ($name:ident, $elements:literal, $bits:ty, $floats:ty, $widen:ident, $narrow:ident, |$v:ident| $quiet:expr) => {
+        ($name:ident, $once:ident, $elements:literal, $bits:ty, $floats:ty, $widen:ident, $narrow:ident, |$v:ident| $quiet:expr) => {
             /// Sum and product; only in loops that are compiled for the instructions.
             pub(in super::super) struct $name<O>(PhantomData<O>);
 
@@ -317,6 +348,33 @@ pub(super) mod f16c {
                 }
             }
 
+            /// Folds that round once.
+            pub(in super::super) struct $once<O>(PhantomData<O>);
+
+            impl<O: Combine<f32>> Lanes for $once<O> {
+                type Item = [u16; $elements];
+                type Acc = $floats;
+                const ELEMENTS: usize = $elements;
+
+                #[inline(always)]
+                fn begin(first: [u16; $elements]) -> $floats {
+                    $name::<O>::begin(first)
+                }
+                #[inline(always)]
+                fn step(src: [u16; $elements], acc: $floats) -> $floats {
+                    let src = $name::<O>::array(Self::begin(src));
+                    let mut exact = $name::<O>::array(acc);
+                    for i in 0..$elements {
+                        exact[i] = O::combine(src[i], exact[i]);
+                    }
+                    $name::<O>::vector(exact)
+                }
+                #[inline(always)]
+                fn end(acc: $floats) -> [u16; $elements] {
+                    $name::<O>::end(acc)
+                }
+            }
+
             impl Divide for $name<Sum> {
                 type Item = [u16; $elements];
                 const ELEMENTS: usize = $elements;
@@ -334,11 +392,11 @@ pub(super) mod f16c {
     }
 
     // The conversion keeps the payload of a NaN: these expressions make all NaNs canonical.
-    vectors!(F16x8, 8, __m128i, __m256, _mm256_cvtph_ps, _mm256_cvtps_ph, |v| {
+    vectors!(F16x8, F16x8Once, 8, __m128i, __m256, _mm256_cvtph_ps, _mm256_cvtps_ph, |v| {
         let nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(v, v);
         _mm256_blendv_ps(v, _mm256_set1_ps(f32::NAN), nan)
     });
-    vectors!(F16x16, 16, __m256i, __m512, _mm512_cvtph_ps, _mm512_cvtps_ph, |v| {
+    vectors!(F16x16, F16x16Once, 16, __m256i, __m512, _mm512_cvtph_ps, _mm512_cvtps_ph, |v| {
         let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(v, v);
         _mm512_mask_blend_ps(nan, v, _mm512_set1_ps(f32::NAN))
     });

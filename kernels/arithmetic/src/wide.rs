@@ -8,10 +8,19 @@ use half::{bf16, f16};
 
 use super::byte::{F8E4M3, F8E5M2, e4m3_to_f32, e5m2_to_f32, f32_to_e4m3, f32_to_e5m2};
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use super::lanes::{Combine, Lanes};
+#[cfg(target_arch = "x86_64")]
+use super::lanes::f16c::{F16x8Once, F16x16Once};
+use super::lanes::{Bf16Once, Combine, Lanes};
 
 /// A float narrower than f32.
 pub(super) trait Narrow: Copy {
+    /// The steps of folds that round once, on any machine.
+    type Once<O: Combine<f32>>: Lanes;
+    /// The same by vectors of 256 bits.
+    type Once256<O: Combine<f32>>: Lanes;
+    /// The same by vectors of 512 bits.
+    type Once512<O: Combine<f32>>: Lanes;
+
     /// Converts exactly.
     fn widen(self) -> f32;
     /// Rounds to nearest even, as each op on this type does.
@@ -19,8 +28,12 @@ pub(super) trait Narrow: Copy {
 }
 
 macro_rules! narrow {
-    ($($t:ty, $widen:ident, $narrow:ident;)*) => {$(
+    ($($t:ty, $widen:ident, $narrow:ident, [$once:ty, $once256:ty, $once512:ty];)*) => {$(
         impl Narrow for $t {
+            type Once<O: Combine<f32>> = $once;
+            type Once256<O: Combine<f32>> = $once256;
+            type Once512<O: Combine<f32>> = $once512;
+
             #[inline(always)]
             fn widen(self) -> f32 {
                 $widen(self.to_bits())
@@ -34,10 +47,19 @@ macro_rules! narrow {
 }
 
 narrow! {
-    f16, f16_to_f32, f32_to_f16;
-    bf16, bf16_to_f32, f32_to_bf16;
-    F8E4M3, e4m3_to_f32, f32_to_e4m3;
-    F8E5M2, e5m2_to_f32, f32_to_e5m2;
+    bf16, bf16_to_f32, f32_to_bf16, [Bf16Once<O>, Bf16Once<O>, Bf16Once<O>];
+    F8E4M3, e4m3_to_f32, f32_to_e4m3, [Once<Self, O>, Once<Self, O>, Once<Self, O>];
+    F8E5M2, e5m2_to_f32, f32_to_e5m2, [Once<Self, O>, Once<Self, O>, Once<Self, O>];
+}
+
+#[cfg(target_arch = "x86_64")]
+narrow! {
+    f16, f16_to_f32, f32_to_f16, [Once<Self, O>, F16x8Once<O>, F16x16Once<O>];
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+narrow! {
+    f16, f16_to_f32, f32_to_f16, [Once<Self, O>, Once<Self, O>, Once<Self, O>];
 }
 
 /// The steps of a fold that rounds once, after its last source.
