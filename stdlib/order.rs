@@ -112,6 +112,11 @@ impl Promises {
         })
     }
 
+    /// Returns the promises that a proved algorithm keeps; `None` where it does not reduce.
+    pub(crate) fn kept_by(proved: &Proved) -> Option<Self> {
+        Some(proved.proof().reduction.as_ref()?.in_every_mode().into())
+    }
+
     /// Demands the promises of an algorithm, beside the demands of its author: no optimization breaks them then.
     ///
     /// # Errors

@@ -239,6 +239,15 @@ struct SelectQuery<'a> {
     promises: Promises,
 }
 
+/// Returns an algorithm on the topology, where there is one.
+fn placed(algorithm: &Configured, topology: Option<&Arc<Topology>>) -> Configured {
+    let mut algorithm = algorithm.clone();
+    if let Some(topology) = topology {
+        algorithm.place_on(topology.clone());
+    }
+    algorithm
+}
+
 /// Predicts the time of an algorithm, or says why it cannot run.
 fn predicted(
     algorithm: &Configured,
@@ -246,10 +255,7 @@ fn predicted(
     asked: &SelectQuery<'_>,
 ) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
     let SelectQuery { nranks, topology, .. } = *asked;
-    let mut algorithm = algorithm.clone();
-    if let Some(topology) = topology {
-        algorithm.place_on(topology.clone());
-    }
+    let algorithm = placed(algorithm, topology);
     if asked.promises.any() && algorithm.collective().reduces() {
         let proved = asked.promises.demanded_of(prove(&algorithm, nranks)?)?;
         if let Some(ordered) = Promises::algorithm(algorithm.collective(), 0, nranks)
@@ -349,12 +355,9 @@ impl Choice {
     /// Returns the promises about the order of reductions that the fastest algorithm keeps, after a proof of it; `None`
     /// where every algorithm is refused, or the collective does not reduce.
     pub fn order(&self) -> Option<Promises> {
-        let mut algorithm = self.configured(self.best()?).clone();
-        if let Some(topology) = &self.placed_on {
-            algorithm.place_on(topology.clone());
-        }
+        let algorithm = placed(self.configured(self.best()?), self.placed_on.as_ref());
         let proved = prove(&algorithm, self.nranks).ok()?;
-        Some(proved.proof().reduction.as_ref()?.in_every_mode().into())
+        Promises::kept_by(&proved)
     }
 
     fn configured(&self, row: &Row) -> &Configured {

@@ -40,8 +40,8 @@ pub(crate) struct Certificate {
     /// The most of a rank, in units of the count.
     scratch_units: f64,
     /// The part of it that keeps narrow floats as f32, so that an element of bf16 takes four bytes there.
-    #[serde(skip_serializing_if = "is_zero")]
-    wide_scratch_units: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wide_scratch_units: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fifo: Option<Fifo>,
     /// Between all ranks.
@@ -293,7 +293,7 @@ impl Certificate {
             scratch_units: scratch,
             wide_scratch_units: (schedule.scratch.iter().filter(|of| of.wide))
                 .map(|of| f64::from(of.slots) * of.width.num() as f64 / of.width.den() as f64)
-                .sum(),
+                .reduce(|sum, of| sum + of),
             fifo: depth(schedule).map(|Depth { credits, needed }| Fifo { credits, needed }),
             messages: traffic.messages,
             pieces: traffic.pieces,
@@ -338,9 +338,8 @@ impl Certificate {
         let scratch = match self.scratch_units {
             0.0 => "no scratch".to_owned(),
             some => {
-                let wide = Some(self.wide_scratch_units).filter(|wide| *wide > 0.0);
-                let wide =
-                    wide.map(|wide| format!(" ({} as f32)", short(wide))).unwrap_or_default();
+                let wide = self.wide_scratch_units.map(|wide| format!(" ({} as f32)", short(wide)));
+                let wide = wide.unwrap_or_default();
                 format!("{} of scratch{wide}", units(some))
             }
         };
@@ -430,11 +429,6 @@ impl From<Sameness> for Same {
             Sameness::Differs => Self::Differs,
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the serializer passes a reference")]
-fn is_zero(amount: &f64) -> bool {
-    *amount == 0.0
 }
 
 /// Returns an amount: `1 unit`, also where a sum of parts is 1 but for its rounding.

@@ -136,11 +136,8 @@ impl Chosen {
 
     /// Returns the promises that the algorithm of a call keeps.
     pub(crate) fn order_of(&self, call: &Call, nranks: u32) -> Result<Promises, Error> {
-        let of = |proved: &Proved| {
-            let reduction = proved.proof().reduction.as_ref();
-            reduction.map_or_else(Promises::new, |found| found.in_every_mode().into())
-        };
-        let Some(spread) = self.spread.as_ref().filter(|_| self.levels(call, 0, nranks).is_some())
+        let of = |proved: &Proved| Promises::kept_by(proved).unwrap_or_default();
+        let (Some(spread), Some([_, across, _])) = (&self.spread, self.levels(call, 0, nranks))
         else {
             return Ok(of(&self.of(call, nranks)?));
         };
@@ -149,11 +146,11 @@ impl Chosen {
         let roundings = |algorithm: &dyn Algorithm, nranks: u32| {
             Ok::<_, Error>(of(&proved(algorithm, nranks)?).most_roundings().unwrap_or(0))
         };
-        let (mut inside, mut among) = (0, 0);
+        let among = roundings(&*across, spread.hosts().count() as u32)?;
+        let mut inside = 0;
         for (rank, here) in spread.hosts() {
-            let Some([reduce, across, _]) = spread.levels(call, rank) else { continue };
+            let Some([reduce, ..]) = spread.levels(call, rank) else { continue };
             inside = inside.max(roundings(&*reduce, here)?);
-            among = roundings(&*across, spread.hosts().count() as u32)?;
         }
         Ok(Promises::new().keeping(OrderClass::AllRanks).roundings(inside + among))
     }

@@ -34,10 +34,11 @@ fn ranges_end_where_another_algorithm_is_faster() {
 
 #[test]
 fn the_constants_of_a_processor_are_not_those_of_gpus() {
-    let args = [&["select", "AllReduce", "--bytes", "64K,256M"], &MACHINE[..]].concat();
+    let args = [&["select", "AllReduce", "--bytes", "1K,64K,256M"], &MACHINE[..]].concat();
     let text = roundelay(&args).ends(0).out;
     assert!(text.contains("assumed of GPUs of sm 80 over NVLink: 3.4 us a hop"), "{text}");
     assert!(text.contains("64 KiB ") && text.contains("256 MiB "), "{text}");
+    assert!(text.contains("takes 1 step (3.4 us) against 2 (6.8 us)"), "{text}");
     assert!(text.contains("OneShotAround: copies 2 S"), "{text}");
     let list = [&["list", "AllReduce", "--why"], &MACHINE[..]].concat();
     let text = roundelay(&list).ends(0).out;

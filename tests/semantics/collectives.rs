@@ -165,6 +165,7 @@ fn sample(algorithm: &dyn Algorithm) {
             }
         }
     }
+    assert!(turn >= 2 * kinds.len(), "every kind is met at least twice");
 }
 
 #[test]

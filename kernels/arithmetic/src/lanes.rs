@@ -232,21 +232,13 @@ impl<O: Combine<f32>> Lanes for Bf16<O> {
     }
     #[inline(always)]
     fn step(src: Bf16Pair, acc: (f32, f32)) -> (f32, f32) {
-        let src = Self::begin(src);
-        (round_to_bf16(O::combine(src.0, acc.0)), round_to_bf16(O::combine(src.1, acc.1)))
+        let exact = Bf16Once::<O>::step(src, acc);
+        (round_to_bf16(exact.0), round_to_bf16(exact.1))
     }
     #[inline(always)]
     fn end(acc: (f32, f32)) -> Bf16Pair {
         Bf16Pair((quiet_bf16(acc.0) >> 16) | quiet_bf16(acc.1))
     }
-}
-
-/// Bits of the nearest bf16, ties to even, in the upper half; a NaN becomes a quiet one.
-#[inline(always)]
-fn nearest_bf16(value: f32) -> u32 {
-    let bits = value.to_bits();
-    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) & HIGH;
-    if value.is_nan() { 0x7fc0_0000 } else { rounded }
 }
 
 /// Folds of bf16 that round once.
@@ -268,7 +260,7 @@ impl<O: Combine<f32>> Lanes for Bf16Once<O> {
     }
     #[inline(always)]
     fn end(acc: (f32, f32)) -> Bf16Pair {
-        Bf16Pair((nearest_bf16(acc.0) >> 16) | nearest_bf16(acc.1))
+        Bf16::<O>::end((round_to_bf16(acc.0), round_to_bf16(acc.1)))
     }
 }
 
@@ -328,11 +320,7 @@ pub(super) mod f16c {
                 }
                 #[inline(always)]
                 fn step(src: [u16; $elements], acc: $floats) -> $floats {
-                    let (src, mut exact) = (Self::array(Self::begin(src)), Self::array(acc));
-                    for i in 0..$elements {
-                        exact[i] = O::combine(src[i], exact[i]);
-                    }
-                    let exact = Self::vector(exact);
+                    let exact = $once::<O>::step(src, acc);
                     // SAFETY: the loops are compiled for machines that have the instructions.
                     unsafe { $widen($narrow::<_MM_FROUND_TO_NEAREST_INT>(exact)) }
                 }

@@ -3,6 +3,7 @@
 
 mod called;
 mod escape;
+mod fifo;
 mod least;
 mod objects;
 mod record;
@@ -15,9 +16,9 @@ use std::sync::Arc;
 
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
-use crate::layout::builder::fifo::{self, CREDITS, SLICES};
-use crate::layout::builder::{Builder, Place, Stop};
-use crate::program::ir::{Call, Demand, Expr, Param, Pass, Program, Stmt, StmtKind, VarId};
+use crate::layout::builder::fifo::{CREDITS, SLICES};
+use crate::layout::builder::{Builder, Stop};
+use crate::program::ir::{Call, Demand, Expr, Param, Program, Stmt, StmtKind, VarId};
 use crate::source::Span;
 use crate::topology::Topology;
 use crate::values::arith::Fault;
@@ -397,42 +398,6 @@ impl<'p> Walk<'p> {
             }
             (other, _) => unreachable!("checked as a region, is {other:?}"),
         })
-    }
-
-    /// Returns an option of the fifo.
-    fn option(
-        &mut self,
-        b: &mut Builder<'_>,
-        name: &'static str,
-        value: Option<&'p Expr>,
-        default: u32,
-    ) -> Result<u32, Stop> {
-        let Some(expr) = value else { return Ok(default) };
-        let value = self.int(b, expr)?;
-        self.settle(b, expr.span, fifo::size(name, value))
-    }
-
-    fn pass(&mut self, b: &mut Builder<'_>, pass: &'p Pass) -> Result<(), Stop> {
-        // Expressions are evaluated in the order of the source: the peer before the dot comes first.
-        let from = pass.from.as_ref().map(|peer| self.rank(b, peer)).transpose()?;
-        let first = match (&from, &pass.to) {
-            (None, Some(to)) => Some(self.rank(b, to)?),
-            _ => None,
-        };
-        let own = pass.own.as_ref().map(|place| self.own(b, place)).transpose()?;
-        let dst = pass.dst.as_ref().map(|place| self.own(b, place)).transpose()?;
-        let to = match (first, &pass.to) {
-            (None, Some(to)) => Some(self.rank(b, to)?),
-            (first, _) => first,
-        };
-        b.pass(self.at, from, own, dst, to)
-    }
-
-    /// Returns a place of this rank.
-    fn own(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Place, Stop> {
-        let place = self.place(b, expr)?;
-        self.exactly(b, expr.span, |b, at| b.own(at, place))?;
-        Ok(place)
     }
 
     /// Returns the values that a call gives to parameters.

@@ -77,9 +77,9 @@ impl NcclPlan {
     ///
     /// # Errors
     /// E0401 where the proof is for another number of ranks; E0407 for a buffer with more bytes than addresses; E0415
-    /// without NVRTC; E0419 where the device's memory does not suffice; E0423 where
-    /// the elements are narrower than f32 and the algorithm has sums that are not; E0425 for a fault of the compiler;
-    /// E0426 where the algorithm cannot be brought to sends and receives; E0431 where the elements do not have the op.
+    /// without NVRTC; E0419 where the device's memory does not suffice; E0423 where the elements are narrower than f32 and
+    /// the algorithm has sums that are not; E0425 for a fault of the compiler; E0426 where the algorithm cannot be brought
+    /// to sends and receives; E0431 where the elements do not have the op.
     pub fn new(
         comm: &NcclComm,
         proved: &Proved,
