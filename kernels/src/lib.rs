@@ -6,6 +6,8 @@
 
 mod blocks;
 mod buffers;
+#[cfg(any(feature = "cuda", target_os = "linux"))]
+mod cache_folder;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod element;

@@ -26,12 +26,20 @@ pub struct Options {
     pub(super) pinned: bool,
     level: Level,
     reassociate: bool,
+    measured: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let deadline = Duration::from_secs(60);
-        Self { workers: None, deadline, pinned: false, level: Level::default(), reassociate: false }
+        Self {
+            workers: None,
+            deadline,
+            pinned: false,
+            level: Level::default(),
+            reassociate: false,
+            measured: true,
+        }
     }
 }
 
@@ -82,6 +90,21 @@ impl Options {
     pub fn reassociate(mut self, reassociate: bool) -> Self {
         self.reassociate = reassociate;
         self
+    }
+
+    /// Sets whether a world of processes chooses the ways of its data by measurement: its first calls of a shape then take
+    /// several ways, and later calls take the fastest of them. Results have the same bits on every way. The option of
+    /// rank 0 holds for all ranks, and the environment variable `ROUNDELAY_WAYS=usual` turns the measurements off, too.
+    /// Ranks that are threads of one process have one way.
+    #[must_use]
+    pub fn measured(mut self, measured: bool) -> Self {
+        self.measured = measured;
+        self
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_measured(&self) -> bool {
+        self.measured
     }
 
     /// Refuses options that no run can have (E0406).

@@ -1,17 +1,14 @@
 //! Compiled kernels on disk. An entry is written beside its place and then moved there, so that processes need no lock,
 //! and carries a hash of itself: a damaged entry is compiled anew.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::{fs, io, process};
+use std::fs;
+use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
 
 use super::nvrtc::Built;
+use crate::cache_folder;
 
-/// The variable that names the folder; `off` for no cache.
-const VARIABLE: &str = "ROUNDELAY_CACHE";
 /// The first line of an entry; another layout has another first line.
 const MAGIC: &[u8] = b"roundelay kernel 1\n";
 
@@ -27,7 +24,7 @@ pub struct Cache {
 impl Cache {
     /// The cache that the variable `ROUNDELAY_CACHE` names, or `roundelay` in the user's folder for caches.
     pub fn of_process() -> Self {
-        Self::of(|name| std::env::var_os(name))
+        Self { folder: cache_folder::of_process() }
     }
 
     /// A cache that keeps nothing.
@@ -38,20 +35,6 @@ impl Cache {
     /// A cache in `folder`, which need not exist yet.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()) }
-    }
-
-    fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
-        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        match variable(VARIABLE) {
-            Some(value) if value == "off" => return Self::off(),
-            Some(folder) => return Self::at(folder),
-            None => {}
-        }
-        // The base directory specification says to ignore a relative path.
-        let caches =
-            variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-        let caches = caches.or_else(|| Some(Path::new(&variable("HOME")?).join(".cache")));
-        Self { folder: caches.map(|folder| folder.join("roundelay")) }
     }
 
     fn path(&self, key: &Key) -> Option<PathBuf> {
@@ -70,23 +53,9 @@ impl Cache {
         let Some(path) = self.path(key) else { return Ok(()) };
         let body = encode(built);
         let entry = [MAGIC, Sha256::digest(&body).as_slice(), &body].concat();
-        write(&path, &entry)
+        cache_folder::replace(&path, &entry)
             .map_err(|error| format!("{} cannot be written: {error}", path.display()))
     }
-}
-
-fn write(path: &Path, entry: &[u8]) -> io::Result<()> {
-    static NAMES: AtomicU64 = AtomicU64::new(0);
-    let name = format!("{}.{}.tmp", process::id(), NAMES.fetch_add(1, Ordering::Relaxed));
-    let folder = path.parent().unwrap_or(Path::new(""));
-    fs::create_dir_all(folder)?;
-    let beside = folder.join(name);
-    let done = fs::write(&beside, entry).and_then(|()| fs::rename(&beside, path));
-    if done.is_err() {
-        // The file may be half written.
-        drop(fs::remove_file(&beside));
-    }
-    done
 }
 
 /// Encodes three parts, each with its length before it.
@@ -176,21 +145,5 @@ mod tests {
         fs::write(folder.path().join("file"), "").unwrap();
         let why = Cache::at(folder.path().join("file/below")).store(&key(["k"]), &built());
         assert!(why.clone().is_err_and(|why| why.contains("cannot be written")), "{why:?}");
-    }
-
-    #[test]
-    fn the_folder_is_the_users() {
-        let of = |set: &[(&str, &str)]| {
-            let set: Vec<_> =
-                set.iter().map(|(n, v)| ((*n).to_owned(), OsString::from(v))).collect();
-            Cache::of(move |name| Some(set.iter().find(|(n, _)| n == name)?.1.clone())).folder
-        };
-        let path = |text: &str| Some(PathBuf::from(text));
-        assert_eq!(of(&[("HOME", "/h")]), path("/h/.cache/roundelay"));
-        assert_eq!(of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")]), path("/x/roundelay"));
-        assert_eq!(of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "x")]), path("/h/.cache/roundelay"));
-        assert_eq!(of(&[("HOME", "/h"), ("ROUNDELAY_CACHE", "/c")]), path("/c"));
-        assert_eq!(of(&[("HOME", "/h"), ("ROUNDELAY_CACHE", "off")]), None);
-        assert_eq!(of(&[]), None);
     }
 }

@@ -83,9 +83,49 @@ impl Segments {
         self.kernel.size() * moves.iter().map(user).sum::<usize>()
     }
 
+    /// Returns the buffer that a segment copies to one place as it is; `None` for a segment that does anything else.
+    pub(crate) fn copied(&self, segment: Segment) -> Option<u32> {
+        let [m] = self.moves[segment.first as usize..][..segment.len as usize] else { return None };
+        let [src, dst] = self.of(m) else { return None };
+        (!m.finish && !src.wide && !dst.wide).then_some(src.buffer)
+    }
+
+    /// Returns the elements of a buffer at which the sources of a segment begin.
+    pub(crate) fn sources(&self, segment: Segment, buffer: u32) -> Vec<u64> {
+        let moves = &self.moves[segment.first as usize..][..segment.len as usize];
+        let srcs = moves.iter().flat_map(|m| &self.of(*m)[..m.srcs as usize]);
+        let of = srcs.filter(|src| src.buffer == buffer);
+        of.map(|src| (src.offset / self.kernel.size()) as u64).collect()
+    }
+
+    /// Returns the elements of a buffer at which the destinations of a segment begin.
+    pub(crate) fn destinations(&self, segment: Segment, buffer: u32) -> Vec<u64> {
+        let moves = &self.moves[segment.first as usize..][..segment.len as usize];
+        let dsts = moves.iter().flat_map(|m| &self.of(*m)[m.srcs as usize..]);
+        let of = dsts.filter(|dst| dst.buffer == buffer);
+        of.map(|dst| (dst.offset / self.kernel.size()) as u64).collect()
+    }
+
     /// Returns a move's operands, sources first.
     pub(crate) fn of(&self, m: Move) -> &[Operand] {
         &self.operands[m.first as usize..][..(m.srcs + m.dsts) as usize]
+    }
+
+    /// Runs the elements `range` of a segment with the stores of these segments: see [`Self::run_with`].
+    ///
+    /// # Safety
+    /// As for [`Self::run_with`].
+    #[inline]
+    pub(crate) unsafe fn run(
+        &self,
+        segment: Segment,
+        range: Range<usize>,
+        bases: &Bases,
+        partials: *mut u8,
+        stopped: impl FnMut() -> bool,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.run_with(segment, range, bases, partials, self.stores, stopped) }
     }
 
     /// Runs the elements `range` of a segment, and asks `stopped` between tiles. Returns whether it came to the end.
@@ -96,12 +136,13 @@ impl Segments {
     /// uses it. Meanwhile no other code writes bytes that these elements of the segment read, or touches bytes that
     /// they write.
     #[inline]
-    pub(crate) unsafe fn run(
+    pub(crate) unsafe fn run_with(
         &self,
         segment: Segment,
         range: Range<usize>,
         bases: &Bases,
         partials: *mut u8,
+        stores: Stores,
         mut stopped: impl FnMut() -> bool,
     ) -> bool {
         let (size, width) = (self.kernel.size(), self.kernel.width());
@@ -139,7 +180,7 @@ impl Segments {
                 }
                 // A partial is read again at once.
                 let partial = dsts[0].buffer == PARTIAL;
-                let stores = if partial { Stores::Cached } else { self.stores };
+                let stores = if partial { Stores::Cached } else { stores };
                 let divide = m.finish.then_some(self.nranks);
                 // SAFETY: lowering checked that operands lie within their buffers; whole elements of aligned buffers;
                 // operands are equal or apart, by lowering and, across an in-place alias, by the proof; a partial is

@@ -21,7 +21,7 @@ pub(super) const VOIDS: u64 = 64;
 /// The number of tiles that a rank stages at once.
 pub(super) const RING: u64 = 2;
 /// The most bytes of a staged tile.
-pub(super) const SLOT: usize = 1 << 20;
+pub(super) const SLOT: usize = 4 << 20;
 /// The most signals from one rank to another in a schedule that is not fused.
 pub(super) const SIGNALS: usize = 256;
 /// The most bytes of a rank's input, output and scratch for a tile of a schedule that is not fused.
@@ -32,6 +32,8 @@ pub(super) const MAIL: usize = 64 << 10;
 pub(super) const OFFER: usize = 4 << 20;
 /// The number of schedules that are offered at once.
 const OFFERS: usize = 32;
+/// The number of entries of the table of ways.
+pub(super) const CHOICES: usize = 512;
 /// The most bytes of the text about a failure.
 pub(super) const TEXT: usize = 4 << 10;
 /// Bytes of a record of a refused call.
@@ -48,6 +50,7 @@ pub(super) struct ArenaLayout {
     /// Bytes of a rank's heap, from which it lends memory.
     pub(super) heap: usize,
     voids: usize,
+    choices: usize,
     seats: usize,
     claims: usize,
     signals: usize,
@@ -76,6 +79,7 @@ impl ArenaLayout {
             here
         };
         let voids = take(VOIDS as usize * RECORD);
+        let choices = take(CHOICES * LINE);
         let seats = take(n * SEAT);
         let claims = take(RING as usize * 2 * LINE);
         let signals = take(n * n * SIGNALS * 8);
@@ -91,6 +95,7 @@ impl ArenaLayout {
             nranks: n,
             heap,
             voids,
+            choices,
             seats,
             claims,
             signals,
@@ -115,6 +120,11 @@ impl ArenaLayout {
     /// Returns the position of the record of a refused call.
     pub(super) fn void(&self, number: u64) -> usize {
         self.voids + (number % VOIDS) as usize * RECORD
+    }
+
+    /// Returns the position of an entry of the table of ways.
+    pub(super) fn choice(&self, at: usize) -> usize {
+        self.choices + at * LINE
     }
 
     /// Returns the position of the line of call `number` of a rank.

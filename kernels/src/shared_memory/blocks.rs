@@ -12,17 +12,17 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::verify::Proved;
 
 use super::calls::ActiveCall;
-use super::geometry::Stripe;
-use super::plan::{STREAMING, WorldRank, keeps_blocks};
+use super::geometry::{Stripe, Tiles};
+use super::plan::{WorldRank, keeps_blocks};
 use super::plan_sharing::Prepared;
-use super::remote_read::WORTH;
 use super::shared_state::{CallHeader, CallPosition, MOST_TILES};
-use super::strategy::{Pull, Strategy, Streams};
+use super::strategy::{OwnInput, Pull, Strategy, Streams};
 use super::streams::StreamRun;
+use super::ways::{Shape, Way};
 use super::world::World;
 use crate::Error;
 use crate::lowered::planned::{check_multiple, extent};
-use crate::lowered::{Segments, UserBuffers, run_streams};
+use crate::lowered::{UserBuffers, run_streams};
 use crate::reduce::Stores;
 
 /// The number of tiles with which a rank says that it reads no other rank's input any more.
@@ -130,12 +130,8 @@ impl WorldRank {
         keeps_blocks(rank.running())?;
         let call = (rank.call.schedule.collective, rank.call.schedule.root);
         // Other tiles are another call: all ranks use tiles of one size.
-        let identity = rank.header.identity ^ rank.tiles.count.rotate_left(32);
+        let identity = rank.header.identity ^ rank.routes.first.tiles.count.rotate_left(32);
         rank.header = CallHeader::of_blocks(identity, call, (0, dtype, op));
-        if let Strategy::Pull(pull) = &mut rank.strategy {
-            pull.data.stores = Stores::Cached;
-            rank.streaming = Some(Segments { stores: Stores::Streaming, ..pull.data.clone() });
-        }
         Ok(rank)
     }
 
@@ -157,7 +153,7 @@ impl WorldRank {
         for block in blocks.input().iter().chain(blocks.output()) {
             check_multiple(schedule, block.count)?;
         }
-        if self.tiles.number_of(blocks.largest()) >= ALL {
+        if self.routes.first.tiles.number_of(blocks.largest()) >= ALL {
             let what = format!("a block of {} elements", blocks.largest());
             return Err(Error::TooLarge { what });
         }
@@ -171,10 +167,12 @@ impl WorldRank {
         let call = BlocksCall { rank: self, blocks, buffers };
         // SAFETY: the caller's promise.
         let done = unsafe {
-            match &self.strategy {
+            match &self.routes.first.strategy {
                 Strategy::Pull(pull) => call.pull(&mut active, pull),
                 Strategy::Streams(streams) => call.streams(&mut active, streams),
-                Strategy::Common(_) => unreachable!("ranks own the blocks of an output"),
+                Strategy::Common(_) | Strategy::Split(_) => {
+                    unreachable!("ranks own the blocks of an output")
+                }
             }
         };
         active.end(done)
@@ -202,15 +200,19 @@ struct BlocksCall<'c> {
 }
 
 impl BlocksCall<'_> {
+    fn tiling(&self) -> &Tiles {
+        &self.rank.routes.first.tiles
+    }
+
     /// Returns the number of tiles of some blocks.
     fn tiles(&self, blocks: &[Block]) -> u64 {
         let most = blocks.iter().map(|block| block.count).max().unwrap_or(0);
-        self.rank.tiles.number_of(most)
+        self.tiling().number_of(most)
     }
 
     /// Returns the stripes of a tile of this rank's input.
     fn inputs(&self, tile: u64) -> impl Iterator<Item = Stripe> + '_ {
-        self.rank.tiles.stripes_of_blocks(tile, (0..).zip(self.blocks.input().iter().copied()))
+        self.tiling().stripes_of_blocks(tile, (0..).zip(self.blocks.input().iter().copied()))
     }
 
     /// Whether other ranks may read this rank's input where it lies until the call ends: the output does not overwrite
@@ -299,8 +301,9 @@ impl BlocksCall<'_> {
             self.blocks.input().iter().map(|block| block.count).sum::<u64>() as usize * size;
         // All ranks look whether they can read each other's memory where any of them may lend.
         let most = self.blocks.told().max().unwrap_or(0) as usize * size;
-        let reach = read && WorldRank::is_worth_lending(active, most.max(bytes));
-        let lends = stays && shared.is_none() && reach && WORTH.contains(&bytes);
+        let way = |bytes| Way::first(Shape { bytes, output: bytes, shares: false });
+        let reach = read && (way(most).lends || way(bytes).lends) && WorldRank::can_lend(active);
+        let lends = stays && shared.is_none() && reach && way(bytes).lends;
         active.header.direct = shared.map(|at| [at, 0]);
         active.header.lent = if lends { self.buffers.input.addr() as u64 } else { 0 };
         let stages = read && shared.is_none() && !lends;
@@ -323,7 +326,7 @@ impl BlocksCall<'_> {
             }
             for source in &pull.sources {
                 let from = source.rank;
-                if tile > 0 && tile >= rank.tiles.number_of(self.taken(from).count) {
+                if tile > 0 && tile >= self.tiling().number_of(self.taken(from).count) {
                     continue;
                 }
                 rank.tile_of(active, from, tile)?;
@@ -349,7 +352,7 @@ impl BlocksCall<'_> {
                     Source::Lent(at, block) => {
                         let unit = source.units[0];
                         let of = std::iter::once((unit, block));
-                        let stripes = rank.tiles.stripes_of_blocks(tile, of);
+                        let stripes = self.tiling().stripes_of_blocks(tile, of);
                         pull.bases.set(source.buffer, rank.fetch(active, from, at, stripes)?);
                     }
                     // Each stripe has an address of its own.
@@ -385,13 +388,11 @@ impl BlocksCall<'_> {
         tile: u64,
         sources: &[Source],
     ) {
-        let (rank, tiles) = (self.rank, &self.rank.tiles);
+        let (rank, tiles) = (self.rank, self.tiling());
         let output = self.blocks.output();
         let bytes = output.iter().map(|block| block.count).sum::<u64>() as usize * rank.size;
-        let data = match &rank.streaming {
-            Some(streaming) if bytes >= STREAMING => streaming,
-            _ => &pull.data,
-        };
+        let stores = Way::first(Shape { output: bytes, ..Shape::EMPTY }).stores;
+        let data = &pull.data;
         let partials = rank.partials.address(0);
         for ((segment, (begin, at)), step) in data.all.iter().zip(&pull.outputs).zip(0..) {
             let end = begin + segment.elements as u64;
@@ -410,7 +411,7 @@ impl BlocksCall<'_> {
                             pull.bases.set(source.buffer, self.shifted(base, theirs));
                         }
                     }
-                    if let Some(own) = &pull.own {
+                    if let Some(OwnInput { source: own, .. }) = &pull.own {
                         let from = self.blocks.input()[own.units[0] as usize];
                         let mine = tiles.stripe_of_block(tile, own.units[0], from, cell);
                         if let Some(mine) = mine {
@@ -423,7 +424,9 @@ impl BlocksCall<'_> {
                     // SAFETY: the stripe lies within the caller's output, and within the staged tiles or the blocks
                     // of other ranks, which are valid by this function's safety rules; only this rank uses the
                     // partials. Blocks of the input and the output are apart or the same.
-                    unsafe { data.run(*segment, elements, &pull.bases, partials, || false) };
+                    unsafe {
+                        data.run_with(*segment, elements, &pull.bases, partials, stores, || false);
+                    }
                 }
             }
         }
@@ -451,13 +454,13 @@ impl BlocksCall<'_> {
             return Err(active.corrupt(format!("a rank says that it has {tiles} tiles")));
         }
         let arena = &world.shared.arena;
-        let bytes = |which: usize| (rank.tiles.count * u64::from(rank.units[which])) as usize;
+        let bytes = |which: usize| (self.tiling().count * u64::from(rank.units[which])) as usize;
         let [input, output] =
             [0, 1].map(|which| arena.address(streams.places[which], bytes(which) * rank.size));
         let mut run = StreamRun::new(rank, streams, active);
         for tile in 0..tiles {
             let out = (0..).zip(self.blocks.output().iter().copied());
-            let out = rank.tiles.stripes_of_blocks(tile, out);
+            let out = self.tiling().stripes_of_blocks(tile, out);
             // SAFETY: as in calls with one count; the stripes lie within the caller's blocks.
             unsafe {
                 rank.copy_in(self.inputs(tile), self.buffers, input);

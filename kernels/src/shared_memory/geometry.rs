@@ -49,6 +49,15 @@ pub(super) struct Stripe {
     pub(super) len: u64,
 }
 
+impl Stripe {
+    /// Returns the part of the stripe from `from` to `to` in the tile; `None` if no element lies there.
+    pub(super) fn clipped(self, from: u64, to: u64) -> Option<Self> {
+        let (first, end) = (self.inside.max(from), (self.inside + self.len).min(to));
+        let outside = self.outside.wrapping_add(first.wrapping_sub(self.inside));
+        (first < end).then(|| Self { outside, inside: first, len: end - first })
+    }
+}
+
 /// Returns the fractions of a unit at which a schedule cuts, 0 first, and the least common multiple of their
 /// denominators and of the schedule's `multiple`, of which every count is a multiple.
 pub(super) fn cuts(schedule: &Schedule) -> Option<(Vec<Rat>, u64)> {
@@ -87,6 +96,17 @@ impl Tiles {
     /// Returns tiles of about `most` elements a unit, for calls whose counts are not known yet.
     pub(super) fn of_blocks(cuts: &[Rat], multiple: u64, most: u64) -> Self {
         Self::new(cuts, multiple, most.max(multiple) / multiple * multiple, most)
+    }
+
+    /// Returns the elements of a unit of the call.
+    pub(super) fn whole(&self) -> i64 {
+        self.whole.cast_signed()
+    }
+
+    /// Returns the address of a buffer, of elements of `size` bytes, moved by some units of the call.
+    pub(super) fn shifted(&self, base: *const u8, units: i64, size: usize) -> *const u8 {
+        let elements = units.wrapping_mul(self.whole()) as usize;
+        base.wrapping_add(elements.wrapping_mul(size))
     }
 
     /// Returns the number of tiles of a block of `count` elements.

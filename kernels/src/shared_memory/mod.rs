@@ -10,6 +10,7 @@
 mod arena;
 mod blocks;
 mod calls;
+mod choices;
 mod ending;
 mod env;
 mod failure;
@@ -19,6 +20,7 @@ mod geometry;
 mod heap;
 mod host_messages;
 mod join;
+mod known_ways;
 #[cfg(all(test, loom))]
 mod loom;
 mod p2p;
@@ -28,19 +30,23 @@ mod queue_ends;
 mod reach;
 mod remote_read;
 mod ring;
+mod routes;
 mod run;
 mod shared_buffer;
 mod shared_state;
 mod shrink;
 mod spinning;
+mod split;
 mod strategy;
 mod streams;
 mod system;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod told;
+mod trials;
 mod unique;
 mod watch;
+mod ways;
 mod work_counter;
 mod world;
 
@@ -50,6 +56,7 @@ pub use fault::{Fault, in_a_fork};
 pub use plan::{WorldPlan, WorldRank};
 pub use plan_sharing::Prepared;
 pub use shared_buffer::Lent;
+pub use trials::ChosenWay;
 pub use unique::UniqueId;
 pub use world::{World, host_key};
 pub(crate) use {

@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | pull | a fused schedule | each rank stages its input, and reduces or copies staged inputs into its output |
 //! | common | a fused schedule with equal sums for all ranks | each rank stages its input, makes chunks, copies sums out |
+//! | split | as for common | each rank stages the parts that others fold, makes its share, copies the other shares out |
 //! | streams | any other schedule | each rank stages its input, runs its streams as written, copies its output out |
 //!
 //! A rank need not stage an input that other ranks can read in its own memory. If the buffers of all ranks lie in
@@ -21,18 +22,18 @@ use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::uneven;
 use roundelay_core::verify::{Callers, Proved};
 
-use super::geometry::Tiles;
 use super::plan_sharing::{PlanSource, Prepared};
+use super::routes::{Route, Routes};
 use super::shared_state::{CallHeader, MOST_TILES};
-use super::strategy::{Direct, Strategy, Streams, fused_strategy};
+use super::strategy::{Direct, Strategy, Streams};
+use super::ways::{Shape, Way};
 use super::world::World;
 use crate::Error;
 use crate::lowered::planned::check_multiple;
-use crate::lowered::{PlannedCall, Runs, Scratch, Segments, bad};
-use crate::reduce::Stores;
+use crate::lowered::{PlannedCall, Runs, Scratch, bad};
 
-/// The least bytes of an output for which stores bypass the caches.
-pub(super) const STREAMING: usize = 1 << 20;
+/// The most parts that another way makes of a tile of the usual way: eight tiles with two steps each.
+const MOST_PARTS: u64 = 16;
 
 /// The plan of a rank that is a process of one host, for calls of one shape.
 pub type WorldPlan = Runs<WorldRank>;
@@ -42,11 +43,10 @@ pub struct WorldRank {
     pub(super) call: PlannedCall,
     pub(super) world: Arc<World>,
     pub(super) header: CallHeader,
-    pub(super) tiles: Tiles,
-    pub(super) strategy: Strategy,
+    pub(super) routes: Routes,
     /// The fused schedule, for buffers in shared memory. Its code at the count of the call is made when it is first
     /// needed.
-    direct: Option<Arc<Optimized>>,
+    pub(super) direct: Option<Arc<Optimized>>,
     at_whole_count: OnceLock<Result<Direct, Error>>,
     pub(super) size: usize,
     /// The elements of this rank's input and output.
@@ -55,10 +55,7 @@ pub struct WorldRank {
     pub(super) within: [usize; 2],
     /// The units of this rank's input and output.
     pub(super) units: [u32; 2],
-    pub(super) stores: Stores,
     pub(super) partials: Scratch,
-    /// The moves of a pull with stores that bypass the caches, where each call says which stores are right.
-    pub(super) streaming: Option<Segments>,
     /// The blocks of each call, where the plan is for a vector of counts.
     pub(super) blocks: Option<RankBlocks>,
     /// Whether other ranks have long work of their own in each call.
@@ -129,6 +126,8 @@ impl WorldPlan {
         let identity = self.0.header.identity ^ self.0.call.count.rotate_left(32);
         let header = CallHeader::new(identity, shape, (*count, *dtype, *op));
         (self.0.header, self.0.patient) = (header, true);
+        // The time of such a part is that of other hosts, too.
+        self.0.routes.keep_to_usual();
         self
     }
 }
@@ -167,67 +166,64 @@ impl WorldRank {
             return Err(Error::WrongBufferCount { what: "ranks of the schedule", given, nranks });
         }
         let size = dtype.size();
-        let (mut strategy, mut tiles) = (None, None);
-        if let Some(made) = &fused {
-            (strategy, tiles) = fused_strategy(made, rank, (given, dtype, op))?.unzip();
-        }
-        let (mut strategy, tiles) = match (strategy, tiles, &prepared.0) {
-            (Some(strategy), Some(tiles), _) => (strategy, tiles),
-            (_, _, PlanSource::Taken(..)) => {
+        let identity = |streams| identity(&author, asked, streams);
+        let fused_routes = match &fused {
+            Some(made) => Routes::fused(world, made, (given, dtype, op), identity(false))?,
+            None => None,
+        };
+        let routes = match (fused_routes, &prepared.0) {
+            (Some(routes), _) => routes,
+            (None, PlanSource::Taken(..)) => {
                 let what =
                     "a schedule that another rank offers does not fit where it should".to_owned();
                 return Err(Error::Corrupt { what });
             }
-            (_, _, PlanSource::Own(proved)) => {
+            (None, PlanSource::Own(proved)) => {
                 let level = asked.level.min(Level::O1);
                 let made = proved.optimized(Goal { level, callers: Callers::Each, ..asked })?;
                 let (streams, tiles) = Streams::new(world, &made, (given, dtype, op))?;
-                (Strategy::Streams(streams), tiles)
+                let output = schedule.elements(Buffer::Output, rank, count) as usize;
+                let usual =
+                    Way::first(Shape { output: output.saturating_mul(size), ..Shape::EMPTY });
+                Routes::only(Strategy::Streams(streams), tiles, usual)
             }
         };
-        if tiles.number > MOST_TILES {
+        let Route { strategy, tiles } = &routes.first;
+        // A way has smaller tiles than the usual way, and a share of a tile counts twice.
+        if tiles.number > MOST_TILES / MOST_PARTS {
             let what =
                 format!("{count} elements of {dtype} a unit, which are {} tiles", tiles.number);
             return Err(Error::TooLarge { what });
         }
-        let data = match &strategy {
+        let data = match strategy {
             Strategy::Pull(pull) => &pull.data,
             Strategy::Common(common) => &common.data,
+            Strategy::Split(split) => split.data(),
             Strategy::Streams(streams) => &streams.code.segments,
         };
         // Room for the partials of the fused code, which are as many as the direct code may need.
         let partials = Scratch::new([data.partial_bytes()].into_iter())?;
         let units = [Buffer::Input, Buffer::Output];
         let units = units.map(|buffer| schedule.units(buffer, rank).floor() as u32);
-        let output = schedule.elements(Buffer::Output, rank, count).saturating_mul(size as u64);
-        let stores = if output >= STREAMING as u64 { Stores::Streaming } else { Stores::Cached };
-        if let Strategy::Pull(pull) = &mut strategy {
-            // A pull writes the caller's output itself.
-            pull.data.stores = stores;
-        }
         let lens = [call.input_len(rank), call.output_len(rank)];
         let within = <[usize; 2]>::from(call.in_place(rank));
-        let identity = identity(&author, asked, matches!(strategy, Strategy::Streams(_)));
         let is_fused = !matches!(strategy, Strategy::Streams(_));
         Ok(Self {
             header: CallHeader::new(
-                identity,
+                identity(!is_fused),
                 (schedule.collective, schedule.root),
                 (count, dtype, op),
             ),
             call,
             world: world.clone(),
-            tiles,
-            strategy,
+            routes,
             direct: fused.filter(|_| is_fused),
             at_whole_count: OnceLock::new(),
             size,
             lens,
             within,
             units,
-            stores,
             partials,
-            streaming: None,
             blocks: None,
             patient: false,
         })
@@ -242,7 +238,7 @@ impl WorldRank {
 
     /// Returns the schedule to whose statements the positions of ranks refer.
     pub(super) fn running(&self) -> &Schedule {
-        match (&self.strategy, &self.direct) {
+        match (&self.routes.first.strategy, &self.direct) {
             (Strategy::Streams(streams), _) => &streams.running,
             (_, Some(fused)) => &fused.schedule,
             (_, None) => unreachable!("all other forms are made of what was fused"),

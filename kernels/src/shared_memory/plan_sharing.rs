@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use super::arena::OFFER;
 use super::strategy::fused_strategy;
 use super::watch::{self, Watch};
+use super::ways::{Shape, Way};
 use super::world::World;
 use crate::Error;
 use crate::sync::{AtomicU64, Ordering};
@@ -215,7 +216,9 @@ impl PlanRecord<'_> {
 fn printed(proved: &Proved, goal: Goal) -> Option<String> {
     let made = proved.optimized(goal).ok().filter(|made| made.level == Level::O2)?;
     // Checks with the largest elements, as these may not fit.
-    fused_strategy(&made, RankId(0), (Some(1), DType::F64, ReduceOp::Sum)).ok()??;
+    let way = Way::first(Shape::EMPTY);
+    let call = (Some(1), DType::F64, ReduceOp::Sum);
+    fused_strategy(&made, RankId(0), call, (way.makers, way.tile())).ok()??;
     let Proof { finish, scale_outputs, in_place, .. } = &*made.proof;
     let mut line = String::new();
     for byte in content(proved.schedule()).bytes() {

@@ -2,7 +2,6 @@
 //! memory. The rank publishes the input's address, and its call ends when all readers are done. If any rank may not
 //! read another rank's memory, all ranks stage as usual.
 
-use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
@@ -10,18 +9,15 @@ use rustix::io::Errno;
 use super::arena::{ROOM, SLOT};
 use super::calls::ActiveCall;
 use super::ending;
-use super::geometry::Stripe;
+use super::geometry::{Stripe, Tiles};
 use super::plan::WorldRank;
 use super::reach::{CAN, CANNOT, LINE, PLACE, VALUE, VERDICT, read};
 use super::strategy::{Pull, ReadSource};
 use super::system::refused;
+use super::ways::Way;
 use super::world::{LocalState, World};
 use crate::Error;
 use crate::lowered::UserBuffers;
-
-/// Bytes of an input for which one copy by the system is quicker than two copies by ranks. For fewer bytes, the system
-/// call costs more than it saves; for more bytes, the speed of memory decides.
-pub(super) const WORTH: RangeInclusive<usize> = 48 << 10..=12 << 20;
 
 impl World {
     /// Whether all ranks can read the memory of all other ranks, as far as this rank knows: all ranks have tried, and
@@ -64,8 +60,12 @@ impl WorldRank {
         &self,
         active: &mut ActiveCall<'_>,
         pull: &Pull,
+        way: Way,
         outside: UserBuffers,
     ) -> Option<u64> {
+        if !way.lends || !Self::can_lend(active) {
+            return None;
+        }
         let [inputs, outputs] = self.lens.map(|elements| elements * self.size);
         let (input, output) = (outside.input.addr(), outside.output.addr());
         // In place, this rank overwrites an input that other ranks still read. If data is only copied, the bytes stay
@@ -75,17 +75,16 @@ impl WorldRank {
         let same =
             whole == output.wrapping_sub(before_output) && !self.call.schedule.collective.reduces();
         let apart = same || input + inputs <= output || output + outputs <= input;
-        let worth = apart && !pull.readers.is_empty() && Self::is_worth_lending(active, inputs);
-        worth.then_some(input as u64)
+        (apart && !pull.readers.is_empty()).then_some(input as u64)
     }
 
-    /// Whether other ranks can read an input of `bytes` bytes in a rank's own memory, and do so more quickly than ranks
-    /// stage it.
-    pub(super) fn is_worth_lending(active: &mut ActiveCall<'_>, bytes: usize) -> bool {
+    /// Whether all ranks can read the memory of all other ranks, and have a core each. Every rank of a call asks this, as
+    /// each must have tried.
+    pub(super) fn can_lend(active: &mut ActiveCall<'_>) -> bool {
         let world = active.world;
         // A rank that shares its core has nothing to wait for while other ranks copy, so two copies are quicker there.
         let fits = world.spins && world.shared.nranks() * SLOT <= ROOM;
-        fits && WORTH.contains(&bytes) && world.all_reach(&mut active.local)
+        fits && world.all_reach(&mut active.local)
     }
 
     /// Returns a place in this rank's room for a tile of a rank's input; no other rank uses the place.
@@ -127,11 +126,12 @@ impl WorldRank {
     pub(super) unsafe fn fetch_own(
         &self,
         source: &ReadSource,
+        tiles: &Tiles,
         outside: UserBuffers,
         tile: u64,
     ) -> *mut u8 {
         let to = self.place_for(source.rank);
-        let stripes = self.tiles.stripes_of(tile, source.units.iter().copied());
+        let stripes = tiles.stripes_of(tile, source.units.iter().copied());
         // SAFETY: the caller's promise; the place has room for a tile, and is this rank's.
         unsafe { self.copy_in(stripes, outside, to) };
         to

@@ -6,11 +6,13 @@ use roundelay_core::ids::RankId;
 
 use super::arena::{RING, SLOT};
 use super::calls::ActiveCall;
-use super::geometry::Stripe;
+use super::geometry::{Stripe, Tiles};
 use super::plan::WorldRank;
+use super::routes::Route;
 use super::shared_state::CallPosition;
 use super::strategy::{Chunk, Common, Direct, Pull, Strategy, Streams};
 use super::streams::StreamRun;
+use super::ways::Way;
 use super::work_counter::WorkCounter;
 use crate::Error;
 use crate::lowered::{Bases, PlannedCall, RankCall, Segments, UserBuffers, run_streams};
@@ -44,13 +46,24 @@ impl RankCall for WorldRank {
         }
         let mut header = self.header;
         header.direct = self.places(outside);
+        let attempt = self.routes.attempt();
         let mut active = self.world.begin(header, self.running())?;
         active.patient = self.patient;
+        let (way, on_trial) = self.routes.way(&active);
+        let route = self.route(way)?;
+        // Ranks that do not take equal ways must not read each other's tiles.
+        active.header.identity ^= (way.layout() ^ self.routes.usual.layout()) << 56;
         // SAFETY: the caller's promise.
-        let done = unsafe { self.parts(&mut active, outside) };
-        active.end(done)
+        let done = unsafe { self.parts(&mut active, (route, way), outside) };
+        if let (Ok(true), true, Some(attempt)) = (&done, on_trial, &attempt) {
+            self.note(&mut active, way, attempt);
+        }
+        active.end(done.map(|_| ()))
     }
 }
+
+/// The units of this rank's input that a call stages, or all units.
+type Staged<'p> = Option<&'p [u64]>;
 
 impl WorldRank {
     /// Returns the positions of both buffers in the arena, if they lie there and calls may use them there.
@@ -71,25 +84,42 @@ impl WorldRank {
         (lens != [0, 0] || self.world.nranks() == 1).then_some(places)
     }
 
+    /// Makes the call, and returns whether its data went through the arena on the given way.
+    ///
     /// # Safety
     /// As for [`RankCall::make`].
-    unsafe fn parts(&self, active: &mut ActiveCall<'_>, outside: UserBuffers) -> Result<(), Error> {
+    unsafe fn parts(
+        &self,
+        active: &mut ActiveCall<'_>,
+        (route, way): (&Route, Way),
+        outside: UserBuffers,
+    ) -> Result<bool, Error> {
         if active.header.direct.is_some() {
             active.publish(0);
             if Self::all_direct(active)?
                 && let Some(direct) = self.direct()?
             {
-                return self.run_direct(active, direct);
+                self.run_direct(active, direct)?;
+                return Ok(false);
             }
         }
+        let Route { strategy, tiles } = route;
         // SAFETY: the caller's promise.
         unsafe {
-            match &self.strategy {
-                Strategy::Pull(pull) => self.run_pull(active, pull, outside),
-                Strategy::Common(common) => self.run_common(active, common, outside),
-                Strategy::Streams(streams) => self.run_streams(active, streams, outside),
+            match strategy {
+                Strategy::Pull(pull) => self.run_pull(active, (pull, tiles, way), outside)?,
+                Strategy::Common(common) => {
+                    self.run_common(active, (common, tiles, way.stores), outside)?;
+                }
+                Strategy::Split(split) => {
+                    self.run_split(active, (split, tiles, way.stores), outside)?;
+                }
+                Strategy::Streams(streams) => {
+                    self.run_streams(active, (streams, tiles, way.stores), outside)?;
+                }
             }
         }
+        Ok(true)
     }
 
     /// Copies stripes of a tile of this rank's input to `to`, where other ranks read them, or only this rank.
@@ -114,8 +144,8 @@ impl WorldRank {
     }
 
     /// Returns the stripes of a tile of this rank's input.
-    fn inputs(&self, tile: u64) -> impl Iterator<Item = Stripe> + '_ {
-        self.tiles.stripes(tile, self.units[0])
+    fn inputs<'t>(&self, tiles: &'t Tiles, tile: u64) -> impl Iterator<Item = Stripe> + 't {
+        tiles.stripes(tile, self.units[0])
     }
 
     /// Copies a tile of this rank's output out of shared memory.
@@ -141,8 +171,8 @@ impl WorldRank {
     }
 
     /// Returns the stripes of a tile of this rank's output.
-    fn outputs(&self, tile: u64) -> impl Iterator<Item = Stripe> + '_ {
-        self.tiles.stripes(tile, self.units[1])
+    fn outputs<'t>(&self, tiles: &'t Tiles, tile: u64) -> impl Iterator<Item = Stripe> + 't {
+        tiles.stripes(tile, self.units[1])
     }
 
     /// Stages a tile in this rank's next slot, as soon as no rank reads that slot any more.
@@ -199,27 +229,29 @@ impl WorldRank {
     unsafe fn run_pull(
         &self,
         active: &mut ActiveCall<'_>,
-        pull: &Pull,
+        (pull, tiles, way): (&Pull, &Tiles, Way),
         outside: UserBuffers,
     ) -> Result<(), Error> {
-        let tiles = self.tiles.number;
-        let lent = self.lends(active, pull, outside);
-        let stages = lent.is_none() && (!pull.readers.is_empty() || pull.own.is_some());
+        let number = tiles.number;
+        let lent = self.lends(active, pull, way, outside);
+        let in_place = self.reads_in_place(pull, tiles, outside);
+        let copies_own = pull.own.is_some() && !in_place;
+        let staged: Staged<'_> = if copies_own { None } else { Some(&pull.read) };
+        let stages = lent.is_none() && (!pull.readers.is_empty() || copies_own);
+        let inputs = |tile: u64| self.staged(tiles, tile, staged);
         active.header.lent = lent.unwrap_or(0);
         let mut fetches = false;
         if stages {
             // SAFETY: the caller's promise.
-            unsafe { self.stage(active, 0, &pull.readers, outside, self.inputs(0))? };
+            unsafe { self.stage(active, 0, &pull.readers, outside, inputs(0))? };
         } else {
             // A lent input is complete, so all of its tiles count as staged.
-            active.publish(if lent.is_some() { tiles } else { 0 });
+            active.publish(if lent.is_some() { number } else { 0 });
         }
-        for tile in 0..tiles {
-            if stages && tile + 1 < tiles {
+        for tile in 0..number {
+            if stages && tile + 1 < number {
                 // SAFETY: the caller's promise.
-                unsafe {
-                    self.stage(active, tile + 1, &pull.readers, outside, self.inputs(tile + 1))?;
-                }
+                unsafe { self.stage(active, tile + 1, &pull.readers, outside, inputs(tile + 1))? };
             }
             for source in &pull.sources {
                 self.tile_of(active, source.rank, tile)?;
@@ -230,27 +262,31 @@ impl WorldRank {
                     }
                     from => {
                         fetches = true;
-                        let units = source.units.iter().copied();
-                        let stripes = self.tiles.stripes_of(tile, units);
-                        let copied = self.fetch(active, source.rank, from, stripes)?;
-                        pull.bases.set(source.buffer, copied);
+                        if source.folded {
+                            let units = source.units.iter().copied();
+                            let stripes = tiles.stripes_of(tile, units);
+                            let copied = self.fetch(active, source.rank, from, stripes)?;
+                            pull.bases.set(source.buffer, copied);
+                        }
                     }
                 }
             }
             match &pull.own {
-                Some(own) if lent.is_some() => {
+                Some(own) if copies_own && lent.is_some() => {
                     // SAFETY: the caller's promise.
-                    pull.bases.set(own.buffer, unsafe { self.fetch_own(own, outside, tile) });
+                    let copied = unsafe { self.fetch_own(&own.source, tiles, outside, tile) };
+                    pull.bases.set(own.source.buffer, copied);
                 }
-                Some(own) => {
-                    self.point(&pull.bases, own.buffer, self.world.rank, active.header.slot + tile);
+                Some(own) if copies_own => {
+                    let (buffer, slot) = (own.source.buffer, active.header.slot + tile);
+                    self.point(&pull.bases, buffer, self.world.rank, slot);
                 }
-                None => {}
+                _ => {}
             }
             // SAFETY: the caller's promise; the sources have staged their tiles, and use the slots again only when
             // this rank is done with them.
-            unsafe { self.pull_tile(active, pull, tile, outside) };
-            if tile + 1 < tiles {
+            unsafe { self.pull_tile(active, (pull, tiles, way), (tile, in_place), outside)? };
+            if tile + 1 < number {
                 active.world.shared.finish(active.world.rank, active.number, tile + 1);
             }
         }
@@ -258,10 +294,35 @@ impl WorldRank {
             active.glance(&pull.readers)?;
         }
         if lent.is_some() || fetches {
-            Self::give_back(active, pull, lent.is_some(), tiles)
+            Self::give_back(active, pull, lent.is_some(), number)
         } else {
             Ok(())
         }
+    }
+
+    /// Returns the stripes of a tile of some units of this rank's input.
+    fn staged<'t>(
+        &self,
+        tiles: &'t Tiles,
+        tile: u64,
+        units: Staged<'t>,
+    ) -> impl Iterator<Item = Stripe> + use<'t> {
+        let some = units.filter(|units| units.len() < self.units[0] as usize);
+        let all = some.is_none().then(|| tiles.stripes(tile, self.units[0]));
+        let some = some.map(|units| tiles.stripes_of(tile, units.iter().copied()));
+        all.into_iter().flatten().chain(some.into_iter().flatten())
+    }
+
+    /// Whether this rank can read its input where it lies while it writes its output: the two are apart, or each element
+    /// is read before the same element is written.
+    fn reads_in_place(&self, pull: &Pull, tiles: &Tiles, outside: UserBuffers) -> bool {
+        let Some(apart) = pull.own.as_ref().and_then(|own| own.apart.as_deref()) else {
+            return false;
+        };
+        let [inputs, outputs] = self.lens.map(|elements| elements * self.size);
+        let (input, output) = (outside.input.addr(), outside.output.addr());
+        let same = |apart: &i64| tiles.shifted(outside.input, *apart, self.size).addr() == output;
+        input + inputs <= output || output + outputs <= input || apart.iter().all(same)
     }
 
     /// Waits until rank `source` has staged tile `tile`.
@@ -282,30 +343,56 @@ impl WorldRank {
     }
 
     /// # Safety
-    /// As for [`RankCall::make`]; the tiles that the segments read are staged.
+    /// As for [`RankCall::make`]; the tiles that the segments read are staged, or this rank may read them where they lie.
     unsafe fn pull_tile(
         &self,
         active: &ActiveCall<'_>,
-        pull: &Pull,
-        tile: u64,
+        (pull, tiles, way): (&Pull, &Tiles, Way),
+        (tile, in_place): (u64, bool),
         outside: UserBuffers,
-    ) {
+    ) -> Result<(), Error> {
         let partials = self.partials.address(0);
+        let own = pull.own.as_ref().filter(|_| in_place);
+        let own = own.and_then(|own| Some((own.source.buffer, own.apart.as_deref()?)));
         for ((segment, (begin, at)), step) in pull.data.all.iter().zip(&pull.outputs).zip(0..) {
             active.stand(CallPosition { step, at: *at });
             let end = begin + segment.elements as u64;
-            for stripe in self.tiles.within(tile, *begin, end) {
+            for stripe in tiles.within(tile, *begin, end) {
                 // Offset `inside` of the tile becomes offset `outside` of the caller's buffer.
                 let shift = (stripe.outside as usize).wrapping_sub(stripe.inside as usize);
-                let base = outside.output.wrapping_add(shift.wrapping_mul(self.size));
-                pull.bases.set(pull.output, base);
+                let shift = shift.wrapping_mul(self.size);
+                if let Some((source, apart)) = pull.copies[step as usize]
+                    && let lent @ 1.. = active.local.lent[source]
+                {
+                    let from =
+                        stripe.outside.wrapping_add_signed(apart.wrapping_mul(tiles.whole()));
+                    let from = lent.wrapping_add(from.wrapping_mul(self.size as u64));
+                    let to = outside.output.wrapping_add(stripe.outside as usize * self.size);
+                    // SAFETY: the stripe lies within the caller's output.
+                    unsafe {
+                        active.read_from(source, &[(from, to, stripe.len as usize * self.size)])?
+                    };
+                    continue;
+                }
+                pull.bases.set(pull.output, outside.output.wrapping_add(shift));
+                if let Some((buffer, apart)) = own {
+                    let input = tiles.shifted(outside.input, apart[step as usize], self.size);
+                    let inside = apart[step as usize].wrapping_mul(tiles.count.cast_signed());
+                    let inside = (inside as usize).wrapping_mul(self.size);
+                    let base = input.wrapping_add(shift).wrapping_sub(inside);
+                    pull.bases.set(buffer, base.cast_mut());
+                }
                 let first = (stripe.inside - begin) as usize;
                 let elements = first..first + stripe.len as usize;
                 // SAFETY: the stripe lies within the caller's output and the staged tiles, which are valid by this
                 // function's safety rules; only this rank uses the partials.
-                unsafe { pull.data.run(*segment, elements, &pull.bases, partials, || false) };
+                unsafe {
+                    let data = &pull.data;
+                    data.run_with(*segment, elements, &pull.bases, partials, way.stores, || false);
+                }
             }
         }
+        Ok(())
     }
 
     /// # Safety
@@ -313,20 +400,21 @@ impl WorldRank {
     unsafe fn run_common(
         &self,
         active: &mut ActiveCall<'_>,
-        common: &Common,
+        (common, tiles, stores): (&Common, &Tiles, Stores),
         outside: UserBuffers,
     ) -> Result<(), Error> {
-        let (world, tiles) = (active.world, self.tiles.number);
+        let (world, number) = (active.world, tiles.number);
+        let inputs = |tile: u64| self.inputs(tiles, tile);
         let arena = &world.shared.arena;
         // A rank stages the tile after next in a slot only when all chunks of the slot's tile are done, so no rank
         // reads the slot.
         // SAFETY: the caller's promise.
-        unsafe { self.stage(active, 0, &common.readers, outside, self.inputs(0))? };
-        for tile in 0..tiles {
-            if tile + 1 < tiles {
+        unsafe { self.stage(active, 0, &common.readers, outside, inputs(0))? };
+        for tile in 0..number {
+            if tile + 1 < number {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    self.stage(active, tile + 1, &common.readers, outside, self.inputs(tile + 1))?;
+                    self.stage(active, tile + 1, &common.readers, outside, inputs(tile + 1))?;
                 }
             }
             for other in world.others() {
@@ -343,7 +431,7 @@ impl WorldRank {
             // SAFETY: all ranks have staged the tile, so all have copied out the earlier tile at this place.
             unsafe { self.make_chunks(active, &common.data, &common.bases, &common.chunks)? };
             // SAFETY: all chunks of the tile are done; the tile stays until this rank has staged the tile after next.
-            unsafe { self.copy_out(self.outputs(tile), place, outside, self.stores) };
+            unsafe { self.copy_out(self.outputs(tiles, tile), place, outside, stores) };
         }
         Ok(())
     }
@@ -434,13 +522,13 @@ impl WorldRank {
     unsafe fn run_streams(
         &self,
         active: &mut ActiveCall<'_>,
-        streams: &Streams,
+        (streams, tiles, stores): (&Streams, &Tiles, Stores),
         outside: UserBuffers,
     ) -> Result<(), Error> {
         let world = active.world;
         let arena = &world.shared.arena;
         let tile_bytes =
-            |which: usize| (self.tiles.count * u64::from(self.units[which])) as usize * self.size;
+            |which: usize| (tiles.count * u64::from(self.units[which])) as usize * self.size;
         let input = arena.address(streams.places[0], tile_bytes(0));
         let output = arena.address(streams.places[1], tile_bytes(1));
         active.publish(0);
@@ -450,13 +538,13 @@ impl WorldRank {
             active.meet(other, 0)?;
         }
         let mut run = StreamRun::new(self, streams, active);
-        for tile in 0..self.tiles.number {
+        for tile in 0..tiles.number {
             // SAFETY: in any sequence of runs, the proof lets the caller write a rank's input when the rank enters a
             // run, and read its output when the rank has left it.
             unsafe {
-                self.copy_in(self.inputs(tile), outside, input);
+                self.copy_in(self.inputs(tiles, tile), outside, input);
                 run_streams(&streams.code, streams.tasks.clone(), &mut run)?;
-                self.copy_out(self.outputs(tile), output, outside, self.stores);
+                self.copy_out(self.outputs(tiles, tile), output, outside, stores);
             }
         }
         Ok(())

@@ -169,7 +169,8 @@ impl SharedState {
         for (at, word) in (1..).zip(words) {
             self.call(rank, number, at).store(word, Ordering::Relaxed);
         }
-        self.own(rank, RankLine::Done, 1).store(number, Ordering::Relaxed);
+        // Release: a rank that may begin a later call because of this number sees all that this rank did before.
+        self.own(rank, RankLine::Done, 1).store(number, Ordering::Release);
         self.stage(rank, number, staged);
     }
 

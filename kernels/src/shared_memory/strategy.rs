@@ -12,14 +12,14 @@ use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule};
 
 use super::arena::{LINE, ROOM, SIGNALS, SLOT};
 use super::geometry::{Tiles, cuts, fitting};
+use super::split::Split;
+use super::ways::Makers;
 use super::world::World;
 use crate::Error;
 use crate::lowered::{
     Bases, Code, InstrKind, Move, Operand, PARTIAL, PlannedCall, Segment, Segments, lower,
 };
 
-/// Bytes of a tile: large enough that its signals are cheap, small enough for the second-level cache.
-const TILE: usize = if cfg!(all(test, loom)) { 2 * LINE } else { 256 << 10 };
 /// Bytes of input, output and scratch of a rank for a tile of a schedule that is not fused.
 const STREAM_TILE: usize = if cfg!(all(test, loom)) { 4 * LINE } else { 1 << 20 };
 /// Bytes that a chunk reads and writes: a few ranks share the chunks of a tile.
@@ -33,6 +33,7 @@ const COMMON: u32 = if cfg!(all(test, loom)) { 2 } else { 3 };
 pub(super) enum Strategy {
     Pull(Pull),
     Common(Common),
+    Split(Split),
     Streams(Streams),
 }
 
@@ -48,7 +49,21 @@ pub(super) struct Pull {
     pub(super) readers: Arc<[usize]>,
     pub(super) output: u32,
     /// The part of its own input that this rank reads.
-    pub(super) own: Option<ReadSource>,
+    pub(super) own: Option<OwnInput>,
+    /// The units of this rank's input that other ranks read.
+    pub(super) read: Box<[u64]>,
+    /// For each segment that only copies the input of another rank to the same places of a unit: that rank, and the unit
+    /// that it reads less the unit that it writes.
+    pub(super) copies: Box<[Option<(usize, i64)>]>,
+}
+
+/// The part of its own input that a rank reads.
+pub(super) struct OwnInput {
+    pub(super) source: ReadSource,
+    /// The unit that each segment reads, less the unit of the output that the segment writes, where every segment reads
+    /// the elements of its own input that have the places of the elements that it writes. Then the input can be read
+    /// where it lies.
+    pub(super) apart: Option<Box<[i64]>>,
 }
 
 /// The part of a rank's input that this rank reads.
@@ -58,6 +73,8 @@ pub(super) struct ReadSource {
     pub(super) buffer: u32,
     /// The units of which this rank reads elements, in order.
     pub(super) units: Box<[u64]>,
+    /// Whether any segment does more than copy the input.
+    pub(super) folded: bool,
 }
 
 /// The code with which all ranks make the common output together.
@@ -128,7 +145,7 @@ pub(super) fn mirrored(schedule: &Schedule) -> bool {
 }
 
 /// The statements of each segment, counted from 1; 0 for a segment without statements.
-pub(super) struct SegmentStatements(Vec<u32>);
+pub(super) struct SegmentStatements(pub(super) Vec<u32>);
 
 impl SegmentStatements {
     pub(super) fn new(code: &Code, schedule: &Schedule) -> Self {
@@ -179,45 +196,70 @@ impl Pull {
             }
         }
         (data.all, data.moves, data.operands) = (segments.into(), moves.into(), operands.into());
-        let reads = |rank: RankId| reads(code, rank);
         let input = |rank: RankId| code.buffers.index(Buffer::Input, rank);
-        let mine = reads(rank);
         let ranks = || (0..schedule.nranks).map(RankId);
         let others = || ranks().filter(|other| *other != rank);
+        let mine = reads(code, rank, count);
+        let copies: Vec<_> = data
+            .all
+            .iter()
+            .zip(&outputs)
+            .map(|(segment, (begin, _))| {
+                let copied = data.copied(*segment)?;
+                let from = others().find(|other| input(*other) == copied)?;
+                let begins = data.sources(*segment, copied);
+                let apart = units_apart(&begins, *begin, segment.elements as u64, count)?;
+                Some((from.index(), apart))
+            })
+            .collect();
         let source = |rank: RankId| {
-            let units = units_read(&data, input(rank), count);
-            ReadSource { rank: rank.index(), buffer: input(rank), units }
+            let buffer = input(rank);
+            let units = mine.get(&buffer)?.iter().copied().collect();
+            let mut all = data.all.iter().zip(&copies);
+            let folded = all.any(|(segment, copies)| {
+                copies.is_none() && !data.sources(*segment, buffer).is_empty()
+            });
+            Some(ReadSource { rank: rank.index(), buffer, units, folded })
         };
-        let sources = others().filter(|other| mine.contains(&input(*other))).map(source);
-        let readers = others().filter(|other| reads(*other).contains(&input(rank)));
-        let sources = sources.collect();
-        let own = mine.contains(&input(rank)).then(|| source(rank));
+        let (mut read, mut readers) = (BTreeSet::new(), Vec::new());
+        for other in others() {
+            if let Some(units) = reads(code, other, count).get(&input(rank)) {
+                read.extend(units);
+                readers.push(other.index());
+            }
+        }
+        let sources: Box<[_]> = others().filter_map(source).collect();
+        let own = source(rank).map(|source| {
+            let outputs = data.all.iter().zip(outputs.iter().map(|(begin, _)| *begin));
+            let apart = outputs.map(|(segment, begin)| {
+                let from = data.sources(*segment, source.buffer);
+                units_apart(&from, begin, segment.elements as u64, count)
+            });
+            OwnInput { apart: apart.collect(), source }
+        });
         Self {
             data,
             bases: Bases::new(code.buffers.len.len()),
             outputs: outputs.into(),
             sources,
-            readers: readers.map(RankId::index).collect(),
+            readers: readers.into(),
             output,
             own,
+            read: read.into_iter().collect(),
+            copies: copies.into(),
         }
     }
 }
 
-/// Returns the units of a buffer, of `count` elements each, of which the segments read elements.
-fn units_read(data: &Segments, buffer: u32, count: u64) -> Box<[u64]> {
-    let mut units = BTreeSet::new();
-    for segment in &data.all {
-        for at in segment.first as usize..(segment.first + segment.len) as usize {
-            let m = data.moves[at];
-            for src in data.of(m)[..m.srcs as usize].iter().filter(|src| src.buffer == buffer) {
-                let first = (src.offset / data.kernel.size()) as u64;
-                let end = first + segment.elements as u64;
-                units.extend(first / count..end.div_ceil(count));
-            }
-        }
-    }
-    units.into_iter().collect()
+/// Returns the number of units between the elements at `from`, in elements, and the output at `begin`: `None` if the
+/// elements do not all lie at the output's places in their units, or not equally far away.
+fn units_apart(from: &[u64], begin: u64, elements: u64, count: u64) -> Option<i64> {
+    let mut apart = from.iter().map(|from| from.cast_signed() - begin.cast_signed());
+    let Some(first) = apart.next() else { return Some(0) };
+    // Where a segment goes on in the next unit, it does so in both buffers.
+    let within = begin % count + elements <= count || first == 0;
+    let same = apart.all(|other| other == first) && first % count.cast_signed() == 0;
+    (same && within).then_some(first / count.cast_signed())
 }
 
 /// Returns the moves of a segment that write a buffer, each with the operand that it writes.
@@ -259,21 +301,24 @@ fn needed(
     kept
 }
 
-/// Returns the buffers from which the output of a rank is made.
-fn reads(code: &Code, rank: RankId) -> Vec<u32> {
+/// Returns the buffers from which the output of a rank is made, each with the units, of `count` elements, of which
+/// elements are read.
+fn reads(code: &Code, rank: RankId, count: u64) -> BTreeMap<u32, BTreeSet<u64>> {
     let output = code.buffers.index(Buffer::Output, rank);
     let all = &code.segments;
-    let mut found = Vec::new();
+    let mut found: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
     for segment in &all.all {
         for (at, dst) in writes(all, *segment, output) {
             for (m, _) in needed(all, *segment, at, dst) {
                 let srcs = all.of(m)[..m.srcs as usize].iter();
-                found.extend(srcs.map(|src| src.buffer).filter(|buffer| *buffer != PARTIAL));
+                for src in srcs.filter(|src| src.buffer != PARTIAL) {
+                    let first = (src.offset / all.kernel.size()) as u64;
+                    let end = first + segment.elements as u64;
+                    found.entry(src.buffer).or_default().extend(first / count..end.div_ceil(count));
+                }
             }
         }
     }
-    found.sort_unstable();
-    found.dedup();
     found
 }
 
@@ -446,36 +491,47 @@ fn tiles(cuts: &[Rat], multiple: u64, count: Option<u64>, most: u64) -> Tiles {
     }
 }
 
-/// Returns the strategy of a fused schedule; `None` if it does not fit the slots or its segments are not independent.
+/// Returns the strategy of a fused schedule, with tiles of `tile` bytes of an input, or of a common output; `None` if the
+/// schedule does not fit the slots, its segments are not independent, or ranks cannot share the work so.
 pub(super) fn fused_strategy(
     made: &Optimized,
     rank: RankId,
     (count, dtype, op): (Option<u64>, DType, ReduceOp),
+    (makers, tile): (Makers, usize),
 ) -> Result<Option<(Strategy, Tiles)>, Error> {
     let schedule = &*made.schedule;
     let Some((cuts, multiple)) = cuts(schedule) else { return Ok(None) };
-    let n = schedule.nranks;
-    let most = |buffer| {
-        let all = (0..n).map(|rank| schedule.units(buffer, RankId(rank)).floor());
-        all.max().unwrap_or(0)
-    };
-    let (inputs, outputs) = (most(Buffer::Input), most(Buffer::Output));
-    let common = schedule.collective.reduces() && n >= COMMON && mirrored(schedule);
-    let units = if common { inputs.max(outputs) } else { inputs };
-    let size = dtype.size();
+    let (units, size) = (staged_units(schedule), dtype.size());
     if multiple.saturating_mul(units).saturating_mul(size as u64) > SLOT as u64 {
         return Ok(None);
     }
-    let tiles = tiles(&cuts, multiple, count, fitting(TILE, units, size));
+    let tiles = tiles(&cuts, multiple, count, fitting(tile, units, size));
     let code = lower(made, tiles.count, dtype, op)?;
     if !code.independent {
         return Ok(None);
     }
     let stands = SegmentStatements::new(&code, schedule);
-    let strategy = if common {
-        Strategy::Common(Common::new(&code, schedule, &stands))
-    } else {
-        Strategy::Pull(Pull::new(&code, schedule, rank, &stands, tiles.count))
+    let strategy = match makers {
+        Makers::Share => Split::new(&code, schedule, rank, &stands).map(Strategy::Split),
+        Makers::Any if is_common(schedule) && schedule.nranks >= COMMON => {
+            Some(Strategy::Common(Common::new(&code, schedule, &stands)))
+        }
+        Makers::Any => Some(Strategy::Pull(Pull::new(&code, schedule, rank, &stands, tiles.count))),
     };
-    Ok(Some((strategy, tiles)))
+    Ok(strategy.map(|strategy| (strategy, tiles)))
+}
+
+/// Whether all ranks get the same result, which ranks can make together.
+pub(super) fn is_common(schedule: &Schedule) -> bool {
+    schedule.collective.reduces() && schedule.nranks > 1 && mirrored(schedule)
+}
+
+/// Returns the most units of an input, or of a result that all ranks get.
+pub(super) fn staged_units(schedule: &Schedule) -> u64 {
+    let most = |buffer| {
+        let all = (0..schedule.nranks).map(|rank| schedule.units(buffer, RankId(rank)).floor());
+        all.max().unwrap_or(0)
+    };
+    let inputs = most(Buffer::Input);
+    if is_common(schedule) { inputs.max(most(Buffer::Output)) } else { inputs }
 }

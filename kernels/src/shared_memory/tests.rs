@@ -13,6 +13,7 @@ use roundelay_core::verify::Proved;
 mod ids;
 mod reach;
 mod rubbish;
+mod ways;
 
 use super::{World, WorldPlan};
 use crate::Options;
@@ -37,7 +38,8 @@ fn one_shot(nranks: u32) -> Proved {
 }
 
 fn worlds(nranks: u32, deadline: Duration) -> Vec<Arc<World>> {
-    let worlds = World::together(nranks, Options::new().deadline(deadline)).expect("worlds");
+    let worlds =
+        World::together(nranks, Options::new().deadline(deadline).measured(false)).expect("worlds");
     worlds.into_iter().map(Arc::new).collect()
 }
 

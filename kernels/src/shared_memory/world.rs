@@ -1,6 +1,7 @@
 //! A process's rank in a world: its shared state and its local state.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::schedule::RANK_LIMIT;
 use rustix::fd::AsFd as _;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::pwrite;
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 use rustix::system::{sysinfo, uname};
 use sha2::{Digest as _, Sha256};
@@ -19,11 +21,13 @@ use super::env::{from_env, from_env_of_host, spans_hosts};
 use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
+use super::known_ways::{self, Choosing};
 use super::queue_ends::{Mail, Parcels};
 use super::reach::Reach;
 use super::shared_state::SharedState;
 use super::spinning::Spinning;
 use super::system::{boot, network};
+use super::trials::{ChosenWay, Trials};
 use super::unique::UniqueId;
 use crate::{Error, Options};
 
@@ -57,6 +61,8 @@ pub struct World {
     progress: RwLock<Option<Progress>>,
     /// Nanoseconds that a wait may take.
     deadline: AtomicU64,
+    /// Whether this rank adds the decisions of the world to the host's file when it leaves.
+    keeps_ways: bool,
 }
 
 /// A caller's function that runs while a rank waits.
@@ -89,6 +95,7 @@ pub(super) struct LocalState {
     pub(super) seen: BTreeSet<(usize, usize)>,
     /// The number of tiles that all ranks have made together.
     pub(super) made: u64,
+    pub(super) trials: Trials,
     /// The numbers of signals that the rank has posted to each rank and taken from each rank.
     pub(super) posted: Vec<Vec<u64>>,
     pub(super) taken: Vec<Vec<u64>>,
@@ -130,8 +137,13 @@ impl World {
             return Err(Error::NoSuchRank { rank, nranks });
         }
         let layout = layout(nranks);
-        let joined = join(id, nranks, rank, layout.bytes as u64, options.deadline)?;
-        Self::of(joined, layout, rank, options)
+        let choosing = Choosing::of_process(options.is_measured())?;
+        let ways = if rank == 0 { choosing.image() } else { Vec::new() };
+        let known = (layout.choice(0) as u64, &ways[..]);
+        let joined = join(id, nranks, rank, (layout.bytes as u64, known), options.deadline)?;
+        let mut world = Self::of(joined, layout, rank, options)?;
+        world.keeps_ways = rank == 0 && choosing == Choosing::Kept;
+        Ok(world)
     }
 
     /// Joins the world in which a launcher started this process: `roundelay launch`, torchrun, Open MPI, MPICH, Intel
@@ -188,6 +200,26 @@ impl World {
         getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
     }
 
+    /// Returns the ways that the world has chosen by measurement so far, for reports. Rank 0 measures, so other ranks have
+    /// none.
+    pub fn ways(&self) -> Vec<ChosenWay> {
+        let decided = self.enter().map(|local| local.trials.decided()).unwrap_or_default();
+        decided.into_iter().map(ChosenWay::from).collect()
+    }
+
+    /// Adds the ways that the world has chosen to the host's file, from which later worlds begin, and returns the path of
+    /// that file: `ways` in the folder of `ROUNDELAY_CACHE`, or else in the user's folder for caches; `None` where nothing
+    /// is to be kept.
+    ///
+    /// # Errors
+    /// E0429 where the file cannot be written; E0411 while a call of this rank is under way.
+    pub fn keep_ways(&self) -> Result<Option<PathBuf>, Error> {
+        let decided = self.enter()?.trials.decided();
+        let Some(path) = known_ways::path() else { return Ok(None) };
+        known_ways::keep(&path, &decided)?;
+        Ok(Some(path))
+    }
+
     /// Sets how long a call may wait for another rank from now on.
     pub fn set_deadline(&self, deadline: Duration) {
         let nanos = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
@@ -204,6 +236,8 @@ impl World {
         let refused = |error| Error::SystemRefused { what: format!("a test's arena: {error}") };
         let arena = memfd_create("roundelay", MemfdFlags::CLOEXEC).map_err(refused)?;
         ftruncate(&arena, layout.bytes as u64).map_err(refused)?;
+        let choosing = Choosing::of_process(options.is_measured())?;
+        pwrite(&arena, &choosing.image(), layout.choice(0) as u64).map_err(refused)?;
         let peers = || -> Result<Vec<Peer>, rustix::io::Errno> {
             let peer = |_| {
                 let pidfd = pidfd_open(getpid(), PidfdFlags::empty())?;
@@ -251,6 +285,7 @@ impl World {
             deadline: AtomicU64::new(
                 u64::try_from(options.deadline.as_nanos()).unwrap_or(u64::MAX),
             ),
+            keeps_ways: false,
             shared: SharedState::new(arena),
             rank: rank as usize,
             options,
@@ -272,6 +307,7 @@ impl World {
                 places: vec![[0; 2]; n].into(),
                 seen: BTreeSet::new(),
                 made: 0,
+                trials: Trials::default(),
                 posted: vec![Vec::new(); n],
                 taken: vec![Vec::new(); n],
             }),
@@ -396,6 +432,10 @@ impl Drop for World {
     fn drop(&mut self) {
         if self.shared.arena.is_here() {
             self.shared.leave(self.rank, std::thread::panicking());
+            if self.keeps_ways {
+                // A world without the file measures anew, so a file that cannot be written costs only time.
+                _ = self.keep_ways();
+            }
         }
     }
 }

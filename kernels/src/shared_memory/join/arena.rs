@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, pwrite};
 use rustix::process::{Resource, getrlimit};
 
 use crate::Error;
@@ -17,8 +17,8 @@ fn seals() -> SealFlags {
     SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL
 }
 
-/// Makes `bytes` bytes of zeroed memory.
-pub(super) fn make(bytes: u64) -> Result<OwnedFd, Error> {
+/// Makes `bytes` bytes of zeroed memory, and writes `known` into it at a position.
+pub(super) fn make(bytes: u64, (at, known): (u64, &[u8])) -> Result<OwnedFd, Error> {
     let asked = |call: &str| format!("{bytes} bytes of shared memory ({call})");
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Some systems demand that memory files are never executed; kernels before 6.3 do not know the flag.
@@ -35,6 +35,10 @@ pub(super) fn make(bytes: u64) -> Result<OwnedFd, Error> {
         return Err(Error::SystemRefused { what });
     }
     ftruncate(&file, bytes).map_err(|errno| refused(asked("ftruncate"), errno))?;
+    let written = pwrite(&file, known, at).map_err(|errno| refused(asked("pwrite"), errno))?;
+    if written < known.len() {
+        return Err(refused(asked("pwrite"), Errno::NOSPC));
+    }
     fcntl_add_seals(&file, seals()).map_err(|errno| refused(asked("F_ADD_SEALS"), errno))?;
     can_map(file.as_fd(), bytes as usize)?;
     Ok(file)

@@ -43,6 +43,8 @@ struct Offer<'a> {
     nranks: u32,
     rank: u32,
     bytes: u64,
+    /// Bytes that rank 0 writes into the memory before another rank has it, and their position.
+    known: (u64, &'a [u8]),
     version: &'a str,
     /// How long the process waits.
     deadline: Duration,
@@ -50,7 +52,8 @@ struct Offer<'a> {
     until: Instant,
 }
 
-/// Meets the other ranks of the world `id` and shares `bytes` bytes of zeroed memory with them.
+/// Meets the other ranks of the world `id` and shares `bytes` bytes of memory with them, zeroed but for the bytes that
+/// rank 0 knows.
 ///
 /// The shortest deadline holds for all ranks: then each rank gets an error with the missing ranks.
 ///
@@ -61,11 +64,11 @@ pub(super) fn join(
     id: &UniqueId,
     nranks: u32,
     rank: u32,
-    bytes: u64,
+    (bytes, known): (u64, (u64, &[u8])),
     deadline: Duration,
 ) -> Result<Joined, Error> {
     let until = moment(deadline);
-    meet(Offer { id, nranks, rank, bytes, version: VERSION, deadline, until })
+    meet(Offer { id, nranks, rank, bytes, known, version: VERSION, deadline, until })
 }
 
 fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
@@ -75,9 +78,10 @@ fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
     }
     offer.id.check()?;
     match rank {
-        0 if nranks == 1 => {
-            Ok(Joined { arena: arena::make(offer.bytes)?, peers: vec![own_process()?] })
-        }
+        0 if nranks == 1 => Ok(Joined {
+            arena: arena::make(offer.bytes, offer.known)?,
+            peers: vec![own_process()?],
+        }),
         0 => host::meet(offer),
         _ if nranks == 1 => Err(offer.out_of_range()),
         _ => guest::meet(offer),

@@ -21,7 +21,16 @@ fn fresh() -> UniqueId {
 
 fn offer(id: &UniqueId, nranks: u32, rank: u32) -> Offer<'_> {
     let until = moment(PATIENCE);
-    Offer { id, nranks, rank, bytes: 8192, version: VERSION, deadline: PATIENCE, until }
+    Offer {
+        id,
+        nranks,
+        rank,
+        bytes: 8192,
+        known: (0, &[]),
+        version: VERSION,
+        deadline: PATIENCE,
+        until,
+    }
 }
 
 fn hasty(id: &UniqueId, nranks: u32, rank: u32, millis: u64) -> Offer<'_> {

@@ -19,8 +19,9 @@ use crate::modelled::within;
 use crate::reduce::{Stores, copy};
 use crate::shared_memory::WorldPlan;
 use crate::shared_memory::plan_sharing::{PlanSource, Prepared};
+use crate::shared_memory::routes::{Route, Routes};
 use crate::shared_memory::shared_state::CallHeader;
-use crate::shared_memory::strategy::Strategy;
+use crate::shared_memory::strategy::{Strategy, fused_strategy};
 use crate::shared_memory::world::World;
 
 /// Elements of a tile whose buffers have one unit each.
@@ -85,6 +86,18 @@ impl Seat {
         plan.expect("a plan")
     }
 
+    /// Makes a plan in whose calls each rank makes a share of the result for both.
+    fn plan_of_shares(&self) -> WorldPlan {
+        let mut plan = self.plan();
+        let PlanSource::Taken(_, made) = &self.prepared.0 else { panic!("it is fused") };
+        let call = (Some(self.input.len() as u64), DType::U32, ReduceOp::Sum);
+        let way = plan.0.routes.usual.shared();
+        let made = fused_strategy(made, self.world.id(), call, (way.makers, way.tile()));
+        let (strategy, tiles) = made.expect("it is lowered").expect("ranks can share the work");
+        plan.0.routes = Routes::only(strategy, tiles, way);
+        plan
+    }
+
     /// Makes a call on buffers outside of the arena.
     fn run(&self, plan: &WorldPlan, outputs: usize) -> Vec<u32> {
         let mut output = vec![0; outputs * self.input.len()];
@@ -121,7 +134,10 @@ fn model(
 fn nobody_reads_a_slot_that_is_overwritten() {
     model((2, Options::new()), &fused(&gather()), 3 * TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.0.strategy, Strategy::Pull(_)) && plan.0.tiles.number == 3);
+        assert!(
+            matches!(plan.0.routes.first.strategy, Strategy::Pull(_))
+                && plan.0.routes.first.tiles.number == 3
+        );
         let right = input(0, 3 * TILE).chain(input(1, 3 * TILE));
         assert!(seat.run(&plan, 2).into_iter().eq(right));
     });
@@ -145,7 +161,10 @@ fn nobody_reads_a_slot_that_a_later_call_overwrites() {
 fn a_place_of_all_is_used_again_when_all_have_copied_it() {
     model((1, Options::new()), &fused(&sum()), 3 * TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.0.strategy, Strategy::Common(_)) && plan.0.tiles.number == 3);
+        assert!(
+            matches!(plan.0.routes.first.strategy, Strategy::Common(_))
+                && plan.0.routes.first.tiles.number == 3
+        );
         let right = input(0, 3 * TILE).zip(input(1, 3 * TILE)).map(|(a, b)| a + b);
         assert!(seat.run(&plan, 1).into_iter().eq(right));
     });
@@ -157,6 +176,28 @@ fn a_place_of_all_is_used_again_by_a_later_call() {
         let plan = seat.plan();
         for _ in 0..3 {
             assert_eq!(seat.run(&plan, 1), [256]);
+        }
+    });
+}
+
+#[test]
+fn a_share_is_copied_before_its_place_is_used_again() {
+    model((1, Options::new()), &fused(&sum()), 3 * TILE, |seat| {
+        let plan = seat.plan_of_shares();
+        let Route { strategy, tiles } = &plan.0.routes.first;
+        assert!(matches!(strategy, Strategy::Split(_)) && tiles.number == 3);
+        let right = input(0, 3 * TILE).zip(input(1, 3 * TILE)).map(|(a, b)| a + b);
+        assert!(seat.run(&plan, 1).into_iter().eq(right));
+    });
+}
+
+#[test]
+fn a_share_is_copied_before_a_later_call_uses_its_place() {
+    model((1, Options::new()), &fused(&sum()), TILE, |seat| {
+        let plan = seat.plan_of_shares();
+        let right = input(0, TILE).zip(input(1, TILE)).map(|(a, b)| a + b);
+        for _ in 0..3 {
+            assert!(seat.run(&plan, 1).into_iter().eq(right.clone()));
         }
     });
 }
@@ -195,7 +236,7 @@ fn signals_order_what_ranks_do_to_their_rooms() {
     let prepared = Arc::new(Prepared::own(sum()));
     model((1, options), &prepared, TILE, |seat| {
         let plan = seat.plan();
-        assert!(matches!(plan.0.strategy, Strategy::Streams(_)));
+        assert!(matches!(plan.0.routes.first.strategy, Strategy::Streams(_)));
         let right = input(0, TILE).zip(input(1, TILE)).map(|(a, b)| a + b);
         assert!(seat.run(&plan, 1).into_iter().eq(right));
     });

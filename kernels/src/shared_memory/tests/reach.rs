@@ -12,7 +12,7 @@ use super::{one_shot, plan, worlds};
 use crate::shared_memory::Fault;
 
 /// Returns an AllGather in which each rank copies the inputs of all ranks.
-fn gather(nranks: u32) -> Proved {
+pub(super) fn gather(nranks: u32) -> Proved {
     let mut all = format!("schedule Gather AllGather nranks {nranks} root 0\n");
     for rank in 0..nranks {
         _ = writeln!(all, "rank {rank} stream 0");

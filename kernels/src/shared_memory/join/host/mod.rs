@@ -126,7 +126,7 @@ fn not_joined<T>(what: String) -> Result<T, Error> {
 
 impl Host<'_> {
     fn all(&mut self) -> Result<Joined, Error> {
-        let arena = arena::make(self.offer.bytes)?;
+        let arena = arena::make(self.offer.bytes, self.offer.known)?;
         let me = own_process()?;
         while self.guests.len() + 1 < self.offer.nranks as usize {
             let before = Instant::now();

@@ -113,7 +113,7 @@ fn a_rank_0_that_misbehaves_is_told() {
         assert_eq!(line.send(bytes, fds, moment(PATIENCE)), Ok(()));
     };
     let memory = memfd_create("other", MemfdFlags::CLOEXEC).expect("memory");
-    let arena = arena::make(8192).expect("memory");
+    let arena = arena::make(8192, (0, &[])).expect("memory");
     let me = own_process().expect("this process").pidfd;
 
     has(&host_that(|_| {}), &["rank 1 waited 300ms for rank 0", "to answer", "[E0427]"]);

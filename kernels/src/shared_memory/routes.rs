@@ -1,0 +1,157 @@
+//! The routes of a plan: its strategy and its tiles, for each way that calls have taken, and the way of the next call.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Instant;
+
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::optimize::Optimized;
+use roundelay_core::schedule::{Buffer, Schedule};
+
+use super::calls::ActiveCall;
+use super::geometry::Tiles;
+use super::plan::WorldRank;
+use super::strategy::{Strategy, fused_strategy, is_common, staged_units};
+use super::ways::{Makers, Set, Shape, Way};
+use super::world::World;
+use crate::Error;
+
+/// The work of a rank in calls that take one way.
+pub(super) struct Route {
+    pub(super) strategy: Strategy,
+    pub(super) tiles: Tiles,
+}
+
+/// The routes of a plan.
+pub(super) struct Routes {
+    pub(super) usual: Way,
+    pub(super) first: Route,
+    /// The routes of other ways, by their layouts; each is made when a call first takes it.
+    others: Box<[OnceLock<Route>]>,
+    /// The shape of calls, and its number in the table of ways; `None` where all calls take the usual way.
+    measured: Option<(u64, Shape)>,
+    /// The way of all later calls, [`OPEN`] until it is decided.
+    settled: AtomicU8,
+}
+
+/// The mark of routes whose way is not decided.
+const OPEN: u8 = Set::WAYS;
+
+/// A call of a shape that is on trial.
+pub(super) struct Attempt(Instant);
+
+impl Routes {
+    /// Takes the only route of a plan.
+    pub(super) fn only(strategy: Strategy, tiles: Tiles, usual: Way) -> Self {
+        let settled = AtomicU8::new(usual.id());
+        let first = Route { strategy, tiles };
+        Self { usual, first, others: Box::default(), measured: None, settled }
+    }
+
+    /// Makes the routes of a fused schedule; `None` if it does not fit the slots or its segments are not independent.
+    pub(super) fn fused(
+        world: &World,
+        made: &Optimized,
+        (count, dtype, op): (Option<u64>, DType, ReduceOp),
+        identity: u64,
+    ) -> Result<Option<Self>, Error> {
+        let call = (count, dtype, op);
+        let mut shape = shape(&made.schedule, count.unwrap_or(0), dtype);
+        let usual = Way::first(shape).within(shape);
+        let make = |way: Way| fused_strategy(made, world.id(), call, (way.makers, way.tile()));
+        let Some((strategy, tiles)) = make(usual)? else { return Ok(None) };
+        let mut routes = Self::only(strategy, tiles, usual);
+        if count.is_none() || world.nranks() == 1 {
+            return Ok(Some(routes));
+        }
+        if shape.shares {
+            shape.shares = make(usual.shared())?.is_some();
+        }
+        if Set::coarse(shape).only().is_none() {
+            routes.settled = AtomicU8::new(OPEN);
+            routes.others = (0..Way::LAYOUTS).map(|_| OnceLock::new()).collect();
+            routes.measured = Some((key(identity, shape), shape));
+        }
+        Ok(Some(routes))
+    }
+
+    /// Has all calls take the usual way.
+    pub(super) fn keep_to_usual(&mut self) {
+        self.measured = None;
+        self.settled = AtomicU8::new(self.usual.id());
+    }
+
+    /// Returns the start of a call whose time may decide about later calls.
+    pub(super) fn attempt(&self) -> Option<Attempt> {
+        (self.settled.load(Ordering::Relaxed) == OPEN).then(|| Attempt(Instant::now()))
+    }
+
+    /// Returns the way of a call, and whether the call is on trial.
+    pub(super) fn way(&self, active: &ActiveCall<'_>) -> (Way, bool) {
+        let settled = self.settled.load(Ordering::Relaxed);
+        let Some((key, shape)) = self.measured.filter(|_| settled == OPEN) else {
+            return (Way::of(settled), false);
+        };
+        let decided = active.world.shared.decided(key, active.number);
+        let set = decided.unwrap_or_else(|| Set::coarse(shape));
+        match (set.turn(active.number), set.only()) {
+            // No correct rank decides for a way that does not fit the shape.
+            (Some(way), _) if way.makers == Makers::Share && !shape.shares => (self.usual, false),
+            (Some(way), None) => (way, true),
+            (way, _) => {
+                let way = way.unwrap_or(self.usual);
+                self.settled.store(way.id(), Ordering::Relaxed);
+                (way, false)
+            }
+        }
+    }
+}
+
+/// Returns the shape of calls of a fused schedule.
+fn shape(schedule: &Schedule, count: u64, dtype: DType) -> Shape {
+    let bytes = |units: u64| (units.saturating_mul(count) as usize).saturating_mul(dtype.size());
+    let ranks = (0..schedule.nranks).map(roundelay_core::ids::RankId);
+    let output = ranks.map(|rank| schedule.units(Buffer::Output, rank).floor()).max().unwrap_or(0);
+    Shape {
+        bytes: bytes(staged_units(schedule)),
+        output: bytes(output),
+        shares: is_common(schedule),
+    }
+}
+
+/// Returns the number of a shape: schedule, options, and the power of two that its bytes reach.
+fn key(identity: u64, shape: Shape) -> u64 {
+    let class = u64::from(shape.bytes.max(1).ilog2()) << 1 | u64::from(shape.shares);
+    (identity ^ class.wrapping_mul(0x9e37_79b9_7f4a_7c15)).max(1)
+}
+
+impl WorldRank {
+    /// Returns the route of a way.
+    pub(super) fn route(&self, way: Way) -> Result<&Route, Error> {
+        let routes = &self.routes;
+        let Some(cell) = routes.others.get(way.layout() as usize) else { return Ok(&routes.first) };
+        if way.layout() == routes.usual.layout() {
+            return Ok(&routes.first);
+        }
+        if cell.get().is_none()
+            && let Some(made) = &self.direct
+        {
+            let call = (Some(self.call.count), self.call.dtype, self.call.op);
+            let made = fused_strategy(made, self.world.id(), call, (way.makers, way.tile()))?;
+            if let Some((strategy, tiles)) = made {
+                _ = cell.set(Route { strategy, tiles });
+            }
+        }
+        Ok(cell.get().unwrap_or(&routes.first))
+    }
+
+    /// Notes the time of a call of rank 0 on a way that is on trial.
+    pub(super) fn note(&self, active: &mut ActiveCall<'_>, way: Way, attempt: &Attempt) {
+        let Some((key, shape)) = self.routes.measured.filter(|_| active.world.rank == 0) else {
+            return;
+        };
+        let (world, number) = (active.world, active.number);
+        let name = || format!("{}, {}", self.call.schedule.algorithm, self.call.name());
+        active.local.trials.note(world, (key, shape, name), (number, way, attempt.0.elapsed()));
+    }
+}
