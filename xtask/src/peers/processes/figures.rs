@@ -106,9 +106,22 @@ impl Cell {
         Spread::of(&self.limits)
     }
 
-    /// Returns the time of the best MPI by its own choice over ours, with equal inputs in each call.
-    pub(super) fn ratio(&self, ours: Column) -> Option<f64> {
-        Some(self.best(Column::Default, false)?.1.median / self.best(ours, false)?.1.median)
+    /// Returns the time of the best MPI by its own choice over ours, both with equal inputs in each call or both with inputs
+    /// that were written before.
+    pub(super) fn ratio(&self, ours: Column, rewritten: bool) -> Option<f64> {
+        Some(self.best(Column::Default, rewritten)?.1.median / self.best(ours, rewritten)?.1.median)
+    }
+
+    /// Returns the least time of any MPI in any launch over the least time of ours.
+    pub(super) fn ratio_of_least(&self, ours: Column) -> Option<f64> {
+        let least = |column| {
+            let of = self
+                .series
+                .iter()
+                .filter(|series| series.column == column && !series.rewritten && !series.wrong);
+            of.filter_map(Series::spread).map(|spread| spread.min).min_by(f64::total_cmp)
+        };
+        Some(least(Column::Default)? / least(ours)?)
     }
 
     /// Returns our time over the limit.
@@ -176,6 +189,7 @@ pub(super) mod tests {
         add(Column::Forced, "Intel MPI 2021.18.1 I_MPI_ADJUST_ALLREDUCE=7", false, &[24.0]);
         add(Column::Private, "OneShotMeshAllReduce", false, &[18.0, 17.0, 20.0]);
         add(Column::Alloc, "OneShotMeshAllReduce", false, &[9.0, 9.5, 8.0]);
+        add(Column::Private, "OneShotMeshAllReduce", true, &[22.0, 21.0, 23.0]);
         cell.limits = vec![3.0, 4.0, 3.0];
         cell
     }
@@ -185,10 +199,12 @@ pub(super) mod tests {
         let cell = cell();
         let (best, spread) = cell.best(Column::Default, false).expect("two were measured");
         assert_eq!((best.of.as_str(), spread.median), ("Open MPI 5.0.11", 36.0));
-        assert_eq!(cell.ratio(Column::Private), Some(2.0));
-        assert_eq!(cell.ratio(Column::Alloc), Some(4.0));
+        assert_eq!(cell.ratio(Column::Private, false), Some(2.0));
+        assert_eq!(cell.ratio(Column::Alloc, false), Some(4.0));
         assert_eq!(cell.of_limit(Column::Private), Some(6.0));
-        assert_eq!(cell.ratio(Column::Threads), None);
+        assert_eq!(cell.ratio(Column::Private, true), Some(2.5));
+        assert_eq!(cell.ratio_of_least(Column::Private), Some(30.0 / 17.0));
+        assert_eq!(cell.ratio(Column::Threads, false), None);
     }
 
     #[test]

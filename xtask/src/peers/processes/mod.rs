@@ -36,14 +36,26 @@ pub(super) struct PeerOp {
     /// The algorithm that a communicator chooses.
     algorithm: &'static str,
     parameters: &'static [&'static str],
+    /// Whether a rank has one buffer, as in `MPI_Bcast`.
+    in_place: bool,
 }
 
 const OPS: [PeerOp; 5] = [
-    PeerOp { name: "AllReduce", algorithm: "OneShotMeshAllReduce", parameters: &[] },
-    PeerOp { name: "AllGather", algorithm: "MeshAllGather", parameters: &[] },
-    PeerOp { name: "ReduceScatter", algorithm: "MeshReduceScatter", parameters: &[] },
-    PeerOp { name: "Broadcast", algorithm: "NhrBroadcast", parameters: &[] },
-    PeerOp { name: "Reduce", algorithm: "RingReduce", parameters: &["slices=1"] },
+    PeerOp {
+        name: "AllReduce",
+        algorithm: "OneShotMeshAllReduce",
+        parameters: &[],
+        in_place: false,
+    },
+    PeerOp { name: "AllGather", algorithm: "MeshAllGather", parameters: &[], in_place: false },
+    PeerOp {
+        name: "ReduceScatter",
+        algorithm: "MeshReduceScatter",
+        parameters: &[],
+        in_place: false,
+    },
+    PeerOp { name: "Broadcast", algorithm: "NhrBroadcast", parameters: &[], in_place: true },
+    PeerOp { name: "Reduce", algorithm: "RingReduce", parameters: &["slices=1"], in_place: false },
 ];
 
 /// The measurements of a driver in one launch.
@@ -80,7 +92,7 @@ pub(super) fn run(
     };
     // Checks that all of ours run before hours of launches.
     for mode in &options.ours {
-        ours::time(&program, *mode, &OPS[0], 2, 1 << 10)
+        ours::time(&program, (*mode, false), &OPS[0], 2, 1 << 10)
             .map_err(|why| format!("`roundelay bench {}` {why}", mode.flags().join(" ")))?;
     }
     let field = Field {
@@ -173,10 +185,10 @@ fn measure(
                 add(&mut cells, &series, sizes, &gloo.time(launch));
             }
         }
-        for mode in &field.modes {
+        for (mode, rewritten) in field.modes.iter().flat_map(|mode| [(mode, false), (mode, true)]) {
             for cell in &mut cells {
-                let series = Series::new(mode.column(), op.algorithm, false);
-                match ours::time(&field.program, *mode, op, nranks, cell.bytes) {
+                let series = Series::new(mode.column(), op.algorithm, rewritten);
+                match ours::time(&field.program, (*mode, rewritten), op, nranks, cell.bytes) {
                     Ok((time, limit)) => {
                         cell.add(&series, Ok(time));
                         cell.limits.push(limit);

@@ -56,7 +56,7 @@ impl RankSetup {
 /// Makes one launch at one size, and returns its median, and the limit of the memory beside it.
 pub(super) fn time(
     program: &Path,
-    mode: RankSetup,
+    (mode, rewritten): (RankSetup, bool),
     op: &PeerOp,
     nranks: u32,
     bytes: u64,
@@ -66,15 +66,18 @@ pub(super) fn time(
     for parameter in op.parameters {
         command.args(["--set", parameter]);
     }
+    if rewritten {
+        command.arg("--rewrite");
+    }
     let iterations = if bytes >= LARGE { "8" } else { "20" };
     let bytes = bytes.to_string();
     command.args(["--nranks", &nranks.to_string(), "-b", &bytes, "-e", &bytes]);
     command.args(["--iters", iterations, "--format", "json"]);
-    read(&within(&mut command, LONGEST)?.stdout)
+    read(&within(&mut command, LONGEST)?.stdout, op.in_place)
 }
 
 /// Reads `bench`'s report of one algorithm at one size.
-fn read(text: &str) -> Result<(Time, f64), String> {
+fn read(text: &str, in_place: bool) -> Result<(Time, f64), String> {
     let report: Value =
         serde_json::from_str(text).map_err(|error| format!("no JSON: {error}\n{text}"))?;
     let number = |at: &str| {
@@ -87,8 +90,9 @@ fn read(text: &str) -> Result<(Time, f64), String> {
     if report["results"].as_array().is_none_or(|results| results.len() != 1) {
         return Err(format!("not one result: {}\n{text}", report["refused"]));
     }
-    let time = number("/results/0/out_of_place/median")?;
-    let wrong = number("/results/0/out_of_place/nwrong")? > 0.0;
+    let place = if in_place { "in_place" } else { "out_of_place" };
+    let time = number(&format!("/results/0/{place}/median"))?;
+    let wrong = number(&format!("/results/0/{place}/nwrong"))? > 0.0;
     Ok(((time, wrong), number("/limit/sizes/0/median")?))
 }
 
@@ -110,9 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn a_report_gives_the_median_out_of_place_and_the_limit() {
-        assert_eq!(read(&report(0).to_string()), Ok(((1.25, false), 0.5)));
-        assert_eq!(read(&report(3).to_string()), Ok(((1.25, true), 0.5)));
+    fn a_report_gives_the_median_of_the_form_and_the_limit() {
+        let mut both = report(0);
+        both["results"][0]["in_place"] = serde_json::json!({ "median": 0.75, "nwrong": 0 });
+        assert_eq!(read(&both.to_string(), true), Ok(((0.75, false), 0.5)));
+        assert_eq!(read(&report(0).to_string(), false), Ok(((1.25, false), 0.5)));
+        assert_eq!(read(&report(3).to_string(), false), Ok(((1.25, true), 0.5)));
     }
 
     #[test]
@@ -120,14 +127,14 @@ mod tests {
         let mut refused = report(0);
         refused["results"] = serde_json::json!([]);
         refused["refused"] = serde_json::json!([{ "reason": "no such count" }]);
-        assert!(read(&refused.to_string()).is_err_and(|why| why.contains("no such count")));
+        assert!(read(&refused.to_string(), false).is_err_and(|why| why.contains("no such count")));
         let mut dev = report(0);
         dev["config"]["build"] = "dev".into();
-        assert!(read(&dev.to_string()).is_err_and(|why| why.contains("no release build")));
+        assert!(read(&dev.to_string(), false).is_err_and(|why| why.contains("no release build")));
         let mut unchecked = report(0);
         unchecked["results"][0]["out_of_place"]["nwrong"] = Value::Null;
-        assert!(read(&unchecked.to_string()).is_err_and(|why| why.contains("nwrong")));
-        assert!(read("error").is_err_and(|why| why.contains("no JSON")));
+        assert!(read(&unchecked.to_string(), false).is_err_and(|why| why.contains("nwrong")));
+        assert!(read("error", false).is_err_and(|why| why.contains("no JSON")));
     }
 
     #[test]

@@ -8,7 +8,9 @@ use super::figures::{Cell, Column, Figures, Series};
 use crate::sizes::told as size;
 use crate::spread::{Spread, micros};
 
-const HEADS: [&str; 14] = [
+/// The number of columns.
+const COLUMNS: usize = 17;
+const HEADS: [&str; COLUMNS] = [
     "op",
     "ranks",
     "size",
@@ -17,23 +19,27 @@ const HEADS: [&str; 14] = [
     "forced",
     "Gloo",
     "processes",
+    "processes, rewritten",
     "with alloc",
     "threads",
     "limit",
     "MPI / processes",
+    "of the least",
+    "rewritten",
     "MPI / with alloc",
     "processes / limit",
 ];
 /// The text of a cell without a measurement.
 const NOTHING: &str = "-";
 
-fn row(cell: &Cell) -> [String; 14] {
+fn row(cell: &Cell) -> [String; COLUMNS] {
     let named = |column, rewritten| match cell.best(column, rewritten) {
         Some((series, spread)) => format!("{} {}", told(spread), short(series)),
         None => NOTHING.to_owned(),
     };
-    let time =
-        |column| cell.best(column, false).map_or(NOTHING.to_owned(), |(_, spread)| told(spread));
+    let time = |column, rewritten| {
+        cell.best(column, rewritten).map_or(NOTHING.to_owned(), |(_, spread)| told(spread))
+    };
     let ratio =
         |ratio: Option<f64>| ratio.map_or(NOTHING.to_owned(), |ratio| format!("{ratio:.2}"));
     [
@@ -43,13 +49,16 @@ fn row(cell: &Cell) -> [String; 14] {
         named(Column::Default, false),
         named(Column::Default, true),
         named(Column::Forced, false),
-        time(Column::Gloo),
-        time(Column::Private),
-        time(Column::Alloc),
-        time(Column::Threads),
+        time(Column::Gloo, false),
+        time(Column::Private, false),
+        time(Column::Private, true),
+        time(Column::Alloc, false),
+        time(Column::Threads, false),
         cell.limit().map_or(NOTHING.to_owned(), told),
-        ratio(cell.ratio(Column::Private)),
-        ratio(cell.ratio(Column::Alloc)),
+        ratio(cell.ratio(Column::Private, false)),
+        ratio(cell.ratio_of_least(Column::Private)),
+        ratio(cell.ratio(Column::Private, true)),
+        ratio(cell.ratio(Column::Alloc, false)),
         ratio(cell.of_limit(Column::Private)),
     ]
 }
@@ -77,7 +86,7 @@ fn told(Spread { median, min, max }: Spread) -> String {
 /// Returns the facts that all rows share.
 pub(super) fn heading(figures: &Figures) -> String {
     format!(
-        "{}. f32 sum, out of place, {} cores, rank r on core r % {}; microseconds: the median of {} launches [least-most]. \
+        "{}. f32 sum, out of place (Broadcast in place), {} cores, rank r on core r % {}; microseconds: the median of {} launches [least-most]. \
          Load before: {}.",
         figures.peers.join(", "),
         figures.cores,
@@ -91,7 +100,7 @@ pub(super) fn heading(figures: &Figures) -> String {
 pub(super) fn render(cells: &[Cell]) -> String {
     let mut rows = vec![HEADS.map(str::to_owned)];
     rows.extend(cells.iter().map(row));
-    let widths: [usize; 14] =
+    let widths: [usize; COLUMNS] =
         std::array::from_fn(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or_default());
     let mut table = String::new();
     for row in rows {
@@ -119,19 +128,28 @@ pub(super) fn markdown(figures: &Figures) -> String {
     let mut page = format!(
         "{}\n\n\
          *best MPI* is the better of the MPI libraries as they are. *rewritten* is the same with inputs that each rank \
-         writes again before each call; the writing is not timed. All other columns have the same inputs in each call. \
+         writes again before each call; the writing is not timed. Columns without that word have the same inputs in each call. \
          *forced* is the fastest algorithm that an MPI library can be told to use, tried one by one. *processes* has \
          private buffers, and *with alloc* buffers that all ranks may read. *threads* is a thread for each rank of one \
-         process. *limit* is the least time that the memory allows.",
+         process. *limit* is the least time that the memory allows. *of the least* is the least time of any MPI over the \
+         least time of ours; the other ratios are of medians.",
         heading(figures),
     );
     for line in &figures.absent {
         let _ = write!(page, " {line}.");
     }
-    let _ = writeln!(page, "\n\n| {} |", HEADS.join(" | "));
-    let _ = writeln!(page, "|{}", "---|".repeat(HEADS.len()));
-    for cell in &figures.cells {
-        let _ = writeln!(page, "| {} |", row(cell).join(" | "));
+    let rows: Vec<_> = figures.cells.iter().map(row).collect();
+    // Columns in which nothing was measured are left out.
+    let shown = |at: &usize| rows.iter().any(|row| row[*at] != NOTHING);
+    let shown: Vec<usize> = (0..COLUMNS).filter(shown).collect();
+    let line = |texts: &[&str]| {
+        let texts: Vec<&str> = shown.iter().map(|at| texts[*at]).collect();
+        format!("| {} |", texts.join(" | "))
+    };
+    let _ = writeln!(page, "\n\n{}", line(&HEADS));
+    let _ = writeln!(page, "|{}", "---|".repeat(shown.len()));
+    for row in &rows {
+        let _ = writeln!(page, "{}", line(&row.each_ref().map(String::as_str)));
     }
     let troubles = figures.troubles();
     if !troubles.is_empty() {
@@ -171,7 +189,7 @@ fn cell(cell: &Cell) -> Value {
             "failures": series.failures,
         })
     };
-    let ratio = |column| json!({ "mpi": cell.ratio(column), "limit": cell.of_limit(column) });
+    let ratio = |column| json!({ "mpi": cell.ratio(column, false), "mpi_rewritten": cell.ratio(column, true), "limit": cell.of_limit(column) });
     json!({
         "op": cell.op,
         "nranks": cell.nranks,
@@ -210,10 +228,13 @@ mod tests {
             "24.0 Intel MPI, 7",
             "-",
             "18.0 [17.0-20.0]",
+            "22.0 [21.0-23.0]",
             "9.00 [8.00-9.50]",
             "-",
             "3.00 [3.00-4.00]",
             "2.00",
+            "1.76",
+            "2.50",
             "4.00",
             "6.00",
         ];
@@ -237,7 +258,7 @@ mod tests {
         assert!(page.contains("\n| AllReduce | 4 | 32 KB | 36.0 [30.0-39.0] Open MPI |"), "{page}");
         let table: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
         assert_eq!(table.len(), 3, "{page}");
-        assert!(table.iter().all(|line| line.matches('|').count() == 15), "{page}");
+        assert!(table.iter().all(|line| line.matches('|').count() == COLUMNS + 1 - 2), "{page}");
         assert!(!page.contains("Not measured, or wrong"), "{page}");
         let mut bad = cell();
         bad.add(&Series::new(Column::Gloo, "Gloo", false), Err("gave up".to_owned()));
