@@ -32,6 +32,8 @@ pub(super) const MAIL: usize = 64 << 10;
 pub(super) const OFFER: usize = 4 << 20;
 /// The number of schedules that are offered at once.
 const OFFERS: usize = 32;
+/// The calls of a rank whose times other ranks can still read.
+const TIMES: u64 = 2 * WINDOW;
 /// The number of entries of the table of ways.
 pub(super) const CHOICES: usize = 512;
 /// The most bytes of the text about a failure.
@@ -51,6 +53,7 @@ pub(super) struct ArenaLayout {
     pub(super) heap: usize,
     voids: usize,
     choices: usize,
+    times: usize,
     seats: usize,
     claims: usize,
     signals: usize,
@@ -80,6 +83,7 @@ impl ArenaLayout {
         };
         let voids = take(VOIDS as usize * RECORD);
         let choices = take(CHOICES * LINE);
+        let times = take(n * TIMES as usize * 8);
         let seats = take(n * SEAT);
         let claims = take(RING as usize * 2 * LINE);
         let signals = take(n * n * SIGNALS * 8);
@@ -96,6 +100,7 @@ impl ArenaLayout {
             heap,
             voids,
             choices,
+            times,
             seats,
             claims,
             signals,
@@ -125,6 +130,11 @@ impl ArenaLayout {
     /// Returns the position of an entry of the table of ways.
     pub(super) fn choice(&self, at: usize) -> usize {
         self.choices + at * LINE
+    }
+
+    /// Returns the position of the word with the time of call `number` of a rank.
+    pub(super) fn time(&self, rank: usize, number: u64) -> usize {
+        self.times + (rank * TIMES as usize + (number % TIMES) as usize) * 8
     }
 
     /// Returns the position of the line of call `number` of a rank.

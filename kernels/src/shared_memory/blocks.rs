@@ -301,15 +301,24 @@ impl BlocksCall<'_> {
             self.blocks.input().iter().map(|block| block.count).sum::<u64>() as usize * size;
         // All ranks look whether they can read each other's memory where any of them may lend.
         let most = self.blocks.told().max().unwrap_or(0) as usize * size;
-        let way = |bytes| Way::first(Shape { bytes, output: bytes, shares: false });
-        let reach = read && (way(most).lends || way(bytes).lends) && WorldRank::can_lend(active);
-        let lends = stays && shared.is_none() && reach && way(bytes).lends;
+        let way = |bytes| Way::usual(Shape { bytes, output: bytes, shares: false });
+        let reach =
+            read && (way(most).lends() || way(bytes).lends()) && WorldRank::can_lend(active);
+        let lends = stays && shared.is_none() && reach && way(bytes).lends();
         active.header.direct = shared.map(|at| [at, 0]);
         active.header.lent = if lends { self.buffers.input.addr() as u64 } else { 0 };
         let stages = read && shared.is_none() && !lends;
         if stages {
             // SAFETY: the caller's promise.
-            unsafe { rank.stage(active, 0, &pull.readers, self.buffers, self.inputs(0))? };
+            unsafe {
+                rank.stage(
+                    active,
+                    0,
+                    (&pull.readers, Stores::Cached),
+                    self.buffers,
+                    self.inputs(0),
+                )?
+            };
         } else {
             // An input that lies where others read it is complete, so all of its tiles count as staged.
             active.publish(own_tiles);
@@ -321,7 +330,13 @@ impl BlocksCall<'_> {
                 // SAFETY: the caller's promise.
                 unsafe {
                     let stripes = self.inputs(tile + 1);
-                    rank.stage(active, tile + 1, &pull.readers, self.buffers, stripes)?;
+                    rank.stage(
+                        active,
+                        tile + 1,
+                        (&pull.readers, Stores::Cached),
+                        self.buffers,
+                        stripes,
+                    )?;
                 }
             }
             for source in &pull.sources {
@@ -391,7 +406,7 @@ impl BlocksCall<'_> {
         let (rank, tiles) = (self.rank, self.tiling());
         let output = self.blocks.output();
         let bytes = output.iter().map(|block| block.count).sum::<u64>() as usize * rank.size;
-        let stores = Way::first(Shape { output: bytes, ..Shape::EMPTY }).stores;
+        let stores = Way::usual(Shape { output: bytes, ..Shape::EMPTY }).stores;
         let data = &pull.data;
         let partials = rank.partials.address(0);
         for ((segment, (begin, at)), step) in data.all.iter().zip(&pull.outputs).zip(0..) {
@@ -463,7 +478,7 @@ impl BlocksCall<'_> {
             let out = self.tiling().stripes_of_blocks(tile, out);
             // SAFETY: as in calls with one count; the stripes lie within the caller's blocks.
             unsafe {
-                rank.copy_in(self.inputs(tile), self.buffers, input);
+                rank.copy_in(self.inputs(tile), self.buffers, input, Stores::Cached);
                 run_streams(&streams.code, streams.tasks.clone(), &mut run)?;
                 rank.copy_out(out, output, self.buffers, Stores::Cached);
             }

@@ -6,6 +6,8 @@
 //! rank has seen the decision by then. Rank 0 writes the next decision over the older one, and only when all ranks are
 //! in calls of the newer one.
 
+use std::time::Duration;
+
 use super::arena::{CHOICES, LINE, WINDOW};
 use super::shared_state::SharedState;
 use super::ways::Set;
@@ -69,6 +71,25 @@ impl SharedState {
         let key_at = |at: usize| self.choice(at, 0).load(Ordering::Relaxed);
         let at = places(key).find(|at| [0, key].contains(&key_at(*at)))?;
         Some(self.write(at, key, set, number))
+    }
+
+    /// Publishes the time of a call of this process's rank, in nanoseconds.
+    pub(super) fn took(&self, rank: usize, number: u64, time: Duration) {
+        let nanoseconds = time.as_nanos().min(u128::from(u32::MAX)) as u64;
+        let word = self.arena.word(self.arena.layout.time(rank, number));
+        word.store(number << 32 | nanoseconds, Ordering::Relaxed);
+    }
+
+    /// Returns the time of a call of the slowest rank, if all ranks have published theirs, and none has made so many calls
+    /// since that its time is gone.
+    pub(super) fn slowest(&self, number: u64) -> Option<Duration> {
+        let word = |rank| self.arena.word(self.arena.layout.time(rank, number));
+        let times = (0..self.nranks()).map(|rank| {
+            let word = word(rank).load(Ordering::Relaxed);
+            (word >> 32 == number & u64::from(u32::MAX)).then_some(word as u32)
+        });
+        let slowest = times.collect::<Option<Vec<u32>>>()?.into_iter().max();
+        slowest.map(|nanoseconds| Duration::from_nanos(u64::from(nanoseconds)))
     }
 
     /// Publishes that shapes without an entry keep to the usual ways.

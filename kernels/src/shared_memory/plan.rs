@@ -184,7 +184,7 @@ impl WorldRank {
                 let (streams, tiles) = Streams::new(world, &made, (given, dtype, op))?;
                 let output = schedule.elements(Buffer::Output, rank, count) as usize;
                 let usual =
-                    Way::first(Shape { output: output.saturating_mul(size), ..Shape::EMPTY });
+                    Way::usual(Shape { output: output.saturating_mul(size), ..Shape::EMPTY });
                 Routes::only(Strategy::Streams(streams), tiles, usual)
             }
         };

@@ -216,7 +216,7 @@ impl PlanRecord<'_> {
 fn printed(proved: &Proved, goal: Goal) -> Option<String> {
     let made = proved.optimized(goal).ok().filter(|made| made.level == Level::O2)?;
     // Checks with the largest elements, as these may not fit.
-    let way = Way::first(Shape::EMPTY);
+    let way = Way::usual(Shape::EMPTY);
     let call = (Some(1), DType::F64, ReduceOp::Sum);
     fused_strategy(&made, RankId(0), call, (way.makers, way.tile())).ok()??;
     let Proof { finish, scale_outputs, in_place, .. } = &*made.proof;

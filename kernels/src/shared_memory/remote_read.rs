@@ -18,6 +18,7 @@ use super::ways::Way;
 use super::world::{LocalState, World};
 use crate::Error;
 use crate::lowered::UserBuffers;
+use crate::reduce::Stores;
 
 impl World {
     /// Whether all ranks can read the memory of all other ranks, as far as this rank knows: all ranks have tried, and
@@ -63,7 +64,7 @@ impl WorldRank {
         way: Way,
         outside: UserBuffers,
     ) -> Option<u64> {
-        if !way.lends || !Self::can_lend(active) {
+        if !way.lends() || !Self::can_lend(active) {
             return None;
         }
         let [inputs, outputs] = self.lens.map(|elements| elements * self.size);
@@ -133,7 +134,7 @@ impl WorldRank {
         let to = self.place_for(source.rank);
         let stripes = tiles.stripes_of(tile, source.units.iter().copied());
         // SAFETY: the caller's promise; the place has room for a tile, and is this rank's.
-        unsafe { self.copy_in(stripes, outside, to) };
+        unsafe { self.copy_in(stripes, outside, to, Stores::Cached) };
         to
     }
 

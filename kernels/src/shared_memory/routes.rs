@@ -57,7 +57,7 @@ impl Routes {
     ) -> Result<Option<Self>, Error> {
         let call = (count, dtype, op);
         let mut shape = shape(&made.schedule, count.unwrap_or(0), dtype);
-        let usual = Way::first(shape).within(shape);
+        let usual = Way::usual(shape);
         let make = |way: Way| fused_strategy(made, world.id(), call, (way.makers, way.tile()));
         let Some((strategy, tiles)) = make(usual)? else { return Ok(None) };
         let mut routes = Self::only(strategy, tiles, usual);
@@ -145,13 +145,14 @@ impl WorldRank {
         Ok(cell.get().unwrap_or(&routes.first))
     }
 
-    /// Notes the time of a call of rank 0 on a way that is on trial.
+    /// Notes the time of a call on a way that is on trial.
     pub(super) fn note(&self, active: &mut ActiveCall<'_>, way: Way, attempt: &Attempt) {
-        let Some((key, shape)) = self.routes.measured.filter(|_| active.world.rank == 0) else {
-            return;
-        };
+        let Some((key, shape)) = self.routes.measured else { return };
         let (world, number) = (active.world, active.number);
-        let name = || format!("{}, {}", self.call.schedule.algorithm, self.call.name());
-        active.local.trials.note(world, (key, shape, name), (number, way, attempt.0.elapsed()));
+        world.shared.took(world.rank, number, attempt.0.elapsed());
+        if world.rank == 0 {
+            let name = || format!("{}, {}", self.call.schedule.algorithm, self.call.name());
+            active.local.trials.note(world, (key, shape, name), (number, way));
+        }
     }
 }

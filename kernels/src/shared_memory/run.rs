@@ -109,10 +109,10 @@ impl WorldRank {
             match strategy {
                 Strategy::Pull(pull) => self.run_pull(active, (pull, tiles, way), outside)?,
                 Strategy::Common(common) => {
-                    self.run_common(active, (common, tiles, way.stores), outside)?;
+                    self.run_common(active, (common, tiles, way), outside)?;
                 }
                 Strategy::Split(split) => {
-                    self.run_split(active, (split, tiles, way.stores), outside)?;
+                    self.run_split(active, (split, tiles, way), outside)?;
                 }
                 Strategy::Streams(streams) => {
                     self.run_streams(active, (streams, tiles, way.stores), outside)?;
@@ -131,6 +131,7 @@ impl WorldRank {
         stripes: impl Iterator<Item = Stripe>,
         outside: UserBuffers,
         to: *mut u8,
+        stores: Stores,
     ) {
         for stripe in stripes {
             // SAFETY: a stripe lies within the caller's buffer and within the tile; buffer and tile do not overlap.
@@ -138,7 +139,7 @@ impl WorldRank {
                 let from =
                     outside.input.wrapping_add((stripe.outside as usize).wrapping_mul(self.size));
                 let to = to.add(stripe.inside as usize * self.size);
-                copy(to, from, stripe.len as usize * self.size, Stores::Cached);
+                copy(to, from, stripe.len as usize * self.size, stores);
             }
         }
     }
@@ -183,7 +184,7 @@ impl WorldRank {
         &self,
         active: &mut ActiveCall<'_>,
         tile: u64,
-        readers: &Arc<[usize]>,
+        (readers, stores): (&Arc<[usize]>, Stores),
         outside: UserBuffers,
         stripes: impl Iterator<Item = Stripe>,
     ) -> Result<(), Error> {
@@ -200,7 +201,8 @@ impl WorldRank {
         let slot = world.shared.arena.layout.slot(world.rank, at);
         // SAFETY: the caller's promise; all readers are done with the slot.
         unsafe {
-            self.copy_in(stripes, outside, world.shared.arena.address(slot, SLOT));
+            let slot = world.shared.arena.address(slot, SLOT);
+            self.copy_in(stripes, outside, slot, stores);
         }
         let number = active.number;
         let used = &mut active.local.uses[which];
@@ -239,11 +241,12 @@ impl WorldRank {
         let staged: Staged<'_> = if copies_own { None } else { Some(&pull.read) };
         let stages = lent.is_none() && (!pull.readers.is_empty() || copies_own);
         let inputs = |tile: u64| self.staged(tiles, tile, staged);
+        let to = (&pull.readers, way.passing());
         active.header.lent = lent.unwrap_or(0);
         let mut fetches = false;
         if stages {
             // SAFETY: the caller's promise.
-            unsafe { self.stage(active, 0, &pull.readers, outside, inputs(0))? };
+            unsafe { self.stage(active, 0, to, outside, inputs(0))? };
         } else {
             // A lent input is complete, so all of its tiles count as staged.
             active.publish(if lent.is_some() { number } else { 0 });
@@ -251,7 +254,7 @@ impl WorldRank {
         for tile in 0..number {
             if stages && tile + 1 < number {
                 // SAFETY: the caller's promise.
-                unsafe { self.stage(active, tile + 1, &pull.readers, outside, inputs(tile + 1))? };
+                unsafe { self.stage(active, tile + 1, to, outside, inputs(tile + 1))? };
             }
             for source in &pull.sources {
                 self.tile_of(active, source.rank, tile)?;
@@ -400,21 +403,22 @@ impl WorldRank {
     unsafe fn run_common(
         &self,
         active: &mut ActiveCall<'_>,
-        (common, tiles, stores): (&Common, &Tiles, Stores),
+        (common, tiles, way): (&Common, &Tiles, Way),
         outside: UserBuffers,
     ) -> Result<(), Error> {
         let (world, number) = (active.world, tiles.number);
         let inputs = |tile: u64| self.inputs(tiles, tile);
+        let to = (&common.readers, way.passing());
         let arena = &world.shared.arena;
         // A rank stages the tile after next in a slot only when all chunks of the slot's tile are done, so no rank
         // reads the slot.
         // SAFETY: the caller's promise.
-        unsafe { self.stage(active, 0, &common.readers, outside, inputs(0))? };
+        unsafe { self.stage(active, 0, to, outside, inputs(0))? };
         for tile in 0..number {
             if tile + 1 < number {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    self.stage(active, tile + 1, &common.readers, outside, inputs(tile + 1))?;
+                    self.stage(active, tile + 1, to, outside, inputs(tile + 1))?;
                 }
             }
             for other in world.others() {
@@ -429,9 +433,12 @@ impl WorldRank {
             let place = arena.address(arena.layout.common(active.local.made), SLOT);
             common.bases.set(common.output, place);
             // SAFETY: all ranks have staged the tile, so all have copied out the earlier tile at this place.
-            unsafe { self.make_chunks(active, &common.data, &common.bases, &common.chunks)? };
+            unsafe {
+                let chunks = (&common.data, &*common.chunks, way.passing());
+                self.make_chunks(active, chunks, &common.bases)?;
+            }
             // SAFETY: all chunks of the tile are done; the tile stays until this rank has staged the tile after next.
-            unsafe { self.copy_out(self.outputs(tiles, tile), place, outside, stores) };
+            unsafe { self.copy_out(self.outputs(tiles, tile), place, outside, way.stores) };
         }
         Ok(())
     }
@@ -443,9 +450,8 @@ impl WorldRank {
     unsafe fn make_chunks(
         &self,
         active: &ActiveCall<'_>,
-        data: &Segments,
+        (data, chunks, stores): (&Segments, &[Chunk], Stores),
         bases: &Bases,
-        chunks: &[Chunk],
     ) -> Result<(), Error> {
         let world = active.world;
         let counter = WorkCounter::new(&world.shared, active.local.made, chunks.len());
@@ -458,7 +464,7 @@ impl WorldRank {
             // SAFETY: chunks are independent, and each is taken once; only this process uses the partials; the caller's
             // promise for the rest.
             let whole = unsafe {
-                data.run(segment, chunk.elements.clone(), bases, partials, || {
+                data.run_with(segment, chunk.elements.clone(), bases, partials, stores, || {
                     active.world.ends(active.number)
                 })
             };
@@ -514,7 +520,10 @@ impl WorldRank {
         active.local.made += 1;
         // SAFETY: all ranks have made this call, and their buffers lie in the arena, as was just checked; no rank
         // leaves the call before all chunks are done.
-        unsafe { self.make_chunks(active, &direct.data, &direct.bases, &direct.chunks) }
+        unsafe {
+            let chunks = (&direct.data, &*direct.chunks, direct.data.stores);
+            self.make_chunks(active, chunks, &direct.bases)
+        }
     }
 
     /// # Safety
@@ -542,7 +551,7 @@ impl WorldRank {
             // SAFETY: in any sequence of runs, the proof lets the caller write a rank's input when the rank enters a
             // run, and read its output when the rank has left it.
             unsafe {
-                self.copy_in(self.inputs(tiles, tile), outside, input);
+                self.copy_in(self.inputs(tiles, tile), outside, input, Stores::Cached);
                 run_streams(&streams.code, streams.tasks.clone(), &mut run)?;
                 self.copy_out(self.outputs(tiles, tile), output, outside, stores);
             }

@@ -13,9 +13,9 @@ use super::geometry::{Stripe, Tiles};
 use super::plan::WorldRank;
 use super::shared_state::CallPosition;
 use super::strategy::SegmentStatements;
+use super::ways::Way;
 use crate::Error;
 use crate::lowered::{Bases, Code, Move, Operand, PARTIAL, Segments, UserBuffers};
-use crate::reduce::Stores;
 
 /// The code with which a rank makes its share.
 pub(super) struct Split {
@@ -111,7 +111,7 @@ impl WorldRank {
     pub(super) unsafe fn run_split(
         &self,
         active: &mut ActiveCall<'_>,
-        (split, tiles, stores): (&Split, &Tiles, Stores),
+        (split, tiles, way): (&Split, &Tiles, Way),
         outside: UserBuffers,
     ) -> Result<(), Error> {
         let world = active.world;
@@ -125,7 +125,7 @@ impl WorldRank {
             // SAFETY: the caller's promise.
             unsafe {
                 let stripes = stripes.map(|(_, stripe)| stripe);
-                self.stage(active, 2 * tile, &split.readers, outside, stripes)
+                self.stage(active, 2 * tile, (&split.readers, way.passing()), outside, stripes)
             }
         };
         stage(active, 0)?;
@@ -149,7 +149,7 @@ impl WorldRank {
             split.bases.set(split.outputs[1], common);
             // SAFETY: the caller's promise; all ranks have staged the tile, so all have copied the earlier tile out of
             // the common place, and the slots stay until this rank has made its share.
-            unsafe { self.make_share(active, (split, tiles), tile, outside) };
+            unsafe { self.make_share(active, (split, tiles, way), tile, outside) };
             world.shared.stage(world.rank, active.number, 2 * tile + 2);
             if tile + 1 < tiles.number {
                 stage(active, tile + 1)?;
@@ -159,7 +159,7 @@ impl WorldRank {
                 for (_, stripe) in split.share(tiles, tile, other) {
                     // SAFETY: the other rank has made its share, which stays until this rank has staged the tile after
                     // next; the stripe lies within the caller's output and within the tile.
-                    unsafe { self.copy_out(std::iter::once(stripe), common, outside, stores) };
+                    unsafe { self.copy_out(std::iter::once(stripe), common, outside, way.stores) };
                 }
             }
         }
@@ -172,7 +172,7 @@ impl WorldRank {
     unsafe fn make_share(
         &self,
         active: &ActiveCall<'_>,
-        (split, tiles): (&Split, &Tiles),
+        (split, tiles, way): (&Split, &Tiles, Way),
         tile: u64,
         outside: UserBuffers,
     ) {
@@ -191,7 +191,10 @@ impl WorldRank {
             split.bases.set(split.outputs[0], shifted(outside.output));
             // SAFETY: the stripe lies within the caller's buffers and the tile; in place, an element of the input is
             // read before the same element of the output is written; only this rank uses the partials.
-            unsafe { split.data.run(segment, elements, &split.bases, partials, || false) };
+            unsafe {
+                let data = &split.data;
+                data.run_with(segment, elements, &split.bases, partials, way.passing(), || false);
+            }
         }
     }
 }

@@ -1,16 +1,22 @@
-//! The choice of ways by measurement. The first calls of a shape take its ways in turns; rank 0 times them, and decides
-//! for all ranks. The shapes of a call are its schedule and the power of two that its bytes reach.
+//! The choice of ways by measurement. The first calls of a shape take its ways in turns. Every rank times them, as the
+//! root of a broadcast does not wait for its readers, and rank 0 decides for all ranks by the slowest rank of each call.
+//! A shape is a schedule and the power of two that the bytes of a call reach.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::arena::WINDOW;
 use super::ways::{Set, Shape, Way, WayId};
 use super::world::World;
 
-/// Timed calls of each way, after a first call that is not counted: it finds caches and pages cold.
-const CALLS: usize = 5;
-/// The most calls of a shape before its decision.
+/// The least calls of each way before a decision.
+const CALLS: usize = 4;
+/// The most calls of a shape before its decision, and before the ways that differ much are decided.
 const MOST: u32 = 64;
+const MOST_COARSE: u32 = 44;
+/// Calls of all ways of a stage, where they are enough: few ways are called more often, as first calls find all cold.
+const COARSE: usize = 40;
+const FINE: usize = 20;
 /// The most time that calls of slower ways may cost a world: 5 % of a second.
 const COST: Duration = Duration::from_millis(50);
 /// A way is better than the usual one if its time is less than this part of it: smaller differences may be chance.
@@ -41,9 +47,19 @@ enum Stage {
 #[derive(Default)]
 pub(super) struct Trials {
     all: BTreeMap<u64, Trial>,
+    /// Calls on trial whose times of other ranks are not known yet.
+    pending: Vec<Pending>,
     /// The time of calls beyond the time that the best known way of their shape would have taken.
     cost: Duration,
     over: bool,
+}
+
+/// A call on trial: its number, its shape, and its way.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    number: u64,
+    key: u64,
+    way: Way,
 }
 
 /// A decision for reports and files.
@@ -63,7 +79,7 @@ pub struct ChosenWay {
     /// The algorithm, and the first call of the shape: the shape also has the calls whose bytes reach the same power of
     /// two.
     pub call: String,
-    /// The way in words, such as `tiles of 1 MiB, staged inputs`.
+    /// The way in words, such as `tiles of 1 MiB, inputs staged in the caches`.
     pub way: String,
     /// Seconds of a call on the usual way, and on the chosen one; `None` where they were not both measured.
     pub seconds: Option<[f64; 2]>,
@@ -82,20 +98,22 @@ impl Trial {
         Self { name, shape, ways, from: 0, times, calls: 0, stage }
     }
 
-    /// Returns the time of a way: the lower quartile, as other work on the machine only makes calls longer.
+    /// Returns the time of a way: the lower quartile, as cold caches and other work only make calls longer.
     fn time(&self, way: Way) -> Option<f64> {
-        let mut times = self.times.get(&way.id())?.get(1..)?.to_vec();
+        let mut times = self.times.get(&way.id())?.clone();
         times.sort_by(f64::total_cmp);
         times.get(times.len() / 4).copied()
     }
 
     fn is_complete(&self) -> bool {
-        self.ways.ways().all(|way| self.times.get(&way.id()).is_some_and(|all| all.len() > CALLS))
+        let all = if self.stage == Stage::Coarse { COARSE } else { FINE };
+        let each = (all / self.ways.ways().count().max(1)).max(CALLS);
+        self.ways.ways().all(|way| self.times.get(&way.id()).is_some_and(|all| all.len() >= each))
     }
 
     /// Returns the fastest way that was measured; the usual way, unless another is clearly faster.
     fn best(&self) -> Way {
-        let usual = Way::first(self.shape).within(self.shape);
+        let usual = Way::usual(self.shape);
         let measured = (0..Set::WAYS).map(Way::of);
         let times = measured.filter_map(|way| Some((way, self.time(way)?)));
         let best = times.min_by(|(_, a), (_, b)| a.total_cmp(b));
@@ -108,25 +126,45 @@ impl Trial {
 }
 
 impl Trials {
-    /// Notes the time of rank 0's call `number` on a way, and decides if the shape is known well enough.
+    /// Notes a call of rank 0 on a way, and decides about the shapes that are known well enough.
     pub(super) fn note(
         &mut self,
         world: &World,
         (key, shape, name): (u64, Shape, impl FnOnce() -> String),
-        (number, way, time): (u64, Way, Duration),
+        (number, way): (u64, Way),
     ) {
-        let trial = self.all.entry(key).or_insert_with(|| Trial::new(name(), shape));
-        if matches!(trial.stage, Stage::Decided(_)) || number < trial.from {
+        self.all.entry(key).or_insert_with(|| Trial::new(name(), shape));
+        self.pending.push(Pending { number, key, way });
+        let mut known = Vec::new();
+        self.pending.retain(|call| match world.shared.slowest(call.number) {
+            Some(time) => {
+                known.push((*call, time));
+                false
+            }
+            // A rank that is far ahead has published later times in place of this one.
+            None => call.number + 2 * WINDOW > number,
+        });
+        for (call, time) in known {
+            self.take(world, call, time, number);
+        }
+    }
+
+    /// Takes the time of a call, in rank 0's call `number`.
+    fn take(&mut self, world: &World, call: Pending, time: Duration, number: u64) {
+        let Some(trial) = self.all.get_mut(&call.key) else { return };
+        if matches!(trial.stage, Stage::Decided(_)) || call.number < trial.from {
             return;
         }
-        let least = trial.times.values().flat_map(|all| all.get(1..).unwrap_or(&[]));
-        let least = least.copied().min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
+        let (key, way) = (call.key, call.way);
+        let least = trial.times.values().flatten().copied().min_by(f64::total_cmp);
+        let least = least.unwrap_or(f64::INFINITY);
         let beyond = Duration::try_from_secs_f64(time.as_secs_f64() - least).unwrap_or_default();
         self.cost += beyond;
         trial.times.entry(way.id()).or_default().push(time.as_secs_f64());
         trial.calls += 1;
         let ends = trial.calls >= MOST || self.cost > COST;
-        if !ends && !trial.is_complete() {
+        let coarse = trial.stage == Stage::Coarse && trial.calls >= MOST_COARSE;
+        if !ends && !coarse && !trial.is_complete() {
             return;
         }
         let best = trial.best();
@@ -155,7 +193,7 @@ impl Trials {
     pub(super) fn decided(&self) -> Vec<Decided> {
         let decided = self.all.iter().filter_map(|(key, trial)| {
             let Stage::Decided(way) = trial.stage else { return None };
-            let usual = Way::first(trial.shape).within(trial.shape);
+            let usual = Way::usual(trial.shape);
             let seconds = trial.time(usual).zip(trial.time(way)).map(<[f64; 2]>::from);
             Some(Decided { key: *key, name: trial.name.clone(), way, seconds })
         });

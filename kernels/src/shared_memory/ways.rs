@@ -3,18 +3,25 @@
 
 use std::ops::RangeInclusive;
 
-use super::arena::SLOT;
 use crate::reduce::Stores;
 
 /// The bytes of an input from which its readers have the system copy it, where no measurement says otherwise.
 const LENT: RangeInclusive<usize> = 48 << 10..=12 << 20;
 /// The bytes of an output from which stores bypass the caches, where no measurement says otherwise.
 const STREAMING: usize = 4 << 20;
-/// The bytes from which other ways than the first are worth a trial: for fewer bytes, waits take the time and not data.
-const TRIED: usize = 8 << 10;
+/// The bytes from which other ways than the usual one are worth a trial: for fewer bytes, waits take the time and not data.
+const TRIED: usize = 2 << 10;
+/// The bytes from which it is worth a trial that each rank makes a share, which takes one more wait.
+const SHARED: usize = 8 << 10;
+/// The bytes of an output from which stores past the caches are worth a trial.
+const LARGE: usize = 256 << 10;
 
-/// The sizes of tiles: powers of two from [`LEAST`](Way::LEAST) bytes.
-const SIZES: u8 = 7;
+/// The calls of a turn.
+const TURN: u64 = 4;
+
+/// The bytes of tiles: a small tile stays in the first cache, and a large one has left the cache of the rank that wrote it
+/// when another rank reads it.
+const TILES: [usize; 6] = [8 << 10, 32 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20];
 
 /// The ranks that make the parts of a result that all ranks get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,16 +32,42 @@ pub(super) enum Makers {
     Share,
 }
 
+/// The passage of data from a rank to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Passage {
+    /// A rank stores the data in the arena.
+    Stored,
+    /// A rank stores the data in the arena, past the caches: a line that another core has read is quicker to write so,
+    /// where the cores share no cache.
+    PastCaches,
+    /// Readers have the system copy inputs that allow it.
+    Lent,
+}
+
 /// One way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) makers: Makers,
-    /// The binary logarithm of the bytes of a tile.
+    /// The size of a tile, by its place in [`TILES`].
     tile: u8,
+    /// The stores to outputs.
     pub(super) stores: Stores,
-    /// Whether readers have the system copy inputs that allow it.
-    pub(super) lends: bool,
+    pub(super) passage: Passage,
 }
+
+/// All ways but for their tiles. Ranks that each make a share lend no input.
+const KINDS: [(Makers, Passage, Stores); 10] = [
+    (Makers::Any, Passage::Stored, Stores::Cached),
+    (Makers::Share, Passage::Stored, Stores::Cached),
+    (Makers::Any, Passage::PastCaches, Stores::Cached),
+    (Makers::Share, Passage::PastCaches, Stores::Cached),
+    (Makers::Any, Passage::Lent, Stores::Cached),
+    (Makers::Any, Passage::Stored, Stores::Streaming),
+    (Makers::Share, Passage::Stored, Stores::Streaming),
+    (Makers::Any, Passage::PastCaches, Stores::Streaming),
+    (Makers::Share, Passage::PastCaches, Stores::Streaming),
+    (Makers::Any, Passage::Lent, Stores::Streaming),
+];
 
 /// A number below [`Set::WAYS`] for each way.
 pub(super) type WayId = u8;
@@ -43,7 +76,7 @@ pub(super) type WayId = u8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Set(pub(super) u64);
 
-/// The call for which a way is chosen.
+/// The calls for which a way is chosen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// The most bytes that a rank stages.
@@ -56,75 +89,82 @@ pub(super) struct Shape {
 
 impl Shape {
     pub(super) const EMPTY: Self = Self { bytes: 0, output: 0, shares: false };
+
+    /// Returns the smallest size of tiles that hold the whole call; the largest if none does.
+    fn whole(self) -> u8 {
+        let whole = TILES.iter().position(|tile| self.bytes <= *tile);
+        whole.unwrap_or(TILES.len() - 1) as u8
+    }
 }
 
 impl Way {
     /// The number of layouts.
-    pub(super) const LAYOUTS: u8 = 16;
-    const LEAST: u8 = 16;
+    pub(super) const LAYOUTS: u64 = 2 * TILES.len() as u64;
     /// The size of tiles where no measurement says otherwise.
-    const USUAL: u8 = 20;
+    const USUAL: u8 = 4;
 
     /// Returns the way of calls that are not measured.
-    pub(super) fn first(shape: Shape) -> Self {
+    pub(super) fn usual(shape: Shape) -> Self {
+        let lent = LENT.contains(&shape.bytes);
         Self {
             makers: Makers::Any,
-            tile: Self::USUAL,
+            tile: Self::USUAL.min(shape.whole()),
             stores: if shape.output >= STREAMING { Stores::Streaming } else { Stores::Cached },
-            lends: LENT.contains(&shape.bytes),
+            passage: if lent { Passage::Lent } else { Passage::Stored },
         }
     }
 
     /// Returns the bytes of a tile.
     pub(super) fn tile(self) -> usize {
-        if cfg!(all(test, loom)) { 2 * super::arena::LINE } else { 1 << self.tile }
+        if cfg!(all(test, loom)) { 2 * super::arena::LINE } else { TILES[self.tile as usize] }
     }
 
     pub(super) fn id(self) -> WayId {
-        let flag = |set, bit: u8| u8::from(set) << bit;
-        (self.tile - Self::LEAST)
-            | flag(self.makers == Makers::Share, 3)
-            | flag(self.stores == Stores::Streaming, 4)
-            | flag(self.lends, 5)
+        let kind = (self.makers, self.passage, self.stores);
+        let lent = (Makers::Any, self.passage, self.stores);
+        let kind = KINDS.iter().position(|of| *of == kind || *of == lent && self.lends());
+        kind.expect("all kinds are in the list") as WayId * TILES.len() as WayId + self.tile
     }
 
     /// Returns the way with a number below [`Set::WAYS`].
     pub(super) fn of(id: WayId) -> Self {
-        let flag = |bit: u8| id >> bit & 1 == 1;
-        Self {
-            makers: if flag(3) { Makers::Share } else { Makers::Any },
-            tile: (id & 7).min(SIZES - 1) + Self::LEAST,
-            stores: if flag(4) { Stores::Streaming } else { Stores::Cached },
-            lends: flag(5),
+        let (kind, tile) = (id / TILES.len() as WayId, id % TILES.len() as WayId);
+        let (makers, passage, stores) = KINDS[kind as usize];
+        Self { makers, tile, stores, passage }
+    }
+
+    pub(super) fn lends(self) -> bool {
+        self.passage == Passage::Lent
+    }
+
+    /// Returns the stores to memory that other ranks read.
+    pub(super) fn passing(self) -> Stores {
+        match self.passage {
+            Passage::PastCaches => Stores::Streaming,
+            Passage::Stored | Passage::Lent => Stores::Cached,
         }
     }
 
     /// Returns the way with which each rank makes a share of the result.
     pub(super) fn shared(self) -> Self {
-        Self { makers: Makers::Share, ..self }
+        let passage = if self.lends() { Passage::Stored } else { self.passage };
+        Self { makers: Makers::Share, passage, ..self }
     }
 
     /// Returns a number that is equal for ways whose ranks understand each other: they agree on tiles and makers.
     pub(super) fn layout(self) -> u64 {
-        u64::from(self.id() & (Self::LAYOUTS - 1))
+        let shares = u64::from(self.makers == Makers::Share);
+        shares * TILES.len() as u64 + u64::from(self.tile)
     }
 
+    /// Returns the way with another size of tiles, if that size makes a difference for the call.
     fn with_tile(self, tile: u8, shape: Shape) -> Option<Self> {
-        let sizes = Self::LEAST..Self::LEAST + SIZES;
-        // A tile that holds the whole call is one size only.
-        let new = sizes.contains(&tile) && 1 << tile < 2 * shape.bytes.next_power_of_two();
-        (new && 1 << tile <= SLOT).then_some(Self { tile, ..self })
-    }
-
-    /// Returns the size of tiles of at most `tile` bytes that makes a difference for the call.
-    pub(super) fn within(self, shape: Shape) -> Self {
-        let whole = shape.bytes.next_power_of_two().ilog2() as u8;
-        Self { tile: self.tile.min(whole.max(Self::LEAST)), ..self }
+        (tile <= shape.whole()).then_some(Self { tile, ..self })
     }
 }
 
 impl Set {
-    pub(super) const WAYS: WayId = 64;
+    pub(super) const WAYS: WayId = (TILES.len() * KINDS.len()) as WayId;
 
     fn of(ways: impl IntoIterator<Item = Way>) -> Self {
         Self(ways.into_iter().fold(0, |set, way| set | 1 << way.id()))
@@ -134,31 +174,36 @@ impl Set {
         Self::of([way])
     }
 
-    /// Returns the ways of the first calls of a shape, which differ in their tiles and in the ranks that make a result.
+    /// Returns the ways of the first calls of a shape: they differ in their tiles, in the passage of data, and in the
+    /// ranks that make a result.
     pub(super) fn coarse(shape: Shape) -> Self {
-        let first = Way::first(shape).within(shape);
+        let usual = Way::usual(shape);
         if shape.bytes < TRIED || cfg!(all(test, loom)) {
-            return Self::one(first);
+            return Self::one(usual);
         }
-        let tiles = [first.tile, 18, 20, 22].into_iter();
-        let tiles = tiles.filter_map(|tile| first.with_tile(tile, shape)).chain([first]);
-        let makers = if shape.shares { &[Makers::Any, Makers::Share][..] } else { &[Makers::Any] };
-        Self::of(
-            tiles.flat_map(|way| makers.iter().map(move |makers| Way { makers: *makers, ..way })),
-        )
+        // A small call may be a pipeline of small tiles; a large one may have larger tiles than usual.
+        let other = if shape.bytes <= LARGE { 0 } else { usual.tile + 1 };
+        let tiles = [Some(usual), usual.with_tile(other, shape)].into_iter().flatten();
+        let passages = [Passage::Stored, Passage::PastCaches];
+        let ways = tiles.flat_map(|way| passages.map(|passage| Way { passage, ..way }));
+        let shares = shape.shares && shape.bytes >= SHARED;
+        let ways = ways.flat_map(|way| [Some(way), shares.then(|| way.shared())]);
+        Self::of(ways.flatten().chain([usual]))
     }
 
     /// Returns the ways that differ from `best` in one respect, and `best`.
     pub(super) fn near(best: Way, shape: Shape, can_lend: bool) -> Self {
-        let tiles = [best.tile - 1, best.tile + 1].map(|tile| best.with_tile(tile, shape));
+        let tiles = [best.tile.wrapping_sub(1), best.tile + 1];
+        let tiles = tiles.map(|tile| best.with_tile(tile, shape));
         let other = match best.stores {
             Stores::Streaming => Stores::Cached,
             Stores::Cached => Stores::Streaming,
         };
-        let stores = (shape.output >= TRIED << 4).then_some(Way { stores: other, ..best });
-        let lent = can_lend && shape.bytes >= TRIED && best.makers == Makers::Any;
-        let lends = lent.then_some(Way { lends: !best.lends, ..best });
-        Self::of(tiles.into_iter().chain([stores, lends]).flatten().chain([best]))
+        let stores = (shape.output >= LARGE).then_some(Way { stores: other, ..best });
+        let lent = Way { makers: Makers::Any, passage: Passage::Lent, ..best };
+        Self::of(
+            tiles.into_iter().chain([stores, can_lend.then_some(lent)]).flatten().chain([best]),
+        )
     }
 
     /// Returns the ways in the order of their numbers.
@@ -168,33 +213,38 @@ impl Set {
 
     /// Returns the only way of the set, if the set has one way.
     pub(super) fn only(self) -> Option<Way> {
-        (self.0.count_ones() == 1).then(|| Way::of(self.0.trailing_zeros() as WayId))
+        let mut ways = self.ways();
+        ways.next().filter(|_| ways.next().is_none())
     }
 
-    /// Returns the way of the call with this number: the ways take turns in an order that no period of calls follows.
+    /// Returns the way of the call with this number: the ways take turns of a few calls, as a call also takes the time that
+    /// the call before it has left to do, in an order that no period of calls follows.
     pub(super) fn turn(self, number: u64) -> Option<Way> {
-        let count = u64::from(self.0.count_ones());
-        let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let nth = (u128::from(mixed) * u128::from(count) >> 64) as usize;
+        let count = self.ways().count() as u128;
+        let mixed = (number / TURN).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let nth = (u128::from(mixed) * count >> 64) as usize;
         self.ways().nth(nth)
     }
 }
 
 impl std::fmt::Display for Way {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let bytes = 1_u32 << (self.tile - 10);
-        if bytes >= 1024 {
-            write!(f, "tiles of {} MiB", bytes >> 10)?
-        } else {
-            write!(f, "tiles of {bytes} KiB")?
+        let kib = TILES[self.tile as usize] >> 10;
+        match kib {
+            ..1024 => write!(f, "tiles of {kib} KiB")?,
+            _ => write!(f, "tiles of {} MiB", kib >> 10)?,
         }
         f.write_str(match self.makers {
             Makers::Any => "",
             Makers::Share => ", a share of the result by each rank",
         })?;
-        f.write_str(if self.lends { ", inputs copied by the system" } else { ", staged inputs" })?;
+        f.write_str(match self.passage {
+            Passage::Stored => ", inputs staged in the caches",
+            Passage::PastCaches => ", inputs staged past the caches",
+            Passage::Lent => ", inputs copied by the system",
+        })?;
         f.write_str(match self.stores {
-            Stores::Streaming => ", stores past the caches",
+            Stores::Streaming => ", outputs past the caches",
             Stores::Cached => "",
         })
     }

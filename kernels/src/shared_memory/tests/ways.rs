@@ -119,7 +119,7 @@ fn a_choice_ends() {
 fn small_calls_are_not_measured() {
     let worlds = worlds(2, None);
     let proved = one_shot(2);
-    for (count, is_measured) in [(256, false), (2_047, false), (2_048, true), (1 << 20, true)] {
+    for (count, is_measured) in [(1, false), (511, false), (512, true), (1 << 20, true)] {
         let plan = WorldPlan::new(&worlds[0], &proved, count, DType::F32, ReduceOp::Sum);
         let plan = plan.expect("a plan");
         assert_eq!(plan.0.routes.attempt().is_some(), is_measured, "{count}");
