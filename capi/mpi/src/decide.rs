@@ -8,9 +8,10 @@ use roundelay_kernels::mpi::Mpi;
 
 use crate::blocks::{self, OursBlocks};
 use crate::call::{MpiCall, MpiCollective, Values};
-use crate::choice::CallShape;
+use crate::choice::{CallShape, Maker};
+use crate::contests::{Shape, is_same_from_both};
 use crate::seats::Seat;
-use crate::settings::Settings;
+use crate::settings::{Settings, Take, TakeoverMode};
 use crate::types::{TypeLayout, kind};
 use crate::why::Why;
 
@@ -28,18 +29,30 @@ pub(crate) struct Ours {
     pub(crate) blocks: Option<OursBlocks>,
 }
 
+/// Who makes a call that is ours or MPI's.
+#[derive(Clone, Debug)]
+pub(crate) enum Chosen {
+    Ours(Ours),
+    /// A contest decides; `by_table` is the choice of the table.
+    Contest {
+        ours: Ours,
+        shape: Shape,
+        by_table: bool,
+    },
+}
+
 /// Returns the call as ours, or why it is not ours.
 pub(crate) fn decide(
     mpi: &Mpi,
     settings: &Settings,
     seat: &Seat,
     asked: &MpiCall,
-) -> Result<Ours, Why> {
+) -> Result<Chosen, Why> {
     if let Some(why) = &seat.all {
         return Err(Why::All(why.clone()));
     }
     if asked.has_blocks() {
-        return decide_blocks(mpi, settings, seat, asked);
+        return decide_blocks(mpi, settings, seat, asked).map(Chosen::Ours);
     }
     let ours = Asking { mpi, seat, asked }.ours()?;
     let Call { collective, count, dtype, .. } = ours.call;
@@ -52,7 +65,22 @@ pub(crate) fn decide(
     let Seat { crowded, size: nranks, .. } = *seat;
     let shape = CallShape { what: asked.what, block, nranks, hosts: seat.hosts(), crowded };
     let all = settings.takes(collective, asked.what == MpiCollective::Barrier);
-    if own || all || shape.is_faster(seat.maker) { Ok(ours) } else { Err(Why::Size) }
+    let by_table = shape.is_faster(seat.maker);
+    // Where MPI's ranks keep their cores while they wait, each of its calls may take seconds.
+    let endless = seat.maker == Maker::Mpich && crowded;
+    let contests = settings.take == Take::Faster
+        && settings.mode == TakeoverMode::On
+        && seat.hosts() == 1
+        && asked.what != MpiCollective::Barrier
+        && !endless
+        && is_same_from_both(&ours, nranks);
+    match (own || all, contests) {
+        (false, true) => {
+            Ok(Chosen::Contest { ours, shape: Shape::new(asked.what, block), by_table })
+        }
+        (false, false) if !by_table => Err(Why::Size),
+        _ => Ok(Chosen::Ours(ours)),
+    }
 }
 
 /// Returns a call with a count for each block as ours, or why it is not ours.

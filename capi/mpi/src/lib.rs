@@ -10,6 +10,7 @@ mod blocks;
 mod buffers;
 mod call;
 mod choice;
+mod contests;
 mod decide;
 mod faults;
 mod fortran;

@@ -5,12 +5,15 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::call::MpiCollective;
+use crate::contests::{Shape, Verdict};
 use crate::why::Why;
 
 /// Counts of the calls of each collective.
 #[derive(Debug, Default)]
 pub(crate) struct CallReport {
     rows: BTreeMap<MpiCollective, ReportRow>,
+    /// The contests that this rank took part in, in the order of their ends.
+    decided: Vec<(Shape, Verdict)>,
 }
 
 #[derive(Debug, Default)]
@@ -24,6 +27,10 @@ struct ReportRow {
 impl CallReport {
     pub(crate) fn passed(&mut self, what: MpiCollective, why: Why) {
         *self.rows.entry(what).or_default().passed.entry(why).or_default() += 1;
+    }
+
+    pub(crate) fn decided(&mut self, shape: Shape, verdict: Verdict) {
+        self.decided.push((shape, verdict));
     }
 
     pub(crate) fn taken(&mut self, what: MpiCollective, algorithm: &str, time: Duration) {
@@ -56,6 +63,11 @@ impl fmt::Display for CallReport {
             }
             writeln!(f)?;
         }
+        for (shape, Verdict { ours, theirs, taken }) in &self.decided {
+            let [ours, theirs] = [ours, theirs].map(|seconds| seconds * 1e6);
+            let what = if *taken { "taken" } else { "passed on" };
+            writeln!(f, "roundelay: {shape}: {ours:.1} us here, {theirs:.1} us by MPI: {what}")?;
+        }
         Ok(())
     }
 }
@@ -77,10 +89,13 @@ mod tests {
         report.taken(MpiCollective::Bcast, "NhrBroadcast", Duration::from_micros(3));
         report.taken(MpiCollective::Bcast, "NhrBroadcast", Duration::from_micros(5));
         report.passed(MpiCollective::Allreduce, Why::Op);
+        let verdict = Verdict { ours: 4.25e-6, theirs: 5e-6, taken: true };
+        report.decided(Shape::new(MpiCollective::Bcast, 5000), verdict);
         assert_eq!(
             report.to_string(),
             "roundelay: Allreduce 1 calls, 0 taken, 1 passed on (an op that is not ours 1)\n\
-             roundelay: Bcast 3 calls, 2 taken, 1 passed on (MPI is as fast at this size 1); 4.0 us a taken call; by NhrBroadcast 2\n"
+             roundelay: Bcast 3 calls, 2 taken, 1 passed on (MPI is as fast at this size 1); 4.0 us a taken call; by NhrBroadcast 2\n\
+             roundelay: Bcast of 4 KB to 8 KB: 4.2 us here, 5.0 us by MPI: taken\n"
         );
     }
 }

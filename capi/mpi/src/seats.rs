@@ -11,6 +11,7 @@ use roundelay::{Call, Rank, World};
 use roundelay_kernels::mpi::{Abi, Functions, Handle, Mpi};
 
 use crate::choice::Maker;
+use crate::contests::Contests;
 use crate::job::MpiJob;
 
 /// A communicator.
@@ -29,6 +30,7 @@ pub(crate) struct Seat {
     pub(crate) all: Option<String>,
     /// The state after the first call of ours.
     pub(crate) joined: Mutex<Joined>,
+    pub(crate) contests: Contests,
 }
 
 impl Seat {
@@ -138,6 +140,7 @@ fn first(mpi: &Mpi, job: &MpiJob, comm: Handle) -> Option<Arc<Seat>> {
         maker: Maker::of(mpi.version()),
         all: None,
         joined: Mutex::new(Joined::NotYet),
+        contests: Contests::default(),
     };
     seat.all = if inter != 0 {
         Some("an intercommunicator".to_owned())

@@ -22,8 +22,10 @@ pub(crate) enum TakeoverMode {
 /// Which calls are taken of the calls that can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
-    /// The calls that we make faster by the table of choices.
+    /// The calls that we make faster, by the table of choices at first, and then by contests.
     Faster,
+    /// The calls that we make faster by the table of choices.
+    Table,
     /// All calls that can be taken.
     All,
 }
@@ -76,7 +78,8 @@ impl Settings {
         };
         let mode = [TakeoverMode::On, TakeoverMode::Off, TakeoverMode::Verify]
             [one_of(MODE, &["on", "off", "verify"])?];
-        let take = [Take::Faster, Take::All][one_of(TAKE, &["faster", "all"])?];
+        let take =
+            [Take::Faster, Take::Table, Take::All][one_of(TAKE, &["faster", "table", "all"])?];
         let report = one_of(REPORT, &["0", "1"])? == 1;
         let own = match var(ALGORITHM) {
             Some(text) if mode != TakeoverMode::Off => all_own(&text)?,
@@ -202,6 +205,7 @@ mod tests {
     fn what_makes_no_sense_is_told() {
         let told = [
             ("ROUNDELAY_MPI", "yes", "one of on, off, verify"),
+            ("ROUNDELAY_MPI_TAKE", "some", "one of faster, table, all"),
             ("ROUNDELAY_REPORT", "2", "one of 0, 1"),
             ("ROUNDELAY_ALGORITHM", "AllReduce", "no colon"),
             ("ROUNDELAY_ALGORITHM", "Sum: RingAllReduce", "no collective"),

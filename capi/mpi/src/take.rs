@@ -10,7 +10,8 @@ use roundelay_kernels::mpi::Mpi;
 use crate::blocks::OursBlocks;
 use crate::buffers::{Copied, Side};
 use crate::call::{MpiCall, MpiCollective};
-use crate::decide::{Ours, decide};
+use crate::contests::{Maker, Shape, Turn};
+use crate::decide::{Chosen, Ours, decide};
 use crate::faults::raise;
 use crate::pass::pass;
 use crate::passed;
@@ -34,8 +35,10 @@ pub(crate) fn collective(asked: &MpiCall, large: bool) -> c_int {
         return pass(functions, asked, large);
     }
     let Some(seat) = seat(mpi, job, asked.comm) else { return pass(functions, asked, large) };
+    let taking = |ours| Taking { process, mpi, seat: &seat, asked, ours, large };
     let outcome = match decide(mpi, &process.settings, &seat, asked) {
-        Ok(ours) => Taking { process, mpi, seat: &seat, asked, ours, large }.take(),
+        Ok(Chosen::Ours(ours)) => taking(ours).take(),
+        Ok(Chosen::Contest { ours, shape, by_table }) => taking(ours).compete(shape, by_table),
         Err(why) => Err(why),
     };
     match outcome {
@@ -63,6 +66,63 @@ struct Taking<'a> {
 }
 
 impl Taking<'_> {
+    /// Makes it, or leaves it to MPI, as the contest of its shape says.
+    fn compete(&self, shape: Shape, by_table: bool) -> Result<c_int, Why> {
+        let Self { process, mpi, seat, asked, large, .. } = self;
+        let contests = &seat.contests;
+        let mut turn = contests.turn(shape, by_table);
+        if turn == Turn::Due {
+            turn = Turn::Settled(self.agree(shape, by_table)?);
+        }
+        match turn {
+            Turn::Settled(Maker::Mpi) if contests.is_settled(shape) => Err(Why::Size),
+            Turn::Settled(Maker::Mpi) => Err(Why::Table),
+            Turn::Settled(Maker::Ours) | Turn::Due => self.take(),
+            Turn::Tried(Maker::Ours) => {
+                let since = Instant::now();
+                let done = self.take();
+                match &done {
+                    Ok(_) => contests.note(shape, Maker::Ours, since.elapsed()),
+                    // All ranks found this alike.
+                    Err(_) => contests.settle(shape, Maker::Mpi),
+                }
+                done
+            }
+            Turn::Tried(Maker::Mpi) => {
+                if process.settings.report {
+                    let mut report = process.report.lock().unwrap_or_else(PoisonError::into_inner);
+                    report.passed(asked.what, Why::Trial);
+                }
+                let since = Instant::now();
+                let code = pass(mpi.functions(), asked, *large);
+                contests.note(shape, Maker::Mpi, since.elapsed());
+                Ok(code)
+            }
+        }
+    }
+
+    /// Has the ranks agree on the times of a contest, and returns the maker of all further calls.
+    fn agree(&self, shape: Shape, by_table: bool) -> Result<Maker, Why> {
+        let mut joined = self.seat.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        let Joined::World(ready) = &mut *joined else {
+            self.seat.contests.settle(shape, Maker::Mpi);
+            return Ok(Maker::Mpi);
+        };
+        let agreed = progress::calling(|| self.seat.contests.agree(shape, by_table, ready));
+        match agreed {
+            Ok(verdict) => {
+                if self.process.settings.report {
+                    let report = &self.process.report;
+                    let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
+                    report.decided(shape, verdict);
+                }
+                Ok(if verdict.taken { Maker::Ours } else { Maker::Mpi })
+            }
+            // The next call of the world has the error, too.
+            Err(_) => Ok(Maker::Ours),
+        }
+    }
+
     /// Makes it; MPI's code, or why it is MPI's after all, on all ranks.
     fn take(&self) -> Result<c_int, Why> {
         let Self { process, mpi, seat, asked, ours, .. } = self;

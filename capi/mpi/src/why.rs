@@ -16,6 +16,10 @@ pub(crate) enum Why {
     Type,
     NoData,
     Size,
+    /// MPI is faster by the table, until the communicator has made more such calls.
+    Table,
+    /// The time of MPI is compared with ours.
+    Trial,
     /// No rank knows the size of all blocks.
     Unknown,
     /// The algorithm that the user wants cannot run there.
@@ -31,6 +35,8 @@ impl fmt::Display for Why {
             Self::Type => f.write_str("a type that is not ours"),
             Self::NoData => f.write_str("no data"),
             Self::Unknown => f.write_str("no rank knows the counts of all blocks"),
+            Self::Table => f.write_str("MPI is as fast at this size by the table"),
+            Self::Trial => f.write_str("a trial of MPI's speed"),
             Self::Size => f.write_str("MPI is as fast at this size"),
         }
     }

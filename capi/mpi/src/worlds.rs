@@ -73,10 +73,10 @@ fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, St
         let carrier = MpiCarrier::of_copy(mpi, seat.comm).map_err(|error| unmet(&error))?;
         let hosts = seat.by_host.clone();
         let world = World::over_hosts(engine, hosts, seat.rank, Arc::new(carrier));
-        // With `Take::Faster` each call has one algorithm, so no link is measured.
+        // Without `Take::All` each call has one algorithm, so no link is measured.
         match settings.take {
             Take::All => world.and_then(World::measured),
-            Take::Faster => world,
+            Take::Faster | Take::Table => world,
         }
         .map_err(|error| unmet(&error))?
     };

@@ -101,3 +101,28 @@ fn a_promised_order_is_kept_in_messages_of_any_length() {
         assert!(text.contains(wrong), "{}:\n{text}", program.name());
     }
 }
+
+#[test]
+fn contests_end_alike_on_all_ranks() {
+    for program in compiled("contest") {
+        for nranks in [2, 4] {
+            let text = program.taken(nranks, &[]);
+            assert!(text.contains("OK: "), "{}:\n{text}", program.name());
+            for what in ["Allreduce", "Bcast"] {
+                for shape in ["16 KB to 32 KB", "2 MB to 4 MB"] {
+                    let start = format!("roundelay: {what} of {shape}: ");
+                    let line = text.lines().find(|line| line.starts_with(&start));
+                    let line =
+                        line.unwrap_or_else(|| panic!("{}: {start}\n{text}", program.name()));
+                    assert!(line.ends_with(": taken") || line.ends_with(": passed on"), "{line}");
+                }
+                assert!(row(&text, what).contains("a trial of MPI's speed"), "{text}");
+            }
+            // 55 calls are not enough for a contest.
+            assert!(!text.contains("Bcast of 32 B"), "{text}");
+            // By the table alone there is none.
+            let text = program.taken(nranks, &[("ROUNDELAY_MPI_TAKE", "table")]);
+            assert!(text.contains("OK: ") && !text.contains("us by MPI"), "{text}");
+        }
+    }
+}
