@@ -195,7 +195,7 @@ pub use error::{Error, Unproved};
 pub use order::{NotPromises, OrderClass, Promises};
 pub use plans::ToPlan;
 #[doc(inline)]
-pub use roundelay_kernels::shared_memory::{Lent, UniqueId};
+pub use roundelay_kernels::shared_memory::{ChosenWay, Lent, UniqueId};
 #[doc(inline)]
 pub use select::{Choice, Costs, select, select_with};
 pub use world::{Nonblocking, Pending, Scope, World};

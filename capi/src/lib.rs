@@ -403,6 +403,20 @@ pub unsafe extern "C" fn roundelay_order(
     })
 }
 
+/// Returns the ways that the world has chosen by measurement, a line each.
+///
+/// # Safety
+/// `ways` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_ways(world: u64, ways: *mut *const c_char) -> c_int {
+    guarded(|| {
+        let chosen = worlds::with(world, |world| Ok(world.ways()))?;
+        let lines: Vec<String> = chosen.iter().map(ToString::to_string).collect();
+        // SAFETY: the caller's promise.
+        unsafe { returning(ways, "ways", Ok(status::told(&lines.join("\n")))) }
+    })
+}
+
 /// Makes of the ranks of each color a world of its own.
 ///
 /// # Safety

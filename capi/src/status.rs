@@ -44,6 +44,17 @@ pub(crate) fn bad(what: String, fix: &'static str) -> CallError {
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
+    /// The text that a function returned to this thread last.
+    static TOLD: RefCell<CString> = RefCell::default();
+}
+
+/// Returns the address of a text that is valid until this thread is told another one.
+pub(crate) fn told(text: &str) -> *const c_char {
+    let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+    TOLD.with_borrow_mut(|told| {
+        *told = text;
+        told.as_ptr()
+    })
 }
 
 /// Returns the text of this thread's last error: empty where there was none.

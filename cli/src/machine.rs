@@ -68,6 +68,7 @@ impl MachineCommand {
         match self {
             Self::Bench(flags) => bench::answer(flags),
             Self::Run(flags) => run::answer(flags),
+            Self::Calibrate(_) => calibrate::answer(),
             _ => 1,
         }
     }

@@ -8,6 +8,7 @@ mod blocks;
 mod buffers;
 #[cfg(any(feature = "cuda", target_os = "linux"))]
 mod cache_folder;
+mod chosen_way;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod element;

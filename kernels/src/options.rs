@@ -26,7 +26,18 @@ pub struct Options {
     pub(super) pinned: bool,
     level: Level,
     reassociate: bool,
-    measured: bool,
+    choosing: Choosing,
+}
+
+/// How a world of processes chooses the ways of its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choosing {
+    /// It takes the usual ways.
+    Usual,
+    /// It measures the ways that the host's file does not have.
+    Measured,
+    /// It measures all ways, for as long as it takes.
+    Anew,
 }
 
 impl Default for Options {
@@ -38,7 +49,7 @@ impl Default for Options {
             pinned: false,
             level: Level::default(),
             reassociate: false,
-            measured: true,
+            choosing: Choosing::Measured,
         }
     }
 }
@@ -98,13 +109,21 @@ impl Options {
     /// Ranks that are threads of one process have one way.
     #[must_use]
     pub fn measured(mut self, measured: bool) -> Self {
-        self.measured = measured;
+        self.choosing = if measured { Choosing::Measured } else { Choosing::Usual };
+        self
+    }
+
+    /// Has a world measure all ways, whatever earlier worlds have found out: for a calibration.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn measured_anew(mut self) -> Self {
+        self.choosing = Choosing::Anew;
         self
     }
 
     #[cfg(target_os = "linux")]
-    pub(crate) fn is_measured(&self) -> bool {
-        self.measured
+    pub(crate) fn choosing(&self) -> Choosing {
+        self.choosing
     }
 
     /// Refuses options that no run can have (E0406).

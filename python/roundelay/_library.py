@@ -127,6 +127,7 @@ _ARGUMENTS: dict[str, list[object]] = {
         c_int,
     ],
     "promise": [c_uint64, c_char_p],
+    "ways": [c_uint64, POINTER(c_char_p)],
     "order": [
         c_uint64,
         c_int,
@@ -500,6 +501,14 @@ class World:
         )
         kept = [name for place, name in enumerate(PROMISES) if bits.value >> place & 1]
         return ",".join([*kept, f"roundings={roundings.value}"]) if roundings.value else ",".join(kept)
+
+    def ways(self) -> list[str]:
+        """The ways of data through the memory of this host that the world has chosen by measurement so far, in words.
+        Rank 0 of the host measures; other ranks have none. The environment variable ``ROUNDELAY_WAYS`` has the values
+        ``measured``, ``usual`` (no measurements) and ``kept`` (later worlds of this host begin with the chosen ways)."""
+        text = c_char_p()
+        _checked(_library.roundelay_ways(self._handle, byref(text)))
+        return (text.value or b"").decode().splitlines()
 
     def split(self, color: int | None, key: int = 0) -> World | None:
         """Makes of the ranks of each color a world of its own, in the order of their keys; None for no color."""

@@ -11,6 +11,7 @@ mod progress;
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
@@ -18,7 +19,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_kernels::AnyRankPlan;
 use roundelay_kernels::network::{Hosts, HostsPlan, Levels, LevelsPlan};
-use roundelay_kernels::shared_memory::{self, BlocksPlan, Lent, Prepared, WorldPlan};
+use roundelay_kernels::shared_memory::{self, BlocksPlan, ChosenWay, Lent, Prepared, WorldPlan};
 
 use crate::comm::call::{Call, Shape};
 use crate::comm::chosen::{Chosen, rooted};
@@ -114,6 +115,22 @@ impl World {
         self.plans = Mutex::new(Kept::new(plans));
         self.blocks = Mutex::new(Kept::new(plans));
         self
+    }
+
+    /// Returns the ways of data through the memory of this host that the world has chosen by measurement so far. Rank 0 of
+    /// the host measures, so other ranks have none. [`Options::measured`](crate::Options::measured) turns this off.
+    pub fn ways(&self) -> Vec<ChosenWay> {
+        self.engine.ways()
+    }
+
+    /// Adds the chosen ways to the file from which later worlds of this host begin, and returns its path: `ways` in the
+    /// folder that `ROUNDELAY_CACHE` names, or else in the user's folder for caches; `None` where that variable is `off`.
+    /// A world with the environment variable `ROUNDELAY_WAYS=kept` does this when it ends.
+    ///
+    /// # Errors
+    /// E0429 where the file cannot be written, E0412 while a call of this rank is under way.
+    pub fn keep_ways(&self) -> Result<Option<PathBuf>, Error> {
+        Ok(self.engine.keep_ways()?)
     }
 
     /// Returns the number of ranks.

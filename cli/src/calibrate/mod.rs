@@ -1,6 +1,8 @@
 //! `roundelay calibrate`: the constants of the model of time, measured of the host engine on this machine.
 
 mod measure;
+#[cfg(target_os = "linux")]
+mod world;
 
 use std::thread::available_parallelism;
 
@@ -22,6 +24,12 @@ pub(crate) struct CalibrateFlags {
     /// Write the constants to a file, for list --why --costs FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<String>,
+    /// Measure the ways of data between processes instead, for the worlds of this host to begin with
+    #[arg(long, conflicts_with_all = ["write", "workers"])]
+    pub(crate) world: bool,
+    /// Numbers of ranks, with --world [default: 2, 4 and 8]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "world")]
+    pub(crate) nranks: Vec<u32>,
     /// Worker threads, up to 1024 [default: one a core]
     #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]
     pub(crate) workers: Option<u32>,
@@ -65,7 +73,24 @@ struct Constant {
     known: Option<String>,
 }
 
+/// Runs the work of a rank.
+pub(crate) fn answer() -> u8 {
+    #[cfg(target_os = "linux")]
+    return world::answer();
+    #[cfg(not(target_os = "linux"))]
+    1
+}
+
 pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
+    if flags.world {
+        #[cfg(target_os = "linux")]
+        return world::main(flags);
+        #[cfg(not(target_os = "linux"))]
+        return Err(Failure::usage(
+            Code::BadFlag,
+            "--world is for Linux, where ranks are processes",
+        ));
+    }
     let cores = flags.workers.unwrap_or_else(|| {
         available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
     });

@@ -117,6 +117,10 @@ impl AnsweringRank {
             self.proved.insert(key, proved);
             return Ok(answer);
         }
+        if let Ask::KeepWays = ask {
+            (answer.ways, answer.file) = place.keep_ways()?;
+            return Ok(answer);
+        }
         let held = self.held.as_mut().expect("a plan is asked for before it is run");
         match ask {
             Ask::Prepare { in_place } => held.prepare(in_place),
@@ -130,7 +134,7 @@ impl AnsweringRank {
                 }
             }
             Ask::Show { in_place } => answer.bytes = held.shown(in_place).len(),
-            Ask::Join { .. } | Ask::Plan(_) => unreachable!("answered above"),
+            Ask::Join { .. } | Ask::Plan(_) | Ask::KeepWays => unreachable!("answered above"),
         }
         Ok(answer)
     }

@@ -64,6 +64,16 @@ impl HeldPlace {
         Ok(Self { world, barrier, alloc })
     }
 
+    /// Adds the ways that the world has chosen to the host's file; rank 0 returns them, and the file's path.
+    pub(super) fn keep_ways(&self) -> Result<(Vec<String>, Option<String>), Error> {
+        if self.world.rank() != 0 {
+            return Ok((Vec::new(), None));
+        }
+        let ways = self.world.ways().iter().map(ToString::to_string).collect();
+        let file = self.world.keep_ways()?;
+        Ok((ways, file.map(|file| file.display().to_string())))
+    }
+
     pub(super) fn nranks(&self) -> u32 {
         self.world.nranks()
     }

@@ -20,6 +20,8 @@ pub(super) enum Ask {
     Row { in_place: bool, runs: u32, rewrite: bool },
     /// To send the output, or in place the whole buffer, after the answer.
     Show { in_place: bool },
+    /// To add the ways that the world has chosen to the host's file.
+    KeepWays,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -28,6 +30,9 @@ pub(super) struct Answer {
     pub(super) seconds: f64,
     /// Bytes that follow the line.
     pub(super) bytes: usize,
+    /// The ways that the world has chosen, and the host's file.
+    pub(super) ways: Vec<String>,
+    pub(super) file: Option<String>,
 }
 
 pub(super) type Reply = Result<Answer, Told>;

@@ -55,6 +55,13 @@ impl Ranks {
         Ok(answers.iter().map(|answer| answer.seconds).fold(0.0, f64::max))
     }
 
+    /// Has the world add the ways that it has chosen to the host's file; returns that file, and the ways.
+    pub(crate) fn keep_ways(&mut self) -> Result<(Option<String>, Vec<String>), Failure> {
+        let answers = self.ask(&Ask::KeepWays)?;
+        let first = answers.into_iter().next();
+        Ok(first.map(|answer| (answer.file, answer.ways)).unwrap_or_default())
+    }
+
     /// Brings the results of all ranks.
     pub(crate) fn fetch(
         &mut self,

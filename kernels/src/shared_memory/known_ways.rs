@@ -10,6 +10,7 @@ use rustix::system::uname;
 use super::choices;
 use super::trials::Decided;
 use super::ways::{Set, Way, WayId};
+use crate::options::Choosing;
 use crate::{Error, cache_folder};
 
 /// The variable that says how worlds choose ways.
@@ -19,45 +20,40 @@ const NAME: &str = "ways";
 /// The first line of the file; another layout has another first line.
 const MAGIC: &str = concat!("roundelay ways 1, version ", env!("CARGO_PKG_VERSION"));
 
-/// How a world chooses ways.
+/// The beginning of a world: how it chooses ways, and whether it adds its decisions to the host's file when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choosing {
-    /// It takes the usual ways.
-    Usual,
-    /// It measures the ways that the host's file does not have.
-    Measured,
-    /// It also adds its decisions to the file when it ends.
-    Kept,
+pub(super) struct Knowledge {
+    pub(super) choosing: Choosing,
+    pub(super) kept: bool,
 }
 
-impl Choosing {
-    /// Returns the choice of the options and the variable.
+impl Knowledge {
+    /// Returns what the options and the variable ask for.
     ///
     /// # Errors
     /// E0406 where the variable has another value.
-    pub(super) fn of_process(measured: bool) -> Result<Self, Error> {
-        let value = env::var_os(VARIABLE);
-        let value = value.as_ref().map_or(Some("measured"), |value| value.to_str());
-        match value {
-            Some("usual") => Ok(Self::Usual),
-            _ if !measured => Ok(Self::Usual),
-            Some("measured" | "") => Ok(Self::Measured),
-            Some("kept") => Ok(Self::Kept),
-            _ => Err(Error::BadOption {
-                what: format!(
-                    "{VARIABLE} has the value {:?}",
-                    env::var_os(VARIABLE).unwrap_or_default()
-                ),
-                fix: "the values are usual, measured and kept",
-            }),
-        }
+    pub(super) fn of_process(choosing: Choosing) -> Result<Self, Error> {
+        let value = env::var_os(VARIABLE).filter(|value| !value.is_empty());
+        let usual = match value.as_ref().map_or(Some("measured"), |value| value.to_str()) {
+            Some("usual") => true,
+            Some("measured" | "kept") => false,
+            _ => {
+                let what = format!("{VARIABLE} has the value {:?}", value.unwrap_or_default());
+                let fix = "the values are usual, measured and kept";
+                return Err(Error::BadOption { what, fix });
+            }
+        };
+        let kept = value.is_some_and(|value| value == "kept") && choosing == Choosing::Measured;
+        let usual = usual && choosing == Choosing::Measured;
+        Ok(Self { choosing: if usual { Choosing::Usual } else { choosing }, kept })
     }
 
     /// Returns the first words of the table of ways.
     pub(super) fn image(self) -> Vec<u8> {
-        match self {
-            Self::Usual => choices::image(&[], Some(Set(0))),
-            Self::Measured | Self::Kept => {
+        match self.choosing {
+            Choosing::Usual => choices::image(&[], Some(Set(0))),
+            Choosing::Anew => choices::image(&[], None),
+            Choosing::Measured => {
                 let known = path().map(|path| read(&path, &machine())).unwrap_or_default();
                 choices::image(&known, None)
             }

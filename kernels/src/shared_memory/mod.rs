@@ -50,13 +50,13 @@ mod ways;
 mod work_counter;
 mod world;
 
+pub use crate::chosen_way::ChosenWay;
 pub use blocks::BlocksPlan;
 #[doc(hidden)]
 pub use fault::{Fault, in_a_fork};
 pub use plan::{WorldPlan, WorldRank};
 pub use plan_sharing::Prepared;
 pub use shared_buffer::Lent;
-pub use trials::ChosenWay;
 pub use unique::UniqueId;
 pub use world::{World, host_key};
 pub(crate) use {

@@ -8,6 +8,8 @@ use std::time::Duration;
 use super::arena::WINDOW;
 use super::ways::{Set, Shape, Way, WayId};
 use super::world::World;
+use crate::chosen_way::ChosenWay;
+use crate::options::Choosing;
 
 /// The least calls of each way before a decision.
 const CALLS: usize = 4;
@@ -70,19 +72,6 @@ pub(super) struct Decided {
     pub(super) way: Way,
     /// Seconds of the usual way and of the best one, where both were measured.
     pub(super) seconds: Option<[f64; 2]>,
-}
-
-/// A way that a world has chosen for the calls of a shape.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ChosenWay {
-    /// The algorithm, and the first call of the shape: the shape also has the calls whose bytes reach the same power of
-    /// two.
-    pub call: String,
-    /// The way in words, such as `tiles of 1 MiB, inputs staged in the caches`.
-    pub way: String,
-    /// Seconds of a call on the usual way, and on the chosen one; `None` where they were not both measured.
-    pub seconds: Option<[f64; 2]>,
 }
 
 impl From<Decided> for ChosenWay {
@@ -159,7 +148,9 @@ impl Trials {
         let least = trial.times.values().flatten().copied().min_by(f64::total_cmp);
         let least = least.unwrap_or(f64::INFINITY);
         let beyond = Duration::try_from_secs_f64(time.as_secs_f64() - least).unwrap_or_default();
-        self.cost += beyond;
+        if world.options.choosing() != Choosing::Anew {
+            self.cost += beyond;
+        }
         trial.times.entry(way.id()).or_default().push(time.as_secs_f64());
         trial.calls += 1;
         let ends = trial.calls >= MOST || self.cost > COST;

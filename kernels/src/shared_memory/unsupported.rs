@@ -17,6 +17,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::verify::Proved;
 
+pub use crate::chosen_way::ChosenWay;
 use crate::lowered::{Nowhere, Runs, UserBuffers};
 use crate::{Element, Error, Options};
 pub use unique::UniqueId;
@@ -63,6 +64,14 @@ impl World {
     }
 
     pub fn set_progress(&self, _: impl Fn() + Send + Sync + 'static) {
+        match *self {}
+    }
+
+    pub fn ways(&self) -> Vec<ChosenWay> {
+        match *self {}
+    }
+
+    pub fn keep_ways(&self) -> Result<Option<std::path::PathBuf>, Error> {
         match *self {}
     }
 

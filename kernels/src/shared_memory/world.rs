@@ -21,14 +21,15 @@ use super::env::{from_env, from_env_of_host, spans_hosts};
 use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
-use super::known_ways::{self, Choosing};
+use super::known_ways::{self, Knowledge};
 use super::queue_ends::{Mail, Parcels};
 use super::reach::Reach;
 use super::shared_state::SharedState;
 use super::spinning::Spinning;
 use super::system::{boot, network};
-use super::trials::{ChosenWay, Trials};
+use super::trials::Trials;
 use super::unique::UniqueId;
+use crate::chosen_way::ChosenWay;
 use crate::{Error, Options};
 
 /// The line of a seat with the launch that started the rank.
@@ -137,12 +138,12 @@ impl World {
             return Err(Error::NoSuchRank { rank, nranks });
         }
         let layout = layout(nranks);
-        let choosing = Choosing::of_process(options.is_measured())?;
-        let ways = if rank == 0 { choosing.image() } else { Vec::new() };
+        let knowledge = Knowledge::of_process(options.choosing())?;
+        let ways = if rank == 0 { knowledge.image() } else { Vec::new() };
         let known = (layout.choice(0) as u64, &ways[..]);
         let joined = join(id, nranks, rank, (layout.bytes as u64, known), options.deadline)?;
         let mut world = Self::of(joined, layout, rank, options)?;
-        world.keeps_ways = rank == 0 && choosing == Choosing::Kept;
+        world.keeps_ways = rank == 0 && knowledge.kept;
         Ok(world)
     }
 
@@ -212,7 +213,7 @@ impl World {
     /// is to be kept.
     ///
     /// # Errors
-    /// E0429 where the file cannot be written; E0411 while a call of this rank is under way.
+    /// E0429 where the file cannot be written; E0412 while a call of this rank is under way.
     pub fn keep_ways(&self) -> Result<Option<PathBuf>, Error> {
         let decided = self.enter()?.trials.decided();
         let Some(path) = known_ways::path() else { return Ok(None) };
@@ -236,8 +237,8 @@ impl World {
         let refused = |error| Error::SystemRefused { what: format!("a test's arena: {error}") };
         let arena = memfd_create("roundelay", MemfdFlags::CLOEXEC).map_err(refused)?;
         ftruncate(&arena, layout.bytes as u64).map_err(refused)?;
-        let choosing = Choosing::of_process(options.is_measured())?;
-        pwrite(&arena, &choosing.image(), layout.choice(0) as u64).map_err(refused)?;
+        let knowledge = Knowledge::of_process(options.choosing())?;
+        pwrite(&arena, &knowledge.image(), layout.choice(0) as u64).map_err(refused)?;
         let peers = || -> Result<Vec<Peer>, rustix::io::Errno> {
             let peer = |_| {
                 let pidfd = pidfd_open(getpid(), PidfdFlags::empty())?;

@@ -38,7 +38,7 @@ if not _handles.possible():
 from ._group import Group  # noqa: E402  (the check above looked for its base class)
 from ._elements import reduction  # noqa: E402
 
-__all__ = ["COLLECTIVES", "Group", "deterministic", "order", "use"]
+__all__ = ["COLLECTIVES", "Group", "deterministic", "order", "use", "ways"]
 
 COLLECTIVES = {
     "all_reduce": "AllReduce",
@@ -126,6 +126,16 @@ def order(
         return of.world.order(_CODES[COLLECTIVES[collective]], count, *reduction(torch.empty(0, dtype=dtype), op.value))
     except Exception as error:
         raise of.named("order", error) from None
+
+
+def ways(group: Optional[dist.ProcessGroup] = None) -> list[str]:
+    """The ways of data through the memory of this host that a group has chosen by measurement so far, in words. Rank 0 of
+    the host measures; other ranks have none."""
+    of = _group_of(group)
+    try:
+        return list(of.world.ways())
+    except Exception as error:
+        raise of.named("ways", error) from None
 
 
 def _group_of(group: Optional[dist.ProcessGroup]) -> Group:
