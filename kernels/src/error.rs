@@ -9,6 +9,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::optimize::Unproved;
 use roundelay_core::schedule::RANK_LIMIT;
 
+use crate::reference::WrongData;
 use crate::stuck::Stuck;
 
 /// The reason for which the engine makes no plan, or a run failed.
@@ -168,6 +169,9 @@ pub enum Error {
         /// The obstacle, and its place.
         what: String,
     },
+    /// E0433: a plan that gives wrong data: the check of its first call found an element that differs. The call that was
+    /// to follow is not made.
+    WrongData(Box<WrongData>),
     /// E0431: an op for integers alone, for elements that are floats.
     NoSuchOp(NoSuchOp),
     /// E0431: an op that executors do not have, as the contest's framework does not have it.
@@ -293,6 +297,7 @@ impl Error {
             Self::RankEnded(_) => Code::RankEnded,
             Self::SystemRefused { .. } => Code::SystemRefused,
             Self::Corrupt { .. } => Code::Corrupt,
+            Self::WrongData(_) => Code::WrongData,
             Self::NoSuchOp(_) | Self::NotForExecutors { .. } => Code::NoSuchOp,
             Self::BadSchedule { code, .. } | Self::NotTwoSided { code, .. } => *code,
         }
@@ -380,6 +385,10 @@ impl Error {
                 f.write_str(what)
             }
             Self::RankEnded(ended) => f.write_str(&ended.what),
+            Self::WrongData(wrong) => write!(
+                f,
+                "{wrong}; do not trust this machine's results by this algorithm: try another algorithm or level, and look for a driver, a memory or a patched library that is at fault"
+            ),
             Self::Corrupt { what } => {
                 write!(f, "{what}; nothing that these ranks share can be trusted any more")
             }

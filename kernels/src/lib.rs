@@ -8,6 +8,8 @@ mod blocks;
 mod buffers;
 #[cfg(any(feature = "cuda", target_os = "linux"))]
 mod cache_folder;
+#[cfg(all(test, target_os = "linux", not(loom)))]
+mod checks;
 mod chosen_way;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -16,6 +18,8 @@ mod error;
 pub mod executor;
 #[cfg(feature = "grid")]
 pub mod grid;
+#[cfg(all(test, target_os = "linux", not(loom)))]
+mod library;
 pub mod limit;
 mod lowered;
 #[cfg(all(test, loom))]
@@ -48,6 +52,7 @@ pub use blocks::BlocksAt;
 pub use element::{Element, bytes_of, bytes_of_mut};
 pub use error::{Differ, Ended, Error, Message, Missing};
 pub use lowered::{AnyRankPlan, Runs, UserBuffers};
-pub use options::Options;
+pub use options::{Check, Options};
+pub use reference::WrongData;
 pub use stuck::Stuck;
 pub use threads::{Calls, Plan, RankPlan, SpmdPlan, Stats, stay_on_core};

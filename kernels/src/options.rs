@@ -1,6 +1,7 @@
 //! The choices of callers for a plan and its runs.
 
 use std::num::NonZeroU32;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use roundelay_core::optimize::{Goal, Level};
@@ -8,17 +9,59 @@ use roundelay_core::verify::Callers;
 
 use crate::error::Error;
 
+/// The environment variable with the check of all plans of a process whose options name none.
+const VARIABLE: &str = "ROUNDELAY_CHECK";
+
+/// The calls of a plan that check themselves.
+///
+/// [`Self::First`] is for machines whose drivers, memory or kernels may return wrong data. Before the first call of a
+/// plan, each rank makes one call of that plan on data that all ranks know, in memory of its own, and compares each
+/// element of the output with a plain computation. If an element differs on any rank, the call fails on all ranks with
+/// E0433, which names the rank and the element, and is not made. All ranks must have the same check: a rank that checks
+/// while another rank does not is in another call (E0414).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Check {
+    /// No call.
+    #[default]
+    Never,
+    /// The first call of each plan.
+    First,
+}
+
+impl Check {
+    /// Returns the check that the environment variable `ROUNDELAY_CHECK` names, read once by a process.
+    fn of_process() -> Result<Self, Error> {
+        static READ: OnceLock<Result<Check, Error>> = OnceLock::new();
+        let read =
+            || Self::named(&std::env::var_os(VARIABLE).unwrap_or_default().to_string_lossy());
+        READ.get_or_init(read).clone()
+    }
+
+    /// Returns the check of this name; [`Self::Never`] for an empty name.
+    fn named(name: &str) -> Result<Self, Error> {
+        match name {
+            "" | "never" => Ok(Self::Never),
+            "first" => Ok(Self::First),
+            _ => Err(Error::BadOption {
+                what: format!("the environment variable {VARIABLE} is `{name}`"),
+                fix: "give `first` or `never`, or leave it unset",
+            }),
+        }
+    }
+}
+
 /// The choices for a plan and its runs: worker threads, deadline, and the freedom of the optimizer.
 ///
 /// The default is as many workers as the machine has cores and the data is worth, a deadline of a minute,
-/// [`Level::O2`], threads that the system may move between cores, and reductions nested as the author wrote them.
+/// [`Level::O2`], threads that the system may move between cores, reductions nested as the author wrote them, and the
+/// check that the environment variable `ROUNDELAY_CHECK` names ([`Check`]).
 ///
 /// A [`Plan`](crate::Plan) takes all options. A [`SpmdPlan`](crate::SpmdPlan) has no workers, as each rank runs on its
 /// caller's thread: there [`Self::workers`] and [`Self::pinned`] mean nothing.
 ///
 /// # Errors
 /// Options are checked where a plan is made of them: [`Error::BadOption`] (E0406) for more workers than
-/// [`Self::MOST_WORKERS`].
+/// [`Self::MOST_WORKERS`], and for a value of `ROUNDELAY_CHECK` that is no [`Check`].
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub(super) workers: Option<NonZeroU32>,
@@ -27,6 +70,8 @@ pub struct Options {
     level: Level,
     reassociate: bool,
     choosing: Choosing,
+    /// `None` leaves it to the environment variable.
+    check: Option<Check>,
 }
 
 /// How a world of processes chooses the ways of its data.
@@ -50,6 +95,7 @@ impl Default for Options {
             level: Level::default(),
             reassociate: false,
             choosing: Choosing::Measured,
+            check: None,
         }
     }
 }
@@ -126,8 +172,24 @@ impl Options {
         self.choosing
     }
 
+    /// Sets the calls that check themselves, whatever the environment variable `ROUNDELAY_CHECK` names.
+    #[must_use]
+    pub fn checked(mut self, check: Check) -> Self {
+        self.check = Some(check);
+        self
+    }
+
+    /// Returns the calls that check themselves.
+    ///
+    /// # Errors
+    /// E0406 for a value of the environment variable that is no check.
+    pub(crate) fn checks(&self) -> Result<Check, Error> {
+        self.check.map_or_else(Check::of_process, Ok)
+    }
+
     /// Refuses options that no run can have (E0406).
     pub(crate) fn check(&self) -> Result<(), Error> {
+        self.checks()?;
         match self.workers {
             Some(workers) if workers.get() > Self::MOST_WORKERS => Err(Error::BadOption {
                 what: format!("{workers} workers for a run"),
@@ -140,5 +202,21 @@ impl Options {
     /// Returns the goal of these options for the optimizer, for ranks with these callers.
     pub(crate) fn goal(&self, callers: Callers) -> Goal {
         Goal { level: self.level, callers, reassociate: self.reassociate }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_has_a_name_and_another_name_is_an_error_that_lists_them() {
+        let named = ["", "never", "first"].map(|name| Check::named(name).expect("a check"));
+        assert_eq!(named, [Check::Never, Check::Never, Check::First]);
+        let refused = Check::named("second").expect_err("no check").to_string();
+        assert_eq!(
+            refused,
+            "the environment variable ROUNDELAY_CHECK is `second`; give `first` or `never`, or leave it unset [E0406]"
+        );
     }
 }

@@ -5,16 +5,20 @@
 
 mod bases;
 mod code;
+pub(crate) mod first_call;
 mod interpreter;
 mod lower;
 pub(crate) mod planned;
 mod rank_plan;
 mod scratch;
 mod segments;
+mod user_buffers;
 
+pub use first_call::{FirstCall, Memory};
 #[cfg(any(not(target_os = "linux"), test))]
 pub use rank_plan::Nowhere;
-pub use rank_plan::{AnyRankPlan, RankCall, Runs, UserBuffers};
+pub use rank_plan::{AnyRankPlan, RankCall, Runs};
+pub use user_buffers::UserBuffers;
 pub(crate) use {
     bases::Bases,
     code::{Code, Instr, InstrKind},
@@ -28,6 +32,6 @@ pub(crate) use {
 pub(crate) use {
     code::bad,
     interpreter::Waits,
-    planned::call_name,
+    planned::{call_name, check_name},
     segments::{Move, Operand, PARTIAL, Segments},
 };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use roundelay_core::collective::Collective;
+use roundelay_core::counts::Counts;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Schedule};
@@ -19,12 +20,15 @@ pub struct PlannedCall {
     pub(crate) count: u64,
     pub(crate) dtype: DType,
     pub(crate) op: ReduceOp,
+    /// The counts of the blocks, where the schedule is for a vector of counts.
+    pub(crate) counts: Option<Counts>,
 }
 
 impl PlannedCall {
     pub(crate) fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Self {
         let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
-        Self { schedule, proof, count, dtype, op }
+        let counts = proved.even().map(|(_, counts)| counts.clone());
+        Self { schedule, proof, count, dtype, op, counts }
     }
 
     /// Returns the name of the call in messages.
@@ -137,6 +141,11 @@ pub(crate) fn call_name(
         Some(count) => format!("{collective} of {count} {dtype}{op}{root}"),
         None => format!("{collective}V of {dtype}{op}{root}"),
     }
+}
+
+/// Returns the name of a check in messages.
+pub(crate) fn check_name(call: &str) -> String {
+    format!("the check of {call}")
 }
 
 /// Returns the length and the address of a slice.

@@ -7,23 +7,11 @@ use std::fmt;
 use roundelay_core::dtype::ReduceOp;
 use roundelay_core::ids::RankId;
 
+use super::first_call::{FirstCall, Memory};
 use super::planned::{PlannedCall, extent};
+use super::user_buffers::UserBuffers;
 use crate::element::Element;
 use crate::error::Error;
-
-/// A rank's input and output in its own memory, for one call.
-#[derive(Clone, Copy)]
-pub struct UserBuffers {
-    pub(crate) input: *const u8,
-    pub(crate) output: *mut u8,
-}
-
-impl UserBuffers {
-    /// Takes the addresses of a rank's buffers.
-    pub fn new(input: *const u8, output: *mut u8) -> Self {
-        Self { input, output }
-    }
-}
 
 /// The part of one rank in a planned call, as an engine makes it.
 pub trait RankCall: fmt::Debug + Send + Sync {
@@ -44,7 +32,21 @@ pub trait RankCall: fmt::Debug + Send + Sync {
         self.planned().in_place(self.rank()).into()
     }
 
-    /// Makes the call, and returns when this rank is done.
+    /// Returns the check that comes before the first call, until it is done.
+    ///
+    /// # Errors
+    /// Those of making the plan by which ranks tell each other what they found.
+    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error>;
+
+    /// Returns memory for the buffer of a check in place of the buffer at `like`.
+    ///
+    /// # Errors
+    /// E0407 where there is no room.
+    fn memory(&self, _like: *const u8, words: usize) -> Result<Memory<'_>, Error> {
+        Memory::own(words)
+    }
+
+    /// Makes the call, and returns when this rank is done. A call that is a check meets no other call.
     ///
     /// # Safety
     /// Both addresses are valid for the rank's buffers, aligned and initialized, the output's writable, and lent for
@@ -72,6 +74,10 @@ pub trait RankCall: fmt::Debug + Send + Sync {
 /// a world of several hosts, because other ranks may have sent already. Errors of a
 /// [`Carrier`](crate::network::Carrier) end a world of several hosts, too. After any of these errors the output is
 /// undefined.
+///
+/// Where the options ask for it ([`Check`](crate::Check)), the first call of a plan comes after a check, which is a call
+/// of its own and an exchange. E0433 is for wrong data on any rank. All ranks get it, the call is not made, and the next
+/// call of the plan is checked again.
 #[derive(Clone, Copy)]
 pub struct Runs<P: ?Sized>(pub(crate) P);
 
@@ -137,7 +143,7 @@ impl<P: RankCall + ?Sized> Runs<P> {
         call.check_buffer("output", rank, extent(output), per_element, outputs)?;
         let (input, output) = (input.as_ptr().cast(), output.as_mut_ptr().cast());
         // SAFETY: checked for length and alignment, and borrowed for the call.
-        unsafe { self.0.make(UserBuffers { input, output }) }
+        unsafe { self.checked(UserBuffers::new(input, output)) }
     }
 
     fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
@@ -148,7 +154,30 @@ impl<P: RankCall + ?Sized> Runs<P> {
         // `wrapping` for buffers of no elements.
         let [input, output] = self.0.starts().map(|start| whole.wrapping_add(start));
         // SAFETY: checked for length and alignment, and borrowed for the call; the buffer holds both.
-        unsafe { self.0.make(UserBuffers { input, output }) }
+        unsafe { self.checked(UserBuffers::new(input, output)) }
+    }
+
+    /// Makes the call, after the check if it is the first.
+    ///
+    /// # Safety
+    /// As for [`RankCall::make`].
+    unsafe fn checked(&self, buffers: UserBuffers) -> Result<(), Error> {
+        if let Some(first) = self.0.first_call()? {
+            let memory = |like, words| self.0.memory(like, words);
+            // SAFETY: the buffers of a check are like the caller's.
+            first.make(buffers, memory, |buffers| unsafe { self.0.make(buffers) })?;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.0.make(buffers) }
+    }
+
+    /// Brings together a few words of each rank, for a check.
+    pub(crate) fn exchange(&self, mine: &[u64], all: &mut [u64]) -> Result<(), Error> {
+        let [inputs, outputs] = self.0.lens();
+        assert_eq!([mine.len(), all.len()], [inputs, outputs], "a plan for these words");
+        let (input, output) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
+        // SAFETY: as long as the plan has them, and borrowed for the call.
+        unsafe { self.0.make(UserBuffers::new(input, output).for_a_check()) }
     }
 }
 
@@ -164,6 +193,10 @@ impl<const KIND: u8> RankCall for Nowhere<KIND> {
     }
 
     fn rank(&self) -> RankId {
+        match *self {}
+    }
+
+    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
         match *self {}
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
@@ -14,7 +15,9 @@ use roundelay_core::verify::{Proof, Proved};
 
 use super::place::Hosts;
 use crate::Error;
-use crate::lowered::{Bases, Code, PlannedCall, Runs, Scratch, Segments, bad, lower};
+use crate::lowered::first_call::{WORD, WORDS, exchange};
+use crate::lowered::{Bases, Code, FirstCall, PlannedCall, Runs, Scratch, Segments, bad, lower};
+use crate::options::Check;
 use crate::shared_memory::check;
 
 /// The plan of a rank in a world of several hosts, for calls of one shape.
@@ -41,6 +44,8 @@ pub struct HostsRank {
     pub(super) lens: [usize; 2],
     /// The offsets of both in the one buffer of a call in place, in bytes.
     pub(super) within: [usize; 2],
+    /// Whether no check comes before the next call.
+    pub(super) checked: AtomicBool,
 }
 
 impl fmt::Debug for HostsRank {
@@ -152,6 +157,7 @@ impl HostsPlan {
             bases,
             outside: [first, first + 1],
             _scratch: scratch,
+            checked: AtomicBool::new(hosts.options().checks()? == Check::Never),
             call,
         }))
     }
@@ -161,6 +167,23 @@ impl HostsPlan {
     pub(super) fn within(mut self, call: &PlannedCall) -> Self {
         self.0.identity ^= call.count.rotate_left(32);
         self
+    }
+}
+
+impl Hosts {
+    /// Returns the check that comes before the first call of a plan.
+    pub(super) fn first_call<'p>(
+        self: &Arc<Self>,
+        (call, checked): (&'p PlannedCall, &'p AtomicBool),
+    ) -> Result<Option<FirstCall<'p>>, Error> {
+        if checked.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let exchange = exchange(self.nranks())?;
+        let plan = HostsPlan::new(self, &exchange, WORDS, WORD, ReduceOp::Sum)?;
+        let exchange = move |mine: &[u64], all: &mut [u64]| plan.exchange(mine, all);
+        let rank = (self.nranks(), RankId(self.rank()));
+        Ok(Some(FirstCall::new((call, checked), rank, exchange)))
     }
 }
 

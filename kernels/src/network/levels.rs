@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code as ErrorCode;
@@ -20,7 +21,8 @@ use super::form::HostsPlan;
 use super::place::Hosts;
 use super::run::{CallInFlight, Progress};
 use crate::Error;
-use crate::lowered::{PlannedCall, RankCall, Runs, UserBuffers, bad};
+use crate::lowered::{FirstCall, PlannedCall, RankCall, Runs, UserBuffers, bad};
+use crate::options::Check;
 use crate::shared_memory::WorldPlan;
 
 /// About the bytes of a part: longer parts leave the wire idle while ranks of a host reduce, and shorter parts take the
@@ -54,6 +56,8 @@ pub struct LevelsRank {
     /// The plans of the last part, and the plans of all other parts, if there are any.
     last: LevelPart,
     others: Option<LevelPart>,
+    /// Whether no check comes before the next call.
+    checked: AtomicBool,
 }
 
 /// The plans for a part of the buffer.
@@ -137,6 +141,7 @@ impl LevelsPlan {
             each: whole * size,
             last: part(last)?,
             others: (number > 1).then(|| part(whole)).transpose()?,
+            checked: AtomicBool::new(hosts.options().checks()? == Check::Never),
             call,
         }))
     }
@@ -159,13 +164,17 @@ impl RankCall for LevelsRank {
         [0; 2]
     }
 
-    unsafe fn make(&self, UserBuffers { input, output }: UserBuffers) -> Result<(), Error> {
+    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
+        self.hosts.first_call((&self.call, &self.checked))
+    }
+
+    unsafe fn make(&self, buffers: UserBuffers) -> Result<(), Error> {
         // A forked child is no rank: its call must not end the world.
         self.hosts.world().here()?;
         let _turn = self.hosts.call()?;
         let mut crossing = None;
         // SAFETY: the caller's promise; the call between hosts has ended when this returns.
-        let done = unsafe { self.parts(input, output, &mut crossing) };
+        let done = unsafe { self.parts(buffers, &mut crossing) };
         let Err(error) = done else { return Ok(()) };
         if let Some(in_flight) = crossing {
             _ = in_flight.end(Err(error.clone()));
@@ -186,35 +195,38 @@ impl LevelsRank {
     /// As for [`RankCall::make`], until the call in `crossing` is gone.
     unsafe fn parts<'p>(
         &'p self,
-        input: *const u8,
-        output: *mut u8,
+        buffers: UserBuffers,
         crossing: &mut Option<CallInFlight<'p>>,
     ) -> Result<(), Error> {
         for at in 0..=self.number {
             let next = (at < self.number).then(|| self.part(at));
             if let Some((part, from)) = next {
-                let input = input.wrapping_add(from);
-                let output = output.wrapping_add(from);
+                let buffers = UserBuffers {
+                    input: buffers.input.wrapping_add(from),
+                    output: buffers.output.wrapping_add(from),
+                    ..buffers
+                };
                 // SAFETY: the caller's promise, for this part of both buffers; only the first rank's output is written.
-                unsafe { part.reduce.0.make(UserBuffers { input, output })? };
+                unsafe { part.reduce.0.make(buffers)? };
             }
             if crossing.is_some() {
                 self.cross(crossing)?;
             }
+            // A part of the output, reduced where it lies.
+            let reduced = |from| {
+                let output = buffers.output.wrapping_add(from);
+                UserBuffers { input: output, output, ..buffers }
+            };
             if let Some((LevelPart { across: Some(across), .. }, from)) = next {
-                let here = output.wrapping_add(from);
                 // SAFETY: the caller's promise, for this part of the output, which no other code touches until the call
                 // between hosts has ended.
-                let in_flight = crossing.insert(unsafe {
-                    across.0.set_out(UserBuffers { input: here, output: here })?
-                });
+                let in_flight = crossing.insert(unsafe { across.0.set_out(reduced(from))? });
                 in_flight.go_on()?;
             }
             if let Some(before) = at.checked_sub(1) {
                 let (part, from) = self.part(before);
-                let output = output.wrapping_add(from);
                 // SAFETY: the caller's promise, for the part before, whose call between hosts has ended.
-                unsafe { part.broadcast.0.make(UserBuffers { input: output, output })? };
+                unsafe { part.broadcast.0.make(reduced(from))? };
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use roundelay_core::ids::RankId;
 use super::form::{HostsRank, HostsStep, PeerLocation, Transfer};
 use super::transfers::OpenTransfers;
 use crate::Error;
-use crate::lowered::{PlannedCall, RankCall, UserBuffers};
+use crate::lowered::{FirstCall, PlannedCall, RankCall, UserBuffers};
 use crate::shared_memory::ActiveCall;
 
 impl RankCall for HostsRank {
@@ -23,6 +23,10 @@ impl RankCall for HostsRank {
 
     fn starts(&self) -> [usize; 2] {
         self.within
+    }
+
+    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
+        self.hosts.first_call((&self.call, &self.checked))
     }
 
     unsafe fn make(&self, outside: UserBuffers) -> Result<(), Error> {
@@ -47,12 +51,13 @@ impl HostsRank {
     /// Both addresses are valid for the rank's buffers, aligned and initialized, the output's writable, and lent until
     /// the returned call is gone.
     pub(super) unsafe fn set_out(&self, outside: UserBuffers) -> Result<CallInFlight<'_>, Error> {
-        let (active, met) = self.hosts.world.enter_call(self.identity, &self.call)?;
+        let UserBuffers { check, .. } = outside;
+        let (active, met) = self.hosts.world.enter_call(self.identity, &self.call, check)?;
         // No other thread is in a call of this rank. Lowering refuses to write an input.
         let [input, output] = self.outside;
         self.bases.set(input, outside.input.cast_mut());
         self.bases.set(output, outside.output);
-        let open = met.map(|counter| OpenTransfers::new(self, &active, counter));
+        let open = met.map(|counter| OpenTransfers::new(self, &active, counter, check));
         Ok(CallInFlight { plan: self, active, open, step: 0 })
     }
 }

@@ -65,7 +65,12 @@ impl Drop for Routes<'_> {
 }
 
 impl<'c> OpenTransfers<'c> {
-    pub(super) fn new(plan: &'c HostsRank, active: &ActiveCall<'_>, counter: Counter<'c>) -> Self {
+    pub(super) fn new(
+        plan: &'c HostsRank,
+        active: &ActiveCall<'_>,
+        counter: Counter<'c>,
+        check: bool,
+    ) -> Self {
         let queues = || {
             let nranks = plan.hosts.world.nranks();
             (0..nranks).map(|_| VecDeque::new()).collect()
@@ -80,7 +85,7 @@ impl<'c> OpenTransfers<'c> {
                 all: (0..plan.routes).map(|_| Route::default()).collect(),
             },
             open: vec![false; plan.transfers.len()],
-            tag: tag(plan, active.number()),
+            tag: tag(plan, active.number(), check),
         }
     }
 
@@ -215,10 +220,11 @@ fn carried<T>(plan: &HostsRank, said: Result<T, Error>) -> Result<T, Error> {
 
 /// Returns the tag of a call, equal for all ranks that make the same call: messages of calls that differ meet only by
 /// chance.
-fn tag(plan: &HostsRank, number: u64) -> u32 {
+fn tag(plan: &HostsRank, number: u64, check: bool) -> u32 {
     let call = &plan.call;
     let op = if call.schedule.collective.reduces() { call.op as u64 } else { 0 };
-    let words = [plan.identity, call.count, call.dtype as u64, op, number];
+    let kind = (call.dtype as u64) << 1 | u64::from(check);
+    let words = [plan.identity, call.count, kind, op, number];
     let mixed = words.into_iter().fold(0_u64, |mixed, word| {
         (mixed ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
     });

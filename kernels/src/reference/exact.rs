@@ -61,6 +61,22 @@ pub(super) fn bits_at(dtype: DType, bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(if cfg!(target_endian = "big") { reversed(wide, size) } else { wide })
 }
 
+/// Writes one element, given by its bits.
+pub(super) fn put_bits(dtype: DType, bytes: &mut [u8], at: usize, bits: u64) {
+    let (size, wide) = (dtype.size(), bits.to_le_bytes());
+    let wide = if cfg!(target_endian = "big") { reversed(wide, size) } else { wide };
+    bytes[at * size..][..size].copy_from_slice(&wide[..size]);
+}
+
+/// Returns an element as text.
+pub(super) fn shown(dtype: DType, bits: u64) -> String {
+    match dtype {
+        _ if dtype.is_float() => float(dtype, bits).to_string(),
+        _ if is_signed(dtype) => signed(dtype, bits).to_string(),
+        _ => bits.to_string(),
+    }
+}
+
 fn reversed(mut bytes: [u8; 8], size: usize) -> [u8; 8] {
     bytes[..size].reverse();
     bytes

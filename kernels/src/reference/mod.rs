@@ -3,6 +3,7 @@
 
 mod exact;
 pub(crate) mod fill;
+mod known;
 
 use std::ops::Range;
 
@@ -13,6 +14,8 @@ use roundelay_core::ids::RankId;
 
 use exact::Exact;
 pub use fill::{SplitMix64, fill};
+pub use known::WrongData;
+pub(crate) use known::{KnownRank, WrongElements};
 
 /// One collective, on data of one count.
 #[derive(Clone, Copy, Debug)]
@@ -118,13 +121,7 @@ impl ReferenceData<'_> {
         let mut outputs: Vec<Vec<u8>> =
             self.ranks().map(|rank| vec![0; len(rank) * size]).collect();
         self.each_element(inputs, |rank, at, exact| {
-            let bits = exact.bits(dtype);
-            let bytes = if cfg!(target_endian = "big") {
-                bits.to_be_bytes()[8 - size..].to_vec()
-            } else {
-                bits.to_le_bytes()[..size].to_vec()
-            };
-            outputs[rank.index()][at * size..][..size].copy_from_slice(&bytes);
+            exact::put_bits(dtype, &mut outputs[rank.index()], at, exact.bits(dtype));
         });
         outputs
     }

@@ -22,7 +22,7 @@ use super::ways::{Shape, Way};
 use super::world::World;
 use crate::Error;
 use crate::lowered::planned::{check_multiple, extent};
-use crate::lowered::{UserBuffers, run_streams};
+use crate::lowered::{RankCall as _, UserBuffers, run_streams};
 use crate::reduce::Stores;
 
 /// The number of tiles with which a rank says that it reads no other rank's input any more.
@@ -110,8 +110,15 @@ impl BlocksPlan {
     /// The blocks are valid, aligned and initialized, those of the output writable, and lent for the call. A block of
     /// the input and a block of the output are apart, or the same block of the collective at the same address.
     pub unsafe fn run_at(&self, blocks: &RankBlocks, buffers: UserBuffers) -> Result<(), Error> {
+        let rank = &self.0;
+        if let Some(first) = rank.first_call()? {
+            let first = first.of_blocks(blocks.input(), blocks.output());
+            // SAFETY: the blocks of a check lie as the caller's do.
+            let make = |buffers| unsafe { rank.run_blocks(blocks, buffers) };
+            first.make(buffers, |like, words| rank.memory(like, words), make)?;
+        }
         // SAFETY: the caller's promise.
-        unsafe { self.0.run_blocks(blocks, buffers) }
+        unsafe { rank.run_blocks(blocks, buffers) }
     }
 }
 
@@ -157,7 +164,7 @@ impl WorldRank {
             let what = format!("a block of {} elements", blocks.largest());
             return Err(Error::TooLarge { what });
         }
-        let mut header = self.header;
+        let mut header = self.header.checks(buffers.check);
         if blocks.all_known() {
             header.count = digest(blocks.told());
         }
@@ -175,6 +182,9 @@ impl WorldRank {
                 }
             }
         };
+        let len = Block::end(blocks.output()) as usize * self.size;
+        // SAFETY: the caller's promise.
+        unsafe { self.world.fault.flip(active.number, buffers.output, len) };
         active.end(done)
     }
 }

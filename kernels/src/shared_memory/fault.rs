@@ -18,6 +18,8 @@ pub enum Fault {
     Panic,
     /// The rank sleeps for the given milliseconds.
     Late(u64),
+    /// The byte at this place of the rank's output has another bit when the call ends, whatever the place in the call.
+    Flip(usize),
 }
 
 /// A fault that is to happen, and its place.
@@ -36,6 +38,9 @@ struct Due {
 
 const PLACES: u32 = 32;
 
+/// The place of a fault at the end of a call.
+const FLIPS: u64 = (1 << PLACES) - 1;
+
 impl Faults {
     pub(super) fn new() -> Self {
         Self { at: AtomicU64::new(0), due: std::sync::Mutex::new(None) }
@@ -44,7 +49,8 @@ impl Faults {
     /// Sets the fault `what` at place `place` of call `number`, right after `first`. Places are counted from 0.
     pub(super) fn set(&self, number: u64, place: u32, first: fn(), what: Fault) {
         *self.due.lock().expect("no test panics here") = Some(Due { first, what });
-        self.at.store(number << PLACES | u64::from(place), Ordering::Relaxed);
+        let place = if matches!(what, Fault::Flip(_)) { FLIPS } else { u64::from(place) };
+        self.at.store(number << PLACES | place, Ordering::Relaxed);
     }
 
     #[inline]
@@ -75,7 +81,24 @@ impl Faults {
             Some(Fault::Late(milliseconds)) => {
                 std::thread::sleep(Duration::from_millis(milliseconds));
             }
-            None => {}
+            Some(Fault::Flip(_)) | None => {}
+        }
+    }
+
+    /// Changes a bit of the output of call `number` if that fault is due.
+    ///
+    /// # Safety
+    /// The output has `len` bytes, which only this thread uses.
+    #[inline]
+    pub(super) unsafe fn flip(&self, number: u64, output: *mut u8, len: usize) {
+        if self.at.load(Ordering::Relaxed) == number << PLACES | FLIPS {
+            let due = self.due.lock().expect("no test panics here").take();
+            if let Some(Due { what: Fault::Flip(byte), .. }) = due
+                && byte < len
+            {
+                // SAFETY: the caller's promise.
+                unsafe { *output.add(byte) ^= 1 };
+            }
         }
     }
 }

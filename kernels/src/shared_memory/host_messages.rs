@@ -83,7 +83,8 @@ pub(crate) struct Counter<'w> {
 
 impl World {
     /// Begins a call in which ranks of this host exchange messages, and returns when all of these ranks have made the
-    /// call; no message moves before that. `identity` stands for the schedule and the way to run it.
+    /// call; no message moves before that. `identity` stands for the schedule and the way to run it; `check` says
+    /// whether the call is a check.
     ///
     /// # Errors
     /// E0414 where ranks of this host make different calls; else the errors of a call.
@@ -91,11 +92,12 @@ impl World {
         &'w self,
         identity: u64,
         call: &'w PlannedCall,
+        check: bool,
     ) -> Result<(ActiveCall<'w>, Result<Counter<'w>, Error>), Error> {
         let PlannedCall { schedule, count, dtype, op, .. } = call;
         let shape = (schedule.collective, schedule.root);
-        let mut active =
-            self.begin(CallHeader::new(identity, shape, (*count, *dtype, *op)), schedule)?;
+        let header = CallHeader::new(identity, shape, (*count, *dtype, *op)).checks(check);
+        let mut active = self.begin(header, schedule)?;
         active.publish(0);
         let met = self.others().try_for_each(|other| active.meet(other, 0).map(drop));
         let counter = met.map(|()| Counter {

@@ -11,6 +11,7 @@
 //! A rank need not stage an input that other ranks can read in its own memory. If the buffers of all ranks lie in
 //! shared memory, nothing is staged: the ranks that are there make chunks of all outputs.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use roundelay_core::counts::RankBlocks;
@@ -29,11 +30,13 @@ use super::strategy::{Direct, Strategy, Streams};
 use super::ways::{Shape, Way};
 use super::world::World;
 use crate::Error;
+use crate::lowered::first_call::{WORD, WORDS, exchange};
 use crate::lowered::planned::check_multiple;
-use crate::lowered::{PlannedCall, Runs, Scratch, bad};
+use crate::lowered::{FirstCall, PlannedCall, Runs, Scratch, bad};
+use crate::options::Check;
 
-/// The most parts that another way makes of a tile of the usual way: eight tiles with two steps each.
-const MOST_PARTS: u64 = 16;
+/// The most parts that another way makes of a tile of the usual way: 128 tiles with two steps each.
+const MOST_PARTS: u64 = 256;
 
 /// The plan of a rank that is a process of one host, for calls of one shape.
 pub type WorldPlan = Runs<WorldRank>;
@@ -60,6 +63,8 @@ pub struct WorldRank {
     pub(super) blocks: Option<RankBlocks>,
     /// Whether other ranks have long work of their own in each call.
     pub(super) patient: bool,
+    /// Whether no check comes before the next call.
+    pub(super) checked: AtomicBool,
 }
 
 impl std::fmt::Debug for WorldRank {
@@ -155,7 +160,11 @@ impl WorldRank {
             }
             PlanSource::Taken(author, made) => {
                 let (schedule, proof) = (made.schedule.clone(), made.proof.clone());
-                (*author, PlannedCall { schedule, proof, count, dtype, op }, Some(made.clone()))
+                (
+                    *author,
+                    PlannedCall { schedule, proof, count, dtype, op, counts: None },
+                    Some(made.clone()),
+                )
             }
         };
         check_multiple(&call.schedule, count)?;
@@ -226,7 +235,18 @@ impl WorldRank {
             partials,
             blocks: None,
             patient: false,
+            checked: AtomicBool::new(world.options.checks()? == Check::Never),
         })
+    }
+
+    /// Returns the check that comes before the first call.
+    #[cold]
+    pub(super) fn check(&self) -> Result<FirstCall<'_>, Error> {
+        let world = &self.world;
+        let exchange = exchange(world.nranks())?;
+        let plan = WorldPlan::new(world, &exchange, WORDS, WORD, ReduceOp::Sum)?;
+        let exchange = move |mine: &[u64], all: &mut [u64]| plan.exchange(mine, all);
+        Ok(FirstCall::new((&self.call, &self.checked), (world.nranks(), world.id()), exchange))
     }
 
     /// Returns the code for buffers in shared memory, if the schedule is fused.

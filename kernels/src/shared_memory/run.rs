@@ -1,6 +1,7 @@
 //! Calls of a plan on the caller's buffers.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use roundelay_core::ids::RankId;
 
@@ -15,7 +16,9 @@ use super::streams::StreamRun;
 use super::ways::Way;
 use super::work_counter::WorkCounter;
 use crate::Error;
-use crate::lowered::{Bases, PlannedCall, RankCall, Segments, UserBuffers, run_streams};
+use crate::lowered::{
+    Bases, FirstCall, Memory, PlannedCall, RankCall, Segments, UserBuffers, run_streams,
+};
 use crate::reduce::{Stores, copy};
 
 /// The least bytes of a buffer whose pages are looked up before its use: for fewer bytes the system is as quick by
@@ -39,12 +42,23 @@ impl RankCall for WorldRank {
         self.within
     }
 
+    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
+        if self.checked.load(Ordering::Acquire) { Ok(None) } else { self.check().map(Some) }
+    }
+
+    fn memory(&self, like: *const u8, words: usize) -> Result<Memory<'_>, Error> {
+        match self.world.shared.arena.offset(like, 1) {
+            Some(_) => Ok(Memory::lent(self.world.alloc::<u64>(words)?)),
+            None => Memory::own(words),
+        }
+    }
+
     unsafe fn make(&self, outside: UserBuffers) -> Result<(), Error> {
         if let Some(blocks) = &self.blocks {
             // SAFETY: the caller's promise.
             return unsafe { self.run_blocks(blocks, outside) };
         }
-        let mut header = self.header;
+        let mut header = self.header.checks(outside.check);
         header.direct = self.places(outside);
         let attempt = self.routes.attempt();
         let mut active = self.world.begin(header, self.running())?;
@@ -58,6 +72,8 @@ impl RankCall for WorldRank {
         if let (Ok(true), true, Some(attempt)) = (&done, on_trial, &attempt) {
             self.note(&mut active, way, attempt);
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.world.fault.flip(active.number, outside.output, self.lens[1] * self.size) };
         active.end(done.map(|_| ()))
     }
 }

@@ -9,7 +9,7 @@ use roundelay_core::ids::RankId;
 
 use super::arena::Arena;
 use super::futex::{self, Half};
-use crate::lowered::call_name;
+use crate::lowered::{call_name, check_name};
 use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Bits of a word that count tiles; the other bits hold the number of the call.
@@ -20,6 +20,9 @@ pub(super) const MOST_TILES: u64 = (1 << TILES) - 1;
 
 /// The bit of a header's shape for a count for each block.
 const BLOCKS: u64 = 1 << 24;
+
+/// The bit of a header's shape for a call that is a check.
+const CHECK: u64 = 1 << 25;
 
 /// The description of a rank's call that other ranks read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +65,11 @@ impl CallHeader {
         Self { shape: header.shape | BLOCKS, ..header }
     }
 
+    /// Makes the call a check, if it is one: then it is another call.
+    pub(super) fn checks(self, check: bool) -> Self {
+        Self { shape: self.shape | if check { CHECK } else { 0 }, ..self }
+    }
+
     /// Whether the call has a count for each block.
     pub(super) fn has_blocks(&self) -> bool {
         self.shape & BLOCKS != 0
@@ -89,7 +97,8 @@ impl CallHeader {
         let (dtype, op) = (*DType::ALL.get(byte(8))?, *ReduceOp::ALL.get(byte(0))?);
         let root = RankId((self.shape >> 32) as u32);
         let count = (!self.has_blocks()).then_some(self.count);
-        Some(call_name((collective, root), (count, dtype, op)))
+        let name = call_name((collective, root), (count, dtype, op));
+        Some(if self.shape & CHECK == 0 { name } else { check_name(&name) })
     }
 
     /// Returns the words that identify the call; the record of a refused call holds them.

@@ -10,6 +10,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::schedule::text;
 use roundelay_core::verify::Proved;
 
+mod checks;
 mod ids;
 mod reach;
 mod rubbish;

@@ -1,6 +1,7 @@
 //! The interface of the engine to callers: a plan, made once, run on slices as often as wanted.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Instant;
 
@@ -14,9 +15,10 @@ use roundelay_core::verify::{Proof, Proved};
 use super::engine::{Engine, Stats};
 use crate::element::Element;
 use crate::error::Error;
+use crate::lowered::first_call::KnownBuffers;
 use crate::lowered::planned::{PlannedCall, extent};
-use crate::lowered::{Instr, InstrKind};
-use crate::options::Options;
+use crate::lowered::{Instr, InstrKind, Memory, UserBuffers};
+use crate::options::{Check, Options};
 
 /// A fault to inject in a test.
 #[doc(hidden)]
@@ -49,6 +51,8 @@ pub enum Fault {
 /// * E0404: a byte slice that is not aligned for the element type,
 /// * E0408: a run in place of a collective or an algorithm without an in-place form.
 ///
+/// The first run may check itself before ([`Check`]), and is not made where the check finds wrong data (E0433).
+///
 /// A run that fails on its way returns E0405 (nothing happened for as long as the deadline while a rank waited) or
 /// E0410 (a worker panicked). The outputs are undefined then, and the plan can run again.
 pub struct Plan {
@@ -60,6 +64,8 @@ pub struct Plan {
     engine: Result<Engine, Error>,
     /// Held during a run: the counters and the scratch serve one run at a time.
     gate: Mutex<()>,
+    /// Whether no check comes before the next run.
+    checked: AtomicBool,
 }
 
 impl fmt::Debug for Plan {
@@ -114,12 +120,13 @@ impl Plan {
         dtype: DType,
         op: ReduceOp,
     ) -> Result<Self, Error> {
-        Self::empty(PlannedCall { schedule, proof, count, dtype, op }).built()
+        Self::empty(PlannedCall { schedule, proof, count, dtype, op, counts: None }).built()
     }
 
     fn empty(call: PlannedCall) -> Self {
         let (engine, gate) = (Err(Error::NoRanks { nranks: 0 }), Mutex::new(()));
-        Self { call, proved: None, options: Options::default(), engine, gate }
+        let (options, checked) = (Options::default(), AtomicBool::new(true));
+        Self { call, proved: None, options, engine, gate, checked }
     }
 
     fn built(mut self) -> Result<Self, Error> {
@@ -128,8 +135,9 @@ impl Plan {
         Ok(self)
     }
 
-    fn build(&self) -> Result<Engine, Error> {
+    fn build(&mut self) -> Result<Engine, Error> {
         self.options.check()?;
+        self.checked = AtomicBool::new(self.options.checks()? == Check::Never);
         let PlannedCall { count, dtype, op, .. } = self.call;
         Engine::new(&*self.optimized()?, count, dtype, op, self.options)
     }
@@ -313,8 +321,44 @@ impl Plan {
         self.launch(whole.map(|(rank, buffer)| call.split(rank, buffer.as_mut_ptr().cast())))
     }
 
-    /// Runs on the addresses of each rank's input and output, which were checked.
+    /// Runs on the addresses of each rank's input and output, which were checked, after the check if it is the first
+    /// run.
     fn launch(&self, io: impl Iterator<Item = (*mut u8, *mut u8)>) -> Result<Stats, Error> {
+        if self.checked.load(Ordering::Acquire) {
+            return self.launch_on(io);
+        }
+        let io: Vec<(*mut u8, *mut u8)> = io.collect();
+        self.check(&io)?;
+        self.launch_on(io.into_iter())
+    }
+
+    /// Runs on known data, in buffers that lie as the callers' do.
+    #[cold]
+    fn check(&self, io: &[(*mut u8, *mut u8)]) -> Result<(), Error> {
+        let call = &self.call;
+        let mut all = Vec::with_capacity(io.len());
+        for (rank, (input, output)) in call.ranks().zip(io) {
+            let known = call.known(call.schedule.nranks, rank);
+            let like = UserBuffers::new(*input, *output);
+            let buffers = KnownBuffers::new(&known, like, |_, words| Memory::own(words))?;
+            all.push((known, buffers));
+        }
+        let addresses: Vec<(*mut u8, *mut u8)> = all
+            .iter_mut()
+            .map(|(_, buffers)| buffers.buffers())
+            .map(|buffers| (buffers.input.cast_mut(), buffers.output))
+            .collect();
+        self.launch_on(addresses.into_iter())?;
+        for (known, buffers) in &all {
+            if let Some(wrong) = buffers.wrong(known) {
+                return Err(Error::WrongData(Box::new(call.wrong_data(known.rank, wrong))));
+            }
+        }
+        self.checked.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn launch_on(&self, io: impl Iterator<Item = (*mut u8, *mut u8)>) -> Result<Stats, Error> {
         let called = Instant::now();
         let engine = self.engine.as_ref().map_err(Error::clone)?;
         let (_gate, started) = match self.gate.try_lock() {

@@ -6,7 +6,8 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
@@ -18,11 +19,12 @@ use roundelay_core::verify::Proved;
 use super::calls::{ActiveCall, Calls};
 use super::needs::{Needs, needs};
 use crate::error::Error;
+use crate::lowered::first_call::{WORD, WORDS, exchange};
 use crate::lowered::{
-    Bases, Code, Effects, Instr, InstrKind, PlannedCall, RankCall, Runs, Scratch, UserBuffers,
-    Waiting, Waits, lower, run_streams,
+    Bases, Code, Effects, FirstCall, Instr, InstrKind, PlannedCall, RankCall, Runs, Scratch,
+    UserBuffers, Waiting, Waits, check_name, lower, run_streams,
 };
-use crate::options::Options;
+use crate::options::{Check, Options};
 use crate::stuck::{Stuck, signal_name};
 use crate::sync::{AtomicU64, Ordering, Padded, fence};
 
@@ -52,6 +54,19 @@ pub struct SpmdPlan {
     _scratch: Scratch,
     /// The partials of each rank.
     partials: Scratch,
+    options: Options,
+    /// For each rank, whether no check comes before its next call.
+    checked: Box<[AtomicBool]>,
+    /// Made when it is first needed.
+    check: OnceLock<Result<SpmdCheck, Error>>,
+}
+
+/// The checks of a plan's first calls.
+struct SpmdCheck {
+    /// The number of their shape, as checks are other calls.
+    number: u32,
+    /// The plan by which ranks tell each other what they found; an exchange has none of its own.
+    exchange: Option<Arc<SpmdPlan>>,
 }
 
 impl fmt::Debug for SpmdPlan {
@@ -171,7 +186,11 @@ impl SpmdPlan {
             taken: Padded(AtomicU64::new(0)),
             a_run,
         };
+        let checked = options.checks()? == Check::Never;
         Ok(Self {
+            options,
+            checked: (0..nranks).map(|_| AtomicBool::new(checked)).collect(),
+            check: OnceLock::new(),
             calls: calls.clone(),
             number: calls.add_shape(call.name())?,
             counters: posts.into_iter().map(counter).collect(),
@@ -223,7 +242,26 @@ impl SpmdPlan {
     /// Whether another rank has made a call of this plan that a slower rank may still come to, and so needs this plan
     /// and no other of its kind. For a cache of plans, while no rank can make a call of this plan.
     pub fn awaited(&self) -> bool {
-        self.calls.awaits(self.number)
+        let check = self.check.get().and_then(|check| check.as_ref().ok());
+        let exchanges =
+            |check: &SpmdCheck| check.exchange.as_ref().is_some_and(|all| all.awaited());
+        let checks = |check: &SpmdCheck| self.calls.awaits(check.number) || exchanges(check);
+        self.calls.awaits(self.number) || check.is_some_and(checks)
+    }
+
+    /// Returns what the checks of this plan's calls have.
+    fn check(&self, exchanges: bool) -> Result<&SpmdCheck, Error> {
+        let new = || {
+            let exchange = exchanges.then(|| {
+                let options = self.options.checked(Check::Never);
+                let exchange = exchange(self.nranks())?;
+                Self::among(&self.calls, &exchange, WORDS, WORD, ReduceOp::Sum, options)
+            });
+            let exchange = exchange.transpose()?.map(Arc::new);
+            let number = self.calls.add_shape(check_name(&self.call.name()))?;
+            Ok(SpmdCheck { number, exchange })
+        };
+        self.check.get_or_init(new).as_ref().map_err(Clone::clone)
     }
 
     /// Runs the part of one rank.
@@ -231,11 +269,14 @@ impl SpmdPlan {
     /// # Safety
     /// Both addresses are valid for the rank's buffers, aligned and initialized, the output's writable, and lent for
     /// the call.
-    unsafe fn run(&self, rank: RankId, input: *mut u8, output: *mut u8) -> Result<(), Error> {
+    unsafe fn run(&self, rank: RankId, buffers: UserBuffers) -> Result<(), Error> {
         let streams = &self.ranks[rank.index()];
-        let active = self.calls.enter(rank, self.number, &streams.needs, || {
+        let shape = if buffers.check { self.check(false)?.number } else { self.number };
+        let active = self.calls.enter(rank, shape, &streams.needs, || {
+            // Lowering refuses to write an input.
+            let input = buffers.input.cast_mut();
             self.bases.set(self.code.buffers.index(Buffer::Input, rank), input);
-            self.bases.set(self.code.buffers.index(Buffer::Output, rank), output);
+            self.bases.set(self.code.buffers.index(Buffer::Output, rank), buffers.output);
         })?;
         let mut effects = RankEffects { plan: self, active: &active };
         // SAFETY: the caller's promise; the callers of other ranks made the same promise before these published the
@@ -344,6 +385,9 @@ impl Waits for RankEffects<'_, '_> {
 impl Drop for SpmdPlan {
     fn drop(&mut self) {
         self.calls.remove_shape(self.number);
+        if let Some(Ok(check)) = self.check.get() {
+            self.calls.remove_shape(check.number);
+        }
     }
 }
 
@@ -369,8 +413,20 @@ impl<P: Deref<Target = SpmdPlan> + fmt::Debug + Send + Sync> RankCall for Thread
         self.rank
     }
 
-    unsafe fn make(&self, UserBuffers { input, output }: UserBuffers) -> Result<(), Error> {
-        // SAFETY: the caller's promise; lowering refuses to write an input.
-        unsafe { self.plan.run(self.rank, input.cast_mut(), output) }
+    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
+        let checked = &self.plan.checked[self.rank.index()];
+        if checked.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let all = self.plan.check(true)?.exchange.clone();
+        let mine = all.expect("the plan of a call has it").into_rank(self.rank)?;
+        let exchange = move |words: &[u64], all: &mut [u64]| mine.exchange(words, all);
+        let rank = (self.plan.nranks(), self.rank);
+        Ok(Some(FirstCall::new((&self.plan.call, checked), rank, exchange)))
+    }
+
+    unsafe fn make(&self, buffers: UserBuffers) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.plan.run(self.rank, buffers) }
     }
 }

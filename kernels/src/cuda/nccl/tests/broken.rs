@@ -6,9 +6,9 @@ use roundelay_core::dtype::{DType, ReduceOp};
 
 use super::super::comm::{NcclId, NcclLink};
 use super::super::steps::{NcclStep, Steps, Transfer};
-use super::programs::named;
 use super::world::{Breaks, Case, DEADLINE, nccl};
 use crate::cuda::error::Error;
+use crate::library::named;
 
 /// Groups of a rank.
 fn groups(steps: &mut Steps) -> Vec<(&mut Vec<Transfer>, &mut Vec<Transfer>)> {

@@ -5,8 +5,8 @@ use roundelay_core::ids::RankId;
 use roundelay_core::messages::{Groups, TwoSided};
 
 use super::super::steps::{NcclPlace, NcclStep, Steps};
-use super::programs::named;
 use super::world::Case;
+use crate::library::named;
 
 #[test]
 fn a_ring_of_two_in_steps() {

@@ -1,0 +1,36 @@
+//! The library's algorithms, for tests of the engines.
+
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
+use roundelay_core::compile_with;
+use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::syntax::Source;
+use roundelay_core::verify::Proved;
+use roundelay_library::SOURCES as LIBRARY;
+
+/// All algorithms of the library.
+pub(crate) fn library() -> Vec<Configured> {
+    let algorithms = |(name, text): &(&str, &str)| {
+        let source = Source::from_text(*name, text);
+        let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY));
+        let program = program.unwrap_or_else(|errors| panic!("{errors:#?}"));
+        let all = program.algorithms.into_iter();
+        all.map(|algorithm| Configured::new(algorithm, &source)).collect::<Vec<_>>()
+    };
+    LIBRARY.iter().flat_map(algorithms).collect()
+}
+
+/// Returns the proved schedule for `nranks` ranks, or `None` where the algorithm refuses the number.
+pub(crate) fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {
+    match algorithm.schedule(nranks) {
+        Ok(schedule) => Some(Proved::new(schedule).expect("the library is right")),
+        Err(found) if found.iter().all(|f| f.code.refuses()) => None,
+        Err(found) => panic!("{} at {nranks} ranks: {found:#?}", algorithm.name()),
+    }
+}
+
+/// Returns the proved schedule of one algorithm of the library for `nranks` ranks.
+pub(crate) fn named(name: &str, nranks: u32) -> Proved {
+    let algorithm = library().into_iter().find(|a| a.name() == name).expect("the library has it");
+    admitted(&algorithm, nranks).expect("it takes that number of ranks")
+}
