@@ -14,7 +14,7 @@ use roundelay_core::topology::Problem;
 pub enum Error {
     /// E02xx, E03xx: the algorithm cannot be laid out, or is not right, for this number of ranks.
     Unproved(Box<Unproved>),
-    /// E0401 to E0414, E0424, E0425 and E0427 to E0431: the engine refuses the options or the call, or the run failed.
+    /// E0401 to E0414, E0424, E0425, E0427 to E0431 and E0433: the engine refuses the options or the call, or the run failed.
     Engine(roundelay_kernels::Error),
     /// E0415 to E0423 and E0431: a kernel cannot be compiled, launched or brought to its end.
     #[cfg(feature = "cuda")]

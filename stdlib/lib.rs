@@ -106,8 +106,8 @@ pub use roundelay_core::{
 };
 #[doc(inline)]
 pub use roundelay_kernels::{
-    Differ, Element, Ended, Error as EngineError, Message, Missing, Options, RankPlan, Runs, Stats,
-    Stuck, stay_on_core,
+    Check, Differ, Element, Ended, Error as EngineError, Message, Missing, Options, RankPlan, Runs,
+    Stats, Stuck, WrongData, stay_on_core,
 };
 
 /// A plan for one thread, which holds the buffers of all ranks: [`ToPlan::plan`] makes it of an algorithm.

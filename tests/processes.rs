@@ -3,6 +3,8 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "processes/checks.rs"]
+mod checks;
 #[path = "processes/delays.rs"]
 mod delays;
 #[path = "processes/failures.rs"]

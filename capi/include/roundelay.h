@@ -79,7 +79,11 @@ enum {
 typedef uint64_t roundelay_world_t;
 typedef uint64_t roundelay_request_t;
 
-/* What a world is made with. Begin with ROUNDELAY_OPTIONS_INIT. */
+/*
+ * What a world is made with. Begin with ROUNDELAY_OPTIONS_INIT. With the environment variable ROUNDELAY_CHECK=first, which
+ * all ranks must have, the first call of each shape checks itself on known data: E0433 on all ranks for wrong data. Any
+ * other value than `first` and `never` is E0406.
+ */
 typedef struct roundelay_options {
     uint64_t size;       /* of this structure, as the caller knows it */
     uint64_t timeout_ms; /* the deadline of every wait in milliseconds; 0 is the default, a minute */

@@ -329,7 +329,8 @@ class World:
     @classmethod
     def from_env(cls, timeout: float | None = None) -> World:
         """The world that a launcher started this process in: ``roundelay launch``, torchrun, mpirun or srun.
-        ``timeout`` is the deadline of every wait, in seconds; a minute unless told."""
+        ``timeout`` is the deadline of every wait, in seconds; a minute unless told. With ``ROUNDELAY_CHECK=first`` in
+        the environment of all ranks, the first call of each shape checks itself on known data."""
         world = c_uint64()
         _checked(_library.roundelay_init_from_env(byref(_options(timeout)), byref(world)))
         return cls(world.value)

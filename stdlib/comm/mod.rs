@@ -65,7 +65,9 @@ use crate::{Algorithm, Collective, Element, Error, Options, Plan, ReduceOp};
 /// A call of [`Rank`] in which ranks differ is refused (E0414): it is void for all ranks, each rank gets the error
 /// once, and later calls work. After any other failure, for example a rank that does not come within the deadline of
 /// the options (E0405), no later call works: each fails at once and says why (E0413). Where one caller drives all
-/// ranks, a run that fails (E0405, E0410) leaves its outputs undefined, and later calls work.
+/// ranks, a run that fails (E0405, E0410) leaves its outputs undefined, and later calls work. Where the options ask
+/// for a [`Check`](crate::Check), the first call of a shape that gives wrong data on known data is not made (E0433), and
+/// later calls work.
 ///
 /// # Example
 ///

@@ -50,7 +50,9 @@ use crate::{Algorithm, Element, Error};
 /// The errors of [`Comm`](Comm#errors-of-calls), and E0428 where the process of another rank ended for which a call
 /// waits: all survivors get the same error, which says which rank it was, how it ended and where it stood. After it, as
 /// after a deadline (E0405), each later call fails at once with the first cause. Outputs of a call that failed are
-/// undefined; inputs that are apart from the outputs do not change.
+/// undefined; inputs that are apart from the outputs do not change. E0433 where the options of the world, or the
+/// environment variable `ROUNDELAY_CHECK`, ask for a [`Check`](crate::Check) of first calls, and it found wrong data: the
+/// call is not made, and the world goes on.
 ///
 /// # Example
 ///

@@ -7,7 +7,7 @@ use roundelay::library::RingAllReduce;
 use roundelay::{Comm, DType, Error, Options, Plan, ReduceOp, ToPlan as _, UniqueId, World};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::{RankId, StreamId};
-use roundelay_kernels::{Ended, Stuck};
+use roundelay_kernels::{Ended, Stuck, WrongData};
 
 roundelay::collective! {
     /// Every rank's block `r` to rank `r`.
@@ -53,6 +53,7 @@ pub(crate) fn example(code: Code) -> (String, String) {
         Code::SystemRefused => system_refused(),
         Code::Corrupt => corrupt(),
         Code::NoSuchOp => no_such_op(),
+        Code::WrongData => wrong_data(),
         other => Err(crate::book::device::example(other).into()),
     };
     let error = made.err().unwrap_or_else(|| panic!("the call for {code} succeeds"));
@@ -278,6 +279,14 @@ fn system_refused() -> Result<(), Error> {
 fn corrupt() -> Result<(), Error> {
     let what = "rank 1 says that a buffer of 4000 bytes lies at 12 of the arena, whose heaps begin at 4096".to_owned();
     Err(roundelay_kernels::Error::Corrupt { what }.into())
+}
+
+fn wrong_data() -> Result<(), Error> {
+    let (expected, found) = ("7544".to_owned(), "11640".to_owned());
+    let call = "AllReduce of 1000 f32, sum".to_owned();
+    let (rank, algorithm) = (RankId(2), "RingAllReduce".to_owned());
+    let wrong = WrongData { rank, element: 703, expected, found, number: 5, call, algorithm };
+    Err(roundelay_kernels::Error::WrongData(Box::new(wrong)).into())
 }
 
 fn no_such_op() -> Result<(), Error> {

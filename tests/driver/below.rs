@@ -9,7 +9,8 @@ pub(super) mod one_device {
     use roundelay_core::layout::Configured;
     use roundelay_core::prove_source;
     use roundelay_core::verify::{Callers, Proved};
-    use roundelay_export::cuda::{Form, Protocol};
+    use roundelay_export::cuda::{Form, Kernel, Protocol};
+    use roundelay_kernels::Check;
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
 
     use crate::driver::cases::{Case, Data};
@@ -66,6 +67,32 @@ pub(super) mod one_device {
                 let got = got.unwrap_or_else(|why| panic!("{name} {}: {why}", case.name(in_place)));
                 assert!(got == expected, "{name} {}", case.difference(in_place, &expected, &got));
             }
+        }
+    }
+
+    /// A kernel that was patched to take the maximum is found when its plan is made, and one that is right is not.
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
+    fn a_plan_checks_itself_when_it_is_made() {
+        for (name, nranks) in [("RingAllReduce", 3), ("MeshReduceScatter", 4)] {
+            let of = proved(name, nranks);
+            let case = case(&of, sums(1003), Form::Loops);
+            let world = CudaWorld::on(&[0], nranks).expect("a world");
+            let mut kernel = case.kernel().expect("a kernel");
+            let made = |kernel: &Kernel, check| {
+                let options = CudaOptions::new().deadline(WHY).checked(check);
+                CudaPlan::of_kernel(&world, kernel.clone(), 1003, options).map(drop)
+            };
+            made(&kernel, Check::First).expect("a right kernel");
+            let (sum, max) = ("ROUNDELAY_OP ROUNDELAY_SUM", "ROUNDELAY_OP ROUNDELAY_MAX");
+            assert!(kernel.text.contains(sum), "{}", kernel.text);
+            kernel.text = kernel.text.replace(sum, max);
+            made(&kernel, Check::Never).expect("no check");
+            let error = made(&kernel, Check::First).expect_err("a patched kernel");
+            let Error::Host(roundelay_kernels::Error::WrongData(wrong)) = &error else {
+                panic!("{error}")
+            };
+            assert_eq!((wrong.rank, wrong.algorithm.as_str()), (RankId(0), name), "{error}");
         }
     }
 

@@ -12,6 +12,7 @@ mod device_plan;
 mod driven;
 mod error;
 mod find;
+mod first_call;
 mod fold;
 mod graph;
 mod launch;

@@ -11,7 +11,7 @@ use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 
 use super::compile::THREADS;
 use super::error::Error;
-use crate::options::Options;
+use crate::options::{Check, Options};
 
 /// Bytes of the widest load.
 const VECTOR: u32 = 16;
@@ -19,14 +19,15 @@ const VECTOR: u32 = 16;
 /// The options of a plan for GPUs: form and protocol of the kernel, threads, deadline.
 ///
 /// The default is the author's loops, the protocol that the program asks for, CTAs of [`THREADS`] threads, as many CTAs
-/// as the devices hold and the data is worth, and a deadline of a minute.
+/// as the devices hold and the data is worth, a deadline of a minute, and the check that the environment variable
+/// `ROUNDELAY_CHECK` names.
 #[derive(Clone, Copy, Debug)]
 pub struct CudaOptions {
     pub(super) protocol: Option<Protocol>,
     pub(super) form: Form,
     pub(super) threads: u32,
     pub(super) parts: Option<NonZeroU32>,
-    /// Deadline, level and `reassociate`, as the engine of the host has them.
+    /// Deadline, level, `reassociate` and check, as the engine of the host has them.
     pub(super) common: Options,
 }
 
@@ -99,6 +100,14 @@ impl CudaOptions {
     #[must_use]
     pub fn reassociate(mut self, reassociate: bool) -> Self {
         self.common = self.common.reassociate(reassociate);
+        self
+    }
+
+    /// Has the plan checked when it is made, by one launch on known data, whatever the environment variable
+    /// `ROUNDELAY_CHECK` names. Wrong data is an error (E0433), and there is no plan then.
+    #[must_use]
+    pub fn checked(mut self, check: Check) -> Self {
+        self.common = self.common.checked(check);
         self
     }
 

@@ -20,6 +20,7 @@ use super::state::{LastLaunch, StreamOrder};
 use super::world::CudaWorld;
 use crate::grid::{self, Crowded, GridLayout};
 use crate::lowered::planned::{PlannedCall, check_multiple};
+use crate::options::Check;
 
 const MOST_THREADS: u32 = 1024;
 
@@ -71,7 +72,8 @@ impl CudaPlan {
     /// E0401 where the proof is for another number of ranks; E0407 for scratch with more bytes than addresses; E0415
     /// without NVRTC; E0417 where NVRTC refuses the kernel; E0418 where a device does not hold all CTAs at once; E0419
     /// where a device's memory does not suffice; E0423 where the algorithm does not fit the form, or a CTA cannot have
-    /// that number of threads; E0425 for a fault of the optimizer; E0431 where the elements do not have the op.
+    /// that number of threads; E0425 for a fault of the optimizer; E0431 where the elements do not have the op; E0433
+    /// where `options` ask for a check, and the kernel gives wrong data.
     pub fn new(
         world: &CudaWorld,
         algorithm: &Configured,
@@ -129,7 +131,7 @@ impl CudaPlan {
             device_plan.fill(device, &buffer_table)?;
             device.finish("preparing the plan")?;
         }
-        Ok(Self {
+        let plan = Self {
             world: world.clone(),
             call,
             kernel,
@@ -142,7 +144,11 @@ impl CudaPlan {
             stream_order: StreamOrder::new(&world.devices)?,
             last: Mutex::default(),
             absent: false,
-        })
+        };
+        if options.common.checks()? == Check::First {
+            plan.check_first()?;
+        }
+        Ok(plan)
     }
 
     /// Returns the functions of each device, and the fewest bytes that the loads of one CTA have under way at once.

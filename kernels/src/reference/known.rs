@@ -64,7 +64,7 @@ impl fmt::Display for WrongData {
         let Self { rank, element, expected, found, number, call, algorithm } = self;
         let others = match number {
             1 => String::new(),
-            _ => format!(", and so do {} more of its elements", number - 1),
+            _ => format!(" (and {} more of its elements are wrong)", number - 1),
         };
         write!(
             f,
