@@ -25,9 +25,14 @@ use std::process::Command;
 
 /// Runs all tests of `below` for that number of devices.
 fn run_below(devices: u32, name: &str) {
+    run_below_with("", devices, name);
+}
+
+/// Runs tests with a value of the variable for checks of first calls.
+fn run_below_with(check: &str, devices: u32, name: &str) {
     let mut command = Command::new(std::env::current_exe().expect("a running program"));
     command.args(["--ignored", "--test-threads", "1", name]);
-    command.env("ROUNDELAY_FAKE_DEVICES", devices.to_string());
+    command.env("ROUNDELAY_FAKE_DEVICES", devices.to_string()).env("ROUNDELAY_CHECK", check);
     let ran = build::below(&mut command).output().expect("it starts");
     let said = String::from_utf8_lossy(&ran.stdout);
     let errors = String::from_utf8_lossy(&ran.stderr);
@@ -43,6 +48,11 @@ fn plans_on_one_device() {
 #[test]
 fn plans_on_several_devices() {
     run_below(3, "driver::below::several_devices");
+}
+
+#[test]
+fn plans_that_check_themselves() {
+    run_below_with("first", 2, "driver::below::checked");
 }
 
 #[test]

@@ -18,7 +18,7 @@ mod error;
 pub mod executor;
 #[cfg(feature = "grid")]
 pub mod grid;
-#[cfg(all(test, target_os = "linux", not(loom)))]
+#[cfg(all(test, any(feature = "cuda", target_os = "linux"), not(loom)))]
 mod library;
 pub mod limit;
 mod lowered;

@@ -1,5 +1,7 @@
 //! The library's algorithms, for tests of the engines.
 
+use std::sync::LazyLock;
+
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
@@ -8,8 +10,13 @@ use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
 use roundelay_library::SOURCES as LIBRARY;
 
-/// All algorithms of the library.
-pub(crate) fn library() -> Vec<Configured> {
+/// All algorithms of the library, compiled once.
+pub(crate) fn library() -> &'static [Configured] {
+    static ALL: LazyLock<Vec<Configured>> = LazyLock::new(all);
+    &ALL
+}
+
+fn all() -> Vec<Configured> {
     let algorithms = |(name, text): &(&str, &str)| {
         let source = Source::from_text(*name, text);
         let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY));
@@ -31,6 +38,6 @@ pub(crate) fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {
 
 /// Returns the proved schedule of one algorithm of the library for `nranks` ranks.
 pub(crate) fn named(name: &str, nranks: u32) -> Proved {
-    let algorithm = library().into_iter().find(|a| a.name() == name).expect("the library has it");
-    admitted(&algorithm, nranks).expect("it takes that number of ranks")
+    let algorithm = library().iter().find(|a| a.name() == name).expect("the library has it");
+    admitted(algorithm, nranks).expect("it takes that number of ranks")
 }

@@ -84,7 +84,7 @@ pub(super) mod one_device {
                 CudaPlan::of_kernel(&world, kernel.clone(), 1003, options).map(drop)
             };
             made(&kernel, Check::First).expect("a right kernel");
-            let (sum, max) = ("ROUNDELAY_OP ROUNDELAY_SUM", "ROUNDELAY_OP ROUNDELAY_MAX");
+            let (sum, max) = ("#define ROUNDELAY_OP Sum", "#define ROUNDELAY_OP Max");
             assert!(kernel.text.contains(sum), "{}", kernel.text);
             kernel.text = kernel.text.replace(sum, max);
             made(&kernel, Check::Never).expect("no check");
@@ -347,5 +347,65 @@ mod several_devices {
     fn devices_that_do_not_reach_each_other_are_refused() {
         let error = CudaWorld::on(&[0, 2], 4).err().expect("the last reaches no other");
         assert_eq!(error.code().as_str(), "E0422", "{error}");
+    }
+}
+
+/// Plans of a process that has each of them check itself.
+mod checked {
+    use std::time::Duration;
+
+    use roundelay::{DType, ReduceOp};
+    use roundelay_export::cuda::Form;
+    use roundelay_kernels::cuda::{Error, NcclComm, NcclId, NcclPlan};
+
+    use super::one_device::{case, proved, sums};
+    use crate::driver::cuda::Cuda;
+    use crate::driver::engine::Engine;
+    use crate::driver::nccl::Nccl;
+
+    const WHY: Duration = Duration::from_secs(20);
+
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_that_check_themselves"]
+    fn right_results_are_as_they_were() {
+        let engines: [Box<dyn Engine>; 2] = [
+            Box::new(Cuda::new(0, WHY, true).expect("a device")),
+            Box::new(Nccl::new(0, WHY).expect("NCCL")),
+        ];
+        for (engine, name) in
+            engines.iter().flat_map(|e| ["RingAllReduce", "MeshGather"].map(|n| (e, n)))
+        {
+            let of = proved(name, 3);
+            let case = case(&of, sums(1003), Form::Loops);
+            let expected = case.expected(false).expect("a result");
+            assert!(engine.run(&case, false, 2).expect("a run") == expected, "{name}");
+        }
+    }
+
+    /// One rank takes the maximum, as a patched library might: all ranks are told alike.
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_that_check_themselves"]
+    fn a_rank_with_wrong_data_is_named_on_all_ranks() {
+        let (_, proved) = proved("RingAllReduce", 3);
+        let id = NcclId::new().expect("an id");
+        let made = |rank: u32| {
+            let comm = NcclComm::join(0, &id, rank, 3, WHY)?;
+            let op = if rank == 1 { ReduceOp::Max } else { ReduceOp::Sum };
+            NcclPlan::new(&comm, &proved, 1003, DType::F32, op)
+        };
+        let errors = std::thread::scope(|threads| {
+            let made = &made;
+            let ranks: Vec<_> = (0..3).map(|rank| threads.spawn(move || made(rank))).collect();
+            ranks
+                .into_iter()
+                .map(|rank| rank.join().expect("no panic").map(drop))
+                .collect::<Vec<_>>()
+        });
+        for error in errors {
+            let Err(Error::Host(roundelay_kernels::Error::WrongData(wrong))) = error else {
+                panic!("{error:?}")
+            };
+            assert_eq!((wrong.rank.0, wrong.algorithm.as_str()), (0, "RingAllReduce"), "{wrong}");
+        }
     }
 }

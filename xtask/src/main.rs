@@ -1,10 +1,11 @@
 //! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`,
-//! `cargo xtask failures`, `cargo xtask calibrate [--write]`, `cargo xtask gpu-test [OPTION]...`, `cargo xtask mpi
+//! `cargo xtask failures`, `cargo xtask aarch64`, `cargo xtask calibrate [--write]`, `cargo xtask gpu-test [OPTION]...`, `cargo xtask mpi
 //! [JOB] [OPTION]...`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix
 //! DIR`, `cargo xtask python`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
+mod aarch64;
 mod book;
 mod calibrate;
 mod capi;
@@ -36,6 +37,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
        cargo xtask sweeps            every algorithm as messages, and every kernel, at every rank count
        cargo xtask failures          a failure of every rank at every place of a call, where ranks are processes
+       cargo xtask aarch64           tests of the engines in the instructions of aarch64, by qemu-user
        cargo xtask calibrate         the model's constants of this machine, beside the library's
        cargo xtask calibrate --write the same, into stdlib/host.costs
        cargo xtask gpu-test          kernels on a GPU in ten minutes: right, below sanitizers, how fast; --rehearse without one
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         ["mutants"] => mutants::all(),
         ["sweeps"] => mutants::sweeps(),
         ["failures"] => mutants::failures(),
+        ["aarch64"] => aarch64::run(),
         ["calibrate"] => calibrate::run(false),
         ["calibrate", "--write"] => calibrate::run(true),
         ["gpu-test", rest @ ..] => gpu::run(rest),

@@ -138,6 +138,28 @@ impl PlannedCall {
         KnownRank { collective, nranks, root, dtype, op, rank, input, output }
     }
 
+    /// Tells the other ranks what this rank found, and returns the first wrong data of any rank, alike on all ranks.
+    /// `exchange` is an AllGather of [`WORDS`] words.
+    pub(crate) fn agreed<E>(
+        &self,
+        known: &KnownRank,
+        mine: Option<WrongElements>,
+        exchange: impl FnOnce(&[u64], &mut [u64]) -> Result<(), E>,
+    ) -> Result<Option<WrongData>, E> {
+        let none = WrongElements { number: 0, first: 0, expected: 0, found: 0 };
+        let WrongElements { number, first, expected, found } = mine.unwrap_or(none);
+        let mut all = vec![0; known.nranks as usize * WORDS as usize];
+        exchange(&[number, first, expected, found], &mut all)?;
+        let of_rank = |(rank, words): (u32, &[u64])| {
+            let &[number, first, expected, found] = words else { return None };
+            (number > 0).then_some((RankId(rank), WrongElements { number, first, expected, found }))
+        };
+        let told = (0..).zip(all.chunks_exact(WORDS as usize)).find_map(of_rank);
+        // What a rank found itself counts, even if its words are lost on a machine that loses data.
+        let found = told.or_else(|| mine.map(|wrong| (known.rank, wrong)));
+        Ok(found.map(|(rank, wrong)| self.wrong_data(rank, wrong)))
+    }
+
     /// Returns the error for elements of a rank that are wrong.
     pub(crate) fn wrong_data(&self, rank: RankId, wrong: WrongElements) -> WrongData {
         wrong.of(rank, self.dtype, (self.name(), self.schedule.algorithm.clone()))
@@ -188,18 +210,8 @@ impl<'p> FirstCall<'p> {
         make(buffers.buffers())?;
         let mine = buffers.wrong(&known);
         drop(buffers);
-        let none = WrongElements { number: 0, first: 0, expected: 0, found: 0 };
-        let WrongElements { number, first, expected, found } = mine.unwrap_or(none);
-        let mut all = vec![0; known.nranks as usize * WORDS as usize];
-        exchange(&[number, first, expected, found], &mut all)?;
-        let of_rank = |(rank, words): (u32, &[u64])| {
-            let &[number, first, expected, found] = words else { return None };
-            (number > 0).then_some((RankId(rank), WrongElements { number, first, expected, found }))
-        };
-        let told = (0..).zip(all.chunks_exact(WORDS as usize)).find_map(of_rank);
-        // What a rank found itself counts, even if its words are lost on a machine that loses data.
-        match told.or_else(|| mine.map(|wrong| (known.rank, wrong))) {
-            Some((rank, wrong)) => Err(Error::WrongData(Box::new(call.wrong_data(rank, wrong)))),
+        match call.agreed(&known, mine, exchange)? {
+            Some(wrong) => Err(Error::WrongData(Box::new(wrong))),
             None => {
                 done.store(true, Ordering::Release);
                 Ok(())

@@ -20,6 +20,7 @@ use super::issue::{FoldMemory, issue};
 use super::steps::{Bases, NcclStep, Steps};
 use crate::element::Element;
 use crate::lowered::planned::{PlannedCall, check_multiple};
+use crate::options::{Check, Options};
 
 /// The pause between two polls of a launch.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -33,8 +34,8 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// All ranks of the communicator make the same plan and launch it; ranks with several plans launch them in one order.
 /// Launches of one plan are ordered after one another, whatever streams they are on.
 pub struct NcclPlan {
-    comm: NcclComm,
-    call: PlannedCall,
+    pub(super) comm: NcclComm,
+    pub(super) call: PlannedCall,
     steps: Steps,
     folds: Folds,
     scratch: CudaSlice<u8>,
@@ -79,8 +80,24 @@ impl NcclPlan {
     /// E0401 where the proof is for another number of ranks; E0407 for a buffer with more bytes than addresses; E0415
     /// without NVRTC; E0419 where the device's memory does not suffice; E0423 where the elements are narrower than f32 and
     /// the algorithm has sums that are not; E0425 for a fault of the compiler; E0426 where the algorithm cannot be brought
-    /// to sends and receives; E0431 where the elements do not have the op.
+    /// to sends and receives; E0431 where the elements do not have the op; E0433 where the environment variable
+    /// `ROUNDELAY_CHECK` asks for a check, and any rank has wrong data.
     pub fn new(
+        comm: &NcclComm,
+        proved: &Proved,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+    ) -> Result<Self, Error> {
+        let plan = Self::unchecked(comm, proved, count, dtype, op)?;
+        if Options::default().checks()? == Check::First {
+            plan.check_first()?;
+        }
+        Ok(plan)
+    }
+
+    /// Makes a plan without a check.
+    pub(super) fn unchecked(
         comm: &NcclComm,
         proved: &Proved,
         count: u64,
