@@ -95,14 +95,11 @@ fn call<P: RankCall>(ranks: &[Runs<Flips<P>>], in_place: bool) -> Vec<(Result<()
 
 /// Has a wrong element found on one rank, and named alike by all; then the check passes, once.
 fn found<P: RankCall>(ranks: Vec<P>, in_place: bool) {
-    let (zero, one) = (AtomicU64::default, ranks.len() / 2);
+    let zero = AtomicU64::default;
     let flips = |rank| Runs(Flips { rank, element: zero(), calls: zero() });
     let ranks: Vec<Runs<Flips<P>>> = ranks.into_iter().map(flips).collect();
-    // The last rank that has an output, from that rank on.
-    let bad =
-        (0..ranks.len()).rev().find(|at| ranks[*at].0.lens()[1] > 0 && (*at >= one || *at == 0));
-    let bad =
-        bad.or_else(|| (0..ranks.len()).find(|at| ranks[*at].0.lens()[1] > 0)).expect("an output");
+    // The last rank that has an output.
+    let bad = (0..ranks.len()).rfind(|at| ranks[*at].0.lens()[1] > 0).expect("an output");
     let element = ranks[bad].0.lens()[1] as u64 - 1;
     ranks[bad].0.element.store(element + 1, Ordering::Relaxed);
     let name = ranks[bad].0.planned().name();
@@ -270,6 +267,30 @@ fn right_data_is_right_in_every_type() {
                 });
             }
         }
+    }
+}
+
+/// Plans for a vector of counts know its blocks.
+#[test]
+fn plans_for_a_vector_of_counts_find_wrong_data() {
+    let vectors = [
+        (Collective::AllGather, "MeshAllGather"),
+        (Collective::ReduceScatter, "MeshReduceScatter"),
+    ];
+    let hosts = hosts();
+    for (collective, name) in vectors {
+        let counts = Counts::new(collective, 3, &[5, 0, 7]).expect("counts");
+        let proved = named(name, 3).for_counts(&counts).expect("blocks stay whole");
+        let (dtype, op) = (DType::I32, ReduceOp::Sum);
+        let plan = SpmdPlan::new(&proved, 1, dtype, op, options(Check::First)).expect("a plan");
+        let plan = Arc::new(plan);
+        let ranks = (0..3).map(|rank| plan.clone().into_rank(RankId(rank)).expect("it").0);
+        found(ranks.collect(), false);
+        let worlds = worlds(3, Check::First);
+        let plan = |world| WorldPlan::new(world, &proved, 1, dtype, op).expect("a plan").0;
+        found(worlds.iter().map(plan).collect(), false);
+        let plan = |hosts| HostsPlan::new(hosts, &proved, 1, dtype, op).expect("a plan").0;
+        found(hosts.iter().map(plan).collect(), false);
     }
 }
 

@@ -19,11 +19,11 @@ use roundelay::select::{
 };
 use roundelay::selection::{Entry, Selection, VARIABLE, Wrong};
 use roundelay::{
-    Algorithm, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError, Error,
-    Finding, Groups, Level, Missing, NoSuchOp, NotPromises, Options, OrderClass, Plan, Problem,
-    Promises, Proof, Proved, Rank, RankId, RankPlan, ReduceOp, Ring, Rings, Runs, Schedule,
-    SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree, Unproved, collective, float8, half,
-    include_collective, select, select_with, stay_on_core,
+    Algorithm, Check, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError,
+    Error, Finding, Groups, Level, Missing, NoSuchOp, NotPromises, Options, OrderClass, Plan,
+    Problem, Promises, Proof, Proved, Rank, RankId, RankPlan, ReduceOp, Ring, Rings, Runs,
+    Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree, Unproved, WrongData, collective,
+    float8, half, include_collective, select, select_with, stay_on_core,
 };
 
 include_collective!("../../examples/recursive_doubling.coll");
@@ -115,6 +115,18 @@ fn each_rank_has_a_thread() -> Result<(), Error> {
         }
     });
     assert!(matches!(plan.rank(2), Err(EngineError::NoSuchRank { nranks: 2, rank: RankId(2) })));
+    // A first call that checks itself; there is no fault to find.
+    let options = Options::new().checked(Check::First);
+    let alone =
+        RecursiveDoubling::new().spmd_plan_with(1, 1, DType::F32, ReduceOp::Sum, options)?;
+    match alone.rank(0)?.run_in_place(&mut [1.0_f32]) {
+        Ok(()) => {}
+        Err(EngineError::WrongData(wrong)) => {
+            let WrongData { rank, element, .. } = *wrong;
+            panic!("element {element} of rank {rank}");
+        }
+        Err(other) => panic!("{other}"),
+    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The check that comes before the first call of a plan: one call of the same plan on data that all ranks know, in
 //! memory of its own that is laid out as the caller's, then an exchange of what each rank found.
 
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::{DerefMut, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use roundelay_core::collective::Collective;
@@ -50,6 +50,7 @@ impl<'p> Memory<'p> {
     }
 
     /// Takes memory that its owner lends.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for ranks as processes"))]
     pub(crate) fn lent(memory: impl DerefMut<Target = [u64]> + 'p) -> Self {
         Self(Box::new(memory))
     }
@@ -74,11 +75,8 @@ impl<'p> KnownBuffers<'p> {
         let [input, output] = [(starts[0], &known.input), (starts[1], &known.output)]
             .map(|(start, blocks)| span(start.addr(), blocks, size));
         let together = input.start < output.end && output.start < input.end;
-        let spans = if together {
-            vec![input.start.min(output.start)..input.end.max(output.end)]
-        } else {
-            vec![input, output]
-        };
+        let whole = input.start.min(output.start)..input.end.max(output.end);
+        let spans = if together { &[whole][..] } else { &[input, output] };
         let mut made = Vec::with_capacity(2);
         for (span, start) in spans.iter().zip(starts) {
             let mut words = memory(start, span.len().div_ceil(8))?;
@@ -106,7 +104,7 @@ impl<'p> KnownBuffers<'p> {
     /// Returns the elements of the output that are wrong after the call.
     pub(crate) fn wrong(&self, known: &KnownRank) -> Option<WrongElements> {
         let (at, origin) = self.places[1];
-        known.wrong(bytes_of(self.memory[at].0.deref()), origin)
+        known.wrong(bytes_of(&self.memory[at].0), origin)
     }
 }
 
@@ -155,7 +153,7 @@ impl PlannedCall {
             (number > 0).then_some((RankId(rank), WrongElements { number, first, expected, found }))
         };
         let told = (0..).zip(all.chunks_exact(WORDS as usize)).find_map(of_rank);
-        // What a rank found itself counts, even if its words are lost on a machine that loses data.
+        // A rank fails by its own finding, even if its words are lost on a machine that loses data.
         let found = told.or_else(|| mine.map(|wrong| (known.rank, wrong)));
         Ok(found.map(|(rank, wrong)| self.wrong_data(rank, wrong)))
     }
@@ -190,6 +188,7 @@ impl<'p> FirstCall<'p> {
     }
 
     /// Makes it the check of a call with these blocks.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for ranks as processes"))]
     pub(crate) fn of_blocks(mut self, input: &[Block], output: &[Block]) -> Self {
         (self.known.input, self.known.output) = (input.to_vec(), output.to_vec());
         self

@@ -21,7 +21,7 @@ use super::form::HostsPlan;
 use super::place::Hosts;
 use super::run::{CallInFlight, Progress};
 use crate::Error;
-use crate::lowered::{FirstCall, PlannedCall, RankCall, Runs, UserBuffers, bad};
+use crate::lowered::{FirstCall, Memory, PlannedCall, RankCall, Runs, UserBuffers, bad};
 use crate::options::Check;
 use crate::shared_memory::WorldPlan;
 
@@ -166,6 +166,10 @@ impl RankCall for LevelsRank {
 
     fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
         self.hosts.first_call((&self.call, &self.checked))
+    }
+
+    fn memory(&self, like: *const u8, words: usize) -> Result<Memory<'_>, Error> {
+        self.last.reduce.0.memory(like, words)
     }
 
     unsafe fn make(&self, buffers: UserBuffers) -> Result<(), Error> {

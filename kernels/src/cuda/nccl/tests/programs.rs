@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_core::layout::Algorithm as _;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::text;
 use roundelay_core::verify::{Callers, Proved};
