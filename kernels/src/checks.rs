@@ -194,10 +194,10 @@ fn ranks_that_are_threads_find_wrong_data() {
 
 #[test]
 fn ranks_that_are_processes_find_wrong_data() {
-    for proved in proofs(3) {
-        for in_place in [false, proved.schedule().collective.has_in_place()] {
-            for check in [Check::First, Check::Never] {
-                let worlds = worlds(3, check);
+    for check in [Check::First, Check::Never] {
+        let worlds = worlds(3, check);
+        for proved in proofs(3) {
+            for in_place in [false, proved.schedule().collective.has_in_place()] {
                 let plan = |world: &Arc<World>| {
                     let plan = WorldPlan::new(world, &proved, COUNT, DType::I32, ReduceOp::Sum);
                     plan.expect("a plan").0
@@ -277,7 +277,7 @@ fn plans_for_a_vector_of_counts_find_wrong_data() {
         (Collective::AllGather, "MeshAllGather"),
         (Collective::ReduceScatter, "MeshReduceScatter"),
     ];
-    let hosts = hosts();
+    let (hosts, worlds) = (hosts(), worlds(3, Check::First));
     for (collective, name) in vectors {
         let counts = Counts::new(collective, 3, &[5, 0, 7]).expect("counts");
         let proved = named(name, 3).for_counts(&counts).expect("blocks stay whole");
@@ -286,7 +286,6 @@ fn plans_for_a_vector_of_counts_find_wrong_data() {
         let plan = Arc::new(plan);
         let ranks = (0..3).map(|rank| plan.clone().into_rank(RankId(rank)).expect("it").0);
         found(ranks.collect(), false);
-        let worlds = worlds(3, Check::First);
         let plan = |world| WorldPlan::new(world, &proved, 1, dtype, op).expect("a plan").0;
         found(worlds.iter().map(plan).collect(), false);
         let plan = |hosts| HostsPlan::new(hosts, &proved, 1, dtype, op).expect("a plan").0;
