@@ -227,8 +227,10 @@ pub struct Missing {
     pub last: Option<(u64, String)>,
     /// Whether the missing rank is still in that last call.
     pub busy: bool,
-    /// The time that the rank waited: the deadline.
+    /// The time that the rank waited: the deadline, unless the wait could never end.
     pub after: Duration,
+    /// The circle of waits of which this wait is one, in words, if there is one.
+    pub circle: Option<String>,
 }
 
 /// The length and the type of a message.
@@ -434,7 +436,7 @@ impl fmt::Display for Message {
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rank, waits_in, missing, number, call, last, busy, after } = self;
+        let Self { rank, waits_in, missing, number, call, last, busy, after, circle } = self;
         write!(
             f,
             "rank {rank} waited {after:?} in call {waits_in} for rank {missing}, which did not make call {number}, {call}; "
@@ -444,7 +446,10 @@ impl fmt::Display for Missing {
             Some((number, call)) => write!(f, "its last was call {number}, {call}")?,
             None => f.write_str("it has made none")?,
         }
-        f.write_str("; raise the deadline if it is only slow")
+        match circle {
+            Some(circle) => write!(f, "; {circle}"),
+            None => f.write_str("; raise the deadline if it is only slow"),
+        }
     }
 }
 

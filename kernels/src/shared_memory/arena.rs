@@ -40,6 +40,12 @@ pub(super) const CHOICES: usize = 512;
 pub(super) const TEXT: usize = 4 << 10;
 /// Bytes of a record of a refused call.
 pub(super) const RECORD: usize = 256;
+/// The number of calls of a rank that have a record at once, for processes that look from outside.
+pub(super) const CALLS: u64 = 64;
+/// The number of algorithms of which the arena holds a name.
+pub(super) const NAMES: usize = 64;
+/// Bytes of the name of an algorithm and of the places of its statements.
+pub(super) const NAME: usize = 16 << 10;
 
 const PAGE: usize = 4 << 10;
 const SEAT: usize = 1 << 10;
@@ -58,6 +64,8 @@ pub(super) struct ArenaLayout {
     claims: usize,
     signals: usize,
     blocks: usize,
+    calls: usize,
+    names: usize,
     mail: usize,
     parcels: usize,
     offers: usize,
@@ -88,6 +96,8 @@ impl ArenaLayout {
         let claims = take(RING as usize * 2 * LINE);
         let signals = take(n * n * SIGNALS * 8);
         let blocks = take(n * WINDOW as usize * 2 * n * 8);
+        let calls = take(n * CALLS as usize * LINE);
+        let names = take(NAMES * NAME);
         let mail = take(n * n * (2 * LINE + MAIL));
         let parcels = take(n * n * (2 * LINE + MAIL));
         let offers = take(OFFERS * OFFER);
@@ -105,6 +115,8 @@ impl ArenaLayout {
             claims,
             signals,
             blocks,
+            calls,
+            names,
             mail,
             parcels,
             offers,
@@ -116,10 +128,15 @@ impl ArenaLayout {
         }
     }
 
-    /// Returns the range of the words that ranks publish, from the first page to the signals.
+    /// Returns the range of the words that ranks publish for each other, from the first page to the blocks.
     #[cfg(all(test, not(loom)))]
     pub(super) fn words(&self) -> std::ops::Range<usize> {
-        0..self.mail
+        0..self.calls
+    }
+
+    /// Returns the layout of the first part of the arena, which holds all words and no data.
+    pub(super) fn of_words(self) -> Self {
+        Self { bytes: self.mail, ..self }
     }
 
     /// Returns the position of the record of a refused call.
@@ -168,6 +185,16 @@ impl ArenaLayout {
     pub(super) fn block(&self, rank: usize, number: u64, which: usize, block: usize) -> usize {
         let call = rank * WINDOW as usize + (number % WINDOW) as usize;
         self.blocks + ((2 * call + which) * self.nranks + block) * 8
+    }
+
+    /// Returns the position of the record of call `number` of a rank.
+    pub(super) fn record(&self, rank: usize, number: u64) -> usize {
+        self.calls + (rank * CALLS as usize + (number % CALLS) as usize) * LINE
+    }
+
+    /// Returns the position of the `nth` name of an algorithm.
+    pub(super) fn name(&self, nth: usize) -> usize {
+        self.names + nth * NAME
     }
 
     /// Returns the position of the ring for messages beside calls from one rank to another: two lines and then the
@@ -223,10 +250,12 @@ unsafe impl Send for Arena {}
 // SAFETY: the arena is memory at a fixed place; each kind of access to it has rules of its own.
 unsafe impl Sync for Arena {}
 
+/// The access of a rank to the arena.
+const RANK: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
 /// Maps `bytes` bytes of a file, at an address that the system chooses.
-fn map(fd: BorrowedFd<'_>, bytes: usize) -> Result<*mut u8, Error> {
-    let (access, shared) =
-        (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+fn map(fd: BorrowedFd<'_>, bytes: usize, access: ProtFlags) -> Result<*mut u8, Error> {
+    let shared = MapFlags::SHARED | MapFlags::NORESERVE;
     // SAFETY: a new mapping, which overlaps no other.
     let base = unsafe { mmap(ptr::null_mut(), bytes, access, shared, fd, 0) };
     base.map(<*mut _>::cast).map_err(|error| unmapped("a mapping (mmap)", bytes, error))
@@ -246,7 +275,7 @@ fn unmapped(what: &str, bytes: usize, errno: Errno) -> Error {
 
 /// Checks that this process has the addresses to map a file of `bytes` bytes.
 pub(super) fn can_map(fd: BorrowedFd<'_>, bytes: usize) -> Result<(), Error> {
-    let base = map(fd, bytes)?;
+    let base = map(fd, bytes, RANK)?;
     // SAFETY: this function has just mapped it, and no other code has the address.
     _ = unsafe { munmap(base.cast(), bytes) };
     Ok(())
@@ -255,10 +284,18 @@ pub(super) fn can_map(fd: BorrowedFd<'_>, bytes: usize) -> Result<(), Error> {
 impl Arena {
     /// Maps `fd`, which has the bytes of `layout`.
     pub(super) fn new(fd: BorrowedFd<'_>, layout: ArenaLayout) -> Result<Self, Error> {
-        let base = map(fd, layout.bytes)?;
-        let (access, own) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        Self::with(fd, layout, RANK)
+    }
+
+    /// Maps `fd`, which has the bytes of `layout`, for a process that is no rank: it can only read.
+    pub(super) fn read_only(fd: BorrowedFd<'_>, layout: ArenaLayout) -> Result<Self, Error> {
+        Self::with(fd, layout, ProtFlags::READ)
+    }
+
+    fn with(fd: BorrowedFd<'_>, layout: ArenaLayout, access: ProtFlags) -> Result<Self, Error> {
+        let base = map(fd, layout.bytes, access)?;
         // SAFETY: a new mapping, at an address that the system chooses.
-        let here = unsafe { mmap_anonymous(ptr::null_mut(), PAGE, access, own) };
+        let here = unsafe { mmap_anonymous(ptr::null_mut(), PAGE, RANK, MapFlags::PRIVATE) };
         let here = here.map_err(|error| unmapped("to map a page", PAGE, error))?;
         let arena = Self {
             base: NonNull::new(base).expect("a mapping is not at address 0"),
@@ -331,6 +368,24 @@ impl Arena {
         // SAFETY: the half word lies in the mapping, which lives as long as `self` and is aligned to pages; every
         // access to these bytes is atomic.
         unsafe { Half::from_ptr(self.address(at, 4).cast()) }
+    }
+
+    /// Stores a text, a word at a time.
+    pub(super) fn store_text(&self, at: usize, text: &[u8]) {
+        for (nth, bytes) in text.chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.word(at + 8 * nth).store(u64::from_le_bytes(word), Ordering::Relaxed);
+        }
+    }
+
+    /// Returns a text of `len` bytes, which another rank may have written or not.
+    pub(super) fn load_text(&self, at: usize, len: usize) -> Vec<u8> {
+        let words = (0..len.div_ceil(8)).map(|nth| self.word(at + 8 * nth));
+        let mut text: Vec<u8> =
+            words.flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
+        text.truncate(len);
+        text
     }
 
     #[cfg(all(test, loom))]

@@ -9,31 +9,23 @@ use std::time::{Duration, Instant};
 
 use roundelay_core::collective::Collective;
 use roundelay_core::counts::{RankBlocks, block_name};
-use roundelay_core::ids::{RankId, SpanId};
+use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
 
 use super::arena::WINDOW;
-use super::failure::{self, Cause};
+use super::failure;
 use super::shared_state::{CallHeader, CallPosition, MOST_TILES};
 use super::watch::{self, LOOK, Watch};
 use super::world::{LocalState, World};
-use crate::error::{Differ, Ended, Missing};
+use crate::Error;
+use crate::error::Differ;
 use crate::sync::{AtomicU64, Ordering, fence};
-use crate::{Error, Stuck};
 
 /// The place of the number of refused calls, in the arena's first page.
 const REFUSED: usize = 192;
 /// States of the record of a refused call, in the low two bits of its first word; the call's number is above them.
 const WRITING: u64 = 1;
 const WRITTEN: u64 = 2;
-
-/// Whether the system reports that a process is stopped, as by SIGSTOP; false where the system does not report it, or
-/// numbers processes in another way.
-fn is_stopped(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The state stands behind the program's name, which may hold any characters.
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
-}
 
 /// A call under way.
 pub(crate) struct ActiveCall<'w> {
@@ -44,10 +36,13 @@ pub(crate) struct ActiveCall<'w> {
     /// This rank's blocks, in a call with a count for each block.
     pub(super) blocks: Option<&'w RankBlocks>,
     /// The schedule that the call runs, for error messages.
-    schedule: &'w Schedule,
+    pub(super) schedule: &'w Schedule,
     /// Whether the call waits for long work of other ranks.
     pub(super) patient: bool,
     published: bool,
+    /// The number of the call that an awaited rank must make, without which the current wait cannot end; 0 where the
+    /// wait is for something else.
+    needs: Cell<u64>,
     /// The number of the next place of the call, for tests that end a process at a given place.
     places: Cell<u32>,
 }
@@ -77,6 +72,7 @@ impl World {
             schedule,
             patient,
             published,
+            needs: Cell::new(0),
             places,
         };
         active.fault();
@@ -175,8 +171,9 @@ impl ActiveCall<'_> {
                 self.local.room = slowest.saturating_add(WINDOW - 1);
             } else {
                 let number = self.number;
-                let room =
-                    self.wait(Some(who), || shared.number(who).saturating_add(WINDOW) > number);
+                let room = self.wait_for_call(who, number - WINDOW + 1, || {
+                    shared.number(who).saturating_add(WINDOW) > number
+                });
                 self.hears(&room);
                 room?;
             }
@@ -189,8 +186,21 @@ impl ActiveCall<'_> {
         self.local.number = self.number;
         self.published = true;
         self.world.shared.stand(self.world.rank, CallPosition { step: 0, at: 0 });
-        self.world.shared.publish(self.world.rank, self.number, &self.header, staged);
+        let (shared, rank) = (&self.world.shared, self.world.rank);
+        shared.publish(rank, self.number, &self.header, staged);
+        // The other ranks go on meanwhile.
+        shared.record_begin(rank, self.number, &self.header);
+        if !self.local.named.contains(&self.header.identity) {
+            self.name();
+        }
         self.fault();
+    }
+
+    /// Has the algorithm of the call named in the arena.
+    #[cold]
+    fn name(&mut self) {
+        self.world.shared.name_algorithm(self.header.identity, self.schedule);
+        self.local.named.push(self.header.identity);
     }
 
     /// Stores this rank's position.
@@ -210,7 +220,7 @@ impl ActiveCall<'_> {
         let (shared, number) = (&self.world.shared, self.number);
         let mut there = shared.staged(other, number);
         if there.is_none() {
-            self.wait(Some(other), || {
+            self.wait_for_call(other, number, || {
                 there = shared.staged(other, number);
                 there.is_some()
             })?;
@@ -260,6 +270,19 @@ impl ActiveCall<'_> {
         watch::wait(self, on, ready)
     }
 
+    /// Waits until `ready()`, which needs rank `other` to make call `needs`.
+    fn wait_for_call(
+        &self,
+        other: usize,
+        needs: u64,
+        ready: impl FnMut() -> bool,
+    ) -> Result<(), Error> {
+        self.needs.set(needs);
+        let done = self.wait(Some(other), ready);
+        self.needs.set(0);
+        done
+    }
+
     /// Fails with the reason if the call ends early.
     pub(crate) fn goes_on(&self) -> Result<(), Error> {
         let world = self.world;
@@ -305,116 +328,9 @@ impl ActiveCall<'_> {
         self.schedule.root
     }
 
-    /// Returns the position of a rank in this call, as words. This rank knows the statements from its own schedule,
-    /// which is that of the other rank if the two calls are equal.
-    fn at(&self, rank: usize) -> String {
-        let shared = &self.world.shared;
-        let CallPosition { step, at } = shared.place(rank);
-        let Some(at) = at.checked_sub(1) else { return "at its beginning".to_owned() };
-        // The rank may be in a call that no rank has compared with this one yet.
-        let there = shared.staged(rank, self.number).map(|_| shared.header(rank, self.number));
-        let same =
-            shared.number(rank) == self.number && there.is_some_and(|it| it.is(&self.header));
-        let place = self.schedule.place(SpanId(at));
-        match same {
-            true if place.is_empty() => format!("at step {step}"),
-            true => format!("at step {step} ({place})"),
-            false => format!("at step {step} of a call that differs"),
-        }
-    }
-
     /// Ends the world, as another rank wrote words that no correct rank writes: no shared word can be trusted any more.
     pub(super) fn corrupt(&self, what: String) -> Error {
         self.world.corrupt(what)
-    }
-
-    /// Ends the world, as a rank ended that this call needs.
-    fn lost(&self, rank: usize, how: &str) -> Error {
-        let shared = &self.world.shared;
-        let pid = self.world.peers[rank].pid;
-        let call = |number: u64| {
-            let name = shared.staged(rank, number).and_then(|_| shared.header(rank, number).name());
-            name.map_or_else(|| format!("call {number}"), |name| format!("call {number}, {name}"))
-        };
-        let made = shared.number(rank);
-        let ours = self.header.name().unwrap_or_default();
-        let place = if made >= self.number {
-            format!("in call {}, {ours}, {}", self.number, self.at(rank))
-        } else if made == 0 {
-            format!("before call {}, {ours}; it has made none", self.number)
-        } else {
-            format!("before call {}, {ours}; its last was {}", self.number, call(made))
-        };
-        let (who, rank) = (self.world.who_waits(rank), self.world.named(rank));
-        let what = format!("rank {rank} (process {pid}) {how} {place}; {who}");
-        let ended = Ended { rank, pid, number: self.number, what };
-        let error = Error::RankEnded(Box::new(ended.clone()));
-        self.world.give_up(&Cause::Ended(ended), error)
-    }
-
-    /// Ends the world, as the deadline of the call is over.
-    fn late(&self, on: Option<usize>) -> Error {
-        let (world, shared) = (self.world, &self.world.shared);
-        let on = self.blamed(on);
-        let made = shared.number(on);
-        let error = if made < self.number {
-            let name = |number| {
-                let all =
-                    (0..shared.nranks()).filter(|rank| shared.staged(*rank, number).is_some());
-                all.map(|rank| shared.header(rank, number)).find_map(|header| header.name())
-            };
-            let busy = made != 0 && !shared.finished(on, made, MOST_TILES);
-            Error::Missing(Box::new(Missing {
-                rank: world.named(world.rank),
-                waits_in: self.number,
-                missing: world.named(on),
-                number: made + 1,
-                call: name(made + 1).or_else(|| self.header.name()).unwrap_or_default(),
-                last: (made != 0).then(|| (made, name(made).unwrap_or_default())),
-                busy,
-                after: world.deadline(),
-            }))
-        } else {
-            let state = if is_stopped(world.peers[on].pid) { "which is stopped " } else { "" };
-            let there = self.at(on);
-            let (pid, on) = (world.peers[on].pid, world.named(on));
-            self.stuck(format!("rank {on} (process {pid}, {state}{there})"))
-        };
-        world.give_up_for(error)
-    }
-
-    /// Ends the world, as the deadline of a wait for another host is over; `what` is the text about that wait.
-    pub(super) fn late_for(&self, what: String) -> Error {
-        self.world.give_up_for(self.stuck(what))
-    }
-
-    /// Returns the error of a wait in vain at this rank's position.
-    fn stuck(&self, waiting_on: String) -> Error {
-        let world = self.world;
-        let CallPosition { step, at } = world.shared.place(world.rank);
-        let line = at.checked_sub(1).map_or(0, |at| self.schedule.location(SpanId(at)).line);
-        Error::Timeout(Box::new(Stuck {
-            rank: world.named(world.rank),
-            stream: roundelay_core::ids::StreamId(0),
-            step,
-            waiting_on,
-            expected: 1,
-            seen: 0,
-            file: self.schedule.file.clone(),
-            line,
-            after: Some(world.deadline()),
-        }))
-    }
-
-    /// Returns the last rank in the chain of waits, where this rank waits for `on` or for any rank.
-    fn blamed(&self, on: Option<usize>) -> usize {
-        let (world, shared) = (self.world, &self.world.shared);
-        // A stopped rank delays all ranks, even if it waited for another rank when it was stopped.
-        let stopped = || world.others().find(|other| is_stopped(world.peers[*other].pid));
-        let unfinished = |other: &usize| !shared.finished(*other, self.number, MOST_TILES);
-        let on = on.or_else(|| world.others().find(unfinished));
-        let waited = on.map(|on| shared.behind(on)).filter(|behind| *behind != world.rank);
-        stopped().or(waited).or(on).unwrap_or(world.rank)
     }
 
     /// Ends the call, and returns its result.
@@ -429,6 +345,7 @@ impl ActiveCall<'_> {
         self.fault();
         if self.published {
             world.shared.finish(world.rank, self.number, MOST_TILES);
+            world.shared.record_end(world.rank, self.number, result.is_err());
         }
         self.hears(&result);
         self.published = false;
@@ -477,6 +394,14 @@ impl Watch for ActiveCall<'_> {
 
     fn lost(&self, rank: usize, how: &str) -> Error {
         ActiveCall::lost(self, rank, how)
+    }
+
+    fn numbers(&self) -> [u64; 2] {
+        [self.number, self.needs.get()]
+    }
+
+    fn in_circle(&self, on: usize, waited: Duration) -> Option<Error> {
+        ActiveCall::in_circle(self, on, waited)
     }
 
     fn late(&self, on: Option<usize>) -> Error {

@@ -47,11 +47,7 @@ pub(super) fn write(arena: &Arena, cause: &Cause) -> bool {
     while !text.is_char_boundary(len) {
         len -= 1;
     }
-    for (at, bytes) in text.as_bytes()[..len].chunks(8).enumerate() {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        arena.word(PAGE + 8 * at).store(u64::from_le_bytes(word), Ordering::Relaxed);
-    }
+    arena.store_text(PAGE, &text.as_bytes()[..len]);
     let words = [kind, u64::from(rank.0), u64::from(pid), number, len as u64];
     for (at, word) in words.into_iter().enumerate() {
         arena.word(ABOUT + 8 * at).store(word, Ordering::Relaxed);
@@ -74,12 +70,7 @@ pub(super) fn read(arena: &Arena) -> Cause {
     }
     let word = |at: usize| arena.word(ABOUT + 8 * at).load(Ordering::Relaxed);
     let len = (word(4) as usize).min(TEXT);
-    let mut bytes = Vec::with_capacity(len + 8);
-    for at in 0..len.div_ceil(8) {
-        bytes.extend(arena.word(PAGE + 8 * at).load(Ordering::Relaxed).to_le_bytes());
-    }
-    bytes.truncate(len);
-    let what = String::from_utf8_lossy(&bytes).into_owned();
+    let what = String::from_utf8_lossy(&arena.load_text(PAGE, len)).into_owned();
     let rank = RankId(word(1) as u32);
     match word(0) {
         1 => Cause::Ended(Ended { rank, pid: word(2) as u32, number: word(3), what }),

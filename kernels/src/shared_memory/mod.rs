@@ -7,22 +7,29 @@
 //! watch (a wait for other ranks; failure and ending say why it ends early). Beside calls: p2p (messages, with
 //! `queue_ends`), shrink (a world of the surviving ranks).
 
+mod algorithm_names;
 mod arena;
 mod blocks;
+mod call_failure;
+mod call_record;
 mod calls;
 mod choices;
+mod clock;
 mod ending;
 mod env;
 mod failure;
 mod fault;
 mod futex;
 mod geometry;
+mod head;
 mod heap;
 mod host_messages;
 mod join;
 mod known_ways;
 #[cfg(all(test, loom))]
 mod loom;
+#[doc(hidden)]
+pub mod observed;
 mod p2p;
 mod plan;
 mod plan_sharing;

@@ -179,11 +179,7 @@ impl PlanRecord<'_> {
         let text = text.filter(|text| text.len() <= OFFER - 8 * WORDS);
         let state = if text.is_some() { READY } else { REFUSED };
         if let Some(text) = text {
-            for (at, bytes) in text.as_bytes().chunks(8).enumerate() {
-                let mut word = [0; 8];
-                word[..bytes.len()].copy_from_slice(bytes);
-                self.word(WORDS + at).store(u64::from_le_bytes(word), Ordering::Relaxed);
-            }
+            self.world.shared.arena.store_text(self.at + 8 * WORDS, text.as_bytes());
             self.word(5).store(text.len() as u64, Ordering::Relaxed);
             self.word(6).store(Key::new(&[&text]).0[0], Ordering::Relaxed);
         }
@@ -198,11 +194,7 @@ impl PlanRecord<'_> {
         if len > OFFER - 8 * WORDS {
             return None;
         }
-        let mut bytes = Vec::with_capacity(len + 8);
-        for at in 0..len.div_ceil(8) {
-            bytes.extend(self.word(WORDS + at).load(Ordering::Relaxed).to_le_bytes());
-        }
-        bytes.truncate(len);
+        let bytes = self.world.shared.arena.load_text(self.at + 8 * WORDS, len);
         let digest = self.word(6).load(Ordering::Acquire);
         let text = String::from_utf8(bytes).ok()?;
         let whole =

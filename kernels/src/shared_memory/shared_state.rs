@@ -90,14 +90,20 @@ impl CallHeader {
         Collective::ALL.get((self.shape >> 16) as u8 as usize).copied()
     }
 
-    /// Returns the name of the call; `None` if the words describe no call.
-    pub(super) fn name(&self) -> Option<String> {
+    /// Returns the collective and the root, and the count, the dtype and the op; `None` if the words describe no call. A
+    /// call with a count for each block has no one count.
+    pub(super) fn call(&self) -> Option<((Collective, RankId), (Option<u64>, DType, ReduceOp))> {
         let byte = |at: u32| (self.shape >> at) as u8 as usize;
         let collective = self.collective()?;
         let (dtype, op) = (*DType::ALL.get(byte(8))?, *ReduceOp::ALL.get(byte(0))?);
         let root = RankId((self.shape >> 32) as u32);
         let count = (!self.has_blocks()).then_some(self.count);
-        let name = call_name((collective, root), (count, dtype, op));
+        Some(((collective, root), (count, dtype, op)))
+    }
+
+    /// Returns the name of the call; `None` if the words describe no call.
+    pub(super) fn name(&self) -> Option<String> {
+        let name = self.call().map(|(call, shape)| call_name(call, shape))?;
         Some(if self.shape & CHECK == 0 { name } else { check_name(&name) })
     }
 
@@ -111,12 +117,14 @@ impl CallHeader {
     }
 }
 
-/// The lines of a rank's seat behind the lines of its calls. Lines 3 to 5 are for shrinking, line 6 is for the launch.
+/// The lines of a rank's seat behind the lines of its calls. Lines 3 to 5 are for shrinking, line 6 is for the launch
+/// and for reads of inputs in place.
 #[derive(Clone, Copy)]
 enum RankLine {
     Done = 0,
     Bell = 1,
     Place = 2,
+    Process = 7,
 }
 
 /// Whether a rank is still in the world.
@@ -133,6 +141,22 @@ pub(super) struct CallPosition {
     pub(super) step: u32,
     /// The statements of the schedule at which the rank is, counted from 1; 0 at the beginning of the call.
     pub(super) at: u32,
+}
+
+/// A long wait of a rank, for processes that look from outside and for the search for circles of waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wait {
+    /// The moment at which the wait began, in ticks.
+    pub(super) since: u64,
+    /// The rank for which the rank waits, if it waits for one.
+    pub(super) on: Option<usize>,
+    /// The number of the call in which the rank waits; 0 beside calls.
+    pub(super) number: u64,
+    /// The number of the call that the awaited rank must make, without which the wait cannot end; 0 where the wait is
+    /// for something else.
+    pub(super) needs: u64,
+    /// Whether a function of the caller's runs meanwhile.
+    pub(super) progress: bool,
 }
 
 /// The words in the arena that the ranks of a world share.
@@ -155,6 +179,11 @@ impl SharedState {
             arena.half(ALONE).fetch_add(1, Ordering::SeqCst);
         }
         Self { arena, registered }
+    }
+
+    /// Returns the words for a process that is no rank.
+    pub(super) fn of_observer(arena: Arena) -> Self {
+        Self { arena, registered: false }
     }
 
     pub(super) fn nranks(&self) -> usize {
@@ -258,10 +287,40 @@ impl SharedState {
         CallPosition { step: word as u32, at: (word >> 32) as u32 }
     }
 
-    /// Stores the rank `other` for which this process's rank waits.
-    pub(super) fn waits_for(&self, rank: usize, other: Option<usize>) {
-        let word = other.map_or(0, |other| other as u64 + 1);
+    /// Stores the wait of this process's rank, or that it does not wait any more.
+    pub(super) fn tell_wait(&self, rank: usize, wait: Option<&Wait>) {
+        let word = wait.and_then(|wait| wait.on).map_or(0, |on| on as u64 + 1);
         self.own(rank, RankLine::Place, 1).store(word, Ordering::Relaxed);
+        // In a model no process looks from outside.
+        if cfg!(not(all(test, loom))) {
+            let words = wait.map_or([0; 4], |wait| {
+                [wait.since, wait.number, wait.needs, u64::from(wait.progress)]
+            });
+            for (at, word) in (2..).zip(words) {
+                self.own(rank, RankLine::Place, at).store(word, Ordering::Release);
+            }
+        }
+    }
+
+    /// Returns the wait of a rank, if it waits for long.
+    pub(super) fn told_wait(&self, rank: usize) -> Option<Wait> {
+        let word = |at| self.own(rank, RankLine::Place, at).load(Ordering::Acquire);
+        let since = word(2);
+        let on = (word(1) as usize).checked_sub(1).filter(|on| *on < self.nranks());
+        let wait = Wait { since, on, number: word(3), needs: word(4), progress: word(5) != 0 };
+        (since != 0 && word(2) == since).then_some(wait)
+    }
+
+    /// Stores the process of this process's rank, and the name of the rank in messages.
+    pub(super) fn introduce(&self, rank: usize, pid: u32, name: RankId) {
+        self.own(rank, RankLine::Process, 0).store(u64::from(pid), Ordering::Relaxed);
+        self.own(rank, RankLine::Process, 1).store(u64::from(name.0), Ordering::Relaxed);
+    }
+
+    /// Returns the process of a rank, 0 where the rank has not stored it, and the name of the rank in messages.
+    pub(super) fn introduced(&self, rank: usize) -> (u32, RankId) {
+        let word = |at| self.own(rank, RankLine::Process, at).load(Ordering::Relaxed) as u32;
+        (word(0), RankId(word(1)))
     }
 
     /// Returns the last rank of the chain of waits that begins with `rank`: each rank of the chain waits for the next.

@@ -12,6 +12,7 @@ use roundelay_core::verify::Proved;
 
 mod checks;
 mod ids;
+mod observed;
 mod reach;
 mod rubbish;
 mod ways;

@@ -3,9 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use super::clock::ticks;
 use super::ending;
 use super::failure::{self, Cause};
-use super::shared_state::Standing;
+use super::shared_state::{Standing, Wait};
 use super::world::World;
 use crate::Error;
 
@@ -25,6 +26,11 @@ pub(super) const LOOK: Duration =
 const SLEEP: i64 = 10_000_000;
 /// Nanoseconds of a sleep where a progress function is to run meanwhile.
 const NAP: i64 = 100_000;
+
+/// How long a rank waits before it looks whether the wait is one of a circle of waits; later looks come at twice that
+/// time, at four times, and so on.
+const CIRCLES: Duration =
+    if cfg!(all(test, loom)) { Duration::MAX } else { Duration::from_secs(1) };
 
 /// Nanoseconds of a sleep between calls of a progress function in a patient wait.
 const LONG_NAP: i64 = 1_000_000;
@@ -63,6 +69,17 @@ pub(super) trait Watch {
     /// Returns how long this wait may take.
     fn deadline(&self) -> Duration {
         self.world().deadline()
+    }
+
+    /// Returns the number of the call in which the rank waits, 0 beside calls, and the number of the call that the
+    /// awaited rank must make, without which the wait cannot end: 0 where the wait is for something else.
+    fn numbers(&self) -> [u64; 2] {
+        [0; 2]
+    }
+
+    /// Returns the error of a wait for rank `on` that can never end, after `waited`; `None` unless that is certain.
+    fn in_circle(&self, _on: usize, _waited: Duration) -> Option<Error> {
+        None
     }
 
     /// Returns the error of a wait whose deadline is over.
@@ -109,7 +126,10 @@ fn wait_long(
     let (world, shared) = (watch.world(), &watch.world().shared);
     let since = Instant::now();
     let mut looked = since;
+    let mut circles = CIRCLES;
     let progress = world.progress();
+    let [number, needs] = watch.numbers();
+    let told = Wait { since: ticks(), on, number, needs, progress: progress.is_some() };
     let outcome = loop {
         if let Err(ends) = watch.goes_on() {
             break Err(ends);
@@ -127,7 +147,7 @@ fn wait_long(
             }
             continue;
         }
-        shared.waits_for(world.rank, on);
+        shared.tell_wait(world.rank, Some(&told));
         let most = if watch.is_patient() { LONG_NAP } else { NAP };
         let nap = if progress.is_some() { watch.nap().min(most) } else { watch.nap() };
         shared.sleep(world.rank, nap, || ready() || watch.ends());
@@ -140,11 +160,17 @@ fn wait_long(
                 break if ready() { Ok(()) } else { Err(lost) };
             }
         }
+        if waited > circles && needs != 0 {
+            circles = circles.saturating_mul(2);
+            if let Some(never) = on.and_then(|on| watch.in_circle(on, waited)) {
+                break if ready() { Ok(()) } else { Err(never) };
+            }
+        }
         if waited > watch.deadline() {
             break Err(watch.late(on));
         }
     };
-    shared.waits_for(world.rank, None);
+    shared.tell_wait(world.rank, None);
     outcome
 }
 

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::RANK_LIMIT;
-use rustix::fd::AsFd as _;
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::io::pwrite;
+use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 use rustix::system::{sysinfo, uname};
 use sha2::{Digest as _, Sha256};
@@ -19,8 +17,9 @@ use super::arena::{Arena, ArenaLayout, RING};
 use super::ending::{Endings, Peer};
 use super::env::{from_env, from_env_of_host, spans_hosts};
 use super::fault::{Fault, Faults};
+use super::head;
 use super::heap::Heap;
-use super::join::{Joined, join};
+use super::join::{Joined, join, make_arena};
 use super::known_ways::{self, Knowledge};
 use super::queue_ends::{Mail, Parcels};
 use super::reach::Reach;
@@ -44,6 +43,8 @@ pub struct World {
     pub(super) rank: usize,
     pub(super) options: Options,
     pub(super) peers: Vec<Peer>,
+    /// The file of the arena: a process that looks from outside finds it among the descriptors of this process.
+    pub(super) file: Option<OwnedFd>,
     pub(super) endings: Option<Endings>,
     /// Whether each rank has a core of its own.
     pub(super) spins: bool,
@@ -73,6 +74,8 @@ pub(super) type Progress = Arc<dyn Fn() + Send + Sync>;
 pub(super) struct LocalState {
     /// The number of calls that the rank has made.
     pub(super) number: u64,
+    /// The identities of the calls whose algorithms this rank has seen to be named.
+    pub(super) named: Vec<u64>,
     /// The last call whose line is known to be free, without another look at the other ranks.
     pub(super) room: u64,
     /// The number of refused calls up to which this rank has looked.
@@ -235,10 +238,8 @@ impl World {
     pub fn together(nranks: u32, options: Options) -> Result<Vec<Self>, Error> {
         let layout = layout(nranks);
         let refused = |error| Error::SystemRefused { what: format!("a test's arena: {error}") };
-        let arena = memfd_create("roundelay", MemfdFlags::CLOEXEC).map_err(refused)?;
-        ftruncate(&arena, layout.bytes as u64).map_err(refused)?;
-        let knowledge = Knowledge::of_process(options.choosing())?;
-        pwrite(&arena, &knowledge.image(), layout.choice(0) as u64).map_err(refused)?;
+        let ways = Knowledge::of_process(options.choosing())?.image();
+        let arena = make_arena(layout.bytes as u64, (layout.choice(0) as u64, &ways))?;
         let peers = || -> Result<Vec<Peer>, rustix::io::Errno> {
             let peer = |_| {
                 let pidfd = pidfd_open(getpid(), PidfdFlags::empty())?;
@@ -264,8 +265,13 @@ impl World {
             arena.word(at + 8).store(*launched as u64, Ordering::Relaxed);
             arena.word(at).store(endings.launch(), Ordering::Release);
         }
+        if rank == 0 {
+            head::write(&arena);
+        }
         let mut world = Self::over(arena, rank, options);
         world.peers = joined.peers;
+        world.file = Some(joined.arena);
+        world.shared.introduce(world.rank, std::process::id(), world.id());
         world.endings = endings.map(|(endings, _)| endings);
         world.spins = layout.nranks as u32 <= cores();
         Ok(world)
@@ -291,11 +297,13 @@ impl World {
             rank: rank as usize,
             options,
             peers: Vec::new(),
+            file: None,
             endings: None,
             spins: false,
             spinning: Spinning::default(),
             local: Mutex::new(LocalState {
                 number: 0,
+                named: Vec::new(),
                 room: 0,
                 heard: 0,
                 told: Vec::new(),
@@ -346,6 +354,7 @@ impl World {
     pub(crate) fn call_ranks(&mut self, names: impl IntoIterator<Item = u32>) {
         self.names = names.into_iter().map(RankId).collect();
         assert_eq!(self.names.len(), self.shared.nranks(), "each rank has a name");
+        self.shared.introduce(self.rank, std::process::id(), self.named(self.rank));
     }
 
     /// Returns the name of a rank in error messages.

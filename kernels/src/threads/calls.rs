@@ -437,6 +437,7 @@ impl Calls {
             last,
             busy,
             after,
+            circle: None,
         }))
     }
 }

@@ -18,7 +18,10 @@ fn seals() -> SealFlags {
 }
 
 /// Makes `bytes` bytes of zeroed memory, and writes `known` into it at a position.
-pub(super) fn make(bytes: u64, (at, known): (u64, &[u8])) -> Result<OwnedFd, Error> {
+pub(in crate::shared_memory) fn make(
+    bytes: u64,
+    (at, known): (u64, &[u8]),
+) -> Result<OwnedFd, Error> {
     let asked = |call: &str| format!("{bytes} bytes of shared memory ({call})");
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Some systems demand that memory files are never executed; kernels before 6.3 do not know the flag.
@@ -45,7 +48,7 @@ pub(super) fn make(bytes: u64, (at, known): (u64, &[u8])) -> Result<OwnedFd, Err
 }
 
 /// Checks that a received file is memory as [`make`] makes it.
-pub(super) fn check(file: impl AsFd, bytes: u64) -> Result<(), String> {
+pub(in crate::shared_memory) fn check(file: impl AsFd, bytes: u64) -> Result<(), String> {
     let size = fstat(&file).map(|stat| stat.st_size as u64);
     if size != Ok(bytes) {
         return Err(format!("a file of {bytes} bytes was due, and this has {size:?}"));

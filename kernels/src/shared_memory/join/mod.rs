@@ -24,6 +24,8 @@ use super::system::{moment, refused};
 use super::unique::UniqueId;
 use crate::Error;
 
+pub(super) use arena::{check as check_arena, make as make_arena};
+
 /// The resources of a process when all ranks have met.
 #[derive(Debug)]
 pub(super) struct Joined {
@@ -34,7 +36,7 @@ pub(super) struct Joined {
 }
 
 /// The version of this program. Ranks of another version may lay out the arena in another way.
-const VERSION: &str = concat!("roundelay ", env!("CARGO_PKG_VERSION"));
+pub(super) const VERSION: &str = concat!("roundelay ", env!("CARGO_PKG_VERSION"));
 
 /// The request of a process that joins a world.
 #[derive(Clone, Copy)]

@@ -12,7 +12,7 @@ use roundelay_core::optimize::Level;
 use super::{one_shot, plan};
 use crate::reduce::{Stores, copy};
 use crate::shared_memory::arena::{ArenaLayout, SLOT, TEXT};
-use crate::shared_memory::shared_state::{CallHeader, CallPosition, MOST_TILES};
+use crate::shared_memory::shared_state::{CallHeader, CallPosition, MOST_TILES, Wait};
 use crate::shared_memory::{World, WorldPlan};
 use crate::{Error, Options};
 
@@ -257,7 +257,8 @@ fn words_that_are_no_places_break_nothing() {
 fn nobody_is_behind_a_rank_that_waits_for_none() {
     for rank in [2, 1 << 40, usize::MAX - 1] {
         let (done, _) = told(COUNT, Level::O2, |world, _| {
-            world.shared.waits_for(1, Some(rank));
+            let wait = Wait { since: 1, on: Some(rank), number: 1, needs: 1, progress: false };
+            world.shared.tell_wait(1, Some(&wait));
             world.shared.stand(1, CallPosition { step: u32::MAX, at: u32::MAX });
         });
         assert_eq!(code(&done), "E0405", "{rank}");
