@@ -13,6 +13,8 @@ mod failures;
 mod kinds;
 #[path = "processes/limits.rs"]
 mod limits;
+#[path = "processes/observed.rs"]
+mod observed;
 #[path = "processes/ranks.rs"]
 mod ranks;
 #[path = "processes/traces.rs"]

@@ -25,6 +25,7 @@ Examples:
   roundelay simulate RingAllReduce --topology \"full_mesh(8, 25GB/s, 2us)\" --svg run.svg
   roundelay emit steps RingAllReduce -n 4             what goes between the ranks
   roundelay launch -n 8 -- ./worker --epochs 3        eight processes, each of them a rank
+  roundelay ps                                        what they do, and why they hang
   roundelay mpirun --report -- -n 8 ./solver          an MPI program as it is
   roundelay explain E0301                             what an error means, and what to do
 

@@ -53,6 +53,8 @@ mod parallel;
 mod program;
 #[cfg_attr(target_family = "wasm", path = "progress/none.rs")]
 mod progress;
+#[cfg_attr(not(target_os = "linux"), path = "ps/unsupported.rs")]
+mod ps;
 mod ranks;
 mod report;
 mod run;

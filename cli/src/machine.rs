@@ -10,6 +10,7 @@ use crate::launch::{self, LaunchFlags};
 use crate::lsp;
 use crate::mpirun::{self, MpirunFlags};
 use crate::progress;
+use crate::ps::{self, PsFlags};
 use crate::report::{Failure, exit_code};
 use crate::run::{self, RunFlags};
 use crate::shell::{self, CompletionsFlags, ManFlags};
@@ -27,6 +28,8 @@ pub(crate) enum MachineCommand {
     Calibrate(CalibrateFlags),
     /// Start a program as several processes of this host, each of them a rank
     Launch(LaunchFlags),
+    /// Say what the ranks of running jobs do: their calls, their waits, and the cause where they hang
+    Ps(PsFlags),
     /// Run an MPI program as it is, with its collectives made here where that is faster
     Mpirun(MpirunFlags),
     /// Serve the book on the loopback address, with its programs to try
@@ -50,6 +53,7 @@ impl MachineCommand {
             Self::Executor(flags) => progress::shown(|| executor::main(&flags)),
             Self::Calibrate(flags) => calibrate::main(&flags),
             Self::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
+            Self::Ps(flags) => ps::main(&flags),
             Self::Mpirun(flags) => return mpirun::main(&flags).unwrap_or_else(Failure::print),
             Self::Book(flags) => book::main(&flags),
             Self::Lsp => lsp::main(),
