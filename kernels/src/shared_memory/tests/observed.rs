@@ -89,17 +89,19 @@ fn a_record_is_of_one_call() {
         });
         let mut found = 0;
         let start = Instant::now();
-        while found < 20_000 && start.elapsed() < Duration::from_secs(20) {
+        while start.elapsed() < Duration::from_millis(500) || found == 0 {
+            // The record that is overwritten next, and later ones.
             let last = worlds[0].shared.number(0);
-            for number in last.saturating_sub(CALLS + 1).max(1)..=last + 1 {
+            for number in (last + 1).saturating_sub(CALLS).max(1)..(last + 4).saturating_sub(CALLS)
+            {
                 if let Some(record) = worlds[0].shared.recorded(0, number) {
                     found += 1;
                     assert_eq!(record.header.words(), [number; 3]);
                 }
             }
+            assert!(start.elapsed() < Duration::from_secs(60), "no record is read");
         }
         over.store(true, Ordering::Relaxed);
-        assert!(found >= 20_000, "{found} records");
     });
 }
 
