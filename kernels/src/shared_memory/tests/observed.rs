@@ -87,21 +87,21 @@ fn a_record_is_of_one_call() {
                 worlds[0].shared.publish(0, number, &header, 0);
             }
         });
-        let mut found = 0;
+        let (mut found, mut mixed) = (0, None);
         let start = Instant::now();
-        while start.elapsed() < Duration::from_millis(500) || found == 0 {
+        while mixed.is_none() && start.elapsed() < Duration::from_millis(500) {
             // The record that is overwritten next, and later ones.
             let last = worlds[0].shared.number(0);
             for number in (last + 1).saturating_sub(CALLS).max(1)..(last + 4).saturating_sub(CALLS)
             {
                 if let Some(record) = worlds[0].shared.recorded(0, number) {
                     found += 1;
-                    assert_eq!(record.header.words(), [number; 3]);
+                    mixed = mixed.or((record.header.words() != [number; 3]).then_some(record));
                 }
             }
-            assert!(start.elapsed() < Duration::from_secs(60), "no record is read");
         }
         over.store(true, Ordering::Relaxed);
+        assert!(mixed.is_none() && found > 0, "{mixed:?} of {found} records");
     });
 }
 
