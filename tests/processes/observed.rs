@@ -32,9 +32,13 @@ fn until(pid: u32, good: impl Fn(&Value) -> bool) -> Value {
     }
 }
 
-fn kill(pid: u32) {
-    let done = Command::new("kill").args(["-s", "KILL", &pid.to_string()]).status();
+fn send(signal: &str, pid: u32) {
+    let done = Command::new("kill").args(["-s", signal, &pid.to_string()]).status();
     assert!(done.expect("`kill` starts").success());
+}
+
+fn kill(pid: u32) {
+    send("KILL", pid);
 }
 
 /// Returns the lines about a world's causes, without the time at their end.
@@ -73,7 +77,7 @@ fn a_job_that_hangs_is_told_in_one_line() {
             "rank 1 (process {}) has not made call 3 (AllReduce of 10 i32, max); ranks 0 and 2 wait for it",
             pids[1]
         );
-        assert_eq!(told(world), [line]);
+        assert_eq!(told(world), [line.as_str()]);
         let rank = &world["ranks"][2];
         assert_eq!((&rank["pid"], &rank["calls"]), (&pids[2].into(), &3.into()), "{rank:#}");
         assert_eq!((&rank["in_call"], &rank["wait"]["for"]), (&true.into(), &1.into()), "{rank:#}");
@@ -89,6 +93,10 @@ fn a_job_that_hangs_is_told_in_one_line() {
         assert!(calls.iter().all(|call| call["algorithm"].is_string()), "{calls:#?}");
         let idle = &world["ranks"][1];
         assert_eq!((&idle["in_call"], &idle["calls"]), (&false.into(), &2.into()), "{idle:#}");
+        send("STOP", pids[1]);
+        let stopped = until(pids[0], |seen| seen["worlds"][0]["ranks"][1]["state"] == "stopped");
+        let line = line.replace(") has", ") is stopped, and has");
+        assert_eq!(told(&stopped["worlds"][0]), [line]);
         kill(pids[1]);
     });
     for rank in [0, 2] {

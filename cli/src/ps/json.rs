@@ -59,7 +59,7 @@ fn of_rank(world: &ObservedWorld, rank: &ObservedRank) -> Value {
         "state": state,
         "calls": rank.number,
         "in_call": rank.in_call,
-        "step": rank.in_call.then_some(rank.step),
+        "step": rank.step.filter(|_| rank.in_call),
         "place": rank.place,
         "wait": wait,
         "last_calls": rank.calls.iter().map(call).collect::<Vec<_>>(),

@@ -6,12 +6,12 @@ use roundelay_kernels::shared_memory::observed::{
     Observed, ObservedCall, ObservedRank, ObservedWorld, circles,
 };
 
-use super::told::{self, is_gone, since};
-use super::{job, told::ranks};
+use super::told::{self, is_gone, ranks, since};
+use super::{job, processes};
 use crate::topo::{aligned, count};
 
 /// The most characters of a command that are shown.
-const COMMAND: usize = 48;
+const COMMAND: usize = 72;
 
 /// Returns the text about all worlds, with the last calls of each rank if `calls` says so.
 pub(super) fn text(seen: &Observed, calls: bool) -> String {
@@ -33,11 +33,19 @@ pub(super) fn text(seen: &Observed, calls: bool) -> String {
             let command = process.parent_command().unwrap_or_else(|| "it has ended".to_owned());
             _ = writeln!(text, "job {}: {}", process.parent, short(&command));
         }
-        _ = writeln!(text, "world {}: {}", world.id, count(world.ranks.len(), "rank"));
+        let mut commands = processes(world).map(|process| &process.command);
+        let first = commands.next().filter(|first| commands.all(|command| command == *first));
+        let of = first.map_or_else(String::new, |command| format!(" of {}", short(command)));
+        _ = writeln!(text, "world {}: {}{of}", world.id, count(world.ranks.len(), "rank"));
         let titles = ["rank", "pid", "call", "what", "algorithm", "state", "since", "command"];
         let titles = titles.map(str::to_owned).to_vec();
         let rows = world.ranks.iter().map(|rank| row(world, rank));
-        aligned(&std::iter::once(titles).chain(rows).collect::<Vec<_>>(), &mut text);
+        let mut rows: Vec<_> = std::iter::once(titles).chain(rows).collect();
+        if first.is_some() {
+            // The last column would be the same in each row.
+            rows.iter_mut().for_each(|row| row.truncate(row.len() - 1));
+        }
+        aligned(&rows, &mut text);
         if calls {
             world.ranks.iter().for_each(|rank| last_calls(rank, &mut text));
         }
@@ -89,21 +97,18 @@ fn state(
         (None, true) => last.map(|call| call.since),
         (None, false) => last.and_then(|call| call.ended),
     };
-    if rank.in_call {
-        _ = write!(state, "in the call at step {}", rank.step);
-        if let Some(place) = &rank.place {
-            _ = write!(state, " ({place})");
-        }
-    } else {
-        state.push_str(if rank.number == 0 { "before its first call" } else { "in no call" });
-    }
     if let Some(wait) = waits {
         let on = wait.on.map(|on| world.ranks[on].name);
         let on = on.map_or_else(|| "other ranks".to_owned(), |on| ranks(&[on]));
-        _ = write!(state, ", waits for {on}");
+        _ = write!(state, "waits for {on} ");
         if wait.number > rank.number {
-            _ = write!(state, " before call {}", wait.number);
+            _ = write!(state, "before call {}, ", wait.number);
         }
+    }
+    if rank.in_call {
+        state.push_str(&told::place(rank));
+    } else {
+        state.push_str(if rank.number == 0 { "before its first call" } else { "in no call" });
     }
     (state, time.map_or_else(String::new, since))
 }

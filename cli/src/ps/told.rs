@@ -82,13 +82,20 @@ fn state(world: &ObservedWorld, rank: &ObservedRank, missing: u64) -> String {
         return format!("{who} is gone: it has ended, or cannot be looked at");
     }
     if rank.in_call {
-        let place = rank.place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
-        let call = call(rank.number);
-        return format!("{who}{stopped} is in {call} at step {}{place}", rank.step);
+        return format!("{who}{stopped} is in {} {}", call(rank.number), place(rank));
     }
     match missing {
         0 => format!("{who}{stopped} is in no call"),
         _ => format!("{who}{stopped} has not made {}", call(rank.number.saturating_add(1))),
+    }
+}
+
+/// Returns the place of a rank in its call, as words.
+pub(super) fn place(rank: &ObservedRank) -> String {
+    match (rank.step, &rank.place) {
+        (None, _) => "at the start".to_owned(),
+        (Some(step), None) => format!("at step {step}"),
+        (Some(step), Some(place)) => format!("at step {step} ({place})"),
     }
 }
 

@@ -24,6 +24,9 @@ const BLOCKS: u64 = 1 << 24;
 /// The bit of a header's shape for a call that is a check.
 const CHECK: u64 = 1 << 25;
 
+/// The collective and the root of a call, and its count, dtype and op. A call with a count for each block has no one count.
+pub type CallShape = ((Collective, RankId), (Option<u64>, DType, ReduceOp));
+
 /// The description of a rank's call that other ranks read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CallHeader {
@@ -90,9 +93,8 @@ impl CallHeader {
         Collective::ALL.get((self.shape >> 16) as u8 as usize).copied()
     }
 
-    /// Returns the collective and the root, and the count, the dtype and the op; `None` if the words describe no call. A
-    /// call with a count for each block has no one count.
-    pub(super) fn call(&self) -> Option<((Collective, RankId), (Option<u64>, DType, ReduceOp))> {
+    /// Returns the shape of the call; `None` if the words describe no call.
+    pub(super) fn call(&self) -> Option<CallShape> {
         let byte = |at: u32| (self.shape >> at) as u8 as usize;
         let collective = self.collective()?;
         let (dtype, op) = (*DType::ALL.get(byte(8))?, *ReduceOp::ALL.get(byte(0))?);

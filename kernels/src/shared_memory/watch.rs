@@ -162,7 +162,9 @@ fn wait_long(
         }
         if waited > circles && needs != 0 {
             circles = circles.saturating_mul(2);
-            if let Some(never) = on.and_then(|on| watch.in_circle(on, waited)) {
+            if let Some(never) =
+                on.and_then(|on| watch.in_circle(on, Duration::from_secs(waited.as_secs())))
+            {
                 break if ready() { Ok(()) } else { Err(never) };
             }
         }

@@ -175,7 +175,7 @@ impl Circle {
     }
 
     /// Returns the circle as it is seen from its first process, so that one circle is found once.
-    fn from_first(mut self) -> Self {
+    fn rotated(mut self) -> Self {
         let first = (0..self.0.len()).min_by_key(|at| self.0[*at].pid).unwrap_or(0);
         self.0.rotate_left(first);
         self
@@ -194,6 +194,6 @@ pub fn circles(worlds: &[ObservedWorld]) -> Vec<Circle> {
         worlds.iter().filter(has).cloned().collect()
     };
     let found: BTreeSet<Circle> =
-        pids.into_iter().filter_map(|pid| through(pid, of)).map(Circle::from_first).collect();
+        pids.into_iter().filter_map(|pid| through(pid, of)).map(Circle::rotated).collect();
     found.into_iter().collect()
 }

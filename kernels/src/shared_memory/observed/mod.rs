@@ -12,16 +12,13 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
-use roundelay_core::collective::Collective;
-use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_core::ids::RankId;
-
 use super::algorithm_names::AlgorithmName;
 use super::arena::{Arena, CALLS};
 use super::clock::Now;
 use super::failure::{self, Cause};
 use super::head::{self, HEAD_END};
 use super::join::check_arena;
+pub use super::shared_state::CallShape;
 use super::shared_state::{MOST_TILES, SharedState, Standing, Wait};
 pub use circle::{Circle, circles};
 pub use process::ObservedProcess;
@@ -63,8 +60,8 @@ pub struct ObservedRank {
     pub number: u64,
     /// Whether it is in the last of these calls.
     pub in_call: bool,
-    /// The step of its last call.
-    pub step: u32,
+    /// The step of its last call; `None` at the beginning of the call.
+    pub step: Option<u32>,
     /// The lines of its algorithm at which it is in its call, if they are known.
     pub place: Option<String>,
     /// Its wait, if it waits for long.
@@ -96,8 +93,8 @@ pub struct ObservedCall {
     pub number: u64,
     /// The call in words.
     pub name: String,
-    /// The collective and the root, and the count, the dtype and the op, if the words are those of a call.
-    pub shape: Option<((Collective, RankId), (Option<u64>, DType, ReduceOp))>,
+    /// The shape of the call, if the words are those of a call.
+    pub shape: Option<CallShape>,
     /// The name of its algorithm, if it is known.
     pub algorithm: Option<String>,
     /// How long ago the rank made it.
@@ -223,7 +220,7 @@ fn rank(
         },
         number,
         in_call,
-        step: place.step,
+        step: (place.at > 0).then_some(place.step),
         place: named.and_then(|(_, name)| name.place(place.at)).filter(|_| in_call).map(printable),
         wait: wait.map(|words| ObservedWait {
             on: words.on,
