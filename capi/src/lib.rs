@@ -11,6 +11,7 @@ mod compiler;
 #[cfg(test)]
 mod header;
 mod memory;
+mod python;
 mod requests;
 mod status;
 mod table;

@@ -1,10 +1,11 @@
 """Times collectives and a training step of torch.distributed, by Gloo and by Roundelay in one run.
 
-Usage: torch_backends.py [--ranks 2 4 8] [--sizes 1024 ...] [--seconds N] [--calls CALL ...] [--no-training]
+Usage: torch_backends.py [--ranks 2 4 8] [--sizes 1024 ...] [--seconds N] [--calls CALL ...] [--no-training] [--dispatched]
 
 For each number of ranks one set of processes has both backends and takes turns between them, so other load of the
 machine affects both. A time is the median of samples of the slowest rank; a size is the bytes of the largest buffer.
-Prints tables in Markdown, and before them the check of the results.
+Prints tables in Markdown, and before them the check of the results. A further column of --dispatched has the calls of
+a group of Roundelay whose calls all go through torch's dispatcher.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ CALLS = [
 """The last two have tensors of other sizes at odd ranks than at even ones, 16 times as large. Gloo refuses them, so it is
 given one broadcast or one reduction for each rank, as torch does for NCCL."""
 BACKENDS = ["gloo", "roundelay"]
+DISPATCHED = "roundelay through torch's dispatcher"
 SAMPLES, FEWEST, SAMPLE = 31, 5, 2e-2
 """Samples of a cell at most and at least, and the seconds that one of them lasts, or a call if it lasts longer."""
 
@@ -172,12 +174,18 @@ def rank_of(rank: int, nranks: int, port: int, arguments: argparse.Namespace) ->
         "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=nranks, timeout=timedelta(seconds=120)
     )
     groups = {backend: dist.new_group(backend=backend) for backend in BACKENDS}
+    if arguments.dispatched:
+        groups[DISPATCHED] = dist.new_group(backend="roundelay")
+        # A process group that has had a hook is left to torch.
+        groups[DISPATCHED].register_pre_hook(0, lambda _: None)
+        groups[DISPATCHED].unregister_pre_hook(0)
 
     def say(text: str) -> None:
         if rank == 0:
             print(text, flush=True)
 
-    say(f"\n### {nranks} ranks\n\n| call | bytes | gloo, us | roundelay, us | gloo / roundelay |\n|---|---|---|---|---|")
+    further = " dispatched, us |" if arguments.dispatched else ""
+    say(f"\n### {nranks} ranks\n\n| call | bytes | gloo, us | roundelay, us | gloo / roundelay |{further}\n|---|---|---|---|---|")
     for name in arguments.calls:
         for size in arguments.sizes:
             made = {backend: prepared(name, size, rank, nranks, group) for backend, group in groups.items()}
@@ -186,7 +194,8 @@ def rank_of(rank: int, nranks: int, port: int, arguments: argparse.Namespace) ->
                 assert right(), f"{backend}: {name} of {size} bytes is wrong at rank {rank}"
             times = cell({backend: call for backend, (call, _) in made.items()}, groups, arguments.seconds)
             gloo, ours = (times[backend] for backend in BACKENDS)
-            say(f"| {name} | {size} | {gloo:.1f} | {ours:.1f} | {gloo / ours:.1f} |")
+            last = f" {times[DISPATCHED]:.1f} |" if arguments.dispatched else ""
+            say(f"| {name} | {size} | {gloo:.1f} | {ours:.1f} | {gloo / ours:.1f} |{last}")
     if arguments.training:
         times = steps(rank, nranks, groups)
         gloo, ours = (times[backend] for backend in BACKENDS)
@@ -202,14 +211,18 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--seconds", type=float, default=2.0, help="time of a cell, for both backends together")
     parser.add_argument("--calls", nargs="+", default=CALLS, choices=CALLS)
+    parser.add_argument("--dispatched", action="store_true")
     parser.add_argument("--no-training", dest="training", action="store_false")
     arguments = parser.parse_args()
 
     import torch
     import torch.multiprocessing as processes
 
+    import roundelay.torch
+
     cores = len(os.sched_getaffinity(0))
-    print(f"torch {torch.__version__}, {cores} cores; f32 sums, each outcome verified before it is timed; medians")
+    made = "by the compiled functions" if roundelay.torch.compiled() else "by ctypes"
+    print(f"torch {torch.__version__}, {cores} cores; plain calls {made}; f32 sums, each outcome verified before it is timed; medians")
     for nranks in arguments.ranks:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

@@ -26,6 +26,9 @@ const PACKAGES: [&str; 11] = [
     "packaging",
 ];
 
+/// The tests that also run without the compiled functions.
+const INTERPRETED: [&str; 2] = ["tests/torch/test_direct.py", "tests/torch/test_collectives.py"];
+
 /// Installs the packages and runs the job that is asked for: the tests, `PyTorch`'s own (`--suite`), or times
 /// (`--bench`).
 pub(crate) fn all(asked: &[&str]) -> Result<(), String> {
@@ -33,16 +36,24 @@ pub(crate) fn all(asked: &[&str]) -> Result<(), String> {
     let python = install(&root)?;
     let profile = if asked.first() == Some(&"--bench") { "release" } else { "dev" };
     let library = library(&root, "roundelay-command", profile)?;
-    let mut command = Command::new(python);
-    command.current_dir(root.join("python")).env("PYTHONPATH", root.join("python"));
-    command.env("ROUNDELAY_LIBRARY", library).env("PYTHONDONTWRITEBYTECODE", "1");
-    match asked {
-        [] => command.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/torch"]),
-        ["--suite", rest @ ..] => command.arg("tests/torch/suite.py").args(rest),
-        ["--bench", rest @ ..] => command.arg("bench/torch_backends.py").args(rest),
-        [other, ..] => return Err(format!("{other}: neither --suite nor --bench")),
+    let python = || {
+        let mut command = Command::new(&python);
+        command.current_dir(root.join("python")).env("PYTHONPATH", root.join("python"));
+        command.env("ROUNDELAY_LIBRARY", &library).env("PYTHONDONTWRITEBYTECODE", "1");
+        command
     };
-    run(&mut command)
+    let pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider"];
+    match asked {
+        [] => {
+            run(python().args(pytest).arg("tests/torch"))?;
+            println!("once more, by ctypes, what calls without torch's dispatcher");
+            let mut again = python();
+            run(again.args(pytest).args(INTERPRETED).env("ROUNDELAY_TORCH_EXTENSION", "0"))
+        }
+        ["--suite", rest @ ..] => run(python().arg("tests/torch/suite.py").args(rest)),
+        ["--bench", rest @ ..] => run(python().arg("bench/torch_backends.py").args(rest)),
+        [other, ..] => Err(format!("{other}: neither --suite nor --bench")),
+    }
 }
 
 /// Installs the packages, and returns the Python of an environment below `target/torch` that has them.

@@ -10,7 +10,7 @@ Ranks are processes of one host and share memory. Tensors are on the CPU. Reduct
 ends in the middle of a call, the error on all other ranks names it.
 
 A thread of the library, which does not hold Python's lock, makes the calls with ``async_op=True``. The calling thread
-makes synchronous calls. torch's flight recorder records the calls of this backend where TORCH_FR_BUFFER_SIZE is set.
+makes synchronous calls; the plain ones do not go through torch's dispatcher. torch's flight recorder records the calls of this backend where TORCH_FR_BUFFER_SIZE is set.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ if not _handles.possible():
         "roundelay.torch needs torch 2.15 or a later one"
     )
 
-from ._group import Group  # noqa: E402  (the check above looked for its base class)
+from . import _direct  # noqa: E402  (the check above looked for its base class)
+from ._direct import compiled  # noqa: E402
+from ._group import Group  # noqa: E402
 from ._elements import reduction  # noqa: E402
 
-__all__ = ["COLLECTIVES", "Group", "deterministic", "order", "use", "ways"]
+__all__ = ["COLLECTIVES", "Group", "compiled", "deterministic", "order", "use", "ways"]
 
 COLLECTIVES = {
     "all_reduce": "AllReduce",
@@ -153,3 +155,4 @@ def _group_of(group: Optional[dist.ProcessGroup]) -> Group:
 dist.Backend.register_backend("roundelay", _create, extended_api=True, devices=["cpu"])
 _handles.install()
 _handles.unrecorded("roundelay")
+_direct.install()

@@ -74,6 +74,22 @@ def _reductions() -> dict[torch.dtype, dict[int, tuple[int, int]]]:
 _REDUCTIONS = _reductions()
 
 
+def _ops_of_types() -> bytes:
+    # A row of 16 bytes for each of 12 codes, and a row for booleans.
+    table = bytearray(b"\xff" * 16 * 13)
+    for dtype, ops in _REDUCTIONS.items():
+        row = 12 if dtype is torch.bool else CODES[dtype]
+        for op, (_, number) in ops.items():
+            if op != PREMUL_SUM:
+                table[16 * row + op] = number
+    return bytes(table)
+
+
+OPS_OF_TYPES = _ops_of_types()
+"""The library's codes of operations, by element type and by the number of an operation of torch, for the compiled
+functions; 255 where there is none, or a factor is applied first."""
+
+
 def reduction(tensor: torch.Tensor, op: int) -> tuple[int, int]:
     """The library's codes for a reduction of the elements of ``tensor`` by ``op``, the number of an operation of torch.
 

@@ -7,14 +7,16 @@ order of their requests.
 from __future__ import annotations
 
 import collections
+import ctypes
 import functools
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, Optional, TypeVar, cast
 
 import torch
-from torch._C._distributed_c10d import Backend, Store
+from torch._C._distributed_c10d import Backend, ProcessGroup, Store
 
+from . import _direct
 from . import _parts as parts
 from ._elements import MAX, U8
 from ._errors import named
@@ -69,13 +71,15 @@ class Group(Backend):
         self._options = Backend.Options("roundelay", timeout)
         self._members = list(members)
         """The ranks of the default group that are in this group; empty where it has all ranks."""
-        self._calls = 0
+        self._calls = ctypes.c_uint64()
         self._monitored = 0
         self._closed = False
         self._finisher = Finisher("roundelay finisher")
         self._mail = Mail(world, rank, self.named)
         self._under_way: collections.deque[Pending] = collections.deque()
         self._come = torch.zeros(1, dtype=torch.uint8)
+        self._direct: Optional[list[ProcessGroup]] = None
+        """The process groups whose plain calls come without torch's dispatcher."""
 
     def getBackendName(self) -> str:
         """The name that the backend is registered by."""
@@ -95,10 +99,12 @@ class Group(Backend):
 
     def _make(self, call: str, opts: Any, part: Part, outputs: Any) -> Optional[Pending]:
         """Makes a call in this thread, or has the library's thread make it."""
-        self._calls += 1
+        self._calls.value += 1
         if not opts.asyncOp and opts.timeout < _UNSET:
             if self._under_way:
                 self._settle()
+            if self._direct is None:
+                self._direct = _direct.enrol(self, self._calls, self._under_way)
             part.run(self.world)
             return None
         self._forget()
@@ -112,7 +118,7 @@ class Group(Backend):
         requests = []
         try:
             for part in several:
-                self._calls += 1
+                self._calls.value += 1
                 requests.append(part.start(self.world))
         except Exception:
             if requests:
@@ -331,7 +337,7 @@ class Group(Backend):
 
     def _get_sequence_number_for_group(self) -> int:
         """The number of collectives that were called."""
-        return self._calls
+        return self._calls.value
 
     @_names("set_timeout")
     def set_timeout(self, timeout: timedelta) -> None:
@@ -344,15 +350,19 @@ class Group(Backend):
 
     def abort(self) -> None:
         """Ends the calls under way, here and at all other ranks, with an error."""
-        self._closed = True
+        self._leave()
         self.world.abort()
+
+    def _leave(self) -> None:
+        self._closed = True
+        _direct.leave(self._direct or [])
 
     @_names("destroy_process_group")
     def shutdown(self) -> None:
         """Waits for the calls under way and leaves the group."""
         if self._closed:
             return
-        self._closed = True
+        self._leave()
         for work in list(self._under_way):
             work.until(None)
         self._under_way.clear()
