@@ -136,7 +136,7 @@ impl Method {
     ///
     /// # Safety
     /// The arguments are those of [`roundelay_python_method`].
-    unsafe fn new(
+    unsafe fn function(
         collective: c_int,
         ops: *const u8,
         [groups, own, tensor, table, dispatched, profiled, nothing]: [*mut PyObject; 7],
@@ -290,8 +290,8 @@ impl Group {
 
 /// Makes the method of process groups that makes the calls of a collective, as a function of Python that takes the
 /// process group before the method's own arguments. `groups` is a dictionary from process groups to groups of
-/// [`roundelay_python_group`], `own` torch's method, which makes all other calls, `tensor` torch's class of tensors, and
-/// `table` the capsule of DLPack's functions for it. While `dispatched` or `profiled` returns what is true, torch's
+/// [`roundelay_python_group`], `own` torch's method, which makes all other calls, `tensor` torch's class of tensors,
+/// and `table` the capsule of its functions of `DLPack`. While `dispatched` or `profiled` returns what is true, torch's
 /// method makes every call. `ops` has, for each element type and each number of an operation of torch, the library's
 /// code, or 255.
 ///
@@ -313,7 +313,7 @@ unsafe extern "C" fn roundelay_python_method(
 ) -> *mut PyObject {
     let objects = [groups, own, tensor, table, dispatched, profiled, nothing];
     // SAFETY: the caller's promise.
-    unsafe { Method::new(collective, ops, objects) }.map_or(null_mut(), Object::given)
+    unsafe { Method::function(collective, ops, objects) }.map_or(null_mut(), Object::given)
 }
 
 /// Makes the group of a world, for a method. Python makes its calls while `under_way` has any; timeouts below

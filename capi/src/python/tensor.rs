@@ -1,5 +1,5 @@
-//! A tensor as DLPack's table of functions describes it. The table is the same for all versions of torch that have it:
-//! its first words are the version, and its layout does not change within a major version.
+//! A tensor as `DLPack`'s table of functions describes it. The table is the same for all versions of torch that have
+//! it: its first words are the version, and its layout does not change within a major version.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -8,7 +8,7 @@ use std::slice;
 
 use super::interpreter::Object;
 
-/// DLPack's `DLPackExchangeAPI`, of major version 1.
+/// `DLPack`'s `DLPackExchangeAPI`, of major version 1.
 #[repr(C)]
 pub(super) struct Exchange {
     major: u32,
@@ -21,7 +21,7 @@ pub(super) struct Exchange {
     _stream: *const c_void,
 }
 
-/// DLPack's `DLTensor`.
+/// `DLPack`'s `DLTensor`.
 #[repr(C)]
 struct View {
     data: *mut u8,
@@ -57,7 +57,7 @@ impl Exchange {
     /// Returns a table of this version that can view tensors.
     ///
     /// # Safety
-    /// The address is one of a table of DLPack, of any version, that lives for ever.
+    /// The address is one of a table of `DLPack`, of any version, that lives for ever.
     pub(super) unsafe fn new(at: NonNull<c_void>) -> Option<&'static Self> {
         // SAFETY: every version begins with its number.
         if unsafe { at.cast::<u32>().read() } != 1 {
@@ -68,8 +68,8 @@ impl Exchange {
         (table.major == 1 && table.view.is_some()).then_some(table)
     }
 
-    /// Returns the elements of a tensor. Nothing is returned for elements with gaps, without alignment, on another device
-    /// or of another type, and for a tensor without elements.
+    /// Returns the elements of a tensor. Nothing is returned for elements with gaps, without alignment, on another
+    /// device or of another type, and for a tensor without elements.
     ///
     /// # Safety
     /// The object is of the type that has this table.
@@ -105,7 +105,7 @@ impl Exchange {
             if dimensions == 0 {
                 return Some(&[][..]);
             }
-            // SAFETY: unless they are left out, there are as many as dimensions, for as long as the tensor is not changed.
+            // SAFETY: unless they are left out, there are as many as dimensions, while the tensor is not changed.
             (!at.is_null()).then(|| unsafe { slice::from_raw_parts(at, dimensions) })
         };
         let shape = numbers(view.shape)?;

@@ -2,8 +2,9 @@
 
 ``dist.all_reduce`` calls a method of a process group, which finds the backend through the dispatcher. Here four of these
 methods first look whether the process group has this backend and the call is a plain one: a synchronous call of dense
-tensors of the CPU, of torch's own class and without gradients, while no dispatch mode and no profiler watches this thread.
-If so, the backend makes the call at once. torch makes all other calls as before, and all calls of process groups with hooks.
+tensors of the CPU, of torch's own class and without gradients, while no dispatch mode and no profiler watches this
+thread. If so, the backend makes the call at once. torch makes all other calls as before, and all calls of process groups
+with hooks.
 
 The methods are compiled functions of the library. Where these are missing, or ``ROUNDELAY_TORCH_EXTENSION=0`` is set, the
 methods are written in Python, and call the library by ctypes.

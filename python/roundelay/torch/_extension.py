@@ -61,7 +61,10 @@ def missing() -> Optional[str]:
     except AttributeError:
         return f"the library {_library._path()} does not have them"
     except Exception:
-        return f"torch {torch.__version__} has a table of DLPack's functions of another version than 1, or this Python lacks a function of the stable ABI of 3.10"
+        return (
+            f"the table of DLPack's functions of torch {torch.__version__} is not of version 1, or this Python lacks a "
+            "function of the stable ABI of version 3.10"
+        )
     return None
 
 

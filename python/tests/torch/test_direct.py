@@ -141,8 +141,9 @@ def test_modes_profilers_and_hooks_see_every_call() -> None:
 
 
 def not_plain(rank: int, nranks: int) -> None:
-    """Calls that are not plain have the results of plain ones."""
+    """Calls that are not plain have the results of plain ones, and come through functions of Python."""
     dist.all_reduce(torch.ones(1))
+    _, python = watched()
     total = nranks * (nranks + 1) / 2
     mine = float(rank + 1)
     columns = torch.full((4, 4), mine)
@@ -159,8 +160,10 @@ def not_plain(rank: int, nranks: int) -> None:
         weight = torch.nn.Parameter(torch.full((3,), mine))
         dist.broadcast(weight, 1)
     assert weight.eq(2).all()
-    none = torch.zeros(0)
-    dist.all_reduce(none)
+    dist.all_reduce(torch.zeros(0))
+    wanted = torch.full((3,), mine, requires_grad=True)
+    dist.all_reduce(wanted)
+    assert wanted.detach().eq(total).all() and len(python) == 6
     scalar = torch.tensor(mine)
     dist.all_reduce(tensor=scalar, op=dist.ReduceOp.MAX)
     assert scalar == nranks
@@ -169,14 +172,16 @@ def not_plain(rank: int, nranks: int) -> None:
     opts.asyncOp = False
     dist.group.WORLD.allreduce(tensors=[named], opts=opts)
     assert named.eq(total).all()
+    assert len(python) == (6 if COMPILED else 8)
     group = dist.group.WORLD
     for given in ((), (1,), (1, 2), ([],), ([1], 2, 3), ([torch.ones(1), torch.ones(1)], opts)):
         with pytest.raises((TypeError, ValueError, RuntimeError)):
             group.allreduce(*given)
-    # A call under way comes first.
+    # Calls under way come first.
     work = [dist.all_reduce(named, async_op=True) for _ in range(3)]
+    made = len(python)
     dist.all_reduce(named)
-    assert named.eq(total * nranks**4).all()
+    assert named.eq(total * nranks**4).all() and len(python) == made + 1
     for each in work:
         each.wait()
 
