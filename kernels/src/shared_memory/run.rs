@@ -65,8 +65,7 @@ impl RankCall for WorldRank {
         active.patient = self.patient;
         let (way, on_trial) = self.routes.way(&active);
         let route = self.route(way)?;
-        // Ranks that do not take equal ways must not read each other's tiles.
-        active.header.identity ^= (way.layout() ^ self.routes.usual.layout()) << 56;
+        active.header = active.header.on_way(way.layout() ^ self.routes.usual.layout());
         // SAFETY: the caller's promise.
         let done = unsafe { self.parts(&mut active, (route, way), outside) };
         if let (Ok(true), true, Some(attempt)) = (&done, on_trial, &attempt) {

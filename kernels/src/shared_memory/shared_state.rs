@@ -24,6 +24,9 @@ const BLOCKS: u64 = 1 << 24;
 /// The bit of a header's shape for a call that is a check.
 const CHECK: u64 = 1 << 25;
 
+/// The first of the bits of a header's shape for the way of the call's data.
+const WAY: u32 = 26;
+
 /// The collective and the root of a call, and its count, dtype and op. A call with a count for each block has no one count.
 pub type CallShape = ((Collective, RankId), (Option<u64>, DType, ReduceOp));
 
@@ -66,6 +69,11 @@ impl CallHeader {
     ) -> Self {
         let header = Self::new(identity, call, (digest, dtype, op));
         Self { shape: header.shape | BLOCKS, ..header }
+    }
+
+    /// Says which way the data goes, by a number below 64: ranks on ways that differ must not read each other's tiles.
+    pub(super) fn on_way(self, layout: u64) -> Self {
+        Self { shape: self.shape | layout << WAY, ..self }
     }
 
     /// Makes the call a check, if it is one: then it is another call.
