@@ -149,8 +149,8 @@ impl Object {
     ) -> Option<Self> {
         let python = self.python;
         let f = python.functions;
-        let named = if names.is_null() { 0 } else { python.size(names)? };
-        let (plain, named) = given.split_at(given.len().checked_sub(named)?);
+        let last = if names.is_null() { 0 } else { python.size(names)? };
+        let (plain, last) = given.split_at(given.len().checked_sub(last)?);
         // SAFETY: a tuple takes each of its references once; a dictionary counts those that it holds.
         unsafe {
             let tuple = python.owned((f.PyTuple_New)(plain.len() as isize))?;
@@ -158,11 +158,11 @@ impl Object {
                 (f.Py_IncRef)(*object);
                 (f.PyTuple_SetItem)(tuple.at(), at as isize, *object);
             }
-            if named.is_empty() {
+            if last.is_empty() {
                 return python.owned((f.PyObject_Call)(self.at(), tuple.at(), null_mut()));
             }
             let dictionary = python.owned((f.PyDict_New)())?;
-            for (at, object) in named.iter().enumerate() {
+            for (at, object) in last.iter().enumerate() {
                 let name = python.item(names, at)?;
                 if (f.PyDict_SetItem)(dictionary.at(), name.at(), *object) != 0 {
                     return None;
@@ -287,9 +287,9 @@ impl Python {
     /// Makes a capsule that owns a value.
     pub(super) fn capsule<T: Capsuled>(self, value: T) -> Option<Object> {
         let at = Box::into_raw(Box::new(value));
-        let make = self.functions.PyCapsule_New;
+        let new = self.functions.PyCapsule_New;
         // SAFETY: the name ends with a zero, and the destructor takes the value out of a capsule of this name.
-        let made = self.owned(unsafe { make(at.cast(), T::NAME.as_ptr(), dropped::<T>) });
+        let made = self.owned(unsafe { new(at.cast(), T::NAME.as_ptr(), dropped::<T>) });
         if made.is_none() {
             // SAFETY: it was made above, and no capsule has it.
             drop(unsafe { Box::from_raw(at) });

@@ -109,18 +109,16 @@ unsafe extern "C" fn made(
     let Some(python) = (unsafe { Python::held() }) else { return null_mut() };
     // SAFETY: the function was made with its method, and keeps it.
     let Some(method) = (unsafe { python.value::<Method>(this) }) else { return null_mut() };
-    let named = if names.is_null() {
-        0
-    } else {
-        python.borrowed(names).and_then(|n| n.size()).unwrap_or(0)
+    let last = match python.borrowed(names) {
+        Some(names) => names.size().unwrap_or(0),
+        None => 0,
     };
-    let plain = usize::try_from(number).unwrap_or(0);
-    let given = match plain + named {
+    let given = match usize::try_from(number).unwrap_or(0) + last {
         0 => &[][..],
         // SAFETY: the interpreter gives as many, the named ones last.
         all => unsafe { slice::from_raw_parts(given, all) },
     };
-    if named == 0 {
+    if last == 0 {
         // SAFETY: they are objects.
         if let Some(answer) = unsafe { method.make(python, given) } {
             return answer;

@@ -139,4 +139,4 @@ def install() -> None:
     for name in ("register_pre_hook", "register_post_hook"):
         setattr(ProcessGroup, name, method(_hooking(getattr(ProcessGroup, name))))
     for hook in (FlightRecorderHook, NanCheckHook):
-        hook.attach = staticmethod(_hooking(hook.attach))
+        setattr(hook, "attach", staticmethod(_hooking(hook.attach)))
