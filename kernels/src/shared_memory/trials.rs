@@ -29,6 +29,8 @@ pub(super) struct Trial {
     /// The name of the call for reports.
     pub(super) name: String,
     shape: Shape,
+    /// The number of the first call of the shape.
+    first: u64,
     ways: Set,
     /// The first call of the ways that are compared now.
     from: u64,
@@ -81,10 +83,10 @@ impl From<Decided> for ChosenWay {
 }
 
 impl Trial {
-    fn new(name: String, shape: Shape) -> Self {
+    fn new(name: String, shape: Shape, first: u64) -> Self {
         let ways = Set::coarse(shape);
         let (times, stage) = (BTreeMap::new(), Stage::Coarse);
-        Self { name, shape, ways, from: 0, times, calls: 0, stage }
+        Self { name, shape, first, ways, from: 0, times, calls: 0, stage }
     }
 
     /// Returns the time of a way: the lower quartile, as cold caches and other work only make calls longer.
@@ -122,7 +124,7 @@ impl Trials {
         (key, shape, name): (u64, Shape, impl FnOnce() -> String),
         (number, way): (u64, Way),
     ) {
-        self.all.entry(key).or_insert_with(|| Trial::new(name(), shape));
+        self.all.entry(key).or_insert_with(|| Trial::new(name(), shape, number));
         self.pending.push(Pending { number, key, way });
         let mut known = Vec::new();
         self.pending.retain(|call| match world.shared.slowest(call.number) {
@@ -180,9 +182,11 @@ impl Trials {
         trial.stage = next.only().map_or(Stage::Fine, Stage::Decided);
     }
 
-    /// Returns all decisions.
+    /// Returns all decisions, in the order of the first calls of their shapes.
     pub(super) fn decided(&self) -> Vec<Decided> {
-        let decided = self.all.iter().filter_map(|(key, trial)| {
+        let mut all: Vec<_> = self.all.iter().collect();
+        all.sort_by_key(|(_, trial)| trial.first);
+        let decided = all.into_iter().filter_map(|(key, trial)| {
             let Stage::Decided(way) = trial.stage else { return None };
             let usual = Way::usual(trial.shape);
             let seconds = trial.time(usual).zip(trial.time(way)).map(<[f64; 2]>::from);
