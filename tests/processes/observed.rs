@@ -120,7 +120,9 @@ fn a_rank_that_ended_is_told() {
         let line =
             format!("rank 1 (process {}) is gone: it has ended, or cannot be looked at", pids[1]);
         assert_eq!(told(&seen["worlds"][0]), [line], "{seen:#}");
-        [0, 2].into_iter().for_each(|rank| kill(pids[rank]));
+        for rank in [0, 2] {
+            kill(pids[rank]);
+        }
     });
 }
 
@@ -149,7 +151,9 @@ fn worlds_of_several_jobs_are_told_apart() {
                 let all = all["worlds"].as_array().expect("worlds");
                 assert!(all.iter().any(|world| world["id"] == worlds[0]["id"]));
             }
-            second.iter().chain(first).for_each(|pid| kill(*pid));
+            for pid in second.iter().chain(first) {
+                kill(*pid);
+            }
         });
     });
 }

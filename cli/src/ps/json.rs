@@ -1,7 +1,7 @@
 //! Worlds as one JSON document. Times are seconds.
 
 use roundelay_kernels::shared_memory::observed::{
-    Observed, ObservedCall, ObservedRank, ObservedWorld, circles,
+    Observed, ObservedCall, ObservedProcess, ObservedRank, ObservedWorld, circles,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn world(world: &ObservedWorld) -> Value {
     json!({
         "id": world.id,
         "job": job.map(|process| process.parent),
-        "job_command": job.and_then(|process| process.parent_command()),
+        "job_command": job.and_then(ObservedProcess::parent_command),
         "nranks": world.ranks.len(),
         "told": told::lines(world),
         "failure": world.failure,

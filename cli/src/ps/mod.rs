@@ -50,7 +50,7 @@ fn nothing(pid: u32, seen: &Observed) -> Failure {
     let failure = Failure::usage(Code::BadFlag, title);
     match &seen.refused[..] {
         [] => failure.with_help("`roundelay ps` without a number shows all worlds of this user"),
-        refused => failure.with_help(&format!("some cannot be read: {}", refused.join("; "))),
+        refused => failure.with_help(format!("some cannot be read: {}", refused.join("; "))),
     }
 }
 

@@ -43,11 +43,15 @@ pub(super) fn text(seen: &Observed, calls: bool) -> String {
         let mut rows: Vec<_> = std::iter::once(titles).chain(rows).collect();
         if first.is_some() {
             // The last column would be the same in each row.
-            rows.iter_mut().for_each(|row| row.truncate(row.len() - 1));
+            for row in &mut rows {
+                row.truncate(row.len() - 1);
+            }
         }
         aligned(&rows, &mut text);
         if calls {
-            world.ranks.iter().for_each(|rank| last_calls(rank, &mut text));
+            for rank in &world.ranks {
+                last_calls(rank, &mut text);
+            }
         }
         if world.unnamed > 0 {
             let names = count(world.unnamed as usize, "name");
