@@ -19,3 +19,5 @@ mod observed;
 mod ranks;
 #[path = "processes/traces.rs"]
 mod traces;
+#[path = "processes/ways.rs"]
+mod ways;

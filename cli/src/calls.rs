@@ -35,7 +35,7 @@ pub(crate) struct AskedAlgorithm<'a> {
 
 /// The plan of the calls that are timed, for each kind of caller.
 pub(crate) enum CallPlan<'a> {
-    One(Plan),
+    One(Box<Plan>),
     /// The plan of the algorithm, and the plan by which the ranks meet; `rewrite` as in [`Calls`].
     Each {
         plans: Box<[SpmdPlan; 2]>,
@@ -62,7 +62,9 @@ impl Calls {
     ) -> Result<CallPlan<'_>, Failure> {
         let Self { options, rewrite, .. } = *self;
         Ok(match self.callers {
-            CalledBy::One => CallPlan::One(Plan::with(proved, count, dtype, op, options)?),
+            CalledBy::One => {
+                CallPlan::One(Box::new(Plan::with(proved, count, dtype, op, options)?))
+            }
             CalledBy::Each => {
                 let meet = meeting(proved.schedule().nranks);
                 let meet = SpmdPlan::new(&meet, 1, DType::U8, ReduceOp::Max, options)?;

@@ -72,7 +72,7 @@ impl Taking<'_> {
         let contests = &seat.contests;
         let mut turn = contests.turn(shape, by_table);
         if turn == Turn::Due {
-            turn = Turn::Settled(self.agree(shape, by_table)?);
+            turn = Turn::Settled(self.agree(shape, by_table));
         }
         match turn {
             Turn::Settled(Maker::Mpi) if contests.is_settled(shape) => Err(Why::Size),
@@ -102,11 +102,11 @@ impl Taking<'_> {
     }
 
     /// Has the ranks agree on the times of a contest, and returns the maker of all further calls.
-    fn agree(&self, shape: Shape, by_table: bool) -> Result<Maker, Why> {
+    fn agree(&self, shape: Shape, by_table: bool) -> Maker {
         let mut joined = self.seat.joined.lock().unwrap_or_else(PoisonError::into_inner);
         let Joined::World(ready) = &mut *joined else {
             self.seat.contests.settle(shape, Maker::Mpi);
-            return Ok(Maker::Mpi);
+            return Maker::Mpi;
         };
         let agreed = progress::calling(|| self.seat.contests.agree(shape, by_table, ready));
         match agreed {
@@ -116,10 +116,10 @@ impl Taking<'_> {
                     let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
                     report.decided(shape, verdict);
                 }
-                Ok(if verdict.taken { Maker::Ours } else { Maker::Mpi })
+                if verdict.taken { Maker::Ours } else { Maker::Mpi }
             }
             // The next call of the world has the error, too.
-            Err(_) => Ok(Maker::Ours),
+            Err(_) => Maker::Ours,
         }
     }
 

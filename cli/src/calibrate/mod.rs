@@ -28,7 +28,7 @@ pub(crate) struct CalibrateFlags {
     #[arg(long, conflicts_with_all = ["write", "workers"])]
     pub(crate) world: bool,
     /// Numbers of ranks, with --world [default: 2, 4 and 8]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "world")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "world", value_parser = whole(2..=64))]
     pub(crate) nranks: Vec<u32>,
     /// Worker threads, up to 1024 [default: one a core]
     #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]

@@ -45,7 +45,7 @@ fn algorithms() -> [Box<dyn Algorithm>; 5] {
 /// Returns the units of the largest buffer that a rank stages: an input, or a result that all ranks get.
 fn staged_units(schedule: &Schedule) -> u64 {
     let inputs = (0..schedule.nranks).map(|rank| schedule.units(Buffer::Input, RankId(rank)));
-    inputs.map(|units| units.floor()).max().unwrap_or(1)
+    inputs.map(roundelay_core::rational::Rat::floor).max().unwrap_or(1)
 }
 
 fn proved(which: usize, nranks: u32) -> Result<Proved, Failure> {
@@ -95,7 +95,7 @@ pub(super) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
             report.ways.iter().for_each(|way| print(way));
             match &report.file {
                 Some(file) => {
-                    print(&format!("\nworlds of this host begin with the ways of {file}"))
+                    print(&format!("\nworlds of this host begin with the ways of {file}"));
                 }
                 None => print("\nnothing was kept, as ROUNDELAY_CACHE is off"),
             }

@@ -15,8 +15,9 @@ use super::calls::ActiveCall;
 use super::geometry::{Stripe, Tiles};
 use super::plan::{WorldRank, keeps_blocks};
 use super::plan_sharing::Prepared;
+use super::pull::{OwnInput, Pull};
 use super::shared_state::{CallHeader, CallPosition, MOST_TILES};
-use super::strategy::{OwnInput, Pull, Strategy, Streams};
+use super::strategy::{Strategy, Streams};
 use super::streams::StreamRun;
 use super::ways::{Shape, Way};
 use super::world::World;
@@ -327,7 +328,7 @@ impl BlocksCall<'_> {
                     (&pull.readers, Stores::Cached),
                     self.buffers,
                     self.inputs(0),
-                )?
+                )?;
             };
         } else {
             // An input that lies where others read it is complete, so all of its tiles count as staged.

@@ -38,7 +38,11 @@ impl Knowledge {
             Some("usual") => true,
             Some("measured" | "kept") => false,
             _ => {
-                let what = format!("{VARIABLE} has the value {:?}", value.unwrap_or_default());
+                let value = value.unwrap_or_default();
+                let what = format!(
+                    "{VARIABLE} has the value `{}`",
+                    value.to_string_lossy().escape_debug()
+                );
                 let fix = "the values are usual, measured and kept";
                 return Err(Error::BadOption { what, fix });
             }
@@ -72,7 +76,7 @@ fn machine() -> String {
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let model = model.map_or("", |(_, name)| name);
     let system = uname();
-    let cores = available_parallelism().map_or(1, |n| n.get());
+    let cores = available_parallelism().map_or(1, std::num::NonZero::get);
     let [node, release] =
         [system.nodename(), system.release()].map(|text| text.to_string_lossy().into_owned());
     format!("{node}, {cores} cores, {model}, Linux {release}")

@@ -207,7 +207,7 @@ impl WorldRank {
         let data = match strategy {
             Strategy::Pull(pull) => &pull.data,
             Strategy::Common(common) => &common.data,
-            Strategy::Split(split) => split.data(),
+            Strategy::Split(split) => &split.data,
             Strategy::Streams(streams) => &streams.code.segments,
         };
         // Room for the partials of the fused code, which are as many as the direct code may need.

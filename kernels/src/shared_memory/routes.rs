@@ -10,7 +10,6 @@ use roundelay_core::schedule::{Buffer, Schedule};
 
 use super::calls::ActiveCall;
 use super::geometry::Tiles;
-use super::plan::WorldRank;
 use super::strategy::{Strategy, fused_strategy, is_common, staged_units};
 use super::ways::{Makers, Set, Shape, Way};
 use super::world::World;
@@ -27,9 +26,9 @@ pub(super) struct Routes {
     pub(super) usual: Way,
     pub(super) first: Route,
     /// The routes of other ways, by their layouts; each is made when a call first takes it.
-    others: Box<[OnceLock<Route>]>,
+    pub(super) others: Box<[OnceLock<Route>]>,
     /// The shape of calls, and its number in the table of ways; `None` where all calls take the usual way.
-    measured: Option<(u64, Shape)>,
+    pub(super) measured: Option<(u64, Shape)>,
     /// The way of all later calls, [`OPEN`] until it is decided.
     settled: AtomicU8,
 }
@@ -38,7 +37,7 @@ pub(super) struct Routes {
 const OPEN: u8 = Set::WAYS;
 
 /// A call of a shape that is on trial.
-pub(super) struct Attempt(Instant);
+pub(super) struct Attempt(pub(super) Instant);
 
 impl Routes {
     /// Takes the only route of a plan.
@@ -123,36 +122,4 @@ fn shape(schedule: &Schedule, count: u64, dtype: DType) -> Shape {
 fn key(identity: u64, shape: Shape) -> u64 {
     let class = u64::from(shape.bytes.max(1).ilog2()) << 1 | u64::from(shape.shares);
     (identity ^ class.wrapping_mul(0x9e37_79b9_7f4a_7c15)).max(1)
-}
-
-impl WorldRank {
-    /// Returns the route of a way.
-    pub(super) fn route(&self, way: Way) -> Result<&Route, Error> {
-        let routes = &self.routes;
-        let Some(cell) = routes.others.get(way.layout() as usize) else { return Ok(&routes.first) };
-        if way.layout() == routes.usual.layout() {
-            return Ok(&routes.first);
-        }
-        if cell.get().is_none()
-            && let Some(made) = &self.direct
-        {
-            let call = (Some(self.call.count), self.call.dtype, self.call.op);
-            let made = fused_strategy(made, self.world.id(), call, (way.makers, way.tile()))?;
-            if let Some((strategy, tiles)) = made {
-                _ = cell.set(Route { strategy, tiles });
-            }
-        }
-        Ok(cell.get().unwrap_or(&routes.first))
-    }
-
-    /// Notes the time of a call on a way that is on trial.
-    pub(super) fn note(&self, active: &mut ActiveCall<'_>, way: Way, attempt: &Attempt) {
-        let Some((key, shape)) = self.routes.measured else { return };
-        let (world, number) = (active.world, active.number);
-        world.shared.took(world.rank, number, attempt.0.elapsed());
-        if world.rank == 0 {
-            let name = || format!("{}, {}", self.call.schedule.algorithm, self.call.name());
-            active.local.trials.note(world, (key, shape, name), (number, way));
-        }
-    }
 }

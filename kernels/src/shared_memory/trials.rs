@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::arena::WINDOW;
+use super::shared_state::SharedState;
 use super::ways::{Set, Shape, Way, WayId};
-use super::world::World;
 use crate::chosen_way::ChosenWay;
 use crate::options::Choosing;
 
@@ -56,6 +56,14 @@ pub(super) struct Trials {
     /// The time of calls beyond the time that the best known way of their shape would have taken.
     cost: Duration,
     over: bool,
+}
+
+/// The facts about the world whose calls are measured.
+pub(super) struct Measured<'w> {
+    pub(super) shared: &'w SharedState,
+    pub(super) choosing: Choosing,
+    /// Whether ranks may lend their inputs.
+    pub(super) can_lend: bool,
 }
 
 /// A call on trial: its number, its shape, and its way.
@@ -120,7 +128,7 @@ impl Trials {
     /// Notes a call of rank 0 on a way, and decides about the shapes that are known well enough.
     pub(super) fn note(
         &mut self,
-        world: &World,
+        world: &Measured<'_>,
         (key, shape, name): (u64, Shape, impl FnOnce() -> String),
         (number, way): (u64, Way),
     ) {
@@ -141,7 +149,7 @@ impl Trials {
     }
 
     /// Takes the time of a call, in rank 0's call `number`.
-    fn take(&mut self, world: &World, call: Pending, time: Duration, number: u64) {
+    fn take(&mut self, world: &Measured<'_>, call: Pending, time: Duration, number: u64) {
         let Some(trial) = self.all.get_mut(&call.key) else { return };
         if matches!(trial.stage, Stage::Decided(_)) || call.number < trial.from {
             return;
@@ -150,7 +158,7 @@ impl Trials {
         let least = trial.times.values().flatten().copied().min_by(f64::total_cmp);
         let least = least.unwrap_or(f64::INFINITY);
         let beyond = Duration::try_from_secs_f64(time.as_secs_f64() - least).unwrap_or_default();
-        if world.options.choosing() != Choosing::Anew {
+        if world.choosing != Choosing::Anew {
             self.cost += beyond;
         }
         trial.times.entry(way.id()).or_default().push(time.as_secs_f64());
@@ -162,7 +170,7 @@ impl Trials {
         }
         let best = trial.best();
         let next = match trial.stage {
-            Stage::Coarse if !ends => Set::near(best, trial.shape, world.spins),
+            Stage::Coarse if !ends => Set::near(best, trial.shape, world.can_lend),
             _ => Set::one(best),
         };
         match world.shared.decide(key, next, number) {

@@ -222,7 +222,7 @@ impl Set {
     pub(super) fn turn(self, number: u64) -> Option<Way> {
         let count = self.ways().count() as u128;
         let mixed = (number / TURN).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let nth = (u128::from(mixed) * count >> 64) as usize;
+        let nth = ((u128::from(mixed) * count) >> 64) as usize;
         self.ways().nth(nth)
     }
 }

@@ -26,7 +26,9 @@ fn worlds(nranks: u32, set: Option<Set>) -> Vec<Arc<World>> {
             shared.arena.word(at).store(word, Ordering::Relaxed);
         }
     }
-    worlds.iter_mut().for_each(|world| world.spins = true);
+    for world in &mut worlds {
+        world.spins = true;
+    }
     worlds.into_iter().map(Arc::new).collect()
 }
 
