@@ -1,6 +1,5 @@
 //! Starts the ranks of a test, and reads their reports.
 
-use std::ffi::OsString;
 use std::io::Read as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,9 +10,6 @@ use roundelay::UniqueId;
 
 /// Set in the processes of ranks: the case that the test runs there.
 const CASE: &str = "ROUNDELAY_CASE";
-
-/// The program that runs programs of another processor, if this is one: see `cargo xtask aarch64`.
-const RUNNER: &str = "ROUNDELAY_RUNNER";
 
 /// The prefix of each line that a rank reports, which tells it from lines of the test.
 const MARK: &str = "@ ";
@@ -79,11 +75,15 @@ pub(super) fn run_under(
 
 /// The command that runs a case of `test`, as the last of the arguments of `under`.
 pub(super) fn of_test(under: &[&str], test: &str, case: &str) -> Command {
-    let this = std::env::current_exe().expect("this binary").into_os_string();
-    let under = under.iter().map(OsString::from);
-    let mut words = under.chain(std::env::var_os(RUNNER)).chain([this]);
-    let mut command = Command::new(words.next().expect("this binary, at least"));
-    command.args(words);
+    let this = std::env::current_exe().expect("this binary");
+    let mut command = match under {
+        [] => Command::new(this),
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(this);
+            command
+        }
+    };
     command.args(["--exact", &format!("processes::{test}"), "--nocapture", "--test-threads=1"]);
     // The output of a panic comes before the panic, and would take most of the measured time.
     command.env("RUST_BACKTRACE", "0").env(CASE, case);
