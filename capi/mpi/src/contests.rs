@@ -9,11 +9,9 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use roundelay::{Call, Collective, DType, Error, ReduceOp};
+use roundelay::{Call, Collective, DType, Error, Rank, ReduceOp};
 
 use crate::call::MpiCollective;
-use crate::decide::Ours;
-use crate::seats::Ready;
 
 /// The calls that the table of choices decides: a communicator with fewer calls of a shape is not worth a world.
 const BEFORE: u64 = 64;
@@ -92,8 +90,8 @@ pub(crate) struct Verdict {
 
 /// Whether a result has the same bits whoever makes the call: data is only moved, or its values combine exactly or in one
 /// order. Else a program would get other bits from one call to the next.
-pub(crate) fn is_same_from_both(ours: &Ours, nranks: u32) -> bool {
-    let Call { collective, dtype, op, .. } = ours.call;
+pub(crate) fn is_same_from_both(call: &Call, nranks: u32) -> bool {
+    let Call { collective, dtype, op, .. } = *call;
     let sums = matches!(op, ReduceOp::Sum | ReduceOp::Prod);
     !collective.reduces() || !dtype.is_float() || sums && nranks == 2
 }
@@ -147,7 +145,7 @@ impl Contests {
         &self,
         shape: Shape,
         by_table: bool,
-        ready: &mut Ready,
+        rank: &mut Rank<'_>,
     ) -> Result<Verdict, Error> {
         let times = self
             .all()
@@ -159,7 +157,7 @@ impl Contests {
         }
         let (collective, op) = (Collective::AllReduce, ReduceOp::Max);
         let call = Call { collective, root: 0, count: 2, dtype: DType::U64, op };
-        ready.rank.call_bytes_in_place(call, &mut both)?;
+        rank.call_bytes_in_place(call, &mut both)?;
         let seconds = |at: usize| {
             let bytes = both[8 * at..][..8].try_into().expect("8 bytes");
             u64::from_ne_bytes(bytes) as f64 / 1e9

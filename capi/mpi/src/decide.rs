@@ -29,7 +29,7 @@ pub(crate) struct Ours {
     pub(crate) blocks: Option<OursBlocks>,
 }
 
-/// Who makes a call that is ours or MPI's.
+/// The maker of a call that can be ours.
 #[derive(Clone, Debug)]
 pub(crate) enum Chosen {
     Ours(Ours),
@@ -73,7 +73,7 @@ pub(crate) fn decide(
         && seat.hosts() == 1
         && asked.what != MpiCollective::Barrier
         && !endless
-        && is_same_from_both(&ours, nranks);
+        && is_same_from_both(&ours.call, nranks);
     match (own || all, contests) {
         (false, true) => {
             Ok(Chosen::Contest { ours, shape: Shape::new(asked.what, block), by_table })

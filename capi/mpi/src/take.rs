@@ -108,7 +108,8 @@ impl Taking<'_> {
             self.seat.contests.settle(shape, Maker::Mpi);
             return Maker::Mpi;
         };
-        let agreed = progress::calling(|| self.seat.contests.agree(shape, by_table, ready));
+        let agreed =
+            progress::calling(|| self.seat.contests.agree(shape, by_table, &mut ready.rank));
         match agreed {
             Ok(verdict) => {
                 if self.process.settings.report {

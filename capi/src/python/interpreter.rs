@@ -318,7 +318,7 @@ impl Python {
         // SAFETY: the lock is held, and is taken again by the same thread.
         let thread = unsafe { (self.functions.PyEval_SaveThread)() };
         let returned = run();
-        // SAFETY: as above.
+        // SAFETY: `thread` is the state that this thread gave back with the lock.
         unsafe { (self.functions.PyEval_RestoreThread)(thread) };
         returned
     }

@@ -65,7 +65,7 @@ struct Names {
 }
 
 /// The world of a process group.
-struct Group {
+struct TorchGroup {
     world: u64,
     nranks: u64,
     /// The calls under way. While there are any, Python makes the calls.
@@ -79,7 +79,7 @@ struct Group {
     _counter: Object,
 }
 
-impl Capsuled for Group {
+impl Capsuled for TorchGroup {
     const NAME: &'static CStr = c"roundelay.group";
 }
 
@@ -182,7 +182,7 @@ impl Method {
         // SAFETY: an object.
         let kept = unsafe { self.groups.get(*process_group) }?;
         // SAFETY: `kept` keeps it.
-        let group = unsafe { python.value::<Group>(kept.at()) }?;
+        let group = unsafe { python.value::<TorchGroup>(kept.at()) }?;
         let call = self.call(python, group, given)?;
         let Call { input, output, count, dtype, op, root, .. } = call;
         // SAFETY: Python's counter, which is changed with the lock held.
@@ -200,7 +200,7 @@ impl Method {
     }
 
     /// Reads a plain call: one that is synchronous, of tensors whose elements lie in one piece.
-    fn call(&self, python: Python, group: &Group, given: &[*mut PyObject]) -> Option<Call> {
+    fn call(&self, python: Python, group: &TorchGroup, given: &[*mut PyObject]) -> Option<Call> {
         let (options, tensors) = given.split_last()?;
         let options = python.borrowed(*options)?;
         if options.attribute(&self.names.asynchronous)?.is_true()?
@@ -277,7 +277,7 @@ impl Method {
     }
 }
 
-impl Group {
+impl TorchGroup {
     /// Raises the error of a call.
     fn fail(&self, python: Python, collective: c_int, status: c_int) -> Option<Object> {
         let given = [python.integer(collective)?, python.integer(status)?];
@@ -336,7 +336,7 @@ unsafe extern "C" fn roundelay_python_group(
     let Some(python) = (unsafe { Python::held() }) else { return null_mut() };
     let group = || {
         let object = |at| python.borrowed(at);
-        python.capsule(Group {
+        python.capsule(TorchGroup {
             world,
             nranks: nranks.into(),
             under_way: object(under_way)?,

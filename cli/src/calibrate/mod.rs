@@ -17,7 +17,7 @@ use crate::built;
 use crate::output;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
-use crate::values::whole;
+use crate::values::{RankCounts, rank_counts, whole};
 
 #[derive(Args)]
 pub(crate) struct CalibrateFlags {
@@ -27,9 +27,9 @@ pub(crate) struct CalibrateFlags {
     /// Measure the ways of data between processes instead, for the worlds of this host to begin with
     #[arg(long, conflicts_with_all = ["write", "workers"])]
     pub(crate) world: bool,
-    /// Numbers of ranks, with --world [default: 2, 4 and 8]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "world", value_parser = whole(2..=64))]
-    pub(crate) nranks: Vec<u32>,
+    /// With --world: rank counts, 4, 2..=8 or a list [default: 2,4,8]
+    #[arg(short, long, value_name = "RANKS", requires = "world", value_parser = rank_counts)]
+    pub(crate) nranks: Option<RankCounts>,
     /// Worker threads, up to 1024 [default: one a core]
     #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]
     pub(crate) workers: Option<u32>,

@@ -4,6 +4,7 @@ use roundelay::library::{
     MeshAllGather, MeshReduceScatter, NhrBroadcast, OneShotMeshAllReduce, RingReduce,
 };
 use roundelay::{Algorithm, DType, Options, ReduceOp};
+use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::prove;
 use roundelay_core::schedule::{Buffer, Schedule};
@@ -19,6 +20,8 @@ use crate::streams::{print, print_json};
 
 /// The binary logarithms of the bytes that the ranks stage: for fewer bytes there is one way.
 const SIZES: std::ops::RangeInclusive<u32> = 11..=24;
+/// The rank counts that can be measured: one rank has one way, and the direct exchanges of many take long to prove.
+const RANKS: std::ops::RangeInclusive<u32> = 2..=64;
 /// Calls of a size: the trials, and those until all ranks know the decision.
 const CALLS: u32 = 100;
 
@@ -60,7 +63,12 @@ pub(super) fn answer() -> u8 {
 
 pub(super) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
     built::warn("calibrate");
-    let nranks = if flags.nranks.is_empty() { vec![2, 4, 8] } else { flags.nranks.clone() };
+    let nranks = flags.nranks.as_ref().map_or(vec![2, 4, 8], |nranks| nranks.counts.clone());
+    if let Some(other) = nranks.iter().find(|nranks| !RANKS.contains(nranks)) {
+        let title =
+            format!("--world is for {} to {} ranks, not for {other}", RANKS.start(), RANKS.end());
+        return Err(Failure::usage(Code::BadFlag, title));
+    }
     let mut report = WaysReport { build: built::BUILD, nranks, file: None, ways: Vec::new() };
     let all = report.nranks.len() * algorithms().len() * SIZES.count();
     let bar = Bar::new(all);

@@ -80,8 +80,8 @@ impl SharedState {
         word.store(number << 32 | nanoseconds, Ordering::Relaxed);
     }
 
-    /// Returns the time of a call of the slowest rank, if all ranks have published theirs, and none has made so many calls
-    /// since that its time is gone.
+    /// Returns the time of a call of the slowest rank, if all ranks have published theirs, and no rank has written a later
+    /// time in the same place.
     pub(super) fn slowest(&self, number: u64) -> Option<Duration> {
         let word = |rank| self.arena.word(self.arena.layout.time(rank, number));
         let times = (0..self.nranks()).map(|rank| {
