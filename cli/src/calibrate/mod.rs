@@ -1,7 +1,6 @@
 //! `roundelay calibrate`: the constants of the model of time, measured of the host engine on this machine.
 
 mod measure;
-#[cfg(target_os = "linux")]
 mod world;
 
 use std::thread::available_parallelism;
@@ -75,10 +74,7 @@ struct Constant {
 
 /// Runs the work of a rank.
 pub(crate) fn answer() -> u8 {
-    #[cfg(target_os = "linux")]
-    return world::answer();
-    #[cfg(not(target_os = "linux"))]
-    1
+    world::answer()
 }
 
 pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
