@@ -79,13 +79,7 @@ pub(crate) fn answer() -> u8 {
 
 pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
     if flags.world {
-        #[cfg(target_os = "linux")]
         return world::main(flags);
-        #[cfg(not(target_os = "linux"))]
-        return Err(Failure::usage(
-            Code::BadFlag,
-            "--world is for Linux, where ranks are processes",
-        ));
     }
     let cores = flags.workers.unwrap_or_else(|| {
         available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
