@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use roundelay::{
-    Call, Code, Collective, DType, Ended, EngineError, Error, Lent, Message, Nonblocking, Options,
-    Pending, ReduceOp, Scope, UniqueId, World, compiler,
+    Call, ChosenWay, Code, Collective, DType, Ended, EngineError, Error, Lent, Message,
+    Nonblocking, Options, Pending, ReduceOp, Scope, UniqueId, World, compiler,
 };
 
 #[test]
@@ -35,6 +35,23 @@ fn both(rank: impl Fn(World) -> Result<(), Error> + Sync) {
                 rank(world).expect("it works");
             });
         }
+    });
+}
+
+/// After enough calls of a shape, rank 0 tells the way that the world has chosen for it.
+#[test]
+fn ranks_of_a_world_choose_a_way() {
+    both(|world| {
+        let mut rank = world.rank();
+        for turn in 0..120 {
+            let mut sums = [turn; 5000];
+            rank.all_reduce(&mut sums, ReduceOp::Sum)?;
+            assert_eq!(sums, [2 * turn; 5000]);
+        }
+        let ways: Vec<ChosenWay> = world.ways();
+        assert_eq!(ways.len(), usize::from(rank.id() == 0));
+        assert!(ways.iter().all(|way| way.way.starts_with("tiles of ")), "{ways:?}");
+        Ok(())
     });
 }
 
