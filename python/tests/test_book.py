@@ -27,5 +27,5 @@ def test_the_picture_is_of_what_was_measured() -> None:
     # So are the numbers of the page.
     page = (RESULTS / "torch.md").read_text(encoding="utf-8")
     for row in re.findall(r"^\| (\w+) \| \d+ \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", measured, re.MULTILINE):
-        theirs, ours = (f"{float(time):.0f}" for time in row[1:3])
+        theirs, ours = (f"{float(time):.0f}" if float(time) >= 9.95 else time for time in row[1:3])
         assert re.search(rf"^\| {row[0]} \|.* {theirs} \| {ours} \| {row[3]} \|", page, re.MULTILINE), row
