@@ -184,7 +184,7 @@ fn examples(root: &Path) -> Result<(), String> {
         // Its ranks are processes, which the command starts.
         if name == "processes" {
             command = Command::new(built(root, "roundelay"));
-            command.args(["launch", "-n", "4", "--"]).arg(program);
+            command.args(["launch", "-n", "4", "--"]).arg(&program);
         }
         if name == "crossed_groups" {
             is_told(root, &program)?;
