@@ -21,6 +21,8 @@ const COARSE: usize = 40;
 const FINE: usize = 20;
 /// The most time that calls of slower ways may cost a world: 5 % of a second.
 const COST: Duration = Duration::from_millis(50);
+/// The most time of a call beyond the best one that counts as its way's, in times of the best one.
+const SLOWEST: f64 = 8.0;
 /// A way is better than the usual one if its time is less than this part of it: smaller differences may be chance.
 const BETTER: f64 = 0.97;
 
@@ -157,7 +159,9 @@ impl Trials {
         let (key, way) = (call.key, call.way);
         let least = trial.times.values().flatten().copied().min_by(f64::total_cmp);
         let least = least.unwrap_or(f64::INFINITY);
-        let beyond = Duration::try_from_secs_f64(time.as_secs_f64() - least).unwrap_or_default();
+        // A call that lost its core says nothing about its way.
+        let beyond = (time.as_secs_f64() - least).min(SLOWEST * least);
+        let beyond = Duration::try_from_secs_f64(beyond).unwrap_or_default();
         if world.choosing != Choosing::Anew {
             self.cost += beyond;
         }
@@ -188,6 +192,12 @@ impl Trials {
         }
         trial.ways = next;
         trial.stage = next.only().map_or(Stage::Fine, Stage::Decided);
+        if self.over {
+            // Shapes without an entry have the usual way from now on.
+            for trial in self.all.values_mut().filter(|trial| trial.stage == Stage::Coarse) {
+                trial.stage = Stage::Decided(Way::usual(trial.shape));
+            }
+        }
     }
 
     /// Returns all decisions, in the order of the first calls of their shapes.
