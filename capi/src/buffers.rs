@@ -9,8 +9,7 @@ use roundelay::half::{bf16, f16};
 use roundelay::{Call, DType, Element, RankId, World};
 use roundelay_core::collective::Alias;
 
-use crate::Called;
-use crate::codes::dtype;
+use crate::codes::{Called, dtype};
 use crate::requests;
 use crate::status::{Outcome, bad, null};
 

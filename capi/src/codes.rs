@@ -4,8 +4,17 @@ use std::ffi::c_int;
 
 use roundelay::{Call, Collective, DType, ReduceOp};
 
-use crate::Called;
 use crate::status::{Outcome, bad};
+
+/// A call, by the header's codes.
+#[derive(Clone, Copy)]
+pub(crate) struct Called {
+    pub(crate) collective: c_int,
+    pub(crate) count: u64,
+    pub(crate) dtype: c_int,
+    pub(crate) op: c_int,
+    pub(crate) root: u32,
+}
 
 /// The element types by their codes, which are NCCL's.
 const DTYPES: [DType; 12] = [

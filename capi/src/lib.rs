@@ -24,10 +24,13 @@ use std::ffi::{c_char, c_int, c_void};
 use alone::Run;
 use blocks::{GivenBlocks, PlacedBlocks};
 use buffers::PlacedCall;
+use codes::Called;
 use requests::Waited;
 use roundelay::{OrderClass, UniqueId};
 use status::returning;
 use worlds::Bootstrap;
+
+pub use worlds::Options;
 
 // For the library with the command, which reads the arguments of its functions in the same way.
 #[doc(hidden)]
@@ -37,30 +40,6 @@ pub use status::{CallError, Outcome, guarded};
 
 /// The version of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// The options of a world; the header describes them.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Options {
-    /// Bytes of the structure as the caller knows it.
-    pub size: u64,
-    /// The deadline of every wait, in milliseconds; 0 for the default.
-    pub timeout_ms: u64,
-    /// The level of the optimizer: 0, 1 or 2.
-    pub level: u32,
-    /// Reserved for later versions; 0.
-    pub reserved: u32,
-}
-
-/// A call, by the header's codes.
-#[derive(Clone, Copy)]
-struct Called {
-    collective: c_int,
-    count: u64,
-    dtype: c_int,
-    op: c_int,
-    root: u32,
-}
 
 /// Returns the version of this library.
 #[unsafe(no_mangle)]

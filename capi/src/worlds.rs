@@ -8,9 +8,23 @@ use std::time::Duration;
 use roundelay::{Level, NotPromises, Promises, UniqueId, World};
 use roundelay_core::layout::Configured;
 
+use crate::Allgather;
 use crate::status::{Outcome, bad};
 use crate::table::HandleTable;
-use crate::{Allgather, Options};
+
+/// The options of a world; the header describes them.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Options {
+    /// Bytes of the structure as the caller knows it.
+    pub size: u64,
+    /// The deadline of every wait, in milliseconds; 0 for the default.
+    pub timeout_ms: u64,
+    /// The level of the optimizer: 0, 1 or 2.
+    pub level: u32,
+    /// Reserved for later versions; 0.
+    pub reserved: u32,
+}
 
 static WORLDS: HandleTable<Arc<Seat>> = HandleTable::new("world");
 

@@ -52,7 +52,7 @@ impl fmt::Display for Shape {
 
 /// The maker of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Maker {
+pub(crate) enum CallMaker {
     Ours,
     Mpi,
 }
@@ -61,9 +61,9 @@ pub(crate) enum Maker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// One of the two makes it, and so it stays.
-    Settled(Maker),
+    Settled(CallMaker),
     /// One of the two makes it, and its time counts.
-    Tried(Maker),
+    Tried(CallMaker),
     /// The ranks first agree on the times.
     Due,
 }
@@ -73,7 +73,7 @@ struct Contest {
     calls: u64,
     /// Seconds of the calls that we made and that MPI made.
     times: [Vec<f64>; 2],
-    settled: Option<Maker>,
+    settled: Option<CallMaker>,
 }
 
 /// The contests of a communicator.
@@ -112,10 +112,12 @@ impl Contests {
         contest.calls += 1;
         let tried = if 1 << shape.class >= LONG { TRIED_LONG } else { TRIED };
         match call.checked_sub(BEFORE) {
-            None => Turn::Settled(if by_table { Maker::Ours } else { Maker::Mpi }),
-            Some(nth) if nth < tried => {
-                Turn::Tried(if (nth / TURN).is_multiple_of(2) { Maker::Ours } else { Maker::Mpi })
-            }
+            None => Turn::Settled(if by_table { CallMaker::Ours } else { CallMaker::Mpi }),
+            Some(nth) if nth < tried => Turn::Tried(if (nth / TURN).is_multiple_of(2) {
+                CallMaker::Ours
+            } else {
+                CallMaker::Mpi
+            }),
             Some(_) => Turn::Due,
         }
     }
@@ -126,14 +128,14 @@ impl Contests {
     }
 
     /// Notes the time of a call on trial.
-    pub(crate) fn note(&self, shape: Shape, maker: Maker, time: Duration) {
+    pub(crate) fn note(&self, shape: Shape, maker: CallMaker, time: Duration) {
         if let Some(contest) = self.all().get_mut(&shape) {
             contest.times[maker as usize].push(time.as_secs_f64());
         }
     }
 
     /// Leaves all further calls of a shape to one of the two.
-    pub(crate) fn settle(&self, shape: Shape, maker: Maker) {
+    pub(crate) fn settle(&self, shape: Shape, maker: CallMaker) {
         self.all().entry(shape).or_default().settled = Some(maker);
     }
 
@@ -163,7 +165,7 @@ impl Contests {
             u64::from_ne_bytes(bytes) as f64 / 1e9
         };
         let verdict = Verdict::new([seconds(0), seconds(1)], by_table);
-        self.settle(shape, if verdict.taken { Maker::Ours } else { Maker::Mpi });
+        self.settle(shape, if verdict.taken { CallMaker::Ours } else { CallMaker::Mpi });
         Ok(verdict)
     }
 }
@@ -188,13 +190,13 @@ mod tests {
     use super::*;
 
     /// Makes the calls of a shape until the ranks are to agree, and returns the makers of those on trial.
-    fn tried(contests: &Contests, shape: Shape, by_table: bool) -> Vec<Maker> {
+    fn tried(contests: &Contests, shape: Shape, by_table: bool) -> Vec<CallMaker> {
         let mut tried = Vec::new();
         loop {
             match contests.turn(shape, by_table) {
                 Turn::Settled(maker) => {
                     assert!(tried.is_empty(), "the table decides first");
-                    assert_eq!(maker == Maker::Ours, by_table);
+                    assert_eq!(maker == CallMaker::Ours, by_table);
                 }
                 Turn::Tried(maker) => tried.push(maker),
                 Turn::Due => return tried,
@@ -210,11 +212,11 @@ mod tests {
             let tried = tried(&contests, shape, block == LONG);
             assert_eq!(tried.len() as u64, calls);
             assert_eq!(
-                tried.iter().filter(|maker| **maker == Maker::Ours).count() * 2,
+                tried.iter().filter(|maker| **maker == CallMaker::Ours).count() * 2,
                 tried.len()
             );
-            contests.settle(shape, Maker::Mpi);
-            assert_eq!(contests.turn(shape, true), Turn::Settled(Maker::Mpi));
+            contests.settle(shape, CallMaker::Mpi);
+            assert_eq!(contests.turn(shape, true), Turn::Settled(CallMaker::Mpi));
             assert!(contests.is_settled(shape));
             let other = Shape::new(MpiCollective::Allreduce, 2 * block);
             assert!(!contests.is_settled(other));

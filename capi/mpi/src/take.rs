@@ -10,7 +10,7 @@ use roundelay_kernels::mpi::Mpi;
 use crate::blocks::OursBlocks;
 use crate::buffers::{Copied, Side};
 use crate::call::{MpiCall, MpiCollective};
-use crate::contests::{Maker, Shape, Turn};
+use crate::contests::{CallMaker, Shape, Turn};
 use crate::decide::{Chosen, Ours, decide};
 use crate::faults::raise;
 use crate::pass::pass;
@@ -75,38 +75,38 @@ impl Taking<'_> {
             turn = Turn::Settled(self.agree(shape, by_table));
         }
         match turn {
-            Turn::Settled(Maker::Mpi) if contests.is_settled(shape) => Err(Why::Size),
-            Turn::Settled(Maker::Mpi) => Err(Why::Table),
-            Turn::Settled(Maker::Ours) | Turn::Due => self.take(),
-            Turn::Tried(Maker::Ours) => {
+            Turn::Settled(CallMaker::Mpi) if contests.is_settled(shape) => Err(Why::Size),
+            Turn::Settled(CallMaker::Mpi) => Err(Why::Table),
+            Turn::Settled(CallMaker::Ours) | Turn::Due => self.take(),
+            Turn::Tried(CallMaker::Ours) => {
                 let since = Instant::now();
                 let done = self.take();
                 match &done {
-                    Ok(_) => contests.note(shape, Maker::Ours, since.elapsed()),
+                    Ok(_) => contests.note(shape, CallMaker::Ours, since.elapsed()),
                     // All ranks found this alike.
-                    Err(_) => contests.settle(shape, Maker::Mpi),
+                    Err(_) => contests.settle(shape, CallMaker::Mpi),
                 }
                 done
             }
-            Turn::Tried(Maker::Mpi) => {
+            Turn::Tried(CallMaker::Mpi) => {
                 if process.settings.report {
                     let mut report = process.report.lock().unwrap_or_else(PoisonError::into_inner);
                     report.passed(asked.what, Why::Trial);
                 }
                 let since = Instant::now();
                 let code = pass(mpi.functions(), asked, *large);
-                contests.note(shape, Maker::Mpi, since.elapsed());
+                contests.note(shape, CallMaker::Mpi, since.elapsed());
                 Ok(code)
             }
         }
     }
 
     /// Has the ranks agree on the times of a contest, and returns the maker of all further calls.
-    fn agree(&self, shape: Shape, by_table: bool) -> Maker {
+    fn agree(&self, shape: Shape, by_table: bool) -> CallMaker {
         let mut joined = self.seat.joined.lock().unwrap_or_else(PoisonError::into_inner);
         let Joined::World(ready) = &mut *joined else {
-            self.seat.contests.settle(shape, Maker::Mpi);
-            return Maker::Mpi;
+            self.seat.contests.settle(shape, CallMaker::Mpi);
+            return CallMaker::Mpi;
         };
         let agreed =
             progress::calling(|| self.seat.contests.agree(shape, by_table, &mut ready.rank));
@@ -117,10 +117,10 @@ impl Taking<'_> {
                     let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
                     report.decided(shape, verdict);
                 }
-                if verdict.taken { Maker::Ours } else { Maker::Mpi }
+                if verdict.taken { CallMaker::Ours } else { CallMaker::Mpi }
             }
             // The next call of the world has the error, too.
-            Err(_) => Maker::Ours,
+            Err(_) => CallMaker::Ours,
         }
     }
 

@@ -429,12 +429,12 @@ impl BlocksCall<'_> {
                         continue;
                     };
                     active.stand(CallPosition { step, at: *at });
-                    pull.bases.set(pull.output, self.shifted(self.buffers.output, stripe));
+                    pull.bases.set(pull.output, stripe.base(self.buffers.output, rank.size));
                     for source in &pull.sources {
                         let Source::Shared(base, from) = sources[source.rank] else { continue };
                         let theirs = tiles.stripe_of_block(tile, source.units[0], from, cell);
                         if let Some(theirs) = theirs {
-                            pull.bases.set(source.buffer, self.shifted(base, theirs));
+                            pull.bases.set(source.buffer, theirs.base(base, rank.size));
                         }
                     }
                     if let Some(OwnInput { source: own, .. }) = &pull.own {
@@ -442,7 +442,7 @@ impl BlocksCall<'_> {
                         let mine = tiles.stripe_of_block(tile, own.units[0], from, cell);
                         if let Some(mine) = mine {
                             let base = self.buffers.input.cast_mut();
-                            pull.bases.set(own.buffer, self.shifted(base, mine));
+                            pull.bases.set(own.buffer, mine.base(base, rank.size));
                         }
                     }
                     let first = (stripe.inside - begin) as usize;
@@ -456,12 +456,6 @@ impl BlocksCall<'_> {
                 }
             }
         }
-    }
-
-    /// Returns the base of a buffer with which offset `inside` of the tile is offset `outside` of the buffer.
-    fn shifted(&self, base: *mut u8, stripe: Stripe) -> *mut u8 {
-        let shift = (stripe.outside as usize).wrapping_sub(stripe.inside as usize);
-        base.wrapping_add(shift.wrapping_mul(self.rank.size))
     }
 
     /// # Safety

@@ -50,6 +50,13 @@ pub(super) struct Stripe {
 }
 
 impl Stripe {
+    /// Returns the base of a buffer, of elements of `size` bytes, with which offset `inside` of the tile is offset `outside`
+    /// of the buffer.
+    pub(super) fn base(self, buffer: *mut u8, size: usize) -> *mut u8 {
+        let shift = (self.outside as usize).wrapping_sub(self.inside as usize);
+        buffer.wrapping_add(shift.wrapping_mul(size))
+    }
+
     /// Returns the part of the stripe from `from` to `to` in the tile; `None` if no element lies there.
     pub(super) fn clipped(self, from: u64, to: u64) -> Option<Self> {
         let (first, end) = (self.inside.max(from), (self.inside + self.len).min(to));

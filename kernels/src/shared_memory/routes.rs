@@ -11,7 +11,7 @@ use roundelay_core::schedule::{Buffer, Schedule};
 use super::calls::ActiveCall;
 use super::geometry::Tiles;
 use super::strategy::{Strategy, fused_strategy, is_common, staged_units};
-use super::ways::{Makers, Set, Shape, Way};
+use super::ways::{Makers, SHARED, Set, Shape, Way};
 use super::world::World;
 use crate::Error;
 
@@ -63,12 +63,15 @@ impl Routes {
         if count.is_none() || world.nranks() == 1 {
             return Ok(Some(routes));
         }
-        if shape.shares {
-            shape.shares = make(usual.shared())?.is_some();
-        }
+        let shared = if shape.shares { make(usual.shared())? } else { None };
+        shape.shares = shared.is_some();
         if Set::coarse(shape).only().is_none() {
             routes.settled = AtomicU8::new(OPEN);
             routes.others = (0..Way::LAYOUTS).map(|_| OnceLock::new()).collect();
+            if let Some((strategy, tiles)) = shared {
+                let route = Route { strategy, tiles };
+                routes.others[usual.shared().layout() as usize] = route.into();
+            }
             routes.measured = Some((key(identity, shape), shape));
         }
         Ok(Some(routes))
@@ -111,11 +114,8 @@ fn shape(schedule: &Schedule, count: u64, dtype: DType) -> Shape {
     let bytes = |units: u64| (units.saturating_mul(count) as usize).saturating_mul(dtype.size());
     let ranks = (0..schedule.nranks).map(roundelay_core::ids::RankId);
     let output = ranks.map(|rank| schedule.units(Buffer::Output, rank).floor()).max().unwrap_or(0);
-    Shape {
-        bytes: bytes(staged_units(schedule)),
-        output: bytes(output),
-        shares: is_common(schedule),
-    }
+    let staged = bytes(staged_units(schedule));
+    Shape { bytes: staged, output: bytes(output), shares: staged >= SHARED && is_common(schedule) }
 }
 
 /// Returns the number of a shape: schedule, options, and the power of two that its bytes reach.

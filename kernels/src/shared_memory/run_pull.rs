@@ -131,9 +131,6 @@ impl WorldRank {
             active.stand(CallPosition { step, at: *at });
             let end = begin + segment.elements as u64;
             for stripe in tiles.within(tile, *begin, end) {
-                // Offset `inside` of the tile becomes offset `outside` of the caller's buffer.
-                let shift = (stripe.outside as usize).wrapping_sub(stripe.inside as usize);
-                let shift = shift.wrapping_mul(self.size);
                 if let Some((source, apart)) = pull.copies[step as usize]
                     && let lent @ 1.. = active.local.lent[source]
                 {
@@ -147,13 +144,13 @@ impl WorldRank {
                     };
                     continue;
                 }
-                pull.bases.set(pull.output, outside.output.wrapping_add(shift));
+                pull.bases.set(pull.output, stripe.base(outside.output, self.size));
                 if let Some((buffer, apart)) = own {
                     let input = tiles.shifted(outside.input, apart[step as usize], self.size);
                     let inside = apart[step as usize].wrapping_mul(tiles.count.cast_signed());
                     let inside = (inside as usize).wrapping_mul(self.size);
-                    let base = input.wrapping_add(shift).wrapping_sub(inside);
-                    pull.bases.set(buffer, base.cast_mut());
+                    let base = stripe.base(input.cast_mut(), self.size).wrapping_sub(inside);
+                    pull.bases.set(buffer, base);
                 }
                 let first = (stripe.inside - begin) as usize;
                 let elements = first..first + stripe.len as usize;

@@ -85,15 +85,12 @@ impl WorldRank {
         for (nth, stripe) in split.share(tiles, tile, split.rank) {
             let (begin, at) = split.places[nth];
             active.stand(CallPosition { step: nth as u32, at });
-            let shifted = |base: *mut u8| {
-                let shift = (stripe.outside as usize).wrapping_sub(stripe.inside as usize);
-                base.wrapping_add(shift.wrapping_mul(self.size))
-            };
-            split.bases.set(split.inputs[split.rank], shifted(outside.input.cast_mut()));
+            let input = stripe.base(outside.input.cast_mut(), self.size);
+            split.bases.set(split.inputs[split.rank], input);
+            split.bases.set(split.outputs[0], stripe.base(outside.output, self.size));
             let first = (stripe.inside - begin) as usize;
             let elements = first..first + stripe.len as usize;
             let segment = split.data.all[nth];
-            split.bases.set(split.outputs[0], shifted(outside.output));
             // SAFETY: the stripe lies within the caller's buffers and the tile; in place, an element of the input is
             // read before the same element of the output is written; only this rank uses the partials.
             unsafe {

@@ -12,7 +12,7 @@ const STREAMING: usize = 4 << 20;
 /// The bytes from which other ways than the usual one are worth a trial: for fewer bytes, waits take the time and not data.
 const TRIED: usize = 2 << 10;
 /// The bytes from which it is worth a trial that each rank makes a share, which takes one more wait.
-const SHARED: usize = 8 << 10;
+pub(super) const SHARED: usize = 8 << 10;
 /// The bytes of an output from which stores past the caches are worth a trial.
 const LARGE: usize = 256 << 10;
 
@@ -83,7 +83,7 @@ pub(super) struct Shape {
     pub(super) bytes: usize,
     /// The bytes of the largest output.
     pub(super) output: usize,
-    /// Whether ranks can share the work on a result that all ranks get.
+    /// Whether ranks can share the work on a result that all ranks get, of a call that is large enough for it.
     pub(super) shares: bool,
 }
 
@@ -186,8 +186,7 @@ impl Set {
         let tiles = [Some(usual), usual.with_tile(other, shape)].into_iter().flatten();
         let passages = [Passage::Stored, Passage::PastCaches];
         let ways = tiles.flat_map(|way| passages.map(|passage| Way { passage, ..way }));
-        let shares = shape.shares && shape.bytes >= SHARED;
-        let ways = ways.flat_map(|way| [Some(way), shares.then(|| way.shared())]);
+        let ways = ways.flat_map(|way| [Some(way), shape.shares.then(|| way.shared())]);
         Self::of(ways.flatten().chain([usual]))
     }
 
