@@ -45,6 +45,7 @@ pub mod lints;
 pub mod rational;
 pub mod render;
 pub mod stages;
+pub mod turns;
 pub mod uneven;
 pub mod units;
 
