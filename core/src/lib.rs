@@ -29,6 +29,8 @@ pub mod messages;
 
 pub mod simulate;
 
+pub mod symmetry;
+
 pub mod executor;
 
 pub mod told;

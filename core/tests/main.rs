@@ -19,5 +19,6 @@ mod proof;
 mod schedule;
 mod search;
 mod simulate;
+mod symmetry;
 mod syntax;
 mod topology;

@@ -17,6 +17,8 @@ pub struct Area {
     /// In a called algorithm whose ranks have a block each: the call's frame, from 1; the interval is then this
     /// rank's. 0 where the interval is that of all ranks.
     pub frame: u32,
+    /// The axes along which it moves from rank to rank, where a walk follows them; 0 where it lies still.
+    pub axes: u32,
 }
 
 /// A region cut in pieces, or the slots of a scratch buffer.
@@ -44,7 +46,7 @@ impl Area {
     pub fn whole(buffer: Buffer, units: u32) -> Self {
         let hi = Rat::whole(u64::from(units));
         let region = Region { buffer, slot: 0, base: Rat::ZERO, lo: Rat::ZERO, hi };
-        Self { region, floating: false, frame: 0 }
+        Self { region, floating: false, frame: 0, axes: 0 }
     }
 
     /// Slot 0 of a scratch buffer whose slots have the shape of `like`.
@@ -56,7 +58,7 @@ impl Area {
             lo: like.region.lo,
             hi: like.region.hi,
         };
-        Self { region, floating: false, frame: 0 }
+        Self { region, floating: false, frame: 0, axes: 0 }
     }
 
     /// Slot 0 of a scratch buffer whose slots take the shape of the data written to them.
@@ -68,7 +70,7 @@ impl Area {
             lo: Rat::ZERO,
             hi: width,
         };
-        Self { region, floating: true, frame: 0 }
+        Self { region, floating: true, frame: 0, axes: 0 }
     }
 
     /// Cuts the region into `n` nearly equal pieces.

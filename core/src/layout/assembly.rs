@@ -6,12 +6,14 @@ use super::Algorithm;
 use super::builder::{Builder, Stop};
 use super::record::Record;
 use super::tables::{Limits, Tables};
+use super::turning::{Axis, Leaves, Turning};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
 use crate::schedule::demands::Demands;
 use crate::schedule::interner::Renumber;
 use crate::schedule::{Op, OpKind, Operand, Schedule, Stream, legality};
 use crate::topology::Topology;
+use crate::turns::Turns;
 use crate::values::arith::Fault;
 
 /// Returns the schedule of `algorithm` for `nranks` ranks, placed on `topology` if there is one.
@@ -52,6 +54,72 @@ pub fn one_rank<A: Algorithm + ?Sized>(
         let fault = Fault::Rank { rank: rank.0.into(), nranks };
         return Err(vec![fault.finding(SpanId(0))]);
     }
+    if let Some(alone) = laid_out_alone(algorithm, nranks, rank, Tables::numbers_together)? {
+        return Ok(alone);
+    }
+    let mut schedule = build(algorithm, nranks, Limits::FULL, None)?;
+    schedule.streams.retain(|stream| stream.rank == rank);
+    Ok(schedule)
+}
+
+/// The ops of rank 0, and the axes along which each of their operands moves from rank to rank.
+pub(crate) struct OfOneRank {
+    pub(crate) own: Schedule,
+    /// The axes of each operand, as a position in `lists`.
+    pub(crate) axes: Vec<u32>,
+    pub(crate) lists: Vec<Vec<Axis>>,
+}
+
+/// The reason why no rank stands for all.
+pub(crate) enum Unlike {
+    /// The program leaves the class; other turns may serve its groups, which are so many and so large.
+    Leaves(Leaves, Option<[u32; 2]>),
+    /// Rank 0 cannot be laid out.
+    Faulty(Vec<Finding>),
+}
+
+/// Lays out rank 0, and follows how the values of its walk change from rank to rank by `turns`.
+pub(crate) fn one_for_all<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    turns: &Turns,
+) -> Result<OfOneRank, Unlike> {
+    let nranks = turns.nranks();
+    admit(nranks).map_err(Unlike::Faulty)?;
+    let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, Limits::FULL);
+    tables.turning = Some(Turning::new(turns.clone()));
+    let mut assembly = Assembly::default();
+    assembly.lay_out(algorithm, RankId(0), &mut tables);
+    let turning = tables.turning.take().expect("it was put there");
+    if let Some(leaves) = turning.leaves {
+        return Err(Unlike::Leaves(leaves, turning.groups));
+    }
+    if !tables.problems.is_empty() {
+        return Err(Unlike::Faulty(tables.problems));
+    }
+    let axes = std::mem::take(&mut assembly.axes);
+    let own = assembly.finish(tables, algorithm);
+    Ok(OfOneRank { own, axes, lists: turning.axes.items })
+}
+
+/// Returns the ops of one rank as [`one_rank`] does; `None` where numbers depend on other ranks.
+pub(crate) fn alone<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    rank: RankId,
+) -> Result<Option<Schedule>, Vec<Finding>> {
+    admit(nranks)?;
+    // The regions of calls are compared between ranks while they are laid out together.
+    let together = |tables: &Tables| tables.numbers_together() || !tables.calls.is_empty();
+    laid_out_alone(algorithm, nranks, rank, together)
+}
+
+/// Lays out one rank; `None` where it must be laid out with the others.
+fn laid_out_alone<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    rank: RankId,
+    together: impl Fn(&Tables) -> bool,
+) -> Result<Option<Schedule>, Vec<Finding>> {
     let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, Limits::FULL);
     tables.placed = algorithm.placed_on().cloned();
     let mut assembly = Assembly::default();
@@ -59,12 +127,7 @@ pub fn one_rank<A: Algorithm + ?Sized>(
     if !tables.problems.is_empty() {
         return Err(tables.problems);
     }
-    if !tables.numbers_together() {
-        return Ok(assembly.finish(tables, algorithm));
-    }
-    let mut schedule = build(algorithm, nranks, Limits::FULL, None)?;
-    schedule.streams.retain(|stream| stream.rank == rank);
-    Ok(schedule)
+    Ok((!together(&tables)).then(|| assembly.finish(tables, algorithm)))
 }
 
 fn admit(nranks: u32) -> Result<(), Vec<Finding>> {
@@ -112,6 +175,8 @@ struct Assembly {
     streams: Vec<Stream>,
     ops: Vec<Op>,
     operands: Vec<Operand>,
+    /// The axes of each operand, where a walk follows them.
+    axes: Vec<u32>,
     regions: Renumber,
     channels: Renumber,
 }
@@ -137,7 +202,11 @@ impl Assembly {
             });
             for mut op in list {
                 if op.kind == OpKind::Move {
-                    let used = &tables.operands[op.arg as usize..][..(op.srcs + op.dsts) as usize];
+                    let (first, many) = (op.arg as usize, (op.srcs + op.dsts) as usize);
+                    let used = &tables.operands[first..][..many];
+                    if let Some(turning) = &tables.turning {
+                        self.axes.extend(&turning.operands[first..][..many]);
+                    }
                     op.arg = self.operands.len() as u32;
                     self.operands.extend(used.iter().map(|operand| Operand {
                         region: RegionId(self.regions.id(operand.region.0)),
@@ -150,6 +219,9 @@ impl Assembly {
             }
         }
         tables.operands.clear();
+        if let Some(turning) = &mut tables.turning {
+            turning.operands.clear();
+        }
     }
 
     fn finish<A: Algorithm + ?Sized>(self, tables: Tables, algorithm: &A) -> Schedule {

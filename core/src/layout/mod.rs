@@ -11,6 +11,7 @@ pub mod record;
 mod runs;
 pub(crate) mod slots;
 pub(crate) mod tables;
+pub(crate) mod turning;
 pub(crate) mod walk;
 mod wrap;
 
@@ -31,6 +32,7 @@ pub use assembly::{build_recording, one_rank};
 pub use builder::fifo::{CREDITS, SLICES};
 pub use configured::Configured;
 pub use tables::Limits;
+pub use turning::Leaves;
 
 /// An algorithm that another algorithm calls, as its author wrote it.
 #[derive(Clone, Copy, Debug)]

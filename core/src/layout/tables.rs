@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::calls::{BoundBuffer, CallOf};
 use super::record::Record;
 use super::slots::FifoSlots;
+use super::turning::Turning;
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{ChannelId, LaneId, RankId, RegionId, ScratchId};
@@ -52,6 +53,8 @@ pub(crate) struct Tables {
     pub(crate) declared: FxHashMap<(Vec<u32>, LaneId, usize), ScratchId>,
     /// The questions and answers of the program, where they are recorded.
     pub(crate) record: Option<Record>,
+    /// The changes of values from rank to rank, where a walk follows them.
+    pub(crate) turning: Option<Turning>,
     /// The topology that the whole run was placed on.
     pub(crate) placed: Option<Arc<Topology>>,
     limits: Limits,
@@ -118,6 +121,7 @@ impl Tables {
             calls: FxHashMap::default(),
             declared: FxHashMap::default(),
             record: None,
+            turning: None,
             placed: None,
             limits,
             steps: 0,

@@ -144,7 +144,7 @@ impl CellMemory {
     }
 
     /// Returns the op or caller that wrote `cell` last.
-    pub(super) fn written(&self, cell: u32) -> u32 {
+    pub(crate) fn written(&self, cell: u32) -> u32 {
         self.runs[self.head(cell) as usize][1]
     }
 

@@ -27,7 +27,7 @@ pub mod owners;
 pub mod parametric;
 mod piece;
 mod ports;
-mod ranking;
+pub(crate) mod ranking;
 mod reduction;
 mod replay;
 mod report;
@@ -46,12 +46,14 @@ use crate::stages::stage;
 pub use cache::Proved;
 pub use callers::Callers;
 pub use demands::unmet;
+pub(crate) use fifo::depth_between;
 pub use fifo::{Depth, depth};
 use layout::BufferMode;
 pub use links::links;
 pub use order::Order;
 pub use orders::Orders;
 pub use owners::owners;
+pub(crate) use piece::piece_text;
 pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, ReductionOrder, Sameness, Witness, unit_roundoff};
 pub use report::Access;
@@ -195,7 +197,7 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
 }
 
 /// Turns a finding into one that shows only where input and output share memory.
-fn only_in_place(finding: Finding) -> Finding {
+pub(crate) fn only_in_place(finding: Finding) -> Finding {
     let why = format!("{} [{}]", finding.title, finding.code);
     let title = "right out of place, wrong in place".to_owned();
     let mut finding = Finding { code: Code::InPlaceOnly, title, ..finding };

@@ -4,7 +4,7 @@ use crate::rational::Rat;
 use crate::schedule::{Buffer, Region, Schedule};
 
 /// Returns the text of a region, such as `output[1/4..2/4]`.
-pub(super) fn piece_text(schedule: &Schedule, region: &Region) -> String {
+pub(crate) fn piece_text(schedule: &Schedule, region: &Region) -> String {
     let slot = match region.buffer {
         Buffer::Scratch(id) if schedule.scratch[id.index()].slots > 1 => {
             format!(" slot {}", region.slot)

@@ -11,7 +11,7 @@ const SHOWN: usize = 16;
 
 /// Sorts findings, the worst first, and reports a mistake of a statement once, with its number of occurrences. A wrong
 /// read that a race or a slot with another piece causes is not reported as a mistake of its own.
-pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
+pub(crate) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
     // Where a wait may take another wait's signal, no later finding means anything.
     let astray = findings.iter().any(|f| severity(f.code) == ASTRAY);
     let findings = findings.into_iter().filter(|f| !astray || severity(f.code) <= ASTRAY);

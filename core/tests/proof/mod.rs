@@ -16,7 +16,7 @@ mod properties;
 pub(crate) mod random;
 mod right;
 mod slips;
-mod suite;
+pub(crate) mod suite;
 
 use roundelay_core::check::Frontend;
 use roundelay_core::compile;

@@ -88,6 +88,9 @@ impl Builder<'_> {
         for (rank, area) in &operands {
             let region = self.tables.region(area.region);
             self.tables.operands.push(Operand { rank: *rank, region });
+            if let Some(turning) = &mut self.tables.turning {
+                turning.operands.push(area.axes);
+            }
         }
         self.operands = operands;
         self.push(at, op)
@@ -113,7 +116,7 @@ impl Builder<'_> {
         for (index, (rank, area)) in operands.iter_mut().enumerate() {
             if area.floating {
                 let room = area.width();
-                *area = settle_slot(*area, shape);
+                *area = self.tables.settle_slot(*area, shape, at);
                 // The first source of a reduction is its destination, too, and is reported there.
                 if index >= own && room < shape.width() {
                     return Err(self.too_narrow(at, *rank, (area, room), (index, of)));
@@ -271,17 +274,26 @@ impl Builder<'_> {
     }
 }
 
-/// Gives a floating slot the shape of the data that meets it. Whole units before the data change no length for any
-/// count, so they are dropped: block 3 of an input is read into an output of one block.
-pub(super) fn settle_slot(slot: Area, shape: Area) -> Area {
-    let mut region = shape.region;
-    region.buffer = slot.region.buffer;
-    region.slot = slot.region.slot;
-    let units = Rat::whole(region.lo.floor());
-    let less = |x: Rat| x.minus(units).expect("it begins behind them");
-    (region.lo, region.hi) = (less(region.lo), less(region.hi));
-    region.base = region.lo;
-    Area { region, floating: false, frame: 0 }
+impl Tables {
+    /// Gives a floating slot the shape of the data that meets it. Whole units before the data change no length for any
+    /// count, so they are dropped: block 3 of an input is read into an output of one block.
+    pub(super) fn settle_slot(&mut self, slot: Area, shape: Area, at: At) -> Area {
+        let mut region = shape.region;
+        region.buffer = slot.region.buffer;
+        region.slot = slot.region.slot;
+        let units = Rat::whole(region.lo.floor());
+        let less = |x: Rat| x.minus(units).expect("it begins behind them");
+        (region.lo, region.hi) = (less(region.lo), less(region.hi));
+        region.base = region.lo;
+        let axes = self.turning.as_mut().map_or(0, |turning| {
+            turning.shaped(shape.axes, slot.axes).unwrap_or_else(|| {
+                let Stop =
+                    turning.leave(at, None, "data that moves by parts of units is kept in slots");
+                0
+            })
+        });
+        Area { region, floating: false, frame: 0, axes }
+    }
 }
 
 pub(super) fn overlap(a: &Area, b: &Area) -> bool {

@@ -206,7 +206,8 @@ impl Builder<'_> {
     /// Returns a region of this rank: data at other ranks comes and goes through the fifo alone.
     pub(crate) fn own(&mut self, at: At, (rank, area): Place) -> Result<Area, Stop> {
         if rank == self.rank {
-            return self.settle(at, self.locate(rank, area));
+            let there = self.locate(rank, area);
+            return self.settle(at, there);
         }
         let title =
             format!("this region is rank {rank}'s, and a primitive has regions of its own rank");
@@ -224,7 +225,7 @@ impl Builder<'_> {
         let shape = self.shape(at, &operands)?;
         for area in [&mut pass.own, &mut pass.dst].into_iter().flatten() {
             if area.floating {
-                *area = super::data::settle_slot(*area, shape);
+                *area = self.tables.settle_slot(*area, shape, at);
             }
             let ends = |area: &Area| (area.region.lo, area.region.hi);
             let equal = lengths::compare(ends(&shape), ends(area), self.tables.multiple);
@@ -274,8 +275,9 @@ impl Builder<'_> {
             self.signal(at, OpKind::Wait, link.channel(SignalKind::Head))?;
         }
         let shape = pass.own.or(pass.dst).expect("a primitive has a region");
-        let received = incoming.map(|(_, slot)| (me, in_slot(slot, shape)));
-        let sent = pass.to.zip(outgoing).map(|(to, (_, slot))| (to, in_slot(slot, shape)));
+        let mut in_slot = |slot| self.tables.in_slot(slot, shape, at);
+        let received = incoming.map(|(_, slot)| (me, in_slot(slot)));
+        let sent = pass.to.zip(outgoing).map(|(to, (_, slot))| (to, in_slot(slot)));
         let own = pass.own.map(|area| (me, area));
         let dst = pass.dst.map(|area| (me, area));
         let srcs = usize::from(own.is_some()) + usize::from(received.is_some());
@@ -326,6 +328,12 @@ impl Builder<'_> {
 }
 
 impl Tables {
+    /// Returns a slot of the fifo with data of a region in it. The two ends of a link may name different blocks: a rank
+    /// may receive as block 1 the data that another rank sends as block 3.
+    fn in_slot(&mut self, slot: Region, shape: Area, at: At) -> Area {
+        self.settle_slot(Area { region: slot, floating: true, frame: 0, axes: 0 }, shape, at)
+    }
+
     /// Returns the first slot of a link at its receiver.
     fn link_slots(
         &mut self,
@@ -335,6 +343,11 @@ impl Tables {
         from: RankId,
         to: RankId,
     ) -> Option<u32> {
+        // Where one rank stands for all, its link to another rank has the slots of the like link to this rank.
+        let (from, to) = match &self.turning {
+            Some(turning) => (RankId(turning.turns.between(to.0, from.0)), RankId(0)),
+            None => (from, to),
+        };
         if let Some(first) = self.slots.first.get(&(buffer, lane, from, to)) {
             return Some(*first);
         }
@@ -354,10 +367,4 @@ impl Tables {
 fn part(area: Area, index: u32, slices: u32) -> Result<Area, Fault> {
     // An unsettled slot of scratch has no shape to be cut, so a whole region is returned unchanged.
     if slices == 1 { Ok(area) } else { area.split(slices.into())?.at(index.into()) }
-}
-
-/// Returns a slot of the fifo with data of a region in it. The two ends of a link may name different blocks: a rank
-/// may receive as block 1 the data that another rank sends as block 3.
-fn in_slot(slot: Region, shape: Area) -> Area {
-    super::data::settle_slot(Area { region: slot, floating: true, frame: 0 }, shape)
 }

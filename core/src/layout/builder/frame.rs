@@ -76,6 +76,11 @@ impl Builder<'_> {
         innermost(&self.frames)
     }
 
+    /// Returns the number of blocks of `within` around the statement.
+    fn depth(&self) -> usize {
+        self.frames.iter().filter(|frame| frame.group.is_some()).count()
+    }
+
     /// Returns the number of ranks of a group.
     fn many(&self, group: Option<&Group>) -> u32 {
         group.map_or(self.ranks_of_run(), |group| group.members.len() as u32)
@@ -265,6 +270,7 @@ impl Builder<'_> {
             let blocks = self.settle(at, large.split(i64::from(n)))?;
             self.settle(at, self.countable(&blocks))?;
             let mine = self.settle(at, blocks.at(i64::from(self.here())))?;
+            let mine = self.tables.block(large, mine, self.depth());
             let same = small.width() == large.width();
             if same || small == mine {
                 let block = BoundBuffer::Block(if same { small } else { large });
@@ -285,6 +291,8 @@ impl Builder<'_> {
                     .help("give it an output of its own: `on (input_region, output_region)`"),
             ));
         }
+        let depth = self.depth();
+        self.tables.bound([input, output].map(BoundBuffer::area), depth, at);
         let width = input.area().width().max(output.area().width());
         let unit = Rat::ZERO.between(width, 1, many.into()).ok_or(Fault::Fraction);
         let unit = self.settle(at, unit)?;
@@ -337,7 +345,7 @@ impl Builder<'_> {
     }
 
     /// Returns the region that the running algorithm uses as a buffer.
-    pub(crate) fn buffer(&self, buffer: Buffer) -> Area {
+    pub(crate) fn buffer(&mut self, buffer: Buffer) -> Area {
         let called = self.frames.iter().rposition(|frame| frame.call.is_some());
         let Some(frame) = called else {
             let nranks = self.ranks_of_run();
@@ -365,8 +373,9 @@ impl Builder<'_> {
     }
 
     /// Returns block `rank` of the region that a frame's call is bound to by blocks.
-    fn block_in(&self, frame: usize, rank: RankId) -> Result<Area, Fault> {
-        let group = innermost(&self.frames[..frame]);
+    fn block_in(&mut self, frame: usize, rank: RankId) -> Result<Area, Fault> {
+        let around = &self.frames[..frame];
+        let group = innermost(around);
         let (number, n) = (number_in(group, rank)?, self.many(group));
         let call = self.frames[frame].call.as_ref();
         let call = call.expect("regions that differ by rank come from calls");
@@ -375,11 +384,13 @@ impl Builder<'_> {
         else {
             unreachable!("one of the two is bound by blocks")
         };
-        large.split(i64::from(n))?.at(i64::from(number))
+        let depth = around.iter().filter(|frame| frame.group.is_some()).count();
+        let mine = large.split(i64::from(n))?.at(i64::from(number))?;
+        Ok(self.tables.block(large, mine, depth))
     }
 
     /// Returns the region at `rank`, where a call gives each rank a block of its own.
-    pub(super) fn locate(&self, rank: RankId, mut area: Area) -> Result<Area, Fault> {
+    pub(super) fn locate(&mut self, rank: RankId, mut area: Area) -> Result<Area, Fault> {
         while area.frame > 0 {
             let frame = area.frame as usize - 1;
             let (mine, theirs) = (self.block_in(frame, self.rank)?, self.block_in(frame, rank)?);

@@ -13,7 +13,7 @@ impl Builder<'_> {
     /// `scratch name: like region`; the flag of the name is `as f32`
     pub(crate) fn scratch(&mut self, at: At, name: (&str, bool), like: Area) -> Result<Area, Stop> {
         let id = self.declare(at, name, 1, like)?;
-        Ok(Area::slot(id, like))
+        Ok(self.tables.like(Area::slot(id, like), like))
     }
 
     /// `scratch name: count like region`
@@ -25,7 +25,8 @@ impl Builder<'_> {
         like: Area,
     ) -> Result<Pieces, Stop> {
         let id = self.declare(at, name, count, like)?;
-        Ok(Pieces { whole: Area::slot(id, like), cut: Cut::Slots(count) })
+        let whole = self.tables.like(Area::slot(id, like), like);
+        Ok(Pieces { whole, cut: Cut::Slots(count) })
     }
 
     /// `scratch name: count like pieces`: slots of the widest piece; a slot has the shape of the data last written to

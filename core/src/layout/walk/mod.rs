@@ -2,6 +2,7 @@
 //! lays out this rank alone. A fault is reported at its exact expression.
 
 mod called;
+mod changes;
 mod escape;
 mod fifo;
 mod least;
@@ -25,6 +26,7 @@ use crate::values::arith::Fault;
 use crate::values::params::{ParamTy, ParamValue};
 use crate::values::ring::Ring;
 pub(super) use called::Walked;
+use changes::Change;
 pub(super) use escape::Origin;
 use least::Least;
 use trace::Trace;
@@ -111,6 +113,8 @@ struct Walk<'p> {
     least: Least,
     /// The values looked up so far, where a trace is asked for.
     trace: Option<Trace>,
+    /// The change of each variable's value from rank to rank, where changes are followed.
+    changes: Vec<Change>,
 }
 
 impl<'p> Walk<'p> {
@@ -133,9 +137,12 @@ impl<'p> Walk<'p> {
             placed: b.placed(),
             least: Least::of(program),
             trace: None,
+            changes: b.changes(program.vars.len()),
         };
+        let mut args = b.changed_args();
         for (index, param) in program.params.iter().enumerate() {
             walk.param(b, param, given.get(&index))?;
+            walk.param_changes(b, param, args.remove(&index), given.contains_key(&index))?;
         }
         Ok(walk)
     }
@@ -196,6 +203,7 @@ impl<'p> Walk<'p> {
         self.at = at;
         match &stmt.kind {
             StmtKind::Let(var, value) => {
+                self.follow(b, *var, value)?;
                 let value = self.value(b, value)?;
                 self.set(*var, value);
             }
@@ -207,6 +215,7 @@ impl<'p> Walk<'p> {
                 b.nested(at, &bounds)?;
             }
             StmtKind::For(var, lo, hi, body) => {
+                self.still(b, [lo, hi], "the bounds of this loop")?;
                 let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
                 self.repeat(b, at, hi.saturating_sub(lo), body)?;
                 b.spend(at, lo, hi)?;
@@ -220,6 +229,7 @@ impl<'p> Walk<'p> {
                 }
             }
             StmtKind::Each(var, ranks, body) => {
+                self.still(b, [ranks], "the ranks of this loop")?;
                 let list = self.list(b, ranks)?;
                 self.repeat(b, at, list.len() as i64, body)?;
                 b.spend(at, 0, list.len() as i64)?;
@@ -232,6 +242,7 @@ impl<'p> Walk<'p> {
                 }
             }
             StmtKind::Parallel(var, lo, hi, body) => {
+                self.still(b, [lo, hi], "the bounds of this loop")?;
                 let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
                 self.repeat(b, at, hi.saturating_sub(lo), body)?;
                 b.parallel(at, lo, hi, |b, value| {
@@ -244,6 +255,7 @@ impl<'p> Walk<'p> {
             }
             StmtKind::If(arms, otherwise) => {
                 for (arm, (condition, body)) in arms.iter().enumerate() {
+                    self.still(b, [condition], "this condition")?;
                     if self.holds(b, condition)? {
                         self.trace_arm(stmt, arm);
                         return self.block(b, body);
@@ -253,10 +265,12 @@ impl<'p> Walk<'p> {
                 self.block(b, otherwise)?;
             }
             StmtKind::Require(condition, why) => {
+                self.still(b, [condition], "this condition")?;
                 let holds = self.holds(b, condition)?;
                 b.require(at, holds, why)?;
             }
             StmtKind::Scratch(var, count, like, wide) => {
+                self.still(b, count.as_ref(), "the number of slots")?;
                 let value = self.scratch(b, (*var, *wide), count.as_ref(), like)?;
                 self.trace_scratch(stmt, &value);
                 self.set(*var, value);
@@ -265,6 +279,7 @@ impl<'p> Walk<'p> {
                 let step = &self.program.steps[step.0 as usize];
                 b.step(at)?;
                 for (param, arg) in step.params.iter().zip(args) {
+                    self.follow(b, *param, arg)?;
                     let value = self.value(b, arg)?;
                     self.set(*param, value);
                 }
@@ -273,6 +288,7 @@ impl<'p> Walk<'p> {
                 self.leave_call();
             }
             StmtKind::Copy(src, dsts) => {
+                self.turned_places(b, std::iter::once(src).chain(dsts))?;
                 let src = self.place(b, src)?;
                 match &dsts[..] {
                     [dst] => {
@@ -287,6 +303,7 @@ impl<'p> Walk<'p> {
                 self.trace_move(b, stmt);
             }
             StmtKind::Reduce(srcs, dst) => {
+                self.turned_places(b, srcs.iter().chain([dst]))?;
                 match &srcs[..] {
                     [src] => {
                         let (src, dst) = (self.place(b, src)?, self.place(b, dst)?);
@@ -301,14 +318,17 @@ impl<'p> Walk<'p> {
                 self.trace_move(b, stmt);
             }
             StmtKind::Post(kind, peer) => {
+                self.turned_peer(b, peer)?;
                 let peer = self.rank(b, peer)?;
                 b.post(at, peer, *kind)?;
             }
             StmtKind::Wait(kind, peer) => {
+                self.turned_peer(b, peer)?;
                 let peer = self.rank(b, peer)?;
                 b.wait(at, peer, *kind)?;
             }
             StmtKind::Within(ranks, body) => {
+                let digits = self.group_digits(b, ranks)?;
                 let list = self.list(b, ranks)?;
                 b.exact = self.exact(ranks.span);
                 let mut member = false;
@@ -317,13 +337,14 @@ impl<'p> Walk<'p> {
                     if self.trace.is_some() {
                         self.trace_group(stmt, &b.seen().unwrap_or_default());
                     }
-                    self.block(b, body)
+                    b.seeing(digits, |b| self.block(b, body))
                 })?;
                 if !member {
                     self.trace_group(stmt, &[]);
                 }
             }
             StmtKind::Call(call) => {
+                self.follow_args(b, call)?;
                 let (program, given) = (&*call.program, self.args(b, call)?);
                 let (input, output) = (self.region(b, &call.input)?, self.region(b, &call.output)?);
                 self.enter_call(at);
@@ -344,6 +365,7 @@ impl<'p> Walk<'p> {
                 self.trace_bounds(stmt, blocks);
             }
             StmtKind::Fifo(like, credits, slices) => {
+                self.still(b, credits.iter().chain(slices), "this option of the fifo")?;
                 let shape = self.value(b, like)?;
                 let credits = self.option(b, "credits", credits.as_ref(), CREDITS)?;
                 let slices = self.option(b, "slices", slices.as_ref(), SLICES)?;
@@ -353,9 +375,13 @@ impl<'p> Walk<'p> {
                     other => unreachable!("checked as a region, is {other:?}"),
                 }
             }
-            StmtKind::Pass(pass) => self.pass(b, pass)?,
+            StmtKind::Pass(pass) => {
+                self.turned_pass(b, pass)?;
+                self.pass(b, pass)?;
+            }
             StmtKind::Demand(Demand::Order(class)) => b.on_order(at, *class),
             StmtKind::Demand(Demand::Roundings(most)) => {
+                self.still(b, [most], "this demand")?;
                 let most = self.int(b, most)?;
                 b.on_roundings(at, most)?;
             }
@@ -363,14 +389,17 @@ impl<'p> Walk<'p> {
             // The topology that the run was placed on replaces the author's.
             StmtKind::Demand(Demand::Links(_)) if self.placed.is_some() => {}
             StmtKind::Demand(Demand::Links(topology)) => {
+                self.outside(b, topology, "links between ranks are demanded")?;
                 let ranked = self.topology(b, topology)?;
                 b.on_topology(at, ranked.topology);
             }
             StmtKind::Demand(Demand::AtMost(resource, most)) => {
+                self.still(b, [most], "this demand")?;
                 let most = self.int(b, most)?;
                 b.budget(at, *resource, most)?;
             }
             StmtKind::Demand(Demand::Multiple(of, why)) => {
+                self.still(b, [of], "this demand")?;
                 let of = self.int(b, of)?;
                 b.multiple(at, of, why)?;
             }

@@ -198,14 +198,21 @@ impl<'p> Walk<'p> {
             Op::Input => return Ok(b.buffer(Buffer::Input)),
             Op::Output => return Ok(b.buffer(Buffer::Output)),
             Op::If => {
+                self.still(b, &args[..1], "this condition")?;
                 let chosen = if self.holds(b, &args[0])? { &args[1] } else { &args[2] };
                 return self.region(b, chosen);
             }
             Op::Piece => {
                 let index = self.int(b, &args[1])?;
-                self.with_pieces(b, &args[0], |pieces| pieces.at(index))?
+                let cut = |pieces: &Pieces| {
+                    pieces.at(index).map(|piece| (piece, pieces.whole, pieces.cut.clone()))
+                };
+                let piece = self.with_pieces(b, &args[0], cut)?;
+                let piece = self.settle(b, expr.span, piece)?;
+                return self.piece(b, expr, piece);
             }
             Op::Pieces => {
+                self.still(b, &args[1..], "the range of pieces")?;
                 let (lo, hi) = (self.int(b, &args[1])?, self.int(b, &args[2])?);
                 self.with_pieces(b, &args[0], |pieces| pieces.range(lo, hi))?
             }
@@ -258,11 +265,13 @@ impl<'p> Walk<'p> {
                 value => value.clone(),
             },
             Op::If => {
+                self.still(b, &args[..1], "this condition")?;
                 let chosen = if self.holds(b, &args[0])? { &args[1] } else { &args[2] };
                 self.value(b, chosen)?
             }
             Op::Input | Op::Output | Op::Piece | Op::Pieces => Value::Region(self.region(b, expr)?),
             Op::Split => {
+                self.still(b, &args[1..], "the number of pieces")?;
                 let area = self.region(b, &args[0])?;
                 let pieces = match self.value(b, &args[1])? {
                     Value::List(weights) => {

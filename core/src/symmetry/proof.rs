@@ -1,0 +1,144 @@
+//! The proof of a schedule by the replay of one rank.
+
+use super::order::folded;
+use super::reduction::{TooMany, reduction};
+use super::replay::{Player, Stuck};
+use super::{Asymmetric, Representative, Way, representative, steps, told};
+use crate::diagnostics::Finding;
+use crate::ids::RankId;
+use crate::layout::{Algorithm, Leaves};
+use crate::schedule::needs::Needs;
+use crate::stages::stage;
+use crate::verify::layout::BufferMode;
+use crate::verify::ranking::fold;
+use crate::verify::{self, Depth, Ports, Reduction};
+
+/// The results of the proof of a schedule of which one rank stands for all.
+#[derive(Clone, Debug)]
+pub struct SymmetricProof {
+    /// The rank that stands for all.
+    pub of: Representative,
+    /// Whether the in-place form was proved too.
+    pub in_place: bool,
+    /// The reason why all ranks must run in place or none (E0424), where there is one.
+    pub one_mode: Option<Box<Finding>>,
+    /// The deepest reduction tree of any output element, in reduce steps.
+    pub reduce_depth: u32,
+    /// The length of the longest chain of messages of which each needs its predecessor.
+    pub steps: u32,
+    /// The most peers that a rank sends to, and receives from, in one step.
+    pub ports: Ports,
+    /// The order of reduction, where the collective reduces.
+    pub reduction: Option<Reduction>,
+}
+
+/// The reason why there is no proof by symmetry.
+#[derive(Clone, Debug)]
+pub enum NoProof {
+    /// No rank stands for all: the direct proof decides.
+    Asymmetric(Asymmetric),
+    /// The schedule is wrong: all findings, the worst first.
+    Wrong(Vec<Finding>),
+}
+
+impl SymmetricProof {
+    /// Returns the line of a certificate that says why one rank stands for all.
+    pub fn line(&self) -> String {
+        let how = match self.of.way {
+            Way::Followed => "followed through the program",
+            Way::Compared => "all ranks compared",
+        };
+        format!("ranks do the same, turned by their number ({}, {how})", self.of.turns)
+    }
+
+    /// The ops of all ranks.
+    pub fn ops(&self) -> u64 {
+        self.of.totals.ops
+    }
+
+    /// The messages of all ranks, and the pieces of all messages.
+    pub fn messages(&self) -> (u64, u64) {
+        (self.of.totals.messages, self.of.totals.pieces)
+    }
+
+    /// Returns the resources that the schedule takes.
+    pub fn needs(&self) -> Needs {
+        self.of.own.needs()
+    }
+
+    /// Returns the depth of fifos, where there are fifos.
+    pub fn depth(&self) -> Option<Depth> {
+        steps::depth(&self.of)
+    }
+
+    /// Returns the data that passes through the port of a rank, in units of the count.
+    pub fn busiest_port(&self) -> f64 {
+        let own = &self.of.own;
+        let mut ports = [0.0_f64; 2];
+        for op in own.ops.iter().filter(|op| op.kind == crate::schedule::OpKind::Move) {
+            for (_, _, region) in own.crossing(RankId(0), op) {
+                let region = &own.regions[region.index()];
+                let width = region.hi.minus(region.lo).unwrap_or(crate::rational::Rat::ZERO);
+                // A turned image of each transfer goes the other way.
+                let width = width.num() as f64 / width.den() as f64;
+                ports = ports.map(|port| port + width);
+            }
+        }
+        ports[0].max(ports[1])
+    }
+}
+
+/// Proves an algorithm for `nranks` ranks by the replay of one rank that stands for all.
+///
+/// # Errors
+/// The reason why no rank stands for all, or the findings, the worst first: E02xx where it cannot be laid out, E03xx
+/// where it is wrong.
+pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<SymmetricProof, NoProof> {
+    let of =
+        stage("symmetry", || representative(algorithm, nranks)).map_err(|left| match left {
+            Asymmetric::Faulty(found) => NoProof::Wrong(found),
+            left => NoProof::Asymmetric(left),
+        })?;
+    proved(of)
+}
+
+/// Proves a schedule by the replay of its representative.
+pub(super) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
+    let own = &of.own;
+    let outside = |why: &str| NoProof::Asymmetric(Asymmetric::Other(why.to_owned()));
+    let order = stage("order", || verify::in_order(&folded(own, &of.turns)))
+        .map_err(|found| NoProof::Wrong(told::signals(own, found)))?;
+    let in_place = own.collective.has_in_place() && !own.out_of_place;
+    let modes = &BufferMode::BOTH[..=usize::from(in_place)];
+    let mut player = Player::new(&of, &order, modes);
+    stage("replay", || player.play()).map_err(|Stuck { at, why }| {
+        let leaves = Leaves { at: own.op(at).at, exact: None, why: why.to_owned() };
+        NoProof::Asymmetric(Asymmetric::Leaves(leaves))
+    })?;
+    let mut states = player.states.iter_mut().map(|state| std::mem::take(&mut state.findings));
+    let apart = states.next().unwrap_or_default();
+    if !apart.is_empty() {
+        return Err(NoProof::Wrong(fold(apart)));
+    }
+    let found = states.next().unwrap_or_default();
+    if !found.is_empty() {
+        return Err(NoProof::Wrong(fold(found).into_iter().map(verify::only_in_place).collect()));
+    }
+    let reduces = own.collective.reduces();
+    let told = if player.one_mode.is_some() { modes.len() } else { 1 };
+    let reduction = reduces
+        .then(|| stage("order of reduction", || reduction(&of, &player, told)))
+        .transpose()
+        .map_err(|TooMany| outside("its results have too many different orders"))?;
+    let (steps, ports) = stage("steps", || steps::ports(&of, &order, modes));
+    let proof = SymmetricProof {
+        in_place,
+        one_mode: player.one_mode.map(|at| Box::new(told::one_mode(own, at))),
+        reduce_depth: player.depth,
+        steps,
+        ports,
+        reduction,
+        of: of.clone(),
+    };
+    Ok(proof)
+}

@@ -1,0 +1,438 @@
+//! The memory of rank 0 as a grid of equal cells, and the action of turns on it: a turn that takes rank p to rank q
+//! takes each cell of p to a cell of q.
+
+use crate::collective::Alias;
+use crate::ids::RankId;
+use crate::layout::turning::Axis;
+use crate::rational::{Rat, lcm};
+use crate::schedule::{Buffer, Operand, Region, Schedule};
+use crate::turns::Turns;
+use crate::verify::layout::BufferMode;
+
+/// The most cells of a rank's memory.
+const CELLS: u64 = 1 << 24;
+
+/// A digit of a cell's number that a digit of the rank turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Wheel {
+    /// The number of cells by which the digit counts.
+    pub(super) stride: u64,
+    /// The digit of the rank.
+    pub(super) digit: usize,
+}
+
+/// A region of a buffer as cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// The buffer: 0 for the input, 1 for the output, then scratch.
+    pub(super) buffer: usize,
+    /// The first cell within the buffer.
+    pub(super) first: u64,
+    pub(super) len: u64,
+}
+
+/// A turn takes a part of a piece out of the piece.
+#[derive(Debug)]
+pub(super) struct Elsewhere;
+
+/// The cells of one rank's buffers, and the wheels that turn them.
+#[derive(Clone, Debug)]
+pub(super) struct Space {
+    pub(super) turns: Turns,
+    /// The cells of a unit.
+    pub(super) grid: u64,
+    /// The wheels of each buffer, the largest stride first.
+    pub(super) wheels: Vec<Vec<Wheel>>,
+    /// The cells of each buffer.
+    pub(super) sizes: Vec<u64>,
+    /// The cells of a slot of each scratch buffer.
+    slots: Vec<u64>,
+    /// For each region, whether the position where the data of its slot begins moves with the rank.
+    bases: Vec<bool>,
+}
+
+/// The number of a buffer in a [`Space`].
+pub(super) fn number(buffer: Buffer) -> usize {
+    match buffer {
+        Buffer::Input => 0,
+        Buffer::Output => 1,
+        Buffer::Scratch(id) => 2 + id.index(),
+    }
+}
+
+impl Space {
+    /// Cuts the memory of a schedule of rank 0, and finds the wheels from the axes of its operands; the error is the
+    /// reason why there is no such action.
+    pub(super) fn new<'a>(
+        own: &Schedule,
+        turns: &Turns,
+        axes: impl Iterator<Item = (Operand, &'a [Axis])> + Clone,
+    ) -> Result<Self, String> {
+        let grid = grid(own, axes.clone()).ok_or("its pieces are too fine to be numbered")?;
+        let cells = |at: Rat| at.num() * (grid / at.den());
+        let n = own.nranks;
+        let units = [own.collective.max_input_units(n), own.collective.max_output_units(n)];
+        let mut sizes = units.map(|units| u64::from(units) * grid).to_vec();
+        let mut slots = Vec::new();
+        for scratch in &own.scratch {
+            slots.push(cells(scratch.width));
+            sizes.push(cells(scratch.width).saturating_mul(scratch.slots.into()));
+        }
+        if sizes.iter().fold(0_u64, |sum, size| sum.saturating_add(*size)) > CELLS {
+            return Err(format!("a rank's memory has more than {CELLS} pieces"));
+        }
+        let mut space = Self {
+            turns: turns.clone(),
+            grid,
+            wheels: vec![Vec::new(); sizes.len()],
+            sizes,
+            slots,
+            bases: vec![false; own.regions.len()],
+        };
+        let mut known = vec![None; own.regions.len()];
+        // Block r of a buffer with a block for each rank belongs to rank r.
+        for (buffer, units) in units.into_iter().enumerate() {
+            for digit in 0..if units > 1 { turns.radices().len() } else { 0 } {
+                space.add(buffer, Wheel { stride: grid * u64::from(turns.weight(digit)), digit });
+            }
+        }
+        for (operand, list) in axes {
+            let region = own.region(operand);
+            let buffer = number(region.buffer);
+            let moves = list.iter().any(|axis| axis.base && axis.stride.den() > 1);
+            if known[operand.region.index()].replace(moves).is_some_and(|before| before != moves) {
+                return Err(
+                    "a slot holds data that moves with the rank, and data that does not".to_owned()
+                );
+            }
+            space.bases[operand.region.index()] = moves;
+            for axis in list {
+                let (stride, from) = if axis.slots {
+                    let slot = space.slots[buffer - 2];
+                    (axis.stride.num() * slot, axis.origin.num() * slot)
+                } else if axis.base {
+                    continue;
+                } else {
+                    let origin =
+                        axis.origin.minus(region.base).ok_or("data begins before its slot")?;
+                    (cells(axis.stride), cells(origin))
+                };
+                let span = stride * u64::from(turns.radices()[axis.digit]);
+                if from % span != 0 {
+                    return Err(
+                        "pieces that move with the rank begin at different places".to_owned()
+                    );
+                }
+                space.add(buffer, Wheel { stride, digit: axis.digit });
+                // Contributions are of input cells, and outputs are compared with them.
+                if buffer < 2 && span <= grid {
+                    space.add(1 - buffer, Wheel { stride, digit: axis.digit });
+                }
+            }
+        }
+        for buffer in 0..space.wheels.len() {
+            space.nested(buffer)?;
+        }
+        Ok(space)
+    }
+
+    /// Cuts the memory of a schedule of rank 0, with the wheels that it has if pieces have the numbers of their ranks.
+    pub(super) fn guessed(own: &Schedule, turns: &Turns) -> Result<Self, String> {
+        let mut space = Self::new(own, turns, std::iter::empty())?;
+        let n = u64::from(turns.nranks());
+        for buffer in 0..space.sizes.len() {
+            let span = if buffer < 2 { space.grid } else { space.slots[buffer - 2] };
+            let blocks = buffer > 1 && span == space.grid * n;
+            let stride = if blocks { space.grid } else { space.grid / n };
+            let even = blocks || space.grid % n == 0 && span == space.grid;
+            for digit in 0..if even { turns.radices().len() } else { 0 } {
+                space.add(buffer, Wheel { stride: stride * u64::from(turns.weight(digit)), digit });
+            }
+            space.nested(buffer)?;
+        }
+        Ok(space)
+    }
+
+    /// Whether the boundaries of a region lie between cells.
+    pub(super) fn holds(&self, region: &Region) -> bool {
+        [region.lo, region.hi, region.base].iter().all(|at| self.grid % at.den() == 0)
+    }
+
+    fn add(&mut self, buffer: usize, wheel: Wheel) {
+        if !self.wheels[buffer].contains(&wheel) {
+            self.wheels[buffer].push(wheel);
+        }
+    }
+
+    fn radix(&self, wheel: &Wheel) -> u64 {
+        self.turns.radices()[wheel.digit].into()
+    }
+
+    /// Puts the wheels of a buffer in order, and checks that they are digits of one number.
+    fn nested(&mut self, buffer: usize) -> Result<(), String> {
+        let mut wheels = std::mem::take(&mut self.wheels[buffer]);
+        wheels.sort_unstable_by(|a, b| b.cmp(a));
+        let mut around = self.sizes[buffer];
+        for wheel in &wheels {
+            let span = wheel.stride * self.radix(wheel);
+            if around % span != 0 {
+                return Err("its pieces move with the rank in several ways".to_owned());
+            }
+            around = wheel.stride;
+        }
+        self.wheels[buffer] = wheels;
+        Ok(())
+    }
+
+    /// Returns the cells of an operand.
+    pub(super) fn piece(&self, own: &Schedule, operand: Operand) -> Piece {
+        let region = own.region(operand);
+        let cells = |at: Rat| at.num() * (self.grid / at.den());
+        let buffer = number(region.buffer);
+        let slot = if buffer < 2 { 0 } else { self.slots[buffer - 2] * u64::from(region.slot) };
+        let first = slot + cells(region.lo) - cells(region.base);
+        Piece { buffer, first, len: cells(region.hi) - cells(region.lo) }
+    }
+
+    /// Returns the slot of a region of scratch as cells of its buffer.
+    pub(super) fn slot(&self, region: &Region) -> Option<Piece> {
+        let buffer = number(region.buffer);
+        let len = *self.slots.get(buffer.checked_sub(2)?)?;
+        Some(Piece { buffer, first: len * u64::from(region.slot), len })
+    }
+
+    /// Returns the cell of a unit where the data of an operand's slot begins, at the rank to which a turn takes rank 0.
+    pub(super) fn base(&self, own: &Schedule, operand: Operand, by: u32) -> u64 {
+        let base = own.region(operand).base;
+        let cell = base.num() * (self.grid / base.den());
+        if !self.bases[operand.region.index()] {
+            return cell;
+        }
+        let unit = cell / self.grid * self.grid;
+        let within =
+            self.wheels[0].iter().filter(|wheel| wheel.stride * self.radix(wheel) <= self.grid);
+        let mut to = cell;
+        for wheel in within {
+            let radix = self.radix(wheel);
+            let now = (cell - unit) / wheel.stride % radix;
+            let next = (now + u64::from(self.turns.digit(by, wheel.digit))) % radix;
+            to = to + next * wheel.stride - now * wheel.stride;
+        }
+        to
+    }
+
+    /// Returns a cell of the output as a region.
+    pub(super) fn region(&self, cell: u64) -> Region {
+        let at = |cell| Rat::new(cell, self.grid).unwrap_or(Rat::ZERO);
+        let (lo, hi) = (at(cell), at(cell + 1));
+        Region { buffer: Buffer::Output, slot: 0, base: Rat::ZERO, lo, hi }
+    }
+
+    /// Returns the cell to which a turn takes a cell of a buffer, by the wheels of at least `stride` cells.
+    fn moved(&self, buffer: usize, cell: u64, by: u32, stride: u64) -> u64 {
+        if by == 0 {
+            return cell;
+        }
+        let mut to = cell;
+        for wheel in self.wheels[buffer].iter().take_while(|wheel| wheel.stride >= stride) {
+            let radix = self.radix(wheel);
+            let step = u64::from(self.turns.digit(by, wheel.digit));
+            let now = cell / wheel.stride % radix;
+            let next = if now + step < radix { now + step } else { now + step - radix };
+            to = to + next * wheel.stride - now * wheel.stride;
+        }
+        to
+    }
+
+    /// Returns the cell to which a turn takes a cell of a buffer.
+    pub(super) fn cell(&self, buffer: usize, cell: u64, by: u32) -> u64 {
+        self.moved(buffer, cell, by, 1)
+    }
+
+    /// Returns the piece to which a turn takes a piece that it does not cut: wheels inside the piece turn its cells alone.
+    pub(super) fn turned(&self, piece: Piece, by: u32) -> Piece {
+        let first = self.moved(piece.buffer, piece.first, by, piece.len.max(1));
+        Piece { first, ..piece }
+    }
+
+    /// Returns the pieces to which a turn takes a piece, as memory: their cells may be turned inside.
+    pub(super) fn images(&self, piece: Piece, by: u32) -> Vec<Piece> {
+        if piece.len == 0 {
+            return Vec::new();
+        }
+        let mut cuts = Vec::new();
+        if self.is_cut(piece) {
+            self.cuts(piece, by, &mut cuts);
+        }
+        cuts.push(piece.len);
+        let mut from = 0;
+        let image = |to| {
+            let part = Piece { first: piece.first + from, len: to - from, ..piece };
+            from = to;
+            Piece { first: self.block(part, by), ..part }
+        };
+        cuts.into_iter().map(image).collect()
+    }
+
+    /// Whether wheels turn cells inside a piece.
+    pub(super) fn turns_inside(&self, piece: Piece) -> bool {
+        self.wheels[piece.buffer].last().is_some_and(|wheel| wheel.stride < piece.len)
+    }
+
+    /// Whether a boundary between steps of a wheel lies inside a piece.
+    pub(super) fn is_cut(&self, piece: Piece) -> bool {
+        let stride = self.wheels[piece.buffer].last().map_or(u64::MAX, |wheel| wheel.stride);
+        piece.len > 0 && piece.first / stride != (piece.first + piece.len - 1) / stride
+    }
+
+    /// Returns the cells that the wheels of a buffer turn among themselves.
+    pub(super) fn span(&self, buffer: usize) -> u64 {
+        self.wheels[buffer].first().map_or(1, |wheel| wheel.stride * self.radix(wheel))
+    }
+
+    /// Adds the places inside a piece, from its first cell on, where a turn cuts it: between two of these places it
+    /// moves the piece as one, but for the wheels inside, which turn whole spans in themselves.
+    pub(super) fn cuts(&self, piece: Piece, by: u32, cuts: &mut Vec<u64>) {
+        let end = piece.first + piece.len;
+        self.cut_within(piece.buffer, 0, (piece.first, end), by, &mut |at| {
+            if at > piece.first && at < end {
+                cuts.push(at - piece.first);
+            }
+        });
+        cuts.sort_unstable();
+        cuts.dedup();
+    }
+
+    fn cut_within(
+        &self,
+        buffer: usize,
+        wheel: usize,
+        (first, end): (u64, u64),
+        by: u32,
+        cut: &mut impl FnMut(u64),
+    ) {
+        let Some(turned) = self.wheels[buffer].get(wheel) else { return };
+        let (stride, radix) = (turned.stride, self.radix(turned));
+        let span = stride * radix;
+        let step = u64::from(self.turns.digit(by, turned.digit));
+        let mut at = first;
+        while at < end {
+            // The part of the piece in one span of the wheel.
+            let begin = at / span * span;
+            let until = end.min(begin + span);
+            cut(until);
+            if (at, until) != (begin, begin + span) {
+                // Whole steps move as one, up to the step that comes around to the beginning.
+                let (whole, rest) = (at.div_ceil(stride) * stride, until / stride * stride);
+                if whole < rest {
+                    cut(whole);
+                    cut(rest);
+                    if step > 0 {
+                        cut((begin + (radix - step) * stride).clamp(whole, rest));
+                    }
+                    self.cut_within(buffer, wheel + 1, (at, whole), by, cut);
+                    self.cut_within(buffer, wheel + 1, (rest, until), by, cut);
+                } else {
+                    cut(whole.min(until));
+                    self.cut_within(buffer, wheel + 1, (at, whole.min(until)), by, cut);
+                    self.cut_within(buffer, wheel + 1, (whole.min(until), until), by, cut);
+                }
+            }
+            at = until;
+        }
+    }
+
+    /// Returns the first cell to which a turn takes a piece between two of its cuts: by the wheels whose spans the piece
+    /// does not fill.
+    pub(super) fn block(&self, piece: Piece, by: u32) -> u64 {
+        let mut stride = 1;
+        for wheel in self.wheels[piece.buffer].iter().rev() {
+            let span = wheel.stride * self.radix(wheel);
+            if piece.first % span == 0 && piece.len % span == 0 {
+                stride = span;
+            }
+        }
+        self.moved(piece.buffer, piece.first, by, stride)
+    }
+
+    /// Returns the wheels that are not among the axes of an operand and turn cells of a piece among themselves.
+    ///
+    /// # Errors
+    /// A wheel takes a part of the piece elsewhere.
+    pub(super) fn inside(&self, piece: Piece, axes: &[Axis]) -> Result<Vec<Wheel>, Elsewhere> {
+        let cells = |at: Rat| at.num() * (self.grid / at.den());
+        let followed = |wheel: &Wheel| {
+            axes.iter().any(|axis| {
+                let stride = match (axis.slots, piece.buffer) {
+                    (true, buffer) => axis.stride.num() * self.slots[buffer - 2],
+                    (false, _) if axis.base => return false,
+                    (false, _) => cells(axis.stride),
+                };
+                (stride, axis.digit) == (wheel.stride, wheel.digit)
+            })
+        };
+        let mut inside = Vec::new();
+        for wheel in &self.wheels[piece.buffer] {
+            if followed(wheel) {
+                // A piece that moves must lie within one step of its wheel.
+                if piece.first % wheel.stride + piece.len > wheel.stride {
+                    return Err(Elsewhere);
+                }
+                continue;
+            }
+            let span = wheel.stride * self.radix(wheel);
+            if piece.len > 0 && (piece.first % span != 0 || piece.len % span != 0) {
+                return Err(Elsewhere);
+            }
+            inside.push(*wheel);
+        }
+        Ok(inside)
+    }
+
+    /// Returns the axes that change the fraction of a unit where an operand begins: operands of one op must have equal
+    /// ones, or their lengths differ at some rank.
+    pub(super) fn fractions(&self, axes: &[Axis], multiple: u64) -> Vec<Wheel> {
+        let cells = |at: Rat| at.num() * (self.grid / at.den());
+        let moves = axes.iter().filter(|axis| !axis.slots);
+        let wheels = moves.map(|axis| Wheel { stride: cells(axis.stride), digit: axis.digit });
+        let mut wheels: Vec<_> =
+            wheels.filter(|wheel| wheel.stride % (self.grid / multiple) != 0).collect();
+        wheels.sort_unstable();
+        wheels
+    }
+
+    /// Returns the cells of each buffer before it in the memory of rank 0, and the number of all cells.
+    pub(super) fn layout(&self, own: &Schedule, mode: BufferMode) -> (Vec<u64>, u64) {
+        let alias = match mode {
+            BufferMode::OutOfPlace => Alias::Apart,
+            BufferMode::InPlace => own.collective.alias(RankId(0), own.root),
+        };
+        let (input, output) = (self.sizes[0], self.sizes[1]);
+        let (mut first, mut size) = match alias {
+            Alias::Apart => (vec![0, input], input + output),
+            Alias::InputInOutput(unit) => (vec![u64::from(unit) * self.grid, 0], output),
+            Alias::OutputInInput(unit) => (vec![0, u64::from(unit) * self.grid], input),
+        };
+        for scratch in &self.sizes[2..] {
+            first.push(size);
+            size += scratch;
+        }
+        (first, size)
+    }
+}
+
+/// Returns the number of cells of a unit with which every boundary lies between cells; `None` where they are too many.
+fn grid<'a>(own: &Schedule, axes: impl Iterator<Item = (Operand, &'a [Axis])>) -> Option<u64> {
+    let regions = own.regions.iter().flat_map(|region| [region.lo, region.hi, region.base]);
+    let widths = own.scratch.iter().map(|scratch| scratch.width);
+    let mut all = own.multiple;
+    for at in regions.chain(widths) {
+        all = lcm(all, at.den()).filter(|all| *all <= CELLS)?;
+    }
+    for (_, list) in axes {
+        for axis in list.iter().filter(|axis| !axis.slots) {
+            all = lcm(all, axis.stride.den()).filter(|all| *all <= CELLS)?;
+        }
+    }
+    Some(all)
+}

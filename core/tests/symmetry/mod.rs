@@ -1,0 +1,159 @@
+//! The proof by one rank against the direct proof: equal verdicts, statements and certificates.
+
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
+use roundelay_core::compile_with;
+use roundelay_core::ids::{OpId, SpanId};
+use roundelay_core::layout::{Algorithm, Configured};
+use roundelay_core::optimize::join;
+use roundelay_core::schedule::Schedule;
+use roundelay_core::symmetry::{self, NoProof, SymmetricProof};
+use roundelay_core::syntax::Source;
+use roundelay_core::verify::{self, Reduction, verify};
+
+use crate::proof::suite::sources;
+
+/// Returns the algorithms of a source.
+fn read(name: &str, text: &str) -> Vec<Configured> {
+    let source = Source::from_text(name, text);
+    let load = |_: &str| Err(String::new());
+    let dependencies = Dependencies { prelude: roundelay_library::SOURCES, load: &load };
+    match compile_with(&source, Frontend::File, &dependencies) {
+        Ok(program) => {
+            let all = program.algorithms.into_iter();
+            all.map(|algorithm| Configured::new(algorithm, &source)).collect()
+        }
+        Err(_) => Vec::new(),
+    }
+}
+
+/// A reduction with statements in place of ops.
+fn told(reduction: &Reduction, schedule: &Schedule) -> String {
+    let at = |op: &OpId| schedule.op(*op).at.0;
+    let witnesses = reduction.witnesses.iter().map(|(class, witness)| {
+        let (ranks, pieces, orders) = (&witness.ranks, &witness.pieces, &witness.orders);
+        let at = at(&witness.at);
+        format!("{class:?} {ranks:?} {pieces:?} {orders:?} {at} {}", witness.in_place)
+    });
+    let rounds: Vec<_> = reduction.rounding_ops.iter().map(at).collect();
+    format!(
+        "{:?} {:?} {:?} {rounds:?}\n{}",
+        reduction.apart,
+        reduction.in_place,
+        reduction.modes,
+        witnesses.collect::<Vec<_>>().join("\n")
+    )
+}
+
+/// The facts of a certificate as text, by the direct proof.
+fn direct(schedule: &Schedule) -> Result<String, Vec<(u16, SpanId)>> {
+    let proof = verify(schedule)
+        .map_err(|all| all.iter().map(|f| (f.code as u16, f.at)).collect::<Vec<_>>())?;
+    let (needs, messages) = (schedule.needs(), join(schedule).messages());
+    let ports = |busiest: &verify::Busiest| (busiest.peers.len(), busiest.rank.0, busiest.step);
+    Ok(format!(
+        "ops {} messages {} pieces {}\nin place {} one mode {:?}\ndepth {} steps {} ports {:?} {:?}\n\
+         needs {:?} {} {} {}\nfifo {:?}\nport {:.9}\n{}",
+        schedule.ops.len(),
+        messages.messages,
+        messages.pieces,
+        proof.in_place,
+        proof.one_mode.as_ref().map(|found| (found.code, found.at)),
+        proof.reduce_depth,
+        proof.steps,
+        ports(&proof.ports.send),
+        ports(&proof.ports.receive),
+        needs.scratch,
+        needs.streams,
+        needs.notifies,
+        needs.joins,
+        verify::depth(schedule),
+        schedule.busiest_port(),
+        proof.reduction.as_ref().map_or_else(String::new, |r| told(r, schedule)),
+    ))
+}
+
+/// The facts of a certificate as text, by the proof of one rank.
+fn symmetric(proof: &SymmetricProof) -> String {
+    let (needs, messages) = (proof.needs(), proof.messages());
+    let ports = |busiest: &verify::Busiest| (busiest.peers.len(), busiest.rank.0, busiest.step);
+    format!(
+        "ops {} messages {} pieces {}\nin place {} one mode {:?}\ndepth {} steps {} ports {:?} {:?}\n\
+         needs {:?} {} {} {}\nfifo {:?}\nport {:.9}\n{}",
+        proof.ops(),
+        messages.0,
+        messages.1,
+        proof.in_place,
+        proof.one_mode.as_ref().map(|found| (found.code, found.at)),
+        proof.reduce_depth,
+        proof.steps,
+        ports(&proof.ports.send),
+        ports(&proof.ports.receive),
+        needs.scratch,
+        needs.streams,
+        needs.notifies,
+        needs.joins,
+        proof.depth(),
+        proof.busiest_port(),
+        proof.reduction.as_ref().map_or_else(String::new, |r| told(r, &proof.of.own)),
+    )
+}
+
+/// Compares both proofs of an algorithm; returns whether one rank stood for all.
+fn agrees(algorithm: &Configured, nranks: u32) -> Result<bool, String> {
+    let name = algorithm.name();
+    let by_one = match symmetry::prove(algorithm, nranks) {
+        Err(NoProof::Asymmetric(_)) => return Ok(false),
+        other => other,
+    };
+    let schedule = match (algorithm.schedule(nranks), &by_one) {
+        (Ok(schedule), _) => schedule,
+        (Err(found), Err(NoProof::Wrong(ours))) if found[0].code == ours[0].code => {
+            return Ok(true);
+        }
+        (Err(found), _) => return Err(format!("{name} at {nranks}: laid out, but {found:?}")),
+    };
+    match (direct(&schedule), by_one) {
+        (Ok(theirs), Ok(ours)) => {
+            let ours = symmetric(&ours);
+            let same = ours == theirs;
+            same.then_some(true).ok_or(format!("{name} at {nranks}\n{ours}\n--- direct\n{theirs}"))
+        }
+        (Err(theirs), Err(NoProof::Wrong(ours))) => {
+            let ours: Vec<_> = ours.iter().map(|f| (f.code as u16, f.at)).collect();
+            let same = ours[0] == theirs[0];
+            same.then_some(true).ok_or(format!("{name} at {nranks}: {ours:?} and {theirs:?}"))
+        }
+        (Ok(_), Err(NoProof::Wrong(ours))) => Err(format!("{name} at {nranks}: {ours:#?}")),
+        (Err(theirs), Ok(_)) => Err(format!("{name} at {nranks}: proved, but {theirs:?}")),
+        (_, Err(NoProof::Asymmetric(_))) => unreachable!("told before"),
+    }
+}
+
+#[test]
+fn library_and_examples_have_equal_certificates() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        for algorithm in read(&name, &text) {
+            let mut ways = Vec::new();
+            for nranks in (2..=12).chain([16]) {
+                match agrees(&algorithm, nranks) {
+                    Ok(stood) => ways.push(if stood { "+" } else { "-" }),
+                    Err(why) => wrong.push(why),
+                }
+            }
+            let why = symmetry::prove(&algorithm, 8).err();
+            let why = match why {
+                Some(NoProof::Asymmetric(why)) => format!("{why:?}"),
+                _ => String::new(),
+            };
+            println!("{:40} {} {}", algorithm.name(), ways.join(""), why);
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\n\n{}",
+        wrong.len(),
+        wrong.iter().take(6).cloned().collect::<Vec<_>>().join("\n\n")
+    );
+}
