@@ -109,7 +109,9 @@ pub(crate) fn alone<A: Algorithm + ?Sized>(
 ) -> Result<Option<Schedule>, Vec<Finding>> {
     admit(nranks)?;
     // The regions of calls are compared between ranks while they are laid out together.
-    let together = |tables: &Tables| tables.numbers_together() || !tables.calls.is_empty();
+    let together = |tables: &Tables| {
+        tables.numbers_together() || !tables.calls.is_empty() || tables.has_objects()
+    };
     laid_out_alone(algorithm, nranks, rank, together)
 }
 

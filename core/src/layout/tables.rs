@@ -253,6 +253,15 @@ impl Tables {
         calls || self.slots.links().next().is_some()
     }
 
+    /// Whether objects were laid out for all ranks at once, which each rank laid out alone would lay out again.
+    pub(super) fn has_objects(&self) -> bool {
+        !(self.ring_orders.is_empty()
+            && self.rings.is_empty()
+            && self.topologies.is_empty()
+            && self.trees.is_empty()
+            && self.groups.is_empty())
+    }
+
     /// Whether the next rank can only repeat the problems found.
     pub(super) fn hopeless(&self) -> bool {
         self.problems.iter().any(|f| f.code == Code::StepLimit || f.code.refuses())

@@ -1,6 +1,6 @@
 //! The traffic between ranks: every data move and every signal as a use of an ordered pair of ranks.
 
-use super::{Op, OpKind, Operand, Region, Schedule};
+use super::{Op, OpKind, Operand, Region, Schedule, Stream};
 use crate::ids::{OpId, RankId, RegionId};
 use crate::rational::Rat;
 
@@ -94,30 +94,32 @@ impl Schedule {
     /// Returns the number of messages between ranks, and the number of their pieces. A message is the data that a
     /// stream moves from one rank to another between two of its signals; a piece is one region of it.
     pub fn messages(&self) -> Messages {
-        self.messages_by_rank().into_iter().fold(Messages::default(), |sum, of| Messages {
-            messages: sum.messages + of.messages,
-            pieces: sum.pieces + of.pieces,
-        })
+        let mut all = Messages::default();
+        self.streams.iter().for_each(|stream| self.count_messages(stream, &mut all));
+        all
     }
 
     /// Returns the messages that each rank moves, from or to others.
     pub fn messages_by_rank(&self) -> Vec<Messages> {
         let mut ranks = vec![Messages::default(); self.nranks as usize];
-        let mut ends: Vec<(RankId, RankId)> = Vec::new();
         for stream in &self.streams {
-            let found = &mut ranks[stream.rank.index()];
-            let ops = &self.ops[stream.first.index()..][..stream.len as usize];
-            for moves in ops.split(|op| op.kind != OpKind::Move) {
-                let crossing = moves.iter().flat_map(|op| self.crossing(stream.rank, op));
-                ends.clear();
-                ends.extend(crossing.map(|(from, to, _)| (from, to)));
-                found.pieces += ends.len() as u64;
-                ends.sort_unstable();
-                ends.dedup();
-                found.messages += ends.len() as u64;
-            }
+            self.count_messages(stream, &mut ranks[stream.rank.index()]);
         }
         ranks
+    }
+
+    fn count_messages(&self, stream: &Stream, found: &mut Messages) {
+        let mut ends: Vec<(RankId, RankId)> = Vec::new();
+        let ops = &self.ops[stream.first.index()..][..stream.len as usize];
+        for moves in ops.split(|op| op.kind != OpKind::Move) {
+            let crossing = moves.iter().flat_map(|op| self.crossing(stream.rank, op));
+            ends.clear();
+            ends.extend(crossing.map(|(from, to, _)| (from, to)));
+            found.pieces += ends.len() as u64;
+            ends.sort_unstable();
+            ends.dedup();
+            found.messages += ends.len() as u64;
+        }
     }
 
     /// Returns how many times its length a move reduces, and how many times it copies within its rank.

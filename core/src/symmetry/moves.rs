@@ -96,7 +96,8 @@ impl Part {
         let (buffer, first) = (self.operands[0].1, self.firsts[0]);
         let span = space.span(buffer);
         let alike = self.operands.iter().zip(&self.firsts).all(|((_, other), at)| {
-            space.wheels[*other] == space.wheels[buffer] && at.abs_diff(first) % span == 0
+            (*other == buffer || space.wheels[*other] == space.wheels[buffer])
+                && at.abs_diff(first) % span == 0
         });
         let mut cuts = Vec::new();
         if alike {

@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{OpId, StreamId};
-use crate::schedule::{Channel, OpKind, Schedule};
+use crate::ids::{OpId, RankId, StreamId};
+use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
 use crate::turns::Turns;
 use crate::verify::Order;
 
@@ -24,9 +24,13 @@ pub(super) fn folded(own: &Schedule, turns: &Turns) -> Schedule {
         .channels
         .iter()
         .map(|channel| {
-            let to = turns.between(channel.from.0, channel.to.0);
-            let channel =
-                Channel { from: crate::ids::RankId(0), to: crate::ids::RankId(to), ..*channel };
+            let to = RankId(turns.between(channel.from.0, channel.to.0));
+            // A free slot is signalled against the direction of its link: both signals of a link have its two ends.
+            let (from, to) = match channel.kind {
+                SignalKind::Head => (RankId(turns.back(to.0)), RankId(0)),
+                _ => (RankId(0), to),
+            };
+            let channel = Channel { from, to, ..*channel };
             *ids.entry(channel).or_insert_with(|| {
                 channels.push(channel);
                 channels.len() as u32 - 1
@@ -141,6 +145,17 @@ impl<'a> Before<'a> {
         let answer = self.search((of, until), (stream, at, rank), Some(self.time(first)));
         self.last.set(Some(((first, second), answer)));
         answer
+    }
+
+    /// Whether event `first` comes before event `second` in one stream, or by a signal between their two streams.
+    pub(super) fn is_near(&self, first: Event, second: Event) -> bool {
+        let ((stream, at), (of, until)) = (self.position(first), self.position(second));
+        let rank = self.turns.between(second.rank, first.rank);
+        if (stream, rank) == (of, 0) {
+            return at <= until;
+        }
+        let heard = self.heard(of, until, 0, rank);
+        heard.is_some_and(|heard| (heard.0, heard.1) == (stream, rank) && heard.2 >= at)
     }
 
     /// Whether the beginning of a stream of a rank comes before an event.

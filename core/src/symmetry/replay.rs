@@ -74,7 +74,8 @@ struct Accessor<'a> {
 
 impl Past for Accessor<'_> {
     fn after(&self, event: u32) -> bool {
-        self.before.holds(self.accesses[event as usize], self.event)
+        // Most readers of a cell have no order among themselves, which only a long search would show.
+        self.before.is_near(self.accesses[event as usize], self.event)
     }
 
     fn after_write(&self, write: u32) -> bool {
@@ -83,8 +84,14 @@ impl Past for Accessor<'_> {
             crate::verify::memory::CALLER => {
                 !self.entered || self.before.begun(MAIN, 0, self.event)
             }
-            event => self.after(event),
+            event => self.before.holds(self.accesses[event as usize], self.event),
         }
+    }
+
+    fn races(&self, reads: &[u32], write: u32) -> Option<(u32, bool)> {
+        let comes = |read: &u32| self.before.holds(self.accesses[*read as usize], self.event);
+        let read = reads.iter().find(|read| !comes(read)).map(|read| (*read, true));
+        read.or_else(|| (!self.after_write(write)).then_some((write, false)))
     }
 }
 

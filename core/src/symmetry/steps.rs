@@ -5,7 +5,7 @@ use super::order::folded;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{OpKind, Operand};
 use crate::verify::layout::BufferMode;
-use crate::verify::{Busiest, Order, Ports};
+use crate::verify::{self, Busiest, Depth, Order, Ports};
 
 /// The number of steps that a stream has behind it: of the messages that it waited for, and of all its moves.
 #[derive(Clone, Copy, Default)]
@@ -115,6 +115,6 @@ fn busiest(mut peers: Vec<(u32, u32, OpId)>) -> Busiest {
 }
 
 /// Returns the fifo's slots in use and needed, if there is a fifo.
-pub(super) fn depth(of: &Representative) -> Option<crate::verify::Depth> {
-    crate::verify::depth_between(&folded(&of.own, &of.turns), |rank| RankId(of.turns.back(rank.0)))
+pub(super) fn depth(of: &Representative) -> Option<Depth> {
+    verify::depth(&folded(&of.own, &of.turns))
 }

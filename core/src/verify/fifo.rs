@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{OpId, RankId, StreamId};
+use crate::ids::{OpId, StreamId};
 use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
 
 /// The number of slots that the links of a schedule's fifos have, and the number that they need.
@@ -18,21 +18,7 @@ pub struct Depth {
 
 /// Returns the depth of the fifos, if the schedule has fifos and ends.
 pub fn depth(schedule: &Schedule) -> Option<Depth> {
-    depth_of(&Links::new(schedule))
-}
-
-/// Returns the depth of the fifos of a schedule in which rank 0 stands for all ranks: `turned` gives the rank to which
-/// rank 0 is a peer as a rank is to rank 0.
-pub(crate) fn depth_between(
-    schedule: &Schedule,
-    turned: impl Fn(RankId) -> RankId,
-) -> Option<Depth> {
-    let back = |channel: &Channel| (channel.from, turned(channel.to));
-    depth_of(&Links::with(schedule, back))
-}
-
-fn depth_of(links: &Links<'_>) -> Option<Depth> {
-    let schedule = links.schedule;
+    let links = Links::new(schedule);
     let needed = links.needed()?;
     let spent = (0..schedule.ops.len() as u32).map(OpId).map(|at| links.in_flight(at)).max();
     Some(Depth { credits: spent.unwrap_or(0), needed })
@@ -52,11 +38,6 @@ pub(super) struct Links<'s> {
 
 impl<'s> Links<'s> {
     pub(super) fn new(schedule: &'s Schedule) -> Self {
-        Self::with(schedule, |channel| (channel.to, channel.from))
-    }
-
-    /// Finds the ends of links, where `back` gives the ends of the channel in the other direction.
-    fn with(schedule: &'s Schedule, back: impl Fn(&Channel) -> (RankId, RankId)) -> Self {
         let ids: FxHashMap<Channel, usize> =
             schedule.channels.iter().enumerate().map(|(id, channel)| (*channel, id)).collect();
         let other = |channel: &Channel| {
@@ -65,8 +46,8 @@ impl<'s> Links<'s> {
                 SignalKind::Tail => SignalKind::Head,
                 _ => return None,
             };
-            let ((from, to), lane) = (back(channel), channel.lane);
-            ids.get(&Channel { from, to, kind, lane }).copied()
+            let Channel { from, to, lane, .. } = *channel;
+            ids.get(&Channel { from: to, to: from, kind, lane }).copied()
         };
         let other: Vec<_> = schedule.channels.iter().map(other).collect();
         let mut spends = vec![false; schedule.ops.len()];

@@ -46,7 +46,6 @@ use crate::stages::stage;
 pub use cache::Proved;
 pub use callers::Callers;
 pub use demands::unmet;
-pub(crate) use fifo::depth_between;
 pub use fifo::{Depth, depth};
 use layout::BufferMode;
 pub use links::links;

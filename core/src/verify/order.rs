@@ -138,7 +138,7 @@ impl<'s> Progress<'s> {
             let stream = schedule.streams[id.index()];
             for at in (at.0..stream.first.0 + stream.len).map(OpId) {
                 let op = schedule.op(at);
-                if op.kind == OpKind::Post && schedule.channel(op).from == stream.rank {
+                if op.kind == OpKind::Post {
                     posters[op.arg as usize].get_or_insert((id, at));
                 }
             }
