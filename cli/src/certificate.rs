@@ -1,13 +1,15 @@
 //! The result of a proof, as a short certificate for people and complete for programs.
 
+use roundelay_core::AnyProof;
 use roundelay_core::dtype::DType;
 use roundelay_core::optimize::join;
 use roundelay_core::program::Program;
 use roundelay_core::schedule::Schedule;
+use roundelay_core::symmetry::Way;
 use roundelay_core::syntax::Source;
 use roundelay_core::uneven;
 use roundelay_core::verify::{
-    Busiest, Depth, Proved, ReductionOrder, Sameness, Signals, depth, parametric,
+    Busiest, Depth, Proof, Proved, ReductionOrder, Sameness, Signals, depth, parametric,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -22,7 +24,7 @@ pub(crate) const ALWAYS: [&str; 4] =
 #[derive(Serialize)]
 pub(crate) struct Certificate {
     pub(crate) nranks: u32,
-    ops: usize,
+    ops: u64,
     /// The properties that hold in every interleaving.
     proved: Vec<&'static str>,
     in_place: bool,
@@ -57,6 +59,19 @@ pub(crate) struct Certificate {
     #[serde(skip_serializing_if = "Option::is_none")]
     counts_by_block: Option<ByBlock>,
     ideal: Ideal,
+    /// The group of turns by which one rank stands for all, where the proof is of one rank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symmetry: Option<Symmetry>,
+}
+
+/// The reason why the proof of one rank is the proof of all.
+#[derive(Serialize)]
+struct Symmetry {
+    turns: String,
+    /// `followed` or `compared`.
+    way: &'static str,
+    #[serde(skip)]
+    line: String,
 }
 
 /// Slots of a link that hold data at once: as the senders wait for credits, and as few as would do.
@@ -64,6 +79,12 @@ pub(crate) struct Certificate {
 struct Fifo {
     credits: u32,
     needed: u32,
+}
+
+impl From<Depth> for Fifo {
+    fn from(Depth { credits, needed }: Depth) -> Self {
+        Self { credits, needed }
+    }
 }
 
 /// The most peers of any rank in one step.
@@ -242,9 +263,46 @@ impl Every {
 }
 
 impl Certificate {
-    pub(crate) fn new(proved: &Proved, signals: Signals) -> Self {
-        let (schedule, proof) = (proved.schedule(), proved.proof());
-        let (needs, used, traffic) = (schedule.needs(), &proof.ports, join(schedule).messages());
+    /// Returns the certificate of a proof of all ranks.
+    pub(crate) fn direct(proved: &Proved, signals: Signals) -> Self {
+        let schedule = proved.schedule();
+        let traffic = join(schedule).messages();
+        Self {
+            messages: traffic.messages,
+            pieces: traffic.pieces,
+            fifo: depth(schedule).map(Fifo::from),
+            counts_by_block: ByBlock::new(schedule),
+            ..Self::of(schedule, proved.proof(), signals)
+        }
+    }
+
+    /// Returns the certificate of a proof.
+    pub(crate) fn new(proof: &AnyProof, signals: Signals) -> Self {
+        let proved = match proof {
+            AnyProof::Direct(proved) => return Self::direct(proved, signals),
+            AnyProof::Symmetric(proved) => proved,
+        };
+        let (messages, pieces) = proved.messages();
+        let mut certificate = Self::of(&proved.of.own, &proved.proof, signals);
+        certificate.ideal.units = proved.busiest_port();
+        let way = match proved.of.way {
+            Way::Followed => "followed",
+            Way::Compared => "compared",
+        };
+        let (turns, line) = (proved.of.turns.to_string(), proved.line());
+        Self {
+            ops: proved.ops(),
+            messages,
+            pieces,
+            fifo: proved.depth().map(Fifo::from),
+            symmetry: Some(Symmetry { turns, way, line }),
+            ..certificate
+        }
+    }
+
+    /// Returns the facts that are those of all ranks, whether a schedule has all ranks or one that stands for them.
+    fn of(schedule: &Schedule, proof: &Proof, signals: Signals) -> Self {
+        let (needs, used) = (schedule.needs(), &proof.ports);
         let port = |busiest: &Busiest| Port {
             peers: busiest.peers.len(),
             rank: busiest.rank.0,
@@ -281,7 +339,7 @@ impl Certificate {
         });
         Self {
             nranks,
-            ops: schedule.ops.len(),
+            ops: schedule.ops.len() as u64,
             proved: holds,
             in_place: proof.in_place,
             multiple: (schedule.multiple > 1).then_some(schedule.multiple),
@@ -294,14 +352,15 @@ impl Certificate {
             wide_scratch_units: (schedule.scratch.iter().filter(|of| of.wide))
                 .map(|of| f64::from(of.slots) * of.width.num() as f64 / of.width.den() as f64)
                 .reduce(|sum, of| sum + of),
-            fifo: depth(schedule).map(|Depth { credits, needed }| Fifo { credits, needed }),
-            messages: traffic.messages,
-            pieces: traffic.pieces,
+            fifo: None,
+            messages: 0,
+            pieces: 0,
             sends_to: port(&used.send),
             receives_from: port(&used.receive),
             reduce_depth: proof.reduce_depth,
             order,
-            counts_by_block: ByBlock::new(schedule),
+            counts_by_block: None,
+            symmetry: None,
             ideal: Ideal {
                 units: schedule.busiest_port(),
                 least_units: collective.least_units(nranks),
@@ -353,6 +412,7 @@ impl Certificate {
             conditions.iter().map(|c| (*c).to_owned()).chain(signals).collect();
         let Self { messages, pieces, sends_to, receives_from, .. } = self;
         let mut lines = vec![ALWAYS.join(", ")];
+        lines.extend(self.symmetry.as_ref().map(|symmetry| symmetry.line.clone()));
         if !conditions.is_empty() {
             lines.push(conditions.join("; "));
         }

@@ -9,11 +9,11 @@ use roundelay_core::check::hir::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::{CountErrors, counted};
 use roundelay_core::layout::Configured;
-use roundelay_core::prove_source_with;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Signals;
+use roundelay_core::{AnyProof, prove_many};
 use serde::Serialize;
 
 use crate::certificate::{Certificate, Every};
@@ -82,7 +82,7 @@ struct Checked {
     collective: &'static str,
     ok: bool,
     seconds: f64,
-    ops: usize,
+    ops: u64,
     nranks: Vec<u32>,
     proved: Vec<u32>,
     /// The values that the proofs hold for: of the root, of numbers and of truth values.
@@ -239,7 +239,7 @@ fn prove_all(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Che
     let prove = || prove_each(algorithm, &nranks, flags, source, &every);
     let mut checked = if flags.stats {
         let (mut checked, spent) = stages::record(prove);
-        checked.stats = Some(Stats::new(spent, checked.ops));
+        checked.stats = Some(Stats::new(spent, usize::try_from(checked.ops).unwrap_or(usize::MAX)));
         checked
     } else {
         prove()
@@ -289,15 +289,21 @@ fn prove_each(
         let mut refusal = None;
         let mut largest = None;
         for with in &roots {
-            let proved = interrupt::until(|| prove_source_with(with, n, flags.signals));
+            let proved = interrupt::until(|| prove_many(with, n, flags.signals));
             let Some(proved) = proved else {
                 checked.stopped = Some(n);
                 break 'counts;
             };
             match proved {
                 Ok(proved) => {
-                    checked.ops += proved.schedule().ops.len();
-                    held.insert(proved.schedule().root.0);
+                    let (ops, root) = match &proved {
+                        AnyProof::Direct(all) => {
+                            (all.schedule().ops.len() as u64, all.schedule().root)
+                        }
+                        AnyProof::Symmetric(one) => (one.ops(), one.of.own.root),
+                    };
+                    checked.ops += ops;
+                    held.insert(root.0);
                     largest.get_or_insert(proved);
                 }
                 Err(errors) if errors.iter().all(|e| e.code.refuses()) => refusal = Some(errors),
@@ -311,7 +317,10 @@ fn prove_each(
             (Some(proved), _) => {
                 checked.proved.push(n);
                 checked.certificates.push(Certificate::new(&proved, flags.signals));
-                checked.bounds.extend(algorithm.topology().and_then(|t| Optimum::new(&proved, t)));
+                if let AnyProof::Direct(proved) = &proved {
+                    let optimum = algorithm.topology().and_then(|t| Optimum::new(proved, t));
+                    checked.bounds.extend(optimum);
+                }
             }
             (None, Some(errors)) if !nranks.named => {
                 let reason = errors.into_iter().next().map(reason).unwrap_or_default();

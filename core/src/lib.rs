@@ -58,6 +58,7 @@ use check::dependencies::Dependencies;
 use check::hir::{self, Callee, CheckedSource, Home};
 use diagnostics::{Diagnostic, Finding};
 use layout::{Algorithm, Configured};
+use symmetry::{Asymmetric, NoProof, SymmetricProof};
 use syntax::Source;
 use verify::{Proved, Signals};
 
@@ -164,6 +165,57 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved
 /// The errors of [`prove`], each at its exact place in the source.
 pub fn prove_source(algorithm: &Configured, nranks: u32) -> Result<Proved, Vec<Diagnostic>> {
     prove(algorithm, nranks).map_err(|all| told::told(algorithm, all, nranks))
+}
+
+/// The number of ranks from which on one rank is tried to stand for all.
+const MANY: u32 = 256;
+/// The number of ranks up to which a mistake is told by the proof of all ranks.
+const TOLD: u32 = 1024;
+
+/// The proof of an algorithm for a number of ranks.
+#[derive(Clone, Debug)]
+pub enum AnyProof {
+    /// The ops of all ranks were replayed.
+    Direct(Proved),
+    /// The ops of one rank, which stands for all, were replayed.
+    Symmetric(Box<SymmetricProof>),
+}
+
+/// Proves an algorithm of a checked source as [`prove_source_with`] does; where there are many ranks and one stands for
+/// all, by the ops of this one.
+///
+/// # Errors
+/// The errors of [`prove_source_with`]; where the ops of all ranks are beyond a limit, with the construct by which the
+/// ranks do not all do the same.
+pub fn prove_many(
+    algorithm: &Configured,
+    nranks: u32,
+    signals: Signals,
+) -> Result<AnyProof, Vec<Diagnostic>> {
+    let direct = || prove_source_with(algorithm, nranks, signals).map(AnyProof::Direct);
+    if nranks < MANY || signals != Signals::default() || algorithm.topology().is_some() {
+        return direct();
+    }
+    match symmetry::prove(algorithm, nranks) {
+        Ok(proof) => Ok(AnyProof::Symmetric(Box::new(proof))),
+        Err(NoProof::Wrong(_)) if nranks <= TOLD => direct(),
+        Err(NoProof::Wrong(found)) => {
+            Err(found.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect())
+        }
+        Err(NoProof::Asymmetric(left)) => direct().map_err(|errors| {
+            let limited = |error: &Diagnostic| error.code == diagnostics::Code::StepLimit;
+            let line = match &left {
+                Asymmetric::Leaves(leaves) => algorithm.program().locations.get(leaves.at.index()),
+                _ => None,
+            };
+            let line = line.map_or_else(String::new, |place| format!("line {}: ", place.line));
+            let note = format!("no rank stands for all: {line}{}", left.why());
+            let told = |error: Diagnostic| {
+                if limited(&error) { error.note(note.clone()) } else { error }
+            };
+            errors.into_iter().map(told).collect()
+        }),
+    }
 }
 
 /// Lays out an algorithm of a checked source for `nranks` ranks, and proves the schedule also for a runtime with the

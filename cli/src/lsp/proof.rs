@@ -158,7 +158,7 @@ fn certificate(name: &str, proofs: &[ProofAt], every: &Every) -> (String, Vec<St
         return ("no errors within the budget".to_owned(), Vec::new());
     };
     let at = count(proved.schedule().nranks as usize, "rank");
-    let certificate = Certificate::new(proved, Signals::default());
+    let certificate = Certificate::direct(proved, Signals::default());
     let whole = if every.is_proved() { every.line() } else { format!("proved at {at}") };
     let verdict = format!("{whole} · {}", certificate.brief());
     let first = format!("proved {name} at {at}");

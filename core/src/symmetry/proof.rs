@@ -1,5 +1,7 @@
 //! The proof of a schedule by the replay of one rank.
 
+use std::sync::Arc;
+
 use super::order::folded;
 use super::reduction::{TooMany, reduction};
 use super::replay::{Player, Stuck};
@@ -7,29 +9,21 @@ use super::{Asymmetric, Representative, Way, representative, steps, told};
 use crate::diagnostics::Finding;
 use crate::ids::RankId;
 use crate::layout::{Algorithm, Leaves};
-use crate::schedule::needs::Needs;
+use crate::rational::Rat;
+use crate::schedule::OpKind;
 use crate::stages::stage;
 use crate::verify::layout::BufferMode;
 use crate::verify::ranking::fold;
-use crate::verify::{self, Depth, Ports, Reduction};
+use crate::verify::{self, Depth, Proof};
 
-/// The results of the proof of a schedule of which one rank stands for all.
+/// The proof of a schedule of which one rank stands for all.
 #[derive(Clone, Debug)]
 pub struct SymmetricProof {
     /// The rank that stands for all.
     pub of: Representative,
-    /// Whether the in-place form was proved too.
-    pub in_place: bool,
-    /// The reason why all ranks must run in place or none (E0424), where there is one.
-    pub one_mode: Option<Box<Finding>>,
-    /// The deepest reduction tree of any output element, in reduce steps.
-    pub reduce_depth: u32,
-    /// The length of the longest chain of messages of which each needs its predecessor.
-    pub steps: u32,
-    /// The most peers that a rank sends to, and receives from, in one step.
-    pub ports: Ports,
-    /// The order of reduction, where the collective reduces.
-    pub reduction: Option<Reduction>,
+    /// The results of the proof. Ops are those of the representative; there are no orders of single outputs, and no ops
+    /// after which averages divide.
+    pub proof: Proof,
 }
 
 /// The reason why there is no proof by symmetry.
@@ -61,11 +55,6 @@ impl SymmetricProof {
         (self.of.totals.messages, self.of.totals.pieces)
     }
 
-    /// Returns the resources that the schedule takes.
-    pub fn needs(&self) -> Needs {
-        self.of.own.needs()
-    }
-
     /// Returns the depth of fifos, where there are fifos.
     pub fn depth(&self) -> Option<Depth> {
         steps::depth(&self.of)
@@ -75,10 +64,10 @@ impl SymmetricProof {
     pub fn busiest_port(&self) -> f64 {
         let own = &self.of.own;
         let mut ports = [0.0_f64; 2];
-        for op in own.ops.iter().filter(|op| op.kind == crate::schedule::OpKind::Move) {
+        for op in own.ops.iter().filter(|op| op.kind == OpKind::Move) {
             for (_, _, region) in own.crossing(RankId(0), op) {
                 let region = &own.regions[region.index()];
-                let width = region.hi.minus(region.lo).unwrap_or(crate::rational::Rat::ZERO);
+                let width = region.hi.minus(region.lo).unwrap_or(Rat::ZERO);
                 // A turned image of each transfer goes the other way.
                 let width = width.num() as f64 / width.den() as f64;
                 ports = ports.map(|port| port + width);
@@ -105,6 +94,10 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Symmet
 /// Proves a schedule by the replay of its representative.
 pub(super) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
     let own = &of.own;
+    if let Some(at) = own.demands.uneven {
+        let why = "a count for each block is demanded".to_owned();
+        return Err(NoProof::Asymmetric(Asymmetric::Leaves(Leaves { at, exact: None, why })));
+    }
     let outside = |why: &str| NoProof::Asymmetric(Asymmetric::Other(why.to_owned()));
     let order = stage("order", || verify::in_order(&folded(own, &of.turns)))
         .map_err(|found| NoProof::Wrong(told::signals(own, found)))?;
@@ -131,14 +124,21 @@ pub(super) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
         .transpose()
         .map_err(|TooMany| outside("its results have too many different orders"))?;
     let (steps, ports) = stage("steps", || steps::ports(&of, &order, modes));
-    let proof = SymmetricProof {
+    let proof = Proof {
+        finish: Vec::new(),
+        scale_outputs: false,
         in_place,
         one_mode: player.one_mode.map(|at| Box::new(told::one_mode(own, at))),
         reduce_depth: player.depth,
         steps,
         ports,
         reduction,
-        of: of.clone(),
+        orders: Arc::default(),
     };
-    Ok(proof)
+    let unmet = verify::unmet(own, &proof);
+    if !unmet.is_empty() {
+        return Err(NoProof::Wrong(unmet));
+    }
+    drop(player);
+    Ok(SymmetricProof { of, proof })
 }

@@ -77,7 +77,7 @@ fn direct(schedule: &Schedule) -> Result<String, Vec<Finding>> {
 
 /// The facts of a certificate as text, by the proof of one rank.
 fn symmetric(proof: &SymmetricProof) -> String {
-    let (needs, messages) = (proof.needs(), proof.messages());
+    let (needs, messages) = (proof.of.own.needs(), proof.messages());
     let ports = |busiest: &verify::Busiest| (busiest.peers.len(), busiest.rank.0, busiest.step);
     format!(
         "ops {} messages {} pieces {}\nin place {} one mode {:?}\ndepth {} steps {} ports {:?} {:?}\n\
@@ -85,19 +85,19 @@ fn symmetric(proof: &SymmetricProof) -> String {
         proof.ops(),
         messages.0,
         messages.1,
-        proof.in_place,
-        proof.one_mode.as_ref().map(|found| (found.code, found.at)),
-        proof.reduce_depth,
-        proof.steps,
-        ports(&proof.ports.send),
-        ports(&proof.ports.receive),
+        proof.proof.in_place,
+        proof.proof.one_mode.as_ref().map(|found| (found.code, found.at)),
+        proof.proof.reduce_depth,
+        proof.proof.steps,
+        ports(&proof.proof.ports.send),
+        ports(&proof.proof.ports.receive),
         needs.scratch,
         needs.streams,
         needs.notifies,
         needs.joins,
         proof.depth(),
         proof.busiest_port(),
-        proof.reduction.as_ref().map_or_else(String::new, |r| told(r, &proof.of.own)),
+        proof.proof.reduction.as_ref().map_or_else(String::new, |r| told(r, &proof.of.own)),
     )
 }
 
@@ -131,8 +131,12 @@ fn agrees(algorithm: &Configured, nranks: u32) -> Result<bool, String> {
             same.then_some(true).ok_or(format!("{name} at {nranks}\n{ours}\n--- direct\n{theirs}"))
         }
         (Err(theirs), Err(NoProof::Wrong(ours))) => {
+            let of_results = |found: &Finding| {
+                let why = found.notes.iter().any(|note| note.contains(Code::WrongResult.as_str()));
+                found.code == Code::WrongResult || found.code == Code::InPlaceOnly && why
+            };
             let same = ours[0].code == theirs[0].code
-                && (ours[0].code == Code::WrongResult || is_told(&theirs, ours[0].at));
+                && (of_results(&ours[0]) || is_told(&theirs, ours[0].at));
             let told = || format!("{name} at {nranks}: {ours:#?}\n--- direct\n{theirs:#?}");
             same.then_some(true).ok_or_else(told)
         }

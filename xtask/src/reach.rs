@@ -1,0 +1,94 @@
+//! `cargo xtask reach [--program FILE]`: the largest number of ranks for which each algorithm of the library is proved,
+//! with the time, the memory and the way of the proof, as the table of a page of the book.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::command::root;
+
+/// The page that is written.
+const PAGE: &str = "book/src/results/reach.md";
+/// The line of the page before its table.
+const HEAD: &str = "| algorithm | ranks | seconds | MB | way |";
+/// The numbers of ranks that are tried, the largest first.
+const COUNTS: [u32; 9] = [65536, 32768, 16384, 8192, 4096, 2048, 1024, 512, 256];
+/// The seconds that a proof may take.
+const SECONDS: &str = "60";
+
+/// A proof that succeeded.
+struct Reached {
+    nranks: u32,
+    seconds: f64,
+    bytes: f64,
+    way: String,
+}
+
+/// Proves the library, and writes the table; the lines before it stay.
+pub(crate) fn run(args: &[&str]) -> Result<(), String> {
+    let root = root();
+    let program = match args {
+        [] => {
+            let mut build = Command::new(env!("CARGO"));
+            build.current_dir(&root).args(["build", "--release", "--package", "roundelay-cli"]);
+            let built = build.status().map_err(|error| format!("cargo did not start: {error}"))?;
+            if !built.success() {
+                return Err("the command was not built".to_owned());
+            }
+            root.join("target/release/roundelay")
+        }
+        ["--program", file] => PathBuf::from(file),
+        _ => return Err("usage: cargo xtask reach [--program FILE]".to_owned()),
+    };
+    let listed = json(&program, &["list", "--format", "json"])?;
+    let mut table = format!("{HEAD}\n|---|---|---|---|---|\n");
+    for algorithm in listed["algorithms"].as_array().into_iter().flatten() {
+        let (Some(name), Some(file)) = (algorithm["name"].as_str(), algorithm["file"].as_str())
+        else {
+            return Err("an algorithm of the list has no name or no file".to_owned());
+        };
+        let file =
+            root.join("stdlib/library").join(Path::new(file).file_name().unwrap_or_default());
+        let file = file.to_string_lossy();
+        let reached = COUNTS.iter().find_map(|nranks| proved(&program, &file, name, *nranks));
+        let row = match reached {
+            Some(Reached { nranks, seconds, bytes, way }) => {
+                format!("| {name} | {nranks} | {seconds:.2} | {:.0} | {way} |", bytes / 1e6)
+            }
+            None => format!("| {name} | below 256 | | | |"),
+        };
+        println!("{row}");
+        writeln!(table, "{row}").map_err(|error| error.to_string())?;
+    }
+    let page = root.join(PAGE);
+    let text = std::fs::read_to_string(&page).map_err(|error| format!("{PAGE}: {error}"))?;
+    let before = text.split(HEAD).next().unwrap_or_default();
+    std::fs::write(&page, format!("{before}{table}")).map_err(|error| format!("{PAGE}: {error}"))
+}
+
+/// Proves an algorithm at a rank count; `None` where it is refused, too large, or too slow.
+fn proved(program: &Path, file: &str, name: &str, nranks: u32) -> Option<Reached> {
+    let count = nranks.to_string();
+    let check = ["check", file, "--algorithm", name, "-n", &count, "--stats", "--format", "json"];
+    let out = Command::new("timeout").arg(SECONDS).arg(program).args(check).output().ok()?;
+    let report: Value = serde_json::from_slice(&out.stdout).ok()?;
+    let checked = &report["algorithms"][0];
+    if checked["ok"] != Value::Bool(true) {
+        return None;
+    }
+    let symmetry = &checked["certificates"][0]["symmetry"];
+    let way = match (symmetry["turns"].as_str(), symmetry["way"].as_str()) {
+        (Some(turns), Some(way)) => format!("symmetric: {turns}, {way}"),
+        _ => "direct".to_owned(),
+    };
+    let (seconds, bytes) = (checked["seconds"].as_f64()?, checked["stats"]["peak_bytes"].as_f64()?);
+    Some(Reached { nranks, seconds, bytes, way })
+}
+
+fn json(program: &Path, args: &[&str]) -> Result<Value, String> {
+    let out = Command::new(program).args(args).output();
+    let out = out.map_err(|error| format!("{}: {error}", program.display()))?;
+    serde_json::from_slice(&out.stdout).map_err(|error| format!("{args:?}: {error}"))
+}
