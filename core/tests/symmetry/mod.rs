@@ -2,6 +2,10 @@
 
 mod mutants;
 
+use std::fmt::Write as _;
+
+use expect_test::expect_file;
+
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
@@ -14,6 +18,7 @@ use roundelay_core::symmetry::{self, NoProof, SymmetricProof};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{self, Reduction, verify};
 
+use crate::proof::random;
 use crate::proof::suite::sources;
 
 /// Returns the algorithms of a source.
@@ -146,30 +151,71 @@ fn agrees(algorithm: &Configured, nranks: u32) -> Result<bool, String> {
     }
 }
 
+/// `ROUNDELAY_CASES` asks for another number of programs.
+#[test]
+fn both_proofs_agree_on_random_programs() {
+    let (mut stood, mut others) = (0, 0);
+    for (text, nranks) in random::texts(1500, 7) {
+        for algorithm in read("random.coll", &text) {
+            match agrees(&algorithm, nranks) {
+                Ok(true) => stood += 1,
+                Ok(false) => others += 1,
+                Err(why) => panic!("{text}\n{why}"),
+            }
+        }
+    }
+    println!("one rank stood for all in {stood} cases, and in {others} not");
+    assert!(stood > 100 && others > 100, "{stood} and {others}");
+}
+
 #[test]
 fn library_and_examples_have_equal_certificates() {
     let mut wrong = Vec::new();
     for (name, text) in sources() {
         for algorithm in read(&name, &text) {
-            let mut ways = Vec::new();
             for nranks in (2..=12).chain([16]) {
-                match agrees(&algorithm, nranks) {
-                    Ok(stood) => ways.push(if stood { "+" } else { "-" }),
-                    Err(why) => wrong.push(why),
-                }
+                wrong.extend(agrees(&algorithm, nranks).err());
             }
-            let why = symmetry::prove(&algorithm, 8).err();
-            let why = match why {
-                Some(NoProof::Asymmetric(why)) => format!("{why:?}"),
-                _ => String::new(),
-            };
-            println!("{:40} {} {}", algorithm.name(), ways.join(""), why);
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{}\n\n{}",
-        wrong.len(),
-        wrong.iter().take(6).cloned().collect::<Vec<_>>().join("\n\n")
-    );
+    let some: Vec<_> = wrong.iter().take(6).cloned().collect();
+    assert!(wrong.is_empty(), "{}\n\n{}", wrong.len(), some.join("\n\n"));
+}
+
+/// The algorithms of the library that one rank proves, each with the turns and the way, at 16 ranks in groups of 4.
+#[test]
+fn ways() {
+    let mut table = String::new();
+    for (name, text) in roundelay_library::SOURCES {
+        for algorithm in read(name, text) {
+            let way = match symmetry::prove(&algorithm, 16) {
+                Ok(proof) => format!("{} {:?}", proof.of.turns, proof.of.way),
+                Err(NoProof::Asymmetric(why)) => format!("no: {}", why.why()),
+                Err(NoProof::Wrong(found)) => format!("wrong: {}", found[0].title),
+            };
+            if !algorithm.collective().is_rooted() {
+                writeln!(table, "{}: {way}", algorithm.name()).expect("a string takes text");
+            }
+        }
+    }
+    expect_file!["../data/symmetric.txt"].assert_eq(&table);
+}
+
+/// What a rank is compared with, and what is beyond the numbers of ranks.
+#[test]
+fn limits() {
+    let ring = &read("ring.coll", include_str!("../../../stdlib/library/ring.coll"))[0];
+    let proof = symmetry::prove(ring, 4096).expect("a ring of any size");
+    assert_eq!((proof.ops(), proof.proof.steps), (4096 * 40_951, 8190));
+    let many = symmetry::prove(ring, (1 << 16) + 1).expect_err("more ranks than there are");
+    assert!(matches!(&many, NoProof::Wrong(found) if found[0].code == Code::NoRanks), "{many:?}");
+    let one = symmetry::prove(ring, 1).expect_err("nothing is turned");
+    assert!(matches!(one, NoProof::Asymmetric(_)));
+    // Forty million steps of one rank are beyond the budget of a walk.
+    let text = "algorithm Long() -> AllReduce {
+        copy(local.input, local.output);
+        for a in 0..10000 { for b in 0..10000 { if rank == nranks { copy(local.input, local.output); } } }
+    }";
+    let long = symmetry::prove(&read("long.coll", text)[0], 300).expect_err("too long");
+    assert!(matches!(&long, NoProof::Wrong(found) if found[0].code == Code::StepLimit), "{long:?}");
 }

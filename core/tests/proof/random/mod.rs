@@ -116,6 +116,17 @@ pub(crate) fn some(usual: u64, seed: u64) -> impl Iterator<Item = (String, Sched
     })
 }
 
+/// Random programs of more ranks than the oracles can search.
+pub(crate) fn texts(usual: u64, seed: u64) -> impl Iterator<Item = (String, u32)> {
+    let known = known();
+    (0..cases(usual)).map(move |case| {
+        let mut dice = Dice::new(seed + case);
+        let algorithm = program(&mut dice, &known);
+        let nranks = dice.pick(&[2, 3, 4, 5, 6, 8, 9, 16]);
+        (printer::print(&File { algorithms: vec![algorithm], ..File::default() }), nranks)
+    })
+}
+
 #[test]
 fn programs() {
     let known = known();
