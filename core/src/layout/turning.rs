@@ -10,6 +10,7 @@ use crate::ids::SpanId;
 use crate::rational::Rat;
 use crate::schedule::interner::Interner;
 use crate::source::Span;
+use crate::syntax::ast::BinOp;
 use crate::turns::Turns;
 
 /// The digits of a rank's number that a number counts.
@@ -167,6 +168,94 @@ impl Turning {
         let list = &self.axes.items[axes as usize];
         let list = list.iter().map(|axis| Axis { base: true, ..*axis }).collect();
         self.axes.intern(list)
+    }
+}
+
+/// Numbers beyond this magnitude may overflow at another rank.
+const LARGE: i64 = 1 << 60;
+
+/// The change of a value that depends on the rank in a way that is not followed.
+pub(crate) const BY_RANK: Change = Change::Other("it depends on the rank");
+
+/// Returns the change of a value that was computed from one with another change than is followed.
+pub(crate) fn unlike(change: Change) -> Change {
+    match change {
+        Change::Other(why) => Change::Other(why),
+        _ => BY_RANK,
+    }
+}
+
+impl Turning {
+    /// Returns the change of the result of an operator, where not both operands are fixed.
+    pub(crate) fn result(&self, op: BinOp, changes: [Change; 2], values: [i64; 2]) -> Change {
+        use Change::{Fixed, Near, Turned};
+        let whole = self.whole();
+        let last = self.turns.radices().len().saturating_sub(1);
+        // The turned operand, the fixed operand, and whether the fixed one is on the left.
+        let (turned, fixed, swapped) = match changes {
+            [Turned(a), Turned(b)] if a == b && matches!(op, BinOp::Eq | BinOp::Ne) => {
+                return Fixed;
+            }
+            [turned, Fixed] => (turned, values[1], false),
+            [Fixed, turned] => (turned, values[0], true),
+            [Change::Other(why), _] | [_, Change::Other(why)] => return Change::Other(why),
+            _ => return BY_RANK,
+        };
+        let digit = match turned {
+            Turned(Digits::One(digit)) | Near(digit) => Some(digit),
+            Turned(Digits::All) => None,
+            other => return unlike(other),
+        };
+        let radix = i64::from(self.radix(digit.map_or(Digits::All, Digits::One)));
+        let below = matches!(turned, Turned(_));
+        let two = self.turns.radices().len() == 2;
+        match (op, swapped) {
+            _ if changes_nothing(op, fixed, swapped) => turned,
+            (BinOp::Mul, _) if fixed == 0 => Fixed,
+            (BinOp::Rem, false) if fixed == 1 => Fixed,
+            (BinOp::Add, _) | (BinOp::Sub, false) => match digit {
+                Some(digit) if values.iter().all(|value| value.abs() < LARGE) => Near(digit),
+                _ => BY_RANK,
+            },
+            (BinOp::Rem, false) if below && fixed >= radix => turned,
+            (BinOp::Rem, false) if fixed == radix => {
+                digit.map_or(turned, |digit| Turned(Digits::One(digit)))
+            }
+            (BinOp::Rem, false)
+                if digit.is_none() && two && fixed == i64::from(self.radix(Digits::One(last))) =>
+            {
+                Turned(Digits::One(last))
+            }
+            (BinOp::Div, false)
+                if digit.is_none() && two && fixed == i64::from(self.turns.weight(0)) =>
+            {
+                Turned(Digits::One(0))
+            }
+            (BinOp::BitAnd, _)
+                if digit.is_some() && fixed == radix - 1 && (radix as u64).is_power_of_two() =>
+            {
+                digit.map_or(turned, |digit| Turned(Digits::One(digit)))
+            }
+            (BinOp::BitXor, _)
+                if turned == Turned(whole)
+                    && self.turns.is_xor()
+                    && (0..radix).contains(&fixed) =>
+            {
+                turned
+            }
+            _ => BY_RANK,
+        }
+    }
+}
+
+/// Whether an operator with this operand gives the other operand; `left` says that this one stands on the left.
+fn changes_nothing(op: BinOp, operand: i64, left: bool) -> bool {
+    match op {
+        BinOp::Add | BinOp::BitOr | BinOp::BitXor => operand == 0,
+        BinOp::Sub | BinOp::Shl | BinOp::Shr => operand == 0 && !left,
+        BinOp::Mul => operand == 1,
+        BinOp::Div => operand == 1 && !left,
+        _ => false,
     }
 }
 

@@ -87,9 +87,11 @@ fn bases(own: &Schedule) -> Vec<(Buffer, Rat)> {
 /// A signal, with its ends as turns from the rank that has the op.
 type Signal = (OpKind, SignalKind, [u32; 2], Vec<i64>);
 
-/// The ops of one rank, with moves between signals as sets: for each stream its number, and its signals, each with the
-/// moves before it; the last moves have none behind them.
-struct Parts(Vec<(u32, Vec<(MoveSet, Option<Signal>)>)>);
+/// A signal, or the moves between two signals: the other of the two is empty.
+type Segment = (MoveSet, Option<Signal>);
+
+/// The ops of one rank: for each stream its number, and its signals and moves in their order.
+struct Parts(Vec<(u32, Vec<Segment>)>);
 
 impl Parts {
     /// Returns the parts of a rank's ops; `None` where the order of moves matters.
@@ -139,7 +141,7 @@ fn split(
     space: &Space,
     moves: &mut Vec<OpId>,
     rank: u32,
-    parts: &mut Vec<(MoveSet, Option<Signal>)>,
+    parts: &mut Vec<Segment>,
 ) -> Option<()> {
     if moves.is_empty() {
         return Some(());

@@ -12,6 +12,7 @@
 //! the ops of every rank are compared with those of rank 0 ([`Way::Compared`]).
 
 mod compared;
+mod ends;
 mod followed;
 mod moves;
 mod order;

@@ -8,7 +8,6 @@ use super::order::{Before, Event};
 use super::space::{Piece, Space, number};
 use super::told;
 use super::values::{Shapes, Value};
-use crate::collective::Expected;
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
@@ -21,14 +20,14 @@ use crate::verify::{Access, Order};
 const ENOUGH: usize = 256;
 
 /// The main stream of rank 0.
-const MAIN: StreamId = StreamId(0);
+pub(super) const MAIN: StreamId = StreamId(0);
 
 /// The memory of rank 0 in one mode.
 pub(super) struct ModeState {
     mode: BufferMode,
     /// The first cell of each buffer.
-    first: Vec<u64>,
-    memory: CellMemory,
+    pub(super) first: Vec<u64>,
+    pub(super) memory: CellMemory,
     pub(super) values: Vec<Value>,
     /// The position at which the data of a slot begins, for slots of scratch.
     origins: FxHashMap<(usize, u32), u64>,
@@ -51,13 +50,13 @@ pub(super) struct Stuck {
 /// The state of a replay.
 pub(super) struct Player<'a> {
     of: &'a Representative,
-    order: &'a Order,
-    before: Before<'a>,
+    pub(super) order: &'a Order,
+    pub(super) before: Before<'a>,
     pub(super) shapes: Shapes,
     pub(super) states: Vec<ModeState>,
     /// The accesses to the memory of rank 0, each with the rank that makes it.
-    accesses: Vec<Event>,
-    run: u32,
+    pub(super) accesses: Vec<Event>,
+    pub(super) run: u32,
     /// The first read, in place, of an input that its rank's output has overwritten.
     pub(super) one_mode: Option<OpId>,
     pub(super) depth: u32,
@@ -95,22 +94,6 @@ impl Past for Accessor<'_> {
     }
 }
 
-/// The end of the run at rank 0.
-struct Exit<'a> {
-    before: &'a Before<'a>,
-    accesses: &'a [Event],
-}
-
-impl Past for Exit<'_> {
-    fn after(&self, event: u32) -> bool {
-        self.before.ended(self.accesses[event as usize], MAIN)
-    }
-
-    fn after_write(&self, write: u32) -> bool {
-        write >= crate::verify::memory::CALLER || self.after(write)
-    }
-}
-
 impl<'a> Player<'a> {
     pub(super) fn new(of: &'a Representative, order: &'a Order, modes: &[BufferMode]) -> Self {
         let states = modes.iter().map(|mode| {
@@ -137,11 +120,11 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn own(&self) -> &'a Schedule {
+    pub(super) fn own(&self) -> &'a Schedule {
         &self.of.own
     }
 
-    fn space(&self) -> &'a Space {
+    pub(super) fn space(&self) -> &'a Space {
         &self.of.space
     }
 
@@ -161,7 +144,7 @@ impl<'a> Player<'a> {
                     }
                 }
                 kind => {
-                    self.alone(&mut last[op.arg as usize][usize::from(kind == OpKind::Wait)], at)
+                    self.alone(&mut last[op.arg as usize][usize::from(kind == OpKind::Wait)], at);
                 }
             }
             self.sure(at)?;
@@ -179,12 +162,12 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn sure(&self, at: OpId) -> Result<(), Stuck> {
+    pub(super) fn sure(&self, at: OpId) -> Result<(), Stuck> {
         let why = "the order of its events takes too long to find";
         if self.before.full.get() { Err(Stuck { at, why }) } else { Ok(()) }
     }
 
-    fn found(&mut self, mode: usize, finding: Finding) {
+    pub(super) fn found(&mut self, mode: usize, finding: Finding) {
         let findings = &mut self.states[mode].findings;
         if findings.len() < ENOUGH {
             findings.push(finding);
@@ -345,7 +328,7 @@ impl<'a> Player<'a> {
         let mut results: Vec<Value> = Vec::new();
         for (number, src) in srcs.iter().enumerate() {
             let values = self.fetched(mode, *src);
-            let garbage = values.iter().any(|value| *value == Value::NONE);
+            let garbage = values.contains(&Value::NONE);
             if number == 0 {
                 results = values;
             } else {
@@ -385,7 +368,13 @@ impl<'a> Player<'a> {
     }
 
     /// Records an access to the cells of an operand; returns whether it races.
-    fn access(&mut self, mode: usize, at: OpId, operand: Operand, access: Access) -> bool {
+    pub(super) fn access(
+        &mut self,
+        mode: usize,
+        at: OpId,
+        operand: Operand,
+        access: Access,
+    ) -> bool {
         let (piece, back) = self.piece(operand);
         let event = Event { op: at, rank: back, run: self.run };
         self.accesses.push(event);
@@ -475,82 +464,5 @@ impl<'a> Player<'a> {
         }
         self.found(mode, told::slot_length(self.own(), at, operand));
         true
-    }
-
-    /// Checks the exit: the caller takes its buffers back, so every access to them must have come before.
-    fn exit(&mut self, mode: usize) {
-        for buffer in [0, 1] {
-            let (first, size) = (self.states[mode].first[buffer], self.space().sizes[buffer]);
-            let who = Exit { before: &self.before, accesses: &self.accesses };
-            let memory = &mut self.states[mode].memory;
-            for (cells, (event, was_read)) in
-                memory.unordered(first as u32..(first + size) as u32, &who)
-            {
-                let access = if was_read { Access::Read } else { Access::Write };
-                let event = self.accesses[event as usize];
-                let finding = told::after_exit(self.own(), event, access, buffer);
-                self.found(mode, finding);
-                let cells = cells.start as usize..cells.end as usize;
-                self.states[mode].values[cells].fill(Value::POISON);
-            }
-        }
-    }
-
-    /// Replays the accesses to scratch once more: those of the first run must come before.
-    fn second_run(&mut self) -> Result<(), Stuck> {
-        self.run = 1;
-        let (own, order) = (self.own(), self.order);
-        for (done, &at) in order.sequence.iter().enumerate() {
-            stages::done(order.sequence.len() + done, 2 * order.sequence.len());
-            let op = own.op(at);
-            if op.kind != OpKind::Move {
-                continue;
-            }
-            for (number, operand) in own.operands_of(op).iter().enumerate() {
-                if matches!(own.region(*operand).buffer, Buffer::Scratch(_)) {
-                    let read = number < usize::from(op.srcs);
-                    let access = if read { Access::Read } else { Access::Write };
-                    self.access(0, at, *operand, access);
-                }
-            }
-            self.sure(at)?;
-        }
-        Ok(())
-    }
-
-    /// Compares every cell of the output with the value that the collective promises.
-    fn outputs(&mut self, mode: usize) {
-        let (own, space) = (self.own(), self.space());
-        let held = self.states[mode].buffer(space, 1).to_vec();
-        let mut told = false;
-        for (cell, value) in (0..).zip(held) {
-            if value == Value::POISON {
-                continue;
-            }
-            let (unit, cut) = ((cell / space.grid) as u32, cell % space.grid);
-            let expected = own.collective.expected(RankId(0), unit, own.root);
-            let good = match expected {
-                Expected::Reduced { unit } => {
-                    value.is_value()
-                        && u64::from(value.cell) == u64::from(unit) * space.grid + cut
-                        && self.shapes.is_complete(value.node)
-                }
-                Expected::Copied { rank, unit } => {
-                    value == Value::leaf(rank.0, u64::from(unit) * space.grid + cut)
-                }
-            };
-            if good {
-                self.depth = self.depth.max(self.shapes.depth(value.node));
-            } else if !told {
-                told = true;
-                let at = self.states[mode].first[1] + cell;
-                let writer = self.states[mode].memory.written(at as u32);
-                let writer = self.accesses.get(writer as usize).map(|event| event.op);
-                let piece = space.region(cell);
-                let finding =
-                    told::wrong_result(own, (&self.shapes, value), expected, &piece, writer);
-                self.found(mode, finding);
-            }
-        }
     }
 }

@@ -155,7 +155,7 @@ impl Space {
 
     /// Whether the boundaries of a region lie between cells.
     pub(super) fn holds(&self, region: &Region) -> bool {
-        [region.lo, region.hi, region.base].iter().all(|at| self.grid % at.den() == 0)
+        [region.lo, region.hi, region.base].iter().all(|at| self.grid.is_multiple_of(at.den()))
     }
 
     fn add(&mut self, buffer: usize, wheel: Wheel) {
@@ -175,7 +175,7 @@ impl Space {
         let mut around = self.sizes[buffer];
         for wheel in &wheels {
             let span = wheel.stride * self.radix(wheel);
-            if around % span != 0 {
+            if !around.is_multiple_of(span) {
                 return Err("its pieces move with the rank in several ways".to_owned());
             }
             around = wheel.stride;
@@ -348,7 +348,7 @@ impl Space {
         let mut stride = 1;
         for wheel in self.wheels[piece.buffer].iter().rev() {
             let span = wheel.stride * self.radix(wheel);
-            if piece.first % span == 0 && piece.len % span == 0 {
+            if piece.first.is_multiple_of(span) && piece.len.is_multiple_of(span) {
                 stride = span;
             }
         }
@@ -381,7 +381,9 @@ impl Space {
                 continue;
             }
             let span = wheel.stride * self.radix(wheel);
-            if piece.len > 0 && (piece.first % span != 0 || piece.len % span != 0) {
+            if piece.len > 0
+                && !(piece.first.is_multiple_of(span) && piece.len.is_multiple_of(span))
+            {
                 return Err(Elsewhere);
             }
             inside.push(*wheel);

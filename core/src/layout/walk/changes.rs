@@ -10,18 +10,13 @@ use super::values::Value;
 use crate::layout::area::{Area, Cut};
 use crate::layout::builder::{Builder, Stop};
 pub(super) use crate::layout::turning::Change;
-use crate::layout::turning::{Digits, Turning};
+use crate::layout::turning::{BY_RANK, Digits, Turning, unlike};
 use crate::program::ir::{Call, Expr, Op, Param, Pass, VarId};
 use crate::rational::Rat;
 use crate::syntax::ast::BinOp;
 use crate::values::groups::GroupPlace;
 use crate::values::ring::RingAtRank;
 use std::collections::BTreeMap;
-
-/// Numbers beyond this magnitude may overflow at another rank.
-const LARGE: i64 = 1 << 60;
-
-const BY_RANK: Change = Change::Other("it depends on the rank");
 
 impl<'p> Walk<'p> {
     /// Leaves the class of programs whose ranks do the same, where changes are followed.
@@ -149,10 +144,10 @@ impl<'p> Walk<'p> {
                     matches!(self.vars[param.var.index()], Value::Ring(_) | Value::Groups(_));
                 if rings { self.object_change(b, param.var) } else { change }
             }
-            (Some(Change::Ring(_) | Change::Groups), ..) => self.object_change(b, param.var),
             (Some(change @ Change::Other(_)), ..) => change,
             (None, Some(default), _) if !given => self.change(b, default)?,
-            (None, ..) => self.object_change(b, param.var),
+            // A ring or groups have another look from the program that is called.
+            (Some(Change::Ring(_) | Change::Groups) | None, ..) => self.object_change(b, param.var),
         };
         self.changes[param.var.index()] = change;
         Ok(())
@@ -216,8 +211,16 @@ impl<'p> Walk<'p> {
         let Some(turning) = b.turning() else { return Ok(Change::Fixed) };
         let (whole, seen) = (turning.whole(), turning.seen(turning.within.len()));
         Ok(match expr.op {
-            Op::Int(_) | Op::Nranks | Op::Rate(_) | Op::Time(_) => Change::Fixed,
-            Op::Input | Op::Output | Op::Piece | Op::Pieces | Op::Split => Change::Fixed,
+            // The axes of a region are its own.
+            Op::Int(_)
+            | Op::Nranks
+            | Op::Rate(_)
+            | Op::Time(_)
+            | Op::Input
+            | Op::Output
+            | Op::Piece
+            | Op::Pieces
+            | Op::Split => Change::Fixed,
             Op::Var(var) => self.changes[var.index()],
             Op::Rank => Change::Turned(seen),
             Op::Local => Change::Turned(whole),
@@ -237,7 +240,7 @@ impl<'p> Walk<'p> {
                     return Ok(Change::Fixed);
                 }
                 let values = [self.int(b, &args[0])?, self.int(b, &args[1])?];
-                b.turning().map_or(BY_RANK, |turning| arithmetic(turning, op, changes, values))
+                b.turning().map_or(BY_RANK, |turning| turning.result(op, changes, values))
             }
             Op::If => {
                 if self.change(b, &args[0])? != Change::Fixed {
@@ -346,74 +349,6 @@ impl<'p> Walk<'p> {
                 }
             }
         })
-    }
-}
-
-/// Returns the change of a value that was computed from one with another change than is followed.
-fn unlike(change: Change) -> Change {
-    match change {
-        Change::Other(why) => Change::Other(why),
-        _ => BY_RANK,
-    }
-}
-
-/// Returns the change of the result of an operator, where not both operands are fixed.
-fn arithmetic(turning: &Turning, op: BinOp, changes: [Change; 2], values: [i64; 2]) -> Change {
-    use Change::{Fixed, Near, Turned};
-    let whole = turning.whole();
-    let last = turning.turns.radices().len().saturating_sub(1);
-    // The turned operand, the fixed operand, and whether the fixed one is on the left.
-    let (turned, fixed, swapped) = match changes {
-        [Turned(a), Turned(b)] if a == b && matches!(op, BinOp::Eq | BinOp::Ne) => return Fixed,
-        [turned, Fixed] => (turned, values[1], false),
-        [Fixed, turned] => (turned, values[0], true),
-        [Change::Other(why), _] | [_, Change::Other(why)] => return Change::Other(why),
-        _ => return BY_RANK,
-    };
-    let digit = match turned {
-        Turned(Digits::One(digit)) | Near(digit) => Some(digit),
-        Turned(Digits::All) => None,
-        other => return unlike(other),
-    };
-    let radix = i64::from(turning.radix(digit.map_or(Digits::All, Digits::One)));
-    let below = matches!(turned, Turned(_));
-    let two = turning.turns.radices().len() == 2;
-    match (op, swapped) {
-        (BinOp::Add | BinOp::BitOr | BinOp::BitXor, _) if fixed == 0 => turned,
-        (BinOp::Sub | BinOp::Shl | BinOp::Shr, false) if fixed == 0 => turned,
-        (BinOp::Mul, _) if fixed == 1 => turned,
-        (BinOp::Div, false) if fixed == 1 => turned,
-        (BinOp::Mul, _) if fixed == 0 => Fixed,
-        (BinOp::Rem, false) if fixed == 1 => Fixed,
-        (BinOp::Add, _) | (BinOp::Sub, false) => match digit {
-            Some(digit) if values.iter().all(|value| value.abs() < LARGE) => Near(digit),
-            _ => BY_RANK,
-        },
-        (BinOp::Rem, false) if below && fixed >= radix => turned,
-        (BinOp::Rem, false) if fixed == radix => {
-            digit.map_or(turned, |digit| Turned(Digits::One(digit)))
-        }
-        (BinOp::Rem, false)
-            if digit.is_none() && two && fixed == i64::from(turning.radix(Digits::One(last))) =>
-        {
-            Turned(Digits::One(last))
-        }
-        (BinOp::Div, false)
-            if digit.is_none() && two && fixed == i64::from(turning.turns.weight(0)) =>
-        {
-            Turned(Digits::One(0))
-        }
-        (BinOp::BitAnd, _)
-            if digit.is_some() && fixed == radix - 1 && (radix as u64).is_power_of_two() =>
-        {
-            digit.map_or(turned, |digit| Turned(Digits::One(digit)))
-        }
-        (BinOp::BitXor, _)
-            if turned == Turned(whole) && turning.turns.is_xor() && (0..radix).contains(&fixed) =>
-        {
-            turned
-        }
-        _ => BY_RANK,
     }
 }
 
