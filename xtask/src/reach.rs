@@ -46,7 +46,8 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     };
     let listed = json(&program, &["list", "--format", "json"])?;
     let mut table = format!("{HEAD}\n|---|---|---|---|---|\n");
-    for algorithm in listed["algorithms"].as_array().into_iter().flatten() {
+    let algorithms = listed.as_array().ok_or("the list is no list")?;
+    for algorithm in algorithms {
         let (Some(name), Some(file)) = (algorithm["name"].as_str(), algorithm["file"].as_str())
         else {
             return Err("an algorithm of the list has no name or no file".to_owned());
