@@ -4,6 +4,7 @@ mod critical;
 mod moves;
 mod packets;
 mod spans;
+mod touched;
 
 use std::collections::VecDeque;
 
@@ -16,10 +17,11 @@ use super::step::Step;
 use super::timeline::{Message, Span, Timeline, TimelineState};
 use super::usage;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::schedule::{Channel, OpKind, Region, Schedule};
+use crate::schedule::{Channel, OpKind, Schedule};
 pub(super) use critical::path;
 use moves::{Edge, MoveId, Moving, ReduceState};
 use packets::Packets;
+use touched::Touched;
 
 /// Marks the absence of a stream, a move or a message.
 const NONE: u32 = u32::MAX;
@@ -80,7 +82,7 @@ struct Counter {
 pub(super) struct Engine<'a> {
     schedule: &'a Schedule,
     machine: &'a Machine,
-    paths: &'a RankPaths,
+    paths: &'a RankPaths<'a>,
     sharing: Sharing<'a>,
     queue: Queue<Event>,
     now: f64,
@@ -92,6 +94,8 @@ pub(super) struct Engine<'a> {
     posts: Vec<VecDeque<OpId>>,
     /// The unfinished moves of each stream.
     under_way: Vec<VecDeque<MoveId>>,
+    /// The memory that they touch, while they are many.
+    touched: Vec<Option<Box<Touched>>>,
     reduce_states: Vec<ReduceState>,
     moves: Vec<Moving>,
     edges: Vec<Edge>,
@@ -118,13 +122,12 @@ pub(super) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// Returns the engine with all streams at their beginning; `count` elements a unit, each of `element` bytes, and of
-    /// `wide` bytes in scratch that keeps narrow floats as f32.
+    /// Returns the engine with all streams at their beginning, for regions of `bytes` bytes each.
     pub(super) fn new(
         schedule: &'a Schedule,
         machine: &'a Machine,
-        paths: &'a RankPaths,
-        (count, element, wide): (u64, u64, u64),
+        paths: &'a RankPaths<'a>,
+        bytes: Vec<f64>,
         record: bool,
     ) -> Self {
         let at = |s: &crate::schedule::Stream| At {
@@ -141,10 +144,6 @@ impl<'a> Engine<'a> {
                 paths.path(paths.between(c.from, c.to)).latency
             }
         };
-        let bytes = |r: &Region| {
-            let each = if schedule.is_wide_buffer(r.buffer) { wide } else { element };
-            schedule.extent(r, count).1 as f64 * each as f64
-        };
         let (ops, streams) = (schedule.ops.len(), schedule.streams.len());
         let counter = Counter { arrived: 0, taken: 0, waiting: NONE };
         Self {
@@ -160,6 +159,7 @@ impl<'a> Engine<'a> {
             counters: vec![counter; schedule.channels.len()],
             posts: vec![VecDeque::new(); streams],
             under_way: vec![VecDeque::new(); streams],
+            touched: (0..streams).map(|_| None).collect(),
             reduce_states: vec![ReduceState::default(); streams],
             moves: Vec::new(),
             edges: Vec::new(),
@@ -168,7 +168,7 @@ impl<'a> Engine<'a> {
             packets: Packets::new(streams),
             slower: (0..schedule.nranks).map(|r| machine.slower(RankId(r))).collect(),
             signal: schedule.channels.iter().map(signal).collect(),
-            bytes: schedule.regions.iter().map(bytes).collect(),
+            bytes,
             signals: 0,
             carried: vec![0.0; paths.capacity.len()],
             ends: vec![(0.0, Cause::Start); streams],
@@ -376,16 +376,18 @@ impl<'a> Engine<'a> {
             timeline.messages.sort_by(|a, b| a.start.total_cmp(&b.start).then(at(a).cmp(&at(b))));
             self.timeline = Some(timeline);
         }
+        let carried = self.paths.carried(self.carried);
         let (links, ports) =
-            usage::usage(self.schedule, self.machine, &self.paths.capacity, &self.carried, seconds);
-        let traffic = self.schedule.messages();
+            usage::usage(self.schedule, self.machine, &self.paths.capacity, &carried, seconds);
+        let (traffic, each) = (self.schedule.messages(), self.paths.each());
+        let tasks = self.schedule.ops.len() as u64 + self.packets.count + self.signals;
         Simulated {
             seconds,
             bytes,
             algbw: if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 },
-            tasks: self.schedule.ops.len() as u64 + self.packets.count + self.signals,
-            messages: traffic.messages,
-            pieces: traffic.pieces,
+            tasks: each * tasks,
+            messages: each * traffic.messages,
+            pieces: each * traffic.pieces,
             links,
             ports,
             critical,

@@ -12,25 +12,29 @@
 mod closed;
 mod engine;
 mod machine;
+mod machine_turns;
+mod node_images;
 mod paths;
 mod queue;
 mod sharing;
 #[cfg(test)]
 mod sharing_tests;
 mod step;
+mod symmetric;
 mod timeline;
 mod usage;
 
 pub use closed::closed;
 pub use machine::{Machine, SignalCost, Streams};
 pub use step::{Spent, Step, Task};
+pub use symmetric::symmetric;
 pub use timeline::{Message, Span, Timeline, TimelineState};
 pub use usage::{PortUsage, Usage};
 
 use crate::diagnostics::{Code, Finding};
 use crate::dtype::DType;
 use crate::ids::SpanId;
-use crate::schedule::Schedule;
+use crate::schedule::{Region, Schedule};
 use crate::verify;
 use engine::Engine;
 use paths::RankPaths;
@@ -77,23 +81,15 @@ pub fn simulate(
     record: bool,
 ) -> Result<Simulated, Vec<Finding>> {
     machine.check(schedule.nranks).map_err(|problem| vec![problem.at(SpanId::default())])?;
-    let element = dtype.size() as u64;
-    let bytes = match &schedule.elements {
-        // With a count for each block, a unit is an element.
-        Some(lengths) => lengths.largest().checked_mul(element),
-        None => schedule.collective.max_units(schedule.nranks).checked_mul(element),
-    };
-    let bytes = bytes.and_then(|unit| unit.checked_mul(count)).filter(|bytes| *bytes <= MOST);
-    let Some(bytes) = bytes else {
-        let title = format!("{count} elements of {element} bytes are too many to simulate");
-        let finding = Finding::new(Code::TooLarge, SpanId::default(), title);
-        return Err(vec![finding.help(format!("a buffer has at most {MOST} bytes"))]);
-    };
-    let Some(paths) = RankPaths::new(schedule, machine) else {
+    let bytes = bytes(schedule, count, dtype).map_err(|finding| vec![finding])?;
+    let Some(paths) = RankPaths::new(schedule, machine, None) else {
         return Err(verify::links(schedule, &machine.topology));
     };
-    let wide = if dtype.is_narrow_float() { size_of::<f32>() as u64 } else { element };
-    let mut engine = Engine::new(schedule, machine, &paths, (count, element, wide), record);
+    let length = |region: &Region| {
+        (schedule.extent(region, count).1 * element_bytes(schedule, region, dtype)) as f64
+    };
+    let lengths = schedule.regions.iter().map(length).collect();
+    let mut engine = Engine::new(schedule, machine, &paths, lengths, record);
     engine.run();
     if !engine.ended() {
         verify::in_order(schedule)?;
@@ -103,4 +99,29 @@ pub fn simulate(
     }
     let critical = engine::path(&engine);
     Ok(engine.result(bytes, critical))
+}
+
+/// Returns the size of a run in bytes, as nccl-tests counts it.
+fn bytes(schedule: &Schedule, count: u64, dtype: DType) -> Result<u64, Finding> {
+    let element = dtype.size() as u64;
+    let bytes = match &schedule.elements {
+        // With a count for each block, a unit is an element.
+        Some(lengths) => lengths.largest().checked_mul(element),
+        None => schedule.collective.max_units(schedule.nranks).checked_mul(element),
+    };
+    let bytes = bytes.and_then(|unit| unit.checked_mul(count)).filter(|bytes| *bytes <= MOST);
+    bytes.ok_or_else(|| {
+        let title = format!("{count} elements of {element} bytes are too many to simulate");
+        let finding = Finding::new(Code::TooLarge, SpanId::default(), title);
+        finding.help(format!("a buffer has at most {MOST} bytes"))
+    })
+}
+
+/// Returns the bytes of an element of a region: scratch may keep narrow floats as f32.
+fn element_bytes(schedule: &Schedule, region: &Region, dtype: DType) -> u64 {
+    if schedule.is_wide_buffer(region.buffer) && dtype.is_narrow_float() {
+        size_of::<f32>() as u64
+    } else {
+        dtype.size() as u64
+    }
 }

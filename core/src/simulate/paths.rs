@@ -1,6 +1,7 @@
 //! The paths of a schedule's messages, each found once.
 
 use super::machine::Machine;
+use super::machine_turns::MachineTurns;
 use crate::ids::RankId;
 use crate::schedule::{OpKind, Schedule};
 use crate::topology::routes::Routes;
@@ -18,7 +19,7 @@ pub(super) struct RankPath {
 }
 
 /// The paths of all pairs of ranks that talk.
-pub(super) struct RankPaths {
+pub(super) struct RankPaths<'m> {
     all: Vec<RankPath>,
     /// The links of paths, and the part of the bytes that each carries.
     links: Vec<(u32, f64)>,
@@ -26,16 +27,23 @@ pub(super) struct RankPaths {
     slots: Vec<(u64, u32)>,
     /// Bytes a second of each link of the topology.
     pub(super) capacity: Vec<f64>,
+    /// The turns that the run is alike under, where one rank stands for several.
+    turns: Option<&'m MachineTurns>,
 }
 
 const EMPTY: u64 = u64::MAX;
 
-impl RankPaths {
-    /// Returns the paths; `None` if two ranks talk that are not linked.
-    pub(super) fn new(schedule: &Schedule, machine: &Machine) -> Option<Self> {
+impl<'m> RankPaths<'m> {
+    /// Returns the paths; `None` if two ranks talk that are not linked. With `turns`, the schedule has the ranks that
+    /// stand for the others, and a path has the load of the messages of all ranks that it stands for.
+    pub(super) fn new(
+        schedule: &Schedule,
+        machine: &Machine,
+        turns: Option<&'m MachineTurns>,
+    ) -> Option<Self> {
         let (capacity, latency) = machine.links();
-        let mut found =
-            Self { all: Vec::new(), links: Vec::new(), slots: vec![(EMPTY, 0); 1 << 10], capacity };
+        let slots = vec![(EMPTY, 0); 1 << 10];
+        let mut found = Self { all: Vec::new(), links: Vec::new(), slots, capacity, turns };
         let mut ends = Vec::new();
         for stream in &schedule.streams {
             let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
@@ -52,20 +60,23 @@ impl RankPaths {
             return None;
         }
         // The paths from one rank are found together.
+        let alike = |(from, to)| turns.map_or((from, to), |turns| turns.pair(from, to));
+        let mut ends: Vec<_> = ends.into_iter().map(|ends| (alike(ends), ends)).collect();
         ends.sort_unstable();
         let mut routes = Routes::new(&machine.topology, machine.routing);
-        for (from, to) in ends {
-            let first = found.links.len();
-            routes
-                .way(from.into(), to.into(), |link, share| found.links.push((link as u32, share)));
-            let way = &found.links[first..];
+        let mut way = Vec::new();
+        for ((source, target), (from, to)) in ends {
+            way.clear();
+            routes.way(source.into(), target.into(), |link, share| way.push((link as u32, share)));
             let alone = way.iter().map(|(link, share)| found.capacity[*link as usize] / share);
-            let path = RankPath {
-                first: first as u32,
-                len: way.len() as u32,
-                latency: machine.on_path(routes.latency(way, |link| latency[link]), (from, to)),
-                alone: alone.fold(f64::INFINITY, f64::min),
-            };
+            let alone = alone.fold(f64::INFINITY, f64::min);
+            let latency = machine.on_path(routes.latency(&way, |link| latency[link]), (from, to));
+            if let Some(turns) = turns {
+                turns.load(&mut way);
+            }
+            let (first, len) = (found.links.len() as u32, way.len() as u32);
+            found.links.extend_from_slice(&way);
+            let path = RankPath { first, len, latency, alone };
             let slot = found.slot(key(from, to));
             found.slots[slot].1 = found.all.len() as u32;
             found.all.push(path);
@@ -88,7 +99,22 @@ impl RankPaths {
             });
             links.extend_from_slice(way);
         }
-        Self { all, links, slots: Vec::new(), capacity: capacity.to_vec() }
+        Self { all, links, slots: Vec::new(), capacity: capacity.to_vec(), turns: None }
+    }
+
+    /// The number of ranks that each rank of the schedule stands for.
+    pub(super) fn each(&self) -> u64 {
+        self.turns.map_or(1, |turns| u64::from(turns.each()))
+    }
+
+    /// Returns the bytes that each link carried, from the bytes of the links that stand for the others.
+    pub(super) fn carried(&self, carried: Vec<f64>) -> Vec<f64> {
+        match self.turns {
+            None => carried,
+            Some(turns) => {
+                (0..carried.len()).map(|link| carried[turns.link(link) as usize]).collect()
+            }
+        }
     }
 
     /// Returns the number of the path between two ranks that the schedule joins.

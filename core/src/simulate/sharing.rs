@@ -56,7 +56,7 @@ impl SharedLink {
 
 /// All flows.
 pub(super) struct Sharing<'w> {
-    paths: &'w RankPaths,
+    paths: &'w RankPaths<'w>,
     flows: Vec<Flow>,
     /// The position of each flow in the flow lists of its links.
     places: Vec<u32>,
@@ -73,7 +73,7 @@ pub(super) struct Sharing<'w> {
 }
 
 impl<'w> Sharing<'w> {
-    pub(super) fn new(paths: &'w RankPaths) -> Self {
+    pub(super) fn new(paths: &'w RankPaths<'w>) -> Self {
         let shared = |capacity: &f64| SharedLink { capacity: *capacity, ..SharedLink::default() };
         Self {
             paths,

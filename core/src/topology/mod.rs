@@ -21,6 +21,7 @@ use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::rational::Rat;
 use crate::source::Span;
+use reach::Reach;
 pub use routes::Routing;
 
 /// A node of a topology: rank r is node r, switches follow.
@@ -158,13 +159,13 @@ pub struct Topology {
     gpus: Option<Gpus>,
     /// Whether some links are neither `NVLink` nor network.
     kinds: bool,
-    /// For each rank, a bit for every rank that it reaches without passing through a third rank.
-    reach: Vec<Vec<u64>>,
+    /// The ranks that are reached through switches.
+    reach: Reach,
 }
 
 impl Topology {
     /// The most ranks that a topology has.
-    pub const RANK_LIMIT: u32 = 1 << 12;
+    pub const RANK_LIMIT: u32 = 1 << 16;
     /// The most links that a topology has, each counted in one direction.
     pub const LINK_LIMIT: usize = 1 << 22;
 
@@ -216,8 +217,12 @@ impl Topology {
     /// Whether data goes from `a` to `b` without passing through another rank: over a link, or through switches
     /// alone. No rank is linked to itself.
     pub fn linked(&self, a: RankId, b: RankId) -> bool {
-        let row = &self.reach[a.index()];
-        a != b && row.get(b.index() / 64).is_some_and(|word| word >> (b.index() % 64) & 1 == 1)
+        let (out, b) = (self.out(a.into()), NodeId::from(b));
+        // Links to ranks are before links to switches.
+        let (ranks, switches) = out.split_at(out.partition_point(|link| self.is_rank(link.to)));
+        NodeId::from(a) != b
+            && (ranks.binary_search_by_key(&b, |link| link.to).is_ok()
+                || switches.iter().any(|link| self.reach.behind(link.to, b)))
     }
 
     /// The ranks to which `rank` is linked, in ascending order.
@@ -282,9 +287,9 @@ impl Topology {
         }
         // The kinds are tested for each pair of ranks that talk, so the result is kept.
         let kinds = links.iter().any(|l| !matches!(l.kind, LinkKind::NvLink | LinkKind::Net));
-        let (gpus, reach) = (None, Vec::new());
+        let (gpus, reach) = (None, Reach::default());
         let mut topology = Self { name, nodes, links, first, nranks, relative, gpus, kinds, reach };
-        topology.reach = reach::rows(&topology);
+        topology.reach = Reach::new(&topology);
         topology
     }
 }

@@ -1,57 +1,52 @@
-//! The ranks that each rank reaches through switches alone.
+//! The ranks that are reached through switches alone.
 //!
 //! Switches that reach each other reach equal sets of ranks, so the search runs once for each such group of switches,
 //! in an order in which a group follows the groups that it leads to.
 
 use super::{NodeId, Topology};
 
-/// Bits, one for each rank.
-type Row = Vec<u64>;
-
-fn set(row: &mut Row, rank: NodeId) {
-    row[rank.index() / 64] |= 1 << (rank.index() % 64);
+/// The ranks that lie behind switches.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Reach {
+    /// The group of each switch; none for ranks.
+    groups: Vec<Option<u32>>,
+    /// The ranks that each group reaches, in ascending order.
+    ranks: Vec<Vec<NodeId>>,
 }
 
-fn merge(into: &mut Row, from: &Row) {
-    for (into, from) in into.iter_mut().zip(from) {
-        *into |= from;
-    }
-}
-
-/// Returns, for each rank, the ranks that it reaches without passing through another rank.
-pub(super) fn rows(topology: &Topology) -> Vec<Row> {
-    let words = (topology.nranks() as usize).div_ceil(64);
-    let group = groups(topology);
-    let count = group.iter().flatten().max().map_or(0, |last| *last as usize + 1);
-    let mut reached: Vec<Row> = vec![vec![0; words]; count];
-    let mut members = vec![Vec::new(); count];
-    for (node, group) in group.iter().enumerate() {
-        if let Some(group) = group {
-            members[*group as usize].push(NodeId(node as u32));
-        }
-    }
-    let add = |row: &mut Row, node: NodeId, reached: &[Row], own: Option<u32>| {
-        for link in topology.out(node) {
-            match group[link.to.index()] {
-                None => set(row, link.to),
-                to if to == own => {}
-                Some(to) => merge(row, &reached[to as usize]),
+impl Reach {
+    pub(super) fn new(topology: &Topology) -> Self {
+        let groups = groups(topology);
+        let count = groups.iter().flatten().max().map_or(0, |last| *last as usize + 1);
+        let mut members = vec![Vec::new(); count];
+        for (node, group) in groups.iter().enumerate() {
+            if let Some(group) = group {
+                members[*group as usize].push(NodeId(node as u32));
             }
         }
-    };
-    for (g, members) in members.iter().enumerate() {
-        let mut row = vec![0; words];
-        for member in members {
-            add(&mut row, *member, &reached, Some(g as u32));
+        let mut ranks: Vec<Vec<NodeId>> = Vec::with_capacity(count);
+        for (own, members) in members.iter().enumerate() {
+            let mut reached = Vec::new();
+            for link in members.iter().flat_map(|member| topology.out(*member)) {
+                match groups[link.to.index()] {
+                    None => reached.push(link.to),
+                    Some(to) if to as usize == own => {}
+                    Some(to) => reached.extend(&ranks[to as usize]),
+                }
+            }
+            reached.sort_unstable();
+            reached.dedup();
+            reached.shrink_to_fit();
+            ranks.push(reached);
         }
-        reached[g] = row;
+        Self { groups, ranks }
     }
-    let of_rank = |rank| {
-        let mut row = vec![0; words];
-        add(&mut row, rank, &reached, None);
-        row
-    };
-    topology.ranks().map(|rank| of_rank(NodeId::from(rank))).collect()
+
+    /// Whether a rank lies behind a switch.
+    pub(super) fn behind(&self, switch: NodeId, rank: NodeId) -> bool {
+        self.groups[switch.index()]
+            .is_some_and(|group| self.ranks[group as usize].binary_search(&rank).is_ok())
+    }
 }
 
 /// Returns the group of each switch, numbered so that a group leads only to itself and to smaller numbers (Tarjan's

@@ -106,6 +106,41 @@ impl<'t> Routes<'t> {
         last
     }
 
+    /// Returns the numbers of shortest paths from `source` among which data to one node has a choice, and the nodes that
+    /// are chosen; `None` if, at some node, these do not all follow one node, and so are not in the order of its links.
+    pub(crate) fn choices(&mut self, source: NodeId) -> Option<(Vec<u32>, Vec<NodeId>)> {
+        self.start_at(source);
+        let (mut numbers, mut chosen) = (Vec::new(), Vec::new());
+        let links = self.topology.links();
+        for node in self.order.iter().filter(|node| **node != source) {
+            let ways = self.ways[node.index()];
+            if ways == 1 {
+                continue;
+            }
+            let mut follows = None;
+            let mut link = self.last[node.index()];
+            while link != END {
+                let via = links[link as usize].from;
+                let before = self.last[via.index()];
+                if before == END || self.ways[via.index()] != 1 {
+                    return None;
+                }
+                let before = links[before as usize].from;
+                if *follows.get_or_insert(before) != before {
+                    return None;
+                }
+                chosen.push(via);
+                link = self.other[link as usize];
+            }
+            numbers.push(ways);
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        chosen.sort_unstable();
+        chosen.dedup();
+        Some((numbers, chosen))
+    }
+
     /// Finds the paths from `source`, unless they were found last.
     fn start_at(&mut self, source: NodeId) {
         if self.source.replace(source) == Some(source) {

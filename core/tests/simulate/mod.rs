@@ -3,6 +3,7 @@
 mod forms;
 mod golden;
 mod runs;
+mod symmetric;
 mod wrong;
 
 use std::sync::Arc;

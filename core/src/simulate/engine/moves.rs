@@ -4,6 +4,9 @@ use super::{At, Cause, Engine, Event, NONE};
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{Operand, Schedule};
 
+/// The number of moves under way of a stream from which on the memory that they touch is kept by place.
+const MANY: usize = 64;
+
 /// The number of a move in [`Engine::moves`], in the order in which streams reach them.
 pub(super) type MoveId = u32;
 
@@ -93,7 +96,18 @@ impl Engine<'_> {
             state: MoveState::Sending,
         });
         self.depend(stream, id);
-        self.under_way[stream.index()].push_back(id);
+        let under_way = &mut self.under_way[stream.index()];
+        under_way.push_back(id);
+        let touched = &mut self.touched[stream.index()];
+        if let Some(touched) = touched {
+            touched.insert(self.schedule, self.schedule.op(op), id);
+        } else if under_way.len() == MANY {
+            let touched = touched.insert(Box::default());
+            for &id in under_way.iter() {
+                let op = self.schedule.op(self.moves[id as usize].op);
+                touched.insert(self.schedule, op, id);
+            }
+        }
         if self.moves[id as usize].sources == 0 {
             self.begin(id, gate);
         }
@@ -105,23 +119,36 @@ impl Engine<'_> {
         let op = schedule.op(self.moves[id as usize].op);
         let by = schedule.streams[stream.index()].rank;
         let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
-        let under_way = std::mem::take(&mut self.under_way[stream.index()]);
         for needed in schedule.needed(by, op) {
-            for earlier in after_last_writer(self, &under_way, *needed, false) {
+            for earlier in self.after_last_writer(stream, *needed, false) {
                 self.follow(earlier, id, true);
             }
         }
         for src in srcs {
-            for earlier in after_last_writer(self, &under_way, *src, false) {
+            for earlier in self.after_last_writer(stream, *src, false) {
                 self.follow(earlier, id, false);
             }
         }
         for dst in dsts {
-            for earlier in after_last_writer(self, &under_way, *dst, true) {
+            for earlier in self.after_last_writer(stream, *dst, true) {
                 self.follow(earlier, id, false);
             }
         }
-        self.under_way[stream.index()] = under_way;
+    }
+
+    /// Returns the moves of the stream under way that write a region, or with `reads` that touch it: back to the last
+    /// move that writes the whole region, which has waited for the earlier ones.
+    fn after_last_writer(&self, stream: StreamId, operand: Operand, reads: bool) -> Vec<MoveId> {
+        match &self.touched[stream.index()] {
+            Some(touched) => {
+                let near = touched.near(self.schedule, operand);
+                after_last_writer(self, near.into_iter(), operand, reads)
+            }
+            None => {
+                let under_way = self.under_way[stream.index()].iter().rev().copied();
+                after_last_writer(self, under_way, operand, reads)
+            }
+        }
     }
 
     fn follow(&mut self, earlier: MoveId, follower: MoveId, sends: bool) {
@@ -231,6 +258,14 @@ impl Engine<'_> {
         let under_way = &mut self.under_way[stream.index()];
         let at = under_way.binary_search(&id).expect("a finished move was under way");
         under_way.remove(at);
+        let empty = under_way.is_empty();
+        if let Some(touched) = &mut self.touched[stream.index()] {
+            let op = self.schedule.op(self.moves[id as usize].op);
+            touched.remove(self.schedule, op, id);
+            if empty {
+                self.touched[stream.index()] = None;
+            }
+        }
         self.done(stream, id);
     }
 
@@ -240,17 +275,17 @@ impl Engine<'_> {
     }
 }
 
-/// Returns the moves under way that write a region, or with `reads` that touch it: back to the last move that writes
-/// the whole region, which has waited for the earlier ones.
+/// Returns those of some moves, the last first, that write a region, or with `reads` that touch it: back to the last one
+/// that writes the whole region.
 fn after_last_writer(
     engine: &Engine<'_>,
-    under_way: &std::collections::VecDeque<MoveId>,
+    moves: impl Iterator<Item = MoveId>,
     operand: Operand,
     reads: bool,
 ) -> Vec<MoveId> {
     let schedule = engine.schedule;
     let mut found = Vec::new();
-    for &id in under_way.iter().rev() {
+    for id in moves {
         let op = schedule.op(engine.moves[id as usize].op);
         let dsts = schedule.dsts(op);
         let writes = dsts.iter().any(|dst| overlap(schedule, *dst, operand));
