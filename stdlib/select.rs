@@ -291,7 +291,7 @@ fn simulated(
 ) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
     let SelectQuery { costs, nranks, bytes, topology, .. } = *asked;
     let Some(machine) = Machine::of_costs(costs, topology, nranks) else {
-        let most = Topology::RANK_LIMIT;
+        let most = Topology::PAIRS_LIMIT;
         let title = format!("{nranks} ranks are more than are simulated: at most {most}");
         return Err(vec![Finding::new(Code::StepLimit, SpanId::default(), title)]);
     };

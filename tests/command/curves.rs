@@ -300,3 +300,36 @@ fn files_are_compared_with_the_library() {
     let args = [&args[..], &["--algorithm", "HalvingDoublingAllReduce"]].concat();
     simulate(&args).ends(0);
 }
+
+/// Beyond 512 ranks one rank stands for all, up to as many ranks as a topology has; a range of so many counts has its
+/// powers of two and its ends.
+#[test]
+fn curves_go_on_to_65536_ranks() {
+    let names = "RingAllReduce,NhrAllReduce,TreeAllReduce";
+    let topology = "crossbar(65536, 25GB/s, 1us)";
+    let json = simulate(&[
+        names,
+        "--nranks",
+        "500..=65536",
+        "--bytes",
+        "1GiB",
+        "--topology",
+        topology,
+        "--format",
+        "json",
+    ]);
+    let json = json.json();
+    let counts = |at| {
+        let counts = runs(&json, at).iter().map(|run| run["nranks"].as_u64().expect("a count"));
+        counts.collect::<Vec<_>>()
+    };
+    let all = [500, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
+    assert_eq!(counts(0), all);
+    assert_eq!(counts(1), all);
+    assert_eq!(counts(2), all[..4]);
+    let (size, bandwidth, latency) = (f64::from(1 << 30), 25e9, 2e-6);
+    for run in runs(&json, 0).iter().filter(|run| run["nranks"] != 500) {
+        let n = run["nranks"].as_f64().unwrap();
+        near(&run["seconds"], 2.0 * (n - 1.0) * latency + 2.0 * (n - 1.0) / n * size / bandwidth);
+    }
+}

@@ -76,7 +76,7 @@ pub(crate) fn main(flags: &SelectFlags) -> Result<bool, Failure> {
     let topology = given.as_ref().map(|given| &*given.topology);
     let nranks = flags.nranks.or(topology.map(roundelay::Topology::nranks)).unwrap_or(RANKS);
     if let Some(topology) = topology {
-        topology.holds(nranks)?;
+        topology.holds_pairs(nranks)?;
     }
     let costs = match &flags.costs {
         Some(path) => read_costs(path)?,

@@ -15,7 +15,8 @@ use roundelay_core::ids::SpanId;
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, Simulated, Streams, closed, simulate};
+use roundelay_core::simulate::{Machine, Simulated, Streams, closed, simulate, symmetric};
+use roundelay_core::symmetry::representative;
 use roundelay_core::syntax::Source;
 use roundelay_core::told::told;
 use roundelay_core::topology::NodeId;
@@ -165,14 +166,8 @@ fn timed(
     // Where streams go by data, regions that lie side by side are one piece; the tasks of a contest's executor stay as
     // written.
     let schedule = if machine.streams == Streams::ByData { join(&written) } else { written };
-    let element = flags.dtype.size() as u64;
-    let Schedule { collective, nranks, multiple, .. } = schedule;
-    let whole = |count: u64| (count / multiple * multiple).max(multiple);
-    let of_size = || count_of_size(collective, nranks, flags.bytes.bytes, element);
-    let count = flags.count.unwrap_or_else(|| match multiple {
-        1 => of_size(),
-        _ => whole(of_size()),
-    });
+    let Schedule { collective, nranks, .. } = schedule;
+    let count = count_of(&schedule, flags);
     if let Some(form) = &flags.counts {
         let counts = form.of(collective, nranks, count);
         let counts = counts.map_err(|problem| vec![problem.at(SpanId(0))])?;
@@ -186,6 +181,36 @@ fn timed(
     }
     let simulated = simulate(&schedule, machine, count, flags.dtype, record)?;
     Ok((schedule, count, simulated))
+}
+
+/// Returns the count of elements a unit that follows from the flags.
+fn count_of(schedule: &Schedule, flags: &SimulateFlags) -> u64 {
+    let Schedule { collective, nranks, multiple, .. } = *schedule;
+    flags.count.unwrap_or_else(|| {
+        let element = flags.dtype.size() as u64;
+        let count = count_of_size(collective, nranks, flags.bytes.bytes, element);
+        if multiple == 1 { count } else { (count / multiple * multiple).max(multiple) }
+    })
+}
+
+/// Simulates an algorithm by the ops of one rank, where all ranks do the same, turned; and returns the ops of that rank
+/// with the result, or the reason why the run is not simulated so.
+fn by_one_rank(
+    algorithm: &Configured,
+    flags: &SimulateFlags,
+    machine: &Machine,
+    nranks: u32,
+) -> Result<(Schedule, Simulated), String> {
+    if flags.counts.is_some() {
+        return Err("blocks with a count each differ from rank to rank".to_owned());
+    }
+    let found = representative(algorithm, nranks).map_err(|found| found.why())?;
+    let count = count_of(&found.own, flags);
+    if let Some(title) = found.own.refuses(count) {
+        return Err(title);
+    }
+    let simulated = symmetric(&found, machine, count, flags.dtype)?;
+    Ok((found.own, simulated))
 }
 
 /// Returns the bound of the topology, without stragglers and with all links as fast as they should be.

@@ -37,6 +37,7 @@ pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
         let title = format!("--root {}: the topology has {} ranks", flags.root, topology.nranks());
         return Err(Failure::usage(Code::BadFlag, title));
     }
+    topology.holds_pairs(topology.nranks())?;
     let root = RankId(flags.root);
     if let Some(path) = &flags.svg {
         output::write(path, &svg(topology, &marks(topology)))?;

@@ -81,11 +81,12 @@ impl Machine {
 
     /// A machine with the constants of `costs`. The links of `topology` have its values, and B and L of the constants
     /// where it gives none; without a topology each of `nranks` ranks has one port of B each way, and every two ranks
-    /// are L apart. `None` for more ranks than a topology has.
+    /// are L apart. `None` for more ranks than are simulated each by itself.
     pub fn of_costs(costs: &Costs, topology: Option<&Arc<Topology>>, nranks: u32) -> Option<Self> {
         let (topology, latency) = match topology {
             Some(topology) => (topology.clone(), costs.latency),
             // Two links, to the switch and from it.
+            None if nranks > Topology::PAIRS_LIMIT => return None,
             None => (Arc::new(format!("crossbar({nranks})").parse().ok()?), costs.latency / 2.0),
         };
         Some(Self {

@@ -17,19 +17,20 @@ use crate::optimize::join;
 use crate::rational::Rat;
 use crate::schedule::interner::Interner;
 use crate::schedule::{Channel, Op, OpKind, Operand, Region, Schedule, Stream};
+use crate::symmetry::Representative;
 use crate::turns::Turns;
 
+const CUT: &str = "some ranks do in several moves, one after another, what rank 0 does in one";
 const APART: &str =
     "pieces cost time, and those that lie side by side at one rank may be apart at another";
 
 /// The most ops that are run, of all ranks that stand for others.
 const OPS: u64 = 1 << 24;
 
-/// Simulates a run of all ranks on a machine for `count` elements a unit, where `own` has the streams of rank 0 as they
-/// were written, and every rank does the same, turned by its number. The caller has checked that it does.
+/// Simulates a run of all ranks on a machine for `count` elements a unit, by the ops of the rank that stands for all.
 ///
 /// The result is that of [`simulate`](super::simulate) of the joined schedule, with the critical path among the ranks
-/// that were run. Pieces have their lengths in parts of an element: where blocks differ by an element, because the
+/// that were run, and with as many pieces of each rank as rank 0 has. Pieces have their lengths in parts of an element: where blocks differ by an element, because the
 /// count is no multiple of their number, the times of the other simulation differ by the time of such elements.
 ///
 /// # Errors
@@ -37,27 +38,30 @@ const OPS: u64 = 1 << 24;
 /// not linked, counts of each block, pieces that cost time where other ranks may have fewer of them, and streams that
 /// never end.
 pub fn symmetric(
-    own: &Schedule,
-    turns: &Turns,
+    of: &Representative,
     machine: &Machine,
     count: u64,
     dtype: DType,
 ) -> Result<Simulated, String> {
+    let Representative { own, turns, .. } = of;
     machine.check(own.nranks).map_err(|problem| problem.title)?;
     if turns.nranks() != own.nranks {
-        return Err(format!("{turns} does not turn the {} ranks of the run", own.nranks));
+        return Err(format!("the {turns} does not turn the {} ranks of the run", own.nranks));
     }
     if own.elements.is_some() {
         return Err("blocks with a count each differ from rank to rank".to_owned());
+    }
+    let ops: u64 = own.streams.iter().map(|stream| u64::from(stream.len)).sum();
+    if machine.streams == Streams::InOrder && of.totals.ops != ops * u64::from(own.nranks) {
+        return Err(CUT.to_owned());
+    }
+    if machine.piece > 0.0 && of.totals.pieces > of.totals.messages {
+        return Err(APART.to_owned());
     }
     let joined;
     let own = match machine.streams {
         Streams::InOrder => own,
         Streams::ByData => {
-            let traffic = own.messages();
-            if machine.piece > 0.0 && traffic.pieces > traffic.messages {
-                return Err(APART.to_owned());
-            }
             joined = join(own);
             &joined
         }

@@ -166,6 +166,8 @@ pub struct Topology {
 impl Topology {
     /// The most ranks that a topology has.
     pub const RANK_LIMIT: u32 = 1 << 16;
+    /// The most ranks among which searches and bounds look at all pairs.
+    pub const PAIRS_LIMIT: u32 = 1 << 12;
     /// The most links that a topology has, each counted in one direction.
     pub const LINK_LIMIT: usize = 1 << 22;
 
@@ -227,7 +229,17 @@ impl Topology {
 
     /// The ranks to which `rank` is linked, in ascending order.
     pub fn neighbors(&self, rank: RankId) -> Vec<RankId> {
-        self.ranks().filter(|other| self.linked(rank, *other)).collect()
+        let mut found = Vec::new();
+        for link in self.out(rank.into()) {
+            match self.is_rank(link.to) {
+                true => found.push(RankId(link.to.0)),
+                false => found.extend(self.reach.ranks(link.to).iter().map(|to| RankId(to.0))),
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.retain(|other| *other != rank);
+        found
     }
 
     /// The ranks that could carry data from `a` to `b`: `a` is linked to each, and each to `b`.
@@ -247,6 +259,20 @@ impl Topology {
         let title = format!("`{name}` has {n} ranks, and the run has {nranks}");
         Err(Problem::new(Code::TopologyTooSmall, title)
             .help(format!("run it on at most {n} ranks, or give a topology of {nranks}")))
+    }
+
+    /// Checks that the topology has at least `nranks` ranks, and that these are few enough to look at all pairs.
+    ///
+    /// # Errors
+    /// E0604 where the topology has fewer ranks, E0601 where they are too many.
+    pub fn holds_pairs(&self, nranks: u32) -> Result<(), Problem> {
+        self.holds(nranks)?;
+        let most = Self::PAIRS_LIMIT;
+        if nranks <= most {
+            return Ok(());
+        }
+        let title = format!("{nranks} ranks are too many to search; the most are {most}");
+        Err(Problem::new(Code::BadTopology, title))
     }
 
     /// Whether there are links of several kinds, as in a file about a real machine, so that the kind of a path

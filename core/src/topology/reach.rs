@@ -42,10 +42,14 @@ impl Reach {
         Self { groups, ranks }
     }
 
+    /// Returns the ranks behind a switch, in ascending order.
+    pub(super) fn ranks(&self, switch: NodeId) -> &[NodeId] {
+        self.groups[switch.index()].map_or(&[], |group| &self.ranks[group as usize])
+    }
+
     /// Whether a rank lies behind a switch.
     pub(super) fn behind(&self, switch: NodeId, rank: NodeId) -> bool {
-        self.groups[switch.index()]
-            .is_some_and(|group| self.ranks[group as usize].binary_search(&rank).is_ok())
+        self.ranks(switch).binary_search(&rank).is_ok()
     }
 }
 

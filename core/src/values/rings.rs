@@ -71,7 +71,7 @@ impl Rings {
                 }
             }
             RingsKind::Disjoint(topology, k) => {
-                topology.holds(nranks)?;
+                topology.holds_pairs(nranks)?;
                 let pairs = Pairs::linked(topology, nranks);
                 let found = disjoint(&pairs, *k as usize, DisjointBy::Cables).rings;
                 if found.is_empty() {

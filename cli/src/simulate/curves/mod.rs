@@ -22,6 +22,9 @@ use points::{Missing, Point};
 /// Times that differ by no more than this share count as equal: blocks that differ by an element make such differences.
 const NEAR: f64 = 1e-3;
 
+/// The counts of a range of which all are simulated; of a longer range, the powers of two and the ends.
+const RANGE: usize = 1024;
+
 /// The runs of one algorithm.
 struct Curve {
     /// Its name, with its file where another algorithm has an equal name.
@@ -60,6 +63,10 @@ pub(super) fn main(
     };
     nranks.sort_unstable();
     nranks.dedup();
+    if nranks.len() > RANGE && flags.nranks.as_ref().is_some_and(|nranks| !nranks.named) {
+        let ends = [nranks[0], nranks[nranks.len() - 1]];
+        nranks.retain(|n| n.is_power_of_two() || ends.contains(n));
+    }
     check(flags, nranks.len())?;
     machine.check(nranks.last().copied().unwrap_or(1))?;
     let subjects = subjects::find(flags, given)?;

@@ -1,7 +1,10 @@
 //! The runs themselves, as many at once as there are cores.
 
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
-use roundelay_core::simulate::Machine;
+use roundelay_core::ids::{RankId, SpanId};
+use roundelay_core::layout::{Configured, one_rank};
+use roundelay_core::schedule::Schedule;
+use roundelay_core::simulate::{Machine, Simulated};
 use roundelay_core::syntax::Source;
 use roundelay_core::told::told;
 
@@ -11,7 +14,12 @@ use super::subjects::{Subject, refused};
 use crate::parallel::side_by_side;
 use crate::report::{Failure, name_counts};
 use crate::simulate::flags::SimulateFlags;
-use crate::simulate::{bound, simulated};
+use crate::simulate::{bound, by_one_rank, simulated};
+
+/// The rank counts beyond which one rank is simulated in place of all, where it stands for them.
+const MANY: u32 = 512;
+/// The most ranks that are simulated each by itself.
+const MOST: u32 = 2048;
 
 /// A simulated run.
 pub(super) struct Point {
@@ -109,7 +117,8 @@ fn run(
 ) -> Outcome {
     let algorithm = &subject.algorithm;
     let wrong = |findings: Vec<Finding>| told(algorithm, findings, nranks);
-    let (schedule, _, done) = simulated(algorithm, flags, machine, nranks, false).map_err(wrong)?;
+    let (schedule, done) =
+        simulated_by_one_or_all(algorithm, flags, machine, nranks).map_err(wrong)?;
     Ok(Point {
         nranks,
         bytes: done.bytes,
@@ -119,6 +128,32 @@ fn run(
         bound: bound(&schedule, machine, done.bytes).map(|(seconds, _)| seconds),
         loads: levels.loads(&done.links),
     })
+}
+
+/// Simulates a run of many ranks by the ops of one rank where all do the same, turned, and other runs by those of all.
+/// The time is the same, so that curves go on beyond the counts at which all ranks can be simulated.
+fn simulated_by_one_or_all(
+    algorithm: &Configured,
+    flags: &SimulateFlags,
+    machine: &Machine,
+    nranks: u32,
+) -> Result<(Schedule, Simulated), Vec<Finding>> {
+    if nranks > MANY {
+        match by_one_rank(algorithm, flags, machine, nranks) {
+            Ok(found) => return Ok(found),
+            Err(why) if nranks > MOST => {
+                // The reason why the algorithm refuses the count is better.
+                one_rank(algorithm, nranks, RankId(0))?;
+                let title = format!(
+                    "more than {MOST} ranks are simulated by the ops of one rank alone: {why}"
+                );
+                return Err(vec![Finding::new(Code::StepLimit, SpanId(0), title)]);
+            }
+            Err(_) => {}
+        }
+    }
+    let (schedule, _, done) = simulated(algorithm, flags, machine, nranks, false)?;
+    Ok((schedule, done))
 }
 
 impl Missing {

@@ -157,7 +157,7 @@ struct Both {
 
 impl Both {
     fn new(topology: &Topology, nranks: u32, root: RankId) -> Result<Self, Problem> {
-        topology.holds(nranks)?;
+        topology.holds_pairs(nranks)?;
         if root.0 >= nranks {
             let title = format!("the root is rank {root}, and the ranks are 0..{nranks}");
             return Err(Problem::new(Code::RankOutOfRange, title));

@@ -112,7 +112,7 @@ pub fn are_sought(topology: &Topology, nranks: u32) -> bool {
 }
 
 fn sought(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Channels, Problem> {
-    topology.holds(nranks)?;
+    topology.holds_pairs(nranks)?;
     let speeds = speeds(topology, sm);
     let found = match nranks {
         0 | 1 => None,

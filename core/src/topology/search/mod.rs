@@ -30,7 +30,7 @@ const KINDS: [LinkKind; 5] =
 /// their switches first, then PCI, links between CPUs and the network as well. It never passes through a rank without
 /// stopping there, and leaves an island of better links, where possible, only after all its ranks.
 pub fn around(topology: &Topology, nranks: u32) -> Result<Vec<RankId>, Problem> {
-    topology.holds(nranks)?;
+    topology.holds_pairs(nranks)?;
     let mut verdict = None;
     let mut tried: Option<Pairs> = None;
     for kind in KINDS {
