@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::ids::RankId;
+
 /// A group of turns. A turn is named by the rank to which it takes rank 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turns {
@@ -100,6 +102,11 @@ impl Turns {
     /// Returns turns of which all turns are made, the smallest first: one step of each digit.
     pub fn generators(&self) -> impl Iterator<Item = u32> + '_ {
         self.weights.iter().rev().copied()
+    }
+
+    /// Returns all ranks.
+    pub fn ranks(&self) -> impl Iterator<Item = RankId> {
+        (0..self.nranks()).map(RankId)
     }
 }
 
