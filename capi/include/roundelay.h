@@ -80,16 +80,32 @@ typedef uint64_t roundelay_world_t;
 typedef uint64_t roundelay_request_t;
 
 /*
- * What a world is made with. Begin with ROUNDELAY_OPTIONS_INIT. With the environment variable ROUNDELAY_CHECK=first, which
- * all ranks must have, the first call of each shape checks itself on known data: E0433 on all ranks for wrong data. Any
- * other value than `first` and `never` is E0406.
+ * What a world is made with. Begin with ROUNDELAY_OPTIONS_INIT. Without a flag for it, the environment variable
+ * ROUNDELAY_CHECK (`first` or `never`) says whether first calls check themselves, ROUNDELAY_WAYS (`measured`, `usual` or
+ * `kept`) how ways are chosen, and ROUNDELAY_SITES (0 or 1) whether sites are kept; another value is E0406.
  */
 typedef struct roundelay_options {
     uint64_t size;       /* of this structure, as the caller knows it */
     uint64_t timeout_ms; /* the deadline of every wait in milliseconds; 0 is the default, a minute */
     uint32_t level;      /* of the optimizer: 0 nothing, 1 drops signals and joins moves, 2 fuses moves */
-    uint32_t reserved;   /* 0 */
+    uint32_t flags;      /* any of the following, added up */
 } roundelay_options_t;
+
+/* Flags of options. */
+enum {
+    /* The first call of each shape checks itself on known data: E0433 on all ranks for wrong data. All ranks have it. */
+    ROUNDELAY_CHECK_FIRST = 1,
+    /* No call checks itself, whatever ROUNDELAY_CHECK says. */
+    ROUNDELAY_CHECK_NEVER = 2,
+    /* Data takes the usual ways, and nothing is measured (roundelay_ways). The flag of rank 0 of the host holds. */
+    ROUNDELAY_USUAL_WAYS = 4,
+    /*
+     * `roundelay ps` tells the places in the program from which the calls of this rank come: lines of Python, or else
+     * addresses of code, such as train+0x1139, of which `addr2line -e train 0x1139` tells the line. It takes some
+     * microseconds a call.
+     */
+    ROUNDELAY_SITES = 8
+};
 
 #define ROUNDELAY_OPTIONS_INIT {sizeof(roundelay_options_t), 0, 2, 0}
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use quote::ToTokens as _;
 use roundelay::{Collective, DType, ReduceOp};
 
-use crate::codes;
+use crate::{codes, worlds};
 
 const HEADER: &str = include_str!("../include/roundelay.h");
 
@@ -164,4 +164,7 @@ fn codes_are_those_of_the_header() {
         assert_eq!(codes::collective(code(&name)).ok(), Some(collective), "{name}");
     }
     assert!(codes::dtype(-1).is_err() && codes::dtype(12).is_err());
+    let flags = [worlds::CHECK_FIRST, worlds::CHECK_NEVER, worlds::USUAL_WAYS, worlds::SITES];
+    let named = ["CHECK_FIRST", "CHECK_NEVER", "USUAL_WAYS", "SITES"];
+    assert_eq!(flags, named.map(|name| code(name) as u32));
 }

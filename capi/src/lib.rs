@@ -167,7 +167,7 @@ pub unsafe extern "C" fn roundelay_call(
 ) -> c_int {
     let called = Called { collective, count, dtype, op, root };
     guarded(|| {
-        worlds::with(world, |world| {
+        worlds::calling(world, |world| {
             let place = PlacedCall::new(world, called, input.cast(), output.cast())?;
             // SAFETY: the caller's promise.
             Ok(unsafe { place.run(world) }?)
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn roundelay_start(
 ) -> c_int {
     let called = Called { collective, count, dtype, op, root };
     let start = || {
-        worlds::with(world, |world| {
+        worlds::calling(world, |world| {
             let place = PlacedCall::new(world, called, input.cast(), output.cast())?;
             // SAFETY: the caller's promise.
             Ok(unsafe { place.start(world) })
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn roundelay_call_v(
     let output = GivenBlocks { at: output.cast(), counts: output_counts, starts: output_starts };
     guarded(|| {
         // SAFETY: the caller's promise.
-        worlds::with(world, |world| unsafe {
+        worlds::calling(world, |world| unsafe {
             let place = PlacedBlocks::new(world, (collective, dtype, op, root), input, output)?;
             Ok(place.run(world)?)
         })
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn roundelay_start_v(
     let output = GivenBlocks { at: output.cast(), counts: output_counts, starts: output_starts };
     let start = || {
         // SAFETY: the caller's promise.
-        worlds::with(world, |world| unsafe {
+        worlds::calling(world, |world| unsafe {
             let place = PlacedBlocks::new(world, (collective, dtype, op, root), input, output)?;
             place.start(world)
         })
@@ -320,7 +320,7 @@ pub unsafe extern "C" fn roundelay_recv(
 /// Returns when all ranks have called it.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_barrier(world: u64) -> c_int {
-    guarded(|| worlds::with(world, |world| Ok(world.rank().barrier()?)))
+    guarded(|| worlds::calling(world, |world| Ok(world.rank().barrier()?)))
 }
 
 /// Uses an algorithm for calls of its collective.

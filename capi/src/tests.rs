@@ -11,12 +11,23 @@ const ALL_REDUCE: c_int = 0;
 const ALL_GATHER: c_int = 2;
 
 fn world() -> u64 {
-    let (mut id, mut world) = ([0; 128], 0);
+    joined(unique_id(), (1, 0), 0)
+}
+
+fn unique_id() -> [u8; 128] {
+    let mut id = [0; 128];
+    // SAFETY: as long as it is to be.
+    assert_eq!(unsafe { roundelay_unique_id(id.as_mut_ptr()) }, 0, "{}", error());
+    id
+}
+
+/// Joins a world with these flags of options.
+fn joined(id: [u8; 128], (nranks, rank): (u32, u32), flags: u32) -> u64 {
+    let mut world = 0;
+    let options = Options { size: 24, timeout_ms: 0, level: 2, flags };
     // SAFETY: as long as they are to be.
-    let status = unsafe {
-        assert_eq!(roundelay_unique_id(id.as_mut_ptr()), 0, "{}", error());
-        roundelay_init_id(id.as_ptr(), 1, 0, null(), &raw mut world)
-    };
+    let status =
+        unsafe { roundelay_init_id(id.as_ptr(), nranks, rank, &raw const options, &raw mut world) };
     assert_eq!(status, 0, "{}", error());
     world
 }
@@ -81,14 +92,77 @@ fn what_makes_no_sense_is_refused() {
         let mut part = 0;
         said(roundelay_split(world, -2, 0, &raw mut part), "color -2");
         said(roundelay_init_id(null(), 1, 0, null(), null_mut()), "`id` is a null pointer");
-        let none = Options { size: 8, timeout_ms: 0, level: 2, reserved: 0 };
+        let none = Options { size: 8, timeout_ms: 0, level: 2, flags: 0 };
         said(roundelay_init_from_env(&raw const none, null_mut()), "options of 8 bytes");
-        let none = Options { size: 24, timeout_ms: 0, level: 3, reserved: 0 };
+        let none = Options { size: 24, timeout_ms: 0, level: 3, flags: 0 };
         said(roundelay_init_from_env(&raw const none, null_mut()), "level 3");
+        for (flags, text) in [(3, "CHECK_FIRST and ROUNDELAY_CHECK_NEVER"), (16, "flags 0x10")] {
+            let none = Options { size: 24, timeout_ms: 0, level: 2, flags };
+            said(roundelay_init_from_env(&raw const none, null_mut()), text);
+        }
     }
     said(roundelay_free(at.cast()), "no memory was lent");
     said(roundelay_wait(77, -1), "no request");
     assert_eq!(roundelay_finalize(world), 0);
+}
+
+/// Two ranks are two threads: where one of them checks its first call and the other does not, they make different calls.
+#[test]
+fn first_calls_check_themselves_where_flags_say_so() {
+    let call_of = |id, rank, flags| {
+        let world = joined(id, (2, rank), flags);
+        let (input, mut output) = ([1_f32; 10], [0_f32; 10]);
+        let status = call(world, ALL_REDUCE, input.as_ptr(), output.as_mut_ptr(), 10);
+        let said = if status == 0 { String::new() } else { error() };
+        // The first barrier is checked, too.
+        assert_eq!(roundelay_barrier(world), status, "{}", error());
+        assert_eq!(roundelay_finalize(world), 0);
+        (status, output[0].to_bits(), said)
+    };
+    let both = |flags: [u32; 2]| {
+        let id = unique_id();
+        std::thread::scope(|threads| {
+            let other = threads.spawn(move || call_of(id, 1, flags[1]));
+            [call_of(id, 0, flags[0]), other.join().expect("no panic")]
+        })
+    };
+    for flags in [0, worlds::CHECK_FIRST, worlds::CHECK_NEVER | worlds::USUAL_WAYS] {
+        for (status, sum, said) in both([flags; 2]) {
+            assert_eq!((status, sum), (0, 2_f32.to_bits()), "{flags}: {said}");
+        }
+    }
+    for (status, _, said) in both([worlds::CHECK_FIRST, worlds::CHECK_NEVER]) {
+        assert_eq!(status, 414, "{said}");
+        assert!(said.contains("check"), "{said}");
+    }
+}
+
+/// After enough calls of a shape, rank 0 of two threads tells a way, but not where it measures nothing.
+#[test]
+fn ways_are_measured_unless_a_flag_says_no() {
+    let told = |id, rank, flags| {
+        let world = joined(id, (2, rank), flags);
+        let mut data = [1_f32; 5000];
+        let at = data.as_mut_ptr();
+        for _ in 0..120 {
+            assert_eq!(call(world, ALL_REDUCE, at, at, 5000), 0, "{}", error());
+        }
+        let mut ways = null();
+        // SAFETY: a pointer to a pointer, and the text that it then points to.
+        let lines = unsafe {
+            assert_eq!(roundelay_ways(world, &raw mut ways), 0, "{}", error());
+            CStr::from_ptr(ways).to_string_lossy().lines().count()
+        };
+        assert_eq!(roundelay_finalize(world), 0);
+        lines
+    };
+    for (flags, lines) in [(0, 1), (worlds::USUAL_WAYS, 0)] {
+        let id = unique_id();
+        std::thread::scope(|threads| {
+            threads.spawn(move || assert_eq!(told(id, 1, flags), 0));
+            assert_eq!(told(id, 0, flags), lines, "{flags}");
+        });
+    }
 }
 
 /// The arguments of a call with a count for each block, of a world of one rank.

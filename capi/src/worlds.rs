@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use roundelay::{Level, NotPromises, Promises, UniqueId, World};
+use roundelay::{Check, Level, NotPromises, Promises, UniqueId, World};
 use roundelay_core::layout::Configured;
+use roundelay_kernels::shared_memory::at_site;
 
 use crate::Allgather;
 use crate::status::{Outcome, bad};
@@ -22,9 +23,18 @@ pub struct Options {
     pub timeout_ms: u64,
     /// The level of the optimizer: 0, 1 or 2.
     pub level: u32,
-    /// Reserved for later versions; 0.
-    pub reserved: u32,
+    /// Any of the flags of the header, added up.
+    pub flags: u32,
 }
+
+/// The first call of each shape checks itself.
+pub(crate) const CHECK_FIRST: u32 = 1;
+/// No call checks itself.
+pub(crate) const CHECK_NEVER: u32 = 2;
+/// No ways are measured.
+pub(crate) const USUAL_WAYS: u32 = 4;
+/// The places are kept from which calls come.
+pub(crate) const SITES: u32 = 8;
 
 static WORLDS: HandleTable<Arc<Seat>> = HandleTable::new("world");
 
@@ -78,15 +88,28 @@ unsafe fn read(options: *const Options) -> Outcome<roundelay::Options> {
         return Err(bad(what, "begin with ROUNDELAY_OPTIONS_INIT, which sets their size"));
     }
     // SAFETY: it is as large as this.
-    let Options { timeout_ms, level, reserved, .. } = unsafe { options.read_unaligned() };
-    let level = match (level, reserved) {
-        (0, 0) => Level::O0,
-        (1, 0) => Level::O1,
-        (2, 0) => Level::O2,
-        (_, 0) => return Err(bad(format!("level {level}"), "the levels are 0, 1 and 2")),
-        _ => return Err(bad("options that this version does not know".to_owned(), "leave them 0")),
+    let Options { timeout_ms, level, flags, .. } = unsafe { options.read_unaligned() };
+    let level = match level {
+        0 => Level::O0,
+        1 => Level::O1,
+        2 => Level::O2,
+        _ => return Err(bad(format!("level {level}"), "the levels are 0, 1 and 2")),
     };
-    let read = read.level(level);
+    if flags & !(CHECK_FIRST | CHECK_NEVER | USUAL_WAYS | SITES) != 0 {
+        let fix = "give a sum of the flags of roundelay.h";
+        return Err(bad(format!("flags {flags:#x} of options"), fix));
+    }
+    let read = read.level(level).measured(flags & USUAL_WAYS == 0);
+    let read = match (flags & CHECK_FIRST != 0, flags & CHECK_NEVER != 0) {
+        (false, false) => read,
+        (true, false) => read.checked(Check::First),
+        (false, true) => read.checked(Check::Never),
+        (true, true) => {
+            let both = "ROUNDELAY_CHECK_FIRST and ROUNDELAY_CHECK_NEVER".to_owned();
+            return Err(bad(both, "give one of them"));
+        }
+    };
+    let read = if flags & SITES == 0 { read } else { read.sites(true) };
     Ok(if timeout_ms == 0 { read } else { read.deadline(Duration::from_millis(timeout_ms)) })
 }
 
@@ -107,6 +130,11 @@ pub(crate) fn with<R>(handle: u64, then: impl FnOnce(&World) -> Outcome<R>) -> O
         // The world left between the two lines above.
         None => WORLDS.look(handle, |_| unreachable!("handles are not used again")),
     }
+}
+
+/// Returns the result of `then`, which makes calls of a world that the program asks for at this moment.
+pub(crate) fn calling<R>(handle: u64, then: impl FnOnce(&World) -> Outcome<R>) -> Outcome<R> {
+    with(handle, |world| at_site(world.caller_site(), || then(world)))
 }
 
 /// Uses an algorithm from now on, after the calls that other threads have begun.
@@ -145,13 +173,13 @@ pub(crate) fn split(handle: u64, color: i64, key: i64) -> Outcome<u64> {
             bad(format!("color {color}"), fix)
         })?),
     };
-    let part = with(handle, |world| Ok(world.split(color, key)?))?;
+    let part = calling(handle, |world| Ok(world.split(color, key)?))?;
     Ok(part.map_or(0, held))
 }
 
 /// Makes a world of the ranks that are left.
 pub(crate) fn shrink(handle: u64) -> Outcome<u64> {
-    Ok(held(with(handle, |world| Ok(world.shrink()?))?))
+    Ok(held(calling(handle, |world| Ok(world.shrink()?))?))
 }
 
 /// Leaves a world, when the calls are done that are under way.

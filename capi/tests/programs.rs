@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use roundelay_kernels::shared_memory::observed::{self, ObservedRank, ObservedWorld};
 
 /// Returns the folder of this package.
 fn package() -> &'static Path {
@@ -68,6 +71,70 @@ fn four_processes_call_from_c() {
     }
     let first = String::from_utf8_lossy(&outputs[0].0.stdout);
     assert_eq!(first, concat!("4 ranks agree, says Roundelay ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+/// Returns the line of an address in a file of machine code, as `hangs.c:8`; `None` without the tool for it.
+fn line_of(site: &str) -> Option<String> {
+    let (file, address) = site.rsplit_once('+').expect("a file and an address");
+    let tool = Command::new("addr2line").args(["-s", "-e", file, address]).output().ok()?;
+    let line = String::from_utf8_lossy(&tool.stdout);
+    // The compiler may add which of several copies of the code it is.
+    Some(line.split_whitespace().next().unwrap_or_default().to_owned())
+}
+
+/// A process that is no rank sees a C program whose rank 1 does not make its third call, with the places from which calls
+/// come.
+#[test]
+fn a_call_that_is_missing_is_seen_with_its_place_in_c() {
+    let folder = folder();
+    let source = package().join("tests/hangs.c");
+    let program = compiled(folder.path(), &source, &[]).unwrap_or_else(|said| panic!("{said}"));
+    let job = format!("a test of C that hangs {}", std::process::id());
+    let mut ranks = [0, 1].map(|rank: u32| {
+        let variables = [
+            ("ROUNDELAY_RANK", rank.to_string()),
+            ("ROUNDELAY_NRANKS", 2.to_string()),
+            ("ROUNDELAY_JOB", job.clone()),
+        ];
+        started(&program, folder.path(), &variables)
+    });
+    let pid = ranks[0].id();
+    let start = Instant::now();
+    let first = loop {
+        let ours = |world: &ObservedWorld| world.ranks[0].pid == pid;
+        let world = observed::all().worlds.into_iter().find(ours);
+        let first = world.and_then(|world| world.ranks.into_iter().next());
+        // It waits for a call of rank 1 that is missing.
+        let missing =
+            |rank: &ObservedRank| rank.wait.as_ref().is_some_and(|wait| wait.missing == 3);
+        if let Some(first) = first.filter(missing) {
+            break first;
+        }
+        assert!(start.elapsed() < Duration::from_secs(50), "no rank waits for call 3");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    ranks[1].kill().expect("it is there");
+    let [first_rank, second_rank] = ranks;
+    let (output, said) = ended(first_rank);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "428\n", "{said}");
+    ended(second_rank);
+    let sites: Vec<_> = first.calls.iter().rev().flat_map(|call| &call.site).collect();
+    assert_eq!(sites.len(), 3, "{:?}", first.calls);
+    let path = program.display().to_string();
+    assert!(sites.iter().all(|site| site.starts_with(&format!("{path}+0x"))), "{sites:?}");
+    assert_eq!((sites[0], sites[0] == sites[1]), (sites[2], false), "{sites:?}");
+    assert!(first.calls[0].text().starts_with("AllReduce of 10 f32, sum, at hangs+0x"));
+    let line = |text: &str| {
+        let at = std::fs::read_to_string(&source).expect("the program");
+        let line = at.lines().position(|line| line.contains(text)).expect("the call");
+        format!("hangs.c:{}", line + 1)
+    };
+    match line_of(sites[0]).zip(line_of(sites[1])) {
+        Some(lines) => {
+            assert_eq!(lines, (line("return roundelay_call("), line("if (roundelay_start(")));
+        }
+        None => println!("without addr2line, which is not there"),
+    }
 }
 
 /// Compiles a program with a sanitizer of the C compiler; where the compiler has none, without it, and says so in a

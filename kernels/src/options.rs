@@ -11,6 +11,8 @@ use crate::error::Error;
 
 /// The environment variable with the check of all plans of a process whose options name none.
 const VARIABLE: &str = "ROUNDELAY_CHECK";
+/// The environment variable that says whether worlds keep the sites of calls whose options do not say it.
+const SITES: &str = "ROUNDELAY_SITES";
 
 /// The calls of a plan that check themselves.
 ///
@@ -72,6 +74,8 @@ pub struct Options {
     choosing: Choosing,
     /// `None` leaves it to the environment variable.
     check: Option<Check>,
+    /// `None` leaves it to the environment variable.
+    sites: Option<bool>,
 }
 
 /// How a world of processes chooses the ways of its data.
@@ -96,6 +100,7 @@ impl Default for Options {
             reassociate: false,
             choosing: Choosing::Measured,
             check: None,
+            sites: None,
         }
     }
 }
@@ -187,9 +192,30 @@ impl Options {
         self.check.map_or_else(Check::of_process, Ok)
     }
 
+    /// Sets whether a world of processes keeps, for `roundelay ps`, the places in a program from which its calls come,
+    /// whatever the environment variable `ROUNDELAY_SITES` says: for the libraries of other languages, which know these
+    /// places.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn sites(mut self, sites: bool) -> Self {
+        self.sites = Some(sites);
+        self
+    }
+
+    /// Whether a world of processes keeps the places from which its calls come.
+    ///
+    /// # Errors
+    /// E0406 for another value of the environment variable than 0 and 1.
+    pub(crate) fn keeps_sites(&self) -> Result<bool, Error> {
+        static READ: OnceLock<Result<bool, Error>> = OnceLock::new();
+        let read = || sites_named(&std::env::var_os(SITES).unwrap_or_default().to_string_lossy());
+        self.sites.map_or_else(|| READ.get_or_init(read).clone(), Ok)
+    }
+
     /// Refuses options that no run can have (E0406).
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.checks()?;
+        self.keeps_sites()?;
         match self.workers {
             Some(workers) if workers.get() > Self::MOST_WORKERS => Err(Error::BadOption {
                 what: format!("{workers} workers for a run"),
@@ -205,9 +231,32 @@ impl Options {
     }
 }
 
+/// Returns the meaning of a value of the environment variable about sites; an empty one asks for none.
+fn sites_named(value: &str) -> Result<bool, Error> {
+    match value {
+        "" | "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err(Error::BadOption {
+            what: format!("the environment variable {SITES} is `{value}`"),
+            fix: "give 0 or 1, or leave it unset",
+        }),
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sites_are_kept_or_not_and_another_value_is_an_error() {
+        let named = ["", "0", "1"].map(|value| sites_named(value).expect("a value"));
+        assert_eq!(named, [false, false, true]);
+        let refused = sites_named("yes").expect_err("no value").to_string();
+        assert_eq!(
+            refused,
+            "the environment variable ROUNDELAY_SITES is `yes`; give 0 or 1, or leave it unset [E0406]"
+        );
+    }
 
     #[test]
     fn a_check_has_a_name_and_another_name_is_an_error_that_lists_them() {

@@ -20,6 +20,11 @@ COLLECTIVES = {
 #: Promises about the order of reductions, in the order of their bits.
 PROMISES = ("all_ranks", "all_elements", "all_counts", "rank_order")
 
+#: Flags of options for the values of ``check``, the flag that has no ways measured, and the flag that has sites kept.
+CHECKS = {None: 0, "first": 1, "never": 2}
+USUAL_WAYS = 4
+SITES = 8
+
 #: Codes of element types. They are NCCL's.
 DTYPES = {
     name: code

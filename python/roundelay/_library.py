@@ -24,7 +24,7 @@ from ctypes import (
 from pathlib import Path
 from typing import Callable, NoReturn, Sequence, Tuple
 
-from ._codes import COLLECTIVES, PROMISES
+from ._codes import CHECKS, COLLECTIVES, PROMISES, SITES, USUAL_WAYS
 
 __all__ = [
     "Error",
@@ -60,7 +60,7 @@ class _Options(Structure):
         ("size", c_uint64),
         ("timeout_ms", c_uint64),
         ("level", c_uint32),
-        ("reserved", c_uint32),
+        ("flags", c_uint32),
     ]
 
 
@@ -209,11 +209,16 @@ def _checked(status: int) -> None:
         _failed(status)
 
 
-def _options(timeout: float | None) -> _Options:
+def _options(
+    timeout: float | None, check: str | None, measured: bool, sites: bool
+) -> _Options:
     if timeout is not None and not timeout > 0:
         raise ValueError(f"a timeout of {timeout} seconds leaves no time; None is the default")
+    if check not in CHECKS:
+        raise ValueError(f"check is {check!r}, and one of {', '.join(map(repr, CHECKS))}")
     milliseconds = 0 if timeout is None else max(1, min(round(timeout * 1000), 2**62))
-    return _Options(ctypes.sizeof(_Options), milliseconds, 2, 0)
+    flags = CHECKS[check] | (0 if measured else USUAL_WAYS) | (SITES if sites else 0)
+    return _Options(ctypes.sizeof(_Options), milliseconds, 2, flags)
 
 
 #: A block of a buffer: its address, and its number of elements.
@@ -327,21 +332,44 @@ class World:
         self.nranks = number.value
 
     @classmethod
-    def from_env(cls, timeout: float | None = None) -> World:
+    def from_env(
+        cls,
+        timeout: float | None = None,
+        *,
+        check: str | None = None,
+        measured: bool = True,
+        sites: bool = False,
+    ) -> World:
         """The world that a launcher started this process in: ``roundelay launch``, torchrun, mpirun or srun.
-        ``timeout`` is the deadline of every wait, in seconds; a minute unless told. With ``ROUNDELAY_CHECK=first`` in
-        the environment of all ranks, the first call of each shape checks itself on known data."""
+
+        ``timeout`` is the deadline of every wait, in seconds; a minute unless told. With ``check="first"`` on all ranks,
+        the first call of each shape checks itself on known data; with ``"never"`` no call does; None leaves it to the
+        environment variable ``ROUNDELAY_CHECK``. Without ``measured`` on rank 0, data takes the usual ways, and nothing
+        is measured. With ``sites``, or ``ROUNDELAY_SITES=1`` in the environment, ``roundelay ps`` tells the lines of
+        Python from which the calls of this rank come; each call then takes some microseconds more."""
         world = c_uint64()
-        _checked(_library.roundelay_init_from_env(byref(_options(timeout)), byref(world)))
+        options = _options(timeout, check, measured, sites)
+        _checked(_library.roundelay_init_from_env(byref(options), byref(world)))
         return cls(world.value)
 
     @classmethod
-    def join(cls, id: bytes, nranks: int, rank: int, timeout: float | None = None) -> World:
-        """Joins the world of an id of :func:`unique_id`, as rank ``rank`` of ``nranks``; all join at once."""
+    def join(
+        cls,
+        id: bytes,
+        nranks: int,
+        rank: int,
+        timeout: float | None = None,
+        *,
+        check: str | None = None,
+        measured: bool = True,
+        sites: bool = False,
+    ) -> World:
+        """Joins the world of an id of :func:`unique_id`, as rank ``rank`` of ``nranks``; all join at once. The options
+        are those of :meth:`from_env`."""
         if len(id) != 128:
             raise ValueError(f"an id has 128 bytes, and this has {len(id)}")
         world = c_uint64()
-        options = _options(timeout)
+        options = _options(timeout, check, measured, sites)
         _checked(_library.roundelay_init_id(id, nranks, rank, byref(options), byref(world)))
         return cls(world.value)
 
@@ -352,9 +380,14 @@ class World:
         rank: int,
         allgather: Callable[[bytes], bytes],
         timeout: float | None = None,
+        *,
+        check: str | None = None,
+        measured: bool = True,
+        sites: bool = False,
     ) -> World:
         """Joins through an existing connection of the processes: ``allgather`` takes bytes, and returns the bytes of
-        all ranks in their order, the same number from each rank. Its exceptions are raised here."""
+        all ranks in their order, the same number from each rank. Its exceptions are raised here. The options are those
+        of :meth:`from_env`."""
         raised: list[BaseException] = []
 
         def gather(mine: int, all: int, size: int, _: int) -> int:
@@ -371,7 +404,7 @@ class World:
             return 0
 
         world = c_uint64()
-        options = _options(timeout)
+        options = _options(timeout, check, measured, sites)
         status = _library.roundelay_init_allgather(
             nranks, rank, _ALLGATHER(gather), None, byref(options), byref(world)
         )

@@ -143,6 +143,34 @@ def test_an_own_algorithm_runs_in_its_range(launch) -> None:
     assert lines == sorted([""] + 2 * expected), done.stderr
 
 
+def test_options_say_what_is_checked_and_measured(launch) -> None:
+    done = launch(
+        2,
+        """
+        import numpy
+        import roundelay
+        from roundelay import COLLECTIVES, DTYPES, World
+
+        def made(options, calls):
+            with World.from_env(timeout=20, **options) as world:
+                data = numpy.ones(5000, "f4")
+                for _ in range(calls):
+                    world.call(COLLECTIVES["AllReduce"], data.ctypes.data, data.ctypes.data, 5000, DTYPES["f32"])
+                return data[0], len(world.ways()) if world.rank == 0 else 1
+
+        assert made({"check": "first"}, 1)[0] == 2
+        assert made({"measured": True}, 120)[1] == 1
+        usual = made({"measured": False, "check": "never"}, 120)[1]
+        try:
+            # Rank 1 of two makes no check, and rank 0 does.
+            made({"check": "never" if usual else "first"}, 1)
+        except roundelay.Error as error:
+            print(error.code, "check of AllReduce" in str(error))
+        """,
+    )
+    assert (done.returncode, done.stdout) == (0, "E0414 True\n" * 2), done.stderr
+
+
 def test_calls_that_differ_are_told(launch) -> None:
     done = launch(
         2,
@@ -234,6 +262,7 @@ def test_bad_input_is_refused(world) -> None:
         lambda: world.use("RingAllReduce", collective="Allreduce"),
         lambda: World.join(b"short", 1, 0),
         lambda: World.from_env(timeout=0),
+        lambda: World.from_env(check="second"),
         lambda: world.split(-3),
     ):
         with pytest.raises(ValueError):
@@ -317,3 +346,10 @@ def test_codes_are_those_of_the_header() -> None:
     for name, code in _codes.COLLECTIVES.items():
         words = "".join(f"_{c}" if c.isupper() else c.upper() for c in name)
         assert f"ROUNDELAY{words} = {code}" in text
+    for name, code in (
+        ("CHECK_FIRST", _codes.CHECKS["first"]),
+        ("CHECK_NEVER", _codes.CHECKS["never"]),
+        ("USUAL_WAYS", _codes.USUAL_WAYS),
+        ("SITES", _codes.SITES),
+    ):
+        assert f"ROUNDELAY_{name} = {code}" in text

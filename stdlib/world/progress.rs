@@ -11,6 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use roundelay_kernels::shared_memory::{at_site, current_site};
+
 use crate::Error;
 
 /// The order of a rank's nonblocking calls, which several threads may make.
@@ -113,6 +115,8 @@ impl<'env> Queue<'env> {
     ) -> Pending<R> {
         let pending = Pending::new(&self.turns, CallState::UnderWay);
         let (outcome, turns) = (pending.outcome.clone(), self.turns.clone());
+        let site = current_site();
+        let job = move || at_site(site, job);
         let job = Box::new(move || {
             // The lost error is returned in place of this call, which is then not made.
             let lost = turns.order().lost.take();

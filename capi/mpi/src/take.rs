@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use roundelay::{Call, Code, EngineError, Error};
 use roundelay_kernels::mpi::Mpi;
+use roundelay_kernels::shared_memory::at_site;
 
 use crate::blocks::OursBlocks;
 use crate::buffers::{Copied, Side};
@@ -108,8 +109,9 @@ impl Taking<'_> {
             self.seat.contests.settle(shape, CallMaker::Mpi);
             return CallMaker::Mpi;
         };
-        let agreed =
-            progress::calling(|| self.seat.contests.agree(shape, by_table, &mut ready.rank));
+        let agreed = at_site(ready.world.caller_site(), || {
+            progress::calling(|| self.seat.contests.agree(shape, by_table, &mut ready.rank))
+        });
         match agreed {
             Ok(verdict) => {
                 if self.process.settings.report {
@@ -141,7 +143,8 @@ impl Taking<'_> {
         }
         let since = process.settings.report.then(Instant::now);
         let verifies = process.settings.mode == TakeoverMode::Verify;
-        let made = progress::calling(|| self.made(ready, verifies));
+        let made =
+            at_site(ready.world.caller_site(), || progress::calling(|| self.made(ready, verifies)));
         let copy = match made {
             Ok(copy) => copy,
             Err(Wrong::Code(code)) => return Ok(code),

@@ -71,6 +71,7 @@ fn call(call: &ObservedCall) -> Value {
     json!({
         "number": call.number,
         "name": call.name,
+        "site": call.site,
         "collective": shape.map(|((collective, _), _)| collective.name()),
         "root": shape.filter(|((collective, _), _)| collective.is_rooted()).map(|((_, root), _)| root.0),
         "count": shape.and_then(|(_, (count, ..))| *count),

@@ -73,7 +73,7 @@ fn row(world: &ObservedWorld, rank: &ObservedRank) -> Vec<String> {
         rank.name.to_string(),
         if pid == 0 { "?".to_owned() } else { pid.to_string() },
         rank.number.to_string(),
-        last.map_or_else(|| "-".to_owned(), |call| call.name.clone()),
+        last.map_or_else(|| "-".to_owned(), ObservedCall::text),
         last.and_then(|call| call.algorithm.clone()).unwrap_or_else(|| "-".to_owned()),
         state,
         time,
@@ -126,7 +126,7 @@ fn last_calls(rank: &ObservedRank, text: &mut String) {
         };
         vec![
             format!("  {}", call.number),
-            call.name.clone(),
+            call.text(),
             call.algorithm.clone().unwrap_or_else(|| "-".to_owned()),
             format!("{} ago", since(call.since)),
             if call.failed { format!("{took}, failed") } else { took },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use roundelay_kernels::shared_memory::observed::{ObservedRank, ObservedWorld};
+use roundelay_kernels::shared_memory::observed::{ObservedCall, ObservedRank, ObservedWorld};
 
 /// A wait that is shorter is no news.
 const LONG: Duration = Duration::from_secs(1);
@@ -66,7 +66,13 @@ fn line(world: &ObservedWorld, on: Option<usize>, waiting: &[usize]) -> String {
 fn state(world: &ObservedWorld, rank: &ObservedRank, missing: u64) -> String {
     let call = |number: u64| {
         let calls = world.ranks.iter().flat_map(|rank| &rank.calls);
-        let name = calls.into_iter().find(|call| call.number == number).map(|call| &call.name);
+        let mut same = calls.into_iter().filter(|call| call.number == number);
+        // Another rank may not keep the places from which its calls come.
+        let first = same.next();
+        let call = first
+            .filter(|call| call.site.is_some())
+            .or_else(|| same.find(|call| call.site.is_some()));
+        let name = call.or(first).map(ObservedCall::text);
         name.map_or_else(|| format!("call {number}"), |name| format!("call {number} ({name})"))
     };
     let process = rank.process.as_ref().map_or(rank.pid, |process| process.pid);

@@ -46,6 +46,10 @@ pub(super) const CALLS: u64 = 64;
 pub(super) const NAMES: usize = 64;
 /// Bytes of the name of an algorithm and of the places of its statements.
 pub(super) const NAME: usize = 16 << 10;
+/// The number of sites of calls that a rank keeps.
+pub(super) const SITES: u64 = 64;
+/// Bytes of a site: a word with the length of its text, and the text.
+pub(super) const SITE: usize = 256;
 
 const PAGE: usize = 4 << 10;
 const SEAT: usize = 1 << 10;
@@ -66,6 +70,7 @@ pub(super) struct ArenaLayout {
     blocks: usize,
     calls: usize,
     names: usize,
+    sites: usize,
     mail: usize,
     parcels: usize,
     offers: usize,
@@ -98,6 +103,7 @@ impl ArenaLayout {
         let blocks = take(n * WINDOW as usize * 2 * n * 8);
         let calls = take(n * CALLS as usize * LINE);
         let names = take(NAMES * NAME);
+        let sites = take(n * SITES as usize * SITE);
         let mail = take(n * n * (2 * LINE + MAIL));
         let parcels = take(n * n * (2 * LINE + MAIL));
         let offers = take(OFFERS * OFFER);
@@ -117,6 +123,7 @@ impl ArenaLayout {
             blocks,
             calls,
             names,
+            sites,
             mail,
             parcels,
             offers,
@@ -195,6 +202,11 @@ impl ArenaLayout {
     /// Returns the position of the `nth` name of an algorithm.
     pub(super) fn name(&self, nth: usize) -> usize {
         self.names + nth * NAME
+    }
+
+    /// Returns the position of a site of a rank, counted from 1.
+    pub(super) fn site(&self, rank: usize, number: u64) -> usize {
+        self.sites + (rank * SITES as usize + number as usize - 1) * SITE
     }
 
     /// Returns the position of the ring for messages beside calls from one rank to another: two lines and then the

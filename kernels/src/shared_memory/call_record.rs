@@ -14,16 +14,26 @@ pub(super) struct CallRecord {
     pub(super) ended: u64,
     /// Whether the call failed.
     pub(super) failed: bool,
+    /// The number of its site.
+    pub(super) site: u64,
 }
 
 impl SharedState {
-    /// Returns a word of a record: the call's number, three words of its header, and the words of its times.
+    /// Returns a word of a record: the call's number, three words of its header, the words of its
+    /// times, and the number of its site.
     fn record(&self, rank: usize, number: u64, word: usize) -> &AtomicU64 {
         self.arena.word(self.arena.layout.record(rank, number) + 8 * word)
     }
 
-    /// Writes the record of call `number` of this process's rank, which begins.
-    pub(super) fn record_begin(&self, rank: usize, number: u64, header: &CallHeader) {
+    /// Writes the record of call `number` of this process's rank, which begins; `site` is the number of its site, in a
+    /// world that keeps them.
+    pub(super) fn record_begin(
+        &self,
+        rank: usize,
+        number: u64,
+        header: &CallHeader,
+        site: Option<u64>,
+    ) {
         // In a model no process looks from outside.
         if cfg!(all(test, loom)) {
             return;
@@ -34,6 +44,9 @@ impl SharedState {
         let [identity, count, shape] = header.words();
         for (at, word) in (1..).zip([identity, count, shape, ticks(), 0]) {
             self.record(rank, number, at).store(word, Ordering::Relaxed);
+        }
+        if let Some(site) = site {
+            self.record(rank, number, 6).store(site, Ordering::Relaxed);
         }
         self.record(rank, number, 0).store(number, Ordering::Release);
     }
@@ -55,9 +68,10 @@ impl SharedState {
             return None;
         }
         let word = |at| self.record(rank, number, at).load(Ordering::Relaxed);
-        let (header, begun, ended) =
-            (CallHeader::of_words([word(1), word(2), word(3)]), word(4), word(5));
+        let header = CallHeader::of_words([word(1), word(2), word(3)]);
+        let [begun, ended, site] = [4, 5, 6].map(word);
         fence(Ordering::Acquire);
-        found().then_some(CallRecord { header, begun, ended: ended & !1, failed: ended & 1 == 1 })
+        let (failed, ended) = (ended & 1 == 1, ended & !1);
+        found().then_some(CallRecord { header, begun, ended, failed, site })
     }
 }

@@ -189,7 +189,8 @@ impl ActiveCall<'_> {
         let (shared, rank) = (&self.world.shared, self.world.rank);
         shared.publish(rank, self.number, &self.header, staged);
         // The other ranks go on meanwhile.
-        shared.record_begin(rank, self.number, &self.header);
+        let site = self.local.sites.as_mut().map(|sites| sites.number(shared, rank));
+        shared.record_begin(rank, self.number, &self.header, site);
         if !self.local.named.contains(&self.header.identity) {
             self.name();
         }

@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::arena::{Arena, ArenaLayout, CALLS, NAME, NAMES};
+use super::arena::{Arena, ArenaLayout, CALLS, NAME, NAMES, SITE, SITES};
 use super::join::VERSION;
 use crate::sync::Ordering;
 use roundelay_core::schedule::RANK_LIMIT;
@@ -18,12 +18,12 @@ const TEXT: usize = 8;
 /// The first word of an arena whose head is written.
 const MAGIC: u64 = u64::from_le_bytes(*b"roundely");
 /// The number of the meaning of the words that an observer reads. A change of their meaning changes this number.
-const MEANING: u64 = 1;
+const MEANING: u64 = 2;
 
 /// Returns a number that is equal in programs that lay out arenas alike and give their words one meaning.
 fn format() -> u64 {
     let layout = ArenaLayout::new(3, 1 << 30);
-    let words = format!("{VERSION} {MEANING} {layout:?} {CALLS} {NAMES} {NAME}");
+    let words = format!("{VERSION} {MEANING} {layout:?} {CALLS} {NAMES} {NAME} {SITES} {SITE}");
     let digest: [u8; 32] = Sha256::digest(words).into();
     u64::from_le_bytes(digest[..8].try_into().expect("8 of 32 bytes"))
 }

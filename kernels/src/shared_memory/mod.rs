@@ -12,6 +12,7 @@ mod arena;
 mod blocks;
 mod call_failure;
 mod call_record;
+mod call_sites;
 mod calls;
 mod choices;
 mod clock;
@@ -63,6 +64,8 @@ mod world;
 
 pub use crate::chosen_way::ChosenWay;
 pub use blocks::BlocksPlan;
+#[doc(hidden)]
+pub use call_sites::{at_site, current_site};
 #[doc(hidden)]
 pub use fault::{Fault, in_a_fork};
 pub use plan::{WorldPlan, WorldRank};

@@ -14,6 +14,7 @@ use rustix::system::{sysinfo, uname};
 use sha2::{Digest as _, Sha256};
 
 use super::arena::{Arena, ArenaLayout, RING};
+use super::call_sites::{self, CallSites};
 use super::ending::{Endings, Peer};
 use super::env::{from_env, from_env_of_host, spans_hosts};
 use super::fault::{Fault, Faults};
@@ -48,6 +49,8 @@ pub struct World {
     pub(super) endings: Option<Endings>,
     /// Whether each rank has a core of its own.
     pub(super) spins: bool,
+    /// Whether the records of this rank's calls have sites.
+    pub(super) sites: bool,
     pub(super) spinning: Spinning,
     pub(super) local: Mutex<LocalState>,
     pub(super) heap: Mutex<Heap>,
@@ -76,6 +79,8 @@ pub(super) struct LocalState {
     pub(super) number: u64,
     /// The identities of the calls whose algorithms this rank has seen to be named.
     pub(super) named: Vec<u64>,
+    /// The sites of the rank's calls, if they are kept.
+    pub(super) sites: Option<CallSites>,
     /// The last call whose line is known to be free, without another look at the other ranks.
     pub(super) room: u64,
     /// The number of refused calls up to which this rank has looked.
@@ -224,6 +229,12 @@ impl World {
         Ok(Some(path))
     }
 
+    /// Returns the place in the program that called the library of which this is a part, if this world keeps the sites of
+    /// calls.
+    pub fn caller_site(&self) -> Option<Arc<str>> {
+        if self.sites { call_sites::current_site().or_else(call_sites::caller) } else { None }
+    }
+
     /// Sets how long a call may wait for another rank from now on.
     pub fn set_deadline(&self, deadline: Duration) {
         let nanos = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
@@ -281,6 +292,7 @@ impl World {
     pub(super) fn over(arena: Arena, rank: u32, options: Options) -> Self {
         let n = arena.layout.nranks;
         let reach = Reach::new(&arena, rank as usize);
+        let sites = options.keeps_sites().unwrap_or(false);
         Self {
             heap: Mutex::new(Heap::new(arena.layout.heap)),
             fault: Faults::new(),
@@ -300,10 +312,12 @@ impl World {
             file: None,
             endings: None,
             spins: false,
+            sites,
             spinning: Spinning::default(),
             local: Mutex::new(LocalState {
                 number: 0,
                 named: Vec::new(),
+                sites: sites.then(CallSites::default),
                 room: 0,
                 heard: 0,
                 told: Vec::new(),

@@ -11,7 +11,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::MetadataExt as _;
 
 use super::process::paths;
-use super::{ObservedWorld, map, of_process};
+use super::{ObservedCall, ObservedWorld, map, of_process};
 use crate::shared_memory::arena::Arena;
 use crate::shared_memory::failure::{self, Cause};
 use crate::shared_memory::shared_state::SharedState;
@@ -127,7 +127,7 @@ fn waits(worlds: &[ObservedWorld], pid: u32) -> Vec<Link> {
                 pid,
                 rank: rank.name,
                 number: wait.number,
-                call: call.map(|call| call.name.clone()).unwrap_or_default(),
+                call: call.map(ObservedCall::text).unwrap_or_default(),
                 on: number(awaited),
                 on_at: on,
                 on_rank: awaited.name,

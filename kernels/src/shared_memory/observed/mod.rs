@@ -95,6 +95,9 @@ pub struct ObservedCall {
     pub name: String,
     /// The shape of the call, if the words are those of a call.
     pub shape: Option<CallShape>,
+    /// The place in the program from which the call comes, if the rank keeps it: a file and a line of Python, or a file
+    /// and an address of machine code.
+    pub site: Option<String>,
     /// The name of its algorithm, if it is known.
     pub algorithm: Option<String>,
     /// How long ago the rank made it.
@@ -103,6 +106,17 @@ pub struct ObservedCall {
     pub ended: Option<Duration>,
     /// Whether it failed.
     pub failed: bool,
+}
+
+impl ObservedCall {
+    /// Returns the call in words, with the name of the file and the line or the address from which it comes, if that is
+    /// known.
+    pub fn text(&self) -> String {
+        match self.site.as_ref().map(|site| site.rsplit('/').next().unwrap_or_default()) {
+            Some(site) => format!("{}, at {site}", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// Looks at all worlds of this host that this process may look at.
@@ -201,6 +215,7 @@ fn rank(
         number: *number,
         name: record.header.name().unwrap_or_else(|| "no call that there is".to_owned()),
         shape: record.header.call(),
+        site: shared.site(at, record.site).map(|site| printable(&site)),
         algorithm: algorithm(record.header.identity)
             .map(|(_, name)| printable(name.name()))
             .filter(|name| !name.is_empty()),

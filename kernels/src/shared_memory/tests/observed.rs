@@ -8,10 +8,10 @@ use std::{fs, thread};
 
 use super::{one_shot, plan};
 use crate::Options;
-use crate::shared_memory::World;
 use crate::shared_memory::arena::{CALLS, NAME};
 use crate::shared_memory::observed::{ObservedWorld, circles, of_process};
 use crate::shared_memory::shared_state::CallHeader;
+use crate::shared_memory::{World, at_site};
 
 fn worlds(nranks: u32) -> Vec<Arc<World>> {
     let worlds = World::together(nranks, Options::new()).expect("worlds");
@@ -72,6 +72,45 @@ fn a_rank_that_waits_is_seen_and_its_calls_are() {
     assert_eq!(failed.as_deref(), Some("rank 1 gave up: it aborted: it is over"));
 }
 
+/// Rank 0 keeps the sites of its calls, and rank 1 does not.
+#[test]
+fn a_call_is_seen_with_its_site() {
+    let worlds = World::together(2, Options::new().sites(true)).expect("a world");
+    let mut worlds: Vec<_> = worlds.into_iter().map(Arc::new).collect();
+    let other = Arc::get_mut(&mut worlds[1]).expect("no other reference");
+    other.sites = false;
+    other.local.get_mut().expect("no panic").sites = None;
+    let proved = one_shot(2);
+    let plans: Vec<_> = worlds.iter().map(|world| plan(world, &proved, 10)).collect();
+    let call = |rank: usize| {
+        plans[rank].run_in_place(&mut [1_u32; 10]).expect("both call");
+    };
+    thread::scope(|threads| {
+        threads.spawn(|| (0..4).for_each(|_| call(1)));
+        for line in [88, 99, 88] {
+            let site = Some(Arc::from(format!("/home/me/train.py:{line}")));
+            at_site(site, || at_site(worlds[0].caller_site(), || call(0)));
+        }
+        // No file called the file of this test, but for those of the system.
+        at_site(worlds[0].caller_site(), || call(0));
+    });
+    let world = seen(&worlds[0]).expect("a world");
+    let sites: Vec<_> = world.ranks[0].calls.iter().map(|call| call.site.as_deref()).collect();
+    let [system, rest @ ..] = &sites[..] else { panic!("{sites:?}") };
+    let line = |line: u32| format!("/home/me/train.py:{line}");
+    assert_eq!(rest.iter().flatten().collect::<Vec<_>>(), [&line(88), &line(99), &line(88)]);
+    if cfg!(target_env = "gnu") {
+        assert!(
+            system.is_some_and(|site| site.contains(".so") && site.contains("+0x")),
+            "{sites:?}"
+        );
+    }
+    assert_eq!(world.ranks[0].calls[1].text(), "AllReduce of 10 u32, sum, at train.py:88");
+    assert!(
+        world.ranks[1].calls.iter().all(|call| call.site.is_none() && call.text() == call.name)
+    );
+}
+
 /// A record that is written while it is read is dropped, and never a mixture of two.
 #[test]
 fn a_record_is_of_one_call() {
@@ -83,7 +122,7 @@ fn a_record_is_of_one_call() {
             while !over.load(Ordering::Relaxed) {
                 number += 1;
                 let header = CallHeader::of_words([number, number, number]);
-                worlds[0].shared.record_begin(0, number, &header);
+                worlds[0].shared.record_begin(0, number, &header, None);
                 worlds[0].shared.publish(0, number, &header, 0);
             }
         });
@@ -121,7 +160,10 @@ fn rubbish_is_seen_as_data() {
     let record = (0..8).map(|word| layout.record(1, 1) + 8 * word);
     let name = (0..8).chain([NAME / 8 - 1]).map(|word| layout.name(0) + 8 * word);
     let failure = (8..16).map(|word| 8 * word);
-    for at in seat.chain(record).chain(name).chain(failure) {
+    // The record of the call has a site.
+    arena.word(layout.record(1, 1) + 48).store(1, Ordering::Relaxed);
+    let site = (0..8).map(|word| layout.site(1, 1) + 8 * word);
+    for at in seat.chain(record).chain(name).chain(failure).chain(site) {
         let before = arena.word(at).load(Ordering::Relaxed);
         for odd in [1, 2, 7, 1 << 24, 1 << 32, 1 << 63, u64::MAX - 1, u64::MAX] {
             arena.word(at).store(odd, Ordering::Relaxed);
