@@ -140,7 +140,8 @@ impl Process {
     fn leave(&self) {
         let first = self.job().is_some_and(|job| job.rank == 0);
         if self.settings.report && first {
-            let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+            report.chosen(crate::seats::ways());
             eprint!("{report}");
         }
         crate::seats::leave_all();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::call::MpiCollective;
 use crate::contests::{Shape, Verdict};
+use crate::seats::WorldWays;
 use crate::why::Why;
 
 /// Counts of the calls of each collective.
@@ -14,6 +15,7 @@ pub(crate) struct CallReport {
     rows: BTreeMap<MpiCollective, ReportRow>,
     /// The contests that this rank took part in, in the order of their ends.
     decided: Vec<(Shape, Verdict)>,
+    ways: WorldWays,
 }
 
 #[derive(Debug, Default)]
@@ -31,6 +33,10 @@ impl CallReport {
 
     pub(crate) fn decided(&mut self, shape: Shape, verdict: Verdict) {
         self.decided.push((shape, verdict));
+    }
+
+    pub(crate) fn chosen(&mut self, ways: WorldWays) {
+        self.ways = ways;
     }
 
     pub(crate) fn taken(&mut self, what: MpiCollective, algorithm: &str, time: Duration) {
@@ -67,6 +73,9 @@ impl fmt::Display for CallReport {
             let [ours, theirs] = [ours, theirs].map(|seconds| seconds * 1e6);
             let what = if *taken { "taken" } else { "passed on" };
             writeln!(f, "roundelay: {shape}: {ours:.1} us here, {theirs:.1} us by MPI: {what}")?;
+        }
+        for ((nranks, _), way) in &self.ways {
+            writeln!(f, "roundelay: on {nranks} ranks, {way}")?;
         }
         Ok(())
     }

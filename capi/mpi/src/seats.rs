@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use roundelay::{Call, Rank, World};
+use roundelay::{Call, ChosenWay, Rank, World};
 use roundelay_kernels::mpi::{Abi, Functions, Handle, Mpi};
 
 use crate::choice::Maker;
@@ -37,7 +37,19 @@ impl Seat {
     pub(crate) fn hosts(&self) -> usize {
         self.by_host.len()
     }
+
+    /// Adds the ways that the world of its ranks has chosen.
+    fn add_ways(&self, ways: &mut WorldWays) {
+        let joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Joined::World(ready) = &*joined {
+            let of_call = |way: ChosenWay| ((self.size, way.call.clone()), way);
+            ways.extend(ready.world.ways().into_iter().map(of_call));
+        }
+    }
 }
+
+/// The ways of data that worlds have chosen, by the number of ranks and the call.
+pub(crate) type WorldWays = BTreeMap<(u32, String), ChosenWay>;
 
 /// The state of a communicator after its first call of ours.
 pub(crate) enum Joined {
@@ -58,6 +70,8 @@ pub(crate) struct Ready {
 
 /// All communicators that have been seen.
 static SEATS: Mutex<BTreeMap<Handle, Arc<Seat>>> = Mutex::new(BTreeMap::new());
+/// The ways that the worlds of freed communicators had chosen.
+static WAYS: Mutex<WorldWays> = Mutex::new(BTreeMap::new());
 /// The number of communicators that were freed: a thread's memory of one is valid while this does not change.
 static GONE: AtomicU64 = AtomicU64::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -92,6 +106,15 @@ pub(crate) fn seat(mpi: &Mpi, job: &MpiJob, comm: Handle) -> Option<Arc<Seat>> {
 /// Returns the number of communicators that were freed: the memory of one is valid while this does not change.
 pub(crate) fn gone() -> u64 {
     GONE.load(Ordering::Acquire)
+}
+
+/// Returns the ways that the worlds of all communicators have chosen, as far as this rank measures for them.
+pub(crate) fn ways() -> WorldWays {
+    let mut ways = WAYS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for seat in all().values() {
+        seat.add_ways(&mut ways);
+    }
+    ways
 }
 
 /// Lets go of all communicators, before MPI ends.
@@ -254,6 +277,9 @@ unsafe extern "C" fn goes(
     LAST.set(None);
     // Other threads need not wait while this one leaves a world.
     drop(seats);
+    if let Some(seat) = &seat {
+        seat.add_ways(&mut WAYS.lock().unwrap_or_else(PoisonError::into_inner));
+    }
     drop(seat);
     0
 }

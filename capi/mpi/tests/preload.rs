@@ -11,5 +11,7 @@ mod fortran;
 mod installed;
 #[path = "preload/launched.rs"]
 mod launched;
+#[path = "preload/observed.rs"]
+mod observed;
 #[path = "preload/programs.rs"]
 mod programs;

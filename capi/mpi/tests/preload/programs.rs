@@ -103,6 +103,20 @@ fn a_promised_order_is_kept_in_messages_of_any_length() {
 }
 
 #[test]
+fn ways_are_in_the_report() {
+    for program in compiled("contest") {
+        let text = program.taken(2, &[ALL]);
+        let start = "roundelay: on 2 ranks, ";
+        let way = |line: &&str| line.starts_with(start) && line.contains(": tiles of ");
+        let call = "AllReduce of 4096 i32, sum";
+        let found = text.lines().filter(way).any(|line| line.contains(call));
+        assert!(found, "{}:\n{text}", program.name());
+        let text = program.taken(2, &[ALL, ("ROUNDELAY_WAYS", "usual")]);
+        assert!(text.contains("OK: ") && !text.contains(start), "{}:\n{text}", program.name());
+    }
+}
+
+#[test]
 fn contests_end_alike_on_all_ranks() {
     for program in compiled("contest") {
         for nranks in [2, 4] {

@@ -9,7 +9,7 @@ const FRAMES: usize = 64;
 struct CodeFile {
     /// The address at which the file begins.
     begin: usize,
-    /// What an address in the file is more than in memory, or less.
+    /// The number that an address in the file is less than in memory.
     shift: usize,
     path: String,
 }

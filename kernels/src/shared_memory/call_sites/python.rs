@@ -10,11 +10,11 @@ const PASSED: [&str; 3] = ["roundelay", "torch", "mpi4py"];
 macro_rules! functions {
     ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
         #[allow(non_snake_case)]
-        struct Functions {
+        struct PythonApi {
             $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
         }
 
-        impl Functions {
+        impl PythonApi {
             /// Finds all functions in this process; `None` where one is missing.
             fn find() -> Option<Self> {
                 Some(Self {$($name: {
@@ -55,7 +55,7 @@ functions! {
 
 /// The interpreter, whose lock this thread holds until this goes.
 struct Interpreter {
-    functions: &'static Functions,
+    functions: &'static PythonApi,
     state: c_int,
 }
 
@@ -82,12 +82,12 @@ impl Drop for Object<'_> {
 impl Interpreter {
     /// Takes the lock; `None` in a thread that Python does not know.
     fn of_thread() -> Option<Self> {
-        static FOUND: OnceLock<Functions> = OnceLock::new();
+        static FOUND: OnceLock<PythonApi> = OnceLock::new();
         let functions = match FOUND.get() {
             Some(functions) => functions,
             // A program may load Python later than this library, so what is missing is looked for again.
             None => {
-                let found = Functions::find()?;
+                let found = PythonApi::find()?;
                 FOUND.get_or_init(|| found)
             }
         };
