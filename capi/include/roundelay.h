@@ -81,8 +81,8 @@ typedef uint64_t roundelay_request_t;
 
 /*
  * What a world is made with. Begin with ROUNDELAY_OPTIONS_INIT. Without a flag for it, the environment variable
- * ROUNDELAY_CHECK (`first` or `never`) says whether first calls check themselves, ROUNDELAY_WAYS (`measured`, `usual` or
- * `kept`) how ways are chosen, and ROUNDELAY_SITES (0 or 1) whether sites are kept; another value is E0406.
+ * ROUNDELAY_CHECK (`first` or `never`) says whether first calls check themselves, ROUNDELAY_WAYS (`measured`, `usual`
+ * or `kept`) how ways are chosen, and ROUNDELAY_SITES (0 or 1) whether sites are kept; another value is E0406.
  */
 typedef struct roundelay_options {
     uint64_t size;       /* of this structure, as the caller knows it */
@@ -93,7 +93,7 @@ typedef struct roundelay_options {
 
 /* Flags of options. */
 enum {
-    /* The first call of each shape checks itself on known data: E0433 on all ranks for wrong data. All ranks have it. */
+    /* The first call of each shape checks itself on known data: E0433 on all ranks for wrong data. All ranks say so. */
     ROUNDELAY_CHECK_FIRST = 1,
     /* No call checks itself, whatever ROUNDELAY_CHECK says. */
     ROUNDELAY_CHECK_NEVER = 2,

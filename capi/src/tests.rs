@@ -106,7 +106,8 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(roundelay_finalize(world), 0);
 }
 
-/// Two ranks are two threads: where one of them checks its first call and the other does not, they make different calls.
+/// Two ranks are two threads: where one of them checks its first call and the other does not, they make different
+/// calls.
 #[test]
 fn first_calls_check_themselves_where_flags_say_so() {
     let call_of = |id, rank, flags| {

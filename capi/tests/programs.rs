@@ -82,8 +82,8 @@ fn line_of(site: &str) -> Option<String> {
     Some(line.split_whitespace().next().unwrap_or_default().to_owned())
 }
 
-/// A process that is no rank sees a C program whose rank 1 does not make its third call, with the places from which calls
-/// come.
+/// A process that is no rank sees a C program whose rank 1 does not make its third call, with the places from which
+/// calls come.
 #[test]
 fn a_call_that_is_missing_is_seen_with_its_place_in_c() {
     let folder = folder();

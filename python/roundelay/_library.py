@@ -342,8 +342,8 @@ class World:
     ) -> World:
         """The world that a launcher started this process in: ``roundelay launch``, torchrun, mpirun or srun.
 
-        ``timeout`` is the deadline of every wait, in seconds; a minute unless told. With ``check="first"`` on all ranks,
-        the first call of each shape checks itself on known data; with ``"never"`` no call does; None leaves it to the
+        ``timeout`` is the deadline of every wait, in seconds; a minute unless told. With ``check="first"`` on all
+        ranks, the first call of each shape checks itself on known data; with ``"never"`` no call does; None leaves it to the
         environment variable ``ROUNDELAY_CHECK``. Without ``measured`` on rank 0, data takes the usual ways, and nothing
         is measured. With ``sites``, or ``ROUNDELAY_SITES=1`` in the environment, ``roundelay ps`` tells the lines of
         Python from which the calls of this rank come; each call then takes some microseconds more."""

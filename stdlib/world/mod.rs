@@ -192,8 +192,8 @@ impl World {
         self.engine.inject(number, place, first, what);
     }
 
-    /// Returns the place in the program that called the library of which this is a part, if the world keeps the sites of
-    /// calls: for the libraries of other languages.
+    /// Returns the place in the program that called the library of which this is a part, if the world keeps the sites
+    /// of calls: for the libraries of other languages.
     #[doc(hidden)]
     pub fn caller_site(&self) -> Option<Arc<str>> {
         self.engine.caller_site()

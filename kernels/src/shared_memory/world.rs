@@ -229,8 +229,8 @@ impl World {
         Ok(Some(path))
     }
 
-    /// Returns the place in the program that called the library of which this is a part, if this world keeps the sites of
-    /// calls.
+    /// Returns the place in the program that called the library of which this is a part, if this world keeps the sites
+    /// of calls.
     pub fn caller_site(&self) -> Option<Arc<str>> {
         if self.sites { call_sites::current_site().or_else(call_sites::caller) } else { None }
     }

@@ -1,7 +1,7 @@
 //! The places of a program from which its calls come, for processes that look from outside: no rank reads them.
 //!
-//! A site is a line of Python, or an address in a file of machine code. A world whose options ask for sites keeps a table of
-//! them for each rank in the arena, and the record of a call has a number in this table.
+//! A site is a line of Python, or an address in a file of machine code. A world whose options ask for sites keeps a
+//! table of them for each rank in the arena, and the record of a call has a number in this table.
 
 mod native;
 mod python;
@@ -48,8 +48,8 @@ fn set(site: Option<Arc<str>>) -> Option<Arc<str>> {
     CURRENT.try_with(|current| current.replace(site)).ok().flatten()
 }
 
-/// Returns the place in the program that called the library of which this is a part: the line of Python that the thread is
-/// in, or else the address of the code.
+/// Returns the place in the program that called the library of which this is a part: the line of Python that the thread
+/// is in, or else the address of the code.
 pub(super) fn caller() -> Option<Arc<str>> {
     python::line().or_else(native::address).map(Arc::from)
 }
@@ -59,8 +59,8 @@ pub(super) fn caller() -> Option<Arc<str>> {
 pub(super) struct CallSites(HashMap<Arc<str>, u64>);
 
 impl CallSites {
-    /// Returns the number of the site of the calls that this thread makes: 0 where it has none, more than [`SITES`] where
-    /// there is no room.
+    /// Returns the number of the site of the calls that this thread makes: 0 where it has none, more than [`SITES`]
+    /// where there is no room.
     pub(super) fn number(&mut self, shared: &SharedState, rank: usize) -> u64 {
         let Some(site) = current_site() else { return 0 };
         if let Some(number) = self.0.get(&site) {
@@ -100,7 +100,7 @@ fn end_of(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     let first = text.len() - (most - ELLIPSIS.len());
-    let first = (first..).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let first = (first..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     format!("{ELLIPSIS}{}", &text[first..])
 }
 

@@ -14,8 +14,8 @@ struct CodeFile {
     path: String,
 }
 
-/// Returns the file and the address there of the innermost call on the stack that is in another file than this function,
-/// as tools take them that tell the lines of addresses: `/home/me/train+0x1139`.
+/// Returns the file and the address there of the innermost call on the stack that is in another file than this
+/// function, as tools take them that tell the lines of addresses: `/home/me/train+0x1139`.
 #[cfg(target_env = "gnu")]
 pub(super) fn address() -> Option<String> {
     let mut stack = [std::ptr::null_mut(); FRAMES];
@@ -41,6 +41,7 @@ impl CodeFile {
         /// The place of the type in the head of a file.
         const TYPE: usize = 16;
 
+        // SAFETY: null pointers are values of its fields.
         let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
         // SAFETY: any address may be asked for.
         if unsafe { libc::dladdr(std::ptr::without_provenance(at), &raw mut found) } == 0 {
@@ -51,8 +52,8 @@ impl CodeFile {
         }
         // SAFETY: the loader has mapped the head of the file there, and keeps its path.
         let (kind, path) = unsafe {
-            let kind = found.dli_fbase.cast::<u8>().wrapping_add(TYPE).cast::<u16>();
-            (kind.read_unaligned(), std::ffi::CStr::from_ptr(found.dli_fname))
+            let kind = found.dli_fbase.wrapping_byte_add(TYPE).cast::<[u8; 2]>().read();
+            (u16::from_ne_bytes(kind), std::ffi::CStr::from_ptr(found.dli_fname))
         };
         let begin = found.dli_fbase.addr();
         let shift = if kind == FIXED { 0 } else { begin };

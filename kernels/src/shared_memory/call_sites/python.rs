@@ -123,7 +123,7 @@ impl Interpreter {
     }
 }
 
-impl<'p> Object<'p> {
+impl Object<'_> {
     fn attribute(&self, name: &CStr) -> Option<Self> {
         let functions = self.python.functions;
         // SAFETY: an object and a text, and the lock is held.
@@ -183,8 +183,8 @@ impl<'p> Object<'p> {
     }
 }
 
-/// Returns the line of the program at which this thread calls, as `/home/me/train.py:88`: of the innermost frame beyond the
-/// packages that programs do not know, or else of the outermost frame. `None` where the thread is in no function of
+/// Returns the line of the program at which this thread calls, as `/home/me/train.py:88`: of the innermost frame beyond
+/// the packages that programs do not know, or else of the outermost frame. `None` where the thread is in no function of
 /// Python.
 pub(super) fn line() -> Option<String> {
     let python = Interpreter::of_thread()?;
