@@ -143,7 +143,7 @@ fn first_calls_check_themselves_where_flags_say_so() {
 fn ways_are_measured_unless_a_flag_says_no() {
     let told = |id, rank, flags| {
         let world = joined(id, (2, rank), flags);
-        let mut data = [1_f32; 5000];
+        let mut data = vec![1_f32; 5000];
         let at = data.as_mut_ptr();
         for _ in 0..120 {
             assert_eq!(call(world, ALL_REDUCE, at, at, 5000), 0, "{}", error());
