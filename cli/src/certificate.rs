@@ -222,6 +222,11 @@ pub(crate) enum Every {
     /// Proved for every nranks from this on, and there for every vector of counts.
     #[serde(rename = "from")]
     FromWithCounts(u32),
+    /// Proved for every nranks from this on that is a power of two.
+    FromPowersOfTwo(u32),
+    /// Proved for every nranks from this on that is a power of two, and there for every vector of counts.
+    #[serde(rename = "from_powers_of_two")]
+    FromPowersOfTwoWithCounts(u32),
     /// The construct that the proof for all rank counts does not support.
     Outside { line: u32, column: u32, construct: String, what: String },
 }
@@ -229,8 +234,14 @@ pub(crate) enum Every {
 impl Every {
     pub(crate) fn new(program: &Program, source: &Source) -> Self {
         match parametric::prove(program) {
-            Ok(every) if every.blocks => Self::FromWithCounts(every.from),
-            Ok(every) => Self::From(every.from),
+            Ok(parametric::Every { from, blocks, powers_of_two }) => {
+                match (powers_of_two, blocks) {
+                    (false, false) => Self::From(from),
+                    (false, true) => Self::FromWithCounts(from),
+                    (true, false) => Self::FromPowersOfTwo(from),
+                    (true, true) => Self::FromPowersOfTwoWithCounts(from),
+                }
+            }
             Err(outside) => {
                 let place = source.location(outside.at);
                 let (line, column) = (place.line, place.column);
@@ -245,7 +256,18 @@ impl Every {
     }
 
     pub(crate) fn is_proved(&self) -> bool {
-        matches!(self, Self::From(_) | Self::FromWithCounts(_))
+        self.counts().is_some()
+    }
+
+    /// Returns the rank counts that are proved at once, in a few words.
+    pub(crate) fn counts(&self) -> Option<&'static str> {
+        match self {
+            Self::From(_) | Self::FromWithCounts(_) => Some("every nranks"),
+            Self::FromPowersOfTwo(_) | Self::FromPowersOfTwoWithCounts(_) => {
+                Some("every power of two")
+            }
+            Self::Outside { .. } => None,
+        }
     }
 
     /// Returns a line for a terminal.
@@ -255,6 +277,13 @@ impl Every {
             Self::FromWithCounts(from) => {
                 format!("proved for every nranks >= {from}, and there for every vector of counts")
             }
+            Self::FromPowersOfTwo(from) => {
+                format!("proved for every nranks >= {from} that is a power of two")
+            }
+            Self::FromPowersOfTwoWithCounts(from) => format!(
+                "proved for every nranks >= {from} that is a power of two, and there for every \
+                 vector of counts"
+            ),
             Self::Outside { line, construct, what, .. } => {
                 format!("not proved for every nranks: line {line}, `{construct}`: {what}")
             }

@@ -190,7 +190,7 @@ class Program:
         self.collective: str = self._checked["collective"]
         #: The warnings of the compiler.
         self.warnings = tuple(Diagnostic.of(each) for each in said["diagnostics"])
-        #: The rank count from which on every rank count is proved; None where rank counts are proved one by one.
+        #: The rank count from which on every rank count is proved; None where there is no such proof.
         every = self._checked.get("every_nranks")
         self.every_from: int | None = every.get("from") if every else None
 

@@ -141,9 +141,9 @@ impl Document {
             let proved = counts.iter().filter(|(_, proved)| *proved == Some(true));
             let proved: Vec<u32> = proved.map(|(nranks, _)| *nranks).collect();
             let label = match (every, &proved[..]) {
-                (true, _) => "every nranks".to_owned(),
-                (false, []) => return None,
-                (false, some) => format!("nranks {}", counted(some)),
+                (Some(all), _) => (*all).to_owned(),
+                (None, []) => return None,
+                (None, some) => format!("nranks {}", counted(some)),
             };
             let tokens = self.source.tokens().iter().skip(algorithm.name_span.hi as usize);
             let open = tokens.into_iter().position(|token| *token == Tok::LBrace)?;
@@ -175,7 +175,7 @@ impl Document {
                 _ if broken => ("broken", "errors of syntax, names or types"),
                 (None, _) => ("proving", "being proved"),
                 (Some(_), None) => ("refused", "refused"),
-                (Some(_), Some(Certified { every: true, .. })) => ("every", ""),
+                (Some(_), Some(Certified { every: Some("every nranks"), .. })) => ("every", ""),
                 (Some(_), Some(_)) => ("some", ""),
             };
             let title = certified.map_or(title, |certified| &certified.verdict);

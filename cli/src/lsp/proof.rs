@@ -57,8 +57,8 @@ pub(super) struct Certified {
     pub(super) lines: Vec<String>,
     /// Why signals are needed; `None` where that was not found out.
     pub(super) needed: Option<Vec<Reason>>,
-    /// Whether it is proved for every number of ranks, from one on.
-    pub(super) every: bool,
+    /// The rank counts that are proved at once, in a few words, where there is such a proof.
+    pub(super) every: Option<&'static str>,
     /// Whether it is proved at each of few rank counts; `None` where it refuses the count, or is too large for trials.
     pub(super) counts: Counts,
 }
@@ -114,7 +114,7 @@ impl Job {
                 let every = Every::new(configured.program(), &source);
                 let (verdict, lines) = certificate(configured.name(), &proofs, &every);
                 let (name, needed) = (algorithm.name.clone(), needed(&proofs));
-                let every = every.is_proved();
+                let every = every.counts();
                 certificates.push(Certified { name, verdict, lines, needed, every, counts });
             } else {
                 refused.push((algorithm.name.clone(), counts));

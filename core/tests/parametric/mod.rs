@@ -1,6 +1,7 @@
 //! The proof for every nranks from outside: the proof for given counts must confirm its claims.
 
 mod claims;
+mod doubling;
 mod lanes;
 mod members;
 mod mutants;

@@ -10,7 +10,7 @@ use crate::parametric::{algorithms, finitely_right, prove};
 const TRIED: u32 = if cfg!(debug_assertions) { 12 } else { 24 };
 
 /// Returns the stride: `cargo xtask mutants` takes all mutants, the tests every seventh.
-fn every() -> usize {
+pub(super) fn stride() -> usize {
     if std::env::var_os("ROUNDELAY_WHOLE").is_some() { 1 } else { 7 }
 }
 
@@ -46,7 +46,7 @@ const CONFUSED: &[(&str, &str)] = &[
 ];
 
 /// All mutants of `text`, one change each.
-fn mutants(text: &str) -> Vec<String> {
+pub(super) fn mutants(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let statements: Vec<usize> = (0..lines.len())
         .filter(|i| lines[*i].split("//").next().unwrap().trim_end().ends_with(';'))
@@ -87,7 +87,7 @@ fn mutants(text: &str) -> Vec<String> {
 fn no_mutant_is_claimed_that_a_count_refutes() {
     let (mut tried, mut claimed, mut right) = (0, 0, 0_u32);
     for text in crate::parametric::members() {
-        for mutant in mutants(&text).into_iter().step_by(every()) {
+        for mutant in mutants(&text).into_iter().step_by(stride()) {
             let Some(found) = algorithms(&mutant) else { continue };
             for (algorithm, source) in found {
                 tried += 1;
@@ -103,7 +103,7 @@ fn no_mutant_is_claimed_that_a_count_refutes() {
                         every.from
                     );
                 }
-                if let Ok(Every { from, blocks: true }) = claim {
+                if let Ok(Every { from, blocks: true, .. }) = claim {
                     let configured = Configured::new(algorithm.clone(), &source);
                     for nranks in from..=6 {
                         let schedule = configured.schedule(nranks).expect("it is claimed");
@@ -119,5 +119,5 @@ fn no_mutant_is_claimed_that_a_count_refutes() {
     println!(
         "{tried} mutants, {right} right for 2..=7, of these {claimed} claimed for every nranks"
     );
-    assert!(claimed > 100 / every(), "{claimed} of {right} right mutants are proved");
+    assert!(claimed > 100 / stride(), "{claimed} of {right} right mutants are proved");
 }

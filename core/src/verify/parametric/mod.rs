@@ -22,9 +22,12 @@
 //!
 //! Steps 2 and 3 are done in place too. A fact that is not shown is not claimed: the answer is then [`NotCovered`], and
 //! the proof for given n (`verify`) decides.
+//!
+//! Loops over the bits of n have no linear terms: `doubling` has a proof of its own for them.
 
 mod arcs;
 mod blocks;
+mod doubling;
 mod eval;
 mod linear;
 mod lower;
@@ -36,6 +39,7 @@ mod values;
 
 use super::layout::BufferMode;
 use crate::program::ir;
+use doubling::DoublingClaim;
 use linear::Facts;
 use memory::effects;
 use order::RoundOrder;
@@ -50,6 +54,8 @@ pub struct Every {
     pub from: u32,
     /// Whether each move keeps blocks together, so that the claim holds for every vector of counts, one for each block.
     pub blocks: bool,
+    /// Whether the claim holds for every nranks that is a power of two, and says nothing about others.
+    pub powers_of_two: bool,
 }
 
 /// The smallest nranks from which the argument is tried; with few ranks, the neighbors on both sides are one rank.
@@ -63,11 +69,13 @@ pub fn prove(source: &ir::Program) -> Result<Every, NotCovered> {
     let mut outside = None;
     for from in FROM {
         match prove_from(source, from) {
-            Ok(blocks) => return Ok(Every { from, blocks }),
+            Ok(blocks) => return Ok(Every { from, blocks, powers_of_two: false }),
             Err(found) => outside = Some(found),
         }
     }
-    Err(outside.unwrap_or_else(|| NotCovered::new(source.header(), "no count was tried")))
+    let outside = outside.unwrap_or_else(|| NotCovered::new(source.header(), "no count was tried"));
+    let DoublingClaim { powers_of_two, blocks } = doubling::prove(source, outside)?;
+    Ok(Every { from: 2, blocks, powers_of_two })
 }
 
 /// Returns whether each move keeps blocks together.
