@@ -256,6 +256,10 @@ fn no_mutant_of_mutants_is_claimed_that_a_count_refutes() {
 fn what_is_wrong_is_not_claimed() {
     let all = members();
     let (sums, gathered, bruck) = (all[0].0, all[1].0, all[2].0);
+    let by_runs = &bruck.replace(
+        "view block",
+        "require is_power_of_two(nranks), \"for groups of blocks\";\n    view block",
+    );
     for (text, right, wrong, want) in [
         (
             sums,
@@ -329,14 +333,40 @@ fn what_is_wrong_is_not_claimed() {
             22: `partner.TxAck();`: no wait in the same round takes this signal at the peer
         "#]],
         ),
-        (gathered, "peer(rank ^ (1 << k)).RxDataSignal();", "", expect![[r#""#]]),
-        (bruck, "min(distance, nranks - distance)", "distance", expect![[r#""#]]),
-        (bruck, "copy(from.block[0..wrapped], local.block[0..wrapped]);", "", expect![[r#""#]]),
+        (gathered, "peer(rank ^ (1 << k)).RxDataSignal();", "", expect![[r#"
+            25: `partner.TxDataSignal();`: no wait in the same round takes this signal at the peer
+        "#]]),
+        (bruck, "min(distance, nranks - distance)", "distance", expect![[r#"
+            23: `min(from.rank + many, nranks)`: this is no known term in the bits of nranks
+        "#]]),
+        (bruck, "copy(from.block[0..wrapped], local.block[0..wrapped]);", "", expect![[r#"
+            27: `if from.rank + many > nranks {`: in some rounds and on some ranks only, and not the rest of the run of blocks that the statement before copies
+        "#]]),
         (
             bruck,
             "copy(from.block[0..wrapped], local.block[0..wrapped]);",
-            "copy(from.block[0..wrapped], local.block[0..wrapped]);
-            copy(from.block[0..wrapped], local.block[0..wrapped]);",
+            "copy(from.block[wrapped - 1..wrapped], local.block[wrapped - 1..wrapped]);",
+            expect![[r#"
+                27: `if from.rank + many > nranks {`: in some rounds and on some ranks only, and not the rest of the run of blocks that the statement before copies
+            "#]],
+        ),
+        (
+            gathered,
+            "copy(partner.block[theirs..theirs + distance], local.block[theirs..theirs + distance]);",
+            "let end = min(partner.rank + distance, nranks);
+        copy(partner.block[partner.rank..end], local.block[partner.rank..end]);
+        if partner.rank + distance > nranks {
+            let wrapped = partner.rank + distance - nranks;
+            copy(partner.block[0..wrapped], local.block[0..wrapped]);
+        }",
+            expect![[r#""#]],
+        ),
+        (
+            by_runs,
+            "copy(from.block[from.rank..end], local.block[from.rank..end]);",
+            "let mine = rank - rank % distance;
+        copy(from.block[mine..mine + distance], local.block[mine..mine + distance]);
+        copy(from.block[from.rank..end], local.block[from.rank..end]);",
             expect![[r#""#]],
         ),
         (

@@ -1,34 +1,34 @@
 //! Expressions in a loop over the bits k of nranks: every value is a term of known quantities, or is not covered.
 
-use super::super::rounds::NotCovered;
-use super::program::{Blocks, Place};
-use super::terms::{Quantity, Seat, Term};
+use super::program::{Blocks, SeatPlace, has_blocks};
+use super::terms::{Quantity, RoundSeat, Term};
 use crate::collective::Collective;
 use crate::program::ir::{Expr, Op};
 use crate::schedule::Buffer;
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
 use crate::values::arith::{self, IntFn};
+use crate::verify::parametric::rounds::NotCovered;
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum TermValue {
     /// A number, or a known truth value.
     Number(Term),
-    Peer(Seat),
+    Peer(RoundSeat),
     Region(Buffer, Blocks),
     /// The nranks blocks of a buffer.
     Pieces(Buffer),
-    Place(Place),
+    Place(SeatPlace),
 }
 
 /// The state of the walk that expressions read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Scope {
+pub(super) struct TermScope {
     pub(super) collective: Collective,
     /// Whether nranks is a power of two.
     pub(super) powers_of_two: bool,
-    pub(super) vars: Vec<Option<Value>>,
+    pub(super) vars: Vec<Option<TermValue>>,
     /// For each scratch buffer whether it has nranks blocks.
     pub(super) scratch: Vec<bool>,
 }
@@ -39,31 +39,31 @@ fn unknown<T>(span: Span) -> Answer<T> {
     Err(NotCovered::new(span, "this is no known term in the bits of nranks"))
 }
 
-impl Scope {
+impl TermScope {
     pub(super) fn number(&self, expr: &Expr) -> Answer<Term> {
         match self.eval(expr)? {
-            Value::Number(term) => Ok(term),
+            TermValue::Number(term) => Ok(term),
             _ => unknown(expr.span),
         }
     }
 
-    pub(super) fn peer(&self, expr: &Expr) -> Answer<Seat> {
+    pub(super) fn peer(&self, expr: &Expr) -> Answer<RoundSeat> {
         match self.eval(expr)? {
-            Value::Peer(seat) => Ok(seat),
+            TermValue::Peer(seat) => Ok(seat),
             _ => unknown(expr.span),
         }
     }
 
-    pub(super) fn place(&self, expr: &Expr) -> Answer<Place> {
+    pub(super) fn place(&self, expr: &Expr) -> Answer<SeatPlace> {
         match self.eval(expr)? {
-            Value::Place(place) => Ok(place),
+            TermValue::Place(place) => Ok(place),
             _ => unknown(expr.span),
         }
     }
 
     pub(super) fn region(&self, expr: &Expr) -> Answer<(Buffer, Blocks)> {
         match self.eval(expr)? {
-            Value::Region(buffer, blocks) => Ok((buffer, blocks)),
+            TermValue::Region(buffer, blocks) => Ok((buffer, blocks)),
             _ => unknown(expr.span),
         }
     }
@@ -81,27 +81,22 @@ impl Scope {
         if self.powers_of_two { Quantity::Distance } else { Quantity::Lacking }
     }
 
-    /// Whether a buffer has nranks blocks, and not one.
-    fn has_blocks(&self, buffer: Buffer) -> bool {
-        match buffer {
-            Buffer::Input => false,
-            Buffer::Output => self.collective == Collective::AllGather,
-            Buffer::Scratch(id) => self.scratch[id.index()],
-        }
+    pub(super) fn has_blocks(&self, buffer: Buffer) -> bool {
+        has_blocks(self.collective, &self.scratch, buffer)
     }
 
-    pub(super) fn eval(&self, expr: &Expr) -> Answer<Value> {
+    pub(super) fn eval(&self, expr: &Expr) -> Answer<TermValue> {
         let (span, args) = (expr.span, &expr.args);
         let number =
-            |term: Option<Term>| term.map_or_else(|| unknown(span), |t| Ok(Value::Number(t)));
+            |term: Option<Term>| term.map_or_else(|| unknown(span), |t| Ok(TermValue::Number(t)));
         match expr.op {
             Op::Int(value) if value.abs() <= 1 << 20 => number(Some(Term::int(value))),
             Op::Var(var) => self.vars[var.index()].clone().map_or_else(|| unknown(span), Ok),
-            Op::Rank => number(Some(Term::rank(Seat::Own))),
+            Op::Rank => number(Some(Term::rank(RoundSeat::Own))),
             Op::Nranks => number(Some(Term::of(Quantity::Nranks))),
-            Op::Local => Ok(Value::Peer(Seat::Own)),
-            Op::Input => Ok(Value::Region(Buffer::Input, Blocks::All)),
-            Op::Output => Ok(Value::Region(Buffer::Output, Blocks::All)),
+            Op::Local => Ok(TermValue::Peer(RoundSeat::Own)),
+            Op::Input => Ok(TermValue::Region(Buffer::Input, Blocks::All)),
+            Op::Output => Ok(TermValue::Region(Buffer::Output, Blocks::All)),
             Op::Neg => number(Term::int(0).plus(&self.number(&args[0])?, -1)),
             Op::Not => number(Some(Term::int((!self.holds(&args[0])?).into()))),
             Op::Binary(op) => number(Some(self.binary(op, &args[0], &args[1], span)?)),
@@ -121,7 +116,7 @@ impl Scope {
                 }
             }
             Op::Peer => match self.number(&args[0])?.seat() {
-                Some(seat) => Ok(Value::Peer(seat)),
+                Some(seat) => Ok(TermValue::Peer(seat)),
                 None => Err(NotCovered::new(
                     span,
                     "neither the rank, nor `rank ^ 2^k`, nor `(rank + 2^k) % nranks` or its inverse",
@@ -133,29 +128,31 @@ impl Scope {
                 let by = self.number(&args[1])?;
                 let whole = blocks == Blocks::All && self.has_blocks(buffer);
                 if whole && by == Term::of(Quantity::Nranks) {
-                    return Ok(Value::Pieces(buffer));
+                    return Ok(TermValue::Pieces(buffer));
                 }
                 Err(NotCovered::new(span, "a cut other than in the blocks of the ranks"))
             }
             Op::Piece => match (self.eval(&args[0])?, self.number(&args[1])?.seat()) {
-                (Value::Pieces(buffer), Some(seat)) => Ok(Value::Region(buffer, Blocks::One(seat))),
+                (TermValue::Pieces(buffer), Some(seat)) => {
+                    Ok(TermValue::Region(buffer, Blocks::One(seat)))
+                }
                 _ => Err(NotCovered::new(span, "this is not the block of a known rank")),
             },
             Op::Pieces => match self.eval(&args[0])? {
-                Value::Pieces(buffer) => {
+                TermValue::Pieces(buffer) => {
                     let (lo, hi) = (self.number(&args[1])?, self.number(&args[2])?);
                     let blocks = self.blocks(&lo, &hi);
                     let blocks = blocks.ok_or_else(|| {
                         NotCovered::new(span, "neither an aligned group of 2^k blocks nor a run")
                     })?;
-                    Ok(Value::Region(buffer, blocks))
+                    Ok(TermValue::Region(buffer, blocks))
                 }
                 _ => unknown(span),
             },
             Op::On => {
                 let owner = self.peer(&args[0])?;
                 let (buffer, blocks) = self.region(&args[1])?;
-                Ok(Value::Place(Place { owner, buffer, blocks }))
+                Ok(TermValue::Place(SeatPlace { owner, buffer, blocks }))
             }
             _ => unknown(span),
         }
@@ -175,17 +172,18 @@ impl Scope {
         }
         let seat = lo.plus(&Term::of(Quantity::Low), 1)?.seat()?;
         let group = many == Term::of(Quantity::Distance) && self.powers_of_two;
-        (group && matches!(seat, Seat::Own | Seat::Partner)).then_some(Blocks::Group(seat))
+        (group && matches!(seat, RoundSeat::Own | RoundSeat::Partner))
+            .then_some(Blocks::Group(seat))
     }
 
     /// Returns the seat of which `term` is the rank plus the blocks that are lacking minus nranks.
-    fn beyond(&self, term: &Term) -> Option<Seat> {
+    fn beyond(&self, term: &Term) -> Option<RoundSeat> {
         let rest = term.plus(&Term::of(Quantity::Nranks), 1)?;
         rest.plus(&Term::of(self.lacking()), -1)?.seat()
     }
 
     /// Returns the seat whose run of blocks passes the last block exactly where the condition holds.
-    pub(super) fn wraps(&self, condition: &Expr) -> Answer<Option<Seat>> {
+    pub(super) fn wraps(&self, condition: &Expr) -> Answer<Option<RoundSeat>> {
         let Op::Binary(op @ (BinOp::Gt | BinOp::Lt)) = condition.op else { return Ok(None) };
         let (left, right) = (self.number(&condition.args[0])?, self.number(&condition.args[1])?);
         let more = if op == BinOp::Gt { left.plus(&right, -1) } else { right.plus(&left, -1) };
@@ -227,7 +225,8 @@ impl Scope {
             }
             BinOp::Rem if r == Term::of(Quantity::Nranks) => l.residue(),
             BinOp::Rem if r == distance => {
-                let seat = l.seat().filter(|seat| matches!(seat, Seat::Own | Seat::Partner));
+                let seat =
+                    l.seat().filter(|seat| matches!(seat, RoundSeat::Own | RoundSeat::Partner));
                 seat.map(|_| Term::of(Quantity::Low))
             }
             BinOp::BitXor if r == distance || l == distance => {

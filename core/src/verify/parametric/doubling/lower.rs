@@ -1,15 +1,15 @@
 //! Statements in a loop over the bits k of nranks: the actions of every rank, with its peers and blocks named by 2^k.
 
-use super::super::rounds::NotCovered;
-use super::eval::{Scope, Value};
-use super::program::{Action, Blocks, Doubling, Move, Place, Step};
-use super::terms::{Quantity, Seat, Term};
+use super::eval::{TermScope, TermValue};
+use super::program::{Action, Blocks, Doubling, Move, RoundStep, SeatPlace};
+use super::terms::{Quantity, RoundSeat, Term};
 use crate::collective::Collective;
 use crate::ids::ScratchId;
 use crate::program::ir::{self, Expr, Op, Stmt, StmtKind, VarId};
 use crate::schedule::{Buffer, SignalKind};
 use crate::source::Span;
 use crate::values::arith::IntFn;
+use crate::verify::parametric::rounds::NotCovered;
 
 /// The most actions, with constant loops unrolled.
 const MOST_STEPS: usize = 64;
@@ -57,7 +57,7 @@ pub(super) fn lower(source: &ir::Program) -> Result<Doubling, NotCovered> {
     }
     let mut walk = Walk {
         source,
-        scope: Scope {
+        scope: TermScope {
             collective: source.collective,
             powers_of_two: source.body.iter().any(requires_power_of_two),
             vars: vec![None; source.vars.len()],
@@ -94,11 +94,13 @@ fn requires_power_of_two(stmt: &Stmt) -> bool {
     }
 }
 
-/// Checks that peers are all `rank ^ 2^k` or all `rank ± 2^k`, and that each run of blocks has its second copy.
+/// Checks that peers are all `rank ^ 2^k`, with blocks in groups, or all `rank ± 2^k`, with blocks in runs; and that each
+/// run of blocks has its second copy.
 fn one_family(program: &Doubling) -> Done {
     let mut by_xor = None;
     for (i, step) in program.steps.iter().enumerate() {
         let mut seats = Vec::new();
+        let mut found = Vec::new();
         match &step.action {
             Action::Post(_, seat) | Action::Wait(_, seat) => seats.push(*seat),
             Action::Move(step) => {
@@ -106,8 +108,14 @@ fn one_family(program: &Doubling) -> Done {
                     seats.push(place.owner);
                     match place.blocks {
                         Blocks::All => {}
-                        Blocks::One(seat) | Blocks::Group(seat) | Blocks::Run(seat) => {
+                        Blocks::One(seat) => seats.push(seat),
+                        Blocks::Group(seat) => {
                             seats.push(seat);
+                            found.push(true);
+                        }
+                        Blocks::Run(seat) => {
+                            seats.push(seat);
+                            found.push(false);
                         }
                         Blocks::Front(_) | Blocks::Wrapped(_) => {
                             let what = "a run of blocks that may pass the last block: the copy \
@@ -118,10 +126,12 @@ fn one_family(program: &Doubling) -> Done {
                 }
             }
         }
-        for seat in seats.into_iter().filter(|seat| *seat != Seat::Own) {
-            if *by_xor.get_or_insert(seat == Seat::Partner) != (seat == Seat::Partner) {
-                return program.fault(i, "some peers are `rank ^ 2^k`, others are `rank ± 2^k`");
-            }
+        let others = seats.into_iter().filter(|seat| *seat != RoundSeat::Own);
+        found.extend(others.map(|seat| seat == RoundSeat::Partner));
+        if found.into_iter().any(|xor| *by_xor.get_or_insert(xor) != xor) {
+            let what = "peers `rank ^ 2^k` with groups of blocks, and peers `rank ± 2^k` with runs \
+                        of blocks, in one program";
+            return program.fault(i, what);
         }
     }
     Ok(())
@@ -129,9 +139,9 @@ fn one_family(program: &Doubling) -> Done {
 
 struct Walk<'a> {
     source: &'a ir::Program,
-    scope: Scope,
+    scope: TermScope,
     parts: Vec<bool>,
-    steps: Vec<Step>,
+    steps: Vec<RoundStep>,
     /// The part of the next statement, if a part is begun.
     open: Option<usize>,
     in_rounds: bool,
@@ -140,7 +150,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn set(&mut self, var: VarId, value: Value) {
+    fn set(&mut self, var: VarId, value: TermValue) {
         self.scope.vars[var.index()] = Some(value);
     }
 
@@ -185,14 +195,10 @@ impl<'a> Walk<'a> {
                 if count.is_some() || like.1 != Blocks::All || self.in_rounds {
                     return outside("scratch other than one slot that is like a whole buffer");
                 }
-                let blocks = match like.0 {
-                    Buffer::Input => false,
-                    Buffer::Output => self.scope.collective == Collective::AllGather,
-                    Buffer::Scratch(id) => self.scope.scratch[id.index()],
-                };
+                let blocks = self.scope.has_blocks(like.0);
                 let buffer = Buffer::Scratch(ScratchId(self.scope.scratch.len() as u32));
                 self.scope.scratch.push(blocks);
-                self.set(*var, Value::Region(buffer, Blocks::All));
+                self.set(*var, TermValue::Region(buffer, Blocks::All));
             }
             StmtKind::Step(step, args) => {
                 let step = &self.source.steps[step.0 as usize];
@@ -238,14 +244,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn places(&self, exprs: &'a [Expr]) -> Result<Vec<Place>, NotCovered> {
+    fn places(&self, exprs: &'a [Expr]) -> Result<Vec<SeatPlace>, NotCovered> {
         exprs.iter().map(|expr| self.scope.place(expr)).collect()
     }
 
     /// Returns the seat of a peer to which a signal may go.
-    fn other(&self, peer: &'a Expr) -> Result<Seat, NotCovered> {
+    fn other(&self, peer: &'a Expr) -> Result<RoundSeat, NotCovered> {
         match self.scope.peer(peer)? {
-            Seat::Own => Err(NotCovered::new(peer.span, "this peer is the rank itself")),
+            RoundSeat::Own => Err(NotCovered::new(peer.span, "this peer is the rank itself")),
             seat => Ok(seat),
         }
     }
@@ -265,7 +271,7 @@ impl<'a> Walk<'a> {
                 return Err(NotCovered::new(at, "too many rounds to unroll"));
             }
             for k in first..end {
-                self.set(var, Value::Number(Term::int(k)));
+                self.set(var, TermValue::Number(Term::int(k)));
                 self.block(body)?;
             }
             return Ok(());
@@ -287,7 +293,7 @@ impl<'a> Walk<'a> {
         let mut rounds = Vec::new();
         for _ in 0..2 {
             self.steps.truncate(start);
-            self.set(var, Value::Number(Term::of(Quantity::Round)));
+            self.set(var, TermValue::Number(Term::of(Quantity::Round)));
             self.block(body)?;
             rounds.push((self.steps[start..].to_vec(), self.scope.clone()));
         }
@@ -300,11 +306,11 @@ impl<'a> Walk<'a> {
 
     /// Lowers the copy of the rest of a run of blocks, which stands behind the copy of its blocks up to the last
     /// block: both are one copy of the run.
-    fn rest(&mut self, seat: Seat, body: &'a [Stmt], at: Span) -> Done {
+    fn rest(&mut self, seat: RoundSeat, body: &'a [Stmt], at: Span) -> Done {
         let before = self.steps.len();
         self.block(body)?;
-        let front = |place: &Place| Place { blocks: Blocks::Front(seat), ..*place };
-        let run = |place: &Place| Place { blocks: Blocks::Run(seat), ..*place };
+        let front = |place: &SeatPlace| SeatPlace { blocks: Blocks::Front(seat), ..*place };
+        let run = |place: &SeatPlace| SeatPlace { blocks: Blocks::Run(seat), ..*place };
         let whole = match &self.steps[..] {
             [.., first, last] if self.steps.len() == before + 1 && first.part == last.part => {
                 match (&first.action, &last.action) {
@@ -346,7 +352,7 @@ impl<'a> Walk<'a> {
             self.parts.push(false);
             self.parts.len() - 1
         });
-        self.steps.push(Step { at, part, action });
+        self.steps.push(RoundStep { at, part, action });
         if self.steps.len() > MOST_STEPS {
             return Err(NotCovered::new(at, "too many statements to reason about"));
         }

@@ -3,18 +3,18 @@
 
 use std::cmp::Ordering;
 
-use super::program::{Action, Doubling, Move, Place, Stretch};
+use super::program::{Action, Doubling, Move, SeatPlace, Stretch};
 use super::signals::SignalLink;
-use super::terms::Seat;
+use super::terms::RoundSeat;
 use crate::schedule::Buffer;
 use crate::verify::parametric::rounds::NotCovered;
 
 /// An access of a move to the memory of `owner`.
 #[derive(Clone, Copy, Debug)]
-struct Access {
+struct SeatAccess {
     step: usize,
     writes: bool,
-    owner: Seat,
+    owner: RoundSeat,
     buffer: Buffer,
     stretch: Stretch,
 }
@@ -30,7 +30,7 @@ pub(super) fn effects(
         if !in_place {
             well_formed(program, i, step)?;
         }
-        let located = |places: &[Place]| -> Vec<Place> {
+        let located = |places: &[SeatPlace]| -> Vec<SeatPlace> {
             places.iter().map(|place| program.located(*place, in_place)).collect()
         };
         let (sources, destinations) = (located(&step.sources), located(&step.destinations));
@@ -45,8 +45,8 @@ pub(super) fn effects(
                     && (destination.owner == other.owner
                         && !apart(&a, &access(i, other, false), Ordering::Equal)
                         || destination.owner != other.owner
-                            && destination.owner != Seat::Own
-                            && other.owner != Seat::Own)
+                            && destination.owner != RoundSeat::Own
+                            && other.owner != RoundSeat::Own)
                 {
                     let what = "two operands of this move may be the same memory";
                     return program.fault(i, what);
@@ -68,11 +68,11 @@ fn well_formed(program: &Doubling, step: usize, of: &Move) -> Result<(), NotCove
         return program
             .fault(step, "a reduce of no sources or of more than 7, or a copy to more than 8");
     }
-    if !all().any(|place| place.owner == Seat::Own) {
+    if !all().any(|place| place.owner == RoundSeat::Own) {
         return program.fault(step, "no operand of this move is always the rank's own");
     }
     // One block, or the same blocks of both: the operands are equally long for every count.
-    let blocks = |place: &Place| {
+    let blocks = |place: &SeatPlace| {
         let one = matches!(place.blocks, super::program::Blocks::One(_))
             || !program.has_blocks(place.buffer);
         (!one).then_some(place.blocks)
@@ -83,16 +83,16 @@ fn well_formed(program: &Doubling, step: usize, of: &Move) -> Result<(), NotCove
     Ok(())
 }
 
-fn access(step: usize, place: &Place, writes: bool) -> Access {
+fn access(step: usize, place: &SeatPlace, writes: bool) -> SeatAccess {
     let (owner, buffer, stretch) = (place.owner, place.buffer, place.stretch());
-    Access { step, writes, owner, buffer, stretch }
+    SeatAccess { step, writes, owner, buffer, stretch }
 }
 
 /// Whether two accesses to the memory of one rank never touch the same place; `rounds` compares the round of the first
 /// access with that of the second. The blocks known in a round are those that were known in each earlier
 /// round and that it added; so the blocks that a round adds are apart from those known up to it, and from those of
 /// any other round.
-fn apart(a: &Access, b: &Access, rounds: Ordering) -> bool {
+fn apart(a: &SeatAccess, b: &SeatAccess, rounds: Ordering) -> bool {
     use Stretch::{Known, Next, Other, Own};
     a.buffer != b.buffer
         || match (a.stretch, b.stretch) {
@@ -140,7 +140,7 @@ impl DoublingOrder<'_> {
         Ok(())
     }
 
-    fn pair(&self, a: &Access, b: &Access) -> Result<(), NotCovered> {
+    fn pair(&self, a: &SeatAccess, b: &SeatAccess) -> Result<(), NotCovered> {
         let both = self.program.in_rounds(a.step) && self.program.in_rounds(b.step);
         let cases: &[Ordering] = if both {
             &[Ordering::Less, Ordering::Equal, Ordering::Greater]
@@ -149,7 +149,7 @@ impl DoublingOrder<'_> {
         };
         for &rounds in cases {
             // In one round, the ranks at one seat are one rank, which keeps its own order.
-            let one_rank = a.owner == b.owner && (a.owner == Seat::Own || rounds.is_eq());
+            let one_rank = a.owner == b.owner && (a.owner == RoundSeat::Own || rounds.is_eq());
             if one_rank
                 || apart(a, b, rounds)
                 || self.before(a, b, rounds)
@@ -164,26 +164,28 @@ impl DoublingOrder<'_> {
     }
 
     /// Whether signals order `a` before `b`; `rounds` compares their rounds.
-    fn before(&self, a: &Access, b: &Access, rounds: Ordering) -> bool {
+    fn before(&self, a: &SeatAccess, b: &SeatAccess, rounds: Ordering) -> bool {
         self.closes(a).any(|done| self.opens(b).any(|free| self.follows(done, free, rounds)))
     }
 
     /// The statements of the owner, in the round of the access, that wait until the access is done.
-    fn closes(&self, access: &Access) -> impl Iterator<Item = usize> {
+    fn closes(&self, access: &SeatAccess) -> impl Iterator<Item = usize> {
         let (step, owner) = (access.step, access.owner);
-        let own = (owner == Seat::Own).then_some(step);
+        let own = (owner == RoundSeat::Own).then_some(step);
         let told = self.links.iter().filter(move |link| {
-            owner != Seat::Own && link.to == owner && self.follows(step, link.post, Ordering::Equal)
+            owner != RoundSeat::Own
+                && link.to == owner
+                && self.follows(step, link.post, Ordering::Equal)
         });
         own.into_iter().chain(told.map(|link| link.wait))
     }
 
     /// The statements of the owner, in the round of the access, that are done before the access begins.
-    fn opens(&self, access: &Access) -> impl Iterator<Item = usize> {
+    fn opens(&self, access: &SeatAccess) -> impl Iterator<Item = usize> {
         let (step, owner) = (access.step, access.owner);
-        let own = (owner == Seat::Own).then_some(step);
+        let own = (owner == RoundSeat::Own).then_some(step);
         let told = self.links.iter().filter(move |link| {
-            owner != Seat::Own
+            owner != RoundSeat::Own
                 && link.to.back() == owner
                 && self.follows(link.wait, step, Ordering::Equal)
         });

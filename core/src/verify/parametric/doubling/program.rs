@@ -1,10 +1,10 @@
 //! One rank's program with its peers and blocks named by the round's distance, 2^k.
 
-use super::super::rounds::NotCovered;
-use super::terms::Seat;
+use super::terms::RoundSeat;
 use crate::collective::Collective;
 use crate::schedule::{Buffer, SignalKind};
 use crate::source::Span;
+use crate::verify::parametric::rounds::NotCovered;
 
 /// The blocks of a buffer that a region has; seats count from the rank that runs the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,21 +12,21 @@ pub(super) enum Blocks {
     /// The whole buffer.
     All,
     /// The block with the number of that rank.
-    One(Seat),
+    One(RoundSeat),
     /// The aligned group of 2^k blocks that contains the block of that rank, for a power of two nranks.
-    Group(Seat),
+    Group(RoundSeat),
     /// The blocks from that rank's on, as many as `Quantity::Lacking` says, modulo nranks.
-    Run(Seat),
+    Run(RoundSeat),
     /// The blocks of a run up to the last block of the buffer.
-    Front(Seat),
+    Front(RoundSeat),
     /// The blocks of a run behind the last block of the buffer, from block 0 on.
-    Wrapped(Seat),
+    Wrapped(RoundSeat),
 }
 
 /// Blocks of the buffer of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) owner: Seat,
+pub(super) struct SeatPlace {
+    pub(super) owner: RoundSeat,
     pub(super) buffer: Buffer,
     pub(super) blocks: Blocks,
 }
@@ -34,21 +34,21 @@ pub(super) struct Place {
 /// A move: the sources are folded into each destination, and a reduce folds them into what the destination holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Move {
-    pub(super) sources: Vec<Place>,
-    pub(super) destinations: Vec<Place>,
+    pub(super) sources: Vec<SeatPlace>,
+    pub(super) destinations: Vec<SeatPlace>,
     pub(super) reduces: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    Post(SignalKind, Seat),
-    Wait(SignalKind, Seat),
+    Post(SignalKind, RoundSeat),
+    Wait(SignalKind, RoundSeat),
     Move(Move),
 }
 
 /// A statement; the statements of a part stand in text order, and the parts too.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct RoundStep {
     pub(super) at: Span,
     pub(super) part: usize,
     pub(super) action: Action,
@@ -64,9 +64,18 @@ pub(super) struct Doubling {
     pub(super) powers_of_two: bool,
     /// For each part whether it is a loop over all rounds; another part runs once.
     pub(super) parts: Vec<bool>,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<RoundStep>,
     /// For each scratch buffer whether it has nranks blocks, and not one.
     pub(super) scratch: Vec<bool>,
+}
+
+/// Whether a buffer has nranks blocks, and not one; `scratch` says this of each scratch buffer.
+pub(super) fn has_blocks(collective: Collective, scratch: &[bool], buffer: Buffer) -> bool {
+    match buffer {
+        Buffer::Input => false,
+        Buffer::Output => collective == Collective::AllGather,
+        Buffer::Scratch(id) => scratch[id.index()],
+    }
 }
 
 impl Doubling {
@@ -74,17 +83,12 @@ impl Doubling {
         self.parts[self.steps[step].part]
     }
 
-    /// Whether a buffer has nranks blocks, and not one.
     pub(super) fn has_blocks(&self, buffer: Buffer) -> bool {
-        match buffer {
-            Buffer::Input => false,
-            Buffer::Output => self.collective == Collective::AllGather,
-            Buffer::Scratch(id) => self.scratch[id.index()],
-        }
+        has_blocks(self.collective, &self.scratch, buffer)
     }
 
     /// Returns the place as it lies in memory: in place, the input is the output or its own block.
-    pub(super) fn located(&self, place: Place, in_place: bool) -> Place {
+    pub(super) fn located(&self, place: SeatPlace, in_place: bool) -> SeatPlace {
         if !in_place || place.buffer != Buffer::Input {
             return place;
         }
@@ -92,7 +96,7 @@ impl Doubling {
             Collective::AllGather => Blocks::One(place.owner),
             _ => place.blocks,
         };
-        Place { buffer: Buffer::Output, blocks, ..place }
+        SeatPlace { buffer: Buffer::Output, blocks, ..place }
     }
 
     pub(super) fn fault<T>(&self, step: usize, what: &str) -> Result<T, NotCovered> {
@@ -118,7 +122,7 @@ pub(super) enum Stretch {
     Elsewhere,
 }
 
-impl Place {
+impl SeatPlace {
     /// Returns the blocks as their owner sees them.
     pub(super) fn stretch(self) -> Stretch {
         let seat = match self.blocks {
@@ -135,8 +139,8 @@ impl Place {
                     Stretch::Known
                 }
             }
-            (Seat::Own, Seat::Partner | Seat::Ahead)
-            | (Seat::Partner | Seat::Behind, Seat::Own) => {
+            (RoundSeat::Own, RoundSeat::Partner | RoundSeat::Ahead)
+            | (RoundSeat::Partner | RoundSeat::Behind, RoundSeat::Own) => {
                 if one {
                     Stretch::Other
                 } else {

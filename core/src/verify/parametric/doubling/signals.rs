@@ -1,7 +1,7 @@
 //! The pairs of posts and waits: a post statement meets one wait statement, in the same round.
 
 use super::program::{Action, Doubling};
-use super::terms::Seat;
+use super::terms::RoundSeat;
 use crate::schedule::SignalKind;
 use crate::verify::parametric::rounds::NotCovered;
 
@@ -11,7 +11,7 @@ pub(super) struct SignalLink {
     pub(super) post: usize,
     pub(super) wait: usize,
     /// The waiting rank, as the posting rank sees it.
-    pub(super) to: Seat,
+    pub(super) to: RoundSeat,
 }
 
 /// Returns all links of `program`.

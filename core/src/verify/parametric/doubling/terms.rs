@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A rank, as the rank that runs the statement names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Seat {
+pub(super) enum RoundSeat {
     /// The rank itself.
     Own,
     /// `rank ^ 2^k`, for a power of two nranks.
@@ -15,7 +15,7 @@ pub(super) enum Seat {
     Behind,
 }
 
-impl Seat {
+impl RoundSeat {
     /// Returns the seat at which that rank sees the rank that runs the statement.
     pub(super) const fn back(self) -> Self {
         match self {
@@ -39,11 +39,11 @@ pub(super) enum Quantity {
     /// `min(2^k, nranks - 2^k)`, where nranks may be any number.
     Lacking,
     /// The number of a rank.
-    Rank(Seat),
+    Rank(RoundSeat),
     /// `rank % 2^k`, which is the partner's too.
     Low,
     /// `min(seat + lacking, nranks)`: the end of as many blocks, or of all blocks.
-    End(Seat),
+    End(RoundSeat),
 }
 
 /// A sum of quantities.
@@ -66,7 +66,7 @@ impl Term {
         Self { constant: 0, factors: [(quantity, 1)].into() }
     }
 
-    pub(super) fn rank(seat: Seat) -> Self {
+    pub(super) fn rank(seat: RoundSeat) -> Self {
         Self::of(Quantity::Rank(seat))
     }
 
@@ -99,7 +99,7 @@ impl Term {
     }
 
     /// Returns the seat whose rank this number is.
-    pub(super) fn seat(&self) -> Option<Seat> {
+    pub(super) fn seat(&self) -> Option<RoundSeat> {
         match self.factors.iter().next() {
             Some((Quantity::Rank(seat), 1)) if self.is(&[(Quantity::Rank(*seat), 1)]) => {
                 Some(*seat)
@@ -112,11 +112,11 @@ impl Term {
     pub(super) fn residue(&self) -> Option<Self> {
         let mut term = self.clone();
         term.factors.remove(&Quantity::Nranks);
-        let own = Quantity::Rank(Seat::Own);
+        let own = Quantity::Rank(RoundSeat::Own);
         let seat = if term.is(&[(own, 1), (Quantity::Distance, 1)]) {
-            Seat::Ahead
+            RoundSeat::Ahead
         } else if term.is(&[(own, 1), (Quantity::Distance, -1)]) {
-            Seat::Behind
+            RoundSeat::Behind
         } else {
             term.seat()?
         };
@@ -133,8 +133,8 @@ impl Term {
             _ => return None,
         };
         let other = match rank {
-            Seat::Own => Seat::Partner,
-            Seat::Partner => Seat::Own,
+            RoundSeat::Own => RoundSeat::Partner,
+            RoundSeat::Partner => RoundSeat::Own,
             _ => return None,
         };
         Self::rank(other).plus(&low, by)

@@ -3,8 +3,8 @@
 //! the blocks that are in a buffer of nranks blocks. In round k this set is the one known to 2^k ranks, and
 //! the round has to double it.
 
-use super::program::{Blocks, Doubling, Move, Place, Stretch};
-use super::terms::Seat;
+use super::program::{Blocks, Doubling, Move, SeatPlace, Stretch};
+use super::terms::RoundSeat;
 use crate::collective::Collective;
 use crate::schedule::Buffer;
 use crate::verify::parametric::rounds::NotCovered;
@@ -35,7 +35,7 @@ struct Ranks<'a> {
     /// What the output and then each scratch buffer has gathered.
     gathered: Vec<Gathered>,
     /// The seat of the peer whose sums are read.
-    ahead: Option<Seat>,
+    ahead: Option<RoundSeat>,
 }
 
 /// Proves that every output holds the promised values at the end.
@@ -110,11 +110,11 @@ impl Ranks<'_> {
         for destination in &of.destinations {
             // The rank that owns the destination sees the move of the rank that writes there.
             let back = destination.owner.back();
-            let turned = |place: &Place| {
-                let seat = |seat: Seat| match seat {
-                    seat if destination.owner == Seat::Own => Some(seat),
-                    Seat::Own => Some(back),
-                    seat if seat == destination.owner => Some(Seat::Own),
+            let turned = |place: &SeatPlace| {
+                let seat = |seat: RoundSeat| match seat {
+                    seat if destination.owner == RoundSeat::Own => Some(seat),
+                    RoundSeat::Own => Some(back),
+                    seat if seat == destination.owner => Some(RoundSeat::Own),
                     _ => None,
                 };
                 let blocks = match place.blocks {
@@ -123,9 +123,9 @@ impl Ranks<'_> {
                     Blocks::Run(of) => Blocks::Run(seat(of)?),
                     blocks => blocks,
                 };
-                Some(Place { owner: seat(place.owner)?, blocks, ..*place })
+                Some(SeatPlace { owner: seat(place.owner)?, blocks, ..*place })
             };
-            let sources: Option<Vec<Place>> = of.sources.iter().map(turned).collect();
+            let sources: Option<Vec<SeatPlace>> = of.sources.iter().map(turned).collect();
             let (Some(sources), Some(to)) = (sources, turned(destination)) else {
                 return self.program.fault(step, "three ranks take part in this move");
             };
@@ -145,7 +145,7 @@ impl Ranks<'_> {
     }
 
     /// Returns what a buffer of one block has gathered after a move to it.
-    fn sum(&mut self, sources: &[Place], to: &Place, reduces: bool) -> Option<Gathered> {
+    fn sum(&mut self, sources: &[SeatPlace], to: &SeatPlace, reduces: bool) -> Option<Gathered> {
         let mut sum = if reduces { Some(self.gathered[index(to.buffer)]) } else { None };
         for source in sources {
             // In an AllGather, these buffers are blocks of ranks and no sums.
@@ -160,7 +160,7 @@ impl Ranks<'_> {
             };
             let value = match (source.owner, held) {
                 (_, All) => All,
-                (Seat::Own, held) => held,
+                (RoundSeat::Own, held) => held,
                 // Sums ahead and sums behind are both the next ones, but not in one program.
                 (seat, Known) if *self.ahead.get_or_insert(seat) == seat => Next,
                 _ => return None,
@@ -178,7 +178,7 @@ impl Ranks<'_> {
 
     /// Returns what a buffer of nranks blocks has gathered after a move to it: each block that is written must get the
     /// input of its rank.
-    fn blocks(&self, sources: &[Place], to: &Place, reduces: bool) -> Option<Gathered> {
+    fn blocks(&self, sources: &[SeatPlace], to: &SeatPlace, reduces: bool) -> Option<Gathered> {
         let [source] = sources else { return None };
         let now = self.gathered[index(to.buffer)];
         // An input is the block of its rank.
