@@ -77,10 +77,12 @@ const BY_SCRATCH: &str = "pub algorithm ByScratch() -> AllGather {
     copy(local.input, local.block[rank]);
     for k in 0..log2(nranks) {
         let partner = peer(rank ^ (1 << k));
-        let theirs = (rank - rank % (1 << k)) ^ (1 << k);
+        let far = 1 << k;
+        let theirs = (rank - rank % far) ^ far;
+        let first = partner.rank / far * far;
         partner.TxAck();
         partner.RxAck();
-        copy(partner.block[theirs..theirs + (1 << k)], local.block[theirs..theirs + (1 << k)]);
+        copy(partner.block[theirs..first + far], local.block[first..theirs + far]);
         partner.TxDataSignal();
         partner.RxDataSignal();
     }
@@ -333,21 +335,36 @@ fn what_is_wrong_is_not_claimed() {
             22: `partner.TxAck();`: no wait in the same round takes this signal at the peer
         "#]],
         ),
-        (gathered, "peer(rank ^ (1 << k)).RxDataSignal();", "", expect![[r#"
+        (
+            gathered,
+            "peer(rank ^ (1 << k)).RxDataSignal();",
+            "",
+            expect![[r#"
             25: `partner.TxDataSignal();`: no wait in the same round takes this signal at the peer
-        "#]]),
-        (bruck, "min(distance, nranks - distance)", "distance", expect![[r#"
+        "#]],
+        ),
+        (
+            bruck,
+            "min(distance, nranks - distance)",
+            "distance",
+            expect![[r#"
             23: `min(from.rank + many, nranks)`: this is no known term in the bits of nranks
-        "#]]),
-        (bruck, "copy(from.block[0..wrapped], local.block[0..wrapped]);", "", expect![[r#"
+        "#]],
+        ),
+        (
+            bruck,
+            "copy(from.block[0..wrapped], local.block[0..wrapped]);",
+            "",
+            expect![[r#"
             27: `if from.rank + many > nranks {`: in some rounds and on some ranks only, and not the rest of the run of blocks that the statement before copies
-        "#]]),
+        "#]],
+        ),
         (
             bruck,
             "copy(from.block[0..wrapped], local.block[0..wrapped]);",
             "copy(from.block[wrapped - 1..wrapped], local.block[wrapped - 1..wrapped]);",
             expect![[r#"
-                27: `if from.rank + many > nranks {`: in some rounds and on some ranks only, and not the rest of the run of blocks that the statement before copies
+                29: `from.block[wrapped - 1..wrapped]`: neither an aligned group of 2^k blocks nor a run
             "#]],
         ),
         (
@@ -359,7 +376,9 @@ fn what_is_wrong_is_not_claimed() {
             let wrapped = partner.rank + distance - nranks;
             copy(partner.block[0..wrapped], local.block[0..wrapped]);
         }",
-            expect![[r#""#]],
+            expect![[r#"
+                25: `copy(partner.block[partner.rank..end], local.block[partner.rank..end]);`: peers `rank ^ 2^k` with groups of blocks, and peers `rank ± 2^k` with runs of blocks, in one program
+            "#]],
         ),
         (
             by_runs,
@@ -367,7 +386,9 @@ fn what_is_wrong_is_not_claimed() {
             "let mine = rank - rank % distance;
         copy(from.block[mine..mine + distance], local.block[mine..mine + distance]);
         copy(from.block[from.rank..end], local.block[from.rank..end]);",
-            expect![[r#""#]],
+            expect![[r#"
+                28: `copy(from.block[mine..mine + distance], local.block[mine..mine + distance]);`: peers `rank ^ 2^k` with groups of blocks, and peers `rank ± 2^k` with runs of blocks, in one program
+            "#]],
         ),
         (
             bruck,
@@ -415,5 +436,184 @@ fn what_is_wrong_is_not_claimed() {
         let (algorithm, source) = algorithms(&text).expect("it compiles").remove(0);
         outside(&text, &want);
         assert!(finitely_right(&algorithm, &source, 2..=17).is_err(), "{text}");
+    }
+}
+
+/// Returns a text with all changes made, each of which must be there.
+fn with(text: &str, changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(text.to_owned(), |text, (right, wrong)| {
+        assert!(text.contains(right), "{right}\n{text}");
+        text.replace(right, wrong)
+    })
+}
+
+/// Programs that are right but for one rule of the proof: without this rule, each of them would be claimed.
+#[test]
+fn what_breaks_one_rule_alone_is_not_claimed() {
+    let all = members();
+    let (sums, gathered, bruck) = (all[0].0, all[1].0, all[2].0);
+    // A reader may read before the blocks of earlier rounds are there.
+    let early = with(
+        gathered,
+        &[
+            ("        partner.TxAck(); // the blocks that I have may be read\n", ""),
+            (
+                "    for k in 0..log2(nranks) {\n        let distance",
+                "    for k in 0..log2(nranks) { peer(rank ^ (1 << k)).TxAck(); }
+    for k in 0..log2(nranks) {\n        let distance",
+            ),
+        ],
+    );
+    let pull =
+        "copy(partner.block[theirs..theirs + distance], local.block[theirs..theirs + distance]);";
+    let both_write = with(
+        gathered,
+        &[(
+            pull,
+            "let mine = rank - rank % distance;
+        copy(partner.block[theirs..theirs + distance], local.block[theirs..theirs + distance]);
+        copy(local.block[mine..mine + distance], partner.block[mine..mine + distance]);",
+        )],
+    );
+    let own_again = with(
+        gathered,
+        &[("partner.RxAck();", "partner.RxAck();\n        copy(local.input, local.block[rank]);")],
+    );
+    let one_block =
+        with(gathered, &[(pull, "copy(partner.block[partner.rank], local.block[partner.rank]);")]);
+    let other_way = with(
+        bruck,
+        &[("to.TxAck();", "from.TxAck();"), ("        from.RxAck();", "        to.RxAck();")],
+    );
+    let behind = with(
+        bruck,
+        &[
+            ("(rank + distance)", "(rank ~ distance)"),
+            ("(rank - distance)", "(rank + distance)"),
+            ("(rank ~ distance)", "(rank - distance)"),
+            ("(rank - (1 << k))", "(rank + (1 << k))"),
+        ],
+    );
+    let itself = with(
+        sums,
+        &[(
+            "    copy(local.input, local.output);\n",
+            "    copy(local.input, local.output);\n    copy(local.output, local.output);\n",
+        )],
+    );
+    let from = sums.find("    for k in").expect("a loop");
+    let rounds = &sums[from..sums.rfind("}\n").expect("an end")];
+    let again =
+        with(sums, &[(rounds, &format!("{rounds}    copy(local.input, local.output);\n{rounds}"))]);
+    let other_block = with(
+        PUSHED,
+        &[
+            ("pub algorithm", "#[out_of_place]\npub algorithm"),
+            (
+                "        partner.RxDataSignal();\n",
+                "        partner.RxDataSignal();
+        copy(partner.input, local.block[rank]);
+        partner.TxDataSignal();
+        partner.RxDataSignal();
+",
+            ),
+        ],
+    );
+    let both_ways = with(
+        AHEAD,
+        &[
+            (
+                "scratch inbox: like output;",
+                "scratch a: like output; scratch b: like output; scratch other: like output;",
+            ),
+            (
+                "copy(local.input, local.output);",
+                "copy(local.input, local.output); copy(local.input, local.other);",
+            ),
+            (
+                "to.TxAck();\n        from.RxAck();",
+                "to.TxAck(); from.TxAck();\n        from.RxAck(); to.RxAck();",
+            ),
+            (
+                "copy(from.output, local.inbox);",
+                "copy(from.output, local.a); copy(to.other, local.b);",
+            ),
+            (
+                "from.TxDataSignal();\n        to.RxDataSignal();",
+                "from.TxDataSignal(); to.TxDataSignal();\n        to.RxDataSignal(); from.RxDataSignal();",
+            ),
+            (
+                "reduce(local.inbox, local.output);",
+                "reduce(local.a, local.other); reduce(local.b, local.output);",
+            ),
+        ],
+    );
+    for (text, want) in [
+        (
+            early,
+            expect![[r#"
+            24: `copy(partner.block[theirs..theirs + distance], local.block[theirs..theirs + distance]);`: nothing orders this with an access of another rank to the same memory
+        "#]],
+        ),
+        (
+            both_write,
+            expect![[r#"
+            25: `copy(partner.block[theirs..theirs + distance], local.block[theirs..theirs + distance]);`: nothing orders this with an access of another rank to the same memory
+        "#]],
+        ),
+        (
+            own_again,
+            expect![[r#"
+            24: `copy(local.input, local.block[rank]);`: nothing orders this with an access of another rank to the same memory
+        "#]],
+        ),
+        (
+            one_block,
+            expect![[r#"
+            24: `copy(partner.block[partner.rank], local.block[partner.rank]);`: the rounds of this loop do not double what a rank has
+        "#]],
+        ),
+        (
+            other_way,
+            expect![[r#"
+            26: `copy(from.block[from.rank..end], local.block[from.rank..end]);`: its owner may not have entered yet when this touches it
+        "#]],
+        ),
+        (
+            behind,
+            expect![[r#"
+            26: `copy(from.block[from.rank..end], local.block[from.rank..end]);`: nothing orders this with an access of another rank to the same memory
+        "#]],
+        ),
+        (
+            itself,
+            expect![[r#"
+            18: `copy(local.output, local.output);`: two operands of this move may be the same memory
+        "#]],
+        ),
+        (
+            again,
+            expect![[r#"
+            36: `reduce(local.inbox, local.output);`: this reads or adds what is not known to be there in every round
+        "#]],
+        ),
+        (
+            other_block,
+            expect![[r#"
+            15: `copy(partner.input, local.block[rank]);`: this reads or adds what is not known to be there in every round
+        "#]],
+        ),
+        (
+            both_ways,
+            expect![[r#"
+            10: `copy(to.other, local.b);`: this reads or adds what is not known to be there in every round
+        "#]],
+        ),
+    ] {
+        outside(&text, &want);
+        let (algorithm, source) = algorithms(&text).expect("it compiles").remove(0);
+        let refused =
+            [2, 4, 8].iter().any(|n| finitely_right(&algorithm, &source, *n..=*n).is_err());
+        assert!(refused, "{text}");
     }
 }

@@ -130,7 +130,12 @@ impl TermScope {
                 if whole && by == Term::of(Quantity::Nranks) {
                     return Ok(TermValue::Pieces(buffer));
                 }
-                Err(NotCovered::new(span, "a cut other than in the blocks of the ranks"))
+                let what = if self.has_blocks(buffer) {
+                    "a cut other than in the blocks of the ranks"
+                } else {
+                    "parts of a sum, in a program that asks for the bits of nranks"
+                };
+                Err(NotCovered::new(span, what))
             }
             Op::Piece => match (self.eval(&args[0])?, self.number(&args[1])?.seat()) {
                 (TermValue::Pieces(buffer), Some(seat)) => {
@@ -218,16 +223,20 @@ impl TermScope {
             BinOp::Mul => match (l.constant(), r.constant()) {
                 (Some(by), _) => Term::int(0).plus(&r, by),
                 (_, Some(by)) => Term::int(0).plus(&l, by),
+                _ if r == distance => l.of_group(),
+                _ if l == distance => r.of_group(),
                 _ => None,
             },
             BinOp::Shl if l.constant() == Some(1) && r == Term::of(Quantity::Round) => {
                 Some(distance)
             }
             BinOp::Rem if r == Term::of(Quantity::Nranks) => l.residue(),
-            BinOp::Rem if r == distance => {
+            BinOp::Rem | BinOp::Div if r == distance => {
                 let seat =
                     l.seat().filter(|seat| matches!(seat, RoundSeat::Own | RoundSeat::Partner));
-                seat.map(|_| Term::of(Quantity::Low))
+                let part =
+                    |seat| if op == BinOp::Rem { Quantity::Low } else { Quantity::Group(seat) };
+                seat.map(|seat| Term::of(part(seat)))
             }
             BinOp::BitXor if r == distance || l == distance => {
                 if !self.powers_of_two {

@@ -277,7 +277,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         if self.in_rounds {
-            return Err(NotCovered::new(at, "a loop over the bits of nranks within another"));
+            return Err(NotCovered::new(at, "a loop within a loop over the bits of nranks"));
         }
         if first.constant() != Some(0) || end != Term::of(Quantity::Rounds) {
             let what = "these are not the rounds 0..log2(nranks)";

@@ -40,6 +40,8 @@ pub(super) enum Quantity {
     Lacking,
     /// The number of a rank.
     Rank(RoundSeat),
+    /// The number of a rank's group: `rank / 2^k`.
+    Group(RoundSeat),
     /// `rank % 2^k`, which is the partner's too.
     Low,
     /// `min(seat + lacking, nranks)`: the end of as many blocks, or of all blocks.
@@ -103,6 +105,16 @@ impl Term {
         match self.factors.iter().next() {
             Some((Quantity::Rank(seat), 1)) if self.is(&[(Quantity::Rank(*seat), 1)]) => {
                 Some(*seat)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the product of the distance and this number of a group: the first rank of the group.
+    pub(super) fn of_group(&self) -> Option<Self> {
+        match self.factors.iter().next() {
+            Some((Quantity::Group(seat), 1)) if self.is(&[(Quantity::Group(*seat), 1)]) => {
+                Self::rank(*seat).plus(&Self::of(Quantity::Low), -1)
             }
             _ => None,
         }
