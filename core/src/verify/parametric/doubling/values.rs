@@ -32,7 +32,7 @@ use Gathered::{All, Doubled, Known, Next, Nothing, Own};
 /// The state of a rank's buffers while all ranks run together.
 struct Ranks<'a> {
     program: &'a Doubling,
-    /// What the output and then each scratch buffer has gathered.
+    /// The ranks that the output has gathered, and then those of each scratch buffer.
     gathered: Vec<Gathered>,
     /// The seat of the peer whose sums are read.
     ahead: Option<RoundSeat>,
