@@ -50,6 +50,11 @@ fn agree(schedule: &Schedule, of: &Representative, machine: &Machine) -> bool {
     };
     let one = symmetric(of, machine, COUNT, DType::F32);
     let on = machine.topology.name();
+    // One op after another, several moves take longer than the one that rank 0 makes of them.
+    if one.as_ref().is_err_and(|why| why.starts_with("some ranks do in several moves")) {
+        assert_eq!(machine.streams, Streams::InOrder, "{name}, {turns}, {on}");
+        return false;
+    }
     let (Ok(all), Ok(one)) = (&all, &one) else {
         assert!(all.is_err(), "{name}, {turns}, {on}: {}", one.unwrap_err());
         return false;
@@ -108,36 +113,35 @@ fn one_rank_takes_the_time_of_all_in_the_library() {
 
 #[test]
 fn one_rank_takes_the_time_of_all_at_many_ranks() {
-    let cases: [(&str, &[(&str, &str)]); 7] = [
-        ("RingAllReduce", &[]),
-        ("NhrAllReduce", &[]),
-        ("MeshAllReduce", &[]),
-        ("RecursiveDoublingAllReduce", &[]),
-        ("HalvingDoublingAllReduce", &[("near_first", "true")]),
-        ("PairwiseAllToAll", &[]),
-        ("HierarchicalAllReduce", &[("ring_inside", "true"), ("ring_across", "true")]),
+    let rings: &[(&str, &str)] = &[("ring_inside", "true"), ("ring_across", "true")];
+    let cases: [(&str, u32, &[(&str, &str)]); 7] = [
+        ("RingAllReduce", 256, &[]),
+        ("NhrAllReduce", 256, &[]),
+        ("MeshAllReduce", 256, &[]),
+        ("RecursiveDoublingAllReduce", 256, &[]),
+        ("HalvingDoublingAllReduce", 256, &[]),
+        ("PairwiseAllToAll", 64, &[]),
+        ("HierarchicalAllReduce", 64, rings),
     ];
-    for (name, settings) in cases {
+    for (name, n, settings) in cases {
         let mut algorithm = library(name);
         for (name, value) in settings {
             algorithm.set_text(name, value).expect("its parameter");
         }
-        // 256 ranks are 16 islands of 16, the groups of the hierarchy.
-        let schedule = algorithm.schedule(256).expect("it fits");
-        let of = representative(&algorithm, 256).expect("it is symmetric");
+        let schedule = algorithm.schedule(n).expect("it fits");
+        let of = representative(&algorithm, n).expect(name);
         let mut texts = vec![
-            "crossbar(256, 25GB/s, 1us)",
-            "crossbar(300, 25GB/s, 1us)",
-            "spine_leaf(32, 8, 4, 2, 25GB/s, 1us)",
+            format!("crossbar({n}, 25GB/s, 1us)"),
+            format!("crossbar({}, 25GB/s, 1us)", n + 44),
+            format!("spine_leaf({}, 8, 4, 2, 25GB/s, 1us)", n / 8),
         ];
+        // The groups of the hierarchy are 8 of 8.
         if name == "HierarchicalAllReduce" {
-            texts.extend([
-                "torus([16, 16], 25GB/s, 1us)",
-                "islands(16, 16, 300GB/s, 1us, 25GB/s, 5us)",
-            ]);
+            texts.push("torus([8, 8], 25GB/s, 1us)".to_owned());
+            texts.push("islands(8, 8, 300GB/s, 1us, 25GB/s, 5us)".to_owned());
         }
         for text in texts {
-            assert!(agree(&schedule, &of, &machine(text)), "{name} on {text}");
+            assert!(agree(&schedule, &of, &machine(&text)), "{name} on {text}");
         }
     }
 }
@@ -187,7 +191,7 @@ fn runs_that_one_rank_does_not_tell_are_refused() {
         .assert_eq(&refused(&waits, &crossbar));
     let slow = machine("crossbar(16384, 25GB/s, 1us)");
     let slow = Machine { stragglers: vec![(RankId(5), 3.0)], ..slow };
-    expect![[r#""#]].assert_eq(&refused(&of("RingAllReduce", 16_384), &slow));
+    expect!["the ranks of crossbar(16384, 25GB/s, 1us) are of 16384 kinds under the rotation of 16384, with 163831 ops each: more than 16777216 ops in all"].assert_eq(&refused(&of("RingAllReduce", 16_384), &slow));
 }
 
 /// At as many ranks as a schedule has, against the closed forms.
