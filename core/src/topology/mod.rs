@@ -231,9 +231,10 @@ impl Topology {
     pub fn neighbors(&self, rank: RankId) -> Vec<RankId> {
         let mut found = Vec::new();
         for link in self.out(rank.into()) {
-            match self.is_rank(link.to) {
-                true => found.push(RankId(link.to.0)),
-                false => found.extend(self.reach.ranks(link.to).iter().map(|to| RankId(to.0))),
+            if self.is_rank(link.to) {
+                found.push(RankId(link.to.0));
+            } else {
+                found.extend(self.reach.ranks(link.to).iter().map(|to| RankId(to.0)));
             }
         }
         found.sort_unstable();
