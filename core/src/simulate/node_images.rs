@@ -27,7 +27,7 @@ impl<'m> Images<'m> {
     /// with its bandwidth and latency, each rank to a rank with its speed. Ranks beyond those that are turned stay.
     pub(super) fn links(&self, by: u32) -> Option<Vec<u32>> {
         let alike = |(rank, slower): (usize, &f64)| {
-            self.slower[self.turns.turned(rank as u32, by) as usize] == *slower
+            self.slower[self.turns.turned(rank as u32, by) as usize].to_bits() == slower.to_bits()
         };
         if !self.slower.iter().enumerate().all(alike) {
             return None;
