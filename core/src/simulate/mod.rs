@@ -81,7 +81,7 @@ pub fn simulate(
     record: bool,
 ) -> Result<Simulated, Vec<Finding>> {
     machine.check(schedule.nranks).map_err(|problem| vec![problem.at(SpanId::default())])?;
-    let bytes = bytes(schedule, count, dtype).map_err(|finding| vec![finding])?;
+    let bytes = bytes(schedule, count, dtype).map_err(|finding| vec![*finding])?;
     let Some(paths) = RankPaths::new(schedule, machine, None) else {
         return Err(verify::links(schedule, &machine.topology));
     };
@@ -102,7 +102,7 @@ pub fn simulate(
 }
 
 /// Returns the size of a run in bytes, as nccl-tests counts it.
-fn bytes(schedule: &Schedule, count: u64, dtype: DType) -> Result<u64, Finding> {
+fn bytes(schedule: &Schedule, count: u64, dtype: DType) -> Result<u64, Box<Finding>> {
     let element = dtype.size() as u64;
     let bytes = match &schedule.elements {
         // With a count for each block, a unit is an element.
@@ -113,7 +113,7 @@ fn bytes(schedule: &Schedule, count: u64, dtype: DType) -> Result<u64, Finding> 
     bytes.ok_or_else(|| {
         let title = format!("{count} elements of {element} bytes are too many to simulate");
         let finding = Finding::new(Code::TooLarge, SpanId::default(), title);
-        finding.help(format!("a buffer has at most {MOST} bytes"))
+        Box::new(finding.help(format!("a buffer has at most {MOST} bytes")))
     })
 }
 

@@ -20,7 +20,7 @@ use roundelay_core::turns::Turns;
 fn machines(n: u32) -> Vec<Machine> {
     let mut texts =
         vec![format!("crossbar({n}, 25GB/s, 1us)"), format!("full_mesh({n}, 25GB/s, 2us)")];
-    if n % 4 == 0 {
+    if n.is_multiple_of(4) {
         texts.push(format!("spine_leaf({}, 4, 2, 2, 25GB/s, 1us)", n / 4));
         texts.push(format!("spine_leaf({}, 4, 3, 25GB/s, 1us, 10GB/s, 3us)", n / 4));
         texts.push(format!("islands({}, 4, 300GB/s, 1us, 25GB/s, 5us)", n / 4));
@@ -110,10 +110,13 @@ fn one_rank_takes_the_time_of_all_in_the_library() {
     }
 }
 
+/// An algorithm, the number of its ranks, and the values of its parameters.
+type Case = (&'static str, u32, &'static [(&'static str, &'static str)]);
+
 #[test]
 fn one_rank_takes_the_time_of_all_at_many_ranks() {
     let rings: &[(&str, &str)] = &[("ring_inside", "true"), ("ring_across", "true")];
-    let cases: [(&str, u32, &[(&str, &str)]); 7] = [
+    let cases: [Case; 7] = [
         ("RingAllReduce", 256, &[]),
         ("NhrAllReduce", 256, &[]),
         ("MeshAllReduce", 256, &[]),
