@@ -22,13 +22,16 @@ pub(super) fn follow<A: Algorithm + ?Sized>(
         Err((Asymmetric::Faulty(found), _)) => return Err(Asymmetric::Faulty(found)),
         Err(left) => left,
     };
-    let others = groups.map(|radices| Turns::of(&radices)).into_iter().chain(Turns::xor(nranks));
-    for turns in others {
-        if let Ok(found) = with(algorithm, &turns) {
-            return Ok(found);
-        }
+    // Where ranks are in groups, the reason by which the turns of the groups fail says most.
+    let left = match groups.map(|radices| with(algorithm, &Turns::of(&radices))) {
+        Some(Ok(found)) => return Ok(found),
+        Some(Err((left, _))) => left,
+        None => first,
+    };
+    match Turns::xor(nranks).map(|turns| with(algorithm, &turns)) {
+        Some(Ok(found)) => Ok(found),
+        _ => Err(left),
     }
-    Err(first)
 }
 
 fn with<A: Algorithm + ?Sized>(
@@ -56,23 +59,11 @@ fn checked(
     }
     let of = |at: usize| &lists[axes[at] as usize][..];
     let operands = own.operands.iter().enumerate().map(|(at, operand)| (*operand, of(at)));
-    let space = Space::new(&own, turns, operands).map_err(other)?;
-    for run in runs(&own) {
-        let mut literal = Vec::new();
-        for at in run {
-            match moves_alike(&own, &space, at, &of) {
-                Ok(true) => {}
-                Ok(false) => literal.push(at),
-                Err(why) => {
-                    let at = own.op(at).at;
-                    return Err(Asymmetric::Leaves(Leaves { at, exact: None, why }));
-                }
-            }
-        }
-        if !literal.is_empty() && !is_taken_to_itself(&own, &space, &literal) {
-            let why = "these pieces are the same at all ranks, while others move with the rank";
-            let at = own.op(literal[0]).at;
-            return Err(Asymmetric::Leaves(Leaves { at, exact: None, why: why.to_owned() }));
+    let mut space = Space::new(&own, turns, operands).map_err(other)?;
+    if let Err(left) = all_alike(&own, &space, &of) {
+        let spread = space.spread();
+        if spread.is_err() || all_alike(&own, &space, &of).is_err() {
+            return Err(left);
         }
     }
     let n = u64::from(turns.nranks());
@@ -83,6 +74,37 @@ fn checked(
         pieces: messages.pieces * n,
     };
     Ok(Representative { own, turns: turns.clone(), way: Way::Followed, totals, space })
+}
+
+/// Checks that turns take the moves of rank 0 to the moves of every rank.
+fn all_alike<'a>(
+    own: &Schedule,
+    space: &Space,
+    of: &impl Fn(usize) -> &'a [Axis],
+) -> Result<(), Asymmetric> {
+    for run in runs(own) {
+        let mut literal = Vec::new();
+        for &at in &run {
+            match moves_alike(own, space, at, of) {
+                Ok(true) => {}
+                Ok(false) => literal.push(at),
+                Err(why) => {
+                    let at = own.op(at).at;
+                    return Err(Asymmetric::Leaves(Leaves { at, exact: None, why }));
+                }
+            }
+        }
+        let (Some(first), Some(last)) = (literal.first(), literal.last()) else { continue };
+        // Between the first and the last of them, no move may touch data of another: they change places at other ranks.
+        let between = run.iter().copied().filter(|at| first <= at && at <= last);
+        let apart = MoveSet::new(own, space, between, 0).is_some();
+        if !apart || !is_taken_to_itself(own, space, &literal) {
+            let why = "these pieces are the same at all ranks, while others move with the rank";
+            let at = own.op(literal[0]).at;
+            return Err(Asymmetric::Leaves(Leaves { at, exact: None, why: why.to_owned() }));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a move of rank 0 is taken to the move of each other rank by itself. If not, all its pieces are the same at

@@ -158,6 +158,24 @@ impl Space {
         [region.lo, region.hi, region.base].iter().all(|at| self.grid.is_multiple_of(at.den()))
     }
 
+    /// Gives slots of scratch the wheels that turn pieces of a unit, as far as the slots hold whole spans of them: data
+    /// that is turned inside where it comes from is turned alike in a slot.
+    pub(super) fn spread(&mut self) -> Result<(), String> {
+        let grid = self.grid;
+        let wheels: Vec<Wheel> = self.wheels[0].clone();
+        for buffer in 2..self.sizes.len() {
+            let slot = self.slots[buffer - 2];
+            for wheel in &wheels {
+                let span = wheel.stride * self.radix(wheel);
+                if span <= grid && slot.is_multiple_of(span) {
+                    self.add(buffer, *wheel);
+                }
+            }
+            self.nested(buffer)?;
+        }
+        Ok(())
+    }
+
     fn add(&mut self, buffer: usize, wheel: Wheel) {
         if !self.wheels[buffer].contains(&wheel) {
             self.wheels[buffer].push(wheel);

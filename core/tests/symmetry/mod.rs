@@ -140,10 +140,14 @@ fn agrees(algorithm: &Configured, nranks: u32) -> Result<bool, String> {
                 let why = found.notes.iter().any(|note| note.contains(Code::WrongResult.as_str()));
                 found.code == Code::WrongResult || found.code == Code::InPlaceOnly && why
             };
-            // A race may hide another finding, which depends on the order in which a replay meets accesses.
+            // A race hides a read of garbage at its statements. The order in which a replay meets accesses decides at
+            // which statement a race is seen, and so whether such a read is told.
+            let races = ours.iter().any(|found| found.code == Code::Race);
+            let hidden = races && theirs[0].code == Code::UninitializedRead;
             let same = ours.iter().any(|found| {
                 found.code == theirs[0].code && (of_results(found) || is_told(&theirs, found.at))
             });
+            let same = same || hidden;
             let told = || format!("{name} at {nranks}: {ours:#?}\n--- direct\n{theirs:#?}");
             same.then_some(true).ok_or_else(told)
         }
@@ -220,4 +224,38 @@ fn limits() {
     }";
     let long = symmetry::prove(&read("long.coll", text)[0], 300).expect_err("too long");
     assert!(matches!(&long, NoProof::Wrong(found) if found[0].code == Code::StepLimit), "{long:?}");
+}
+
+/// A copy of all blocks is the same set of moves at every rank. It is so only where no move between them reads one of
+/// the blocks, as in the second program, which reads a block that other ranks have not kept yet.
+#[test]
+fn a_loop_over_all_blocks() {
+    let program = |inside: &str, behind: &str| {
+        format!(
+            "#[out_of_place] algorithm Kept() -> AllToAll {{
+                scratch s: like input;
+                view sent = input.split(nranks);
+                view kept = s.split(nranks);
+                view got = output.split(nranks);
+                for b in 0..nranks {{
+                    copy(local.sent[b], local.kept[b]);
+                    if b == 0 {{ {inside} }}
+                }}
+                {behind}
+                for d in 1..nranks {{ peer((rank - d) % nranks).TxAck(); }}
+                for d in 1..nranks {{
+                    let from = peer((rank + d) % nranks);
+                    from.RxAck();
+                    copy(from.sent[rank], local.got[from.rank]);
+                    from.TxDataSignal();
+                }}
+                for d in 1..nranks {{ peer((rank - d) % nranks).RxDataSignal(); }}
+            }}"
+        )
+    };
+    let own = "copy(local.kept[rank], local.got[rank]);";
+    let right = &read("kept.coll", &program("", own))[0];
+    assert_eq!(agrees(right, 5), Ok(true));
+    let hostile = &read("kept.coll", &program(own, ""))[0];
+    assert_eq!(agrees(hostile, 5), Ok(false), "some ranks read a block before they keep it");
 }
