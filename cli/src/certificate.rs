@@ -3,13 +3,11 @@
 use roundelay_core::AnyProof;
 use roundelay_core::dtype::DType;
 use roundelay_core::optimize::join;
-use roundelay_core::program::Program;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::symmetry::Way;
-use roundelay_core::syntax::Source;
 use roundelay_core::uneven;
 use roundelay_core::verify::{
-    Busiest, Depth, Proof, Proved, ReductionOrder, Sameness, Signals, depth, parametric,
+    Busiest, Depth, Proof, Proved, ReductionOrder, Sameness, Signals, depth,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -62,6 +60,9 @@ pub(crate) struct Certificate {
     /// The group of turns by which one rank stands for all, where the proof is of one rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     symmetry: Option<Symmetry>,
+    /// The construct by which no rank stands for all, where there are many ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asymmetric: Option<String>,
 }
 
 /// The reason why the proof of one rank is the proof of all.
@@ -213,84 +214,6 @@ struct Ideal {
     ports: usize,
 }
 
-/// The proof for all rank counts at once, or the obstacle to it.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Every {
-    /// Proved for every nranks from this on.
-    From(u32),
-    /// Proved for every nranks from this on, and there for every vector of counts.
-    #[serde(rename = "from")]
-    FromWithCounts(u32),
-    /// Proved for every nranks from this on that is a power of two.
-    FromPowersOfTwo(u32),
-    /// Proved for every nranks from this on that is a power of two, and there for every vector of counts.
-    #[serde(rename = "from_powers_of_two")]
-    FromPowersOfTwoWithCounts(u32),
-    /// The construct that the proof for all rank counts does not support.
-    Outside { line: u32, column: u32, construct: String, what: String },
-}
-
-impl Every {
-    pub(crate) fn new(program: &Program, source: &Source) -> Self {
-        match parametric::prove(program) {
-            Ok(parametric::Every { from, blocks, powers_of_two }) => {
-                match (powers_of_two, blocks) {
-                    (false, false) => Self::From(from),
-                    (false, true) => Self::FromWithCounts(from),
-                    (true, false) => Self::FromPowersOfTwo(from),
-                    (true, true) => Self::FromPowersOfTwoWithCounts(from),
-                }
-            }
-            Err(outside) => {
-                let place = source.location(outside.at);
-                let (line, column) = (place.line, place.column);
-                let from = column as usize - 1;
-                let text = source.line(line).unwrap_or_default();
-                let to =
-                    if place.end_line == line { place.end_column as usize - 1 } else { text.len() };
-                let construct = text.chars().take(to).skip(from).collect();
-                Self::Outside { line, column, construct, what: outside.what }
-            }
-        }
-    }
-
-    pub(crate) fn is_proved(&self) -> bool {
-        self.counts().is_some()
-    }
-
-    /// Returns the rank counts that are proved at once, in a few words.
-    pub(crate) fn counts(&self) -> Option<&'static str> {
-        match self {
-            Self::From(_) | Self::FromWithCounts(_) => Some("every nranks"),
-            Self::FromPowersOfTwo(_) | Self::FromPowersOfTwoWithCounts(_) => {
-                Some("every power of two")
-            }
-            Self::Outside { .. } => None,
-        }
-    }
-
-    /// Returns a line for a terminal.
-    pub(crate) fn line(&self) -> String {
-        match self {
-            Self::From(from) => format!("proved for every nranks >= {from}"),
-            Self::FromWithCounts(from) => {
-                format!("proved for every nranks >= {from}, and there for every vector of counts")
-            }
-            Self::FromPowersOfTwo(from) => {
-                format!("proved for every nranks >= {from} that is a power of two")
-            }
-            Self::FromPowersOfTwoWithCounts(from) => format!(
-                "proved for every nranks >= {from} that is a power of two, and there for every \
-                 vector of counts"
-            ),
-            Self::Outside { line, construct, what, .. } => {
-                format!("not proved for every nranks: line {line}, `{construct}`: {what}")
-            }
-        }
-    }
-}
-
 impl Certificate {
     /// Returns the certificate of a proof of all ranks.
     pub(crate) fn direct(proved: &Proved, signals: Signals) -> Self {
@@ -308,7 +231,9 @@ impl Certificate {
     /// Returns the certificate of a proof.
     pub(crate) fn new(proof: &AnyProof, signals: Signals) -> Self {
         let proved = match proof {
-            AnyProof::Direct(proved) => return Self::direct(proved, signals),
+            AnyProof::Direct(proved, why) => {
+                return Self { asymmetric: why.clone(), ..Self::direct(proved, signals) };
+            }
             AnyProof::Symmetric(proved) => proved,
         };
         let (messages, pieces) = proved.messages();
@@ -390,6 +315,7 @@ impl Certificate {
             order,
             counts_by_block: None,
             symmetry: None,
+            asymmetric: None,
             ideal: Ideal {
                 units: schedule.busiest_port(),
                 least_units: collective.least_units(nranks),
@@ -442,6 +368,7 @@ impl Certificate {
         let Self { messages, pieces, sends_to, receives_from, .. } = self;
         let mut lines = vec![ALWAYS.join(", ")];
         lines.extend(self.symmetry.as_ref().map(|symmetry| symmetry.line.clone()));
+        lines.extend(self.asymmetric.as_ref().map(|why| format!("no rank stands for all: {why}")));
         if !conditions.is_empty() {
             lines.push(conditions.join("; "));
         }

@@ -16,7 +16,8 @@ use roundelay_core::verify::Signals;
 use roundelay_core::{AnyProof, prove_many};
 use serde::Serialize;
 
-use crate::certificate::{Certificate, Every};
+use crate::certificate::Certificate;
+use crate::every::Every;
 use crate::flags::SourceFlags;
 use crate::interrupt;
 use crate::msccl::{self, MscclFlags};
@@ -297,7 +298,7 @@ fn prove_each(
             match proved {
                 Ok(proved) => {
                     let (ops, root) = match &proved {
-                        AnyProof::Direct(all) => {
+                        AnyProof::Direct(all, _) => {
                             (all.schedule().ops.len() as u64, all.schedule().root)
                         }
                         AnyProof::Symmetric(one) => (one.ops(), one.of.own.root),
@@ -317,7 +318,7 @@ fn prove_each(
             (Some(proved), _) => {
                 checked.proved.push(n);
                 checked.certificates.push(Certificate::new(&proved, flags.signals));
-                if let AnyProof::Direct(proved) = &proved {
+                if let AnyProof::Direct(proved, _) = &proved {
                     let optimum = algorithm.topology().and_then(|t| Optimum::new(proved, t));
                     checked.bounds.extend(optimum);
                 }

@@ -24,6 +24,7 @@ mod check;
 mod command;
 mod device;
 mod emit;
+mod every;
 mod executor;
 mod explain;
 mod exported;

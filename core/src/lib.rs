@@ -175,8 +175,9 @@ const TOLD: u32 = 1024;
 /// The proof of an algorithm for a number of ranks.
 #[derive(Clone, Debug)]
 pub enum AnyProof {
-    /// The ops of all ranks were replayed.
-    Direct(Proved),
+    /// The ops of all ranks were replayed; where one rank was tried to stand for all, with the construct by which the
+    /// ranks do not all do the same, and its line.
+    Direct(Proved, Option<String>),
     /// The ops of one rank, which stands for all, were replayed.
     Symmetric(Box<SymmetricProof>),
 }
@@ -192,29 +193,37 @@ pub fn prove_many(
     nranks: u32,
     signals: Signals,
 ) -> Result<AnyProof, Vec<Diagnostic>> {
-    let direct = || prove_source_with(algorithm, nranks, signals).map(AnyProof::Direct);
+    let direct = || prove_source_with(algorithm, nranks, signals);
     if nranks < MANY || signals != Signals::default() || algorithm.topology().is_some() {
-        return direct();
+        return direct().map(|proved| AnyProof::Direct(proved, None));
     }
-    match symmetry::prove(algorithm, nranks) {
-        Ok(proof) => Ok(AnyProof::Symmetric(Box::new(proof))),
-        Err(NoProof::Wrong(_)) if nranks <= TOLD => direct(),
-        Err(NoProof::Wrong(found)) => {
-            Err(found.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect())
+    let left = match symmetry::prove(algorithm, nranks) {
+        Ok(proof) => return Ok(AnyProof::Symmetric(Box::new(proof))),
+        Err(NoProof::Wrong(_)) if nranks <= TOLD => {
+            return direct().map(|proved| AnyProof::Direct(proved, None));
         }
-        Err(NoProof::Asymmetric(left)) => direct().map_err(|errors| {
-            let limited = |error: &Diagnostic| error.code == diagnostics::Code::StepLimit;
-            let line = match &left {
-                Asymmetric::Leaves(leaves) => algorithm.program().locations.get(leaves.at.index()),
-                _ => None,
+        Err(NoProof::Wrong(found)) => {
+            let told = |finding| algorithm.diagnostic(finding, nranks);
+            return Err(found.into_iter().map(told).collect());
+        }
+        Err(NoProof::Asymmetric(left)) => left,
+    };
+    let place = match &left {
+        Asymmetric::Leaves(leaves) => algorithm.program().locations.get(leaves.at.index()),
+        _ => None,
+    };
+    let line = place.map_or_else(String::new, |place| format!("line {}: ", place.line));
+    let why = format!("{line}{}", left.why());
+    match direct() {
+        Ok(proved) => Ok(AnyProof::Direct(proved, Some(why))),
+        Err(errors) => {
+            let note = format!("no rank stands for all: {why}");
+            let told = |error: Diagnostic| match error.code {
+                diagnostics::Code::StepLimit => error.note(note.clone()),
+                _ => error,
             };
-            let line = line.map_or_else(String::new, |place| format!("line {}: ", place.line));
-            let note = format!("no rank stands for all: {line}{}", left.why());
-            let told = |error: Diagnostic| {
-                if limited(&error) { error.note(note.clone()) } else { error }
-            };
-            errors.into_iter().map(told).collect()
-        }),
+            Err(errors.into_iter().map(told).collect())
+        }
     }
 }
 

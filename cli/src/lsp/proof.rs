@@ -15,7 +15,8 @@ use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Callers, Proved as ProvedSchedule, Signals};
 
-use crate::certificate::{Certificate, Every};
+use crate::certificate::Certificate;
+use crate::every::Every;
 use crate::topo::count;
 
 /// The rank counts of which a certificate is shown: the largest that the algorithm admits.

@@ -72,7 +72,7 @@ pub(crate) struct OfOneRank {
 
 /// The reason why no rank stands for all.
 pub(crate) enum Unlike {
-    /// The program leaves the class; other turns may serve its groups, which are so many and so large.
+    /// The program leaves the class; other turns may serve its groups: their number and their size.
     Leaves(Leaves, Option<[u32; 2]>),
     /// Rank 0 cannot be laid out.
     Faulty(Vec<Finding>),

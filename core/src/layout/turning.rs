@@ -3,9 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use super::area::Area;
-use super::builder::Stop;
-use super::tables::Tables;
 use crate::ids::SpanId;
 use crate::rational::Rat;
 use crate::schedule::interner::Interner;
@@ -100,9 +97,8 @@ impl Turning {
     }
 
     /// Notes the construct that is not followed; the first one stays.
-    pub(crate) fn leave(&mut self, at: u32, exact: Option<Span>, why: impl Into<String>) -> Stop {
+    pub(crate) fn leave(&mut self, at: u32, exact: Option<Span>, why: impl Into<String>) {
         self.leaves.get_or_insert(Leaves { at: SpanId(at), exact, why: why.into() });
-        Stop
     }
 
     /// The digits that the number of a rank among all ranks counts.
@@ -256,40 +252,5 @@ fn changes_nothing(op: BinOp, operand: i64, left: bool) -> bool {
         BinOp::Mul => operand == 1,
         BinOp::Div => operand == 1 && !left,
         _ => false,
-    }
-}
-
-impl Tables {
-    /// Returns the block of `large` that is bound to this rank, which moves with the rank. Its number is that of the
-    /// rank inside of `depth` blocks of `within`.
-    pub(super) fn block(&mut self, large: Area, block: Area, depth: usize) -> Area {
-        let Some(turning) = &mut self.turning else { return block };
-        let digits = turning.seen(depth);
-        match turning.moved(large.axes, digits, (large.region.lo, block.width(), false)) {
-            Some(axes) => Area { axes, ..block },
-            None => {
-                let Stop = turning.leave(0, None, "the pieces are too fine");
-                block
-            }
-        }
-    }
-
-    /// Checks that the regions of a call are equal at all ranks that make it together.
-    pub(super) fn bound(&mut self, regions: [Area; 2], depth: usize, at: u32) {
-        let Some(turning) = &mut self.turning else { return };
-        let together = turning.seen(depth);
-        let moves = |area: &Area| {
-            let axes = &turning.axes.items[area.axes as usize];
-            axes.iter().any(|axis| together == Digits::All || together == Digits::One(axis.digit))
-        };
-        if regions.iter().any(moves) {
-            let Stop = turning.leave(at, None, "the regions of the call move with the rank");
-        }
-    }
-
-    /// Returns a slot of scratch that moves as the region that it is like.
-    pub(super) fn like(&mut self, slot: Area, like: Area) -> Area {
-        let axes = self.turning.as_mut().map_or(0, |turning| turning.based(like.axes));
-        Area { axes, ..slot }
     }
 }

@@ -1,7 +1,7 @@
 //! Runs of moves without a signal between them. Where no move of a run touches data that another one writes, the run
 //! is a set of moves, whatever their order, and a move of neighboring pieces is the moves of the pieces.
 
-use super::space::{Piece, Space};
+use super::space::{CellRange, Space};
 use crate::ids::OpId;
 use crate::schedule::{OpKind, Schedule};
 
@@ -48,7 +48,7 @@ impl MoveSet {
         for at in moves {
             let op = own.op(at);
             let operands = own.operands_of(op);
-            let pieces: Vec<Piece> =
+            let pieces: Vec<CellRange> =
                 operands.iter().map(|operand| space.piece(own, *operand)).collect();
             let owners = operands.iter().map(|operand| space.turns.between(rank, operand.rank.0));
             parts.push(Part {
@@ -81,9 +81,10 @@ impl MoveSet {
 impl Part {
     /// Adds the parts to which a turn takes this one; `None` where they are too many.
     fn turn(&self, space: &Space, by: u32, parts: &mut Vec<Self>) -> Option<()> {
-        let whole = |first: u64, buffer| space.turned(Piece { buffer, first, len: self.len }, by);
+        let whole =
+            |first: u64, buffer| space.turned(CellRange { buffer, first, len: self.len }, by);
         let inside = |(operand, first): (&(u32, usize), &u64)| {
-            let piece = Piece { buffer: operand.1, first: *first, len: self.len };
+            let piece = CellRange { buffer: operand.1, first: *first, len: self.len };
             space.turns_inside(piece) || space.is_cut(piece)
         };
         if !self.operands.iter().zip(&self.firsts).any(inside) {
@@ -101,7 +102,7 @@ impl Part {
         });
         let mut cuts = Vec::new();
         if alike {
-            space.cuts(Piece { buffer, first, len: self.len }, by, &mut cuts);
+            space.cuts(CellRange { buffer, first, len: self.len }, by, &mut cuts);
         } else {
             let each = 1..self.len;
             cuts.extend(each.take(PARTS + 1));
@@ -113,7 +114,7 @@ impl Part {
         let mut from = 0;
         for to in cuts {
             let firsts = self.operands.iter().zip(&self.firsts).map(|((_, buffer), first)| {
-                let piece = Piece { buffer: *buffer, first: first + from, len: to - from };
+                let piece = CellRange { buffer: *buffer, first: first + from, len: to - from };
                 if alike { space.block(piece, by) } else { space.cell(*buffer, piece.first, by) }
             });
             parts.push(Self { firsts: firsts.collect(), len: to - from, ..self.clone() });

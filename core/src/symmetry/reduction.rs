@@ -85,14 +85,14 @@ impl Orders<'_> {
 
 /// A result, and the place that holds it.
 #[derive(Clone, Copy)]
-struct Held {
+struct ResultAt {
     rank: u32,
     cell: u64,
     value: Value,
 }
 
 /// A pair of results that breaks a promise, where it was found, and the op that does not keep the order.
-type Broken = (OrderClass, [Held; 2], OpId, bool);
+type Broken = (OrderClass, [ResultAt; 2], OpId, bool);
 
 /// The values of the outputs of all ranks in one mode.
 struct Outputs<'a> {
@@ -102,12 +102,12 @@ struct Outputs<'a> {
 
 impl Outputs<'_> {
     /// Returns the value of a cell of a rank.
-    fn at(&self, rank: u32, cell: u64) -> Held {
+    fn at(&self, rank: u32, cell: u64) -> ResultAt {
         let (space, turns) = (&self.of.space, &self.of.turns);
         let from = space.cell(1, cell, turns.back(rank));
         let value = self.held[from as usize];
         let value = Value { by: turns.turned(value.by, rank), ..value };
-        Held { rank, cell, value }
+        ResultAt { rank, cell, value }
     }
 
     fn cells(&self) -> Range<u64> {
@@ -153,7 +153,7 @@ pub(super) fn reduction(
     });
     let cuts = cuts(&of.own, &of.space);
     let witness = |(class, results, at, in_place): Broken, orders: &mut Orders<'_>| {
-        let piece = |held: Held| piece_text(&of.own, &whole(&of.space, &cuts, held.cell));
+        let piece = |held: ResultAt| piece_text(&of.own, &whole(&of.space, &cuts, held.cell));
         let texts = results.map(|held| {
             let written = orders.written(held.value);
             orders.all.tree(written)

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::Representative;
 use super::order::{Before, Event};
-use super::space::{Piece, Space, number};
+use super::space::{CellRange, Space, number};
 use super::told;
 use super::values::{Shapes, Value};
 use crate::diagnostics::Finding;
@@ -200,7 +200,7 @@ impl<'a> Player<'a> {
     }
 
     /// Returns the cells of an operand, and the turn that takes its owner to rank 0.
-    fn piece(&self, operand: Operand) -> (Piece, u32) {
+    fn piece(&self, operand: Operand) -> (CellRange, u32) {
         let space = self.space();
         (space.piece(self.own(), operand), space.turns.back(operand.rank.0))
     }
@@ -391,7 +391,7 @@ impl<'a> Player<'a> {
         mode: usize,
         event: Event,
         operand: Operand,
-        image: Piece,
+        image: CellRange,
         access: Access,
     ) -> bool {
         let writes = access == Access::Write;

@@ -23,7 +23,7 @@ pub(super) struct Wheel {
 
 /// A region of a buffer as cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct CellRange {
     /// The buffer: 0 for the input, 1 for the output, then scratch.
     pub(super) buffer: usize,
     /// The first cell within the buffer.
@@ -203,20 +203,20 @@ impl Space {
     }
 
     /// Returns the cells of an operand.
-    pub(super) fn piece(&self, own: &Schedule, operand: Operand) -> Piece {
+    pub(super) fn piece(&self, own: &Schedule, operand: Operand) -> CellRange {
         let region = own.region(operand);
         let cells = |at: Rat| at.num() * (self.grid / at.den());
         let buffer = number(region.buffer);
         let slot = if buffer < 2 { 0 } else { self.slots[buffer - 2] * u64::from(region.slot) };
         let first = slot + cells(region.lo) - cells(region.base);
-        Piece { buffer, first, len: cells(region.hi) - cells(region.lo) }
+        CellRange { buffer, first, len: cells(region.hi) - cells(region.lo) }
     }
 
     /// Returns the slot of a region of scratch as cells of its buffer.
-    pub(super) fn slot(&self, region: &Region) -> Option<Piece> {
+    pub(super) fn slot(&self, region: &Region) -> Option<CellRange> {
         let buffer = number(region.buffer);
         let len = *self.slots.get(buffer.checked_sub(2)?)?;
-        Some(Piece { buffer, first: len * u64::from(region.slot), len })
+        Some(CellRange { buffer, first: len * u64::from(region.slot), len })
     }
 
     /// Returns the cell of a unit where the data of an operand's slot begins, at the rank to which a turn takes rank 0.
@@ -268,13 +268,13 @@ impl Space {
     }
 
     /// Returns the piece to which a turn takes a piece that it does not cut: wheels inside the piece turn its cells alone.
-    pub(super) fn turned(&self, piece: Piece, by: u32) -> Piece {
+    pub(super) fn turned(&self, piece: CellRange, by: u32) -> CellRange {
         let first = self.moved(piece.buffer, piece.first, by, piece.len.max(1));
-        Piece { first, ..piece }
+        CellRange { first, ..piece }
     }
 
     /// Returns the pieces to which a turn takes a piece, as memory: their cells may be turned inside.
-    pub(super) fn images(&self, piece: Piece, by: u32) -> Vec<Piece> {
+    pub(super) fn images(&self, piece: CellRange, by: u32) -> Vec<CellRange> {
         if piece.len == 0 {
             return Vec::new();
         }
@@ -285,20 +285,20 @@ impl Space {
         cuts.push(piece.len);
         let mut from = 0;
         let image = |to| {
-            let part = Piece { first: piece.first + from, len: to - from, ..piece };
+            let part = CellRange { first: piece.first + from, len: to - from, ..piece };
             from = to;
-            Piece { first: self.block(part, by), ..part }
+            CellRange { first: self.block(part, by), ..part }
         };
         cuts.into_iter().map(image).collect()
     }
 
     /// Whether wheels turn cells inside a piece.
-    pub(super) fn turns_inside(&self, piece: Piece) -> bool {
+    pub(super) fn turns_inside(&self, piece: CellRange) -> bool {
         self.wheels[piece.buffer].last().is_some_and(|wheel| wheel.stride < piece.len)
     }
 
     /// Whether a boundary between steps of a wheel lies inside a piece.
-    pub(super) fn is_cut(&self, piece: Piece) -> bool {
+    pub(super) fn is_cut(&self, piece: CellRange) -> bool {
         let stride = self.wheels[piece.buffer].last().map_or(u64::MAX, |wheel| wheel.stride);
         piece.len > 0 && piece.first / stride != (piece.first + piece.len - 1) / stride
     }
@@ -310,7 +310,7 @@ impl Space {
 
     /// Adds the places inside a piece, from its first cell on, where a turn cuts it: between two of these places it
     /// moves the piece as one, but for the wheels inside, which turn whole spans in themselves.
-    pub(super) fn cuts(&self, piece: Piece, by: u32, cuts: &mut Vec<u64>) {
+    pub(super) fn cuts(&self, piece: CellRange, by: u32, cuts: &mut Vec<u64>) {
         let end = piece.first + piece.len;
         self.cut_within(piece.buffer, 0, (piece.first, end), by, &mut |at| {
             if at > piece.first && at < end {
@@ -362,7 +362,7 @@ impl Space {
 
     /// Returns the first cell to which a turn takes a piece between two of its cuts: by the wheels whose spans the piece
     /// does not fill.
-    pub(super) fn block(&self, piece: Piece, by: u32) -> u64 {
+    pub(super) fn block(&self, piece: CellRange, by: u32) -> u64 {
         let mut stride = 1;
         for wheel in self.wheels[piece.buffer].iter().rev() {
             let span = wheel.stride * self.radix(wheel);
@@ -377,7 +377,7 @@ impl Space {
     ///
     /// # Errors
     /// A wheel takes a part of the piece elsewhere.
-    pub(super) fn inside(&self, piece: Piece, axes: &[Axis]) -> Result<Vec<Wheel>, Elsewhere> {
+    pub(super) fn inside(&self, piece: CellRange, axes: &[Axis]) -> Result<Vec<Wheel>, Elsewhere> {
         let cells = |at: Rat| at.num() * (self.grid / at.den());
         let followed = |wheel: &Wheel| {
             axes.iter().any(|axis| {

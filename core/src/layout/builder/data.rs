@@ -287,8 +287,7 @@ impl Tables {
         region.base = region.lo;
         let axes = self.turning.as_mut().map_or(0, |turning| {
             turning.shaped(shape.axes, slot.axes).unwrap_or_else(|| {
-                let Stop =
-                    turning.leave(at, None, "data that moves by parts of units is kept in slots");
+                turning.leave(at, None, "data that moves by parts of units is kept in slots");
                 0
             })
         });

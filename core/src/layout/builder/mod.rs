@@ -8,6 +8,7 @@ pub(crate) mod frame;
 mod membership;
 mod scratch;
 mod topology;
+mod turned;
 
 use rustc_hash::FxHashMap;
 

@@ -27,7 +27,9 @@ impl<'p> Walk<'p> {
         why: impl Into<String>,
     ) -> Result<(), Stop> {
         let (at, exact) = (self.at, self.exact(expr.span));
-        b.turning().map_or(Ok(()), |turning| Err(turning.leave(at, exact, why)))
+        let Some(turning) = b.turning() else { return Ok(()) };
+        turning.leave(at, exact, why);
+        Err(Stop)
     }
 
     /// Follows the value that a variable gets.
