@@ -33,6 +33,7 @@ const USAGE: &str = "\
 usage: cargo xtask test              every check that CI runs, after installing what they need
        cargo xtask book              the book into target/book, with its playground, and whether its links lead anywhere
        cargo xtask book --whole      the same, and every program of its pages in a browser
+       cargo xtask test --from N     the same, from check N on
        cargo xtask editors           the extension for VS Code: bundled, tested and packaged
        cargo xtask book --command    the same as without a flag, and an optimized command that has the book in it
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
@@ -61,7 +62,11 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
-        ["test"] => test::all(),
+        ["test"] => test::from(1),
+        ["test", "--from", step] => step
+            .parse()
+            .map_err(|_| format!("{step} is no number of a step"))
+            .and_then(test::from),
         ["editors"] => editors::package(&command::root()),
         ["book"] => book::whole(&command::root(), Wanted::Pages),
         ["book", "--whole"] => book::whole(&command::root(), Wanted::Tests),
