@@ -63,10 +63,9 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
         ["test"] => test::from(1),
-        ["test", "--from", step] => step
-            .parse()
-            .map_err(|_| format!("{step} is no number of a step"))
-            .and_then(test::from),
+        ["test", "--from", step] => {
+            step.parse().map_err(|_| format!("{step} is no number of a step")).and_then(test::from)
+        }
         ["editors"] => editors::package(&command::root()),
         ["book"] => book::whole(&command::root(), Wanted::Pages),
         ["book", "--whole"] => book::whole(&command::root(), Wanted::Tests),

@@ -140,10 +140,12 @@ fn agrees(algorithm: &Configured, nranks: u32) -> Result<bool, String> {
                 let why = found.notes.iter().any(|note| note.contains(Code::WrongResult.as_str()));
                 found.code == Code::WrongResult || found.code == Code::InPlaceOnly && why
             };
-            // A race hides a read of garbage at its statements. The order in which a replay meets accesses decides at
-            // which statement a race is seen, and so whether such a read is told.
-            let races = ours.iter().any(|found| found.code == Code::Race);
-            let hidden = races && theirs[0].code == Code::UninitializedRead;
+            // Beside a race, the order in which a replay meets accesses decides whether garbage or a piece of another
+            // place is read, and at which statement the race is seen.
+            let of_order =
+                |code| matches!(code, Code::Race | Code::UninitializedRead | Code::SlotLength);
+            let races = ours.iter().chain(&theirs).any(|found| found.code == Code::Race);
+            let hidden = races && of_order(ours[0].code) && of_order(theirs[0].code);
             let same = ours.iter().any(|found| {
                 found.code == theirs[0].code && (of_results(found) || is_told(&theirs, found.at))
             });
