@@ -10,9 +10,11 @@ use crate::command::{root, run};
 /// Prints the score; an error if the proof and the oracles disagree on any mutant.
 pub(crate) fn all() -> Result<(), String> {
     let root = root();
-    for suite in ["parametric::mutants", "proof::suite::full_suite"] {
+    let suites =
+        ["parametric::mutants", "parametric::doubling", "proof::suite::full_suite", "symmetry::"];
+    for suite in suites {
         let mut command = Command::new(env!("CARGO"));
-        command.current_dir(&root).env("ROUNDELAY_WHOLE", "1");
+        command.current_dir(&root).env("ROUNDELAY_WHOLE", "1").env("ROUNDELAY_CASES", "100000");
         command.args(["test", "--release", "--package", "roundelay-core", "--test", "core", "--"]);
         run(command.args(["--include-ignored", "--nocapture", suite]))?;
     }
