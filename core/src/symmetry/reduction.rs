@@ -185,14 +185,7 @@ fn in_mode(
             && of.own.collective.max_input_units(of.turns.nranks()) == 1;
     let first = outputs.at(0, 0);
     let mut here: Vec<(u32, u64, Broken)> = Vec::new();
-    let mut order = ReductionOrder {
-        ranks: Sameness::Exact,
-        elements: Sameness::Exact,
-        counts: Sameness::Exact,
-        in_rank_order: true,
-        roundings: 0,
-        depth: 0,
-    };
+    let mut order = ReductionOrder::BEST;
     let mut last = None;
     for cell in outputs.cells() {
         let now = outputs.at(0, cell);

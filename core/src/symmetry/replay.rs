@@ -13,7 +13,7 @@ use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 use crate::stages;
 use crate::verify::layout::BufferMode;
-use crate::verify::memory::{CellMemory, Past};
+use crate::verify::memory::{CALLER, CellMemory, NOBODY, Past};
 use crate::verify::{Access, Order};
 
 /// The findings kept per mode.
@@ -67,8 +67,6 @@ struct Accessor<'a> {
     before: &'a Before<'a>,
     accesses: &'a [Event],
     event: Event,
-    /// Whether the accessor must have heard that the owner's caller has entered.
-    entered: bool,
 }
 
 impl Past for Accessor<'_> {
@@ -79,10 +77,8 @@ impl Past for Accessor<'_> {
 
     fn after_write(&self, write: u32) -> bool {
         match write {
-            crate::verify::memory::NOBODY => true,
-            crate::verify::memory::CALLER => {
-                !self.entered || self.before.begun(MAIN, 0, self.event)
-            }
+            NOBODY => true,
+            CALLER => self.before.begun(MAIN, 0, self.event),
             event => self.before.holds(self.accesses[event as usize], self.event),
         }
     }
@@ -92,6 +88,15 @@ impl Past for Accessor<'_> {
         let read = reads.iter().find(|read| !comes(read)).map(|read| (*read, true));
         read.or_else(|| (!self.after_write(write)).then_some((write, false)))
     }
+}
+
+/// Returns the value to which a turn takes a value.
+fn turned(space: &Space, value: Value, by: u32) -> Value {
+    if by == 0 || !value.is_value() {
+        return value;
+    }
+    let cell = space.cell(0, value.cell.into(), by) as u32;
+    Value { by: space.turns.turned(value.by, by), cell, ..value }
 }
 
 impl<'a> Player<'a> {
@@ -274,15 +279,7 @@ impl<'a> Player<'a> {
         let (piece, back) = self.piece(operand);
         let state = &self.states[mode];
         let owner = operand.rank.0;
-        let turned = |value: Value| match owner {
-            0 => value,
-            _ if !value.is_value() => value,
-            _ => Value {
-                by: space.turns.turned(value.by, owner),
-                cell: space.cell(0, value.cell.into(), owner) as u32,
-                ..value
-            },
-        };
+        let turned = |value| turned(space, value, owner);
         let first = state.first[piece.buffer];
         if !space.turns_inside(piece) && !space.is_cut(piece) {
             let image = first + space.turned(piece, back).first;
@@ -308,15 +305,8 @@ impl<'a> Player<'a> {
             } else {
                 image + number
             };
-            state.values[to as usize] = match *value {
-                _ if bad => Value::POISON,
-                value if back == 0 || !value.is_value() => value,
-                value => Value {
-                    by: space.turns.turned(value.by, back),
-                    cell: space.cell(0, value.cell.into(), back) as u32,
-                    ..value
-                },
-            };
+            let value = if bad { Value::POISON } else { turned(space, *value, back) };
+            state.values[to as usize] = value;
         }
     }
 
@@ -398,7 +388,7 @@ impl<'a> Player<'a> {
         let first = self.states[mode].first[image.buffer] + image.first;
         let cells = self.at_stake(mode, operand, first..first + image.len, writes);
         let number = self.accesses.len() as u32 - 1;
-        let who = Accessor { before: &self.before, accesses: &self.accesses, event, entered: true };
+        let who = Accessor { before: &self.before, accesses: &self.accesses, event };
         let memory = &mut self.states[mode].memory;
         let races: Vec<(u32, bool)> = if writes {
             memory.write(cells, number, &who).into_iter().map(|(_, other)| other).collect()
@@ -409,7 +399,7 @@ impl<'a> Player<'a> {
         let raced = !races.is_empty();
         for (earlier, was_read) in races {
             let other = if was_read { Access::Read } else { Access::Write };
-            let finding = if earlier == crate::verify::memory::CALLER {
+            let finding = if earlier == CALLER {
                 told::before_enter(self.own(), event.op, operand, access)
             } else {
                 let first = self.accesses[earlier as usize];

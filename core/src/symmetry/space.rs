@@ -202,14 +202,18 @@ impl Space {
         Ok(())
     }
 
+    /// Returns the number of cells before a position.
+    fn cells(&self, at: Rat) -> u64 {
+        at.num() * (self.grid / at.den())
+    }
+
     /// Returns the cells of an operand.
     pub(super) fn piece(&self, own: &Schedule, operand: Operand) -> CellRange {
         let region = own.region(operand);
-        let cells = |at: Rat| at.num() * (self.grid / at.den());
         let buffer = number(region.buffer);
         let slot = if buffer < 2 { 0 } else { self.slots[buffer - 2] * u64::from(region.slot) };
-        let first = slot + cells(region.lo) - cells(region.base);
-        CellRange { buffer, first, len: cells(region.hi) - cells(region.lo) }
+        let first = slot + self.cells(region.lo) - self.cells(region.base);
+        CellRange { buffer, first, len: self.cells(region.hi) - self.cells(region.lo) }
     }
 
     /// Returns the slot of a region of scratch as cells of its buffer.
@@ -221,22 +225,12 @@ impl Space {
 
     /// Returns the cell of a unit where the data of an operand's slot begins, at the rank to which a turn takes rank 0.
     pub(super) fn base(&self, own: &Schedule, operand: Operand, by: u32) -> u64 {
-        let base = own.region(operand).base;
-        let cell = base.num() * (self.grid / base.den());
+        let cell = self.cells(own.region(operand).base);
         if !self.bases[operand.region.index()] {
             return cell;
         }
-        let unit = cell / self.grid * self.grid;
-        let within =
-            self.wheels[0].iter().filter(|wheel| wheel.stride * self.radix(wheel) <= self.grid);
-        let mut to = cell;
-        for wheel in within {
-            let radix = self.radix(wheel);
-            let now = (cell - unit) / wheel.stride % radix;
-            let next = (now + u64::from(self.turns.digit(by, wheel.digit))) % radix;
-            to = to + next * wheel.stride - now * wheel.stride;
-        }
-        to
+        let in_a_unit = |wheel: &&Wheel| wheel.stride * self.radix(wheel) <= self.grid;
+        self.turned_by(self.wheels[0].iter().filter(in_a_unit), cell, by)
     }
 
     /// Returns a cell of the output as a region.
@@ -251,8 +245,14 @@ impl Space {
         if by == 0 {
             return cell;
         }
+        let large = self.wheels[buffer].iter().take_while(|wheel| wheel.stride >= stride);
+        self.turned_by(large, cell, by)
+    }
+
+    /// Returns the cell to which wheels take a cell.
+    fn turned_by<'w>(&self, wheels: impl Iterator<Item = &'w Wheel>, cell: u64, by: u32) -> u64 {
         let mut to = cell;
-        for wheel in self.wheels[buffer].iter().take_while(|wheel| wheel.stride >= stride) {
+        for wheel in wheels {
             let radix = self.radix(wheel);
             let step = u64::from(self.turns.digit(by, wheel.digit));
             let now = cell / wheel.stride % radix;
@@ -378,13 +378,12 @@ impl Space {
     /// # Errors
     /// A wheel takes a part of the piece elsewhere.
     pub(super) fn inside(&self, piece: CellRange, axes: &[Axis]) -> Result<Vec<Wheel>, Elsewhere> {
-        let cells = |at: Rat| at.num() * (self.grid / at.den());
         let followed = |wheel: &Wheel| {
             axes.iter().any(|axis| {
                 let stride = match (axis.slots, piece.buffer) {
                     (true, buffer) => axis.stride.num() * self.slots[buffer - 2],
                     (false, _) if axis.base => return false,
-                    (false, _) => cells(axis.stride),
+                    (false, _) => self.cells(axis.stride),
                 };
                 (stride, axis.digit) == (wheel.stride, wheel.digit)
             })
@@ -412,9 +411,8 @@ impl Space {
     /// Returns the axes that change the fraction of a unit where an operand begins: operands of one op must have equal
     /// ones, or their lengths differ at some rank.
     pub(super) fn fractions(&self, axes: &[Axis], multiple: u64) -> Vec<Wheel> {
-        let cells = |at: Rat| at.num() * (self.grid / at.den());
         let moves = axes.iter().filter(|axis| !axis.slots);
-        let wheels = moves.map(|axis| Wheel { stride: cells(axis.stride), digit: axis.digit });
+        let wheels = moves.map(|axis| Wheel { stride: self.cells(axis.stride), digit: axis.digit });
         let mut wheels: Vec<_> =
             wheels.filter(|wheel| wheel.stride % (self.grid / multiple) != 0).collect();
         wheels.sort_unstable();

@@ -26,7 +26,7 @@ mod orders;
 pub mod owners;
 pub mod parametric;
 mod piece;
-mod ports;
+pub(crate) mod ports;
 pub(crate) mod ranking;
 mod reduction;
 mod replay;

@@ -4,6 +4,8 @@
 //! write its data, and not on other moves above it nor on the data that it is folded into. Its fold follows the folds
 //! into the same cells. A post leaves when all moves above it are done, and the stream goes on.
 
+use std::ops::Range;
+
 use super::layout::{BufferMode, Cells, MemoryLayout};
 use super::order::Order;
 use crate::ids::{OpId, RankId};
@@ -79,12 +81,12 @@ fn ports_in(schedule: &Schedule, steps: &Steps) -> Ports {
 }
 
 /// The steps of a schedule.
-pub(super) struct Steps {
+pub(crate) struct Steps {
     /// For each op the length of the longest chain that ends with it; for a move between ranks this is the number of
     /// its step, from 1.
-    pub(super) of: Vec<u32>,
+    pub(crate) of: Vec<u32>,
     /// The length of the longest chain.
-    pub(super) count: u32,
+    pub(crate) count: u32,
 }
 
 /// The number of steps that a stream has behind it: of the messages that it waited for, and of all its moves.
@@ -118,16 +120,26 @@ pub(super) fn steps_in(
     cells: &Cells,
     layout: &MemoryLayout,
 ) -> Steps {
-    let mut streams = vec![Behind::default(); schedule.streams.len()];
-    let mut of = vec![0_u32; schedule.ops.len()];
-    // The time at which the moves that wrote, or read, a cell were done.
-    let mut written = vec![0_u32; layout.size as usize];
-    let mut read = vec![0_u32; layout.size as usize];
     let place = |operand: &Operand| {
         let (first, len) = cells.of(*operand);
         let buffer = layout.buffer(operand.rank, schedule.region(*operand).buffer);
-        (buffer + first) as usize..(buffer + first + len) as usize
+        std::iter::once((buffer + first) as usize..(buffer + first + len) as usize)
     };
+    steps_at(schedule, order, layout.size as usize, place)
+}
+
+/// Finds the steps as [`steps`] does, in a memory of `size` cells, of which `place` gives the cells of an operand.
+pub(crate) fn steps_at<P: Iterator<Item = Range<usize>>>(
+    schedule: &Schedule,
+    order: &Order,
+    size: usize,
+    place: impl Fn(&Operand) -> P,
+) -> Steps {
+    let mut streams = vec![Behind::default(); schedule.streams.len()];
+    let mut of = vec![0_u32; schedule.ops.len()];
+    // The time at which the moves that wrote, or read, a cell were done.
+    let mut written = vec![0_u32; size];
+    let mut read = vec![0_u32; size];
     for &at in &order.sequence {
         let stream = order.stream_of[at.index()];
         let behind = &mut streams[stream.index()];
@@ -137,7 +149,7 @@ pub(super) fn steps_in(
                 let by = schedule.streams[stream.index()].rank;
                 let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
                 let last = |times: &[u32], of: &Operand| {
-                    times[place(of)].iter().copied().max().unwrap_or(0)
+                    place(of).flat_map(|cells| &times[cells]).copied().max().unwrap_or(0)
                 };
                 let needs = schedule.needed(by, op).map(|operand| last(&written, operand));
                 let start = needs.fold(behind.waited, u32::max);
@@ -149,15 +161,18 @@ pub(super) fn steps_in(
                 behind.done = behind.done.max(done);
                 of[at.index()] = arrived;
                 // In place, a copy of the input onto itself is no move.
-                if !op.finish && op.srcs == 1 && op.dsts == 1 && place(&srcs[0]) == place(&dsts[0])
-                {
+                let onto_itself =
+                    srcs[0].rank == dsts[0].rank && place(&srcs[0]).eq(place(&dsts[0]));
+                if !op.finish && op.srcs == 1 && op.dsts == 1 && onto_itself {
                     continue;
                 }
                 for src in srcs {
-                    read[place(src)].iter_mut().for_each(|at| *at = done.max(*at));
+                    place(src).for_each(|cells| {
+                        read[cells].iter_mut().for_each(|at| *at = done.max(*at));
+                    });
                 }
                 for dst in dsts {
-                    written[place(dst)].fill(done);
+                    place(dst).for_each(|cells| written[cells].fill(done));
                 }
             }
             OpKind::Post => of[at.index()] = behind.done.max(behind.waited),
@@ -172,7 +187,7 @@ pub(super) fn steps_in(
 }
 
 /// Returns the first of the busiest ranks, from each rank's peers by step.
-fn busiest(all: Vec<Vec<(u32, RankId, OpId)>>) -> Busiest {
+pub(crate) fn busiest(all: Vec<Vec<(u32, RankId, OpId)>>) -> Busiest {
     let mut most = Busiest::default();
     for (rank, mut peers) in (0..).map(RankId).zip(all) {
         peers.sort_unstable();

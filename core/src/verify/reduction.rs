@@ -75,7 +75,7 @@ pub struct Witness {
 
 impl ReductionOrder {
     /// The order of a reduction before anything is known of it.
-    const BEST: Self = Self {
+    pub(crate) const BEST: Self = Self {
         ranks: Sameness::Exact,
         elements: Sameness::Exact,
         counts: Sameness::Exact,

@@ -2,6 +2,7 @@
 
 mod claims;
 mod doubling;
+mod doubling_wrong;
 mod lanes;
 mod members;
 mod mutants;
