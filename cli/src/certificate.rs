@@ -1,10 +1,11 @@
 //! The result of a proof, as a short certificate for people and complete for programs.
 
 use roundelay_core::AnyProof;
+use roundelay_core::diagnostics::Finding;
 use roundelay_core::dtype::DType;
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::symmetry::Way;
+use roundelay_core::symmetry::{SymmetricProof, Way};
 use roundelay_core::uneven;
 use roundelay_core::verify::{
     Busiest, Depth, Proof, Proved, ReductionOrder, Sameness, Signals, depth,
@@ -183,14 +184,26 @@ enum ByBlock {
 }
 
 impl ByBlock {
-    fn new(schedule: &Schedule) -> Option<Self> {
+    /// Returns the fact of a schedule with the ops of all ranks.
+    fn direct(schedule: &Schedule) -> Option<Self> {
         schedule.collective.blocks(schedule.nranks)?;
-        let found = match uneven::blocks(schedule) {
-            Ok(_) => return Some(Self::Every),
-            Err(found) => found.into_iter().next()?,
-        };
+        match uneven::blocks(schedule) {
+            Ok(_) => Some(Self::Every),
+            Err(found) => found.first().map(|found| Self::refused(schedule, found)),
+        }
+    }
+
+    /// Returns the fact of a proof of one rank.
+    fn symmetric(proved: &SymmetricProof) -> Option<Self> {
+        Some(match proved.counts_by_block.as_ref()? {
+            Ok(()) => Self::Every,
+            Err(found) => Self::refused(&proved.of.own, found),
+        })
+    }
+
+    fn refused(schedule: &Schedule, found: &Finding) -> Self {
         let line = schedule.location(found.at).line;
-        Some(Self::Refused { line, why: found.title })
+        Self::Refused { line, why: found.title.clone() }
     }
 
     fn line(&self) -> String {
@@ -223,7 +236,7 @@ impl Certificate {
             messages: traffic.messages,
             pieces: traffic.pieces,
             fifo: depth(schedule).map(Fifo::from),
-            counts_by_block: ByBlock::new(schedule),
+            counts_by_block: ByBlock::direct(schedule),
             ..Self::of(schedule, proved.proof(), signals)
         }
     }
@@ -249,6 +262,7 @@ impl Certificate {
             messages,
             pieces,
             fifo: proved.depth().map(Fifo::from),
+            counts_by_block: ByBlock::symmetric(proved),
             symmetry: Some(Symmetry { turns, way, line }),
             ..certificate
         }

@@ -173,21 +173,23 @@ impl Collective {
 
     /// Returns the block that unit `unit` of `rank`'s input is: that of a rank has the rank's number, and that from rank
     /// i to rank j of an AllToAll the number `i * nranks + j`. `None` where ranks own no blocks.
-    pub fn input_block(self, rank: RankId, unit: u32, nranks: u32) -> Option<u32> {
+    pub fn input_block(self, rank: RankId, unit: u32, nranks: u32) -> Option<u64> {
+        let (rank, unit, nranks) = (rank.0.into(), unit.into(), u64::from(nranks));
         match self {
-            Self::AllGather | Self::Gather => Some(rank.0),
+            Self::AllGather | Self::Gather => Some(rank),
             Self::ReduceScatter | Self::Scatter => Some(unit),
-            Self::AllToAll => Some(rank.0 * nranks + unit),
+            Self::AllToAll => Some(rank * nranks + unit),
             Self::AllReduce | Self::Broadcast | Self::Reduce => None,
         }
     }
 
     /// Returns the block that unit `unit` of `rank`'s output is, as [`Self::input_block`] does.
-    pub fn output_block(self, rank: RankId, unit: u32, nranks: u32) -> Option<u32> {
+    pub fn output_block(self, rank: RankId, unit: u32, nranks: u32) -> Option<u64> {
+        let (rank, unit, nranks) = (rank.0.into(), unit.into(), u64::from(nranks));
         match self {
             Self::AllGather | Self::Gather => Some(unit),
-            Self::ReduceScatter | Self::Scatter => Some(rank.0),
-            Self::AllToAll => Some(unit * nranks + rank.0),
+            Self::ReduceScatter | Self::Scatter => Some(rank),
+            Self::AllToAll => Some(unit * nranks + rank),
             Self::AllReduce | Self::Broadcast | Self::Reduce => None,
         }
     }

@@ -92,7 +92,7 @@ impl Counts {
     /// Returns the blocks of one rank, one behind the other.
     pub fn of_rank(&self, rank: RankId, root: RankId) -> RankBlocks {
         let Self { collective, nranks, .. } = *self;
-        let count = |block: Option<u32>| block.map_or(0, |block| self.all[block as usize]);
+        let count = |block: Option<u64>| block.map_or(0, |block| self.all[block as usize]);
         let inputs = 0..collective.input_units(rank, nranks, root);
         let outputs = 0..collective.output_units(rank, nranks, root);
         let input = inputs.map(|unit| count(collective.input_block(rank, unit, nranks)));
@@ -111,7 +111,7 @@ impl Counts {
         self.range(unit, |unit| self.collective.output_block(rank, unit, self.nranks))
     }
 
-    fn range(&self, unit: u32, block: impl Fn(u32) -> Option<u32>) -> Range<u64> {
+    fn range(&self, unit: u32, block: impl Fn(u32) -> Option<u64>) -> Range<u64> {
         let count = |unit| block(unit).map_or(0, |block| self.all[block as usize]);
         let start = (0..unit).map(count).sum();
         start..start + count(unit)
@@ -281,7 +281,7 @@ impl RankBlocks {
     }
 
     /// Returns the number and count of each block that this rank knows, those of the input first.
-    pub fn known(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+    pub fn known(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let Self { collective, rank, nranks, .. } = *self;
         let input = (0..)
             .zip(&self.input)
@@ -293,7 +293,7 @@ impl RankBlocks {
     }
 
     /// Returns the first block that has two counts here, with both.
-    fn twice(&self) -> Option<(u32, [u64; 2])> {
+    fn twice(&self) -> Option<(u64, [u64; 2])> {
         let (inputs, outputs) = (self.input.len(), self.output.len());
         // One of the two has a single block, or both have the block of this rank to itself.
         let own = |blocks: usize| if blocks > 1 { self.rank.index() } else { 0 };
@@ -308,7 +308,7 @@ impl RankBlocks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountsDiffer {
     /// The number of the block, as in [`Counts::new`].
-    pub block: u32,
+    pub block: u64,
     /// The two ranks.
     pub ranks: [RankId; 2],
     /// The count that each of them gave.
@@ -345,10 +345,11 @@ impl Counts {
 }
 
 /// Returns the name of a block in messages.
-pub fn block_name(collective: Collective, nranks: u32, block: u32) -> String {
+pub fn block_name(collective: Collective, nranks: u32, block: u64) -> String {
     match collective {
         Collective::AllToAll => {
-            format!("the block from rank {} to rank {}", block / nranks, block % nranks)
+            let n = u64::from(nranks);
+            format!("the block from rank {} to rank {}", block / n, block % n)
         }
         _ => format!("the block of rank {block}"),
     }

@@ -11,6 +11,7 @@
 //! from rank to rank ([`Way::Followed`]). Where values leave the class that the walk follows, and ranks have few ops,
 //! the ops of every rank are compared with those of rank 0 ([`Way::Compared`]).
 
+mod blocks;
 mod compared;
 mod ends;
 mod followed;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::blocks::blocks;
 use super::order::folded;
 use super::reduction::{TooMany, reduction};
 use super::replay::{Player, Stuck};
@@ -24,6 +25,9 @@ pub struct SymmetricProof {
     /// The results of the proof. Ops are those of the representative; there are no orders of single outputs, and no ops
     /// after which averages divide.
     pub proof: Proof,
+    /// Whether the proof holds for every vector of counts, one for each block: if not, E0319 at the first move that is
+    /// right for equal counts alone. `None` for collectives whose ranks own no blocks, and where the proof does not tell.
+    pub counts_by_block: Option<Result<(), Box<Finding>>>,
 }
 
 /// The reason why there is no proof by symmetry.
@@ -94,10 +98,6 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Symmet
 /// Proves a schedule by the replay of its representative.
 pub(super) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
     let own = &of.own;
-    if let Some(at) = own.demands.uneven {
-        let why = "a count for each block is demanded".to_owned();
-        return Err(NoProof::Asymmetric(Asymmetric::Leaves(Leaves { at, exact: None, why })));
-    }
     let outside = |why: &str| NoProof::Asymmetric(Asymmetric::Other(why.to_owned()));
     let order = stage("order", || verify::in_order(&folded(own, &of.turns)))
         .map_err(|found| NoProof::Wrong(told::signals(own, found)))?;
@@ -135,10 +135,15 @@ pub(super) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
         reduction,
         orders: Arc::default(),
     };
-    let unmet = verify::unmet(own, &proof);
+    let by_block = own.collective.blocks(own.nranks).and_then(|_| blocks(&of, &order));
+    if let (Some(at), None) = (own.demands.uneven, &by_block) {
+        let why = "a count for each block is demanded, and turns cut units of scratch".to_owned();
+        return Err(NoProof::Asymmetric(Asymmetric::Leaves(Leaves { at, exact: None, why })));
+    }
+    let unmet = verify::unmet_by(own, &proof, || by_block.clone().and_then(Result::err));
     if !unmet.is_empty() {
         return Err(NoProof::Wrong(unmet));
     }
     drop(player);
-    Ok(SymmetricProof { of, proof })
+    Ok(SymmetricProof { of, proof, counts_by_block: by_block })
 }

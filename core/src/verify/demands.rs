@@ -8,8 +8,13 @@ use crate::schedule::Schedule;
 use crate::schedule::demands::Budget;
 use crate::values::resource::Resource;
 
-/// Finds every unmet demand of the schedule's author: E0313, E0315, E0316, E0317, E0319, E0320.
-pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
+/// Finds every unmet demand of the schedule's author: E0313, E0315, E0316, E0317, E0319, E0320. Where a count for each
+/// block is demanded, `by_block` has the finding of the first move that is right for equal counts alone.
+pub(crate) fn unmet_by(
+    schedule: &Schedule,
+    proof: &Proof,
+    by_block: impl FnOnce() -> Option<Box<Finding>>,
+) -> Vec<Finding> {
     let demands = &schedule.demands;
     let reporter = Reporter::new(schedule);
     let mut findings = Vec::new();
@@ -35,7 +40,7 @@ pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
         }
     }
     if let Some(at) = demands.uneven {
-        findings.extend(equal_counts(schedule, at));
+        findings.extend(equal_counts(schedule, at, by_block));
     }
     findings.extend(
         demands
@@ -46,14 +51,22 @@ pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
     ranking::fold(findings)
 }
 
+/// [`unmet_by`] of a schedule with the ops of all ranks.
+pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
+    // A proved schedule has an order.
+    unmet_by(schedule, proof, || owners(schedule, &in_order(schedule).ok()?).err())
+}
+
 /// Returns the finding of the first move that is right for equal counts alone.
-fn equal_counts(schedule: &Schedule, at: SpanId) -> Option<Finding> {
+fn equal_counts(
+    schedule: &Schedule,
+    at: SpanId,
+    by_block: impl FnOnce() -> Option<Box<Finding>>,
+) -> Option<Finding> {
     if let Some(one) = one_count(schedule, at) {
         return Some(one);
     }
-    // A proved schedule has an order.
-    let order = in_order(schedule).ok()?;
-    let mut finding = *owners(schedule, &order).err()?;
+    let mut finding = *by_block()?;
     if at.0 > 0 {
         finding.others.push((at, "demands a count for each rank".to_owned()));
     }

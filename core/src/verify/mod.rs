@@ -46,6 +46,7 @@ use crate::stages::stage;
 pub use cache::Proved;
 pub use callers::Callers;
 pub use demands::unmet;
+pub(crate) use demands::unmet_by;
 pub use fifo::{Depth, depth};
 use layout::BufferMode;
 pub use links::links;

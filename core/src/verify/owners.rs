@@ -22,7 +22,7 @@ use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule};
 
 /// The number of a block in the vector of counts: of an AllToAll the block from rank i to rank j has the number
 /// `i * nranks + j`, of any other collective the block of rank i has the number i.
-pub type Block = u32;
+pub type Block = u64;
 
 /// The block of each part of each move.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,18 +93,56 @@ impl Held {
 }
 
 /// A unit of a slot: rank, scratch buffer, slot, and the number of the unit in the slot.
-type SlotUnit = (RankId, Buffer, u32, u64);
+pub(crate) type SlotUnit = (RankId, Buffer, u32, u64);
+
+/// The slots that a walk follows: those of all ranks, or those of a rank that stands for all.
+pub(crate) trait Slots {
+    /// Returns the followed unit of a slot that stands for a unit, and the turn that takes its rank to the unit's rank.
+    fn home(&self, unit: SlotUnit) -> (SlotUnit, u32);
+
+    /// Returns the block to which a turn takes a block.
+    fn turned(&self, block: Block, by: u32) -> Block;
+
+    /// Returns the block that a turn takes to a block.
+    fn turned_back(&self, block: Block, by: u32) -> Block;
+}
+
+/// The slots of all ranks.
+struct All;
+
+impl Slots for All {
+    fn home(&self, unit: SlotUnit) -> (SlotUnit, u32) {
+        (unit, 0)
+    }
+
+    fn turned(&self, block: Block, _: u32) -> Block {
+        block
+    }
+
+    fn turned_back(&self, block: Block, _: u32) -> Block {
+        block
+    }
+}
 
 /// Follows the blocks of a proved schedule through two runs in `order`.
 ///
 /// # Errors
 /// E0319 at the first move that is right for equal counts alone.
 pub fn owners(schedule: &Schedule, order: &Order) -> Result<Owners, Box<Finding>> {
+    followed(schedule, order, &All)
+}
+
+/// [`owners`] of the ops of a schedule that are followed in these slots.
+pub(crate) fn followed(
+    schedule: &Schedule,
+    order: &Order,
+    slots: &impl Slots,
+) -> Result<Owners, Box<Finding>> {
     let header = SpanId(0);
     if let Some(one) = one_count(schedule, header) {
         return Err(Box::new(one));
     }
-    let mut walk = OwnerWalk { schedule, held: FxHashMap::default() };
+    let mut walk = OwnerWalk { schedule, slots, held: FxHashMap::default() };
     let mut of: Vec<Vec<Block>> = vec![Vec::new(); schedule.ops.len()];
     // The second run meets the slots as the first one leaves them.
     for _ in 0..2 {
@@ -123,12 +161,13 @@ pub fn owners(schedule: &Schedule, order: &Order) -> Result<Owners, Box<Finding>
     Ok(owners)
 }
 
-struct OwnerWalk<'s> {
+struct OwnerWalk<'s, S> {
     schedule: &'s Schedule,
+    slots: &'s S,
     held: FxHashMap<SlotUnit, Held>,
 }
 
-impl OwnerWalk<'_> {
+impl<S: Slots> OwnerWalk<'_, S> {
     /// Returns the block of each part of a move, and notes the blocks that it leaves in slots.
     fn play(&mut self, at: OpId) -> Result<Vec<Block>, Box<Finding>> {
         let schedule = self.schedule;
@@ -186,13 +225,14 @@ impl OwnerWalk<'_> {
         let Buffer::Scratch(_) = region.buffer else {
             return Ok(block(self.schedule, region.buffer, operand.rank, unit));
         };
-        let held = self.held.get(&(operand.rank, region.buffer, region.slot, unit));
+        let (home, by) = self.slots.home((operand.rank, region.buffer, region.slot, unit));
+        let held = self.held.get(&home);
         let (begin, end) = part;
         let whole = |held: &&Held| {
             held.parts.iter().any(|(from, to)| *from <= begin && end <= *to)
                 && held.from == beginning(region, unit)
         };
-        held.filter(whole).map(|held| held.block).ok_or_else(|| {
+        held.filter(whole).map(|held| self.slots.turned(held.block, by)).ok_or_else(|| {
             let text = piece_text(self.schedule, region);
             let why = format!("rank {} {text} holds parts of several blocks", operand.rank);
             Box::new(refused(self.schedule, at, why))
@@ -216,11 +256,12 @@ impl OwnerWalk<'_> {
             return Ok(());
         };
         let from = beginning(region, unit);
-        let key = (operand.rank, region.buffer, region.slot, unit);
-        let new = Held { block: given, from, parts: vec![part] };
+        let (key, by) = self.slots.home((operand.rank, region.buffer, region.slot, unit));
+        let block = self.slots.turned_back(given, by);
+        let new = Held { block, from, parts: vec![part] };
         match self.held.get_mut(&key) {
             // More of the same block.
-            Some(held) if held.block == given && held.from == from => held.add(part),
+            Some(held) if held.block == block && held.from == from => held.add(part),
             Some(held) => {
                 let (old, now) = (held.stretch(), new.stretch());
                 if now.0 > old.0 || now.1 < old.1 {

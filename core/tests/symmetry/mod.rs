@@ -16,6 +16,7 @@ use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::symmetry::{self, NoProof, SymmetricProof};
 use roundelay_core::syntax::Source;
+use roundelay_core::uneven;
 use roundelay_core::verify::{self, Reduction, verify};
 
 use crate::proof::random;
@@ -53,6 +54,15 @@ fn told(reduction: &Reduction, schedule: &Schedule) -> String {
     )
 }
 
+/// The statement that is right for equal counts alone, as text.
+fn by_block(found: Option<Option<SpanId>>) -> String {
+    match found {
+        None => "no blocks".to_owned(),
+        Some(None) => "every vector of counts".to_owned(),
+        Some(Some(at)) => format!("equal counts alone {}", at.0),
+    }
+}
+
 /// The facts of a certificate as text, by the direct proof.
 fn direct(schedule: &Schedule) -> Result<String, Vec<Finding>> {
     let proof = verify(schedule)?;
@@ -60,7 +70,7 @@ fn direct(schedule: &Schedule) -> Result<String, Vec<Finding>> {
     let ports = |busiest: &verify::Busiest| (busiest.peers.len(), busiest.rank.0, busiest.step);
     Ok(format!(
         "ops {} messages {} pieces {}\nin place {} one mode {:?}\ndepth {} steps {} ports {:?} {:?}\n\
-         needs {:?} {} {} {}\nfifo {:?}\nport {:.9}\n{}",
+         needs {:?} {} {} {}\nfifo {:?}\nport {:.9}\n{}\n{}",
         schedule.ops.len(),
         messages.messages,
         messages.pieces,
@@ -76,6 +86,10 @@ fn direct(schedule: &Schedule) -> Result<String, Vec<Finding>> {
         needs.joins,
         verify::depth(schedule),
         schedule.busiest_port(),
+        by_block(
+            (schedule.collective.blocks(schedule.nranks))
+                .map(|_| uneven::blocks(schedule).err().map(|found| found[0].at))
+        ),
         proof.reduction.as_ref().map_or_else(String::new, |r| told(r, schedule)),
     ))
 }
@@ -86,7 +100,7 @@ fn symmetric(proof: &SymmetricProof) -> String {
     let ports = |busiest: &verify::Busiest| (busiest.peers.len(), busiest.rank.0, busiest.step);
     format!(
         "ops {} messages {} pieces {}\nin place {} one mode {:?}\ndepth {} steps {} ports {:?} {:?}\n\
-         needs {:?} {} {} {}\nfifo {:?}\nport {:.9}\n{}",
+         needs {:?} {} {} {}\nfifo {:?}\nport {:.9}\n{}\n{}",
         proof.ops(),
         messages.0,
         messages.1,
@@ -102,6 +116,10 @@ fn symmetric(proof: &SymmetricProof) -> String {
         needs.joins,
         proof.depth(),
         proof.busiest_port(),
+        by_block(
+            (proof.counts_by_block.as_ref())
+                .map(|found| found.as_ref().err().map(|found| found.at))
+        ),
         proof.proof.reduction.as_ref().map_or_else(String::new, |r| told(r, &proof.of.own)),
     )
 }
