@@ -3,12 +3,14 @@
 use clap::Args;
 use roundelay::library::SOURCES;
 use roundelay::select::{Costs, host};
+use roundelay_core::MANY;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
-use roundelay_core::ids::SpanId;
+use roundelay_core::ids::{RankId, SpanId};
 use roundelay_core::layout::{Algorithm as _, Configured};
-use roundelay_core::messages::TwoSided;
+use roundelay_core::messages::{FormPart, RankForm, TwoSided, Unformed};
+use roundelay_core::symmetry::{self, NoProof, SymmetricProof};
 use roundelay_core::syntax::Source;
-use roundelay_core::verify::Proved;
+use roundelay_core::verify::{Proof, Proved};
 use roundelay_export::goal;
 use roundelay_export::mpi::{self, Export};
 
@@ -22,25 +24,31 @@ pub(crate) fn mpi(
     algorithm: &Configured,
     source: &Source,
     flags: &SourceFlags,
-    nranks: u32,
+    (nranks, rank): (u32, Option<RankId>),
     blocks: &BlocksFlags,
 ) -> Result<String, Vec<Diagnostic>> {
-    let (proved, mut form) = form(algorithm, nranks)?;
-    let uneven = blocks.of(&proved).map_err(|all| place(algorithm, nranks, all))?;
-    let counts = uneven.as_ref().and_then(Proved::even).map(|(_, counts)| counts.clone());
-    if let Some(counts) = &counts {
-        form = form.for_counts(counts).map_err(|all| place(algorithm, nranks, all))?;
+    let mut made = match rank.filter(|_| !blocks.any()) {
+        Some(rank) => of_rank(algorithm, nranks, rank)?,
+        None => Made::of_all(form(algorithm, nranks)?),
+    };
+    let mut counts = None;
+    if let Made::All(proved, form) = &mut made {
+        let uneven = blocks.of(proved).map_err(|all| place(algorithm, nranks, all))?;
+        counts = uneven.as_ref().and_then(Proved::even).map(|(_, counts)| counts.clone());
+        if let Some(counts) = &counts {
+            **form = form.for_counts(counts).map_err(|all| place(algorithm, nranks, all))?;
+        }
     }
     let library = SOURCES.iter().map(|(name, text)| Source::from_text(*name, text));
     let files: Vec<Source> = std::iter::once(source.clone()).chain(library).collect();
-    let mut command = command("mpi", flags, nranks);
+    let mut command = command("mpi", flags, nranks, rank);
     if let Some(counts) = counts {
         let all: Vec<String> = counts.all().iter().map(u64::to_string).collect();
         command = format!("{command} --counts {}", all.join(","));
     }
     let export = Export {
-        form: &form,
-        author: proved.proof(),
+        form: &made.part(rank),
+        author: made.author(),
         command: &command,
         docs: algorithm.docs(),
         source: files.iter().find(|file| file.name() == algorithm.file()),
@@ -77,9 +85,13 @@ impl GoalFlags {
         &self,
         algorithm: &Configured,
         flags: &SourceFlags,
-        nranks: u32,
+        (nranks, rank): (u32, Option<RankId>),
     ) -> Result<String, Vec<Diagnostic>> {
-        let (_, form) = form(algorithm, nranks)?;
+        let made = match rank {
+            Some(rank) => of_rank(algorithm, nranks, rank)?,
+            None => Made::of_all(form(algorithm, nranks)?),
+        };
+        let form = made.part(rank);
         let element = self.element.dtype;
         let size = element.size() as u64;
         let bytes = self.bytes.unwrap_or(BYTES);
@@ -91,14 +103,14 @@ impl GoalFlags {
             ..known.clone()
         };
         let count = self.count.unwrap_or_else(elements);
-        if let Some(title) = form.schedule().refuses(count) {
+        if let Some(title) = form.schedule.refuses(count) {
             return Err(place(
                 algorithm,
                 nranks,
                 vec![Finding::new(Code::BadOption, SpanId(0), title)],
             ));
         }
-        let command = command("goal", flags, nranks);
+        let command = command("goal", flags, nranks, rank);
         let command = format!("{command} --count {count} --dtype {}", element.name());
         let export =
             goal::Export { form: &form, count, element: size, costs: &costs, command: &command };
@@ -125,8 +137,58 @@ pub(crate) fn form(
     made().map_err(|all| place(algorithm, nranks, all))
 }
 
+/// A form, with the proof of the author's schedule.
+enum Made {
+    /// Of all ranks.
+    All(Proved, Box<TwoSided>),
+    /// Of one rank, where one rank stands for all.
+    One(Box<SymmetricProof>, Box<RankForm>),
+}
+
+impl Made {
+    fn of_all((proved, form): (Proved, TwoSided)) -> Self {
+        Self::All(proved, Box::new(form))
+    }
+
+    fn author(&self) -> &Proof {
+        match self {
+            Self::All(proved, _) => proved.proof(),
+            Self::One(proved, _) => &proved.proof,
+        }
+    }
+
+    fn part(&self, rank: Option<RankId>) -> FormPart<'_> {
+        match self {
+            Self::All(_, form) => form.part(rank),
+            Self::One(_, form) => form.part(),
+        }
+    }
+}
+
+/// Returns the form of one rank: where there are many ranks and one stands for all, without those of the others.
+fn of_rank(algorithm: &Configured, nranks: u32, rank: RankId) -> Result<Made, Vec<Diagnostic>> {
+    let direct = || form(algorithm, nranks).map(Made::of_all);
+    if nranks < MANY || algorithm.topology().is_some() {
+        return direct();
+    }
+    let wrong = |found| Err(place(algorithm, nranks, found));
+    let why = match symmetry::prove(algorithm, nranks) {
+        Ok(proved) => match RankForm::new(&proved, rank) {
+            Ok(form) => return Ok(Made::One(Box::new(proved), Box::new(form))),
+            Err(Unformed::Unlike(why)) => why,
+            Err(Unformed::Wrong(found)) => return wrong(found),
+        },
+        Err(NoProof::Asymmetric(left)) => left.why(),
+        Err(NoProof::Wrong(found)) => return wrong(found),
+    };
+    direct().map_err(|errors| {
+        let note = format!("no rank stands for all: {why}");
+        errors.into_iter().map(|error| error.note(note.clone())).collect()
+    })
+}
+
 /// Returns the command that prints the same form again.
-fn command(what: &str, flags: &SourceFlags, nranks: u32) -> String {
+fn command(what: &str, flags: &SourceFlags, nranks: u32, rank: Option<RankId>) -> String {
     let mut words =
         vec!["roundelay".to_owned(), "emit".to_owned(), what.to_owned(), flags.source.clone()];
     let named = flags.algorithm.iter().map(|name| ["--algorithm".to_owned(), name.clone()]);
@@ -141,6 +203,7 @@ fn command(what: &str, flags: &SourceFlags, nranks: u32) -> String {
         flags.topology.topology.iter().flat_map(|text| ["--topology".to_owned(), text.clone()]),
     );
     words.extend(["--nranks".to_owned(), nranks.to_string()]);
+    words.extend(rank.iter().flat_map(|rank| ["--rank".to_owned(), rank.to_string()]));
     let quoted = |word: &String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,".contains(c);
         if word.chars().all(plain) { word.clone() } else { format!("\"{word}\"") }

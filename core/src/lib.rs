@@ -57,7 +57,9 @@ use check::Frontend;
 use check::dependencies::Dependencies;
 use check::hir::{self, Callee, CheckedSource, Home};
 use diagnostics::{Diagnostic, Finding};
+use ids::RankId;
 use layout::{Algorithm, Configured};
+use schedule::Schedule;
 use symmetry::{Asymmetric, NoProof, SymmetricProof};
 use syntax::Source;
 use verify::{Proved, Signals};
@@ -168,7 +170,7 @@ pub fn prove_source(algorithm: &Configured, nranks: u32) -> Result<Proved, Vec<D
 }
 
 /// The number of ranks from which on one rank is tried to stand for all.
-const MANY: u32 = 256;
+pub const MANY: u32 = 256;
 /// The number of ranks up to which a mistake is told by the proof of all ranks.
 const TOLD: u32 = 1024;
 
@@ -180,6 +182,27 @@ pub enum AnyProof {
     Direct(Proved, Option<String>),
     /// The ops of one rank, which stands for all, were replayed.
     Symmetric(Box<SymmetricProof>),
+}
+
+/// Returns the ops of one rank, in a schedule without those of the others. Where the ranks must be laid out together and
+/// are many, they are those of the rank that stands for all, if one does.
+///
+/// # Errors
+/// Those of [`layout::one_rank`].
+pub fn one_rank<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    rank: RankId,
+) -> Result<Schedule, Vec<Finding>> {
+    if nranks >= MANY
+        && rank.0 < nranks
+        && layout::is_together(algorithm, nranks)?
+        && let Ok(of) = symmetry::representative(algorithm, nranks)
+        && let Some(own) = of.of_rank(rank)
+    {
+        return Ok(own);
+    }
+    layout::one_rank(algorithm, nranks, rank)
 }
 
 /// Proves an algorithm of a checked source as [`prove_source_with`] does; where there are many ranks and one stands for

@@ -42,7 +42,7 @@ impl Case {
         let what = || format!("{name} at {} ranks", proved.schedule().nranks);
         let form = TwoSided::new(&proved).unwrap_or_else(|found| panic!("{}: {found:?}", what()));
         let export = Export {
-            form: &form,
+            form: &form.part(None),
             author: proved.proof(),
             command: "a test",
             docs: algorithm.docs(),

@@ -110,7 +110,13 @@ fn blocks_with_a_count_each_are_those_of_mpi() {
             let form = TwoSided::new(&proved).and_then(|form| form.for_counts(&of));
             let form = form.unwrap_or_else(|found| panic!("{}: {found:?}", algorithm.name()));
             let author = proved.proof();
-            let export = Export { form: &form, author, command: "a test", docs: &[], source: None };
+            let export = Export {
+                form: &form.part(None),
+                author,
+                command: "a test",
+                docs: &[],
+                source: None,
+            };
             let File { function, text, .. } =
                 mpi::mpi(&export).unwrap_or_else(|found| panic!("{}: {found:?}", algorithm.name()));
             let path = folder.path().join(format!("{function}.c"));

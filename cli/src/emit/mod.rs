@@ -5,6 +5,7 @@ mod text;
 
 use clap::{Args, Subcommand};
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
+use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::program::text as program_text;
 use roundelay_core::syntax::Source;
@@ -51,7 +52,7 @@ enum EmitForm {
     /// A GPU's kernel, compiled
     Ptx(PtxFlags),
     /// A C file that runs the algorithm by MPI's sends and receives
-    Mpi(OneCountFlags),
+    Mpi(MpiOf),
     /// Sends, receives and times in GOAL, for simulators
     Goal(GoalOf),
     /// A program in XML for MSCCL's runtime, in RCCL or elsewhere
@@ -97,9 +98,30 @@ struct ScheduleFlags {
 struct StepsFlags {
     #[command(flatten)]
     of: ScheduleFlags,
-    /// The ops of this rank alone, whose schedule may be too large to lay out for all ranks
+    #[command(flatten)]
+    rank: RankFlag,
+}
+
+/// A rank that is printed alone.
+#[derive(Args)]
+struct RankFlag {
+    /// This rank alone, where the form may be too large to make for all ranks
     #[arg(long, value_name = "RANK")]
     rank: Option<u32>,
+}
+
+impl RankFlag {
+    /// Returns the rank, which must be one of `nranks`.
+    fn of(&self, nranks: u32) -> Result<Option<RankId>, Failure> {
+        match self.rank {
+            Some(rank) if rank >= nranks => {
+                let title = format!("`--rank {rank}` names no rank of {nranks}");
+                Err(Failure::usage(Code::BadFlag, title)
+                    .with_help(format!("a rank is in 0..{nranks}")))
+            }
+            rank => Ok(rank.map(RankId)),
+        }
+    }
 }
 
 #[derive(Args)]
@@ -133,9 +155,19 @@ struct OneCountFlags {
 }
 
 #[derive(Args)]
+struct MpiOf {
+    #[command(flatten)]
+    of: OneCountFlags,
+    #[command(flatten)]
+    rank: RankFlag,
+}
+
+#[derive(Args)]
 struct GoalOf {
     #[command(flatten)]
     of: OneCountFlags,
+    #[command(flatten)]
+    rank: RankFlag,
     #[command(flatten)]
     goal: GoalFlags,
 }
@@ -189,12 +221,18 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 Err(errors) => Ok(Err(errors)),
             })
         }
-        EmitForm::Mpi(of) => for_one_count(of, |algorithm, source, nranks| {
-            messages::mpi(algorithm, source, &of.source, nranks, &of.blocks)
-        }),
-        EmitForm::Goal(GoalOf { of, goal }) => {
+        EmitForm::Mpi(MpiOf { of, rank }) => {
+            let rank = rank.of(of.nranks.unwrap_or(DEFAULT))?;
+            for_one_count(of, |algorithm, source, nranks| {
+                messages::mpi(algorithm, source, &of.source, (nranks, rank), &of.blocks)
+            })
+        }
+        EmitForm::Goal(GoalOf { of, rank, goal }) => {
             of.blocks.refuse("goal")?;
-            for_one_count(of, |algorithm, _, nranks| goal.goal(algorithm, &of.source, nranks))
+            let rank = rank.of(of.nranks.unwrap_or(DEFAULT))?;
+            for_one_count(of, |algorithm, _, nranks| {
+                goal.goal(algorithm, &of.source, (nranks, rank))
+            })
         }
         EmitForm::Msccl(MscclOf { of, msccl }) => of_msccl(of, msccl),
         EmitForm::Mscclpp(MscclppOf { of, in_place }) => {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use roundelay::Algorithm as _;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::ids::RankId;
-use roundelay_core::layout::{self, Configured};
+use roundelay_core::layout::Configured;
+use roundelay_core::one_rank;
 use roundelay_core::schedule::{Schedule, text};
 use roundelay_core::source::Span;
 use roundelay_core::syntax::Source;
@@ -33,7 +34,7 @@ pub(super) fn schedule(flags: &ScheduleFlags) -> Result<(), Failure> {
 pub(super) fn steps(flags: &StepsFlags) -> Result<(), Failure> {
     let StepsFlags { of, rank } = flags;
     if msccl::is_program(&of.source.source) {
-        return match rank {
+        return match rank.rank {
             None => of_program(of, |schedule| table(schedule, &[])),
             Some(_) => {
                 let title = "--rank does not go with a program for MSCCL";
@@ -43,16 +44,13 @@ pub(super) fn steps(flags: &StepsFlags) -> Result<(), Failure> {
         };
     }
     for_each_count(of, |algorithm, nranks| {
-        let printed = match rank {
-            Some(rank) if *rank >= nranks => {
-                let title = format!("`--rank {rank}` names no rank of {nranks}");
-                return Err(Failure::usage(Code::BadFlag, title)
-                    .with_help(format!("a rank is in 0..{nranks}")));
+        let printed = match rank.of(nranks)? {
+            Some(rank) if of.blocks.any() => {
+                of_blocks(algorithm, nranks, of).map(|schedule| streams_of(&schedule, rank))
             }
-            Some(rank) if of.blocks.any() => of_blocks(algorithm, nranks, of)
-                .map(|schedule| streams_of(&schedule, RankId(*rank))),
-            Some(rank) => layout::one_rank(algorithm, nranks, RankId(*rank))
-                .map(|schedule| streams_of(&schedule, RankId(*rank))),
+            Some(rank) => {
+                one_rank(algorithm, nranks, rank).map(|schedule| streams_of(&schedule, rank))
+            }
             None if of.blocks.any() => {
                 let title = "`emit steps` with --counts prints the ops of one rank";
                 return Err(Failure::usage(Code::BadFlag, title).with_help("add --rank 0"));

@@ -12,14 +12,14 @@ use std::fmt::Write as _;
 use roundelay_core::cost::Costs;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::{LaneId, RankId, SpanId};
-use roundelay_core::messages::{Action, MessageId, TwoSided};
+use roundelay_core::messages::{Action, FormPart, MessageId};
 use roundelay_core::schedule::{Buffer, Operand, Schedule};
 
 /// An algorithm for simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
-    /// The form with sends and receives.
-    pub form: &'a TwoSided,
+    /// The ranks of the form with sends and receives that are written.
+    pub form: &'a FormPart<'a>,
     /// Elements of a unit.
     pub count: u64,
     /// Bytes of an element.
@@ -35,7 +35,7 @@ pub struct Export<'a> {
 /// # Errors
 /// E0704 if the bytes of a message do not fit 64 bits.
 pub fn goal(export: &Export<'_>) -> Result<String, Vec<Finding>> {
-    let schedule = export.form.schedule();
+    let schedule = export.form.schedule;
     let mut text = format!(
         "// {}, {} of {} ranks, {} elements of {} bytes.\n// Written by `{}`.\n// Times are nanoseconds, of {}.\nnum_ranks {}\n",
         schedule.algorithm,
@@ -47,8 +47,9 @@ pub fn goal(export: &Export<'_>) -> Result<String, Vec<Finding>> {
         export.costs.name,
         schedule.nranks,
     );
-    for rank in (0..schedule.nranks).map(RankId) {
-        let _ = write!(text, "\nrank {rank} {{\n{}}}\n", GoalRank::new(export, rank)?.text);
+    for (rank, actions) in &export.form.of {
+        let own = GoalRank::new(export, *rank, actions)?;
+        let _ = write!(text, "\nrank {rank} {{\n{}}}\n", own.text);
     }
     Ok(text)
 }
@@ -77,10 +78,10 @@ struct GoalRank<'a> {
 }
 
 impl<'a> GoalRank<'a> {
-    fn new(export: &'a Export<'a>, rank: RankId) -> Result<Self, Vec<Finding>> {
+    fn new(export: &'a Export<'a>, rank: RankId, actions: &[Action]) -> Result<Self, Vec<Finding>> {
         let (memory, last) = (BTreeMap::new(), BTreeMap::new());
         let mut all = Self { export, at: rank, memory, tasks: 0, last, text: String::new() };
-        for action in export.form.actions(rank) {
+        for action in actions {
             match action {
                 Action::Send(id) => all.message(*id, true)?,
                 Action::Receive(id) => all.message(*id, false)?,
@@ -111,7 +112,7 @@ impl<'a> GoalRank<'a> {
     }
 
     fn schedule(&self) -> &'a Schedule {
-        self.export.form.schedule()
+        self.export.form.schedule
     }
 
     fn bytes(&self, operand: Operand, at: SpanId) -> Result<u64, Vec<Finding>> {
@@ -126,7 +127,7 @@ impl<'a> GoalRank<'a> {
     }
 
     fn message(&mut self, id: MessageId, sends: bool) -> Result<(), Vec<Finding>> {
-        let message = self.export.form.messages()[id.0 as usize];
+        let message = self.export.form.messages[id.index()];
         let (peer, region) =
             if sends { (message.to, message.source) } else { (message.from, message.target) };
         let operand = Operand { rank: self.at, region };

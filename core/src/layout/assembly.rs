@@ -62,6 +62,18 @@ pub fn one_rank<A: Algorithm + ?Sized>(
     Ok(schedule)
 }
 
+/// Whether the ranks of an algorithm are laid out together: signals or slots have numbers that all ranks share.
+///
+/// # Errors
+/// Those of [`Algorithm::schedule`] at rank 0.
+pub(crate) fn is_together<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+) -> Result<bool, Vec<Finding>> {
+    admit(nranks)?;
+    laid_out_alone(algorithm, nranks, RankId(0), Tables::numbers_together).map(|own| own.is_none())
+}
+
 /// The ops of rank 0, and the axes along which each of their operands moves from rank to rank.
 pub(crate) struct OfOneRank {
     pub(crate) own: Schedule,

@@ -28,6 +28,7 @@ use crate::values::params::ParamValue;
 use builder::{Builder, Stop};
 pub use walk::trace;
 
+pub(crate) use assembly::is_together;
 pub use assembly::{build_recording, one_rank};
 pub use builder::fifo::{CREDITS, SLICES};
 pub use configured::Configured;

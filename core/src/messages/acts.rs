@@ -32,18 +32,21 @@ pub(super) struct Acts {
     pub(super) operands: Vec<Operand>,
     pub(super) regions: Interner<Region>,
     slots: MessageSlots,
+    /// Where one rank is followed, the slots that were taken, each with the region whose data it takes.
+    pub(super) likes: Vec<(Region, Region)>,
     /// The largest number of acts allowed.
     limit: usize,
 }
 
 impl Acts {
-    /// Returns the acts of a schedule whose ops run in `order`.
+    /// Returns the acts of a schedule whose ops run in `order`, of `followed` ranks: all, or one that stands for all.
     ///
     /// # Errors
     /// E0426 at the first move that has no two-sided form.
     pub(super) fn new(
         schedule: &Schedule,
         order: &Order,
+        followed: u32,
         limit: usize,
     ) -> Result<Self, Vec<Finding>> {
         let mut acts = Self {
@@ -52,7 +55,8 @@ impl Acts {
             messages: Vec::new(),
             operands: Vec::with_capacity(schedule.operands.len()),
             regions: Interner::default(),
-            slots: MessageSlots::new(&schedule.scratch, schedule.nranks),
+            slots: MessageSlots::new(&schedule.scratch, followed),
+            likes: Vec::new(),
             limit,
         };
         let lanes = lanes(schedule);
@@ -79,7 +83,8 @@ impl Acts {
 
     /// Takes the tables without the acts, as parts of a schedule that has no ops yet.
     pub(super) fn tables(&mut self, schedule: &Schedule) -> Schedule {
-        let slots = std::mem::replace(&mut self.slots, MessageSlots::new(&[], 0));
+        let mut slots = std::mem::replace(&mut self.slots, MessageSlots::new(&[], 0));
+        self.likes = std::mem::take(&mut slots.likes);
         Schedule {
             algorithm: schedule.algorithm.clone(),
             scratch: slots.scratch(),

@@ -2,15 +2,13 @@
 //! proved schedule, that each message begins and ends once at both ends and in one order, that memory is private, and
 //! that no action touches a region while a message is on its way from or to it.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
+use super::memory::{Followed, FollowedForm, FormMemory};
 use super::{Action, Message, MessageId};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
 use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::{Channel, OpKind, Operand, Schedule, SignalKind};
-use crate::verify::layout::{BufferMode, Cells, MemoryLayout};
 
 /// A fault, with the statement that it belongs to.
 pub(super) type Wrong = (SpanId, String);
@@ -23,26 +21,22 @@ type Sequences = FxHashMap<Ends, Vec<MessageId>>;
 
 /// Checks the actions of all ranks, for each memory layout in `modes`.
 pub(super) fn check(
-    form: &Schedule,
+    of: &FollowedForm<'_>,
     messages: &[Message],
     actions: &[Vec<Action>],
-    modes: &[BufferMode],
 ) -> Result<(), Wrong> {
+    let form = of.tables;
     messages.iter().try_for_each(|message| equal_ends(form, message))?;
-    order(messages, actions)?;
+    order(of.ranks, messages, actions)?;
     (0..)
         .map(RankId)
         .zip(actions)
-        .try_for_each(|(rank, actions)| ops(form, messages, rank, actions))?;
-    let cells = Cells::new(form).map_err(|_| (SpanId(0), "its cells have no numbers".into()))?;
-    for mode in modes {
-        let layout = MemoryLayout::new(form, &cells, *mode)
-            .ok_or_else(|| (SpanId(0), "its memory has no numbers".to_owned()))?;
-        let mut flight =
-            Flight { form, messages, cells: &cells, of: vec![0; layout.size as usize], layout };
-        for (rank, actions) in (0..).map(RankId).zip(actions) {
-            actions.iter().try_for_each(|action| flight.action(rank, *action))?;
-        }
+        .try_for_each(|(rank, actions)| ops(of, messages, rank, actions))?;
+    for mode in of.modes {
+        let memory =
+            of.in_mode(*mode).map_err(|_| (SpanId(0), "its cells have no numbers".into()))?;
+        let mut flight = Flight { form, messages, of: vec![0; memory.size as usize], memory };
+        actions.iter().flatten().try_for_each(|action| flight.action(*action))?;
     }
     Ok(())
 }
@@ -64,7 +58,7 @@ fn equal_ends(form: &Schedule, message: &Message) -> Result<(), Wrong> {
 
 /// Checks that each message begins and ends once at each end, at the right rank, and that both ends have the same
 /// orders: the order in which messages of two ranks begin, and the order in which messages of a lane end.
-fn order(messages: &[Message], actions: &[Vec<Action>]) -> Result<(), Wrong> {
+fn order(ranks: Followed<'_>, messages: &[Message], actions: &[Vec<Action>]) -> Result<(), Wrong> {
     let mut seen = vec![0_u8; messages.len()];
     let (mut begun, mut ended) = (
         [Sequences::default(), Sequences::default()],
@@ -82,7 +76,7 @@ fn order(messages: &[Message], actions: &[Vec<Action>]) -> Result<(), Wrong> {
             let message = &messages[id.index()];
             let seen = &mut seen[id.index()];
             let begins = bit & 5 != 0;
-            let of = [message.from, message.to][end];
+            let of = ranks.home([message.from, message.to][end]);
             // A message ends only after it has begun, and no action is done twice.
             if of != rank || *seen & bit != 0 || !begins && *seen & (bit >> 1) == 0 {
                 return Err((message.at, format!("rank {rank} does {action:?} out of turn")));
@@ -90,7 +84,8 @@ fn order(messages: &[Message], actions: &[Vec<Action>]) -> Result<(), Wrong> {
             *seen |= bit;
             let (all, lane) =
                 if begins { (&mut begun, None) } else { (&mut ended, Some(message.lane)) };
-            all[end].entry((message.from, message.to, lane)).or_default().push(id);
+            let (from, to) = ranks.pair(message.from, message.to);
+            all[end].entry((from, to, lane)).or_default().push(id);
         }
     }
     if let Some(at) = seen.iter().position(|seen| *seen != 15) {
@@ -109,35 +104,43 @@ fn order(messages: &[Message], actions: &[Vec<Action>]) -> Result<(), Wrong> {
 /// Checks that the ops of a rank are those of its actions, in order, and that they touch only its own memory, except
 /// for the pull where a receive ends.
 fn ops(
-    form: &Schedule,
+    of: &FollowedForm<'_>,
     messages: &[Message],
     rank: RankId,
     actions: &[Action],
 ) -> Result<(), Wrong> {
+    let (form, ranks) = (of.tables, of.ranks);
     let stream = form.streams[rank.index()];
     let mut ops = (stream.first.0..stream.first.0 + stream.len).map(OpId);
     // Returns the next op if it is of this kind.
     let mut next = |kind| ops.next().filter(|at| form.op(*at).kind == kind);
     for action in actions {
         let message = |id: MessageId| messages[id.index()];
-        let signal = |at: Option<OpId>, kind, id| {
-            let Message { from, to, lane, .. } = message(id);
+        let signal = |at: Option<OpId>, kind, (id, (from, to)): (MessageId, (RankId, RankId))| {
+            let lane = message(id).lane;
             let (from, to) = if kind == SignalKind::Data { (from, to) } else { (to, from) };
             at.is_some_and(|at| *form.channel(form.op(at)) == Channel { from, to, kind, lane })
         };
         let (same, at) = match *action {
             Action::Receive(_) => continue,
-            Action::Send(id) => (signal(next(OpKind::Post), SignalKind::Data, id), message(id).at),
-            Action::Sent(id) => (signal(next(OpKind::Wait), SignalKind::Ack, id), message(id).at),
+            Action::Send(id) => {
+                let image = (id, ranks.sent(&message(id)));
+                (signal(next(OpKind::Post), SignalKind::Data, image), message(id).at)
+            }
+            Action::Sent(id) => {
+                let image = (id, ranks.sent(&message(id)));
+                (signal(next(OpKind::Wait), SignalKind::Ack, image), message(id).at)
+            }
             Action::Received(id) => {
-                let waits = signal(next(OpKind::Wait), SignalKind::Data, id);
+                let image = (id, ranks.received(&message(id)));
+                let waits = signal(next(OpKind::Wait), SignalKind::Data, image);
                 let pulls = next(OpKind::Move).is_some_and(|at| {
                     let op = form.op(at);
                     let Message { from, to, source, target, .. } = message(id);
                     form.srcs(op) == [Operand { rank: from, region: source }]
                         && form.dsts(op) == [Operand { rank: to, region: target }]
                 });
-                let posts = signal(next(OpKind::Post), SignalKind::Ack, id);
+                let posts = signal(next(OpKind::Post), SignalKind::Ack, image);
                 (waits && pulls && posts, message(id).at)
             }
             Action::Move(id) => {
@@ -164,41 +167,40 @@ const RECEIVING: u32 = u32::MAX;
 struct Flight<'a> {
     form: &'a Schedule,
     messages: &'a [Message],
-    cells: &'a Cells,
-    layout: MemoryLayout,
+    memory: FormMemory<'a>,
     /// The number of sends that are under way from each cell, or [`RECEIVING`].
     of: Vec<u32>,
 }
 
 impl Flight<'_> {
-    fn action(&mut self, rank: RankId, action: Action) -> Result<(), Wrong> {
+    fn action(&mut self, action: Action) -> Result<(), Wrong> {
         let message = |id: MessageId| self.messages[id.index()];
-        let end = |rank, region| Operand { rank, region };
         match action {
             Action::Send(id) => {
-                let Message { source, at, .. } = message(id);
-                self.read(end(rank, source), at)?;
-                self.cells_of(end(rank, source)).for_each(|cell| self.of[cell] += 1);
+                let Message { from, source, at, .. } = message(id);
+                let source = Operand { rank: from, region: source };
+                self.read(source, at)?;
+                self.each(source, |of| *of += 1);
             }
             Action::Sent(id) => {
-                let source = end(rank, message(id).source);
-                self.cells_of(source).for_each(|cell| self.of[cell] -= 1);
+                let Message { from, source, .. } = message(id);
+                self.each(Operand { rank: from, region: source }, |of| *of -= 1);
             }
             Action::Receive(id) => {
-                let Message { target, at, .. } = message(id);
-                self.write(end(rank, target), at)?;
-                let cells = self.cells_of(end(rank, target));
-                self.of[cells].fill(RECEIVING);
+                let Message { to, target, at, .. } = message(id);
+                let target = Operand { rank: to, region: target };
+                self.write(target, at)?;
+                self.each(target, |of| *of = RECEIVING);
             }
             Action::Received(id) => {
-                let cells = self.cells_of(end(rank, message(id).target));
-                self.of[cells].fill(0);
+                let Message { to, target, .. } = message(id);
+                self.each(Operand { rank: to, region: target }, |of| *of = 0);
             }
             Action::Move(id) => {
                 let op = self.form.op(id);
                 let (srcs, dsts) = (self.form.srcs(op), self.form.dsts(op));
                 if let ([src], [dst]) = (srcs, dsts)
-                    && self.cells_of(*src) == self.cells_of(*dst)
+                    && self.memory.of(*src) == self.memory.of(*dst)
                 {
                     return Ok(());
                 }
@@ -209,21 +211,26 @@ impl Flight<'_> {
         Ok(())
     }
 
-    fn cells_of(&self, operand: Operand) -> Range<usize> {
-        let first = self.layout.buffer(operand.rank, self.form.region(operand).buffer);
-        let (from, len) = self.cells.of(operand);
-        let first = (first + from) as usize;
-        first..first + len as usize
+    /// Changes the mark of each cell of an operand.
+    fn each(&mut self, operand: Operand, change: impl Fn(&mut u32)) {
+        for cells in self.memory.of(operand) {
+            self.of[cells.start as usize..cells.end as usize].iter_mut().for_each(&change);
+        }
+    }
+
+    /// Whether a cell of an operand has such a mark.
+    fn any(&self, operand: Operand, mark: impl Fn(u32) -> bool) -> bool {
+        let cells = self.memory.of(operand).into_iter().flatten();
+        cells.into_iter().any(|cell| mark(self.of[cell as usize]))
     }
 
     fn read(&self, operand: Operand, at: SpanId) -> Result<(), Wrong> {
-        let cells = &self.of[self.cells_of(operand)];
-        self.told(cells.contains(&RECEIVING), operand, at, "reads what is not received yet")
+        let wrong = self.any(operand, |of| of == RECEIVING);
+        self.told(wrong, operand, at, "reads what is not received yet")
     }
 
     fn write(&self, operand: Operand, at: SpanId) -> Result<(), Wrong> {
-        let cells = &self.of[self.cells_of(operand)];
-        let busy = cells.iter().any(|cell| *cell != 0);
+        let busy = self.any(operand, |of| of != 0);
         self.told(busy, operand, at, "writes what is under way")
     }
 

@@ -8,18 +8,17 @@
 use rustc_hash::FxHashMap;
 
 use super::acts::{Act, Acts};
+use super::memory::FollowedForm;
 use super::windows::{Marks, Touched};
 use crate::ids::RankId;
-use crate::schedule::Schedule;
-use crate::verify::layout::{BufferMode, Cells, MemoryLayout};
 
 /// Sorts the acts by levels, with a rank's messages to its nearest peers first, and numbers messages in that order.
 ///
 /// # Errors
 /// The number of cells that a unit would have, where cells cannot be numbered.
-pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[BufferMode]) -> Result<(), u32> {
-    let levels = levels(acts, tables, modes)?;
-    let nranks = tables.nranks;
+pub(super) fn sort(acts: &mut Acts, of: &FollowedForm<'_>) -> Result<(), u32> {
+    let levels = levels(acts, of)?;
+    let nranks = of.tables.nranks;
     let key = |at: usize| match acts.list[at] {
         Act::Message(id) => {
             let message = acts.messages[id as usize];
@@ -47,13 +46,12 @@ pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[BufferMode]) -> 
 
 /// Returns the level of each act, counted from 1. Messages from one rank to another keep their order, also within a
 /// level.
-fn levels(acts: &Acts, tables: &Schedule, modes: &[BufferMode]) -> Result<Vec<u32>, u32> {
-    let cells = Cells::new(tables)?;
+fn levels(acts: &Acts, of: &FollowedForm<'_>) -> Result<Vec<u32>, u32> {
     let mut memories = Vec::new();
-    for mode in modes {
-        let layout = MemoryLayout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
-        let size = layout.size;
-        let touched = Touched { tables, cells: &cells, layout, messages: &acts.messages };
+    for mode in of.modes {
+        let memory = of.in_mode(*mode)?;
+        let size = memory.size;
+        let touched = Touched { tables: of.tables, memory, messages: &acts.messages };
         memories.push((touched, Marks::new(size), Marks::new(size)));
     }
     let mut last: FxHashMap<(RankId, RankId), u32> = FxHashMap::default();
@@ -63,7 +61,7 @@ fn levels(acts: &Acts, tables: &Schedule, modes: &[BufferMode]) -> Result<Vec<u3
         let before = match act {
             Act::Message(id) => {
                 let message = acts.messages[*id as usize];
-                Some(last.entry((message.from, message.to)).or_insert(1))
+                Some(last.entry(of.ranks.pair(message.from, message.to)).or_insert(1))
             }
             Act::Move(..) => None,
         };

@@ -10,6 +10,8 @@ mod check;
 mod form;
 mod groups;
 mod levels;
+mod memory;
+mod part;
 mod slots;
 mod text;
 mod windows;
@@ -27,6 +29,8 @@ use crate::verify::{Proof, Proved, in_order, too_fine};
 use acts::Acts;
 use check::Wrong;
 pub use groups::{Group, GroupStep, Groups};
+use memory::{Followed, FollowedForm, FormCells};
+pub use part::{FormPart, RankForm, Unformed};
 pub use text::print;
 use windows::Windows;
 
@@ -165,16 +169,21 @@ impl TwoSided {
     ) -> Result<Self, Vec<Finding>> {
         let joined = join(author.schedule());
         let order = in_order(&joined)?;
-        let mut acts = Acts::new(&joined, &order, limit)?;
+        let mut acts = Acts::new(&joined, &order, joined.nranks, limit)?;
         let mut form = acts.tables(&joined);
         let modes = &BufferMode::BOTH[..=usize::from(author.proof().in_place)];
-        levels::sort(&mut acts, &form, modes).map_err(|cells| vec![too_fine(cells)])?;
-        let windows = Windows::new(&form, &acts, modes).map_err(|cells| vec![too_fine(cells)])?;
-        let mut actions = form::actions(form.nranks, &acts, &windows);
+        let too_fine = |cells| vec![too_fine(cells)];
+        let cells = FormCells::all(&form).map_err(too_fine)?;
+        let of = FollowedForm { tables: &form, ranks: Followed::All, cells: &cells, modes };
+        levels::sort(&mut acts, &of).map_err(too_fine)?;
+        let windows = Windows::new(&of, &acts).map_err(too_fine)?;
+        let mut actions = form::actions(&of, &acts, &windows);
         breaks(&mut form, &mut actions);
-        form::write(&mut form, &acts, &mut actions);
+        form::write(&mut form, Followed::All, &acts, &mut actions);
         let messages = acts.messages;
-        check::check(&form, &messages, &actions, modes)
+        let cells = FormCells::all(&form).map_err(too_fine)?;
+        let of = FollowedForm { tables: &form, ranks: Followed::All, cells: &cells, modes };
+        check::check(&of, &messages, &actions)
             .and_then(|()| proved(author, form))
             .map(|proved| Self { proved, messages, actions })
             .map_err(|why| fault(&format!("two-sided form of {}", joined.algorithm), why))

@@ -25,7 +25,10 @@ struct SlotClass {
 
 /// The slots of all ranks.
 pub(super) struct MessageSlots {
+    /// The number of followed ranks.
     nranks: u32,
+    /// Where one rank is followed, the slots that were taken, each with the region whose data it takes.
+    pub(super) likes: Vec<(Region, Region)>,
     /// The author's scratch, which comes before the slots.
     authors: Vec<Scratch>,
     classes: Vec<SlotClass>,
@@ -34,7 +37,13 @@ pub(super) struct MessageSlots {
 
 impl MessageSlots {
     pub(super) fn new(authors: &[Scratch], nranks: u32) -> Self {
-        Self { nranks, authors: authors.to_vec(), classes: Vec::new(), by_size: BTreeMap::new() }
+        Self {
+            nranks,
+            likes: Vec::new(),
+            authors: authors.to_vec(),
+            classes: Vec::new(),
+            by_size: BTreeMap::new(),
+        }
     }
 
     /// Takes a slot of `rank` for the data of `region`, cut at the same elements; `None` where the width does not fit
@@ -50,7 +59,7 @@ impl MessageSlots {
         });
         let class = &mut self.classes[at];
         class.width = class.width.max(width);
-        let (has, free) = &mut class.of[rank.index()];
+        let (has, free) = &mut class.of[of_rank(rank, nranks)];
         let slot = if free.len() >= AHEAD { free.pop_front() } else { None };
         let slot = slot.unwrap_or_else(|| {
             *has += 1;
@@ -58,7 +67,11 @@ impl MessageSlots {
         });
         class.slots = class.slots.max(*has);
         let buffer = Buffer::Scratch(ScratchId((self.authors.len() + at) as u32));
-        Some(Region { buffer, slot, base: region.lo, lo: region.lo, hi: region.hi })
+        let taken = Region { buffer, slot, base: region.lo, lo: region.lo, hi: region.hi };
+        if nranks == 1 {
+            self.likes.push((taken, *region));
+        }
+        Some(taken)
     }
 
     /// Whether a buffer keeps narrow floats as f32.
@@ -73,7 +86,7 @@ impl MessageSlots {
         if let Buffer::Scratch(id) = region.buffer
             && let Some(at) = id.index().checked_sub(self.authors.len())
         {
-            self.classes[at].of[rank.index()].1.push_back(region.slot);
+            self.classes[at].of[of_rank(rank, self.nranks)].1.push_back(region.slot);
         }
     }
 
@@ -93,6 +106,11 @@ impl MessageSlots {
         }
         all
     }
+}
+
+/// Returns the position of a rank's slots: where one rank stands for all, they are those of all ranks.
+fn of_rank(rank: RankId, followed: u32) -> usize {
+    if followed == 1 { 0 } else { rank.index() }
 }
 
 /// Returns the exponent of the largest power of two that is at most `width`.

@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 
 use super::Message;
 use super::acts::{Act, Acts};
+use super::memory::{FollowedForm, FormMemory};
 use crate::ids::{LaneId, RankId};
-use crate::schedule::{Buffer, Operand, Schedule};
-use crate::verify::layout::{BufferMode, Cells, MemoryLayout};
+use crate::schedule::{Operand, Schedule};
 use crate::verify::memory::{CellMemory, NOBODY, Past};
 
 /// A place in the order of acts, by their levels from 1 on. Between two levels come, in this order: the begins that
@@ -59,43 +59,38 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Returns the windows of the messages of `acts`, for each memory layout in `modes`. `tables` is the schedule
-    /// without its ops.
+    /// Returns the windows of the messages of `acts`, for each mode of the form.
     ///
     /// # Errors
     /// The number of cells that a unit would have, where cells cannot be numbered.
-    pub(super) fn new(tables: &Schedule, acts: &Acts, modes: &[BufferMode]) -> Result<Self, u32> {
-        let messages = &acts.messages[..];
-        let cells = Cells::new(tables)?;
+    pub(super) fn new(of: &FollowedForm<'_>, acts: &Acts) -> Result<Self, u32> {
+        let (messages, tables) = (&acts.messages[..], of.tables);
         let end = acts.levels.last().map_or(1, |last| last + 1);
         // The act before which each send, and each receive, has ended.
         let (mut sent, mut received) = (vec![end; messages.len()], vec![end; messages.len()]);
-        for mode in modes {
-            let layout = MemoryLayout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
-            Touched { tables, cells: &cells, layout, messages }.backwards(
-                acts,
-                &mut sent,
-                &mut received,
-            );
+        for mode in of.modes {
+            let memory = of.in_mode(*mode)?;
+            Touched { tables, memory, messages }.backwards(acts, &mut sent, &mut received);
         }
-        in_order(messages, &mut sent);
+        let pair = |message: &Message| of.ranks.pair(message.from, message.to);
+        in_order(messages, &pair, &mut sent);
         // A rank that waits for the end of a send waits for its receive, so the receive ends no later.
         received.iter_mut().zip(&sent).for_each(|(by, sent)| *by = (*by).min(*sent));
-        in_order(messages, &mut received);
+        in_order(messages, &pair, &mut received);
 
         let window = |ends| Window { begins: after(0), ends };
         let mut windows = Self {
             sends: sent.iter().map(|by| window(sent_before(*by))).collect(),
             receives: received.iter().map(|by| window(received_before(*by))).collect(),
         };
-        for mode in modes {
-            let layout = MemoryLayout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
-            Touched { tables, cells: &cells, layout, messages }.forwards(acts, &mut windows);
+        for mode in of.modes {
+            let memory = of.in_mode(*mode)?;
+            Touched { tables, memory, messages }.forwards(acts, &mut windows);
         }
         // Messages between two ranks begin in one order at both ends, in any lanes.
         let mut last: FxHashMap<(RankId, RankId), [Place; 2]> = FxHashMap::default();
         for (id, message) in messages.iter().enumerate() {
-            let last = last.entry((message.from, message.to)).or_default();
+            let last = last.entry(pair(message)).or_default();
             let these = [&mut windows.sends[id], &mut windows.receives[id]];
             for (window, last) in these.into_iter().zip(last) {
                 window.begins = window.begins.max(*last);
@@ -107,10 +102,10 @@ impl Windows {
 }
 
 /// Orders the ends of each channel as its messages: no message ends later than the next.
-fn in_order(messages: &[Message], ends: &mut [u32]) {
-    let mut next: FxHashMap<(RankId, RankId, LaneId), u32> = FxHashMap::default();
+fn in_order(messages: &[Message], pair: &impl Fn(&Message) -> (RankId, RankId), ends: &mut [u32]) {
+    let mut next: FxHashMap<((RankId, RankId), LaneId), u32> = FxHashMap::default();
     for (message, end) in messages.iter().zip(ends).rev() {
-        let next = next.entry((message.from, message.to, message.lane)).or_insert(*end);
+        let next = next.entry((pair(message), message.lane)).or_insert(*end);
         *end = (*end).min(*next);
         *next = *end;
     }
@@ -119,8 +114,7 @@ fn in_order(messages: &[Message], ends: &mut [u32]) {
 /// The memory that acts touch, in one layout.
 pub(super) struct Touched<'a> {
     pub(super) tables: &'a Schedule,
-    pub(super) cells: &'a Cells,
-    pub(super) layout: MemoryLayout,
+    pub(super) memory: FormMemory<'a>,
     pub(super) messages: &'a [Message],
 }
 
@@ -163,34 +157,22 @@ impl Marks {
 }
 
 impl Touched<'_> {
-    /// Returns the cells of a region; all cells of its slot where the slot holds data of several places, which lie at
-    /// different cells of it.
-    fn cells(&self, operand: Operand) -> Range<u32> {
-        let region = self.tables.region(operand);
-        let first = self.layout.buffer(operand.rank, region.buffer);
-        let (from, len) = match region.buffer {
-            Buffer::Scratch(id) if self.cells.reshaped[id.index()] => self.cells.slot(region, id),
-            _ => self.cells.of(operand),
-        };
-        first + from..first + from + len
-    }
-
     /// Returns the cells that an act reads and those that it writes. A copy onto itself does neither.
     pub(super) fn of(&self, act: &Act) -> (Vec<Range<u32>>, Vec<Range<u32>>) {
-        let place = |o: &Operand| {
-            let first = self.layout.buffer(o.rank, self.tables.region(*o).buffer);
-            (first + self.cells.of(*o).0, self.cells.of(*o).1)
+        let all = |operands: &[Operand]| -> Vec<Range<u32>> {
+            operands.iter().flat_map(|operand| self.memory.at_stake(*operand)).collect()
         };
-        let all = |operands: &[Operand]| operands.iter().map(|o| self.cells(*o)).collect();
         match act {
             Act::Message(id) => {
                 let Message { from, to, source, target, .. } = self.messages[*id as usize];
                 let [source, target] = [(from, source), (to, target)]
-                    .map(|(rank, region)| vec![self.cells(Operand { rank, region })]);
+                    .map(|(rank, region)| all(&[Operand { rank, region }]));
                 (source, target)
             }
             Act::Move(_, op) => match (self.tables.srcs(op), self.tables.dsts(op)) {
-                ([src], [dst]) if place(src) == place(dst) => Default::default(),
+                ([src], [dst]) if self.memory.of(*src) == self.memory.of(*dst) => {
+                    Default::default()
+                }
                 (srcs, dsts) => (all(srcs), all(dsts)),
             },
         }
@@ -199,16 +181,16 @@ impl Touched<'_> {
     /// Finds the acts before which sends and receives must have ended.
     fn backwards(&self, acts: &Acts, sent: &mut [u32], received: &mut [u32]) {
         let (mut written, mut touched) =
-            (Marks::new(self.layout.size), Marks::new(self.layout.size));
+            (Marks::new(self.memory.size), Marks::new(self.memory.size));
         for (&number, act) in acts.levels.iter().zip(&acts.list).rev() {
             let (reads, writes) = self.of(act);
             if let Act::Message(id) = act {
                 let id = *id as usize;
-                for next in written.of(reads[0].clone()) {
-                    sent[id] = sent[id].min(next);
+                for cells in reads.iter().cloned() {
+                    sent[id] = written.of(cells).fold(sent[id], u32::min);
                 }
-                for next in touched.of(writes[0].clone()) {
-                    received[id] = received[id].min(next);
+                for cells in writes.iter().cloned() {
+                    received[id] = touched.of(cells).fold(received[id], u32::min);
                 }
             }
             reads.iter().chain(&writes).for_each(|cells| touched.set(cells.clone(), number));
@@ -221,17 +203,19 @@ impl Touched<'_> {
     /// Finds the places at which sends and receives may begin, by the places at which earlier ones end.
     fn forwards(&self, acts: &Acts, windows: &mut Windows) {
         let (mut written, mut touched) =
-            (Marks::new(self.layout.size), Marks::new(self.layout.size));
+            (Marks::new(self.memory.size), Marks::new(self.memory.size));
         for (&number, act) in acts.levels.iter().zip(&acts.list) {
             let (reads, writes) = self.of(act);
             let (read, wrote) = match act {
                 Act::Message(id) => {
                     let id = *id as usize;
                     let (send, receive) = (&mut windows.sends[id], &mut windows.receives[id]);
-                    let ready = written.of(reads[0].clone()).max().unwrap_or(0);
-                    let free = touched.of(writes[0].clone()).max().unwrap_or(0);
-                    send.begins = send.begins.max(ready);
-                    receive.begins = receive.begins.max(free);
+                    for cells in reads.iter().cloned() {
+                        send.begins = written.of(cells).fold(send.begins, Place::max);
+                    }
+                    for cells in writes.iter().cloned() {
+                        receive.begins = touched.of(cells).fold(receive.begins, Place::max);
+                    }
                     (behind(send.ends), behind(receive.ends))
                 }
                 Act::Move(..) => (after(number), after(number)),

@@ -17,12 +17,14 @@ mod ends;
 mod followed;
 mod moves;
 mod order;
+mod parts;
 mod proof;
 mod reduction;
 mod replay;
-mod space;
+pub(crate) mod space;
 mod steps;
 mod told;
+mod turned;
 mod values;
 
 use crate::diagnostics::Finding;
@@ -31,7 +33,10 @@ use crate::schedule::Schedule;
 use crate::turns::Turns;
 use space::Space;
 
+pub(crate) use order::folded;
+pub(crate) use proof::proved;
 pub use proof::{NoProof, SymmetricProof, prove};
+pub(crate) use turned::MoveTurner;
 
 /// The way in which a schedule was shown to be symmetric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +58,7 @@ pub struct Representative {
     pub way: Way,
     /// The ops, messages and pieces of all ranks, which may cut what rank 0 moves as one piece.
     pub(crate) totals: Totals,
-    space: Space,
+    pub(crate) space: Space,
 }
 
 /// The counts of all ranks together.

@@ -81,45 +81,12 @@ impl MoveSet {
 impl Part {
     /// Adds the parts to which a turn takes this one; `None` where they are too many.
     fn turn(&self, space: &Space, by: u32, parts: &mut Vec<Self>) -> Option<()> {
-        let whole =
-            |first: u64, buffer| space.turned(CellRange { buffer, first, len: self.len }, by);
-        let inside = |(operand, first): (&(u32, usize), &u64)| {
-            let piece = CellRange { buffer: operand.1, first: *first, len: self.len };
-            space.turns_inside(piece) || space.is_cut(piece)
-        };
-        if !self.operands.iter().zip(&self.firsts).any(inside) {
-            let firsts = self.operands.iter().zip(&self.firsts);
-            let firsts = firsts.map(|((_, buffer), first)| whole(*first, *buffer).first).collect();
-            parts.push(Self { firsts, ..self.clone() });
-            return Some(());
-        }
-        // Turned alike, operands at equal places keep their distances: the places of the first operand tell all.
-        let (buffer, first) = (self.operands[0].1, self.firsts[0]);
-        let span = space.span(buffer);
-        let alike = self.operands.iter().zip(&self.firsts).all(|((_, other), at)| {
-            (*other == buffer || space.wheels[*other] == space.wheels[buffer])
-                && at.abs_diff(first) % span == 0
-        });
-        let mut cuts = Vec::new();
-        if alike {
-            space.cuts(CellRange { buffer, first, len: self.len }, by, &mut cuts);
-        } else {
-            let each = 1..self.len;
-            cuts.extend(each.take(PARTS + 1));
-        }
-        if cuts.len() > PARTS {
-            return None;
-        }
-        cuts.push(self.len);
-        let mut from = 0;
-        for to in cuts {
-            let firsts = self.operands.iter().zip(&self.firsts).map(|((_, buffer), first)| {
-                let piece = CellRange { buffer: *buffer, first: first + from, len: to - from };
-                if alike { space.block(piece, by) } else { space.cell(*buffer, piece.first, by) }
-            });
-            parts.push(Self { firsts: firsts.collect(), len: to - from, ..self.clone() });
-            from = to;
-        }
+        let pieces = self.operands.iter().zip(&self.firsts);
+        let pieces: Vec<CellRange> = pieces
+            .map(|((_, buffer), first)| CellRange { buffer: *buffer, first: *first, len: self.len })
+            .collect();
+        let turned = space.parts(&pieces, by, PARTS)?;
+        parts.extend(turned.into_iter().map(|(firsts, len)| Self { firsts, len, ..self.clone() }));
         Some(())
     }
 }

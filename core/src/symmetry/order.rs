@@ -16,7 +16,7 @@ const VISITS: u32 = 1 << 14;
 const ALL_VISITS: u64 = 1 << 30;
 
 /// Returns the schedule of rank 0 with one channel for each post of its own and the waits for the like posts of others.
-pub(super) fn folded(own: &Schedule, turns: &Turns) -> Schedule {
+pub(crate) fn folded(own: &Schedule, turns: &Turns) -> Schedule {
     let mut folded = own.clone();
     let mut ids = FxHashMap::default();
     let mut channels: Vec<Channel> = Vec::new();

@@ -96,7 +96,7 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Symmet
 }
 
 /// Proves a schedule by the replay of its representative.
-pub(super) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
+pub(crate) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
     let own = &of.own;
     let outside = |why: &str| NoProof::Asymmetric(Asymmetric::Other(why.to_owned()));
     let order = stage("order", || verify::in_order(&folded(own, &of.turns)))

@@ -2,10 +2,10 @@
 //! takes each cell of p to a cell of q.
 
 use crate::collective::Alias;
-use crate::ids::RankId;
+use crate::ids::{RankId, RegionId};
 use crate::layout::turning::Axis;
 use crate::rational::{Rat, lcm};
-use crate::schedule::{Buffer, Operand, Region, Schedule};
+use crate::schedule::{Buffer, Operand, Region, Schedule, Scratch};
 use crate::turns::Turns;
 use crate::verify::layout::BufferMode;
 
@@ -14,37 +14,37 @@ const CELLS: u64 = 1 << 24;
 
 /// A digit of a cell's number that a digit of the rank turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Wheel {
+pub(crate) struct Wheel {
     /// The number of cells by which the digit counts.
-    pub(super) stride: u64,
+    pub(crate) stride: u64,
     /// The digit of the rank.
-    pub(super) digit: usize,
+    pub(crate) digit: usize,
 }
 
 /// A region of a buffer as cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CellRange {
+pub(crate) struct CellRange {
     /// The buffer: 0 for the input, 1 for the output, then scratch.
-    pub(super) buffer: usize,
+    pub(crate) buffer: usize,
     /// The first cell within the buffer.
-    pub(super) first: u64,
-    pub(super) len: u64,
+    pub(crate) first: u64,
+    pub(crate) len: u64,
 }
 
 /// A turn takes a part of a piece out of the piece.
 #[derive(Debug)]
-pub(super) struct Elsewhere;
+pub(crate) struct Elsewhere;
 
 /// The cells of one rank's buffers, and the wheels that turn them.
 #[derive(Clone, Debug)]
-pub(super) struct Space {
-    pub(super) turns: Turns,
+pub(crate) struct Space {
+    pub(crate) turns: Turns,
     /// The cells of a unit.
-    pub(super) grid: u64,
+    pub(crate) grid: u64,
     /// The wheels of each buffer, the largest stride first.
-    pub(super) wheels: Vec<Vec<Wheel>>,
+    pub(crate) wheels: Vec<Vec<Wheel>>,
     /// The cells of each buffer.
-    pub(super) sizes: Vec<u64>,
+    pub(crate) sizes: Vec<u64>,
     /// The cells of a slot of each scratch buffer.
     slots: Vec<u64>,
     /// For each region, whether the position where the data of its slot begins moves with the rank.
@@ -52,7 +52,7 @@ pub(super) struct Space {
 }
 
 /// The number of a buffer in a [`Space`].
-pub(super) fn number(buffer: Buffer) -> usize {
+pub(crate) fn number(buffer: Buffer) -> usize {
     match buffer {
         Buffer::Input => 0,
         Buffer::Output => 1,
@@ -63,7 +63,7 @@ pub(super) fn number(buffer: Buffer) -> usize {
 impl Space {
     /// Cuts the memory of a schedule of rank 0, and finds the wheels from the axes of its operands; the error is the
     /// reason why there is no such action.
-    pub(super) fn new<'a>(
+    pub(crate) fn new<'a>(
         own: &Schedule,
         turns: &Turns,
         axes: impl Iterator<Item = (Operand, &'a [Axis])> + Clone,
@@ -137,7 +137,7 @@ impl Space {
     }
 
     /// Cuts the memory of a schedule of rank 0, with the wheels that it has if pieces have the numbers of their ranks.
-    pub(super) fn guessed(own: &Schedule, turns: &Turns) -> Result<Self, String> {
+    pub(crate) fn guessed(own: &Schedule, turns: &Turns) -> Result<Self, String> {
         let mut space = Self::new(own, turns, std::iter::empty())?;
         let n = u64::from(turns.nranks());
         for buffer in 0..space.sizes.len() {
@@ -154,13 +154,13 @@ impl Space {
     }
 
     /// Whether the boundaries of a region lie between cells.
-    pub(super) fn holds(&self, region: &Region) -> bool {
+    pub(crate) fn holds(&self, region: &Region) -> bool {
         [region.lo, region.hi, region.base].iter().all(|at| self.grid.is_multiple_of(at.den()))
     }
 
     /// Gives slots of scratch the wheels that turn pieces of a unit, as far as the slots hold whole spans of them: data
     /// that is turned inside where it comes from is turned alike in a slot.
-    pub(super) fn spread(&mut self) -> Result<(), String> {
+    pub(crate) fn spread(&mut self) -> Result<(), String> {
         let grid = self.grid;
         let wheels: Vec<Wheel> = self.wheels[0].clone();
         for buffer in 2..self.sizes.len() {
@@ -182,8 +182,54 @@ impl Space {
         }
     }
 
-    fn radix(&self, wheel: &Wheel) -> u64 {
+    pub(crate) fn radix(&self, wheel: &Wheel) -> u64 {
         self.turns.radices()[wheel.digit].into()
+    }
+
+    /// For each region, whether the position where the data of its slot begins moves with the rank.
+    pub(crate) fn moving_bases(&self) -> &[bool] {
+        &self.bases
+    }
+
+    /// Adds the flag of a new region, which is an image of a known one.
+    pub(crate) fn add_region(&mut self, of: RegionId) {
+        self.bases.push(self.bases[of.index()]);
+    }
+
+    /// Sets for each region whether the position where the data of its slot begins moves with the rank.
+    pub(crate) fn set_bases(&mut self, bases: Vec<bool>) {
+        self.bases = bases;
+    }
+
+    /// Whether wheels turn pieces of a unit of a buffer.
+    pub(crate) fn turns_in_units(&self, buffer: usize) -> bool {
+        self.wheels[buffer].iter().any(|wheel| wheel.stride * self.radix(wheel) <= self.grid)
+    }
+
+    /// Adds a scratch buffer whose slots take data of other buffers; the error is the reason why there is no action on
+    /// it.
+    pub(crate) fn add_buffer(&mut self, scratch: &Scratch) -> Result<(), String> {
+        let slot = self.cells(scratch.width);
+        let size = slot.saturating_mul(scratch.slots.into());
+        if self.sizes.iter().fold(size, |sum, size| sum.saturating_add(*size)) > CELLS {
+            return Err(format!("a rank's memory has more than {CELLS} pieces"));
+        }
+        self.slots.push(slot);
+        self.sizes.push(size);
+        self.wheels.push(Vec::new());
+        Ok(())
+    }
+
+    /// Gives the slots of a buffer the wheels of the buffer that their data comes from, as far as a slot holds whole spans
+    /// of them.
+    pub(crate) fn take_wheels(&mut self, buffer: usize, from: usize) -> Result<(), String> {
+        for wheel in self.wheels[from].clone() {
+            let span = wheel.stride * self.radix(&wheel);
+            if self.slots[buffer - 2].is_multiple_of(span) {
+                self.add(buffer, wheel);
+            }
+        }
+        self.nested(buffer)
     }
 
     /// Puts the wheels of a buffer in order, and checks that they are digits of one number.
@@ -208,7 +254,7 @@ impl Space {
     }
 
     /// Returns the cells of an operand.
-    pub(super) fn piece(&self, own: &Schedule, operand: Operand) -> CellRange {
+    pub(crate) fn piece(&self, own: &Schedule, operand: Operand) -> CellRange {
         let region = own.region(operand);
         let buffer = number(region.buffer);
         let slot = if buffer < 2 { 0 } else { self.slots[buffer - 2] * u64::from(region.slot) };
@@ -217,31 +263,35 @@ impl Space {
     }
 
     /// Returns the slot of a region of scratch as cells of its buffer.
-    pub(super) fn slot(&self, region: &Region) -> Option<CellRange> {
+    pub(crate) fn slot(&self, region: &Region) -> Option<CellRange> {
         let buffer = number(region.buffer);
         let len = *self.slots.get(buffer.checked_sub(2)?)?;
         Some(CellRange { buffer, first: len * u64::from(region.slot), len })
     }
 
     /// Returns the cell of a unit where the data of an operand's slot begins, at the rank to which a turn takes rank 0.
-    pub(super) fn base(&self, own: &Schedule, operand: Operand, by: u32) -> u64 {
+    pub(crate) fn base(&self, own: &Schedule, operand: Operand, by: u32) -> u64 {
         let cell = self.cells(own.region(operand).base);
         if !self.bases[operand.region.index()] {
             return cell;
         }
-        let in_a_unit = |wheel: &&Wheel| wheel.stride * self.radix(wheel) <= self.grid;
-        self.turned_by(self.wheels[0].iter().filter(in_a_unit), cell, by)
+        // Wheels that turn data inside of slots do not move the place where the data begins.
+        let inside = &self.wheels[number(own.region(operand).buffer)];
+        let moves = |wheel: &&Wheel| {
+            wheel.stride * self.radix(wheel) <= self.grid && !inside.contains(wheel)
+        };
+        self.turned_by(self.wheels[0].iter().filter(moves), cell, by)
     }
 
     /// Returns a cell of the output as a region.
-    pub(super) fn region(&self, cell: u64) -> Region {
+    pub(crate) fn region(&self, cell: u64) -> Region {
         let at = |cell| Rat::new(cell, self.grid).unwrap_or(Rat::ZERO);
         let (lo, hi) = (at(cell), at(cell + 1));
         Region { buffer: Buffer::Output, slot: 0, base: Rat::ZERO, lo, hi }
     }
 
     /// Returns the cell to which a turn takes a cell of a buffer, by the wheels of at least `stride` cells.
-    fn moved(&self, buffer: usize, cell: u64, by: u32, stride: u64) -> u64 {
+    pub(crate) fn moved(&self, buffer: usize, cell: u64, by: u32, stride: u64) -> u64 {
         if by == 0 {
             return cell;
         }
@@ -263,121 +313,21 @@ impl Space {
     }
 
     /// Returns the cell to which a turn takes a cell of a buffer.
-    pub(super) fn cell(&self, buffer: usize, cell: u64, by: u32) -> u64 {
+    pub(crate) fn cell(&self, buffer: usize, cell: u64, by: u32) -> u64 {
         self.moved(buffer, cell, by, 1)
     }
 
     /// Returns the piece to which a turn takes a piece that it does not cut: wheels inside the piece turn its cells alone.
-    pub(super) fn turned(&self, piece: CellRange, by: u32) -> CellRange {
+    pub(crate) fn turned(&self, piece: CellRange, by: u32) -> CellRange {
         let first = self.moved(piece.buffer, piece.first, by, piece.len.max(1));
         CellRange { first, ..piece }
-    }
-
-    /// Returns the pieces to which a turn takes a piece, as memory: their cells may be turned inside.
-    pub(super) fn images(&self, piece: CellRange, by: u32) -> Vec<CellRange> {
-        if piece.len == 0 {
-            return Vec::new();
-        }
-        let mut cuts = Vec::new();
-        if self.is_cut(piece) {
-            self.cuts(piece, by, &mut cuts);
-        }
-        cuts.push(piece.len);
-        let mut from = 0;
-        let image = |to| {
-            let part = CellRange { first: piece.first + from, len: to - from, ..piece };
-            from = to;
-            CellRange { first: self.block(part, by), ..part }
-        };
-        cuts.into_iter().map(image).collect()
-    }
-
-    /// Whether wheels turn cells inside a piece.
-    pub(super) fn turns_inside(&self, piece: CellRange) -> bool {
-        self.wheels[piece.buffer].last().is_some_and(|wheel| wheel.stride < piece.len)
-    }
-
-    /// Whether a boundary between steps of a wheel lies inside a piece.
-    pub(super) fn is_cut(&self, piece: CellRange) -> bool {
-        let stride = self.wheels[piece.buffer].last().map_or(u64::MAX, |wheel| wheel.stride);
-        piece.len > 0 && piece.first / stride != (piece.first + piece.len - 1) / stride
-    }
-
-    /// Returns the cells that the wheels of a buffer turn among themselves.
-    pub(super) fn span(&self, buffer: usize) -> u64 {
-        self.wheels[buffer].first().map_or(1, |wheel| wheel.stride * self.radix(wheel))
-    }
-
-    /// Adds the places inside a piece, from its first cell on, where a turn cuts it: between two of these places it
-    /// moves the piece as one, but for the wheels inside, which turn whole spans in themselves.
-    pub(super) fn cuts(&self, piece: CellRange, by: u32, cuts: &mut Vec<u64>) {
-        let end = piece.first + piece.len;
-        self.cut_within(piece.buffer, 0, (piece.first, end), by, &mut |at| {
-            if at > piece.first && at < end {
-                cuts.push(at - piece.first);
-            }
-        });
-        cuts.sort_unstable();
-        cuts.dedup();
-    }
-
-    fn cut_within(
-        &self,
-        buffer: usize,
-        wheel: usize,
-        (first, end): (u64, u64),
-        by: u32,
-        cut: &mut impl FnMut(u64),
-    ) {
-        let Some(turned) = self.wheels[buffer].get(wheel) else { return };
-        let (stride, radix) = (turned.stride, self.radix(turned));
-        let span = stride * radix;
-        let step = u64::from(self.turns.digit(by, turned.digit));
-        let mut at = first;
-        while at < end {
-            // The part of the piece in one span of the wheel.
-            let begin = at / span * span;
-            let until = end.min(begin + span);
-            cut(until);
-            if (at, until) != (begin, begin + span) {
-                // Whole steps move as one, up to the step that comes around to the beginning.
-                let (whole, rest) = (at.div_ceil(stride) * stride, until / stride * stride);
-                if whole < rest {
-                    cut(whole);
-                    cut(rest);
-                    if step > 0 {
-                        cut((begin + (radix - step) * stride).clamp(whole, rest));
-                    }
-                    self.cut_within(buffer, wheel + 1, (at, whole), by, cut);
-                    self.cut_within(buffer, wheel + 1, (rest, until), by, cut);
-                } else {
-                    cut(whole.min(until));
-                    self.cut_within(buffer, wheel + 1, (at, whole.min(until)), by, cut);
-                    self.cut_within(buffer, wheel + 1, (whole.min(until), until), by, cut);
-                }
-            }
-            at = until;
-        }
-    }
-
-    /// Returns the first cell to which a turn takes a piece between two of its cuts: by the wheels whose spans the piece
-    /// does not fill.
-    pub(super) fn block(&self, piece: CellRange, by: u32) -> u64 {
-        let mut stride = 1;
-        for wheel in self.wheels[piece.buffer].iter().rev() {
-            let span = wheel.stride * self.radix(wheel);
-            if piece.first.is_multiple_of(span) && piece.len.is_multiple_of(span) {
-                stride = span;
-            }
-        }
-        self.moved(piece.buffer, piece.first, by, stride)
     }
 
     /// Returns the wheels that are not among the axes of an operand and turn cells of a piece among themselves.
     ///
     /// # Errors
     /// A wheel takes a part of the piece elsewhere.
-    pub(super) fn inside(&self, piece: CellRange, axes: &[Axis]) -> Result<Vec<Wheel>, Elsewhere> {
+    pub(crate) fn inside(&self, piece: CellRange, axes: &[Axis]) -> Result<Vec<Wheel>, Elsewhere> {
         let followed = |wheel: &Wheel| {
             axes.iter().any(|axis| {
                 let stride = match (axis.slots, piece.buffer) {
@@ -410,7 +360,7 @@ impl Space {
 
     /// Returns the axes that change the fraction of a unit where an operand begins: operands of one op must have equal
     /// ones, or their lengths differ at some rank.
-    pub(super) fn fractions(&self, axes: &[Axis], multiple: u64) -> Vec<Wheel> {
+    pub(crate) fn fractions(&self, axes: &[Axis], multiple: u64) -> Vec<Wheel> {
         let moves = axes.iter().filter(|axis| !axis.slots);
         let wheels = moves.map(|axis| Wheel { stride: self.cells(axis.stride), digit: axis.digit });
         let mut wheels: Vec<_> =
@@ -420,7 +370,7 @@ impl Space {
     }
 
     /// Returns the cells of each buffer before it in the memory of rank 0, and the number of all cells.
-    pub(super) fn layout(&self, own: &Schedule, mode: BufferMode) -> (Vec<u64>, u64) {
+    pub(crate) fn layout(&self, own: &Schedule, mode: BufferMode) -> (Vec<u64>, u64) {
         let alias = match mode {
             BufferMode::OutOfPlace => Alias::Apart,
             BufferMode::InPlace => own.collective.alias(RankId(0), own.root),

@@ -1,6 +1,7 @@
 //! The proof by one rank against the direct proof: equal verdicts, statements and certificates.
 
 mod mutants;
+mod one_rank;
 
 use std::fmt::Write as _;
 

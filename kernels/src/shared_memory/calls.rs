@@ -147,7 +147,7 @@ impl World {
             } else if let Some(block) = word(9).checked_sub(1).filter(|_| headers[at].has_blocks())
             {
                 let of = headers[at].collective().unwrap_or(Collective::AllGather);
-                let block = block_name(of, self.nranks(), block as u32);
+                let block = block_name(of, self.nranks(), block as u64);
                 format!("{name} with {} elements in {block}", word(10 + at))
             } else {
                 name

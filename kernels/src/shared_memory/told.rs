@@ -40,7 +40,7 @@ impl ActiveCall<'_> {
         &self,
         other: usize,
         theirs: &CallHeader,
-    ) -> Option<(u32, [u64; 2])> {
+    ) -> Option<(u64, [u64; 2])> {
         let blocks = self.blocks.filter(|_| theirs.differs_in_count_alone(&self.header))?;
         let (collective, nranks) = (blocks.collective(), self.world.nranks());
         let told = |at: usize| self.world.shared.told(other, self.number, at);

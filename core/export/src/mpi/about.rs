@@ -6,6 +6,7 @@ use super::Export;
 use super::text::{harmless, wrapped};
 use roundelay_core::collective::{Alias, Collective};
 use roundelay_core::ids::RankId;
+use roundelay_core::messages::FormPart;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::verify::Proof;
 
@@ -13,16 +14,18 @@ const WIDTH: usize = 97;
 
 /// Returns the comment at the head of the file.
 pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
-    let schedule = export.form.schedule();
-    let proof = export.form.proof();
-    let mut paragraphs = vec![format!("{name}: {}.", head(schedule))];
+    let schedule = export.form.schedule;
+    let proof = export.form.proof;
+    let only = export.form.only();
+    let of = only.map_or_else(String::new, |rank| format!("rank {rank} of "));
+    let mut paragraphs = vec![format!("{name}: {of}{}.", head(schedule))];
     let docs: Vec<_> =
         export.docs.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()).collect();
     if !docs.is_empty() {
         paragraphs.push(docs.join(" "));
     }
     paragraphs.push(proved(proof));
-    paragraphs.extend(costs(schedule, export.author));
+    paragraphs.extend(costs(export.form, export.author));
     paragraphs.push(call(schedule, proof, name));
     let mut text = String::from("/*");
     for (at, paragraph) in paragraphs.iter().enumerate() {
@@ -41,7 +44,7 @@ pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
         }
     }
     text += " *\n";
-    text += &results(schedule, proof);
+    text += &results(schedule, proof, only);
     text + " */\n"
 }
 
@@ -71,12 +74,12 @@ fn proved(proof: &Proof) -> String {
     text
 }
 
-fn costs(schedule: &Schedule, proof: &Proof) -> Option<String> {
-    if schedule.nranks < 2 {
+fn costs(form: &FormPart<'_>, proof: &Proof) -> Option<String> {
+    if form.schedule.nranks < 2 {
         return None;
     }
     let peers = |peers: usize| plural(peers as u64, "peer");
-    let units = schedule.busiest_port();
+    let units = form.busiest_port;
     Some(format!(
         "The longest chain of messages has {}; in one step a rank sends to at most {} and receives from {}. The busiest \
          rank sends or receives {:.4} times `count` elements.",
@@ -143,7 +146,7 @@ fn call(schedule: &Schedule, proof: &Proof, name: &str) -> String {
 }
 
 /// Returns the results of the function, one in each line.
-fn results(schedule: &Schedule, proof: &Proof) -> String {
+fn results(schedule: &Schedule, proof: &Proof, only: Option<RankId>) -> String {
     let in_order = proof.reduction.as_ref().is_none_or(|r| r.in_every_mode().in_rank_order);
     let op = if in_order { "there is none" } else { "there is none, or it does not commute" };
     let ranks = format!("there are not {}", plural(schedule.nranks.into(), "rank"));
@@ -155,6 +158,8 @@ fn results(schedule: &Schedule, proof: &Proof) -> String {
     if schedule.collective.reduces() {
         all.push(("MPI_ERR_OP", op));
     }
+    let other = only.map(|rank| format!("another rank than rank {rank} calls it"));
+    all.extend(other.as_deref().map(|other| ("MPI_ERR_RANK", other)));
     all.push(("MPI_ERR_BUFFER", "`in` and `out` share memory otherwise than said"));
     all.push(("MPI_ERR_NO_MEM", "there is no memory for the scratch"));
     let mut text =

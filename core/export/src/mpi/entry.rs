@@ -15,6 +15,8 @@ pub(super) struct Program<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) proof: &'a Proof,
     pub(super) parts: &'a Parts,
+    /// The only rank that is written, where it is one.
+    pub(super) only: Option<RankId>,
     pub(super) sends: usize,
     pub(super) receives: usize,
     /// Pieces of the longest reduction that may need scratch of its own; 0 for none.
@@ -182,7 +184,15 @@ impl Program<'_> {
                 text += "    /* Ranks are not reduced in their order. */\n    int commutes = 0;\n    TRY(MPI_Op_commutative(op, &commutes));\n    if (!commutes) {\n        return MPI_ERR_OP;\n    }\n";
             }
         }
-        text += "    TRY(MPI_Comm_rank(comm, &r->rank));\n    r->count = count;\n    r->type = type;\n    r->op = op;\n    r->comm = comm;\n";
+        text += "    TRY(MPI_Comm_rank(comm, &r->rank));\n";
+        if let Some(rank) = self.only {
+            let _ = writeln!(
+                text,
+                "    if (r->rank != {rank}) {{\n        return MPI_ERR_RANK;\n    }}"
+            );
+        }
+        text +=
+            "    r->count = count;\n    r->type = type;\n    r->op = op;\n    r->comm = comm;\n";
         text += "    int size = 0;\n    MPI_Aint lower = 0, true_lower = 0, true_extent = 0;\n    TRY(MPI_Type_size(type, &size));\n    TRY(MPI_Type_get_extent(type, &lower, &r->extent));\n    TRY(MPI_Type_get_true_extent(type, &true_lower, &true_extent));\n    if (r->extent < 0) {\n        return MPI_ERR_TYPE;\n    }\n";
         text +=
             "    r->dense = true_lower == 0 && true_extent == r->extent && size == r->extent;\n";

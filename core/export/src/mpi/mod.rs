@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
-use roundelay_core::messages::TwoSided;
+use roundelay_core::messages::FormPart;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
@@ -32,8 +32,8 @@ const MOST_PIECES: u64 = 1 << 30;
 /// An algorithm for export.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
-    /// The form with sends and receives, and its proof.
-    pub form: &'a TwoSided,
+    /// The ranks of the form with sends and receives that are written, and the proof of the form.
+    pub form: &'a FormPart<'a>,
     /// The proof of the author's schedule, in whose steps messages are counted.
     pub author: &'a Proof,
     /// The command that writes this text, for its first line.
@@ -60,18 +60,20 @@ pub struct File {
 /// # Errors
 /// E0704 if buffers are cut too finely for a program that computes with 64 bits.
 pub fn mpi(export: &Export<'_>) -> Result<File, Vec<Finding>> {
-    let schedule = export.form.schedule();
+    let schedule = export.form.schedule;
     let parts = Parts::new(export.form)?;
+    let only = export.form.only();
     let statements = Statements::new(export.form, parts.pieces);
     let (sends, receives) = (statements.sends, statements.receives);
     let spare = statements.spare;
     let longest = statements.longest;
     let shapes = statements::shapes(statements.of);
-    let writer = text::MpiWriter::new(schedule.nranks, &parts.scratch, export.source);
+    let writer = text::MpiWriter::new(schedule.nranks, only, &parts.scratch, export.source);
     let exchange = writer.functions(&shapes);
     let program = entry::Program {
         schedule,
-        proof: export.form.proof(),
+        proof: export.form.proof,
+        only,
         parts: &parts,
         sends,
         receives,
@@ -102,8 +104,8 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(form: &TwoSided) -> Result<Self, Vec<Finding>> {
-        let schedule = form.schedule();
+    fn new(form: &FormPart<'_>) -> Result<Self, Vec<Finding>> {
+        let schedule = form.schedule;
         let mut taken: BTreeSet<String> = FIELDS.iter().map(|name| (*name).to_owned()).collect();
         let scratch = schedule.scratch.iter().map(|s| {
             let name = free(&s.name, |name| taken.contains(name));

@@ -1,8 +1,7 @@
 //! The statements of a rank, in the form for the loop finder: each has a key, and numbers that may differ.
 
 use crate::repeats::RepeatNode;
-use roundelay_core::ids::RankId;
-use roundelay_core::messages::{Action, Message, MessageId, TwoSided};
+use roundelay_core::messages::{Action, FormPart, Message, MessageId};
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Operand, Schedule};
 
@@ -47,7 +46,7 @@ pub(super) struct Statement {
 
 /// The statements of all ranks, and the resources that they need.
 pub(super) struct Statements {
-    pub(super) of: Vec<Vec<Statement>>,
+    pub(super) of: Vec<(u32, Vec<Statement>)>,
     /// The most requests of each way that a rank has at once.
     pub(super) sends: usize,
     pub(super) receives: usize,
@@ -89,23 +88,23 @@ impl Requests {
 
 impl Statements {
     /// Returns the statements of a form whose units are cut into `pieces` pieces.
-    pub(super) fn new(two: &TwoSided, pieces: u64) -> Self {
-        let schedule = two.schedule();
+    pub(super) fn new(two: &FormPart<'_>, pieces: u64) -> Self {
+        let schedule = two.schedule;
         let mut all = Self { of: Vec::new(), sends: 0, receives: 0, spare: 0, longest: 0 };
         let lens = schedule.regions.iter().map(|r| piece(r.hi, pieces) - piece(r.lo, pieces));
         all.longest = lens.max().unwrap_or(0);
-        for rank in (0..schedule.nranks).map(RankId) {
-            let own = all.rank(two, two.actions(rank), pieces);
-            all.of.push(own);
+        for (rank, actions) in &two.of {
+            let own = all.rank(two, actions, pieces);
+            all.of.push((rank.0, own));
         }
         all
     }
 
-    fn rank(&mut self, two: &TwoSided, actions: &[Action], pieces: u64) -> Vec<Statement> {
-        let schedule = two.schedule();
+    fn rank(&mut self, two: &FormPart<'_>, actions: &[Action], pieces: u64) -> Vec<Statement> {
+        let schedule = two.schedule;
         let (mut sends, mut receives) = (Requests::default(), Requests::default());
         let mut own = Vec::new();
-        let message = |id: &MessageId| -> &Message { &two.messages()[id.0 as usize] };
+        let message = |id: &MessageId| -> &Message { &two.messages[id.index()] };
         for action in actions {
             match action {
                 Action::Send(id) | Action::Receive(id) => {
@@ -228,9 +227,9 @@ pub(super) struct MpiShape {
 }
 
 /// Returns all ranks in shapes, in the order of their first ranks.
-pub(super) fn shapes(of: Vec<Vec<Statement>>) -> Vec<MpiShape> {
+pub(super) fn shapes(of: Vec<(u32, Vec<Statement>)>) -> Vec<MpiShape> {
     let mut shapes: Vec<(Vec<u32>, Vec<Vec<Statement>>)> = Vec::new();
-    for (rank, own) in (0..).zip(of) {
+    for (rank, own) in of {
         let same = |(_, all): &&mut (Vec<u32>, Vec<Vec<Statement>>)| {
             all[0].iter().map(|s| &s.key).eq(own.iter().map(|s| &s.key))
         };

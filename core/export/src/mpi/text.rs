@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::numbers::Numbers;
 use super::statements::{MessageWay, MpiAction, MpiKey, MpiShape, numbers};
 use crate::repeats::{Column, RepeatNode, index, variable};
+use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
 
@@ -15,6 +16,8 @@ pub(super) const WIDTH: usize = 100;
 /// Writes the functions that exchange messages, and the tables that they read.
 pub(super) struct MpiWriter<'a> {
     pub(super) nranks: u32,
+    /// The only rank that is written, where it is one.
+    only: Option<RankId>,
     /// Names of the scratch buffers.
     pub(super) scratch: &'a [String],
     pub(super) source: Option<&'a Source>,
@@ -55,9 +58,15 @@ struct StatementPlace<'a> {
 }
 
 impl<'a> MpiWriter<'a> {
-    pub(super) fn new(nranks: u32, scratch: &'a [String], source: Option<&'a Source>) -> Self {
+    pub(super) fn new(
+        nranks: u32,
+        only: Option<RankId>,
+        scratch: &'a [String],
+        source: Option<&'a Source>,
+    ) -> Self {
         Self {
             nranks,
+            only,
             scratch,
             source,
             tables: Vec::new(),
@@ -86,7 +95,9 @@ impl<'a> MpiWriter<'a> {
             }
             let ranks: Vec<_> = shape.ranks.iter().map(ToString::to_string).collect();
             let (comment, name) = if alone {
-                ("What every rank does.".to_owned(), "exchange".to_owned())
+                let all = || "What every rank does.".to_owned();
+                let comment = self.only.map_or_else(all, |rank| format!("What rank {rank} does."));
+                (comment, "exchange".to_owned())
             } else {
                 let plural = if ranks.len() == 1 { "Rank" } else { "Ranks" };
                 (format!("{plural} {}.", ranks.join(", ")), format!("part_{nth}"))
@@ -457,7 +468,7 @@ mod tests {
                 RepeatNode::Loop { times: 2, body: body.clone() },
                 RepeatNode::Loop { times: 2, body },
             ];
-            let writer = MpiWriter::new(4, &[], None);
+            let writer = MpiWriter::new(4, None, &[], None);
             writer.peers(&nodes, &StatementPlace { ranks: &[0, 1, 2, 3], loops: Vec::new() })
         };
         assert_eq!(peers([1, 2, 3, 0], [0, 0]), [("(rank + 1) % RANKS".to_owned(), "to")]);
