@@ -116,12 +116,13 @@ type Case = (&'static str, u32, &'static [(&'static str, &'static str)]);
 #[test]
 fn one_rank_takes_the_time_of_all_at_many_ranks() {
     let rings: &[(&str, &str)] = &[("ring_inside", "true"), ("ring_across", "true")];
-    let cases: [Case; 7] = [
-        ("RingAllReduce", 256, &[]),
-        ("NhrAllReduce", 256, &[]),
+    let cases: [Case; 8] = [
+        ("RingAllReduce", 512, &[]),
+        ("TwistedRingAllReduce", 128, &[]),
+        ("NhrAllReduce", 512, &[]),
         ("MeshAllReduce", 256, &[]),
-        ("RecursiveDoublingAllReduce", 256, &[]),
-        ("HalvingDoublingAllReduce", 256, &[]),
+        ("RecursiveDoublingAllReduce", 512, &[]),
+        ("HalvingDoublingAllReduce", 512, &[]),
         ("PairwiseAllToAll", 64, &[]),
         ("HierarchicalAllReduce", 16, rings),
     ];
