@@ -9,8 +9,9 @@ use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
-use roundelay_core::messages::TwoSided;
+use roundelay_core::messages::{RankForm, TwoSided};
 use roundelay_core::prove_source;
+use roundelay_core::symmetry;
 use roundelay_core::verify::Proved;
 use roundelay_export::mpi::{Export, File, mpi};
 
@@ -20,6 +21,8 @@ pub(crate) struct Case {
     pub(crate) proved: Proved,
     pub(crate) form: TwoSided,
     pub(crate) file: File,
+    /// The texts of files for one rank each, which the function of `file` calls.
+    ranks: Vec<String>,
 }
 
 /// Digests by algorithm, count and rank.
@@ -49,7 +52,39 @@ impl Case {
             source: None,
         };
         let file = mpi(&export).unwrap_or_else(|found| panic!("{}: {found:?}", what()));
-        Self { name: name.to_owned(), form, file, proved }
+        Self { name: name.to_owned(), form, file, proved, ranks: Vec::new() }
+    }
+
+    /// The algorithm as a file for each rank, each made from the rank that stands for all, if one does.
+    pub(crate) fn of_single_ranks(algorithm: &Configured, nranks: u32) -> Option<Self> {
+        let proof = symmetry::prove(algorithm, nranks).ok()?;
+        let mut case = Self::new(algorithm, nranks)?;
+        let name = case.file.function.clone();
+        let (mut functions, mut cases) = (String::new(), String::new());
+        for rank in 0..nranks {
+            let form = RankForm::new(&proof, RankId(rank))
+                .unwrap_or_else(|why| panic!("rank {rank} of {name}: {why:?}"));
+            let export = Export {
+                form: &form.part(),
+                author: &proof.proof,
+                command: "a test",
+                docs: &[],
+                source: None,
+            };
+            let file = mpi(&export).unwrap_or_else(|found| panic!("{name}: {found:?}"));
+            let own = format!("{name}_{rank}");
+            case.ranks.push(file.text.replace(&format!("int {name}("), &format!("int {own}(")));
+            let _ = writeln!(functions, "collective_fn {own};");
+            let _ =
+                writeln!(cases, "    case {rank}: return {own}(in, out, count, type, op, comm);");
+        }
+        case.file.text = format!(
+            "#include \"driver.h\"\n\n{functions}\nint {name}(const void *in, void *out, int count, MPI_Datatype \
+             type, MPI_Op op, MPI_Comm comm) {{\n    int rank = 0;\n    if (comm != MPI_COMM_NULL) {{\n        \
+             MPI_Comm_rank(comm, &rank);\n    }}\n    switch (rank) {{\n{cases}    default: return \
+             MPI_ERR_COMM;\n    }}\n}}\n"
+        );
+        Some(case)
     }
 
     /// Adds the digests of the host engine's results for the driver's floats.
@@ -116,6 +151,11 @@ pub(crate) fn write(cases: &[Case], folder: &Path) -> (Vec<PathBuf>, Digests) {
         let path = folder.join(format!("{function}.c"));
         std::fs::write(&path, text).expect("a file of the tests");
         files.push(path);
+        for (rank, text) in case.ranks.iter().enumerate() {
+            let path = folder.join(format!("{function}_{rank}.c"));
+            std::fs::write(&path, text).expect("a file of the tests");
+            files.push(path);
+        }
         let collective = match case.proved.schedule().collective {
             Collective::AllReduce => "ALL_REDUCE",
             Collective::ReduceScatter => "REDUCE_SCATTER",

@@ -86,6 +86,29 @@ fn a_few_algorithms_do_what_mpi_does() {
     report(runs.collect());
 }
 
+/// Files for one rank each, made from the rank that stands for all, do together what MPI does, with the bits of the host.
+#[test]
+fn files_of_single_ranks_do_what_mpi_does() {
+    let names = [
+        "RingAllReduce",
+        "NcclRingAllReduce",
+        "NhrReduceScatter",
+        "HalvingDoublingAllReduce",
+        "BruckAllGather",
+        "BruckAllToAll",
+        "HierarchicalAllReduce",
+    ];
+    let mpis = installed();
+    let runs = [3, 4].map(|nranks| {
+        let cases: Vec<_> =
+            names.iter().filter_map(|name| Case::of_single_ranks(named(name), nranks)).collect();
+        assert!(cases.len() > 4, "{} algorithms at {nranks} ranks", cases.len());
+        let mpi = mpis.iter().find(|mpi| mpi.is_able(nranks)).expect("an MPI");
+        wrong(mpi, &cases, &[])
+    });
+    report(runs.into());
+}
+
 /// Functions with a count for each block do what MPI's own calls do, for multiples of the counts: every algorithm of the
 /// library with blocks at three ranks, and one of each collective at four.
 #[test]
