@@ -43,7 +43,7 @@
 //! |---|---|
 //! | algorithms of the library | [`library`], and [`select()`] for the algorithm that a model finds the fastest |
 //! | algorithms of your own | [`collective!`] in Rust, [`include_collective!`] for a `.coll` file |
-//! | machines, missing links, rings and trees on them | [`Topology`], [`Ring`], [`Rings`], [`Tree`], [`Groups`] |
+//! | machines, missing links, rings and trees on them | [`Topology`], [`Ring`], [`Rings`], [`Tree`], [`Trees`], [`Groups`] |
 //! | an algorithm for each range of sizes, as the contest has it | [`executor!`], module [`executor`](mod@executor) |
 //! | the proof of a schedule, and the compiler itself | [`Proof`], [`compiler`] |
 //!
@@ -101,7 +101,7 @@ pub use roundelay_core::{
     optimize::Level,
     schedule::Schedule,
     topology::{Problem, Topology},
-    values::{groups::Groups, ring::Ring, rings::Rings, tree::Tree},
+    values::{groups::Groups, ring::Ring, rings::Rings, tree::Tree, trees::Trees},
     verify::{Proof, Proved},
 };
 #[doc(inline)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proc_macro2::TokenStream;
 use roundelay::library::TwistedRingAllReduce;
-use roundelay::{Algorithm, Groups, Ring, Rings, Tree};
+use roundelay::{Algorithm, Groups, Ring, Rings, Tree, Trees};
 use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::layout::Configured;
@@ -313,7 +313,7 @@ fn topologies_mean_the_same_to_both() {
     assert!(laid_out > 8, "most rank counts are laid out, not {laid_out}");
 }
 
-/// Every constructor of trees and groups, and every question to one.
+/// Every constructor of a tree, of several trees and of groups, and every question to one.
 mod membership {
     roundelay::include_collective!("data/membership.coll");
 }
@@ -351,7 +351,27 @@ fn trees_and_groups_mean_the_same_to_both() {
         walked.set_text("parts", groups_text).unwrap();
         same(&expanded.up(tree).parts(groups), &walked, 4);
     }
-    assert!(laid_out > 50, "most rank counts are laid out, not {laid_out}");
+    let several: [(&str, Trees); 6] = [
+        ("binary", Trees::turned([(Tree::binary(0), 1)])),
+        ("star()", Trees::turned([(Tree::star(0), 1)])),
+        ("double_binary", Trees::double_binary(None)),
+        ("double_binary(1)", Trees::double_binary(1)),
+        ("-1,0,0,1*3; 1,-1,1,0", Trees::of([([-1, 0, 0, 1], 3), ([1, -1, 1, 0], 1)])),
+        ("turned(1,-1,1,0 * 2)", Trees::turned([([1, -1, 1, 0], 2)])),
+    ];
+    for (text, trees) in several {
+        let mut walked = walked.clone();
+        walked.set_text("tree", "chain(0)").unwrap();
+        walked.set_text("groups", "balanced").unwrap();
+        walked.set_text("several", text).unwrap();
+        let expanded = membership::Membership::new(Tree::chain(0), Groups::balanced());
+        let expanded = expanded.several(trees);
+        for nranks in 1..=5 {
+            same(&expanded, &walked, nranks);
+            laid_out += usize::from(expanded.schedule(nranks).is_ok());
+        }
+    }
+    assert!(laid_out > 70, "most rank counts are laid out, not {laid_out}");
 }
 
 #[test]

@@ -43,8 +43,10 @@ ROUNDELAY_DEVICE i64 Ring::position_of(i64 rank) const {
 
 // ---- the other objects ---------------------------------------------------------------------------------------------
 
-ROUNDELAY_DEVICE Object::Object(Lane& lane, i64 offset)
-    : lane(&lane), made(lane.at.seen), words(offset == 0 ? nullptr : lane.facts.words + offset) {}
+ROUNDELAY_DEVICE Object::Object(Lane& lane, i64 offset) : Object(lane, offset, lane.at.seen) {}
+
+ROUNDELAY_DEVICE Object::Object(Lane& lane, i64 offset, const Members* made)
+    : lane(&lane), made(made), words(offset == 0 ? nullptr : lane.facts.words + offset) {}
 
 ROUNDELAY_DEVICE i32 Object::me() const { return made == nullptr ? lane->me : made->me; }
 
@@ -69,6 +71,13 @@ ROUNDELAY_DEVICE Ring Rings::operator[](i64 index) const {
 ROUNDELAY_DEVICE Peer Tree::root() const { return peer(word(1)); }
 
 ROUNDELAY_DEVICE Peer Tree::parent() const { return peer(max(of_mine(0), 0)); }
+
+ROUNDELAY_DEVICE List Trees::weights_of(i64 rank) const {
+    const i64 ranks = 1 + 3 * word(0), n = word(ranks), root = number_of(made, rank_of(lane->at.seen, rank));
+    if (u64(root) >= u64(n)) return List();
+    const i64 first = word(ranks + 1 + root);
+    return {words + ranks + 2 + n + first, word(ranks + 2 + root) - first};
+}
 
 ROUNDELAY_DEVICE i64 Groups::of_rank(i64 table, i64 rank) const {
     return of(table, number_of(made, rank_of(lane->at.seen, rank)));

@@ -105,6 +105,7 @@ class Lane {
     ROUNDELAY_DEVICE Ring ring_param(i64 k) { return ring(int_param(k)); }
     ROUNDELAY_DEVICE Rings rings_param(i64 k) { return {*this, int_param(k)}; }
     ROUNDELAY_DEVICE Tree tree_param(i64 k) { return {*this, int_param(k)}; }
+    ROUNDELAY_DEVICE Trees trees_param(i64 k) { return {*this, int_param(k)}; }
     ROUNDELAY_DEVICE Groups groups_param(i64 k) { return {*this, int_param(k)}; }
     ROUNDELAY_DEVICE Topology topology_param(i64 k) { return {*this, int_param(k)}; }
 
@@ -119,6 +120,9 @@ class Lane {
         return {*this, object(site, args...)};
     }
     template <class... Args> ROUNDELAY_DEVICE Tree tree_at(i64 site, const Args&... args) {
+        return {*this, object(site, args...)};
+    }
+    template <class... Args> ROUNDELAY_DEVICE Trees trees_at(i64 site, const Args&... args) {
         return {*this, object(site, args...)};
     }
     template <class... Args> ROUNDELAY_DEVICE Groups groups_at(i64 site, const Args&... args) {

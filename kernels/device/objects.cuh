@@ -43,6 +43,7 @@ class Object {
 
   public:
     ROUNDELAY_DEVICE Object(Lane& lane, i64 offset);
+    ROUNDELAY_DEVICE Object(Lane& lane, i64 offset, const Members* made);
 };
 
 // [k, offset of each ring's order]
@@ -66,6 +67,22 @@ class Tree : Object {
     ROUNDELAY_DEVICE List children() const { return row(3 + 2 * word(0), me(), word(0)); }
     ROUNDELAY_DEVICE i64 level() const { return of_mine(1); }
     ROUNDELAY_DEVICE i64 depth() const { return word(2); }
+};
+
+// [k, offset of each tree, weight[k], position[k], n, first[n + 1], weights of the trees of each root…]
+class Trees : Object {
+    ROUNDELAY_DEVICE i64 of_tree(i64 table, i64 tree) const {
+        return u64(tree) < u64(word(0)) ? word(1 + table * word(0) + tree) : 0;
+    }
+
+  public:
+    using Object::Object;
+
+    ROUNDELAY_DEVICE Tree operator[](i64 index) const { return {*lane, of_tree(0, index), made}; }
+    ROUNDELAY_DEVICE List weights() const { return {words + 1 + word(0), word(0)}; }
+    ROUNDELAY_DEVICE List weights_of(i64 rank) const;
+    ROUNDELAY_DEVICE i64 position_of(i64 tree) const { return of_tree(2, tree); }
+    friend ROUNDELAY_DEVICE i64 len(const Trees& trees) { return trees.word(0); }
 };
 
 // [n, k, even, index[n], position[n], first[k + 1], members…, most, first_across[most + 1], across…]

@@ -7,7 +7,7 @@ import { tags } from "@lezer/highlight";
 export const WORDS = {
     keyword: "algorithm else for if in let pub",
     literal: "true false",
-    type: "Groups Rank Ring Rings Topology Tree bool int region",
+    type: "Groups Rank Ring Rings Topology Tree Trees bool int region",
     built_in:
         "AllGather AllReduce AllToAll Broadcast Gather Reduce ReduceScatter Scatter " +
         "copy reduce send recv recv_copy_send recv_reduce recv_reduce_copy recv_reduce_copy_send recv_reduce_send " +

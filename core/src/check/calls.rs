@@ -239,7 +239,10 @@ impl Checker<'_> {
             _ => {
                 let arg = self.expr(arg);
                 self.has_a_name(&arg);
-                if !matches!(arg.ty, Ty::List | Ty::Rings | Ty::Groups | Ty::Pieces | Ty::Error) {
+                if !matches!(
+                    arg.ty,
+                    Ty::List | Ty::Rings | Ty::Trees | Ty::Groups | Ty::Pieces | Ty::Error
+                ) {
                     self.error(wrong(arg.span, "a list or pieces", arg.ty));
                 }
                 (ExprKind::Len(arg), Ty::Int)

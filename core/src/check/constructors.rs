@@ -1,6 +1,6 @@
 //! The constructors and fields of rings, trees and groups: `Ring::around(topology)`, `tree.parent`.
 
-use super::hir::{Expr, ExprKind, GroupsField, GroupsForm, TreeField, TreeForm, Ty};
+use super::hir::{Expr, ExprKind, GroupsField, GroupsForm, TreeField, TreeForm, TreesForm, Ty};
 use super::{Checker, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
@@ -9,7 +9,7 @@ use crate::topology::shape::ShapeKind;
 use crate::values::tree::TreeKind;
 
 /// Every constructor and its arguments as written.
-const FORMS: [(&str, &str); 18] = [
+const FORMS: [(&str, &str); 25] = [
     ("Ring::natural", "(nranks)"),
     ("Ring::order", "([…])"),
     ("Ring::twisted", "()"),
@@ -22,6 +22,13 @@ const FORMS: [(&str, &str); 18] = [
     ("Tree::star", "(root)"),
     ("Tree::double_binary", "(which, root)"),
     ("Tree::parents", "([…])"),
+    ("Trees::binary", "()"),
+    ("Trees::binomial", "()"),
+    ("Trees::chain", "()"),
+    ("Trees::star", "()"),
+    ("Trees::double_binary", "(root)"),
+    ("Trees::parents", "([…], [weights])"),
+    ("Trees::turned", "([…], [weights])"),
     ("Groups::of", "(size)"),
     ("Groups::sizes", "([…])"),
     ("Groups::colors", "([…])"),
@@ -31,20 +38,20 @@ const FORMS: [(&str, &str); 18] = [
 ];
 
 /// The types that have constructors.
-const OWNERS: [&str; 4] = ["Ring", "Rings", "Tree", "Groups"];
+const OWNERS: [&str; 5] = ["Ring", "Rings", "Tree", "Trees", "Groups"];
 
 /// Whether a call of `path` makes a topology.
 pub(super) fn makes_topology(path: &[ast::Name]) -> bool {
     matches!(path, [name] if ShapeKind::from_name(&name.text).is_some())
 }
 
-/// Returns the only type with a constructor of that name, if the name is none of a topology.
+/// Returns the first type with a constructor of that name, if the name is none of a topology: `Tree` rather than
+/// `Trees`.
 pub(super) fn owner(name: &str) -> Option<&'static str> {
-    let mut owners = FORMS.iter().filter_map(|(known, _)| {
+    FORMS.iter().find_map(|(known, _)| {
         let (owner, form) = known.split_once("::")?;
         (form == name && ShapeKind::from_name(name).is_none()).then_some(owner)
-    });
-    owners.next().filter(|_| owners.next().is_none())
+    })
 }
 
 impl Checker<'_> {
@@ -60,6 +67,9 @@ impl Checker<'_> {
         let made = match written.split_once("::") {
             Some(("Ring" | "Rings", _)) => self.rings(&written, args),
             Some(("Tree", form)) => self.tree(form, args).map(|f| (ExprKind::Tree(f), Ty::Tree)),
+            Some(("Trees", form)) => {
+                self.trees(form, args).map(|f| (ExprKind::Trees(f), Ty::Trees))
+            }
             Some(("Groups", form)) => {
                 self.groups(form, args).map(|f| (ExprKind::Groups(f), Ty::Groups))
             }
@@ -102,6 +112,7 @@ impl Checker<'_> {
             Ty::Ring => ("Ring", "ring"),
             Ty::Rings => ("Rings", "rings"),
             Ty::Tree => ("Tree", "tree"),
+            Ty::Trees => ("Trees", "trees"),
             Ty::Groups => ("Groups", "groups"),
             _ => ("Topology", "topology"),
         };
@@ -164,6 +175,21 @@ impl Checker<'_> {
         })
     }
 
+    fn trees(&mut self, form: &str, args: &[ast::Expr]) -> Option<TreesForm> {
+        let regular = TreeKind::ALL.into_iter().find(|kind| kind.name() == form);
+        Some(match (regular, form, args) {
+            (Some(kind), _, []) => TreesForm::Regular(kind),
+            (_, "double_binary", []) => TreesForm::DoubleBinary(None),
+            (_, "double_binary", [root]) => TreesForm::DoubleBinary(Some(self.rank_of(root))),
+            (_, "parents" | "turned", [parents, weights @ ..]) if weights.len() < 2 => {
+                let parents = self.expect(parents, Ty::List);
+                let weights = weights.first().map(|weights| self.expect(weights, Ty::List));
+                TreesForm::Parents { parents, weights, turned: form == "turned" }
+            }
+            _ => return None,
+        })
+    }
+
     fn groups(&mut self, form: &str, args: &[ast::Expr]) -> Option<GroupsForm> {
         Some(match (form, args) {
             ("of", [size]) => GroupsForm::Of(self.expect(size, Ty::Int)),
@@ -187,6 +213,7 @@ fn is_made(expr: &Expr) -> bool {
         | ExprKind::RingsChannels(_)
         | ExprKind::RingsDisjoint(..)
         | ExprKind::Tree(_)
+        | ExprKind::Trees(_)
         | ExprKind::Groups(_)
         | ExprKind::Topology(..) => true,
         ExprKind::If(_, then, otherwise) => is_made(then) || is_made(otherwise),
@@ -207,6 +234,7 @@ pub(super) fn field(base: &Expr, name: &str) -> Option<(ExprKind, Ty)> {
         (Ty::Tree, "children") => tree(TreeField::Children, Ty::List),
         (Ty::Tree, "level") => tree(TreeField::Level, Ty::Int),
         (Ty::Tree, "depth") => tree(TreeField::Depth, Ty::Int),
+        (Ty::Trees, "weights") => Some((ExprKind::TreesWeights(base.clone()), Ty::List)),
         (Ty::Groups, "mine") => groups(GroupsField::Mine, Ty::List),
         (Ty::Groups, "across") => groups(GroupsField::Across, Ty::List),
         (Ty::Groups, "index") => groups(GroupsField::Index, Ty::Int),
@@ -222,6 +250,7 @@ pub(super) const fn fields(ty: Ty) -> &'static [&'static str] {
     match ty {
         Ty::Ring => &["left", "right", "position"],
         Ty::Tree => &["root", "parent", "children", "level", "depth"],
+        Ty::Trees => &["weights"],
         Ty::Groups => &["mine", "across", "index", "position", "even"],
         _ => &[],
     }
@@ -231,6 +260,7 @@ pub(super) const fn fields(ty: Ty) -> &'static [&'static str] {
 pub(super) fn is_uniform(kind: &ExprKind) -> bool {
     match kind {
         ExprKind::TreeField(TreeField::Root | TreeField::Depth, _)
+        | ExprKind::TreesWeights(_)
         | ExprKind::GroupsField(GroupsField::Even, _) => true,
         ExprKind::RankOf(peer) => is_uniform(&peer.kind),
         _ => false,

@@ -303,6 +303,9 @@ impl Checker<'_> {
         if base.ty == Ty::Rings {
             return Expr { kind: Box::new(ExprKind::RingAt(base, index)), ty: Ty::Ring, span };
         }
+        if base.ty == Ty::Trees {
+            return Expr { kind: Box::new(ExprKind::TreeAt(base, index)), ty: Ty::Tree, span };
+        }
         if base.ty == Ty::Groups {
             return Expr { kind: Box::new(ExprKind::GroupAt(base, index)), ty: Ty::List, span };
         }

@@ -119,6 +119,8 @@ pub enum Ty {
     Rings,
     /// A spanning tree, with this rank's node in it.
     Tree,
+    /// Several weighted trees.
+    Trees,
     /// A partition of the ranks, with this rank's membership in it.
     Groups,
     /// A graph of ranks and links.

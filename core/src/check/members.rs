@@ -60,20 +60,26 @@ impl Checker<'_> {
                 );
                 error
             }
-            ("index_of" | "position_of", [rank])
-                if asked_of_ranks(base.ty).contains(&&*name.text) =>
+            ("index_of" | "position_of" | "weights_of", [number])
+                if asked_by_number(base.ty).contains(&&*name.text) =>
             {
                 self.has_a_name(&base);
-                if !matches!(rank.ty, Ty::Int | Ty::Error) {
-                    self.error(wrong(rank.span, "the number of a rank", rank.ty));
+                let of = (base.ty, &*name.text);
+                if !matches!(number.ty, Ty::Int | Ty::Error) {
+                    let a_tree = of == (Ty::Trees, "position_of");
+                    let what = if a_tree { "the number of a tree" } else { "the number of a rank" };
+                    self.error(wrong(number.span, what, number.ty));
                 }
-                let rank = rank.clone();
-                let kind = match (base.ty, &*name.text) {
+                let rank = number.clone();
+                let ty = if name.text == "weights_of" { Ty::List } else { Ty::Int };
+                let kind = match of {
                     (Ty::Ring, _) => ExprKind::RingPositionOf(base, rank),
+                    (_, "weights_of") => ExprKind::TreesWeightsOf(base, rank),
+                    (Ty::Trees, _) => ExprKind::TreesPositionOf(base, rank),
                     (_, "index_of") => ExprKind::GroupsOf(GroupsField::Index, base, rank),
                     _ => ExprKind::GroupsOf(GroupsField::Position, base, rank),
                 };
-                Expr { kind: Box::new(kind), ty: Ty::Int, span }
+                Expr { kind: Box::new(kind), ty, span }
             }
             _ if base.ty == Ty::Topology => self.of_topology(base, name, args, span),
             ("TxAck" | "RxAck" | "TxDataSignal" | "RxDataSignal", _) => {
@@ -87,7 +93,7 @@ impl Checker<'_> {
             _ => {
                 let known: &[&str] = match base.ty {
                     Ty::Region | Ty::Place => &["split", "block"],
-                    ty @ (Ty::Ring | Ty::Groups) => asked_of_ranks(ty),
+                    ty @ (Ty::Ring | Ty::Trees | Ty::Groups) => asked_by_number(ty),
                     Ty::Peer => {
                         self.unknown_of_peer(&base, name);
                         return error;
@@ -257,7 +263,6 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the methods of a ring or of groups that take a rank.
 /// Returns the fields and methods of a type, for an editor that completes them.
 pub(super) fn of_type(ty: Ty) -> Vec<&'static str> {
     let methods: Vec<&str> = match ty {
@@ -269,14 +274,16 @@ pub(super) fn of_type(ty: Ty) -> Vec<&'static str> {
                 .collect()
         }
         Ty::Topology => vec!["linked", "neighbors", "relays"],
-        _ => asked_of_ranks(ty).to_vec(),
+        _ => asked_by_number(ty).to_vec(),
     };
     constructors::fields(ty).iter().copied().chain(methods).collect()
 }
 
-fn asked_of_ranks(ty: Ty) -> &'static [&'static str] {
+/// Returns the methods of a ring, of trees or of groups that take the number of a rank or of a tree.
+fn asked_by_number(ty: Ty) -> &'static [&'static str] {
     match ty {
         Ty::Ring => &["position_of"],
+        Ty::Trees => &["weights_of", "position_of"],
         Ty::Groups => &["index_of", "position_of"],
         _ => &[],
     }

@@ -238,6 +238,7 @@ impl<'e> Checker<'e> {
             ("Ring", false) => Some((ParamTy::Ring, Ty::Ring)),
             ("Rings", false) => Some((ParamTy::Rings, Ty::Rings)),
             ("Tree", false) => Some((ParamTy::Tree, Ty::Tree)),
+            ("Trees", false) => Some((ParamTy::Trees, Ty::Trees)),
             ("Groups", false) => Some((ParamTy::Groups, Ty::Groups)),
             ("Topology", false) => Some((ParamTy::Topology, Ty::Topology)),
             ("Rank" | "int", true) => Some((ParamTy::Ranks, Ty::List)),
@@ -252,7 +253,7 @@ impl<'e> Checker<'e> {
                     format!("an algorithm cannot take a parameter of type `{written}`"),
                 )
                 .help(
-                    "parameters are `int`, `bool`, `Rank`, `Ring`, `Rings`, `Tree`, `Groups`, `Topology` or `[Rank]`",
+                    "parameters are `int`, `bool`, `Rank`, `Ring`, `Rings`, `Tree`, `Trees`, `Groups`, `Topology` or `[Rank]`",
                 ),
             );
         }
@@ -363,6 +364,7 @@ impl Ty {
             Self::Ring => "a Ring",
             Self::Rings => "Rings",
             Self::Tree => "a Tree",
+            Self::Trees => "Trees",
             Self::Groups => "Groups",
             Self::Topology => "a Topology",
             Self::List => "a list",

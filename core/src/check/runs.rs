@@ -191,6 +191,7 @@ impl ParamTy {
             Self::Rings => Ty::Rings,
             Self::Topology => Ty::Topology,
             Self::Tree => Ty::Tree,
+            Self::Trees => Ty::Trees,
             Self::Groups => Ty::Groups,
             Self::Ranks => Ty::List,
         }

@@ -116,6 +116,7 @@ impl Checker<'_> {
             ("Ring", false) => Ty::Ring,
             ("Rings", false) => Ty::Rings,
             ("Tree", false) => Ty::Tree,
+            ("Trees", false) => Ty::Trees,
             ("Groups", false) => Ty::Groups,
             ("Topology", false) => Ty::Topology,
             ("region", false) => Ty::Region,
@@ -129,7 +130,7 @@ impl Checker<'_> {
                         ty.span,
                         format!("`{}` is not a type", ast_type(ty)),
                     )
-                    .help(integer.unwrap_or("the types are `int`, `bool`, `peer`, `Rank`, `Ring`, `Rings`, `Tree`, `Groups`, `Topology`, `[Rank]` and `region`")),
+                    .help(integer.unwrap_or("the types are `int`, `bool`, `peer`, `Rank`, `Ring`, `Rings`, `Tree`, `Trees`, `Groups`, `Topology`, `[Rank]` and `region`")),
                 );
                 Ty::Error
             }

@@ -12,6 +12,7 @@ use crate::values::arith::Fault;
 use crate::values::groups::Partition;
 use crate::values::ranked_topology::RankedTopology;
 use crate::values::tree::Rooted;
+use crate::values::trees::Forest;
 
 /// The questions and answers of all ranks.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +78,8 @@ pub enum Answer {
     Rings(Vec<Vec<i64>>),
     /// A tree with its root.
     Tree(Arc<Rooted>),
+    /// Several trees with their weights.
+    Trees(Arc<Forest>),
     /// The ranks in groups.
     Groups(Arc<Partition>),
     /// A topology, by its number.

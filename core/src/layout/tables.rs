@@ -21,6 +21,7 @@ use crate::values::groups::{Groups, Partition};
 use crate::values::ring::{Ring, RingOrder};
 use crate::values::rings::Rings;
 use crate::values::tree::{Rooted, Tree};
+use crate::values::trees::{Forest, Trees};
 
 /// The most problems kept; more problems of one kind do not help.
 const MAX_PROBLEMS: usize = 16;
@@ -43,6 +44,7 @@ pub(crate) struct Tables {
     topologies: Vec<(Shape, Arc<Topology>)>,
     /// Each with the number of ranks, which need not be all ranks.
     trees: Vec<((Tree, u32), Arc<Rooted>)>,
+    forests: Vec<((Trees, u32), Arc<Forest>)>,
     groups: Vec<((Groups, u32), Arc<Partition>)>,
     pub(crate) demands: Demands,
     /// A number that every count is a multiple of.
@@ -115,6 +117,7 @@ impl Tables {
             rings: Vec::new(),
             topologies: Vec::new(),
             trees: Vec::new(),
+            forests: Vec::new(),
             groups: Vec::new(),
             demands: Demands::default(),
             multiple: 1,
@@ -174,6 +177,16 @@ impl Tables {
         let rooted = Arc::new(tree.grow(nranks)?);
         self.trees.push(((tree.clone(), nranks), rooted.clone()));
         Ok(rooted)
+    }
+
+    pub(crate) fn forest(&mut self, trees: &Trees, nranks: u32) -> Result<Arc<Forest>, Problem> {
+        let known = |((known, n), _): &&(_, _)| (known, *n) == (trees, nranks);
+        if let Some((_, forest)) = self.forests.iter().find(known) {
+            return Ok(Arc::clone(forest));
+        }
+        let forest = Arc::new(trees.grow(nranks)?);
+        self.forests.push(((trees.clone(), nranks), forest.clone()));
+        Ok(forest)
     }
 
     pub(crate) fn groups(
@@ -259,6 +272,7 @@ impl Tables {
             && self.rings.is_empty()
             && self.topologies.is_empty()
             && self.trees.is_empty()
+            && self.forests.is_empty()
             && self.groups.is_empty())
     }
 

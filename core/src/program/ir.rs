@@ -127,6 +127,8 @@ pub enum Kind {
     Rings,
     /// A tree, with this rank's node in it.
     Tree,
+    /// Several weighted trees.
+    Trees,
     /// Groups, with this rank's place in them.
     Groups,
     /// A topology.
@@ -139,7 +141,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Number,
         Self::List,
         Self::Region,
@@ -148,6 +150,7 @@ impl Kind {
         Self::Ring,
         Self::Rings,
         Self::Tree,
+        Self::Trees,
         Self::Groups,
         Self::Topology,
         Self::Quantity,
@@ -161,6 +164,7 @@ impl Kind {
             ParamTy::Ring => Self::Ring,
             ParamTy::Rings => Self::Rings,
             ParamTy::Tree => Self::Tree,
+            ParamTy::Trees => Self::Trees,
             ParamTy::Groups => Self::Groups,
             ParamTy::Topology => Self::Topology,
             ParamTy::Ranks => Self::List,
@@ -178,6 +182,7 @@ impl Kind {
             Self::Ring => "ring",
             Self::Rings => "rings",
             Self::Tree => "tree",
+            Self::Trees => "trees",
             Self::Groups => "groups",
             Self::Topology => "topology",
             Self::Quantity => "quantity",
@@ -343,7 +348,7 @@ pub enum Op {
     IsPowerOfTwo,
     /// A list of its operands.
     List,
-    /// The length of a list, of rings, of groups, or of pieces.
+    /// The length of a list, of rings, of trees, of groups, or of pieces.
     Len,
     /// A list from its last element to its first.
     Rev,
@@ -405,6 +410,23 @@ pub enum Op {
     TreeLevel,
     /// The steps from the root to the farthest rank.
     TreeDepth,
+    /// A tree of this kind for each root.
+    Trees(TreeKind),
+    /// Both trees of a double binary tree; an operand is their root.
+    TreesDoubleBinary,
+    /// The trees of a list of parents; a second operand is the list of their weights.
+    TreesParents,
+    /// The trees of a list of parents, repeated for every turn of the ranks; a second operand is the list of their
+    /// weights.
+    TreesTurned,
+    /// One of several trees.
+    TreesAt,
+    /// The weights of several trees.
+    TreesWeights,
+    /// The weights of the trees of a root.
+    TreesWeightsOf,
+    /// The place of a tree among the trees of its root.
+    TreesPositionOf,
     /// Groups of a given size.
     GroupsOf,
     /// Groups of the sizes of a list.

@@ -9,7 +9,7 @@ use super::ir::{
 };
 use crate::check::hir::{
     self, ExprKind, GroupsField, GroupsForm, Iter, ShapeArg, Signal, TopologyField, TreeField,
-    TreeForm, Ty,
+    TreeForm, TreesForm, Ty,
 };
 use crate::schedule::SignalKind;
 use crate::source::Location;
@@ -182,6 +182,7 @@ fn kind(ty: Ty) -> Kind {
         Ty::Ring => Kind::Ring,
         Ty::Rings => Kind::Rings,
         Ty::Tree => Kind::Tree,
+        Ty::Trees => Kind::Trees,
         Ty::Groups => Kind::Groups,
         Ty::Topology => Kind::Topology,
         Ty::List => Kind::List,
@@ -263,6 +264,18 @@ fn operator(from: &hir::Expr) -> (Op, Vec<&hir::Expr>) {
         }
         ExprKind::Tree(TreeForm::Parents(list)) => (Op::TreeParents, vec![list]),
         ExprKind::TreeField(field, a) => (asked_of_a_tree(*field), vec![a]),
+        ExprKind::Trees(TreesForm::Regular(kind)) => (Op::Trees(*kind), vec![]),
+        ExprKind::Trees(TreesForm::DoubleBinary(root)) => {
+            (Op::TreesDoubleBinary, root.iter().collect())
+        }
+        ExprKind::Trees(TreesForm::Parents { parents, weights, turned }) => {
+            let op = if *turned { Op::TreesTurned } else { Op::TreesParents };
+            (op, std::iter::once(parents).chain(weights).collect())
+        }
+        ExprKind::TreeAt(a, b) => (Op::TreesAt, vec![a, b]),
+        ExprKind::TreesWeights(a) => (Op::TreesWeights, vec![a]),
+        ExprKind::TreesWeightsOf(a, b) => (Op::TreesWeightsOf, vec![a, b]),
+        ExprKind::TreesPositionOf(a, b) => (Op::TreesPositionOf, vec![a, b]),
         ExprKind::Groups(form) => groups(form),
         ExprKind::GroupsField(field, a) => (asked_of_groups(*field), vec![a]),
         ExprKind::GroupsOf(GroupsField::Index, a, b) => (Op::GroupsIndexOf, vec![a, b]),

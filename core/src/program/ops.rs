@@ -8,7 +8,7 @@ use crate::values::tree::TreeKind;
 /// An operator without parts of its own: its name, the kinds of its operands, and the kind of its value.
 type Row = (Op, &'static str, &'static [Kind], Kind);
 
-use Kind::{Groups, List, Number, Pieces, Place, Region, Ring, Rings, Topology, Tree};
+use Kind::{Groups, List, Number, Pieces, Place, Region, Ring, Rings, Topology, Tree, Trees};
 
 /// Operators whose operands are always of these kinds.
 const TABLE: &[Row] = &[
@@ -46,6 +46,10 @@ const TABLE: &[Row] = &[
     (Op::TreeChildren, "tree.children", &[Tree], List),
     (Op::TreeLevel, "tree.level", &[Tree], Number),
     (Op::TreeDepth, "tree.depth", &[Tree], Number),
+    (Op::TreesAt, "trees.at", &[Trees, Number], Tree),
+    (Op::TreesWeights, "trees.weights", &[Trees], List),
+    (Op::TreesWeightsOf, "trees.weights_of", &[Trees, Number], List),
+    (Op::TreesPositionOf, "trees.position_of", &[Trees, Number], Number),
     (Op::GroupsOf, "groups.of", &[Number], Groups),
     (Op::GroupsSizes, "groups.sizes", &[List], Groups),
     (Op::GroupsColors, "groups.colors", &[List], Groups),
@@ -75,6 +79,9 @@ const OTHERS: &[(Op, &str)] = &[
     (Op::Len, "len"),
     (Op::Split, "split"),
     (Op::TreeDoubleBinary, "tree.double_binary"),
+    (Op::TreesDoubleBinary, "trees.double_binary"),
+    (Op::TreesParents, "trees.parents"),
+    (Op::TreesTurned, "trees.turned"),
 ];
 
 impl Op {
@@ -91,6 +98,7 @@ impl Op {
             // A text with an escape is not read back, as it lacks the escape's Rust.
             Self::Escape(number) => Some(format!("escape.{number}")),
             Self::Tree(kind) => Some(format!("tree.{}", kind.name())),
+            Self::Trees(kind) => Some(format!("trees.{}", kind.name())),
             Self::Topology(kind, cuts) => Some(format!("topology.{}.{cuts}", kind.name())),
             _ => None,
         }
@@ -102,8 +110,13 @@ impl Op {
         let row = row.or_else(|| OTHERS.iter().find(|row| row.1 == name).map(|row| row.0));
         let function = || IntFn::ALL.into_iter().find(|f| f.name() == name).map(Self::Function);
         let tree = || {
-            let kind = name.strip_prefix("tree.")?;
-            TreeKind::ALL.into_iter().find(|known| known.name() == kind).map(Self::Tree)
+            let (many, kind) = name.split_once('.')?;
+            let kind = TreeKind::ALL.into_iter().find(|known| known.name() == kind)?;
+            match many {
+                "tree" => Some(Self::Tree(kind)),
+                "trees" => Some(Self::Trees(kind)),
+                _ => None,
+            }
         };
         let topology = || {
             let (kind, cuts) = name.strip_prefix("topology.")?.rsplit_once('.')?;
@@ -121,13 +134,16 @@ impl Op {
         match (self, args) {
             (Self::Int(_), [])
             | (Self::Binary(_), [Number, Number])
-            | (Self::Len, [List | Rings | Groups | Pieces]) => Some(Number),
+            | (Self::Len, [List | Rings | Trees | Groups | Pieces]) => Some(Number),
             (Self::If, [Number, then, otherwise]) => (then == otherwise).then_some(*then),
             (Self::Function(f), _) => (numbers(args) && args.len() == f.arity()).then_some(Number),
             (Self::List, _) => numbers(args).then_some(List),
             (Self::Split, [Region, Number | List]) => Some(Pieces),
             (Self::Tree(_) | Self::TreeDoubleBinary, [Number])
             | (Self::TreeDoubleBinary, [Number, Number]) => Some(Tree),
+            (Self::Trees(_) | Self::TreesDoubleBinary, [])
+            | (Self::TreesDoubleBinary, [Number])
+            | (Self::TreesParents | Self::TreesTurned, [List] | [List, List]) => Some(Trees),
             (Self::Rate(_) | Self::Time(_), []) => Some(Kind::Quantity),
             (Self::Topology(_, cuts), _) => {
                 let sizes = args.len().checked_sub(2 * cuts as usize)?;

@@ -16,7 +16,7 @@ const OPERATOR: &[&str] = &[
 const EXPRESSION: &[&str] =
     &["identifier", "integer", "quantity", "true", "false", "rust", "(", "[", "-", "!", "if"];
 const TYPES: &[&str] =
-    &["int", "bool", "peer", "Rank", "Ring", "Rings", "Tree", "Groups", "Topology"];
+    &["int", "bool", "peer", "Rank", "Ring", "Rings", "Tree", "Trees", "Groups", "Topology"];
 const ITEM: &[&str] = &["algorithm", "executor", "pub", "doc comment", "#", "use"];
 
 /// Returns the error at token `at`, where the parser would have taken one of `expected`.

@@ -12,3 +12,4 @@ pub mod resource;
 pub mod ring;
 pub mod rings;
 pub mod tree;
+pub mod trees;

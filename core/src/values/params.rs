@@ -6,6 +6,7 @@ use super::groups::Groups;
 use super::ring::Ring;
 use super::rings::Rings;
 use super::tree::{Tree, TreeKind};
+use super::trees::Trees;
 use crate::topology::{Problem, Topology};
 
 /// A value for a parameter of an algorithm; each variant is for parameters of the type that it names.
@@ -21,6 +22,8 @@ pub enum ParamValue {
     Rings(Rings),
     /// A tree, for parameters of type `Tree`.
     Tree(Tree),
+    /// Several weighted trees, for parameters of type `Trees`.
+    Trees(Trees),
     /// Groups, for parameters of type `Groups`.
     Groups(Groups),
     /// A topology, for parameters of type `Topology`.
@@ -45,6 +48,7 @@ from! {
     Ring Ring,
     Rings Rings,
     Tree Tree,
+    Trees Trees,
     Groups Groups,
     Topology Arc<Topology>,
     Ranks Vec<i64>,
@@ -81,6 +85,7 @@ impl ParamValue {
                 }
             },
             ParamTy::Tree => tree(text).map(Self::Tree).ok_or_else(bad),
+            ParamTy::Trees => trees(text).map(Self::Trees).ok_or_else(bad),
             ParamTy::Groups => match (text.trim(), call(text)) {
                 ("balanced", _) => Ok(Self::Groups(Groups::balanced())),
                 (_, Some(("islands", t))) => Ok(Self::Groups(Groups::islands(topology(t)?))),
@@ -102,6 +107,7 @@ impl ParamValue {
                 | (Self::Ring(_), ParamTy::Ring)
                 | (Self::Rings(_), ParamTy::Rings)
                 | (Self::Tree(_), ParamTy::Tree)
+                | (Self::Trees(_), ParamTy::Trees)
                 | (Self::Groups(_), ParamTy::Groups)
                 | (Self::Topology(_), ParamTy::Topology)
                 | (Self::Ranks(_), ParamTy::Ranks)
@@ -133,6 +139,30 @@ fn tree(text: &str) -> Option<Tree> {
         (_, "double_binary", [which, root]) => Some(Tree::double_binary(*which, *root)),
         _ => None,
     }
+}
+
+fn trees(text: &str) -> Option<Trees> {
+    let (form, inside) = call(text).unwrap_or((text.trim(), ""));
+    let kind = TreeKind::ALL.into_iter().find(|kind| kind.name() == form);
+    match (kind, form, inside.trim()) {
+        (Some(kind), _, "") => Some(Trees::regular(kind)),
+        (_, "double_binary", "") => Some(Trees::double_binary(None)),
+        (_, "double_binary", root) => Some(Trees::double_binary(root.parse::<i64>().ok()?)),
+        (_, "turned", list) => Some(Trees::turned(weighted(list)?)),
+        _ => Some(Trees::of(weighted(text)?)),
+    }
+}
+
+/// Reads trees such as `-1,0,0,1*3;1,-1,1,0`: the parents of each, and its weight unless that is 1.
+fn weighted(text: &str) -> Option<Vec<(Tree, i64)>> {
+    let tree = |text: &str| {
+        let (parents, weight) = match text.split_once('*') {
+            Some((parents, weight)) => (parents, weight.trim().parse().ok()?),
+            None => (text, 1),
+        };
+        Some((Tree::parents(ranks(parents)?), weight))
+    };
+    text.split(';').map(tree).collect()
 }
 
 fn groups(form: &str, inside: &str) -> Option<Groups> {
@@ -168,6 +198,8 @@ pub enum ParamTy {
     Rings,
     /// `Tree`
     Tree,
+    /// `Trees`
+    Trees,
     /// `Groups`
     Groups,
     /// `Topology`
@@ -178,13 +210,14 @@ pub enum ParamTy {
 
 impl ParamTy {
     /// All types.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Int,
         Self::Bool,
         Self::Rank,
         Self::Ring,
         Self::Rings,
         Self::Tree,
+        Self::Trees,
         Self::Groups,
         Self::Topology,
         Self::Ranks,
@@ -199,6 +232,7 @@ impl ParamTy {
             Self::Ring => "Ring",
             Self::Rings => "Rings",
             Self::Tree => "Tree",
+            Self::Trees => "Trees",
             Self::Groups => "Groups",
             Self::Topology => "Topology",
             Self::Ranks => "[Rank]",
@@ -224,6 +258,9 @@ impl ParamTy {
             }
             Self::Tree => {
                 "`binary(0)`, `binomial(0)`, `chain(0)`, `star(0)`, `double_binary(1)`, or the parent of each rank such as `-1,0,0,1`"
+            }
+            Self::Trees => {
+                "`binary`, `binomial`, `chain`, `star`, `double_binary`, `double_binary(0)`, or the parents in each tree, with weights, such as `-1,0,0,1*3;1,-1,1,0`, `turned(-1,0,0,1)`"
             }
             Self::Groups => {
                 "`of(4)`, `sizes(8,4)`, `colors(0,0,1,1)`, `balanced`, `islands(TOPOLOGY)` or `rails(TOPOLOGY)`"

@@ -332,6 +332,24 @@ impl Rooted {
             .chain(tables.into_iter().flatten().map(|word| i64::from(*word)))
     }
 
+    pub(super) const fn root(&self) -> u32 {
+        self.root
+    }
+
+    /// Returns the tree with each rank q replaced by the rank (q + by) % nranks.
+    pub(super) fn turned(&self, by: u32) -> Self {
+        let nranks = self.parent.len() as u32;
+        let turned = |rank| turn(rank, by, nranks);
+        let edges = self.edges().map(|(up, down)| (turned(up), turned(down)));
+        Self::new(turned(self.root), nranks, edges.collect()).expect("a turned tree is a tree")
+    }
+
+    /// Returns all pairs of parent and child, the children of a rank in order.
+    fn edges(&self) -> impl Iterator<Item = (u32, u32)> {
+        let below = |up| self.children(up).iter().map(move |down| (up, *down));
+        (0..self.parent.len() as u32).flat_map(below)
+    }
+
     fn children(&self, rank: u32) -> &[u32] {
         &self.children[self.first[rank as usize] as usize..self.first[rank as usize + 1] as usize]
     }
@@ -364,9 +382,7 @@ impl TreePlace {
 
     /// Returns all pairs of parent and child, the children of a rank in order.
     pub(crate) fn edges(&self) -> impl Iterator<Item = (RankId, RankId)> {
-        let below = |up| self.tree.children(up).iter().map(move |down| (up, *down));
-        let edges = (0..self.tree.parent.len() as u32).flat_map(below);
-        edges.map(|(up, down)| (self.members.rank(up), self.members.rank(down)))
+        self.tree.edges().map(|(up, down)| (self.members.rank(up), self.members.rank(down)))
     }
 
     pub(crate) fn level(&self) -> u32 {

@@ -7,7 +7,7 @@
 ; Types and collectives.
 (type) @type
 ((identifier) @type
-  (#any-of? @type "Groups" "Rank" "Ring" "Rings" "Topology" "Tree"))
+  (#any-of? @type "Groups" "Rank" "Ring" "Rings" "Topology" "Tree" "Trees"))
 ((type) @type.builtin
   (#any-of? @type.builtin
     "AllGather" "AllReduce" "AllToAll" "Broadcast" "Gather" "Reduce" "ReduceScatter" "Scatter" "bool" "f32" "int" "region"))

@@ -59,6 +59,7 @@ impl Body<'_, '_> {
             ExprKind::Element(of, index)
             | ExprKind::RingSeat(of, index)
             | ExprKind::RingAt(of, index)
+            | ExprKind::TreeAt(of, index)
             | ExprKind::GroupAt(of, index)
             | ExprKind::Piece(of, index)
             | ExprKind::On(of, index) => {
@@ -69,13 +70,18 @@ impl Body<'_, '_> {
             ExprKind::RingLeft(ring) => self.asked(ring, "left"),
             ExprKind::RingRight(ring) => self.asked(ring, "right"),
             ExprKind::RingPosition(ring) => self.asked(ring, "position"),
-            ExprKind::RingPositionOf(ring, rank) => {
+            ExprKind::RingPositionOf(ring, rank) | ExprKind::TreesPositionOf(ring, rank) => {
                 let (ring, rank) = (self.atom(ring), self.expr(rank));
                 atom(format!("{ring}.position_of({rank})"))
             }
             ExprKind::RingNatural => atom("lane.ring_natural()".into()),
             ExprKind::RingOrder(list) => Text::call("lane.ring_order", [self.text(list)]),
             ExprKind::TreeField(field, tree) => self.asked(tree, tree_field(*field)),
+            ExprKind::TreesWeights(trees) => self.asked(trees, "weights"),
+            ExprKind::TreesWeightsOf(trees, rank) => {
+                let (trees, rank) = (self.atom(trees), self.expr(rank));
+                atom(format!("{trees}.weights_of({rank})"))
+            }
             ExprKind::GroupsField(field, groups) => self.asked(groups, groups_field(*field)),
             ExprKind::GroupsOf(field, groups, rank) => {
                 let (groups, rank) = (self.atom(groups), self.expr(rank));
@@ -110,6 +116,7 @@ impl Body<'_, '_> {
             | ExprKind::RingsChannels(_)
             | ExprKind::RingsDisjoint(..)
             | ExprKind::Tree(_)
+            | ExprKind::Trees(_)
             | ExprKind::Groups(_)
             | ExprKind::Topology(..) => self.object(expr),
             ExprKind::Rust(_) | ExprKind::Error => {
@@ -130,6 +137,7 @@ impl Body<'_, '_> {
             Ty::Ring => "ring_at",
             Ty::Rings => "rings_at",
             Ty::Tree => "tree_at",
+            Ty::Trees => "trees_at",
             Ty::Groups => "groups_at",
             _ => "topology_at",
         };

@@ -342,6 +342,12 @@ fn object(words: &mut WordTable, record: &Record, answer: &Answer) -> i64 {
             words.list(&rings)
         }
         Answer::Tree(tree) => words.put(tree.words()),
+        Answer::Trees(forest) => {
+            let trees: Vec<i64> = forest.trees().map(|tree| words.put(tree.words())).collect();
+            let at = words.list(&trees);
+            words.put(forest.words());
+            at
+        }
         Answer::Groups(groups) => words.put(groups.words()),
         Answer::Topology(id) => {
             let ranked = &record.topologies[*id as usize];

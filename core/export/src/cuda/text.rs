@@ -38,6 +38,7 @@ pub(super) fn loops(
             ParamTy::Ring => "ring",
             ParamTy::Rings => "rings",
             ParamTy::Tree => "tree",
+            ParamTy::Trees => "trees",
             ParamTy::Groups => "groups",
             ParamTy::Topology => "topology",
         };

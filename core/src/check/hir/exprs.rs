@@ -29,6 +29,24 @@ pub enum TreeForm {
     Parents(Expr),
 }
 
+/// The constructor of several trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TreesForm {
+    /// `Trees::binary()`, `binomial`, `chain`, `star`
+    Regular(TreeKind),
+    /// `Trees::double_binary()`, or with a root
+    DoubleBinary(Option<Expr>),
+    /// `Trees::parents([…], [weights])`, `Trees::turned([…], [weights])`
+    Parents {
+        /// The parents of all ranks, tree by tree.
+        parents: Expr,
+        /// The weight of each tree.
+        weights: Option<Expr>,
+        /// Whether the trees are repeated for every turn of the ranks.
+        turned: bool,
+    },
+}
+
 /// A field of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeField {
@@ -192,6 +210,16 @@ pub enum ExprKind {
     Tree(TreeForm),
     /// `tree.root` and its kin.
     TreeField(TreeField, Expr),
+    /// `Trees::parents([…])` and its kin.
+    Trees(TreesForm),
+    /// `trees[t]`
+    TreeAt(Expr, Expr),
+    /// `trees.weights`
+    TreesWeights(Expr),
+    /// `trees.weights_of(rank)`
+    TreesWeightsOf(Expr, Expr),
+    /// `trees.position_of(t)`
+    TreesPositionOf(Expr, Expr),
     /// `Groups::of(size)` and its kin.
     Groups(GroupsForm),
     /// `groups.mine` and its kin.

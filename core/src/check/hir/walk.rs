@@ -1,6 +1,8 @@
 //! Walks over the checked tree: all statements, and all expressions of a statement.
 
-use super::{Demand, Expr, ExprKind, GroupsForm, Iter, ShapeArg, Stmt, StmtKind, TreeForm};
+use super::{
+    Demand, Expr, ExprKind, GroupsForm, Iter, ShapeArg, Stmt, StmtKind, TreeForm, TreesForm,
+};
 
 /// Visits statements and all nested statements, in the order of the source.
 pub fn walk<'a>(body: &'a [Stmt], visit: &mut impl FnMut(&'a Stmt)) {
@@ -75,6 +77,7 @@ impl Expr {
             | ExprKind::Output
             | ExprKind::RingNatural
             | ExprKind::RingTwisted
+            | ExprKind::Trees(TreesForm::Regular(_))
             | ExprKind::Groups(GroupsForm::Balanced)
             | ExprKind::Error => Vec::new(),
             ExprKind::Unary(_, a)
@@ -92,6 +95,7 @@ impl Expr {
             | ExprKind::TopologyField(_, a)
             | ExprKind::Tree(TreeForm::Regular(_, a) | TreeForm::Parents(a))
             | ExprKind::TreeField(_, a)
+            | ExprKind::TreesWeights(a)
             | ExprKind::Groups(
                 GroupsForm::Of(a)
                 | GroupsForm::Sizes(a)
@@ -106,6 +110,9 @@ impl Expr {
             | ExprKind::RingSeat(a, b)
             | ExprKind::RingPositionOf(a, b)
             | ExprKind::RingAt(a, b)
+            | ExprKind::TreeAt(a, b)
+            | ExprKind::TreesWeightsOf(a, b)
+            | ExprKind::TreesPositionOf(a, b)
             | ExprKind::GroupsOf(_, a, b)
             | ExprKind::GroupAt(a, b)
             | ExprKind::Neighbors(a, b)
@@ -121,6 +128,10 @@ impl Expr {
             ExprKind::List(items) | ExprKind::IntFn(_, items) => items.iter().collect(),
             ExprKind::Tree(TreeForm::DoubleBinary(which, root)) => {
                 std::iter::once(which).chain(root).collect()
+            }
+            ExprKind::Trees(TreesForm::DoubleBinary(root)) => root.iter().collect(),
+            ExprKind::Trees(TreesForm::Parents { parents, weights, .. }) => {
+                std::iter::once(parents).chain(weights).collect()
             }
             ExprKind::Topology(_, args, cuts) => {
                 let sizes = args.iter().filter_map(|arg| match arg {
@@ -141,6 +152,7 @@ impl Expr {
                 | ExprKind::RingsChannels(_)
                 | ExprKind::RingsDisjoint(..)
                 | ExprKind::Tree(_)
+                | ExprKind::Trees(_)
                 | ExprKind::Groups(_)
                 | ExprKind::Topology(..)
         );

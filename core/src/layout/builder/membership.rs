@@ -3,9 +3,11 @@
 
 use super::{At, Builder, Stop};
 use crate::ids::RankId;
+use crate::topology::Problem;
 use crate::values::arith::Fault;
 use crate::values::groups::{GroupPlace, Groups};
 use crate::values::tree::{Tree, TreePlace};
+use crate::values::trees::{Trees, TreesPlace};
 
 impl Builder<'_> {
     /// Returns this rank's node in `tree`.
@@ -14,6 +16,19 @@ impl Builder<'_> {
         let tree = self.tables.tree(tree, nranks);
         let tree = self.found(at, tree)?;
         Ok(TreePlace { tree, me, members: self.members() })
+    }
+
+    /// Returns this rank's nodes in several trees.
+    pub(crate) fn trees(
+        &mut self,
+        at: At,
+        trees: Result<Trees, Problem>,
+    ) -> Result<TreesPlace, Stop> {
+        let (nranks, me) = (self.size(), self.here());
+        let trees = self.found(at, trees)?;
+        let forest = self.tables.forest(&trees, nranks);
+        let forest = self.found(at, forest)?;
+        Ok(TreesPlace { forest, me, members: self.members() })
     }
 
     /// Returns this rank's membership in `groups`.
@@ -37,6 +52,13 @@ impl Builder<'_> {
         let number = |rank| Ok(self.number(rank)? as u32);
         let edges = place.edges().map(|(up, down)| Ok((number(up)?, number(down)?)));
         Ok(Tree::edges(number(place.root())?, edges.collect::<Result<_, Fault>>()?))
+    }
+
+    /// Returns several trees as the parameter of an algorithm that the program calls.
+    pub(crate) fn given_trees(&self, place: &TreesPlace) -> Result<Trees, Fault> {
+        let trees =
+            place.all().map(|tree| self.given_tree(&tree)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Trees::of(trees.into_iter().zip(place.weights().iter().copied())))
     }
 
     /// Returns groups as the parameter of an algorithm that the program calls.

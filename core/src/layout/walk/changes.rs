@@ -322,7 +322,15 @@ impl<'p> Walk<'p> {
             | Op::TreeParent
             | Op::TreeChildren
             | Op::TreeLevel
-            | Op::TreeDepth => Change::Other("the ranks of a tree have different parts"),
+            | Op::TreeDepth
+            | Op::Trees(_)
+            | Op::TreesDoubleBinary
+            | Op::TreesParents
+            | Op::TreesTurned
+            | Op::TreesAt
+            | Op::TreesWeights
+            | Op::TreesWeightsOf
+            | Op::TreesPositionOf => Change::Other("the ranks of a tree have different parts"),
             Op::RingsChannels | Op::RingsDisjoint | Op::RingsAt => {
                 Change::Other("rings are searched on a topology")
             }
@@ -363,7 +371,9 @@ fn of_object(b: &mut Builder<'_>, value: &Value) -> Change {
         }
         Value::Ring(_) => Change::Other("the ring has another order than that of the ranks"),
         Value::Rings(_) => Change::Other("rings are searched on a topology"),
-        Value::Tree(_) => Change::Other("the ranks of a tree have different parts"),
+        Value::Tree(_) | Value::Trees(_) => {
+            Change::Other("the ranks of a tree have different parts")
+        }
         Value::Groups(groups) => of_groups(b, groups),
         _ => Change::Fixed,
     }

@@ -8,14 +8,15 @@ use crate::ids::RankId;
 use crate::layout::builder::{Builder, Stop};
 use crate::program::ir::{Expr, Op};
 use crate::source::Span;
-use crate::topology::Topology;
 use crate::topology::shape::{Argument, Shape, ShapeKind, Size};
+use crate::topology::{Problem, Topology};
 use crate::values::arith::{Fault, pick};
 use crate::values::groups::Groups;
 use crate::values::params::ParamValue;
 use crate::values::ring::Ring;
 use crate::values::rings::Rings;
 use crate::values::tree::Tree;
+use crate::values::trees::Trees;
 
 impl<'p> Walk<'p> {
     /// Evaluates a question to an object whose answer is a number.
@@ -41,6 +42,10 @@ impl<'p> Walk<'p> {
             Op::TreeParent => self.tree(b, &args[0])?.parent().map(|rank| rank.0.into()),
             Op::TreeLevel => Ok(self.tree(b, &args[0])?.level().into()),
             Op::TreeDepth => Ok(self.tree(b, &args[0])?.depth().into()),
+            Op::TreesPositionOf => {
+                let (trees, tree) = (self.trees(b, &args[0])?, self.int(b, &args[1])?);
+                trees.position_of(tree)
+            }
             Op::GroupsIndex => Ok(self.groups(b, &args[0])?.index().into()),
             Op::GroupsPosition => Ok(self.groups(b, &args[0])?.position().into()),
             Op::GroupsEven => Ok(self.groups(b, &args[0])?.even().into()),
@@ -106,6 +111,30 @@ impl<'p> Walk<'p> {
             Op::TreeChildren => {
                 let tree = self.tree(b, &args[0])?;
                 self.numbers(b, span, tree.children())?
+            }
+            Op::Trees(kind) => self.nodes(b, Ok(Trees::regular(kind)), span)?,
+            Op::TreesDoubleBinary => {
+                let root = args.first().map(|root| self.int(b, root)).transpose()?;
+                self.nodes(b, Ok(Trees::double_binary(root)), span)?
+            }
+            Op::TreesParents | Op::TreesTurned => {
+                let parents = self.list(b, &args[0])?;
+                let weights = args.get(1).map(|list| self.list(b, list)).transpose()?;
+                let trees = Trees::listed(&parents, weights.as_deref(), b.size());
+                let turned = expr.op == Op::TreesTurned;
+                let all = |trees| if turned { Trees::turned(trees) } else { Trees::of(trees) };
+                self.nodes(b, trees.map(all), span)?
+            }
+            Op::TreesAt => {
+                let (trees, index) = (self.trees(b, &args[0])?, self.int(b, &args[1])?);
+                Value::Tree(self.settle(b, span, trees.tree(index))?)
+            }
+            Op::TreesWeights => Value::List(self.trees(b, &args[0])?.weights().into()),
+            Op::TreesWeightsOf => {
+                let (trees, rank) = (self.trees(b, &args[0])?, self.int(b, &args[1])?);
+                let root = self.settle(b, args[1].span, b.find_rank(rank))?;
+                let weights = self.settle(b, args[1].span, trees.weights_of(root))?;
+                Value::List(weights.into())
             }
             Op::GroupsOf => {
                 let size = self.int(b, &args[0])?;
@@ -205,6 +234,7 @@ impl<'p> Walk<'p> {
             ParamValue::Ring(ring) => self.seat(b, ring, span)?,
             ParamValue::Rings(rings) => self.seats(b, rings, span)?,
             ParamValue::Tree(tree) => self.node(b, tree, span)?,
+            ParamValue::Trees(trees) => self.nodes(b, Ok(trees.clone()), span)?,
             ParamValue::Groups(groups) => self.membership(b, groups, span)?,
             ParamValue::Topology(topology) => self.site(b, Some(topology), span)?,
         })
@@ -220,6 +250,15 @@ impl<'p> Walk<'p> {
 
     fn node(&self, b: &mut Builder<'_>, tree: &Tree, span: Span) -> Result<Value, Stop> {
         Ok(Value::Tree(self.exactly(b, span, |b, at| b.tree(at, tree))?))
+    }
+
+    fn nodes(
+        &self,
+        b: &mut Builder<'_>,
+        trees: Result<Trees, Problem>,
+        span: Span,
+    ) -> Result<Value, Stop> {
+        Ok(Value::Trees(self.exactly(b, span, |b, at| b.trees(at, trees))?))
     }
 
     fn membership(&self, b: &mut Builder<'_>, groups: &Groups, span: Span) -> Result<Value, Stop> {

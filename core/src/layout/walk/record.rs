@@ -96,6 +96,7 @@ impl<'p> Walk<'p> {
                 Answer::Rings(b.settle(self.at, orders)?)
             }
             Value::Tree(place) => Answer::Tree(place.tree.clone()),
+            Value::Trees(place) => Answer::Trees(place.forest.clone()),
             Value::Groups(place) => Answer::Groups(place.groups.clone()),
             Value::Topology(ranked) => {
                 let mut number = 0;
@@ -119,6 +120,10 @@ impl Op {
                 | Self::Tree(_)
                 | Self::TreeDoubleBinary
                 | Self::TreeParents
+                | Self::Trees(_)
+                | Self::TreesDoubleBinary
+                | Self::TreesParents
+                | Self::TreesTurned
                 | Self::GroupsOf
                 | Self::GroupsSizes
                 | Self::GroupsColors

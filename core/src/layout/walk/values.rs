@@ -16,6 +16,7 @@ use crate::values::params::{ParamTy, ParamValue};
 use crate::values::ranked_topology::RankedTopology;
 use crate::values::ring::RingAtRank;
 use crate::values::tree::TreePlace;
+use crate::values::trees::TreesPlace;
 
 /// A value. A fault is not a value.
 #[derive(Clone, Debug)]
@@ -30,6 +31,7 @@ pub(super) enum Value {
     Ring(RingAtRank),
     Rings(Rc<[RingAtRank]>),
     Tree(TreePlace),
+    Trees(TreesPlace),
     Groups(GroupPlace),
     Topology(RankedTopology),
 }
@@ -53,6 +55,7 @@ impl Value {
                 ParamValue::Rings(b.settle(at, rings)?)
             }
             Self::Tree(place) => ParamValue::Tree(b.settle(at, b.given_tree(&place))?),
+            Self::Trees(place) => ParamValue::Trees(b.settle(at, b.given_trees(&place))?),
             Self::Groups(place) => ParamValue::Groups(b.settle(at, b.given_groups(&place))?),
             other => unreachable!("checked as a parameter, is {other:?}"),
         };
@@ -84,6 +87,7 @@ impl<'p> Walk<'p> {
     typed!(ring, Ring, RingAtRank);
     typed!(rings, Rings, Rc<[RingAtRank]>);
     typed!(tree, Tree, TreePlace);
+    typed!(trees, Trees, TreesPlace);
     typed!(groups, Groups, GroupPlace);
     typed!(topology, Topology, RankedTopology);
 
@@ -166,6 +170,7 @@ impl<'p> Walk<'p> {
                 return Ok(match self.value(b, &args[0])? {
                     Value::List(list) => list.len() as i64,
                     Value::Rings(rings) => rings.len() as i64,
+                    Value::Trees(trees) => trees.len(),
                     Value::Groups(groups) => groups.len(),
                     Value::Pieces(pieces) => pieces.len(),
                     other => unreachable!("checked as a list or pieces, is {other:?}"),
