@@ -122,6 +122,13 @@ macro_rules! library {
                 DoubleBinaryTreeReduce any [root slices]
                 DoubleBinaryTreeBroadcast any [root slices]
             }
+            trees {
+                TreesAllGather any [trees slices]
+                TreesReduceScatter any [trees slices]
+                TreesAllReduce any [trees slices]
+                TreesBroadcast any [root trees slices]
+                TreesReduce any [root trees slices]
+            }
             halving_doubling {
                 HalvingDoublingAllReduce power_of_two [near_first]
                 HalvingDoublingReduceScatter power_of_two [near_first]

@@ -22,8 +22,8 @@ use roundelay::{
     Algorithm, Check, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError,
     Error, Finding, Groups, Level, Missing, NoSuchOp, NotPromises, Options, OrderClass, Plan,
     Problem, Promises, Proof, Proved, Rank, RankId, RankPlan, ReduceOp, Ring, Rings, Runs,
-    Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree, Unproved, WrongData, collective,
-    float8, half, include_collective, select, select_with, stay_on_core,
+    Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree, Trees, Unproved, WrongData,
+    collective, float8, half, include_collective, select, select_with, stay_on_core,
 };
 
 include_collective!("../../examples/recursive_doubling.coll");
@@ -288,6 +288,9 @@ fn parameters_are_values() -> Result<(), Error> {
     run(&multi.plan(4, 9, DType::I64, ReduceOp::Sum)?, 1_i64, 4);
     let tree = library::TreeAllReduce::new().tree(Tree::parents([-1, 0, 0, 1]));
     run(&tree.plan(4, 9, DType::I64, ReduceOp::Sum)?, 1_i64, 4);
+    let trees = Trees::of([([-1, 0, 0, 1], 3), ([1, -1, 1, 0], 1)]);
+    let weighted = library::TreesAllReduce::new().trees(trees);
+    run(&weighted.plan(4, 9, DType::I64, ReduceOp::Sum)?, 1_i64, 4);
     let islands = library::HierarchicalAllReduce::new().groups(Groups::of(2));
     run(&islands.plan(4, 9, DType::I64, ReduceOp::Sum)?, 1_i64, 4);
     assert!(library::SOURCES.iter().any(|(file, _)| *file == "ring.coll"));

@@ -64,7 +64,7 @@ fn table(options: Options, counts: &[u32]) -> String {
 
 #[test]
 fn the_library() {
-    expect![[r"
+    expect![[r#"
         RingAllReduce at 2, 3, 5, 8: in place and out of place, any size
         RingReduceScatter at 2, 3, 5, 8: in place and out of place, any size
         RingAllGather at 2, 3, 5, 8: in place and out of place, any size
@@ -87,6 +87,11 @@ fn the_library() {
         DoubleBinaryTreeAllReduce at 2, 3, 5, 8: in place and out of place, any size
         DoubleBinaryTreeReduce at 2, 3, 5, 8: Reduce has a root, and programs for MSCCL have none
         DoubleBinaryTreeBroadcast at 2, 3, 5, 8: Broadcast has a root, and programs for MSCCL have none
+        TreesAllGather at 2, 3, 5, 8: in place and out of place, any size
+        TreesReduceScatter at 2, 3, 5, 8: in place and out of place, any size
+        TreesAllReduce at 2, 3, 5, 8: in place and out of place, any size
+        TreesBroadcast at 2, 3, 5, 8: Broadcast has a root, and programs for MSCCL have none
+        TreesReduce at 2, 3, 5, 8: Reduce has a root, and programs for MSCCL have none
         HalvingDoublingAllReduce at 2, 8: in place and out of place, any size
         HalvingDoublingReduceScatter at 2, 8: in place and out of place, any size
         HalvingDoublingAllGather at 2, 8: in place and out of place, any size
@@ -128,7 +133,7 @@ fn the_library() {
         HierarchicalAllGather at 2, 3, 5, 8: in place and out of place, any size
         HierarchicalBroadcast at 2, 3, 5, 8: Broadcast has a root, and programs for MSCCL have none
         HierarchicalMeshAllReduce at 2, 3, 5, 8: in place and out of place, any size
-    "]].assert_eq(&table(PLAIN, &[2, 3, 5, 8]));
+    "#]].assert_eq(&table(PLAIN, &[2, 3, 5, 8]));
 }
 
 /// Every protocol, several instances and every runtime: the exported program is right by the proof and by the model of

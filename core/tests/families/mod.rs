@@ -10,3 +10,4 @@ mod pat;
 mod pulls;
 mod ring;
 mod tree;
+mod trees;

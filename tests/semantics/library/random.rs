@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use roundelay::{Algorithm, Collective, Groups, Ring, Rings, Tree};
+use roundelay::{Algorithm, Collective, Groups, Ring, Rings, Tree, Trees};
 use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::layout::Configured;
@@ -258,6 +258,25 @@ proptest! {
     ) {
         let values = Values { root, tree: Tree::parents(parents), slices, ..Values::plain(nranks as u32) };
         assert_all_run("tree", &values, nranks as u32, point);
+    }
+
+    #[test]
+    fn several_trees_of_any_shape(
+        (nranks, (root, one), (other_root, other)) in
+            (1..=9_i64).prop_flat_map(|n| (Just(n), parents(n), parents(n))),
+        (one_weight, other_weight) in (1..9_i64, 1..9_i64),
+        slices in 1..6_i64,
+        point in point(),
+    ) {
+        // The second tree turned to the root of the first.
+        let n = nranks;
+        let place = |rank: i64| (rank - root + other_root).rem_euclid(n);
+        let turned = |parent: i64| if parent < 0 { -1 } else { (parent + root - other_root).rem_euclid(n) };
+        let other = (0..n).map(|rank| turned(other[place(rank) as usize]));
+        let weighted = [(Tree::parents(one), one_weight), (Tree::parents(other), other_weight)];
+        let (trees, turned) = (Trees::of(weighted.clone()), Trees::turned(weighted));
+        let values = Values { root, trees, turned, slices, ..Values::plain(nranks as u32) };
+        assert_all_run("trees", &values, nranks as u32, point);
     }
 
     #[test]

@@ -35,9 +35,10 @@ macro_rules! list {
             name: stringify!($name),
             admits: $admits,
             params: &[$(stringify!($param)),*],
-            with: |_values| Box::new(
-                roundelay::library::$name::new()$(.$param(_values.$param.clone()))*
-            ),
+            with: |values| {
+                let _values = values.suited(&[$(stringify!($param)),*]);
+                Box::new(roundelay::library::$name::new()$(.$param(_values.$param.clone()))*)
+            },
         }),*),*].to_vec()
     };
 }

@@ -1,6 +1,6 @@
 //! Values for the parameters of the library's algorithms: at each rank count several, and all of them in turn.
 
-use roundelay::{Groups, Ring, Rings, Tree};
+use roundelay::{Groups, Ring, Rings, Tree, Trees};
 
 use super::super::ranks::mixed;
 
@@ -12,6 +12,10 @@ pub(super) struct Values {
     pub(super) ring: Ring,
     pub(super) rings: Rings,
     pub(super) tree: Tree,
+    /// Trees of the root.
+    pub(super) trees: Trees,
+    /// Trees of every root, for algorithms without one.
+    pub(super) turned: Trees,
     pub(super) groups: Groups,
     pub(super) shares: Vec<i64>,
     pub(super) hubs: Vec<i64>,
@@ -60,6 +64,8 @@ impl Values {
             ring: Ring::natural(),
             rings: Rings::of([Ring::natural()]),
             tree: Tree::binary(0),
+            trees: Trees::double_binary(0),
+            turned: Trees::turned([(Tree::binary(0), 1)]),
             groups: Groups::balanced(),
             shares: vec![1; nranks as usize],
             hubs: (0..nranks).collect(),
@@ -75,6 +81,15 @@ impl Values {
             ring_inside: false,
             ring_across: false,
         }
+    }
+
+    /// These values for an algorithm with these parameters: without a root, trees are of every root.
+    pub(super) fn suited(&self, params: &[&str]) -> Self {
+        let mut suited = self.clone();
+        if !params.contains(&"root") {
+            suited.trees.clone_from(&self.turned);
+        }
+        suited
     }
 
     /// These values with each of one parameter's at n ranks. A tree grows from the root, so that comes before.
@@ -115,6 +130,21 @@ impl Values {
                     Tree::parents(parents(n, root, seed)),
                 ];
                 all.map(|tree| with(&|values| values.tree = tree.clone())).to_vec()
+            }
+            "trees" => {
+                let any = Tree::parents(parents(n, root, seed));
+                let all = [
+                    vec![(Tree::binomial(root), 1)],
+                    vec![(any.clone(), 3), (Tree::chain(root), 1)],
+                    vec![(Tree::star(root), 1), (Tree::binary(root), 2), (any, 1)],
+                ];
+                let both = |trees: Vec<(Tree, i64)>| {
+                    with(&|values| {
+                        values.trees = Trees::of(trees.clone());
+                        values.turned = Trees::turned(trees.clone());
+                    })
+                };
+                all.map(both).to_vec()
             }
             "groups" => {
                 let part = smallest_divisor(n);
