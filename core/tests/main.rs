@@ -13,6 +13,7 @@ mod fusion;
 mod messages;
 mod nccl;
 mod optimize;
+mod packing;
 mod parametric;
 mod program;
 mod proof;

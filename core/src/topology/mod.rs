@@ -8,6 +8,7 @@ pub mod draft;
 pub mod flow;
 mod islands;
 pub mod nccl;
+pub mod packing;
 pub mod paths;
 mod reach;
 pub(crate) mod routes;

@@ -1,6 +1,6 @@
 //! Lower bounds against hand-worked values and against brute force over every cut and partition.
 
-mod brute;
+pub(crate) mod brute;
 mod golden;
 mod peer;
 mod speed;

@@ -1,0 +1,219 @@
+//! The rate at which roots can feed all ranks at once, and the capacities that carry whole trees at that rate.
+//!
+//! Every root feeds x into the network. All ranks can get everything if and only if a flow of all of it reaches each
+//! rank alone, for a cut that is too narrow for some rank is met by the flow to it. The greatest x is found by
+//! Newton's method on cuts, from the bound of the collective on; so the bound is proved once more, by flows.
+
+use std::collections::BTreeMap;
+
+use super::{Problem, bug, too_fine};
+use crate::diagnostics::Code;
+use crate::topology::bounds::Fraction;
+use crate::topology::flow::{self, Network, gcd};
+use crate::topology::{NodeId, Topology};
+
+/// The links of a run: those between its ranks and switches, links in parallel as one.
+pub(super) struct Wires {
+    pub(super) nranks: usize,
+    pub(super) nodes: usize,
+    /// The ends of each wire, in order, with its capacity in grains.
+    pub(super) ends: Vec<(u32, u32)>,
+    pub(super) capacity: Vec<u128>,
+    /// Bytes a second (or multiples of B) of one grain.
+    pub(super) grain: Fraction,
+    /// The ranks that feed.
+    pub(super) roots: Vec<usize>,
+}
+
+/// Capacities in trees: each root sends `trees` of weight 1.
+pub(super) struct Scaled {
+    /// The weight that each wire carries.
+    pub(super) room: Vec<u64>,
+    /// The weight of all trees of one root.
+    pub(super) trees: u64,
+}
+
+impl Wires {
+    pub(super) fn new(topology: &Topology, nranks: u32, roots: Vec<usize>) -> Self {
+        let (unit, whole) = flow::whole(topology);
+        let outside = |node: NodeId| (nranks..topology.nranks()).contains(&node.0);
+        let mut wires = BTreeMap::new();
+        for (link, capacity) in topology.links().iter().zip(whole) {
+            // Ranks that are not in the run run no program that could forward.
+            if !outside(link.from) && !outside(link.to) {
+                *wires.entry((link.from.0, link.to.0)).or_insert(0) += capacity;
+            }
+        }
+        let grain = wires.values().fold(0, |all, capacity| gcd(all, *capacity)).max(1);
+        Self {
+            nranks: nranks as usize,
+            nodes: topology.nodes().len(),
+            ends: wires.keys().copied().collect(),
+            capacity: wires.values().map(|capacity| capacity / grain).collect(),
+            grain: Fraction::new(grain, unit),
+            roots,
+        }
+    }
+
+    /// Lowers capacities, until every switch sends as much as it receives: where one does not, both directions of
+    /// its wires get the lesser capacity. Trees have no use for the rest, because a switch copies nothing.
+    fn balance(&self, capacity: &mut [u128]) {
+        let at: BTreeMap<_, _> = self.ends.iter().copied().zip(0..).collect();
+        loop {
+            let mut surplus = vec![(0_u128, 0_u128); self.nodes];
+            for ((from, to), capacity) in self.ends.iter().zip(&*capacity) {
+                surplus[*from as usize].0 += capacity;
+                surplus[*to as usize].1 += capacity;
+            }
+            let uneven = |node: u32| {
+                let (out, into) = surplus[node as usize];
+                node as usize >= self.nranks && out != into
+            };
+            let mut changed = false;
+            for (wire, &(from, to)) in self.ends.iter().enumerate() {
+                if uneven(from) || uneven(to) {
+                    let back = at.get(&(to, from)).map_or(0, |back: &usize| capacity[*back]);
+                    changed |= back < capacity[wire];
+                    capacity[wire] = capacity[wire].min(back);
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// Returns the network of these capacities times `times`, and the node that feeds each root `feed`.
+    fn network(&self, capacity: &[u128], times: u128, feed: u128) -> (Network, usize) {
+        let mut network = Network::new(self.nodes + 1);
+        for ((from, to), capacity) in self.ends.iter().zip(capacity) {
+            network.arc(*from as usize, *to as usize, capacity * times);
+        }
+        for root in &self.roots {
+            network.arc(self.nodes, *root, feed);
+        }
+        (network, self.nodes)
+    }
+
+    /// Returns the greatest rate p / q at which each root can feed all ranks, at most `most`, in grains.
+    fn rate(&self, capacity: &[u128], most: (u128, u128)) -> Result<(u128, u128), Problem> {
+        let (mut p, mut q) = most;
+        let count = self.roots.len() as u128;
+        for rank in 0..self.nranks {
+            loop {
+                let (mut network, source) = self.network(capacity, q, p);
+                if network.max_flow(source, rank, count * p) == count * p {
+                    break;
+                }
+                let side = network.reached(source);
+                let inside = self.roots.iter().filter(|root| side[**root]).count() as u128;
+                let crosses = |(from, to): (u32, u32)| side[from as usize] && !side[to as usize];
+                let wires = self.ends.iter().zip(capacity);
+                let leaves = wires.filter(|(ends, _)| crosses(**ends)).map(|(_, c)| c).sum();
+                if leaves == 0 {
+                    return Err(self.apart(rank));
+                }
+                let less = Fraction::new(leaves, inside);
+                (p, q) = (less.num(), less.den());
+            }
+        }
+        Ok((p, q))
+    }
+
+    fn apart(&self, rank: usize) -> Problem {
+        let title = match self.roots[..] {
+            [root] => format!("no trees from rank {root} reach rank {rank}"),
+            _ => format!("no trees from all ranks reach rank {rank}"),
+        };
+        Problem::new(Code::Disconnected, title)
+            .note("trees pass through ranks of the run, and switches that send what they receive")
+    }
+
+    /// Returns the capacities for the most trees: `most` is the greatest rate of a root by the bound.
+    pub(super) fn optimum(&self, most: Fraction) -> Result<Scaled, Problem> {
+        let mut capacity = self.capacity.clone();
+        self.balance(&mut capacity);
+        let grains = most.num().checked_mul(self.grain.den());
+        let most = grains.zip(most.den().checked_mul(self.grain.num()));
+        let (p, q) = most.map(|(num, den)| Fraction::new(num, den)).map_or((0, 0), terms);
+        if p == 0 {
+            return Err(too_fine());
+        }
+        let (trees, per_grain) = self.rate(&capacity, (p, q))?;
+        // Capacities times per_grain are whole trees; fewer where all have a common divisor.
+        let common = capacity.iter().fold(trees, |all, capacity| gcd(all, *capacity));
+        let room = capacity.iter().map(|c| (c / common).checked_mul(per_grain));
+        Scaled::new(room, trees / common, self.roots.len())
+    }
+
+    /// Returns the capacities for `trees` trees a root, where each wire carries whole trees.
+    pub(super) fn fixed(&self, trees: u32) -> Result<Scaled, Problem> {
+        let trees = u128::from(trees);
+        let enough = trees * self.roots.len() as u128;
+        let mut speeds = self.capacity.clone();
+        speeds.sort_unstable();
+        speeds.dedup();
+        // The time that a weight of 1 takes, in 1 / grains: every wire carries all trees.
+        let mut best = Fraction::new(enough, 1);
+        if !self.carries(best, trees)? {
+            return Err(self.rate(&self.balanced(best)?, (trees, 1)).err().unwrap_or_else(bug));
+        }
+        // The least time ends with a tree on a wire of some speed.
+        for speed in speeds {
+            let mut low = 0;
+            let product = best.num().checked_mul(speed).ok_or_else(too_fine)?;
+            let mut high = product.div_ceil(best.den());
+            while high - low > 1 {
+                let middle = low + (high - low) / 2;
+                if self.carries(Fraction::new(middle, speed), trees)? {
+                    high = middle;
+                } else {
+                    low = middle;
+                }
+            }
+            let found = Fraction::new(high, speed);
+            if found < best && self.carries(found, trees)? {
+                best = found;
+            }
+        }
+        let room = self.balanced(best)?;
+        Scaled::new(room.into_iter().map(Some), trees, self.roots.len())
+    }
+
+    /// Returns the whole trees that each wire carries within a time.
+    fn balanced(&self, time: Fraction) -> Result<Vec<u128>, Problem> {
+        let whole = |c: &u128| Some(c.checked_mul(time.num())? / time.den());
+        let whole: Option<Vec<_>> = self.capacity.iter().map(whole).collect();
+        let mut whole = whole.filter(|all| all.iter().all(|c| *c < flow::UNLIMITED >> 32));
+        self.balance(whole.as_mut().ok_or_else(too_fine)?);
+        whole.ok_or_else(too_fine)
+    }
+
+    /// Whether each root can send `trees` whole trees within a time.
+    fn carries(&self, time: Fraction, trees: u128) -> Result<bool, Problem> {
+        let (mut network, source) = self.network(&self.balanced(time)?, 1, trees);
+        let all = trees * self.roots.len() as u128;
+        Ok((0..self.nranks).all(|rank| network.max_flow(source, rank, all) == all))
+    }
+}
+
+fn terms(fraction: Fraction) -> (u128, u128) {
+    (fraction.num(), fraction.den())
+}
+
+impl Scaled {
+    /// Weights with room for sums, so that no later sum of them overflows.
+    fn new(
+        room: impl Iterator<Item = Option<u128>>,
+        trees: u128,
+        roots: usize,
+    ) -> Result<Self, Problem> {
+        let room: Option<Vec<u64>> = room.map(|c| u64::try_from(c?).ok()).collect();
+        let room = room.ok_or_else(too_fine)?;
+        let all = room.iter().map(|c| u128::from(*c)).sum::<u128>() + trees * roots as u128;
+        if all > u128::from(u64::MAX >> 2) {
+            return Err(too_fine());
+        }
+        Ok(Self { room, trees: trees as u64 })
+    }
+}

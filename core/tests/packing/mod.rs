@@ -1,0 +1,85 @@
+//! Packed trees, checked by counting what every link carries.
+
+mod machines;
+mod random;
+mod rows;
+
+use std::collections::BTreeMap;
+
+use roundelay_core::collective::Collective;
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::bounds::Fraction;
+use roundelay_core::topology::packing::{Packing, pack};
+use roundelay_core::topology::{NodeId, Topology};
+
+/// Packs trees, and checks them.
+fn packed(
+    topology: &Topology,
+    collective: Collective,
+    root: RankId,
+    trees: Option<u32>,
+) -> Packing {
+    let name = topology.name();
+    let n = topology.nranks();
+    let packing = pack(topology, n, collective, root, trees)
+        .unwrap_or_else(|problem| panic!("{collective} on {name}: {problem}"));
+    check(topology, collective, root, &packing);
+    if let Some(trees) = trees {
+        assert_eq!(packing.per_root, u64::from(trees));
+    }
+    packing
+}
+
+/// Checks a packing from its definition: trees that span, the weight of each root, ways over links that are there
+/// and pass through no rank, and a time that is that of the slowest link.
+fn check(topology: &Topology, collective: Collective, root: RankId, packing: &Packing) {
+    use Collective::{Broadcast, Reduce, ReduceScatter};
+    let n = topology.nranks();
+    let up = matches!(collective, Reduce | ReduceScatter);
+    let rooted = matches!(collective, Broadcast | Reduce);
+    let mut weights = vec![0; n as usize];
+    let mut load: BTreeMap<(NodeId, NodeId), u128> = BTreeMap::new();
+    for tree in &packing.trees {
+        assert!(tree.weight > 0);
+        weights[tree.tree.root.index()] += tree.weight;
+        assert!(tree.tree.depths().is_some(), "{tree:?}");
+        for rank in topology.ranks() {
+            let routes = &tree.routes[rank.index()];
+            let Some(parent) = tree.tree.parent[rank.index()] else {
+                assert!(rank == tree.tree.root && routes.is_empty());
+                continue;
+            };
+            assert_eq!(routes.iter().map(|route| route.weight).sum::<u64>(), tree.weight);
+            let (from, to) = if up { (rank, parent) } else { (parent, rank) };
+            for route in routes {
+                assert!(route.through.iter().all(|node| !topology.is_rank(*node)));
+                let mut at = NodeId::from(from);
+                for next in route.through.iter().copied().chain([to.into()]) {
+                    *load.entry((at, next)).or_default() += u128::from(route.weight);
+                    at = next;
+                }
+            }
+        }
+    }
+    for rank in topology.ranks() {
+        let expected = if rooted && rank != root { 0 } else { packing.per_root };
+        assert_eq!(weights[rank.index()], expected, "the trees of {rank}");
+    }
+    let blocks = if rooted { 1 } else { u128::from(n) };
+    let times = load.into_iter().map(|((from, to), load)| {
+        let links = topology.out(from).iter().filter(|link| link.to == to);
+        // Capacities of the tests have few denominators.
+        let twelfths: u128 =
+            links.map(|l| u128::from(l.capacity.num() * (12 / l.capacity.den()))).sum();
+        assert!(twelfths > 0, "no link {from:?} -> {to:?}");
+        Fraction::new(load * 12, u128::from(packing.per_root) * blocks * twelfths)
+    });
+    let slowest = times.max().unwrap_or(Fraction::ZERO);
+    assert_eq!(packing.per_byte, slowest, "{collective} on {topology:?}");
+    assert!(packing.per_byte >= packing.bound);
+}
+
+/// The gathered bytes by time, in the unit of the capacities.
+fn algbw(packing: &Packing) -> f64 {
+    1.0 / packing.per_byte.value()
+}

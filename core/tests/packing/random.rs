@@ -1,0 +1,115 @@
+//! Random topologies with switches and uneven links.
+
+use roundelay_core::collective::Collective::{AllGather, Broadcast, Reduce, ReduceScatter};
+use roundelay_core::ids::RankId;
+use roundelay_core::rational::Rat;
+use roundelay_core::topology::draft::Draft;
+use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
+
+use super::packed;
+use crate::bounds::brute::Random;
+
+/// Returns a topology of up to 16 ranks and 6 switches whose links are equal both ways, or also one-way links, in
+/// cycles or not; `None` where the dice give one in parts.
+fn topology(random: &mut Random) -> Option<Topology> {
+    let nranks = 2 + random.below(15);
+    let switches = random.below(7);
+    let mut draft = Draft::new("random", nranks, true).unwrap();
+    for s in 0..switches {
+        draft.switch(format!("switch {s}"), NodeKind::NvSwitch, None);
+    }
+    let nodes = nranks + switches;
+    let (sparse, kind, speeds) = (1 + random.below(9), random.below(3), 1 + random.below(8));
+    let mut capacity = vec![vec![0; nodes as usize]; nodes as usize];
+    for from in 0..nodes as usize {
+        for to in 0..from {
+            if random.below(10) >= sparse {
+                continue;
+            }
+            let speed = 1 + random.below(speeds);
+            capacity[from][to] += speed;
+            // Both ways are equal; or around in a triangle, which is even too; or any.
+            match kind {
+                0 => capacity[to][from] += speed,
+                1 => {
+                    let third = random.below(nodes) as usize;
+                    if third == from || third == to {
+                        capacity[to][from] += speed;
+                    } else {
+                        capacity[to][third] += speed;
+                        capacity[third][from] += speed;
+                    }
+                }
+                _ => capacity[to][from] += random.below(2 * speeds),
+            }
+        }
+    }
+    let den = 1 + random.below(4);
+    for (from, row) in capacity.into_iter().enumerate() {
+        for (to, speed) in row.into_iter().enumerate().filter(|(_, speed)| *speed > 0) {
+            let (from, to, kind) = (NodeId(from as u32), NodeId(to as u32), LinkKind::NvLink);
+            let capacity = Rat::new(speed, den).unwrap();
+            draft.link(Link { from, to, kind, capacity, latency: 0 }).unwrap();
+        }
+    }
+    draft.build().ok()
+}
+
+/// Whether every switch sends what it receives.
+fn even(topology: &Topology) -> bool {
+    let switches = topology.nranks()..topology.nodes().len() as u32;
+    let sum = |links: Vec<&Link>| -> u64 {
+        links.into_iter().map(|l| l.capacity.num() * (12 / l.capacity.den())).sum()
+    };
+    switches.map(NodeId).all(|switch| {
+        let into = topology.links().iter().filter(|l| l.to == switch);
+        sum(topology.out(switch).iter().collect()) == sum(into.collect())
+    })
+}
+
+fn run(seed: u64, times: u32) {
+    let mut random = Random(seed);
+    let (mut tried, mut evens) = (0, 0);
+    while tried < times {
+        let Some(topology) = topology(&mut random) else { continue };
+        tried += 1;
+        let n = topology.nranks();
+        let root = RankId(random.below(n.into()) as u32);
+        let trees = Some(1 + random.below(4) as u32);
+        let even = even(&topology);
+        evens += u32::from(even);
+        for collective in [AllGather, ReduceScatter, Broadcast, Reduce] {
+            if !even {
+                // One-way links alone may join some switches.
+                let packing =
+                    roundelay_core::topology::packing::pack(&topology, n, collective, root, None);
+                match packing {
+                    Ok(packing) => super::check(&topology, collective, root, &packing),
+                    Err(problem) => {
+                        assert_eq!(problem.code.as_str(), "E0603", "seed {seed}: {topology:?}")
+                    }
+                }
+                continue;
+            }
+            let best = packed(&topology, collective, root, None);
+            assert_eq!(best.per_byte, best.bound, "seed {seed}: {collective} on {topology:#?}");
+            let few = packed(&topology, collective, root, trees);
+            assert!(few.per_byte >= best.per_byte);
+        }
+    }
+    println!("seed {seed}: {evens} even of {tried}");
+    assert!(evens > tried / 2);
+}
+
+#[test]
+fn even_switches_reach_the_bound() {
+    run(1, 300);
+}
+
+#[test]
+#[ignore = "long"]
+fn many() {
+    for seed in 2..12 {
+        run(seed, 1000);
+    }
+}
