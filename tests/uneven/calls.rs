@@ -23,7 +23,7 @@ fn blocks(
     counts: &[u64],
     gap: u64,
 ) -> RankBlocks {
-    let spread = |units: u32, block: &dyn Fn(u32) -> Option<u32>| {
+    let spread = |units: u32, block: &dyn Fn(u32) -> Option<u64>| {
         let mut start = 0;
         let of = (0..units).map(|unit| {
             let count = counts[block(unit).expect("blocks") as usize];
