@@ -12,6 +12,7 @@ use crate::machine::MachineCommand;
 use crate::select::SelectFlags;
 use crate::signals::SignalsFlags;
 use crate::simulate::SimulateFlags;
+use crate::synthesize::SynthesizeFlags;
 use crate::topo::TopoFlags;
 
 /// Lines that can be pasted, and where to read on.
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     List(ListFlags),
     /// Say which algorithm of the library to use for which sizes on a machine, and why; or check a selection file
     Select(SelectFlags),
+    /// Find an algorithm for a topology: the best trees that its links can carry, as a page that is proved
+    Synthesize(SynthesizeFlags),
     /// Describe a topology: links, paths, rings, trees, and how fast any algorithm could be on it
     Topo(TopoFlags),
     /// Explain the code of an error or a warning: an example, the message, the fix

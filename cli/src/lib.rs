@@ -65,6 +65,7 @@ mod signals;
 mod simulate;
 mod stats;
 mod streams;
+mod synthesize;
 mod topo;
 mod topology;
 mod usage;
@@ -152,6 +153,7 @@ fn of_source(command: Command) -> Result<bool, Failure> {
         Command::Signals(flags) => signals::main(&flags),
         Command::List(flags) => list::main(&flags),
         Command::Select(flags) => select::main(&flags),
+        Command::Synthesize(flags) => synthesize::main(&flags),
         Command::Topo(flags) => topo::main(&flags),
         Command::Explain(flags) => explain::main(&flags),
         _ => unreachable!("it has an arm of its own"),

@@ -1,4 +1,5 @@
-//! The way from `--topology` to a graph: from a text in the language, or from a topology file of NCCL's.
+//! The way from `--topology` to a graph: from a text in the language, from a topology file of NCCL's, or from a list of
+//! links.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use roundelay_core::check;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
+use roundelay_core::topology::links;
 use roundelay_core::topology::nccl::{self, Assumption, System};
 
 use crate::flags::TopologyFlags;
@@ -46,17 +48,32 @@ pub(crate) fn read(text: &str, assume: Option<&str>) -> Result<Given, Failure> {
     let xml = Path::new(text).extension().is_some_and(|e| e.eq_ignore_ascii_case("xml"));
     let is_file = xml || !text.contains('(') && Path::new(text).exists();
     if is_file {
-        let system = nccl::read(text, &bytes(text)?, assumption)?;
+        let bytes = bytes(text)?;
+        let begin = bytes.trim_ascii_start();
+        if !xml && !begin.starts_with(b"<") && !begin.starts_with(b"\xEF\xBB\xBF") {
+            if assume.is_some() {
+                return Err(no_file());
+            }
+            let list = String::from_utf8_lossy(&bytes);
+            let topology = Arc::new(links::read(text, &list)?);
+            return Ok(Given { topology, system: None });
+        }
+        let system = nccl::read(text, &bytes, assumption)?;
         let topology = Arc::new(system.topology.clone());
         return Ok(Given { topology, system: Some(system) });
     }
     if assume.is_some() {
-        let title = "--assume completes a topology file, and this is none";
-        return Err(Failure::usage(Code::BadFlag, title));
+        return Err(no_file());
     }
     let source = Source::from_text("<topology>", text);
     match check::topology::read(&source) {
         Ok(topology) => Ok(Given { topology: Arc::new(topology), system: None }),
         Err(errors) => Err(Failure::Value(errors, Box::new(source))),
     }
+}
+
+/// Returns the failure of an assumption about a topology that does not need it.
+fn no_file() -> Failure {
+    let title = "--assume completes a topology file of NCCL's, and this is none";
+    Failure::usage(Code::BadFlag, title)
 }

@@ -32,9 +32,9 @@ use crate::report::{Failure, Format, JsonDiagnostic, refuse};
 use crate::streams::{print, print_json};
 use crate::topology;
 use crate::values::count_of_size;
-use picture::Size;
 
 pub(crate) use flags::SimulateFlags;
+pub(crate) use picture::{Size, size as sized};
 
 /// A run, with the numbers that it is compared with.
 struct Run<'a> {

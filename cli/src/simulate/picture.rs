@@ -58,15 +58,15 @@ struct Numbers(Vec<u32>);
 
 /// A size as it was written.
 #[derive(Clone, Debug)]
-pub(super) struct Size {
-    pub(super) bytes: u64,
+pub(crate) struct Size {
+    pub(crate) bytes: u64,
     /// `64 MiB`, for `64M` and `64MiB`.
-    pub(super) text: String,
+    pub(crate) text: String,
     pub(super) units: Units,
 }
 
 /// Reads a size, with the form in which it is shown.
-pub(super) fn size(text: &str) -> Result<Size, RefusedValue> {
+pub(crate) fn size(text: &str) -> Result<Size, RefusedValue> {
     let bytes = bytes(text)?;
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);

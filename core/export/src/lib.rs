@@ -27,6 +27,7 @@ mod repeats;
 pub mod spacetime;
 pub mod steps;
 pub mod topology_svg;
+pub mod trees;
 pub mod unrolled;
 
 /// Returns the finding, E0704, of a schedule whose sums are wider than its elements, for a runtime that rounds each sum of

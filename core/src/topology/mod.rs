@@ -7,6 +7,7 @@ pub mod bounds;
 pub mod draft;
 pub mod flow;
 mod islands;
+pub mod links;
 pub mod nccl;
 pub mod packing;
 pub mod paths;

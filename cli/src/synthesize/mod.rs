@@ -1,0 +1,260 @@
+//! `roundelay synthesize`: an algorithm for a topology, found as the best trees that its links can carry, and printed as a
+//! page.
+
+mod flags;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::dtype::DType;
+use roundelay_core::ids::RankId;
+use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::optimize::join;
+use roundelay_core::prove_source;
+use roundelay_core::simulate::{Machine, simulate};
+use roundelay_core::syntax::Source;
+use roundelay_core::topology::Topology;
+use roundelay_core::topology::packing::{Packing, pack};
+use roundelay_export::trees::TreesPage;
+use serde::Serialize;
+
+use crate::program::compile;
+use crate::progress;
+use crate::report::{Failure, Format, print_all};
+use crate::streams::{print, print_json};
+use crate::topo::{count, short};
+use crate::topology;
+use crate::values::count_of_size;
+pub(crate) use flags::SynthesizeFlags;
+use flags::Wanted;
+
+/// The numbers of slices that are tried.
+const SLICES: [u32; 8] = [1, 4, 16, 32, 64, 128, 256, 512];
+/// The most moves of a simulated run.
+const MOVES: u64 = 1 << 21;
+
+/// A packing, with the number of trees that was asked for.
+struct Found {
+    asked: Option<u32>,
+    packing: Packing,
+    seconds: f64,
+}
+
+/// The figures of one number of trees.
+#[derive(Serialize)]
+struct FoundJson {
+    /// The weights of the trees of a root together.
+    trees_of_a_root: u64,
+    /// Different trees of all roots.
+    trees: usize,
+    /// The steps from a root to its farthest rank.
+    depth: u32,
+    /// The time of the bound, as a share of the time by the fullest link.
+    share_of_the_bound: f64,
+    /// The size by the time of the fullest link, in bytes a second; of a topology without bandwidths in multiples of B.
+    algbw: f64,
+    /// The seconds in which it was found.
+    seconds: f64,
+}
+
+pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
+    let given = topology::read(&flags.topology, flags.assume.as_deref())?;
+    let topology = &given.topology;
+    let nranks = flags.nranks.unwrap_or(topology.nranks());
+    let find = |trees: Option<u32>| {
+        progress::about(trees.map_or("the optimum".into(), |k| format!("{k} trees of a root")));
+        let start = Instant::now();
+        let found = pack(topology, nranks, flags.collective, RankId(flags.root), trees);
+        let seconds = start.elapsed().as_secs_f64();
+        found.map(|packing| Found { asked: trees, packing, seconds })
+    };
+    let found = match flags.trees.unwrap_or(Wanted::Optimum) {
+        Wanted::Optimum => vec![find(None)?],
+        Wanted::Number(trees) => vec![find(Some(trees))?],
+        Wanted::Range(first, last) => {
+            let mut all = (first..=last).map(|k| find(Some(k))).collect::<Result<Vec<_>, _>>()?;
+            all.push(find(None)?);
+            all
+        }
+    };
+    let best = &found[found.len() - 1];
+    let run = Run { flags, topology, nranks };
+    let (slices, timed) = run.slices(&best.packing)?;
+    let mut head = vec![run.title(), format!("Written by `{}`.", run.command())];
+    head.extend(found.iter().map(|of| run.line(of)));
+    head.extend(timed);
+    let (text, algorithm) = run.page(&best.packing, slices, &head)?;
+    progress::about(format!("the proof of {}", algorithm.name()));
+    if let Err(errors) = prove_source(&algorithm, nranks) {
+        return Err(run.fault(&errors, &text));
+    }
+    match flags.format {
+        Format::Human => print(text.trim_end()),
+        Format::Json => {
+            let all: Vec<FoundJson> = found.iter().map(|of| run.json(of)).collect();
+            print_json(&serde_json::json!({
+                "collective": flags.collective.name(),
+                "topology": topology.name(),
+                "nranks": nranks,
+                "found": all,
+                "slices": slices,
+                "page": text,
+            }));
+        }
+    }
+    Ok(true)
+}
+
+/// The topology and the collective of a search.
+struct Run<'a> {
+    flags: &'a SynthesizeFlags,
+    topology: &'a Arc<Topology>,
+    nranks: u32,
+}
+
+impl Run<'_> {
+    fn title(&self) -> String {
+        let Self { flags, topology, nranks } = self;
+        let root = if flags.collective.is_rooted() {
+            format!(" from rank {}", flags.root)
+        } else {
+            String::new()
+        };
+        format!(
+            "{} of {}{root} on {}.",
+            flags.collective,
+            count(*nranks as usize, "rank"),
+            topology.name()
+        )
+    }
+
+    /// Returns the command that prints the page again.
+    fn command(&self) -> String {
+        let Self { flags, nranks, topology } = self;
+        let mut words =
+            format!("roundelay synthesize {} --topology \"{}\"", flags.collective, flags.topology);
+        if *nranks != topology.nranks() {
+            words += &format!(" --nranks {nranks}");
+        }
+        if flags.root > 0 {
+            words += &format!(" --root {}", flags.root);
+        }
+        match flags.trees {
+            Some(Wanted::Number(trees)) => words += &format!(" --trees {trees}"),
+            Some(Wanted::Range(first, last)) => words += &format!(" --trees {first}..={last}"),
+            _ => {}
+        }
+        words
+    }
+
+    /// Returns a line about one number of trees.
+    fn line(&self, found: &Found) -> String {
+        let FoundJson { trees_of_a_root, trees, depth, share_of_the_bound, .. } = self.json(found);
+        let of = count(trees_of_a_root as usize, "tree");
+        let best = if found.asked.is_none() { ", the optimum" } else { "" };
+        format!(
+            "{of} of a root{best}: {} of the bound; {}, at most {} deep.",
+            percent(share_of_the_bound),
+            count(trees, "different tree"),
+            count(depth as usize, "step"),
+        )
+    }
+
+    fn json(&self, found: &Found) -> FoundJson {
+        let Found { packing, seconds, .. } = found;
+        FoundJson {
+            trees_of_a_root: packing.per_root,
+            trees: packing.trees.len(),
+            depth: packing.trees.iter().map(|tree| tree.tree.depth()).max().unwrap_or(0),
+            share_of_the_bound: packing.share(),
+            algbw: 1.0 / packing.per_byte.value(),
+            seconds: *seconds,
+        }
+    }
+
+    /// Returns the page and its algorithm.
+    fn page(
+        &self,
+        packing: &Packing,
+        slices: u32,
+        head: &[String],
+    ) -> Result<(String, Configured), Failure> {
+        let text = &self.flags.topology;
+        let is_text = text.contains('(') && !Path::new(text).exists();
+        let page = TreesPage {
+            collective: self.flags.collective,
+            root: RankId(self.flags.root),
+            packing,
+            topology: is_text.then_some(text),
+            slices,
+            head,
+        };
+        let text = page.text();
+        let source = Source::from_text("synthesized.coll", &text);
+        let program = compile(&source).map_err(|errors| self.fault(&errors, &text))?;
+        let algorithm = program.algorithms.into_iter().next().expect("the page has an algorithm");
+        Ok((text, Configured::new(algorithm, &source)))
+    }
+
+    /// Returns the slices of the least simulated time, and a line about that time.
+    fn slices(&self, packing: &Packing) -> Result<(u32, Option<String>), Failure> {
+        let (flags, default) = (self.flags, 64);
+        let relative = self.topology.is_relative();
+        let bandwidth = match flags.bandwidth {
+            None if relative => 25e9,
+            given => given.unwrap_or(1.0),
+        };
+        let machine = Machine { bandwidth, ..Machine::new(self.topology.clone()) };
+        let bytes = flags.bytes.bytes;
+        let elements = count_of_size(flags.collective, self.nranks, bytes, 4);
+        let edges = packing.trees.len() as u64 * u64::from(self.nranks);
+        let mut best: Option<(f64, u32)> = None;
+        for slices in SLICES {
+            if edges * u64::from(slices) > MOVES {
+                break;
+            }
+            progress::about(format!("{slices} slices"));
+            let (text, algorithm) = self.page(packing, slices, &[])?;
+            let schedule = algorithm.schedule(self.nranks).map_err(|found| {
+                let told = found.into_iter().map(|f| algorithm.diagnostic(f, self.nranks));
+                self.fault(&told.collect::<Vec<_>>(), &text)
+            })?;
+            let Ok(run) = simulate(&join(&schedule), &machine, elements, DType::F32, false) else {
+                break;
+            };
+            if best.is_some_and(|(seconds, _)| run.seconds > seconds * 0.999) {
+                break;
+            }
+            best = Some((run.seconds, slices));
+        }
+        let Some((seconds, slices)) = best else { return Ok((default, None)) };
+        let unit = if relative { bandwidth } else { 1.0 };
+        let bound = packing.bound.value() * bytes as f64 / unit;
+        let share = if seconds > 0.0 { bound / seconds } else { 1.0 };
+        let at = if relative {
+            format!(", with B = {} GB/s", short(bandwidth / 1e9))
+        } else {
+            String::new()
+        };
+        let line = format!(
+            "Simulated, {} in {slices} slices a tree take {} us{at}: {} of the bound.",
+            flags.bytes.text,
+            short(seconds * 1e6),
+            percent(share)
+        );
+        Ok((slices, Some(line)))
+    }
+
+    /// Returns the failure of a page that is wrong: a fault of this command.
+    fn fault(&self, errors: &[Diagnostic], text: &str) -> Failure {
+        print_all(errors, &Source::from_text("synthesized.coll", text));
+        Failure::usage(Code::Unproved, "the page that was found is wrong")
+            .with_help("this is a fault of the command, not of the topology")
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 1000.0).floor() / 10.0)
+}
