@@ -140,7 +140,7 @@ fn small_messages_take_few_steps_and_large_ones_little_volume() {
         json["best"].as_str().expect("a best").to_owned()
     };
     assert_eq!(best("64"), "OneShotAround");
-    assert_eq!(best("256K"), "OrderedAllReduce");
+    assert_eq!(best("256K"), "TreesAllReduce");
     let json = why(&["--collective", "AllReduce", "--nranks", "8", "--bytes", "1G"]);
     // Slices are counted one by one, and floats add up with errors.
     let volume = json["ranked"][0]["volume"]["busiest"].as_f64().expect("a volume");

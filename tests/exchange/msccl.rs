@@ -64,7 +64,7 @@ fn table(options: Options, counts: &[u32]) -> String {
 
 #[test]
 fn the_library() {
-    expect![[r#"
+    expect![[r"
         RingAllReduce at 2, 3, 5, 8: in place and out of place, any size
         RingReduceScatter at 2, 3, 5, 8: in place and out of place, any size
         RingAllGather at 2, 3, 5, 8: in place and out of place, any size
@@ -133,7 +133,7 @@ fn the_library() {
         HierarchicalAllGather at 2, 3, 5, 8: in place and out of place, any size
         HierarchicalBroadcast at 2, 3, 5, 8: Broadcast has a root, and programs for MSCCL have none
         HierarchicalMeshAllReduce at 2, 3, 5, 8: in place and out of place, any size
-    "#]].assert_eq(&table(PLAIN, &[2, 3, 5, 8]));
+    "]].assert_eq(&table(PLAIN, &[2, 3, 5, 8]));
 }
 
 /// Every protocol, several instances and every runtime: the exported program is right by the proof and by the model of
