@@ -221,9 +221,11 @@ impl Run<'_> {
                 let told = found.into_iter().map(|f| algorithm.diagnostic(f, self.nranks));
                 self.fault(&told.collect::<Vec<_>>(), &text)
             })?;
-            let Ok(run) = simulate(&join(&schedule), &machine, elements, DType::F32, false) else {
-                break;
-            };
+            let run = simulate(&join(&schedule), &machine, elements, DType::F32, false);
+            let run = run.map_err(|found| {
+                let told = found.into_iter().map(|f| algorithm.diagnostic(f, self.nranks));
+                self.fault(&told.collect::<Vec<_>>(), &text)
+            })?;
             if best.is_some_and(|(seconds, _)| run.seconds > seconds * 0.999) {
                 break;
             }

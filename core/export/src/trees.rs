@@ -8,6 +8,8 @@ use roundelay_core::topology::packing::{Packing, WeightedTree};
 
 /// The width of a line, in characters.
 const WIDTH: usize = 100;
+/// The most streams that trees of different weights are divided into.
+const STREAMS: u64 = 512;
 
 /// Trees that become a page.
 #[derive(Clone, Debug)]
@@ -74,7 +76,11 @@ impl TreesPage<'_> {
         } else {
             let weights: Vec<String> = listed.iter().map(|tree| tree.weight.to_string()).collect();
             let _ = writeln!(text, "    let weights = {};", list(&weights));
-            let _ = writeln!(text, "    let trees = Trees::{form}(parents, weights);");
+            // Links are shared by streams: a stream for each unit of weight gives each tree its part of them.
+            let trees = format!("Trees::{form}(parents, weights)");
+            let all: u64 = listed.iter().map(|tree| tree.weight).sum();
+            let trees = if all <= STREAMS { format!("Trees::even({trees})") } else { trees };
+            let _ = writeln!(text, "    let trees = {trees};");
         }
         let root = match collective {
             Collective::Broadcast | Collective::Reduce => "root, ",

@@ -9,7 +9,7 @@ use crate::topology::shape::ShapeKind;
 use crate::values::tree::TreeKind;
 
 /// Every constructor and its arguments as written.
-const FORMS: [(&str, &str); 25] = [
+const FORMS: [(&str, &str); 26] = [
     ("Ring::natural", "(nranks)"),
     ("Ring::order", "([…])"),
     ("Ring::twisted", "()"),
@@ -29,6 +29,7 @@ const FORMS: [(&str, &str); 25] = [
     ("Trees::double_binary", "(root)"),
     ("Trees::parents", "([…], [weights])"),
     ("Trees::turned", "([…], [weights])"),
+    ("Trees::even", "(trees)"),
     ("Groups::of", "(size)"),
     ("Groups::sizes", "([…])"),
     ("Groups::colors", "([…])"),
@@ -186,6 +187,7 @@ impl Checker<'_> {
                 let weights = weights.first().map(|weights| self.expect(weights, Ty::List));
                 TreesForm::Parents { parents, weights, turned: form == "turned" }
             }
+            (_, "even", [trees]) => TreesForm::Even(self.expect(trees, Ty::Trees)),
             _ => return None,
         })
     }

@@ -419,6 +419,8 @@ pub enum Op {
     /// The trees of a list of parents, repeated for every turn of the ranks; a second operand is the list of their
     /// weights.
     TreesTurned,
+    /// Trees: each tree as often as its weight says.
+    TreesEven,
     /// One of several trees.
     TreesAt,
     /// The weights of several trees.

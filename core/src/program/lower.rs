@@ -268,6 +268,7 @@ fn operator(from: &hir::Expr) -> (Op, Vec<&hir::Expr>) {
         ExprKind::Trees(TreesForm::DoubleBinary(root)) => {
             (Op::TreesDoubleBinary, root.iter().collect())
         }
+        ExprKind::Trees(TreesForm::Even(a)) => (Op::TreesEven, vec![a]),
         ExprKind::Trees(TreesForm::Parents { parents, weights, turned }) => {
             let op = if *turned { Op::TreesTurned } else { Op::TreesParents };
             (op, std::iter::once(parents).chain(weights).collect())

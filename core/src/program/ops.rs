@@ -47,6 +47,7 @@ const TABLE: &[Row] = &[
     (Op::TreeLevel, "tree.level", &[Tree], Number),
     (Op::TreeDepth, "tree.depth", &[Tree], Number),
     (Op::TreesAt, "trees.at", &[Trees, Number], Tree),
+    (Op::TreesEven, "trees.even", &[Trees], Trees),
     (Op::TreesWeights, "trees.weights", &[Trees], List),
     (Op::TreesWeightsOf, "trees.weights_of", &[Trees, Number], List),
     (Op::TreesPositionOf, "trees.position_of", &[Trees, Number], Number),

@@ -1,6 +1,6 @@
 //! The paths of a schedule's messages, each found once.
 
-use super::machine::Machine;
+use super::machine::{Machine, SignalCost};
 use super::machine_turns::MachineTurns;
 use crate::ids::RankId;
 use crate::schedule::{OpKind, Schedule};
@@ -53,8 +53,11 @@ impl<'m> RankPaths<'m> {
                 }
             }
         }
-        for channel in schedule.channels.iter().filter(|channel| channel.from != channel.to) {
-            found.meet(channel.from, channel.to, &mut ends);
+        // Signals that take no time need no link.
+        if machine.signals == SignalCost::Messages {
+            for channel in schedule.channels.iter().filter(|channel| channel.from != channel.to) {
+                found.meet(channel.from, channel.to, &mut ends);
+            }
         }
         if ends.iter().any(|(from, to)| !machine.topology.linked(*from, *to)) {
             return None;

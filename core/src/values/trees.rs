@@ -51,6 +51,26 @@ impl Trees {
         Self::of([0, 1].map(|which| (Tree::double_binary(which, root), 1)))
     }
 
+    /// Returns each of these trees as often as its weight is, with weight 1: then all trees are equally fast where they
+    /// share links evenly.
+    pub(crate) fn even(self) -> Result<Self, Problem> {
+        let (TreesForm::Given(trees) | TreesForm::Turned(trees)) = &self.0;
+        let all = trees.iter().fold(0_i64, |sum, (_, weight)| sum.saturating_add((*weight).max(1)));
+        if all > NODE_LIMIT as i64 {
+            let title = format!("the weights are {all} together, more than {NODE_LIMIT}");
+            return Err(Problem::new(Code::StepLimit, title));
+        }
+        let units = trees.iter().flat_map(|(tree, weight)| {
+            let one = if *weight > 0 { 1 } else { *weight };
+            std::iter::repeat_n((tree.clone(), one), (*weight).max(1) as usize)
+        });
+        let units = units.collect();
+        Ok(Self(match self.0 {
+            TreesForm::Given(_) => TreesForm::Given(units),
+            TreesForm::Turned(_) => TreesForm::Turned(units),
+        }))
+    }
+
     /// Reads trees from a list with `nranks` parents of each tree, and their weights from another list. All weights
     /// are 1 where there is no list of them.
     pub(crate) fn listed(

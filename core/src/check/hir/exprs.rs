@@ -45,6 +45,8 @@ pub enum TreesForm {
         /// Whether the trees are repeated for every turn of the ranks.
         turned: bool,
     },
+    /// `Trees::even(trees)`
+    Even(Expr),
 }
 
 /// A field of a tree.

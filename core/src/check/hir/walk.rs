@@ -130,6 +130,7 @@ impl Expr {
                 std::iter::once(which).chain(root).collect()
             }
             ExprKind::Trees(TreesForm::DoubleBinary(root)) => root.iter().collect(),
+            ExprKind::Trees(TreesForm::Even(trees)) => vec![trees],
             ExprKind::Trees(TreesForm::Parents { parents, weights, .. }) => {
                 std::iter::once(parents).chain(weights).collect()
             }

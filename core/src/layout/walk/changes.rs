@@ -327,6 +327,7 @@ impl<'p> Walk<'p> {
             | Op::TreesDoubleBinary
             | Op::TreesParents
             | Op::TreesTurned
+            | Op::TreesEven
             | Op::TreesAt
             | Op::TreesWeights
             | Op::TreesWeightsOf

@@ -125,6 +125,11 @@ impl<'p> Walk<'p> {
                 let all = |trees| if turned { Trees::turned(trees) } else { Trees::of(trees) };
                 self.nodes(b, trees.map(all), span)?
             }
+            Op::TreesEven => {
+                let place = self.trees(b, &args[0])?;
+                let trees = self.settle(b, span, b.given_trees(&place))?;
+                self.nodes(b, trees.even(), span)?
+            }
             Op::TreesAt => {
                 let (trees, index) = (self.trees(b, &args[0])?, self.int(b, &args[1])?);
                 Value::Tree(self.settle(b, span, trees.tree(index))?)

@@ -124,6 +124,7 @@ impl Op {
                 | Self::TreesDoubleBinary
                 | Self::TreesParents
                 | Self::TreesTurned
+                | Self::TreesEven
                 | Self::GroupsOf
                 | Self::GroupsSizes
                 | Self::GroupsColors
