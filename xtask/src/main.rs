@@ -1,7 +1,7 @@
 //! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`,
 //! `cargo xtask failures`, `cargo xtask aarch64`, `cargo xtask calibrate [--write]`, `cargo xtask gpu-test [OPTION]...`, `cargo xtask mpi
 //! [JOB] [OPTION]...`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix
-//! DIR`, `cargo xtask python`, `cargo xtask reach [--program FILE]`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
+//! DIR`, `cargo xtask python`, `cargo xtask reach [--program FILE]`, `cargo xtask synthesis [--program FILE]`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
@@ -24,6 +24,7 @@ mod python;
 mod reach;
 mod sizes;
 mod spread;
+mod synthesis;
 mod test;
 mod torch;
 
@@ -54,6 +55,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask torch --suite     PyTorch's own tests of backends, by both
        cargo xtask torch --bench     times of collectives and of a training step, by both
        cargo xtask reach             how many ranks each algorithm of the library is proved for, into the book
+       cargo xtask synthesis         the trees that are found for known machines, into the book
        cargo xtask packages          what would be published, packed and compiled by itself
        cargo xtask parser            generate the parser and the lexer from the grammar
        cargo xtask parser --check    say whether the committed ones are fresh";
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         ["python"] => python::check(&command::root()),
         ["torch", rest @ ..] => torch::all(rest),
         ["reach", rest @ ..] => reach::run(rest),
+        ["synthesis", rest @ ..] => synthesis::run(rest),
         ["packages"] => packages::check(&command::root()),
         ["parser"] => parser::write(),
         ["parser", "--check"] => parser::check(),

@@ -17,7 +17,7 @@ use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::packing::{Packing, pack};
-use roundelay_export::trees::TreesPage;
+use roundelay_export::trees::{TreesPage, streams};
 use serde::Serialize;
 
 use crate::program::compile;
@@ -31,9 +31,9 @@ pub(crate) use flags::SynthesizeFlags;
 use flags::Wanted;
 
 /// The numbers of slices that are tried.
-const SLICES: [u32; 8] = [1, 4, 16, 32, 64, 128, 256, 512];
+const SLICES: [u32; 4] = [1, 8, 64, 256];
 /// The most moves of a simulated run.
-const MOVES: u64 = 1 << 21;
+const MOVES: u64 = 1 << 19;
 
 /// A packing, with the number of trees that was asked for.
 struct Found {
@@ -59,6 +59,17 @@ struct FoundJson {
     seconds: f64,
 }
 
+/// A simulated run.
+#[derive(Serialize)]
+struct Timed {
+    /// The slices into which the data of a tree is cut.
+    slices: u32,
+    seconds: f64,
+    /// The size by the time, in bytes a second.
+    algbw: f64,
+    share_of_the_bound: f64,
+}
+
 pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     let given = topology::read(&flags.topology, flags.assume.as_deref())?;
     let topology = &given.topology;
@@ -81,10 +92,11 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     };
     let best = &found[found.len() - 1];
     let run = Run { flags, topology, nranks };
-    let (slices, timed) = run.slices(&best.packing)?;
+    let timed = run.slices(&best.packing)?;
+    let slices = timed.as_ref().map_or(SLICES[1], |timed| timed.slices);
     let mut head = vec![run.title(), format!("Written by `{}`.", run.command())];
     head.extend(found.iter().map(|of| run.line(of)));
-    head.extend(timed);
+    head.extend(timed.as_ref().map(|timed| run.simulated(timed)));
     let (text, algorithm) = run.page(&best.packing, slices, &head)?;
     progress::about(format!("the proof of {}", algorithm.name()));
     if let Err(errors) = prove_source(&algorithm, nranks) {
@@ -99,7 +111,7 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
                 "topology": topology.name(),
                 "nranks": nranks,
                 "found": all,
-                "slices": slices,
+                "simulated": timed,
                 "page": text,
             }));
         }
@@ -198,18 +210,19 @@ impl Run<'_> {
         Ok((text, Configured::new(algorithm, &source)))
     }
 
-    /// Returns the slices of the least simulated time, and a line about that time.
-    fn slices(&self, packing: &Packing) -> Result<(u32, Option<String>), Failure> {
-        let (flags, default) = (self.flags, 64);
-        let relative = self.topology.is_relative();
-        let bandwidth = match flags.bandwidth {
-            None if relative => 25e9,
-            given => given.unwrap_or(1.0),
-        };
+    /// The bandwidth of one link, where the topology has none.
+    fn bandwidth(&self) -> f64 {
+        if self.topology.is_relative() { self.flags.bandwidth.unwrap_or(25e9) } else { 1.0 }
+    }
+
+    /// Returns the run of the least simulated time; `None` where no run is small enough to be simulated.
+    fn slices(&self, packing: &Packing) -> Result<Option<Timed>, Failure> {
+        let flags = self.flags;
+        let bandwidth = self.bandwidth();
         let machine = Machine { bandwidth, ..Machine::new(self.topology.clone()) };
         let bytes = flags.bytes.bytes;
         let elements = count_of_size(flags.collective, self.nranks, bytes, 4);
-        let edges = packing.trees.len() as u64 * u64::from(self.nranks);
+        let edges = streams(packing) * u64::from(self.nranks);
         let mut best: Option<(f64, u32)> = None;
         for slices in SLICES {
             if edges * u64::from(slices) > MOVES {
@@ -231,22 +244,28 @@ impl Run<'_> {
             }
             best = Some((run.seconds, slices));
         }
-        let Some((seconds, slices)) = best else { return Ok((default, None)) };
-        let unit = if relative { bandwidth } else { 1.0 };
-        let bound = packing.bound.value() * bytes as f64 / unit;
-        let share = if seconds > 0.0 { bound / seconds } else { 1.0 };
-        let at = if relative {
-            format!(", with B = {} GB/s", short(bandwidth / 1e9))
+        let timed = best.map(|(seconds, slices)| {
+            let bound = packing.bound.value() * bytes as f64 / bandwidth;
+            let share_of_the_bound = if seconds > 0.0 { bound / seconds } else { 1.0 };
+            Timed { slices, seconds, algbw: bytes as f64 / seconds, share_of_the_bound }
+        });
+        Ok(timed)
+    }
+
+    /// Returns a line about a simulated time.
+    fn simulated(&self, timed: &Timed) -> String {
+        let b = if self.topology.is_relative() {
+            format!(", with B = {} GB/s", short(self.bandwidth() / 1e9))
         } else {
             String::new()
         };
-        let line = format!(
-            "Simulated, {} in {slices} slices a tree take {} us{at}: {} of the bound.",
-            flags.bytes.text,
-            short(seconds * 1e6),
-            percent(share)
-        );
-        Ok((slices, Some(line)))
+        format!(
+            "Simulated, {} in {} a tree takes {} us{b}: {} of the bound.",
+            self.flags.bytes.text,
+            count(timed.slices as usize, "slice"),
+            short(timed.seconds * 1e6),
+            percent(timed.share_of_the_bound)
+        )
     }
 
     /// Returns the failure of a page that is wrong: a fault of this command.

@@ -71,15 +71,16 @@ impl TreesPage<'_> {
             text += &row(tree);
         }
         text += "    ];\n";
-        if listed.iter().all(|tree| tree.weight == 1) {
+        let weights = weights(listed);
+        if weights.iter().all(|weight| *weight == 1) {
             let _ = writeln!(text, "    let trees = Trees::{form}(parents);");
         } else {
-            let weights: Vec<String> = listed.iter().map(|tree| tree.weight.to_string()).collect();
-            let _ = writeln!(text, "    let weights = {};", list(&weights));
+            let all: Vec<String> = weights.iter().map(u64::to_string).collect();
+            let _ = writeln!(text, "    let weights = {};", list(&all));
             // Links are shared by streams: a stream for each unit of weight gives each tree its part of them.
             let trees = format!("Trees::{form}(parents, weights)");
-            let all: u64 = listed.iter().map(|tree| tree.weight).sum();
-            let trees = if all <= STREAMS { format!("Trees::even({trees})") } else { trees };
+            let even = streams(self.packing) > trees_of(self.packing);
+            let trees = if even { format!("Trees::even({trees})") } else { trees };
             let _ = writeln!(text, "    let trees = {trees};");
         }
         let root = match collective {
@@ -90,6 +91,29 @@ impl TreesPage<'_> {
             writeln!(text, "\n    Trees{collective}({root}trees, slices) on (input, output);\n}}");
         text
     }
+}
+
+/// Returns the weights of trees in lowest terms.
+fn weights(trees: &[WeightedTree]) -> Vec<u64> {
+    let gcd = |mut a: u64, mut b: u64| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let common = trees.iter().fold(0, |common, tree| gcd(common, tree.weight)).max(1);
+    trees.iter().map(|tree| tree.weight / common).collect()
+}
+
+fn trees_of(packing: &Packing) -> u64 {
+    packing.trees.len() as u64
+}
+
+/// Returns the streams of a rank on the page of a packing: one for each unit of weight, in lowest terms, unless these
+/// are too many.
+pub fn streams(packing: &Packing) -> u64 {
+    let units: u64 = weights(&packing.trees).iter().sum();
+    if units <= STREAMS { units } else { trees_of(packing) }
 }
 
 /// Returns a line with the parents of all ranks in a tree.
