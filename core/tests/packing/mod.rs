@@ -1,5 +1,6 @@
 //! Packed trees, checked by counting what every link carries.
 
+mod all_reduce;
 mod machines;
 mod random;
 mod rows;
@@ -33,7 +34,7 @@ fn packed(
 /// Checks a packing from its definition: trees that span, the weight of each root, ways over links that are there
 /// and pass through no rank, and a time that is that of the slowest link.
 fn check(topology: &Topology, collective: Collective, root: RankId, packing: &Packing) {
-    use Collective::{Broadcast, Reduce, ReduceScatter};
+    use Collective::{AllReduce, Broadcast, Reduce, ReduceScatter};
     let n = topology.nranks();
     let up = matches!(collective, Reduce | ReduceScatter);
     let rooted = matches!(collective, Broadcast | Reduce);
@@ -50,22 +51,30 @@ fn check(topology: &Topology, collective: Collective, root: RankId, packing: &Pa
                 continue;
             };
             assert_eq!(routes.iter().map(|route| route.weight).sum::<u64>(), tree.weight);
+            let back = &tree.back[rank.index()];
+            let expected = if collective == AllReduce { tree.weight } else { 0 };
+            assert_eq!(back.iter().map(|route| route.weight).sum::<u64>(), expected);
             let (from, to) = if up { (rank, parent) } else { (parent, rank) };
-            for route in routes {
-                assert!(route.through.iter().all(|node| !topology.is_rank(*node)));
-                let mut at = NodeId::from(from);
-                for next in route.through.iter().copied().chain([to.into()]) {
-                    *load.entry((at, next)).or_default() += u128::from(route.weight);
-                    at = next;
+            for (from, to, routes) in [(from, to, routes), (to, from, back)] {
+                for route in routes {
+                    assert!(route.through.iter().all(|node| !topology.is_rank(*node)));
+                    let mut at = NodeId::from(from);
+                    for next in route.through.iter().copied().chain([to.into()]) {
+                        *load.entry((at, next)).or_default() += u128::from(route.weight);
+                        at = next;
+                    }
                 }
             }
         }
+    }
+    if collective == AllReduce {
+        weights = vec![weights.iter().sum(); n as usize];
     }
     for rank in topology.ranks() {
         let expected = if rooted && rank != root { 0 } else { packing.per_root };
         assert_eq!(weights[rank.index()], expected, "the trees of {rank}");
     }
-    let blocks = if rooted { 1 } else { u128::from(n) };
+    let blocks = if rooted || collective == AllReduce { 1 } else { u128::from(n) };
     let times = load.into_iter().map(|((from, to), load)| {
         let links = topology.out(from).iter().filter(|link| link.to == to);
         // Capacities of the tests have few denominators.

@@ -103,7 +103,7 @@ fn run(seed: u64, times: u32) {
 
 #[test]
 fn even_switches_reach_the_bound() {
-    run(1, 300);
+    run(1, 100);
 }
 
 #[test]

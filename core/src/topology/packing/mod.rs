@@ -1,16 +1,20 @@
 //! Trees that together use a topology as well as its bound allows: the optimum of AllGather, ReduceScatter, Broadcast
-//! and Reduce by bandwidth, exact, on any topology.
+//! and Reduce by bandwidth, exact, on any topology; and trees for AllReduce.
 //!
 //! Each root sends its data along many trees through all ranks, each tree a part of the data by its weight. By a
 //! theorem of Edmonds, trees exist as soon as a flow of everything reaches each rank alone; that is what the bound
 //! asks. First the rate is found, and capacities become whole numbers of trees ([`rate`]). Then switches are taken
 //! out, which leaves edges between ranks ([`switches`]), trees are packed into these ([`trees`]), and their edges are
 //! led through the switches again ([`paths`]). A switch forwards and does not copy.
+//!
+//! AllReduce takes trees that reduce to their root and broadcast from it at once; a linear program finds their weights
+//! ([`weights`]).
 
 mod paths;
 mod rate;
 mod switches;
 mod trees;
+mod weights;
 
 use std::collections::HashMap;
 
@@ -27,9 +31,11 @@ use trees::Batch;
 /// Trees of one or of all roots, and the time that they take together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// The trees, by root. Data goes down from the root; where the collective reduces, up to it.
+    /// The trees, by root. Data goes down from the root; where the collective reduces, up to it; for AllReduce, up and
+    /// down.
     pub trees: Vec<WeightedTree>,
-    /// The weights of the trees of one root together: the root's data is cut into so many equal parts.
+    /// The weights of the trees of one root together: the root's data is cut into so many equal parts. For AllReduce,
+    /// the weights of all trees, among which the whole buffer is cut.
     pub per_root: u64,
     /// Seconds for each byte of S, nccl-tests' size, by the load of every link; in units of 1 / B where the topology
     /// is relative.
@@ -54,6 +60,8 @@ pub struct WeightedTree {
     pub weight: u64,
     /// For each rank, the ways of the edge from its parent; none for the root. Their weights sum to that of the tree.
     pub routes: Vec<Vec<Route>>,
+    /// The ways of the other direction, for AllReduce: from each rank to its parent.
+    pub back: Vec<Vec<Route>>,
 }
 
 /// A way between two ranks through switches.
@@ -66,14 +74,15 @@ pub struct Route {
 }
 
 /// Returns trees for a collective of the first `nranks` ranks: as many as the optimum needs, or `trees` for each
-/// root. `root` is the root of Broadcast and Reduce; with the others, every rank is a root.
+/// root. `root` is the root of Broadcast and Reduce; with the others, every rank is a root. For AllReduce, `trees` is
+/// the weight of all trees, whose roots are in their middles; their time may be more than the bound.
 ///
 /// Switches that send more or less than they receive are used only as far as both directions are equal; then, or if
 /// the bound counts on ranks that are not in the run, the time is more than the bound.
 ///
 /// # Errors
 /// Those of [`bounds::bound`]; E0603 where no trees reach some rank, E0601 for bandwidths whose trees would be too
-/// many to count, E0211 for a collective that has no such trees, or for no trees.
+/// many to count or with too many links for AllReduce, E0211 for a collective that has no such trees, or for no trees.
 pub fn pack(
     topology: &Topology,
     nranks: u32,
@@ -83,7 +92,7 @@ pub fn pack(
 ) -> Result<Packing, Problem> {
     let bound = bounds::bound(topology, nranks, collective, root)?.per_byte;
     let (rooted, up) = match collective {
-        Collective::AllGather => (false, false),
+        Collective::AllGather | Collective::AllReduce => (false, false),
         Collective::ReduceScatter => (false, true),
         Collective::Broadcast => (true, false),
         Collective::Reduce => (true, true),
@@ -98,6 +107,14 @@ pub fn pack(
     let roots = if rooted { vec![root.index()] } else { (0..nranks as usize).collect() };
     let reversed = up.then(|| topology.reversed());
     let wires = Wires::new(reversed.as_ref().unwrap_or(topology), nranks, roots);
+    if collective == Collective::AllReduce {
+        let (trees, per_root) = weights::pack(&wires, trees)?;
+        if trees.iter().map(|tree| tree.weight).sum::<u64>() != per_root {
+            return Err(bug());
+        }
+        let per_byte = time(&load(&trees, &wires)?, &wires, per_root.into())?;
+        return Ok(Packing { trees, per_root, per_byte, bound });
+    }
     // S in parts that one root sends.
     let blocks = u128::from(if rooted { 1 } else { nranks });
     let scaled = match trees {
@@ -108,7 +125,17 @@ pub fn pack(
     let mut edges = switches::remove(&wires, &scaled)?;
     let batches = trees::pack(&edges, nranks as usize, &wires.roots, scaled.trees)?;
     let mut trees = lead(batches, &mut edges);
-    let per_byte = check(&trees, &wires, &scaled, blocks)?;
+    let load = load(&trees, &wires)?;
+    let of = |root: usize| {
+        let own = trees.iter().filter(|tree| tree.tree.root.index() == root);
+        own.map(|tree| tree.weight).sum::<u64>()
+    };
+    if wires.roots.iter().any(|root| of(*root) != scaled.trees)
+        || load.iter().zip(&scaled.room).any(|(load, room)| load > room)
+    {
+        return Err(bug());
+    }
+    let per_byte = time(&load, &wires, u128::from(scaled.trees) * blocks)?;
     if up {
         let routes = trees.iter_mut().flat_map(|tree| tree.routes.iter_mut().flatten());
         routes.for_each(|route| route.through.reverse());
@@ -132,7 +159,8 @@ fn lead(batches: Vec<Batch>, edges: &mut [Edge]) -> Vec<WeightedTree> {
         match found.get_mut(at) {
             None => {
                 let tree = SpanningTree { root, parent };
-                found.push(WeightedTree { tree, weight: batch.weight, routes });
+                let (weight, back) = (batch.weight, vec![Vec::new(); routes.len()]);
+                found.push(WeightedTree { tree, weight, routes, back });
             }
             Some(tree) => {
                 tree.weight += batch.weight;
@@ -151,42 +179,37 @@ fn lead(batches: Vec<Batch>, edges: &mut [Edge]) -> Vec<WeightedTree> {
     found
 }
 
-/// Checks that every tree spans, that each root has all its trees, and that no wire has more than its room; returns
-/// the time of the fullest wire.
-fn check(
-    trees: &[WeightedTree],
-    wires: &Wires,
-    scaled: &Scaled,
-    blocks: u128,
-) -> Result<Fraction, Problem> {
+/// Checks that every tree spans and that the ways of its edges carry it; returns the load of each wire.
+fn load(trees: &[WeightedTree], wires: &Wires) -> Result<Vec<u64>, Problem> {
     let at: HashMap<_, _> = wires.ends.iter().copied().zip(0_usize..).collect();
     let mut load = vec![0_u64; wires.ends.len()];
-    let mut weights = vec![0; wires.nranks];
-    for WeightedTree { tree, weight, routes } in trees {
-        if tree.depths().is_none() {
+    let mut lead = |from: RankId, to: RankId, routes: &[Route]| {
+        for route in routes {
+            let mut from = from.0;
+            for to in route.through.iter().map(|node| node.0).chain([to.0]) {
+                *at.get(&(from, to)).and_then(|at| load.get_mut(*at))? += route.weight;
+                from = to;
+            }
+        }
+        Some(routes.iter().map(|route| route.weight).sum::<u64>())
+    };
+    for WeightedTree { tree, weight, routes, back } in trees {
+        let mut right = tree.depths().is_some();
+        for (rank, parent) in (0..).map(RankId).zip(&tree.parent) {
+            let Some(parent) = *parent else { continue };
+            let (down, up) = (&routes[rank.index()], &back[rank.index()]);
+            right &= lead(parent, rank, down) == Some(*weight);
+            right &= up.is_empty() || lead(rank, parent, up) == Some(*weight);
+        }
+        if !right {
             return Err(bug());
         }
-        weights[tree.root.index()] += weight;
-        for ((parent, routes), rank) in tree.parent.iter().zip(routes).zip(0..) {
-            let Some(parent) = parent else { continue };
-            if routes.iter().map(|route| route.weight).sum::<u64>() != *weight {
-                return Err(bug());
-            }
-            for route in routes {
-                let mut from = parent.0;
-                for to in route.through.iter().map(|node| node.0).chain([rank]) {
-                    *at.get(&(from, to)).and_then(|at| load.get_mut(*at)).ok_or_else(bug)? +=
-                        route.weight;
-                    from = to;
-                }
-            }
-        }
     }
-    let whole = wires.roots.iter().all(|root| weights[*root] == scaled.trees);
-    if !whole || load.iter().zip(&scaled.room).any(|(load, room)| load > room) {
-        return Err(bug());
-    }
-    let all = u128::from(scaled.trees) * blocks;
+    Ok(load)
+}
+
+/// Returns the time of the fullest wire, where S is cut into `all` parts.
+fn time(load: &[u64], wires: &Wires, all: u128) -> Result<Fraction, Problem> {
     let times = load.iter().zip(&wires.capacity).map(|(load, capacity)| {
         let grains = capacity.checked_mul(all)?.checked_mul(wires.grain.num())?;
         Some(Fraction::new(u128::from(*load).checked_mul(wires.grain.den())?, grains))

@@ -210,7 +210,8 @@ impl Graph {
     }
 
     /// Returns how much of each pair of arcs at a switch all trees use if each root sends to all ranks itself, over
-    /// shortest paths: the shallowest trees. Less, where that is more than an arc carries.
+    /// shortest paths: the shallowest trees. Less, where that is more than an arc carries; nothing, where ranks have to
+    /// forward.
     fn direct(&self, switch: usize, wires: &Wires, trees: u64) -> Vec<(usize, usize, u64)> {
         let mut turns: BTreeMap<(usize, usize), f64> = BTreeMap::new();
         let mut load = vec![0.0; self.ends.len()];
@@ -235,6 +236,9 @@ impl Graph {
                         came[to].push(arc);
                     }
                 }
+            }
+            if hops[..wires.nranks].contains(&usize::MAX) {
+                return Vec::new();
             }
             let mut passes = vec![0.0; wires.nodes];
             let (mut there, mut on) = (Vec::new(), Vec::new());

@@ -4,6 +4,8 @@
 //! as all sets keep what the other trees need; the flow to the end of the edge, from its begin and from all other
 //! trees, tells how often it may. There always is an edge that may, so nothing is ever taken back.
 
+use std::collections::VecDeque;
+
 use super::switches::Edge;
 use super::{Problem, bug};
 use crate::topology::flow::{Network, UNLIMITED};
@@ -21,13 +23,15 @@ pub(super) struct Batch {
     /// The ranks that have joined, in their order.
     order: Vec<usize>,
     joined: Vec<bool>,
+    /// The number of ranks in order whose edges were tried.
+    tried: usize,
 }
 
 impl Batch {
     fn new(root: usize, nranks: usize, weight: u64) -> Self {
         let mut joined = vec![false; nranks];
         joined[root] = true;
-        Self { root, edge: vec![NONE; nranks], weight, order: vec![root], joined }
+        Self { root, edge: vec![NONE; nranks], weight, order: vec![root], joined, tried: 0 }
     }
 
     /// The ranks other than the root, with their edges, in the order in which they joined.
@@ -36,22 +40,26 @@ impl Batch {
     }
 }
 
-/// Returns batches of trees that span all ranks, of weight `trees` for each root.
+/// Returns batches of trees that span all ranks, of weight `trees` for each root. All grow by a level in turn, so
+/// that none gets only what others have left.
 pub(super) fn pack(
     edges: &[Edge],
     nranks: usize,
     roots: &[usize],
     trees: u64,
 ) -> Result<Vec<Batch>, Problem> {
-    let mut packing = Packing::new(edges, nranks, roots, trees);
+    let mut packing = Packing::new(edges, nranks);
+    packing.others = roots.iter().map(|root| Batch::new(*root, nranks, trees)).collect();
     let mut done = Vec::new();
-    for &root in roots {
-        packing.waiting[root] = 0;
-        packing.halves.push(Batch::new(root, nranks, trees));
-        while let Some(batch) = packing.halves.pop() {
-            done.push(packing.grow(batch)?);
+    while let Some(batch) = packing.others.pop_front() {
+        let batch = packing.level(batch)?;
+        if batch.order.len() == nranks {
+            done.push(batch);
+        } else {
+            packing.others.push_back(batch);
         }
     }
+    done.sort_by_key(|batch| batch.root);
     Ok(done)
 }
 
@@ -61,20 +69,18 @@ struct Packing<'e> {
     room: Vec<u64>,
     /// The edges from each rank, the best first.
     out: Vec<Vec<usize>>,
-    /// The weight of the trees of each root that have not begun.
-    waiting: Vec<u64>,
-    /// Batches that have begun and wait.
-    halves: Vec<Batch>,
-    /// The edges in order, then an arc from the source to each rank, then the halves.
+    /// The batches that wait for their turn.
+    others: VecDeque<Batch>,
+    /// The edges in order, then an arc from the source to each rank, then the others that have more ranks.
     network: Network,
+    /// The weight of the others that only have this rank, their root.
+    waiting: Vec<u64>,
+    /// Sets of ranks whose edges inwards are all for batches that have no rank in them.
+    full: Vec<Vec<bool>>,
 }
 
 impl<'e> Packing<'e> {
-    fn new(edges: &'e [Edge], nranks: usize, roots: &[usize], trees: u64) -> Self {
-        let mut waiting = vec![0; nranks];
-        for root in roots {
-            waiting[*root] = trees;
-        }
+    fn new(edges: &'e [Edge], nranks: usize) -> Self {
         let mut out = vec![Vec::new(); nranks];
         for (at, edge) in edges.iter().enumerate() {
             out[edge.from].push(at);
@@ -89,75 +95,85 @@ impl<'e> Packing<'e> {
             nranks,
             room: edges.iter().map(|edge| edge.room).collect(),
             out,
-            waiting,
-            halves: Vec::new(),
+            others: VecDeque::new(),
             network: Network::new(0),
+            waiting: Vec::new(),
+            full: Vec::new(),
         }
     }
 
     /// Makes the network of what is left for a batch.
     fn network(&mut self) {
         let source = self.nranks;
-        let mut network = Network::new(self.nranks + 1 + self.halves.len());
+        let mut network = Network::new(self.nranks + 1 + self.others.len());
         for (edge, room) in self.edges.iter().zip(&self.room) {
             network.arc(edge.from, edge.to, (*room).into());
+        }
+        let (begun, waiting): (Vec<_>, Vec<_>) =
+            self.others.iter().partition(|batch| batch.order.len() > 1);
+        self.waiting = vec![0; self.nranks];
+        for batch in waiting {
+            self.waiting[batch.root] += batch.weight;
         }
         for (rank, waiting) in self.waiting.iter().enumerate() {
             network.arc(source, rank, (*waiting).into());
         }
-        for (half, node) in self.halves.iter().zip(source + 1..) {
-            network.arc(source, node, half.weight.into());
-            for rank in &half.order {
+        for (batch, node) in begun.into_iter().zip(source + 1..) {
+            network.arc(source, node, batch.weight.into());
+            for rank in &batch.order {
                 network.arc(node, *rank, UNLIMITED);
             }
         }
         self.network = network;
     }
 
-    /// Joins ranks to a batch, breadth first, until it spans; splits it where an edge takes only some of its trees.
-    fn grow(&mut self, mut batch: Batch) -> Result<Batch, Problem> {
+    /// Joins ranks to a batch by the edges of those that have joined. Where none of these takes all of its trees, the
+    /// batch is split by an edge that takes some.
+    fn level(&mut self, mut batch: Batch) -> Result<Batch, Problem> {
         self.network();
-        // Sets of ranks that no more edges of this batch may enter.
-        let mut full: Vec<Vec<bool>> = Vec::new();
-        while batch.order.len() < self.nranks {
-            let before = batch.order.len();
-            let mut part = None;
-            let mut next = 0;
-            while let Some(&from) = batch.order.get(next) {
-                next += 1;
+        let end = batch.order.len();
+        if batch.tried < end {
+            for at in batch.tried..end {
+                let from = batch.order[at];
                 for at in 0..self.out[from].len() {
                     let edge = self.out[from][at];
-                    let to = self.edges[edge].to;
-                    let barred = |set: &Vec<bool>| set[to] && !set[from];
-                    if batch.joined[to] || self.room[edge] == 0 || full.iter().any(barred) {
-                        continue;
-                    }
-                    let taken = self.most(&batch, edge, &mut full);
-                    if taken == batch.weight {
-                        self.take(&mut batch, edge, taken);
-                    } else if taken > 0 && part.is_none() {
-                        part = Some((edge, taken));
+                    if self.most(&batch, edge) == batch.weight {
+                        let all = batch.weight;
+                        self.take(&mut batch, edge, all);
                     }
                 }
             }
-            if batch.order.len() > before {
-                continue;
-            }
-            let (edge, taken) = part.ok_or_else(bug)?;
-            let rest = Batch { weight: batch.weight - taken, ..batch.clone() };
-            self.halves.push(rest);
-            batch.weight = taken;
-            self.take(&mut batch, edge, taken);
-            self.network();
+            batch.tried = end;
+            return Ok(batch);
         }
-        Ok(batch)
+        for at in 0..end {
+            let from = batch.order[at];
+            for at in 0..self.out[from].len() {
+                let edge = self.out[from][at];
+                let taken = self.most(&batch, edge);
+                if taken > 0 {
+                    if taken < batch.weight {
+                        let weight = batch.weight - taken;
+                        self.others.push_back(Batch { weight, ..batch.clone() });
+                        batch.weight = taken;
+                    }
+                    self.take(&mut batch, edge, taken);
+                    return Ok(batch);
+                }
+            }
+        }
+        Err(bug())
     }
 
     /// Returns how many trees of a batch an edge may join.
-    fn most(&mut self, batch: &Batch, edge: usize, full: &mut Vec<Vec<bool>>) -> u64 {
+    fn most(&mut self, batch: &Batch, edge: usize) -> u64 {
         let Edge { from, to, .. } = self.edges[edge];
-        let waiting = self.waiting.iter().chain(self.halves.iter().map(|half| &half.weight));
-        let others: u64 = waiting.sum();
+        let barred =
+            |set: &Vec<bool>| set[to] && !set[from] && batch.order.iter().any(|rank| set[*rank]);
+        if batch.joined[to] || self.room[edge] == 0 || self.full.iter().any(barred) {
+            return 0;
+        }
+        let others: u64 = self.others.iter().map(|batch| batch.weight).sum();
         let wanted = batch.weight.min(self.room[edge]);
         let (source, arc) = (self.nranks, 2 * (self.edges.len() + from));
         self.network.set(arc, UNLIMITED);
@@ -165,7 +181,7 @@ impl<'e> Packing<'e> {
         let most = flow.saturating_sub(others.into()) as u64;
         if most == 0 {
             let reached = self.network.reached(source);
-            full.push((0..self.nranks).map(|rank| !reached[rank]).collect());
+            self.full.push((0..self.nranks).map(|rank| !reached[rank]).collect());
         }
         self.network.set(arc, self.waiting[from].into());
         most
