@@ -78,7 +78,7 @@ const OF_EQUAL_BLOCKS: [&str; 2] = ["HierarchicalReduceScatter", "HierarchicalAl
 
 /// Algorithms whose streams share scratch. Called on one piece after another they are refused, because the proof counts
 /// the first write to scratch that held another piece as a write to all of it.
-const OF_SHARED_SCRATCH: [&str; 1] = ["DoubleBinaryTreeReduce"];
+const OF_SHARED_SCRATCH: [&str; 2] = ["TreesReduceScatter", "DoubleBinaryTreeReduce"];
 
 /// The algorithms of a collective, for text.
 fn named(collective: Collective, nranks: u32) -> Vec<&'static str> {
