@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
@@ -15,8 +16,8 @@ use roundelay_core::optimize::join;
 use roundelay_core::prove_source;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
-use roundelay_core::topology::Topology;
 use roundelay_core::topology::packing::{Packing, pack};
+use roundelay_core::topology::{Topology, bounds};
 use roundelay_export::trees::{TreesPage, streams};
 use serde::Serialize;
 
@@ -82,22 +83,39 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
         found.map(|packing| Found { asked: trees, packing, seconds })
     };
     let found = match flags.trees.unwrap_or(Wanted::Optimum) {
-        Wanted::Optimum => vec![find(None)?],
-        Wanted::Number(trees) => vec![find(Some(trees))?],
+        Wanted::Optimum => find(None).map(|found| vec![found]),
+        Wanted::Number(trees) => find(Some(trees)).map(|found| vec![found]),
         Wanted::Range(first, last) => {
-            let mut all = (first..=last).map(|k| find(Some(k))).collect::<Result<Vec<_>, _>>()?;
-            all.push(find(None)?);
-            all
+            (first..=last).map(Some).chain([None]).map(find).collect::<Result<Vec<_>, _>>()
         }
     };
-    let best = &found[found.len() - 1];
     let run = Run { flags, topology, nranks };
-    let timed = run.slices(&best.packing)?;
+    // An AllReduce may also be a ReduceScatter and an AllGather: the faster one in a simulated run is taken. Trees that
+    // are used in both directions need links in both.
+    let phases = run.phases()?;
+    let found = match (found, &phases) {
+        (Err(_), Some(_)) => Vec::new(),
+        (found, _) => found?,
+    };
+    let one = found.last().map(|best| Trees { packing: &best.packing, back: None });
+    let two = phases.as_ref().map(|[up, down]| Trees { packing: up, back: Some(down) });
+    let mut timed: Option<(Trees<'_>, Option<Timed>)> = None;
+    for trees in one.into_iter().chain(two) {
+        let now = run.slices(&trees)?;
+        let seconds = |of: &Option<Timed>| of.as_ref().map_or(f64::INFINITY, |of| of.seconds);
+        if timed.as_ref().is_none_or(|(_, known)| seconds(&now) < seconds(known)) {
+            timed = Some((trees, now));
+        }
+    }
+    let (trees, timed) = timed.expect("there are trees of one phase, or of two");
     let slices = timed.as_ref().map_or(SLICES[1], |timed| timed.slices);
     let mut head = vec![run.title(), format!("Written by `{}`.", run.command())];
-    head.extend(found.iter().map(|of| run.line(of)));
+    match trees.back {
+        None => head.extend(found.iter().map(|of| run.line(of))),
+        Some(down) => head.push(run.two_phases(trees.packing, down)),
+    }
     head.extend(timed.as_ref().map(|timed| run.simulated(timed)));
-    let (text, algorithm) = run.page(&best.packing, slices, &head)?;
+    let (text, algorithm) = run.page(&trees, slices, &head)?;
     progress::about(format!("the proof of {}", algorithm.name()));
     if let Err(errors) = prove_source(&algorithm, nranks) {
         return Err(run.fault(&errors, &text));
@@ -111,12 +129,26 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
                 "topology": topology.name(),
                 "nranks": nranks,
                 "found": all,
+                "phases": if trees.back.is_some() { 2 } else { 1 },
                 "simulated": timed,
                 "page": text,
             }));
         }
     }
     Ok(true)
+}
+
+/// The trees of a page: of one phase, or those up and those down.
+#[derive(Clone, Copy)]
+struct Trees<'a> {
+    packing: &'a Packing,
+    back: Option<&'a Packing>,
+}
+
+impl Trees<'_> {
+    fn streams(&self) -> u64 {
+        streams(self.packing) + self.back.map_or(0, streams)
+    }
 }
 
 /// The topology and the collective of a search.
@@ -127,6 +159,39 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Returns the trees of a ReduceScatter and of an AllGather, for an AllReduce.
+    fn phases(&self) -> Result<Option<[Packing; 2]>, Failure> {
+        if self.flags.collective != Collective::AllReduce {
+            return Ok(None);
+        }
+        let trees = match self.flags.trees {
+            Some(Wanted::Number(trees)) => Some(trees),
+            _ => None,
+        };
+        let of = |collective| pack(self.topology, self.nranks, collective, RankId(0), trees);
+        Ok(Some([of(Collective::ReduceScatter)?, of(Collective::AllGather)?]))
+    }
+
+    /// Returns a line about an AllReduce of two phases.
+    fn two_phases(&self, up: &Packing, down: &Packing) -> String {
+        let time = up.per_byte.plus(down.per_byte);
+        format!(
+            "ReduceScatter, then AllGather, {} and {} of a root: {} of the bound.",
+            count(up.per_root as usize, "tree"),
+            down.per_root,
+            percent(self.bound(&Trees { packing: up, back: Some(down) }) / time.value()),
+        )
+    }
+
+    /// The bound of the collective, in seconds a byte.
+    fn bound(&self, trees: &Trees<'_>) -> f64 {
+        match trees.back {
+            None => trees.packing.bound.value(),
+            Some(_) => bounds::bound(self.topology, self.nranks, self.flags.collective, RankId(0))
+                .map_or(0.0, |bound| bound.per_byte.value()),
+        }
+    }
+
     fn title(&self) -> String {
         let Self { flags, topology, nranks } = self;
         let root = if flags.collective.is_rooted() {
@@ -189,7 +254,7 @@ impl Run<'_> {
     /// Returns the page and its algorithm.
     fn page(
         &self,
-        packing: &Packing,
+        trees: &Trees<'_>,
         slices: u32,
         head: &[String],
     ) -> Result<(String, Configured), Failure> {
@@ -198,7 +263,8 @@ impl Run<'_> {
         let page = TreesPage {
             collective: self.flags.collective,
             root: RankId(self.flags.root),
-            packing,
+            packing: trees.packing,
+            back: trees.back,
             topology: is_text.then_some(text),
             slices,
             head,
@@ -216,20 +282,20 @@ impl Run<'_> {
     }
 
     /// Returns the run of the least simulated time; `None` where no run is small enough to be simulated.
-    fn slices(&self, packing: &Packing) -> Result<Option<Timed>, Failure> {
+    fn slices(&self, trees: &Trees<'_>) -> Result<Option<Timed>, Failure> {
         let flags = self.flags;
         let bandwidth = self.bandwidth();
         let machine = Machine { bandwidth, ..Machine::new(self.topology.clone()) };
         let bytes = flags.bytes.bytes;
         let elements = count_of_size(flags.collective, self.nranks, bytes, 4);
-        let edges = streams(packing) * u64::from(self.nranks);
+        let edges = trees.streams() * u64::from(self.nranks);
         let mut best: Option<(f64, u32)> = None;
         for slices in SLICES {
             if edges * u64::from(slices) > MOVES {
                 break;
             }
             progress::about(format!("{slices} slices"));
-            let (text, algorithm) = self.page(packing, slices, &[])?;
+            let (text, algorithm) = self.page(trees, slices, &[])?;
             let schedule = algorithm.schedule(self.nranks).map_err(|found| {
                 let told = found.into_iter().map(|f| algorithm.diagnostic(f, self.nranks));
                 self.fault(&told.collect::<Vec<_>>(), &text)
@@ -245,7 +311,7 @@ impl Run<'_> {
             best = Some((run.seconds, slices));
         }
         let timed = best.map(|(seconds, slices)| {
-            let bound = packing.bound.value() * bytes as f64 / bandwidth;
+            let bound = self.bound(trees) * bytes as f64 / bandwidth;
             let share_of_the_bound = if seconds > 0.0 { bound / seconds } else { 1.0 };
             Timed { slices, seconds, algbw: bytes as f64 / seconds, share_of_the_bound }
         });

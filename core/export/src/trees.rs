@@ -20,6 +20,9 @@ pub struct TreesPage<'a> {
     pub root: RankId,
     /// The trees, through all ranks.
     pub packing: &'a Packing,
+    /// For an AllReduce as ReduceScatter and AllGather: the trees of the AllGather, where `packing` has those of the
+    /// ReduceScatter.
+    pub back: Option<&'a Packing>,
     /// The topology in the language, where it has a text: the page then demands its links.
     pub topology: Option<&'a str>,
     /// The slices into which the data of a tree is cut, one behind the other.
@@ -40,57 +43,77 @@ impl TreesPage<'_> {
         for line in self.head {
             let _ = writeln!(text, "// {line}");
         }
-        let trees = &self.packing.trees;
-        let nranks = trees.first().map_or(1, |tree| tree.tree.parent.len());
+        let first = self.packing.trees.first();
+        let nranks = first.map_or(1, |tree| tree.tree.parent.len());
         let (collective, name) = (self.collective, self.name());
-        let turned = turned(trees, nranks);
-        let listed = turned.as_deref().unwrap_or(trees);
-        let many =
-            if trees.len() == 1 { "one tree".into() } else { format!("{} trees", trees.len()) };
+        let many = self.packing.trees.len() + self.back.map_or(0, |back| back.trees.len());
+        let many = if many == 1 { "one tree".into() } else { format!("{many} trees") };
+        let rooted = matches!(collective, Collective::Broadcast | Collective::Reduce);
         let _ = writeln!(
             text,
             "\n/// {collective} of {nranks} ranks along {many}, each with its part of the data."
         );
-        let _ = writeln!(text, "pub algorithm {name}(");
-        if matches!(collective, Collective::Broadcast | Collective::Reduce) {
-            let _ = writeln!(text, "    root: Rank = {},", self.root);
-        }
         if let Some(topology) = self.topology {
-            let _ = writeln!(text, "    topology: Topology = {topology},");
+            let _ = writeln!(text, "#[topology({topology})]");
         }
-        let _ = writeln!(text, "    slices: int = {},\n) -> {collective} {{", self.slices);
-        let (form, which) = match turned {
-            Some(_) => {
-                ("turned", ", of the trees of rank 0; the other ranks have the same, turned")
-            }
-            None => ("parents", ", tree by tree"),
-        };
-        let _ = writeln!(text, "    // The parent of each rank{which}.");
-        let _ = writeln!(text, "    let parents = [");
-        for tree in listed {
-            text += &row(tree);
-        }
-        text += "    ];\n";
-        let weights = weights(listed);
-        if weights.iter().all(|weight| *weight == 1) {
-            let _ = writeln!(text, "    let trees = Trees::{form}(parents);");
-        } else {
-            let all: Vec<String> = weights.iter().map(u64::to_string).collect();
-            let _ = writeln!(text, "    let weights = {};", list(&all));
-            // Links are shared by streams: a stream for each unit of weight gives each tree its part of them.
-            let trees = format!("Trees::{form}(parents, weights)");
-            let even = streams(self.packing) > trees_of(self.packing);
-            let trees = if even { format!("Trees::even({trees})") } else { trees };
-            let _ = writeln!(text, "    let trees = {trees};");
-        }
-        let root = match collective {
-            Collective::Broadcast | Collective::Reduce => "root, ",
-            _ => "",
-        };
+        let root = if rooted { format!("root: Rank = {}, ", self.root) } else { String::new() };
+        let slices = self.slices;
         let _ =
-            writeln!(text, "\n    Trees{collective}({root}trees, slices) on (input, output);\n}}");
-        text
+            writeln!(text, "pub algorithm {name}({root}slices: int = {slices}) -> {collective} {{");
+        match self.back {
+            None => {
+                text += &lists(self.packing, "");
+                let root = if rooted { "root, " } else { "" };
+                let _ = writeln!(
+                    text,
+                    "\n    Trees{collective}({root}trees, slices) on (input, output);"
+                );
+            }
+            Some(back) => {
+                text += &lists(self.packing, "up");
+                text += &lists(back, "down");
+                text += "    view mine = output.split(nranks)[rank];\n\n";
+                text += "    TreesReduceScatter(trees: up_trees, slices) on (input, mine);\n";
+                text += "    TreesAllGather(trees: down_trees, slices) on (mine, output);\n";
+            }
+        }
+        text + "}\n"
     }
+}
+
+/// Returns the statements that give trees their name: `trees`, or `up_trees`.
+fn lists(packing: &Packing, which: &str) -> String {
+    let trees = &packing.trees;
+    let nranks = trees.first().map_or(1, |tree| tree.tree.parent.len());
+    let turned = turned(trees, nranks);
+    let listed = turned.as_deref().unwrap_or(trees);
+    let (form, of) = match turned {
+        Some(_) => ("turned", ", of the trees of rank 0; the other ranks have the same, turned"),
+        None => ("parents", ", tree by tree"),
+    };
+    let name = |name: &str| {
+        if which.is_empty() { name.to_owned() } else { format!("{which}_{name}") }
+    };
+    let (parents, all) = (name("parents"), name("trees"));
+    let mut text = format!("    // The parent of each rank{of}.\n    let {parents} = [\n");
+    for tree in listed {
+        text += &row(tree);
+    }
+    text += "    ];\n";
+    let weights = weights(listed);
+    if weights.iter().all(|weight| *weight == 1) {
+        let _ = writeln!(text, "    let {all} = Trees::{form}({parents});");
+        return text;
+    }
+    let numbers: Vec<String> = weights.iter().map(u64::to_string).collect();
+    let weights = name("weights");
+    let _ = writeln!(text, "    let {weights} = {};", list(&numbers));
+    // Links are shared by streams: a stream for each unit of weight gives each tree its part of them.
+    let trees = format!("Trees::{form}({parents}, {weights})");
+    let even = streams(packing) > trees_of(packing);
+    let trees = if even { format!("Trees::even({trees})") } else { trees };
+    let _ = writeln!(text, "    let {all} = {trees};");
+    text
 }
 
 /// Returns the weights of trees in lowest terms.
