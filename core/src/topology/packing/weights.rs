@@ -154,7 +154,9 @@ impl<'w> Program<'w> {
         };
         let pivot = change[first];
         let mut row = std::mem::take(&mut self.inverse[first]);
-        row.iter_mut().for_each(|value| *value /= pivot);
+        for value in &mut row {
+            *value /= pivot;
+        }
         let amount = self.amount[first] / pivot;
         for (at, other) in self.inverse.iter_mut().enumerate().filter(|(at, _)| *at != first) {
             let times = change[at];
