@@ -27,12 +27,16 @@ fn switch(draft: &mut Draft) -> u32 {
 const DOUBLE: [(u32, u32); 8] = [(0, 1), (0, 4), (1, 3), (2, 3), (2, 6), (4, 5), (5, 7), (6, 7)];
 const SINGLE: [(u32, u32); 8] = [(0, 2), (0, 3), (1, 2), (1, 5), (3, 7), (4, 6), (4, 7), (5, 6)];
 
-/// NDv2 machines: card 0 of each sends to others, and card 1 receives; two are joined directly, more by a switch.
+/// `NDv2` machines: card 0 of each sends to others, and card 1 receives; two are joined directly, more by a switch.
 pub(super) fn ndv2(chassis: u32) -> Topology {
     let mut draft = start("NDv2", 8 * chassis);
     for at in (0..chassis).map(|c| 8 * c) {
-        DOUBLE.iter().for_each(|(a, b)| cable(&mut draft, at + a, at + b, 50, 1));
-        SINGLE.iter().for_each(|(a, b)| cable(&mut draft, at + a, at + b, 25, 1));
+        for (a, b) in DOUBLE {
+            cable(&mut draft, at + a, at + b, 50, 1);
+        }
+        for (a, b) in SINGLE {
+            cable(&mut draft, at + a, at + b, 25, 1);
+        }
     }
     if chassis == 2 {
         join(&mut draft, 0, 9, 25, 2);
@@ -50,8 +54,12 @@ pub(super) fn ndv2(chassis: u32) -> Topology {
 /// A DGX-1 in links.
 pub(super) fn dgx1() -> Topology {
     let mut draft = start("DGX-1", 8);
-    DOUBLE.iter().for_each(|(a, b)| cable(&mut draft, *a, *b, 2, 1));
-    SINGLE.iter().for_each(|(a, b)| cable(&mut draft, *a, *b, 1, 1));
+    for (a, b) in DOUBLE {
+        cable(&mut draft, a, b, 2, 1);
+    }
+    for (a, b) in SINGLE {
+        cable(&mut draft, a, b, 1, 1);
+    }
     draft.build().unwrap()
 }
 
