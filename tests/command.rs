@@ -53,6 +53,8 @@ mod select;
 mod simulate;
 #[path = "command/subcommands.rs"]
 mod subcommands;
+#[path = "command/synthesize.rs"]
+mod synthesize;
 #[path = "command/topologies.rs"]
 mod topologies;
 #[path = "command/warnings.rs"]

@@ -112,3 +112,21 @@ fn docs_and_names_are_harmless() {
     let joined = |line: &str| line.contains("//") && line.ends_with('\\');
     assert!(!out.lines().any(joined), "{out}");
 }
+
+/// A rank alone: of few ranks it is cut from the form of all, of many it is made from the rank that stands for all.
+#[test]
+fn one_rank_of_few_and_of_many() {
+    for ranks in ["8", "300", "4096"] {
+        let emit = |form: &str, rank: &str| {
+            roundelay(&["emit", form, "RingAllReduce", "--nranks", ranks, "--rank", rank])
+        };
+        let goal = emit("goal", "5").ends(0).out;
+        assert!(goal.contains(&format!("num_ranks {ranks}\n")), "{goal}");
+        assert_eq!(goal.matches("\nrank ").count(), 1, "{ranks}");
+        assert!(goal.contains("send ") && goal.contains("b to 6 tag 0"), "{ranks}");
+        let file = emit("mpi", "5").ends(0).out;
+        assert!(file.contains("    if (r->rank != 5) {\n        return MPI_ERR_RANK;"), "{file}");
+        assert!(file.contains("/* What rank 5 does. */"), "{file}");
+        emit("mpi", ranks).refused(2, "E0501");
+    }
+}

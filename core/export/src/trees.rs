@@ -72,9 +72,8 @@ impl TreesPage<'_> {
             Some(back) => {
                 text += &lists(self.packing, "up");
                 text += &lists(back, "down");
-                text += "    view mine = output.split(nranks)[rank];\n\n";
-                text += "    TreesReduceScatter(trees: up_trees, slices) on (input, mine);\n";
-                text += "    TreesAllGather(trees: down_trees, slices) on (mine, output);\n";
+                text += "\n    TreesReduceScatter(trees: up_trees, slices) on (input, output);\n";
+                text += "    TreesAllGather(trees: down_trees, slices) on (output, output);\n";
             }
         }
         text + "}\n"

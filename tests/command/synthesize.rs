@@ -1,0 +1,77 @@
+//! `synthesize`: pages that are proved and as fast as they say, and all errors of the call.
+
+use super::call::{TempFile, roundelay};
+
+const CUT: &str = "full_mesh(8) without (0, 1)";
+
+/// Synthesizes, and returns the page.
+fn page(args: &[&str]) -> String {
+    roundelay(&[&["synthesize"], args].concat()).ends(0).out
+}
+
+#[test]
+fn few_trees_are_compared_with_the_optimum() {
+    let text = page(&["AllGather", "--topology", CUT, "--trees", "1..=3", "--bytes", "16M"]);
+    for line in [
+        "// AllGather of 8 ranks on full_mesh(8) without (0, 1).",
+        "// 1 tree of a root: 58.3 % of the bound;",
+        "// 2 trees of a root: 77.7 % of the bound;",
+        "// 3 trees of a root: 87.5 % of the bound;",
+        "// 6 trees of a root, the optimum: 100 % of the bound;",
+        "#[topology(full_mesh(8) without (0, 1))]",
+        "    TreesAllGather(trees, slices) on (input, output);",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+/// Each collective has a page, which the other commands take.
+#[test]
+fn pages_are_algorithms() {
+    for collective in ["AllGather", "ReduceScatter", "AllReduce", "Broadcast", "Reduce"] {
+        let args = [collective, "--topology", CUT, "--bytes", "16M", "--trees", "2"];
+        let file = TempFile::new("page.coll", page(&args).as_bytes());
+        roundelay(&["check", file.path(), "-n", "8"]).ends(0);
+        let run = ["simulate", file.path(), "--topology", CUT, "--bandwidth", "25GB/s"];
+        roundelay(&run).ends(0);
+        roundelay(&["run", file.path(), "-n", "8", "--count", "1000"]).ends(0);
+    }
+}
+
+/// Machines of the examples reach their bound, by the load of links and in a simulated run.
+#[test]
+fn machines_reach_their_bound() {
+    for (machine, trees) in [("ndv2_x2", 1), ("a100_x1", 1), ("mi250_x1", 3)] {
+        let topology = format!("examples/topologies/{machine}.links");
+        let call = ["synthesize", "AllGather", "--topology", &topology, "--format", "json"];
+        let json = roundelay(&call).ends(0).json();
+        assert_eq!(json["found"][0]["share_of_the_bound"], 1.0, "{machine}: {json}");
+        assert_eq!(json["found"][0]["trees_of_a_root"], trees, "{machine}");
+        let simulated = json["simulated"]["share_of_the_bound"].as_f64().unwrap();
+        assert!((0.98..=1.0).contains(&simulated), "{machine}: {simulated}");
+    }
+}
+
+/// Links in one direction alone: an AllReduce goes up other trees than it comes down.
+#[test]
+fn an_all_reduce_over_links_of_one_direction_has_two_phases() {
+    let topology = "examples/topologies/ndv2_x2.links";
+    let text = page(&["AllReduce", "--topology", topology, "--bytes", "16M"]);
+    assert!(text.contains("TreesReduceScatter(trees: up_trees, slices)"), "{text}");
+    assert!(text.contains("TreesAllGather(trees: down_trees, slices)"), "{text}");
+}
+
+#[test]
+fn wrong_calls() {
+    let refused = |args: &[&str], exit, code: &str| {
+        roundelay(&[&["synthesize"], args].concat()).refused(exit, code);
+    };
+    refused(&["AllToAll", "--topology", CUT], 2, "E0211");
+    refused(&["AllGather", "--topology", CUT, "-n", "9"], 2, "E0604");
+    refused(&["Broadcast", "--topology", CUT, "--root", "8"], 2, "E0204");
+    refused(&["AllGather", "--topology", CUT, "--trees", "0"], 2, "E0501");
+    let island = TempFile::new("island.links", b"ranks 3\n0 -- 1 25GB/s\n1 -> 2 25GB/s\n");
+    refused(&["AllGather", "--topology", island.path()], 2, "E0603");
+    let line = TempFile::new("line.links", b"ranks 2\n0 -- 1 fast\n");
+    refused(&["AllGather", "--topology", line.path()], 2, "E0601");
+}
