@@ -20,6 +20,7 @@ mod proof;
 mod schedule;
 mod search;
 mod simulate;
+mod steps;
 mod symmetry;
 mod syntax;
 mod topology;

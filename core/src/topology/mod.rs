@@ -16,6 +16,7 @@ pub(crate) mod routes;
 pub mod search;
 pub mod shape;
 mod shares;
+pub mod steps;
 
 use std::fmt;
 

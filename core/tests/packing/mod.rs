@@ -1,8 +1,8 @@
 //! Packed trees, checked by counting what every link carries.
 
 mod all_reduce;
-mod machines;
-mod random;
+pub(crate) mod machines;
+pub(crate) mod random;
 mod rows;
 
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ use crate::bounds::brute::Random;
 
 /// Returns a topology of up to 16 ranks and 6 switches whose links are equal both ways, or also one-way links, in
 /// cycles or not; `None` where the dice give one in parts.
-fn topology(random: &mut Random) -> Option<Topology> {
+pub(crate) fn topology(random: &mut Random) -> Option<Topology> {
     let nranks = 2 + random.below(15);
     let switches = random.below(7);
     let mut draft = Draft::new("random", nranks, true).unwrap();

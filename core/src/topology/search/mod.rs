@@ -11,7 +11,7 @@ pub mod proof;
 pub mod trees;
 
 mod cover;
-mod heuristic;
+pub(super) mod heuristic;
 mod islands;
 mod switched;
 
