@@ -1,5 +1,6 @@
 //! Schedules in rounds, each proved as a page.
 
+mod exact;
 mod greedy;
 
 use std::sync::Arc;

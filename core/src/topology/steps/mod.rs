@@ -1,8 +1,10 @@
 //! Schedules for small sizes: data in few chunks, sent from rank to rank in rounds.
 //!
-//! [`greedy`] makes them for any topology, quickly and without a promise. A schedule is a list of sends, which
-//! [`SendList::page`] writes as a source of the language, so that it is proved and run like any other algorithm.
+//! [`greedy`] makes them for any topology, quickly and without a promise. [`fn@exact`] finds those of the fewest steps
+//! and rounds on few ranks, or tells that there are none. A schedule is a list of sends, which [`SendList::page`]
+//! writes as a source of the language, so that it is proved and run like any other algorithm.
 
+mod exact;
 mod matching;
 mod page;
 
@@ -12,6 +14,8 @@ use super::{Problem, Topology};
 use crate::collective::Collective;
 use crate::diagnostics::Code;
 use crate::ids::RankId;
+use exact::Miss;
+pub use exact::Size;
 
 /// A chunk that one rank sends to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -187,3 +191,40 @@ fn in_run(topology: &Topology, nranks: u32, root: RankId) -> Result<(), Problem>
 
 /// The most sends of an AllGather that is searched.
 pub const SENDS_LIMIT: u64 = 1 << 18;
+
+/// The answer of an exact search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A schedule of the size that was asked for.
+    Found(SendList),
+    /// There is no such schedule.
+    None,
+    /// The budget of the search was too small to tell.
+    Unknown,
+}
+
+/// Searches a schedule of the first `nranks` ranks with the given chunks, steps and rounds; an AllReduce has these
+/// once for its ReduceScatter and once for its AllGather. The search ends after `conflicts` conflicts of the solver.
+///
+/// # Errors
+/// E0604 for too few ranks, E0204 for a root that is not in the run, E0211 for a collective that has no such schedule
+/// and a size that makes no sense, E0601 for more ranks or chunks than an exact search can take.
+pub fn exact(
+    topology: &Topology,
+    nranks: u32,
+    collective: Collective,
+    root: RankId,
+    size: Size,
+    conflicts: u64,
+) -> Result<Answer, Problem> {
+    in_run(topology, nranks, root)?;
+    let found = SendList::of(topology, collective, root, |topology, root| {
+        exact::rounds(topology, nranks, root, size, conflicts)
+    });
+    match found {
+        Ok(steps) => Ok(Answer::Found(steps)),
+        Err(Miss::None) => Ok(Answer::None),
+        Err(Miss::Unknown) => Ok(Answer::Unknown),
+        Err(Miss::Wrong(problem)) => Err(problem),
+    }
+}
