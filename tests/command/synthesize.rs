@@ -75,3 +75,27 @@ fn wrong_calls() {
     let line = TempFile::new("line.links", b"ranks 2\n0 -- 1 fast\n");
     refused(&["AllGather", "--topology", line.path()], 2, "E0601");
 }
+
+/// Small sizes: schedules in rounds, found or shown not to exist.
+#[test]
+fn schedules_in_rounds() {
+    let dgx1 = "examples/topologies/dgx1.links";
+    let exact = ["AllGather", "--topology", dgx1, "--exact", "1,2,2", "--bytes", "1K"];
+    let matched =
+        ["AllReduce", "--topology", CUT, "--matching", "1", "--seeds", "2", "--bytes", "1K"];
+    for args in [&exact[..], &matched] {
+        let text = page(args);
+        let file = TempFile::new("rounds.coll", text.as_bytes());
+        roundelay(&["check", file.path(), "-n", "8"]).ends(0);
+        roundelay(&["run", file.path(), "-n", "8", "--count", "100"]).ends(0);
+    }
+    let none = ["synthesize", "AllGather", "--topology", dgx1, "--exact", "3,2,4"];
+    let call = roundelay(&none).refused(2, "E0211");
+    assert!(
+        call.err.contains("there is no AllGather of 3 pieces, 2 steps and 4 rounds"),
+        "{}",
+        call.err
+    );
+    roundelay(&["synthesize", "AllGather", "--topology", CUT, "--exact", "1,2"])
+        .refused(2, "E0501");
+}

@@ -6,7 +6,7 @@ use roundelay_core::collective::Collective;
 use crate::flags::topology_help;
 use crate::report::Format;
 use crate::simulate::{Size, sized};
-use crate::values::{RefusedValue, collective, rank_count, rate};
+use crate::values::{RefusedValue, at_least, collective, rank_count, rate};
 
 /// The trees of each root that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,17 @@ pub(crate) struct SynthesizeFlags {
     /// the optimum needs]
     #[arg(long, value_name = "TREES", value_parser = wanted)]
     pub(super) trees: Option<Wanted>,
+    /// For small sizes, in place of trees: links take pieces of blocks as the links get free; the value is the number of
+    /// pieces of a block
+    #[arg(long, value_name = "PIECES", value_parser = at_least(1_u32), conflicts_with_all = ["trees", "exact"])]
+    pub(super) matching: Option<u32>,
+    /// With --matching: the runs that are simulated, of which the fastest is printed
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = at_least(1_u32), requires = "matching")]
+    pub(super) seeds: u32,
+    /// A schedule of exactly this size: the pieces of a block, the steps, and the rounds of links, such as 2,2,3; for up
+    /// to 8 ranks
+    #[arg(long, value_name = "C,S,R", value_parser = sizes, conflicts_with = "trees")]
+    pub(super) exact: Option<ExactSize>,
     /// The size for which slices are chosen, in bytes as nccl-tests counts it, such as 64M or 1GiB
     #[arg(long, default_value = "1GiB", value_parser = sized)]
     pub(super) bytes: Size,
@@ -52,6 +63,19 @@ pub(crate) struct SynthesizeFlags {
     /// How to print: the page, or its figures and the page as JSON
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
+}
+
+/// The pieces, steps and rounds of an exact search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ExactSize(pub(super) [u32; 3]);
+
+fn sizes(text: &str) -> Result<ExactSize, RefusedValue> {
+    let numbers: Result<Vec<u32>, _> = text.split(',').map(|word| word.trim().parse()).collect();
+    match numbers.as_deref() {
+        Ok([chunks, steps, rounds]) => Ok(ExactSize([*chunks, *steps, *rounds])),
+        _ => Err(RefusedValue::new("is not three numbers")
+            .help("pieces of a block, steps and rounds, such as 2,2,3")),
+    }
 }
 
 fn wanted(text: &str) -> Result<Wanted, RefusedValue> {

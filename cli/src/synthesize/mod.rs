@@ -2,13 +2,14 @@
 //! page.
 
 mod flags;
+mod rounds;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use roundelay_core::collective::Collective;
-use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::{Algorithm as _, Configured};
@@ -17,6 +18,7 @@ use roundelay_core::prove_source;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::packing::{Packing, pack};
+use roundelay_core::topology::steps::Size;
 use roundelay_core::topology::{Topology, bounds};
 use roundelay_export::trees::{TreesPage, streams};
 use serde::Serialize;
@@ -75,6 +77,18 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     let given = topology::read(&flags.topology, flags.assume.as_deref())?;
     let topology = &given.topology;
     let nranks = flags.nranks.unwrap_or(topology.nranks());
+    let run = Synthesis { flags, topology, nranks };
+    let in_rounds = match (flags.matching, flags.exact) {
+        (Some(chunks), _) => Some(run.matched(chunks)?),
+        (None, Some(size)) => {
+            let [chunks, steps, rounds] = size.0;
+            Some(run.exactly(Size { chunks, steps, rounds })?)
+        }
+        (None, None) => None,
+    };
+    if let Some(found) = in_rounds {
+        return run.print_rounds(&found);
+    }
     let find = |trees: Option<u32>| {
         progress::about(trees.map_or("the optimum".into(), |k| format!("{k} trees of a root")));
         let start = Instant::now();
@@ -89,7 +103,6 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
             (first..=last).map(Some).chain([None]).map(find).collect::<Result<Vec<_>, _>>()
         }
     };
-    let run = Run { flags, topology, nranks };
     // An AllReduce may also be a ReduceScatter and an AllGather: the faster one in a simulated run is taken. Trees that
     // are used in both directions need links in both.
     let phases = run.phases()?;
@@ -152,13 +165,13 @@ impl Trees<'_> {
 }
 
 /// The topology and the collective of a search.
-struct Run<'a> {
+struct Synthesis<'a> {
     flags: &'a SynthesizeFlags,
     topology: &'a Arc<Topology>,
     nranks: u32,
 }
 
-impl Run<'_> {
+impl Synthesis<'_> {
     /// Returns the trees of a ReduceScatter and of an AllGather, for an AllReduce.
     fn phases(&self) -> Result<Option<[Packing; 2]>, Failure> {
         if self.flags.collective != Collective::AllReduce {
@@ -192,6 +205,59 @@ impl Run<'_> {
         }
     }
 
+    /// Prints a schedule in rounds, once it is proved.
+    fn print_rounds(&self, found: &rounds::Found) -> Result<bool, Failure> {
+        let mut text = format!("// {}\n// Written by `{}`.\n", self.title(), self.command());
+        for line in &found.lines {
+            text += &format!("// {line}\n");
+        }
+        text.push('\n');
+        text += &found.list.page(&format!("Scheduled{}", self.flags.collective));
+        let algorithm = self.read(&text)?;
+        if let Err(errors) = prove_source(&algorithm, self.nranks) {
+            return Err(self.fault(&errors, &text));
+        }
+        match self.flags.format {
+            Format::Human => print(text.trim_end()),
+            Format::Json => print_json(&serde_json::json!({
+                "collective": self.flags.collective.name(),
+                "topology": self.topology.name(),
+                "nranks": self.nranks,
+                "page": text,
+            })),
+        }
+        Ok(true)
+    }
+
+    /// Returns the algorithm of a page.
+    fn read(&self, text: &str) -> Result<Configured, Failure> {
+        let source = Source::from_text("synthesized.coll", text);
+        let program = compile(&source).map_err(|errors| self.fault(&errors, text))?;
+        let algorithm = program.algorithms.into_iter().next().expect("the page has an algorithm");
+        Ok(Configured::new(algorithm, &source))
+    }
+
+    /// Returns the seconds of a simulated run of a page.
+    fn seconds_of(&self, text: &str) -> Result<f64, Failure> {
+        self.timed(&self.read(text)?, text)
+    }
+
+    /// Returns the seconds of a simulated run of an algorithm.
+    fn timed(&self, algorithm: &Configured, text: &str) -> Result<f64, Failure> {
+        let wrong = |found: Vec<Finding>| {
+            let told = found.into_iter().map(|of| algorithm.diagnostic(of, self.nranks));
+            self.fault(&told.collect::<Vec<_>>(), text)
+        };
+        let bandwidth = self.bandwidth();
+        let machine = Machine { bandwidth, ..Machine::new(self.topology.clone()) };
+        let bytes = self.flags.bytes.bytes;
+        let elements = count_of_size(self.flags.collective, self.nranks, bytes, 4);
+        let schedule = algorithm.schedule(self.nranks).map_err(wrong)?;
+        let run =
+            simulate(&join(&schedule), &machine, elements, DType::F32, false).map_err(wrong)?;
+        Ok(run.seconds)
+    }
+
     fn title(&self) -> String {
         let Self { flags, topology, nranks } = self;
         let root = if flags.collective.is_rooted() {
@@ -222,6 +288,13 @@ impl Run<'_> {
             Some(Wanted::Number(trees)) => words += &format!(" --trees {trees}"),
             Some(Wanted::Range(first, last)) => words += &format!(" --trees {first}..={last}"),
             _ => {}
+        }
+        if let Some(chunks) = flags.matching {
+            words += &format!(" --matching {chunks} --seeds {}", flags.seeds);
+        }
+        if let Some(size) = flags.exact {
+            let [chunks, steps, rounds] = size.0;
+            words += &format!(" --exact {chunks},{steps},{rounds}");
         }
         words
     }
@@ -270,10 +343,8 @@ impl Run<'_> {
             head,
         };
         let text = page.text();
-        let source = Source::from_text("synthesized.coll", &text);
-        let program = compile(&source).map_err(|errors| self.fault(&errors, &text))?;
-        let algorithm = program.algorithms.into_iter().next().expect("the page has an algorithm");
-        Ok((text, Configured::new(algorithm, &source)))
+        let algorithm = self.read(&text)?;
+        Ok((text, algorithm))
     }
 
     /// The bandwidth of one link, where the topology has none.
@@ -285,9 +356,7 @@ impl Run<'_> {
     fn slices(&self, trees: &Trees<'_>) -> Result<Option<Timed>, Failure> {
         let flags = self.flags;
         let bandwidth = self.bandwidth();
-        let machine = Machine { bandwidth, ..Machine::new(self.topology.clone()) };
         let bytes = flags.bytes.bytes;
-        let elements = count_of_size(flags.collective, self.nranks, bytes, 4);
         let edges = trees.streams() * u64::from(self.nranks);
         let mut best: Option<(f64, u32)> = None;
         for slices in SLICES {
@@ -296,19 +365,11 @@ impl Run<'_> {
             }
             progress::about(format!("{slices} slices"));
             let (text, algorithm) = self.page(trees, slices, &[])?;
-            let schedule = algorithm.schedule(self.nranks).map_err(|found| {
-                let told = found.into_iter().map(|f| algorithm.diagnostic(f, self.nranks));
-                self.fault(&told.collect::<Vec<_>>(), &text)
-            })?;
-            let run = simulate(&join(&schedule), &machine, elements, DType::F32, false);
-            let run = run.map_err(|found| {
-                let told = found.into_iter().map(|f| algorithm.diagnostic(f, self.nranks));
-                self.fault(&told.collect::<Vec<_>>(), &text)
-            })?;
-            if best.is_some_and(|(seconds, _)| run.seconds > seconds * 0.999) {
+            let seconds = self.timed(&algorithm, &text)?;
+            if best.is_some_and(|(known, _)| seconds > known * 0.999) {
                 break;
             }
-            best = Some((run.seconds, slices));
+            best = Some((seconds, slices));
         }
         let timed = best.map(|(seconds, slices)| {
             let bound = self.bound(trees) * bytes as f64 / bandwidth;

@@ -34,7 +34,7 @@ pub struct Packing {
     /// The trees, by root. Data goes down from the root; where the collective reduces, up to it; for AllReduce, up and
     /// down.
     pub trees: Vec<WeightedTree>,
-    /// The weights of the trees of one root together: the root's data is cut into so many equal parts. For AllReduce,
+    /// The weights of the trees of one root together: the root's data is cut into as many equal parts. For AllReduce,
     /// the weights of all trees, among which the whole buffer is cut.
     pub per_root: u64,
     /// Seconds for each byte of S, nccl-tests' size, by the load of every link; in units of 1 / B where the topology

@@ -265,7 +265,7 @@ impl Graph {
         }
         let fits = |arc: usize| (self.room[arc] as f64 / load[arc]).min(1.0);
         let amount = |first: usize, second: usize, amount: f64| {
-            // What is whole but for the last digits is not rounded up.
+            // An amount that is whole but for the last digits is not rounded up.
             (amount * fits(first).min(fits(second)) - 1e-6).ceil() as u64
         };
         let turns = turns.into_iter();
@@ -306,7 +306,7 @@ impl Graph {
             for (first, second, _) in &pairs {
                 some |= self.split(switch, *first, *second, u64::MAX)? > 0;
             }
-            // What a node sends to itself is of no use.
+            // A link of a node to itself is of no use.
             for &first in &into {
                 let own = |second: &&usize| self.ends[**second].1 == self.ends[first].0;
                 if let Some(&second) = out.iter().find(own) {

@@ -50,7 +50,7 @@ pub(super) fn pack(wires: &Wires, sum: Option<u32>) -> Result<(Vec<WeightedTree>
     }
     let best = match wires.nranks {
         1 => vec![(Column { edges: Vec::new() }, 1.0)],
-        _ => Program::new(wires).solve()?,
+        _ => TreeProgram::new(wires).solve()?,
     };
     let small = whole(wires, &best, sum.map(|sum| sum as usize));
     let exact = if small.best { None } else { exact(wires, &best) };
@@ -61,14 +61,14 @@ pub(super) fn pack(wires: &Wires, sum: Option<u32>) -> Result<(Vec<WeightedTree>
     Ok((trees, sum))
 }
 
-/// What takes up the capacity of links.
+/// A variable of the program: it takes up the capacity of links.
 enum Basic {
     Tree(Column),
     Left,
 }
 
 /// Prices of links, and the columns that are in use.
-struct Program<'w> {
+struct TreeProgram<'w> {
     wires: &'w Wires,
     /// The wires from each node.
     out: Vec<Vec<usize>>,
@@ -79,7 +79,7 @@ struct Program<'w> {
     amount: Vec<f64>,
 }
 
-impl<'w> Program<'w> {
+impl<'w> TreeProgram<'w> {
     fn new(wires: &'w Wires) -> Self {
         let most = wires.capacity.iter().copied().max().unwrap_or(1) as f64;
         let capacity: Vec<f64> = wires.capacity.iter().map(|c| *c as f64 / most).collect();
@@ -256,7 +256,7 @@ fn whole(wires: &Wires, best: &[(Column, f64)], sum: Option<usize>) -> Whole {
             shares.iter().map(|share| (share + 1e-6).floor() as u64).collect();
         let mut order: Vec<usize> = (0..weights.len()).collect();
         let lost: Vec<f64> = shares.iter().zip(&weights).map(|(s, w)| s - *w as f64).collect();
-        // What is missing goes to those that lost most.
+        // The missing units go to those that lost most.
         order.sort_by(|a, b| lost[*b].total_cmp(&lost[*a]));
         let missing = (sum as u64).saturating_sub(weights.iter().sum());
         for at in order.into_iter().take(missing as usize) {

@@ -97,7 +97,7 @@ pub(super) fn rounds(
         );
         return Err(Problem::new(Code::BadTopology, title).into());
     }
-    // What a cut forbids is a pigeonhole, and hard for clauses.
+    // A size that a cut forbids is a pigeonhole, and hard for clauses.
     let (collective, blocks) = match root {
         None => (Collective::AllGather, nranks),
         Some(_) => (Collective::Broadcast, 1),
@@ -258,7 +258,7 @@ impl<'n> Formula<'n> {
     fn load(&mut self) {
         let network = self.network;
         let spare = (self.size.rounds - self.size.steps) as usize;
-        // Whether the steps so far have so many more rounds than one each.
+        // Whether the steps so far have at least as many rounds more than one each.
         let mut sum = vec![!self.yes; spare];
         for step in 1..=self.size.steps as usize {
             let more: Vec<Lit> = (0..spare).map(|_| self.fresh()).collect();
@@ -298,7 +298,7 @@ impl<'n> Formula<'n> {
             }
         }
         let most = chunks * (more.len() + 1);
-        // Whether so many of the chunks up to here are carried.
+        // Whether at least as many of the chunks up to here are carried.
         let mut count: Vec<Lit> = Vec::new();
         for now in carried {
             let mut next: Vec<Lit> = Vec::new();
