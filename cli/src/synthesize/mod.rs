@@ -131,12 +131,12 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     let (text, algorithm) = run.page(&trees, slices, &head)?;
     progress::about(format!("the proof of {}", algorithm.name()));
     if let Err(errors) = prove_source(&algorithm, nranks) {
-        return Err(run.fault(&errors, &text));
+        return Err(fault(&errors, &text));
     }
     match flags.format {
         Format::Human => print(text.trim_end()),
         Format::Json => {
-            let all: Vec<FoundJson> = found.iter().map(|of| run.json(of)).collect();
+            let all: Vec<FoundJson> = found.iter().map(|of| figures(of)).collect();
             print_json(&serde_json::json!({
                 "collective": flags.collective.name(),
                 "topology": topology.name(),
@@ -207,15 +207,14 @@ impl Synthesis<'_> {
 
     /// Prints a schedule in rounds, once it is proved.
     fn print_rounds(&self, found: &rounds::Found) -> Result<bool, Failure> {
-        let mut text = format!("// {}\n// Written by `{}`.\n", self.title(), self.command());
-        for line in &found.lines {
-            text += &format!("// {line}\n");
-        }
-        text.push('\n');
-        text += &found.list.page(&format!("Scheduled{}", self.flags.collective));
+        let mut head = vec![self.title(), format!("Written by `{}`.", self.command())];
+        head.extend_from_slice(&found.lines);
+        let head: Vec<String> = head.iter().map(|line| format!("// {line}")).collect();
+        let page = found.list.page(&self.name());
+        let text = format!("{}\n\n{page}", head.join("\n"));
         let algorithm = self.read(&text)?;
         if let Err(errors) = prove_source(&algorithm, self.nranks) {
-            return Err(self.fault(&errors, &text));
+            return Err(fault(&errors, &text));
         }
         match self.flags.format {
             Format::Human => print(text.trim_end()),
@@ -232,7 +231,7 @@ impl Synthesis<'_> {
     /// Returns the algorithm of a page.
     fn read(&self, text: &str) -> Result<Configured, Failure> {
         let source = Source::from_text("synthesized.coll", text);
-        let program = compile(&source).map_err(|errors| self.fault(&errors, text))?;
+        let program = compile(&source).map_err(|errors| fault(&errors, text))?;
         let algorithm = program.algorithms.into_iter().next().expect("the page has an algorithm");
         Ok(Configured::new(algorithm, &source))
     }
@@ -246,7 +245,7 @@ impl Synthesis<'_> {
     fn timed(&self, algorithm: &Configured, text: &str) -> Result<f64, Failure> {
         let wrong = |found: Vec<Finding>| {
             let told = found.into_iter().map(|of| algorithm.diagnostic(of, self.nranks));
-            self.fault(&told.collect::<Vec<_>>(), text)
+            fault(&told.collect::<Vec<_>>(), text)
         };
         let bandwidth = self.bandwidth();
         let machine = Machine { bandwidth, ..Machine::new(self.topology.clone()) };
@@ -276,32 +275,33 @@ impl Synthesis<'_> {
     /// Returns the command that prints the page again.
     fn command(&self) -> String {
         let Self { flags, nranks, topology } = self;
-        let mut words =
-            format!("roundelay synthesize {} --topology \"{}\"", flags.collective, flags.topology);
+        let mut words = vec![format!(
+            "roundelay synthesize {} --topology \"{}\"",
+            flags.collective, flags.topology
+        )];
         if *nranks != topology.nranks() {
-            words += &format!(" --nranks {nranks}");
+            words.push(format!("--nranks {nranks}"));
         }
         if flags.root > 0 {
-            words += &format!(" --root {}", flags.root);
+            words.push(format!("--root {}", flags.root));
         }
-        match flags.trees {
-            Some(Wanted::Number(trees)) => words += &format!(" --trees {trees}"),
-            Some(Wanted::Range(first, last)) => words += &format!(" --trees {first}..={last}"),
-            _ => {}
-        }
-        if let Some(chunks) = flags.matching {
-            words += &format!(" --matching {chunks} --seeds {}", flags.seeds);
-        }
-        if let Some(size) = flags.exact {
-            let [chunks, steps, rounds] = size.0;
-            words += &format!(" --exact {chunks},{steps},{rounds}");
-        }
-        words
+        words.extend(match flags.trees {
+            Some(Wanted::Number(trees)) => Some(format!("--trees {trees}")),
+            Some(Wanted::Range(first, last)) => Some(format!("--trees {first}..={last}")),
+            Some(Wanted::Optimum) | None => None,
+        });
+        let matching = |pieces| format!("--matching {pieces} --seeds {}", flags.seeds);
+        words.extend(flags.matching.map(matching));
+        words.extend(flags.exact.map(|size| {
+            let [pieces, steps, rounds] = size.0;
+            format!("--exact {pieces},{steps},{rounds}")
+        }));
+        words.join(" ")
     }
 
     /// Returns a line about one number of trees.
     fn line(&self, found: &Found) -> String {
-        let FoundJson { trees_of_a_root, trees, depth, share_of_the_bound, .. } = self.json(found);
+        let FoundJson { trees_of_a_root, trees, depth, share_of_the_bound, .. } = figures(found);
         let of = count(trees_of_a_root as usize, "tree");
         let best = if found.asked.is_none() { ", the optimum" } else { "" };
         format!(
@@ -310,18 +310,6 @@ impl Synthesis<'_> {
             count(trees, "different tree"),
             count(depth as usize, "step"),
         )
-    }
-
-    fn json(&self, found: &Found) -> FoundJson {
-        let Found { packing, seconds, .. } = found;
-        FoundJson {
-            trees_of_a_root: packing.per_root,
-            trees: packing.trees.len(),
-            depth: packing.trees.iter().map(|tree| tree.tree.depth()).max().unwrap_or(0),
-            share_of_the_bound: packing.share(),
-            algbw: 1.0 / packing.per_byte.value(),
-            seconds: *seconds,
-        }
     }
 
     /// Returns the page and its algorithm.
@@ -394,12 +382,25 @@ impl Synthesis<'_> {
             percent(timed.share_of_the_bound)
         )
     }
+}
 
-    /// Returns the failure of a page that is wrong: a fault of this command.
-    fn fault(&self, errors: &[Diagnostic], text: &str) -> Failure {
-        print_all(errors, &Source::from_text("synthesized.coll", text));
-        Failure::usage(Code::Unproved, "the page that was found is wrong")
-            .with_help("this is a fault of the command, not of the topology")
+/// Returns the failure of a page that is wrong: a fault of this command.
+fn fault(errors: &[Diagnostic], text: &str) -> Failure {
+    print_all(errors, &Source::from_text("synthesized.coll", text));
+    Failure::usage(Code::Unproved, "the page that was found is wrong")
+        .with_help("this is a fault of the command, not of the topology")
+}
+
+/// Returns the figures of one number of trees.
+fn figures(found: &Found) -> FoundJson {
+    let Found { packing, seconds, .. } = found;
+    FoundJson {
+        trees_of_a_root: packing.per_root,
+        trees: packing.trees.len(),
+        depth: packing.trees.iter().map(|tree| tree.tree.depth()).max().unwrap_or(0),
+        share_of_the_bound: packing.share(),
+        algbw: 1.0 / packing.per_byte.value(),
+        seconds: *seconds,
     }
 }
 

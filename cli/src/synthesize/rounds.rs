@@ -81,7 +81,7 @@ impl Synthesis<'_> {
     }
 
     /// The name of the algorithm on the page.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         format!("Scheduled{}", self.flags.collective)
     }
 }

@@ -159,7 +159,7 @@ impl FormMemory<'_> {
                     }
                     _ => cells.of(operand),
                 };
-                vec![first + from..first + from + len]
+                std::iter::once(first + from..first + from + len).collect()
             }
             Kind::One(space, reshaped, first) => {
                 let back = space.turns.back(operand.rank.0);

@@ -56,11 +56,11 @@ fn told(reduction: &Reduction, schedule: &Schedule) -> String {
 }
 
 /// The statement that is right for equal counts alone, as text.
-fn by_block(found: Option<Option<SpanId>>) -> String {
+fn by_block(found: Option<Result<(), SpanId>>) -> String {
     match found {
         None => "no blocks".to_owned(),
-        Some(None) => "every vector of counts".to_owned(),
-        Some(Some(at)) => format!("equal counts alone {}", at.0),
+        Some(Ok(())) => "every vector of counts".to_owned(),
+        Some(Err(at)) => format!("equal counts alone {}", at.0),
     }
 }
 
@@ -89,7 +89,7 @@ fn direct(schedule: &Schedule) -> Result<String, Vec<Finding>> {
         schedule.busiest_port(),
         by_block(
             (schedule.collective.blocks(schedule.nranks))
-                .map(|_| uneven::blocks(schedule).err().map(|found| found[0].at))
+                .map(|_| uneven::blocks(schedule).map(|_| ()).map_err(|found| found[0].at))
         ),
         proof.reduction.as_ref().map_or_else(String::new, |r| told(r, schedule)),
     ))
@@ -119,7 +119,7 @@ fn symmetric(proof: &SymmetricProof) -> String {
         proof.busiest_port(),
         by_block(
             (proof.counts_by_block.as_ref())
-                .map(|found| found.as_ref().err().map(|found| found.at))
+                .map(|found| found.as_ref().copied().map_err(|found| found.at))
         ),
         proof.proof.reduction.as_ref().map_or_else(String::new, |r| told(r, &proof.of.own)),
     )

@@ -147,7 +147,7 @@ impl World {
             } else if let Some(block) = word(9).checked_sub(1).filter(|_| headers[at].has_blocks())
             {
                 let of = headers[at].collective().unwrap_or(Collective::AllGather);
-                let block = block_name(of, self.nranks(), block as u64);
+                let block = block_name(of, self.nranks(), block);
                 format!("{name} with {} elements in {block}", word(10 + at))
             } else {
                 name
@@ -299,7 +299,7 @@ impl ActiveCall<'_> {
     fn refuse(&self, other: usize, theirs: &CallHeader) -> Error {
         let (world, number) = (self.world, self.number);
         let (block, counts) = match self.counts_differ(other, theirs) {
-            Some((block, counts)) => (u64::from(block) + 1, counts),
+            Some((block, counts)) => (block + 1, counts),
             None => (0, [0; 2]),
         };
         let mut found = [(world.rank, self.header, counts[0]), (other, *theirs, counts[1])];
