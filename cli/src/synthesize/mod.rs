@@ -124,7 +124,7 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     let slices = timed.as_ref().map_or(SLICES[1], |timed| timed.slices);
     let mut head = vec![run.title(), format!("Written by `{}`.", run.command())];
     match trees.back {
-        None => head.extend(found.iter().map(|of| run.line(of))),
+        None => head.extend(found.iter().map(line)),
         Some(down) => head.push(run.two_phases(trees.packing, down)),
     }
     head.extend(timed.as_ref().map(|timed| run.simulated(timed)));
@@ -136,7 +136,7 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     match flags.format {
         Format::Human => print(text.trim_end()),
         Format::Json => {
-            let all: Vec<FoundJson> = found.iter().map(|of| figures(of)).collect();
+            let all: Vec<FoundJson> = found.iter().map(figures).collect();
             print_json(&serde_json::json!({
                 "collective": flags.collective.name(),
                 "topology": topology.name(),
@@ -212,7 +212,7 @@ impl Synthesis<'_> {
         let head: Vec<String> = head.iter().map(|line| format!("// {line}")).collect();
         let page = found.list.page(&self.name());
         let text = format!("{}\n\n{page}", head.join("\n"));
-        let algorithm = self.read(&text)?;
+        let algorithm = read(&text)?;
         if let Err(errors) = prove_source(&algorithm, self.nranks) {
             return Err(fault(&errors, &text));
         }
@@ -228,17 +228,9 @@ impl Synthesis<'_> {
         Ok(true)
     }
 
-    /// Returns the algorithm of a page.
-    fn read(&self, text: &str) -> Result<Configured, Failure> {
-        let source = Source::from_text("synthesized.coll", text);
-        let program = compile(&source).map_err(|errors| fault(&errors, text))?;
-        let algorithm = program.algorithms.into_iter().next().expect("the page has an algorithm");
-        Ok(Configured::new(algorithm, &source))
-    }
-
     /// Returns the seconds of a simulated run of a page.
     fn seconds_of(&self, text: &str) -> Result<f64, Failure> {
-        self.timed(&self.read(text)?, text)
+        self.timed(&read(text)?, text)
     }
 
     /// Returns the seconds of a simulated run of an algorithm.
@@ -299,19 +291,6 @@ impl Synthesis<'_> {
         words.join(" ")
     }
 
-    /// Returns a line about one number of trees.
-    fn line(&self, found: &Found) -> String {
-        let FoundJson { trees_of_a_root, trees, depth, share_of_the_bound, .. } = figures(found);
-        let of = count(trees_of_a_root as usize, "tree");
-        let best = if found.asked.is_none() { ", the optimum" } else { "" };
-        format!(
-            "{of} of a root{best}: {} of the bound; {}, at most {} deep.",
-            percent(share_of_the_bound),
-            count(trees, "different tree"),
-            count(depth as usize, "step"),
-        )
-    }
-
     /// Returns the page and its algorithm.
     fn page(
         &self,
@@ -331,7 +310,7 @@ impl Synthesis<'_> {
             head,
         };
         let text = page.text();
-        let algorithm = self.read(&text)?;
+        let algorithm = read(&text)?;
         Ok((text, algorithm))
     }
 
@@ -389,6 +368,27 @@ fn fault(errors: &[Diagnostic], text: &str) -> Failure {
     print_all(errors, &Source::from_text("synthesized.coll", text));
     Failure::usage(Code::Unproved, "the page that was found is wrong")
         .with_help("this is a fault of the command, not of the topology")
+}
+
+/// Returns the algorithm of a page.
+fn read(text: &str) -> Result<Configured, Failure> {
+    let source = Source::from_text("synthesized.coll", text);
+    let program = compile(&source).map_err(|errors| fault(&errors, text))?;
+    let algorithm = program.algorithms.into_iter().next().expect("the page has an algorithm");
+    Ok(Configured::new(algorithm, &source))
+}
+
+/// Returns a line about one number of trees.
+fn line(found: &Found) -> String {
+    let FoundJson { trees_of_a_root, trees, depth, share_of_the_bound, .. } = figures(found);
+    let of = count(trees_of_a_root as usize, "tree");
+    let best = if found.asked.is_none() { ", the optimum" } else { "" };
+    format!(
+        "{of} of a root{best}: {} of the bound; {}, at most {} deep.",
+        percent(share_of_the_bound),
+        count(trees, "different tree"),
+        count(depth as usize, "step"),
+    )
 }
 
 /// Returns the figures of one number of trees.

@@ -51,7 +51,8 @@ pub(crate) fn unmet_by(
     ranking::fold(findings)
 }
 
-/// [`unmet_by`] of a schedule with the ops of all ranks.
+/// Finds every unmet demand of the author of a schedule with the ops of all ranks: E0313, E0315, E0316, E0317, E0319,
+/// E0320.
 pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
     // A proved schedule has an order.
     unmet_by(schedule, proof, || owners(schedule, &in_order(schedule).ok()?).err())

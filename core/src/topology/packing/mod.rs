@@ -3,12 +3,12 @@
 //!
 //! Each root sends its data along many trees through all ranks, each tree a part of the data by its weight. By a
 //! theorem of Edmonds, trees exist as soon as a flow of everything reaches each rank alone; that is what the bound
-//! asks. First the rate is found, and capacities become whole numbers of trees ([`rate`]). Then switches are taken
-//! out, which leaves edges between ranks ([`switches`]), trees are packed into these ([`trees`]), and their edges are
-//! led through the switches again ([`paths`]). A switch forwards and does not copy.
+//! asks. First the rate is found, and capacities become whole numbers of trees (`rate`). Then switches are taken
+//! out, which leaves edges between ranks (`switches`), trees are packed into these (`trees`), and their edges are
+//! led through the switches again (`paths`). A switch forwards and does not copy.
 //!
 //! AllReduce takes trees that reduce to their root and broadcast from it at once; a linear program finds their weights
-//! ([`weights`]).
+//! (`weights`).
 
 mod paths;
 mod rate;
