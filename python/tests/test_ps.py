@@ -49,7 +49,7 @@ def test_a_call_that_is_missing_is_told_with_its_line(tmp_path, options: str, si
     words = [sys.executable, "-m", "roundelay", "launch", "-n", "2", "--", sys.executable, str(path)]
     with subprocess.Popen(words, stderr=subprocess.DEVNULL) as launcher:
         try:
-            world = seen(launcher.pid, lambda world: bool(world["told"]))
+            world = seen(launcher.pid, lambda world: any("has not made" in told for told in world["told"]))
         finally:
             launcher.terminate()
     place = f", at program.py:{LINES[0]}" if sites else ""
