@@ -31,19 +31,7 @@ struct Reached {
 /// Proves the library, and writes the table; the lines before it stay.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     let root = root();
-    let program = match args {
-        [] => {
-            let mut build = Command::new(env!("CARGO"));
-            build.current_dir(&root).args(["build", "--release", "--package", "roundelay-cli"]);
-            let built = build.status().map_err(|error| format!("cargo did not start: {error}"))?;
-            if !built.success() {
-                return Err("the command was not built".to_owned());
-            }
-            root.join("target/release/roundelay")
-        }
-        ["--program", file] => PathBuf::from(file),
-        _ => return Err("usage: cargo xtask reach [--program FILE]".to_owned()),
-    };
+    let program = optimized(args, "cargo xtask reach [--program FILE]")?;
     let listed = json(&program, &["list", "--format", "json"])?;
     let mut table = format!("{HEAD}\n|---|---|---|---|---|\n");
     let algorithms = listed.as_array().ok_or("the list is no list")?;
@@ -67,10 +55,33 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         println!("{row}");
         writeln!(table, "{row}").map_err(|error| error.to_string())?;
     }
-    let page = root.join(PAGE);
-    let text = std::fs::read_to_string(&page).map_err(|error| format!("{PAGE}: {error}"))?;
-    let before = text.split(HEAD).next().unwrap_or_default();
-    std::fs::write(&page, format!("{before}{table}")).map_err(|error| format!("{PAGE}: {error}"))
+    write_table(PAGE, HEAD, &table)
+}
+
+/// Returns the optimized command: the one that the arguments name, or one that is built.
+pub(crate) fn optimized(args: &[&str], usage: &str) -> Result<PathBuf, String> {
+    let root = root();
+    match args {
+        [] => {
+            let mut build = Command::new(env!("CARGO"));
+            build.current_dir(&root).args(["build", "--release", "--package", "roundelay-cli"]);
+            let built = build.status().map_err(|error| format!("cargo did not start: {error}"))?;
+            if !built.success() {
+                return Err("the command was not built".to_owned());
+            }
+            Ok(root.join("target/release/roundelay"))
+        }
+        ["--program", file] => Ok(PathBuf::from(file)),
+        _ => Err(format!("usage: {usage}")),
+    }
+}
+
+/// Writes a table, which begins with the line `head`, to the end of a page; the lines before it stay.
+pub(crate) fn write_table(page: &str, head: &str, table: &str) -> Result<(), String> {
+    let path = root().join(page);
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{page}: {error}"))?;
+    let before = text.split(head).next().unwrap_or_default();
+    std::fs::write(&path, format!("{before}{table}")).map_err(|error| format!("{page}: {error}"))
 }
 
 /// Proves an algorithm at a rank count; `None` where it is refused, too large, or too slow.

@@ -2,12 +2,12 @@
 //! results, as the table of a page of the book.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
 use crate::command::root;
+use crate::reach::{optimized, write_table};
 
 /// The page that is written.
 const PAGE: &str = "book/src/results/synthesis.md";
@@ -43,11 +43,7 @@ const ROWS: &[Row] = &[
 /// Searches for all rows, and writes the table; the lines before it stay.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     let root = root();
-    let program = match args {
-        [] => root.join("target/release/roundelay"),
-        ["--program", file] => PathBuf::from(file),
-        _ => return Err("usage: cargo xtask synthesis [--program FILE]".to_owned()),
-    };
+    let program = optimized(args, "cargo xtask synthesis [--program FILE]")?;
     let mut table = format!("{HEAD}\n|---|---|---:|---:|---:|---:|---|\n");
     for (topology, collective, trees, published) in ROWS {
         let mut search = Command::new(&program);
@@ -74,8 +70,5 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         println!("{row}");
         writeln!(table, "{row}").map_err(|error| error.to_string())?;
     }
-    let page = root.join(PAGE);
-    let text = std::fs::read_to_string(&page).map_err(|error| format!("{PAGE}: {error}"))?;
-    let before = text.split(HEAD).next().unwrap_or_default();
-    std::fs::write(&page, format!("{before}{table}")).map_err(|error| format!("{PAGE}: {error}"))
+    write_table(PAGE, HEAD, &table)
 }
