@@ -103,28 +103,26 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
             (first..=last).map(Some).chain([None]).map(find).collect::<Result<Vec<_>, _>>()
         }
     };
-    // An AllReduce may also be a ReduceScatter and an AllGather: the faster one in a simulated run is taken. Trees that
-    // are used in both directions need links in both.
-    let phases = run.phases()?;
-    let found = match (found, &phases) {
-        (Err(_), Some(_)) => Vec::new(),
-        (found, _) => found?,
+    // Trees of an AllReduce use both directions of a cable alike. Where these differ, it goes up other trees than down.
+    let optimal = |found: &Vec<Found>| found.last().is_some_and(|best| best.packing.share() >= 1.0);
+    let phases = if found.as_ref().is_ok_and(optimal) { None } else { run.phases()? };
+    let faster = |[up, down]: &[Packing; 2]| {
+        let time = up.per_byte.plus(down.per_byte);
+        let one = found.as_ref().ok().and_then(|found| found.last());
+        one.is_none_or(|best| time < best.packing.per_byte)
     };
-    let one = found.last().map(|best| Trees { packing: &best.packing, back: None });
-    let two = phases.as_ref().map(|[up, down]| Trees { packing: up, back: Some(down) });
-    let mut timed: Option<(Trees<'_>, Option<Timed>)> = None;
-    for trees in one.into_iter().chain(two) {
-        let now = run.slices(&trees)?;
-        let seconds = |of: &Option<Timed>| of.as_ref().map_or(f64::INFINITY, |of| of.seconds);
-        if timed.as_ref().is_none_or(|(_, known)| seconds(&now) < seconds(known)) {
-            timed = Some((trees, now));
-        }
-    }
-    let (trees, timed) = timed.expect("there are trees of one phase, or of two");
+    let phases = phases.filter(faster);
+    let found = if phases.is_some() { Vec::new() } else { found? };
+    let trees = match (&phases, found.last()) {
+        (Some([up, down]), _) => Trees { packing: up, back: Some(down) },
+        (None, Some(best)) => Trees { packing: &best.packing, back: None },
+        (None, None) => unreachable!("a range of trees ends with the optimum"),
+    };
+    let timed = run.slices(&trees)?;
     let slices = timed.as_ref().map_or(SLICES[1], |timed| timed.slices);
     let mut head = vec![run.title(), format!("Written by `{}`.", run.command())];
     match trees.back {
-        None => head.extend(found.iter().map(line)),
+        None => head.extend(found.iter().map(|found| line(found, flags.collective))),
         Some(down) => head.push(run.two_phases(trees.packing, down)),
     }
     head.extend(timed.as_ref().map(|timed| run.simulated(timed)));
@@ -379,12 +377,13 @@ fn read(text: &str) -> Result<Configured, Failure> {
 }
 
 /// Returns a line about one number of trees.
-fn line(found: &Found) -> String {
+fn line(found: &Found, collective: Collective) -> String {
     let FoundJson { trees_of_a_root, trees, depth, share_of_the_bound, .. } = figures(found);
     let of = count(trees_of_a_root as usize, "tree");
     let best = if found.asked.is_none() { ", the optimum" } else { "" };
+    let whose = if collective == Collective::AllReduce { "all roots" } else { "a root" };
     format!(
-        "{of} of a root{best}: {} of the bound; {}, at most {} deep.",
+        "{of} of {whose}{best}: {} of the bound; {}, at most {} deep.",
         percent(share_of_the_bound),
         count(trees, "different tree"),
         count(depth as usize, "step"),

@@ -13,6 +13,9 @@ use roundelay_core::topology::bounds::Fraction;
 use roundelay_core::topology::packing::{Packing, pack};
 use roundelay_core::topology::{NodeId, Topology};
 
+/// The data on each link.
+type Loads = BTreeMap<(NodeId, NodeId), u128>;
+
 /// Packs trees, and checks them.
 fn packed(
     topology: &Topology,
@@ -39,7 +42,8 @@ fn check(topology: &Topology, collective: Collective, root: RankId, packing: &Pa
     let up = matches!(collective, Reduce | ReduceScatter);
     let rooted = matches!(collective, Broadcast | Reduce);
     let mut weights = vec![0; n as usize];
-    let mut load: BTreeMap<(NodeId, NodeId), u128> = BTreeMap::new();
+    // The two phases of an AllReduce; of the others there is one.
+    let mut loads = [Loads::new(), Loads::new()];
     for tree in &packing.trees {
         assert!(tree.weight > 0);
         weights[tree.tree.root.index()] += tree.weight;
@@ -51,17 +55,20 @@ fn check(topology: &Topology, collective: Collective, root: RankId, packing: &Pa
                 continue;
             };
             assert_eq!(routes.iter().map(|route| route.weight).sum::<u64>(), tree.weight);
-            let back = &tree.back[rank.index()];
-            let expected = if collective == AllReduce { tree.weight } else { 0 };
-            assert_eq!(back.iter().map(|route| route.weight).sum::<u64>(), expected);
-            let (from, to) = if up { (rank, parent) } else { (parent, rank) };
-            for (from, to, routes) in [(from, to, routes), (to, from, back)] {
+            for (phase, load) in loads.iter_mut().enumerate() {
+                if phase == 1 && collective != AllReduce {
+                    continue;
+                }
+                let (from, to) = if up { (rank, parent) } else { (parent, rank) };
                 for route in routes {
                     assert!(route.through.iter().all(|node| !topology.is_rank(*node)));
-                    let mut at = NodeId::from(from);
-                    for next in route.through.iter().copied().chain([to.into()]) {
-                        *load.entry((at, next)).or_default() += u128::from(route.weight);
-                        at = next;
+                    let ends = [from.into()].into_iter().chain(route.through.iter().copied());
+                    let mut way: Vec<NodeId> = ends.chain([to.into()]).collect();
+                    if phase == 1 {
+                        way.reverse();
+                    }
+                    for pair in way.windows(2) {
+                        *load.entry((pair[0], pair[1])).or_default() += u128::from(route.weight);
                     }
                 }
             }
@@ -75,15 +82,18 @@ fn check(topology: &Topology, collective: Collective, root: RankId, packing: &Pa
         assert_eq!(weights[rank.index()], expected, "the trees of {rank}");
     }
     let blocks = if rooted || collective == AllReduce { 1 } else { u128::from(n) };
-    let times = load.into_iter().map(|((from, to), load)| {
-        let links = topology.out(from).iter().filter(|link| link.to == to);
-        // Capacities of the tests have few denominators.
-        let twelfths: u128 =
-            links.map(|l| u128::from(l.capacity.num() * (12 / l.capacity.den()))).sum();
-        assert!(twelfths > 0, "no link {from:?} -> {to:?}");
-        Fraction::new(load * 12, u128::from(packing.per_root) * blocks * twelfths)
-    });
-    let slowest = times.max().unwrap_or(Fraction::ZERO);
+    let slowest = |load: Loads| {
+        let times = load.into_iter().map(|((from, to), load)| {
+            let links = topology.out(from).iter().filter(|link| link.to == to);
+            // Capacities of the tests have few denominators.
+            let twelfths: u128 =
+                links.map(|l| u128::from(l.capacity.num() * (12 / l.capacity.den()))).sum();
+            assert!(twelfths > 0, "no link {from:?} -> {to:?}");
+            Fraction::new(load * 12, u128::from(packing.per_root) * blocks * twelfths)
+        });
+        times.max().unwrap_or(Fraction::ZERO)
+    };
+    let slowest = loads.map(slowest).into_iter().fold(Fraction::ZERO, Fraction::plus);
     assert_eq!(packing.per_byte, slowest, "{collective} on {topology:?}");
     assert!(packing.per_byte >= packing.bound);
 }

@@ -1,5 +1,5 @@
 //! Trees that together use a topology as well as its bound allows: the optimum of AllGather, ReduceScatter, Broadcast
-//! and Reduce by bandwidth, exact, on any topology; and trees for AllReduce.
+//! and Reduce by bandwidth, exact, on any topology; and that of AllReduce, where links have two equal directions.
 //!
 //! Each root sends its data along many trees through all ranks, each tree a part of the data by its weight. By a
 //! theorem of Edmonds, trees exist as soon as a flow of everything reaches each rank alone; that is what the bound
@@ -7,14 +7,14 @@
 //! out, which leaves edges between ranks (`switches`), trees are packed into these (`trees`), and their edges are
 //! led through the switches again (`paths`). A switch forwards and does not copy.
 //!
-//! AllReduce takes trees that reduce to their root and broadcast from it at once; a linear program finds their weights
-//! (`weights`).
+//! AllReduce takes trees that reduce to their root and then broadcast from it. Each root may have another share of the
+//! buffer; the best shares are found too (`shares`).
 
 mod paths;
 mod rate;
+mod shares;
 mod switches;
 mod trees;
-mod weights;
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ use trees::Batch;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packing {
     /// The trees, by root. Data goes down from the root; where the collective reduces, up to it; for AllReduce, up and
-    /// down.
+    /// then down.
     pub trees: Vec<WeightedTree>,
     /// The weights of the trees of one root together: the root's data is cut into as many equal parts. For AllReduce,
     /// the weights of all trees, among which the whole buffer is cut.
@@ -59,9 +59,8 @@ pub struct WeightedTree {
     /// The parts of the root's data that take this tree.
     pub weight: u64,
     /// For each rank, the ways of the edge from its parent; none for the root. Their weights sum to that of the tree.
+    /// Where data goes up first, it takes the same ways in the other direction.
     pub routes: Vec<Vec<Route>>,
-    /// The ways of the other direction, for AllReduce: from each rank to its parent.
-    pub back: Vec<Vec<Route>>,
 }
 
 /// A way between two ranks through switches.
@@ -74,15 +73,15 @@ pub struct Route {
 }
 
 /// Returns trees for a collective of the first `nranks` ranks: as many as the optimum needs, or `trees` for each
-/// root. `root` is the root of Broadcast and Reduce; with the others, every rank is a root. For AllReduce, `trees` is
-/// the weight of all trees, whose roots are in their middles; their time may be more than the bound.
+/// root. `root` is the root of Broadcast and Reduce; with AllGather and ReduceScatter, every rank is a root. For
+/// AllReduce, `trees` is the weight of all trees; the links of a cable are used as far as both directions are equal.
 ///
 /// Switches that send more or less than they receive are used only as far as both directions are equal; then, or if
 /// the bound counts on ranks that are not in the run, the time is more than the bound.
 ///
 /// # Errors
 /// Those of [`bounds::bound`]; E0603 where no trees reach some rank, E0601 for bandwidths whose trees would be too
-/// many to count or with too many links for AllReduce, E0211 for a collective that has no such trees, or for no trees.
+/// many to count, E0211 for a collective that has no such trees, or for no trees.
 pub fn pack(
     topology: &Topology,
     nranks: u32,
@@ -106,41 +105,41 @@ pub fn pack(
     }
     let roots = if rooted { vec![root.index()] } else { (0..nranks as usize).collect() };
     let reversed = up.then(|| topology.reversed());
-    let wires = Wires::new(reversed.as_ref().unwrap_or(topology), nranks, roots);
-    if collective == Collective::AllReduce {
-        let (trees, per_root) = weights::pack(&wires, trees)?;
-        if trees.iter().map(|tree| tree.weight).sum::<u64>() != per_root {
-            return Err(bug());
-        }
-        let per_byte = time(&load(&trees, &wires)?, &wires, per_root.into())?;
-        return Ok(Packing { trees, per_root, per_byte, bound });
-    }
-    // S in parts that one root sends.
-    let blocks = u128::from(if rooted { 1 } else { nranks });
+    let both = collective == Collective::AllReduce;
+    let wires = Wires::new(reversed.as_ref().unwrap_or(topology), nranks, roots, both);
+    // The time of the bound is that of a root's part times the parts, or of two phases with the whole buffer.
+    let (phases, parts) = match (both, rooted) {
+        (true, _) => (2, 1),
+        (false, true) => (1, 1),
+        (false, false) => (1, u128::from(nranks)),
+    };
     let scaled = match trees {
-        _ if nranks == 1 => Scaled { room: vec![0; wires.ends.len()], trees: 1 },
-        None => wires.optimum(Fraction::new(bound.den(), bound.num() * blocks))?,
+        _ if nranks == 1 => Scaled { room: vec![0; wires.ends.len()], trees: vec![1] },
+        None => wires.optimum(Fraction::new(bound.den() * phases, bound.num() * parts))?,
         Some(trees) => wires.fixed(trees)?,
     };
     let mut edges = switches::remove(&wires, &scaled)?;
-    let batches = trees::pack(&edges, nranks as usize, &wires.roots, scaled.trees)?;
+    let batches = trees::pack(&edges, nranks as usize, &wires.roots, &scaled.trees)?;
     let mut trees = lead(batches, &mut edges);
     let load = load(&trees, &wires)?;
     let of = |root: usize| {
         let own = trees.iter().filter(|tree| tree.tree.root.index() == root);
         own.map(|tree| tree.weight).sum::<u64>()
     };
-    if wires.roots.iter().any(|root| of(*root) != scaled.trees)
+    if wires.roots.iter().zip(&scaled.trees).any(|(root, weight)| of(*root) != *weight)
         || load.iter().zip(&scaled.room).any(|(load, room)| load > room)
     {
         return Err(bug());
     }
-    let per_byte = time(&load, &wires, u128::from(scaled.trees) * blocks)?;
+    let all: u64 = scaled.trees.iter().sum();
+    let once = time(&load, &wires, all.into())?;
+    let per_byte = Fraction::new(once.num() * phases, once.den());
+    let per_root = if both { all } else { scaled.trees[0] };
     if up {
         let routes = trees.iter_mut().flat_map(|tree| tree.routes.iter_mut().flatten());
         routes.for_each(|route| route.through.reverse());
     }
-    Ok(Packing { trees, per_root: scaled.trees, per_byte, bound })
+    Ok(Packing { trees, per_root, per_byte, bound })
 }
 
 /// Leads the edges of trees through switches, and joins equal trees.
@@ -159,8 +158,7 @@ fn lead(batches: Vec<Batch>, edges: &mut [Edge]) -> Vec<WeightedTree> {
         match found.get_mut(at) {
             None => {
                 let tree = SpanningTree { root, parent };
-                let (weight, back) = (batch.weight, vec![Vec::new(); routes.len()]);
-                found.push(WeightedTree { tree, weight, routes, back });
+                found.push(WeightedTree { tree, weight: batch.weight, routes });
             }
             Some(tree) => {
                 tree.weight += batch.weight;
@@ -193,13 +191,11 @@ fn load(trees: &[WeightedTree], wires: &Wires) -> Result<Vec<u64>, Problem> {
         }
         Some(routes.iter().map(|route| route.weight).sum::<u64>())
     };
-    for WeightedTree { tree, weight, routes, back } in trees {
+    for WeightedTree { tree, weight, routes } in trees {
         let mut right = tree.depths().is_some();
         for (rank, parent) in (0..).map(RankId).zip(&tree.parent) {
             let Some(parent) = *parent else { continue };
-            let (down, up) = (&routes[rank.index()], &back[rank.index()]);
-            right &= lead(parent, rank, down) == Some(*weight);
-            right &= up.is_empty() || lead(rank, parent, up) == Some(*weight);
+            right &= lead(parent, rank, &routes[rank.index()]) == Some(*weight);
         }
         if !right {
             return Err(bug());

@@ -23,18 +23,20 @@ pub(super) struct Wires {
     pub(super) grain: Fraction,
     /// The ranks that feed.
     pub(super) roots: Vec<usize>,
+    /// Whether roots have shares of their own choice, and trees are used in both directions.
+    pub(super) free: bool,
 }
 
-/// Capacities in trees: each root sends `trees` of weight 1.
+/// Capacities in trees of weight 1.
 pub(super) struct Scaled {
     /// The weight that each wire carries.
     pub(super) room: Vec<u64>,
-    /// The weight of all trees of one root.
-    pub(super) trees: u64,
+    /// The weight of all trees of each root.
+    pub(super) trees: Vec<u64>,
 }
 
 impl Wires {
-    pub(super) fn new(topology: &Topology, nranks: u32, roots: Vec<usize>) -> Self {
+    pub(super) fn new(topology: &Topology, nranks: u32, roots: Vec<usize>, free: bool) -> Self {
         let (unit, whole) = flow::whole(topology);
         let outside = |node: NodeId| (nranks..topology.nranks()).contains(&node.0);
         let mut wires = BTreeMap::new();
@@ -52,11 +54,13 @@ impl Wires {
             capacity: wires.values().map(|capacity| capacity / grain).collect(),
             grain: Fraction::new(grain, unit),
             roots,
+            free,
         }
     }
 
     /// Lowers capacities, until every switch sends as much as it receives: where one does not, both directions of
-    /// its wires get the lesser capacity. Trees have no use for the rest, because a switch copies nothing.
+    /// its wires get the lesser capacity. Trees have no use for the rest, because a switch copies nothing. Where trees
+    /// are used in both directions, all wires get the lesser capacity.
     fn balance(&self, capacity: &mut [u128]) {
         let at: BTreeMap<_, _> = self.ends.iter().copied().zip(0..).collect();
         loop {
@@ -67,7 +71,7 @@ impl Wires {
             }
             let uneven = |node: u32| {
                 let (out, into) = surplus[node as usize];
-                node as usize >= self.nranks && out != into
+                self.free || node as usize >= self.nranks && out != into
             };
             let mut changed = false;
             for (wire, &(from, to)) in self.ends.iter().enumerate() {
@@ -83,14 +87,19 @@ impl Wires {
         }
     }
 
-    /// Returns the network of these capacities times `times`, and the node that feeds each root `feed`.
-    fn network(&self, capacity: &[u128], times: u128, feed: u128) -> (Network, usize) {
+    /// Returns the network of these capacities times `times`, and the node that feeds each root by `feed`.
+    pub(super) fn network(
+        &self,
+        capacity: &[u128],
+        times: u128,
+        feed: &[u128],
+    ) -> (Network, usize) {
         let mut network = Network::new(self.nodes + 1);
         for ((from, to), capacity) in self.ends.iter().zip(capacity) {
             network.arc(*from as usize, *to as usize, capacity * times);
         }
-        for root in &self.roots {
-            network.arc(self.nodes, *root, feed);
+        for (root, feed) in self.roots.iter().zip(feed) {
+            network.arc(self.nodes, *root, *feed);
         }
         (network, self.nodes)
     }
@@ -101,7 +110,7 @@ impl Wires {
         let count = self.roots.len() as u128;
         for rank in 0..self.nranks {
             loop {
-                let (mut network, source) = self.network(capacity, q, p);
+                let (mut network, source) = self.network(capacity, q, &vec![p; self.roots.len()]);
                 if network.max_flow(source, rank, count * p) == count * p {
                     break;
                 }
@@ -120,8 +129,9 @@ impl Wires {
         Ok((p, q))
     }
 
-    fn apart(&self, rank: usize) -> Problem {
+    pub(super) fn apart(&self, rank: usize) -> Problem {
         let title = match self.roots[..] {
+            _ if self.free => "no trees in both directions reach all ranks".to_owned(),
             [root] => format!("no trees from rank {root} reach rank {rank}"),
             _ => format!("no trees from all ranks reach rank {rank}"),
         };
@@ -139,24 +149,30 @@ impl Wires {
         if p == 0 {
             return Err(too_fine());
         }
+        if self.free {
+            let (room, shares) = self.best_shares(&capacity, (q, p))?;
+            return Scaled::new(room.into_iter().map(Some), &shares);
+        }
         let (trees, per_grain) = self.rate(&capacity, (p, q))?;
         // Capacities times per_grain are whole trees; fewer where all have a common divisor.
         let common = capacity.iter().fold(trees, |all, capacity| gcd(all, *capacity));
         let room = capacity.iter().map(|c| (c / common).checked_mul(per_grain));
-        Scaled::new(room, trees / common, self.roots.len())
+        Scaled::new(room, &vec![trees / common; self.roots.len()])
     }
 
-    /// Returns the capacities for `trees` trees a root, where each wire carries whole trees.
+    /// Returns the capacities for `trees` trees a root, or of all roots with shares of their own choice, where each wire
+    /// carries whole trees.
     pub(super) fn fixed(&self, trees: u32) -> Result<Scaled, Problem> {
         let trees = u128::from(trees);
-        let enough = trees * self.roots.len() as u128;
+        let enough = if self.free { trees } else { trees * self.roots.len() as u128 };
         let mut speeds = self.capacity.clone();
         speeds.sort_unstable();
         speeds.dedup();
         // The time that a weight of 1 takes, in 1 / grains: every wire carries all trees.
         let mut best = Fraction::new(enough, 1);
-        if !self.carries(best, trees)? {
-            return Err(self.rate(&self.balanced(best)?, (trees, 1)).err().unwrap_or_else(bug));
+        if self.carries(best, trees)?.is_none() {
+            let apart = || self.rate(&self.balanced(best)?, (trees, 1)).map(|_| bug());
+            return Err(if self.free { self.apart(0) } else { apart().unwrap_or_else(|e| e) });
         }
         // The least time ends with a tree on a wire of some speed.
         for speed in speeds {
@@ -165,19 +181,19 @@ impl Wires {
             let mut high = product.div_ceil(best.den());
             while high - low > 1 {
                 let middle = low + (high - low) / 2;
-                if self.carries(Fraction::new(middle, speed), trees)? {
+                if self.carries(Fraction::new(middle, speed), trees)?.is_some() {
                     high = middle;
                 } else {
                     low = middle;
                 }
             }
             let found = Fraction::new(high, speed);
-            if found < best && self.carries(found, trees)? {
+            if found < best && self.carries(found, trees)?.is_some() {
                 best = found;
             }
         }
-        let room = self.balanced(best)?;
-        Scaled::new(room.into_iter().map(Some), trees, self.roots.len())
+        let shares = self.carries(best, trees)?.ok_or_else(bug)?;
+        Scaled::new(self.balanced(best)?.into_iter().map(Some), &shares)
     }
 
     /// Returns the whole trees that each wire carries within a time.
@@ -189,11 +205,17 @@ impl Wires {
         whole.ok_or_else(too_fine)
     }
 
-    /// Whether each root can send `trees` whole trees within a time.
-    fn carries(&self, time: Fraction, trees: u128) -> Result<bool, Problem> {
-        let (mut network, source) = self.network(&self.balanced(time)?, 1, trees);
-        let all = trees * self.roots.len() as u128;
-        Ok((0..self.nranks).all(|rank| network.max_flow(source, rank, all) == all))
+    /// Returns the trees of each root, if all can be sent within a time.
+    fn carries(&self, time: Fraction, trees: u128) -> Result<Option<Vec<u128>>, Problem> {
+        let room = self.balanced(time)?;
+        if self.free {
+            return Ok(self.shares(&room, trees).ok());
+        }
+        let feed = vec![trees; self.roots.len()];
+        let (mut network, source) = self.network(&room, 1, &feed);
+        let all = feed.iter().sum();
+        let fed = (0..self.nranks).all(|rank| network.max_flow(source, rank, all) == all);
+        Ok(fed.then_some(feed))
     }
 }
 
@@ -203,17 +225,15 @@ fn terms(fraction: Fraction) -> (u128, u128) {
 
 impl Scaled {
     /// Weights with room for sums, so that no later sum of them overflows.
-    fn new(
-        room: impl Iterator<Item = Option<u128>>,
-        trees: u128,
-        roots: usize,
-    ) -> Result<Self, Problem> {
-        let room: Option<Vec<u64>> = room.map(|c| u64::try_from(c?).ok()).collect();
-        let room = room.ok_or_else(too_fine)?;
-        let all = room.iter().map(|c| u128::from(*c)).sum::<u128>() + trees * roots as u128;
+    fn new(room: impl Iterator<Item = Option<u128>>, trees: &[u128]) -> Result<Self, Problem> {
+        let whole = |c: Option<u128>| u64::try_from(c?).ok();
+        let room: Option<Vec<u64>> = room.map(whole).collect();
+        let trees: Option<Vec<u64>> = trees.iter().map(|c| whole(Some(*c))).collect();
+        let (room, trees) = room.zip(trees).ok_or_else(too_fine)?;
+        let all = room.iter().chain(&trees).map(|c| u128::from(*c)).sum::<u128>();
         if all > u128::from(u64::MAX >> 2) {
             return Err(too_fine());
         }
-        Ok(Self { room, trees: trees as u64 })
+        Ok(Self { room, trees })
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn remove(wires: &Wires, scaled: &Scaled) -> Result<Vec<Edge>, Proble
         let mut left: Vec<usize> = (wires.nranks..wires.nodes).collect();
         // Switches among switches first, while they have few wires; then those with the fewest pairs of wires.
         while let Some(at) = (0..left.len()).min_by_key(|at| graph.order(left[*at], wires.nranks)) {
-            graph.remove(left.swap_remove(at), wires, scaled.trees)?;
+            graph.remove(left.swap_remove(at), wires, &scaled.trees)?;
         }
     }
     let mut edges: Vec<Edge> = Vec::new();
@@ -106,8 +106,9 @@ impl Graph {
     /// Finds a flow of everything to each rank.
     fn feed(&mut self, wires: &Wires, scaled: &Scaled) -> Result<(), Problem> {
         for rank in 0..wires.nranks {
-            for &root in wires.roots.iter().filter(|root| **root != rank) {
-                if self.augment(rank, root, rank, scaled.trees) < scaled.trees {
+            let roots = wires.roots.iter().zip(&scaled.trees);
+            for (&root, &trees) in roots.filter(|(root, _)| **root != rank) {
+                if self.augment(rank, root, rank, trees) < trees {
                     return Err(bug());
                 }
             }
@@ -212,10 +213,10 @@ impl Graph {
     /// Returns how much of each pair of arcs at a switch all trees use if each root sends to all ranks itself, over
     /// shortest paths: the shallowest trees. Less, where that is more than an arc carries; nothing, where ranks have to
     /// forward.
-    fn direct(&self, switch: usize, wires: &Wires, trees: u64) -> Vec<(usize, usize, u64)> {
+    fn direct(&self, switch: usize, wires: &Wires, trees: &[u64]) -> Vec<(usize, usize, u64)> {
         let mut turns: BTreeMap<(usize, usize), f64> = BTreeMap::new();
         let mut load = vec![0.0; self.ends.len()];
-        for &root in &wires.roots {
+        for (&root, &trees) in wires.roots.iter().zip(trees).filter(|(_, trees)| **trees > 0) {
             let mut hops = vec![usize::MAX; wires.nodes];
             let mut came = vec![Vec::new(); wires.nodes];
             let mut order = vec![root];
@@ -272,7 +273,7 @@ impl Graph {
         turns.map(|((first, second), part)| (first, second, amount(first, second, part))).collect()
     }
 
-    fn remove(&mut self, switch: usize, wires: &Wires, trees: u64) -> Result<(), Problem> {
+    fn remove(&mut self, switch: usize, wires: &Wires, trees: &[u64]) -> Result<(), Problem> {
         let (into, out) = (self.into[switch].clone(), self.out[switch].clone());
         let room = |graph: &Self, arc: usize| u128::from(graph.room[arc]);
         let total: u128 = into.iter().map(|arc| room(self, *arc)).sum();

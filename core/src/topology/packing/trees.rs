@@ -40,16 +40,17 @@ impl Batch {
     }
 }
 
-/// Returns batches of trees that span all ranks, of weight `trees` for each root. All grow by a level in turn, so
+/// Returns batches of trees that span all ranks, of the weight in `trees` for each root. All grow by a level in turn, so
 /// that none gets only what others have left.
 pub(super) fn pack(
     edges: &[Edge],
     nranks: usize,
     roots: &[usize],
-    trees: u64,
+    trees: &[u64],
 ) -> Result<Vec<Batch>, Problem> {
     let mut packing = Packing::new(edges, nranks);
-    packing.others = roots.iter().map(|root| Batch::new(*root, nranks, trees)).collect();
+    let all = roots.iter().zip(trees).filter(|(_, weight)| **weight > 0);
+    packing.others = all.map(|(root, weight)| Batch::new(*root, nranks, *weight)).collect();
     let mut done = Vec::new();
     while let Some(batch) = packing.others.pop_front() {
         let batch = packing.level(batch)?;
