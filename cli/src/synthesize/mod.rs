@@ -4,6 +4,7 @@
 mod flags;
 mod rounds;
 
+use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,8 +34,10 @@ use crate::values::count_of_size;
 pub(crate) use flags::SynthesizeFlags;
 use flags::Wanted;
 
-/// The numbers of slices that are tried.
-const SLICES: [u32; 4] = [1, 8, 64, 256];
+/// The most slices that are tried; then every half, as long as it is not slower.
+const SLICES: u32 = 512;
+/// The fewest bytes of a slice, where there are several: the latency of any link is more than their time.
+const SLICE_BYTES: u64 = 2048;
 /// The most moves of a simulated run.
 const MOVES: u64 = 1 << 19;
 
@@ -48,7 +51,7 @@ struct Found {
 /// The figures of one number of trees.
 #[derive(Serialize)]
 struct FoundJson {
-    /// The weights of the trees of a root together.
+    /// The weights of the trees of a root together; for AllReduce, of all roots.
     trees_of_a_root: u64,
     /// Different trees of all roots.
     trees: usize,
@@ -119,7 +122,7 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
         (None, None) => unreachable!("a range of trees ends with the optimum"),
     };
     let timed = run.slices(&trees)?;
-    let slices = timed.as_ref().map_or(SLICES[1], |timed| timed.slices);
+    let slices = timed.as_ref().map_or(1, |timed| timed.slices);
     let mut head = vec![run.title(), format!("Written by `{}`.", run.command())];
     match trees.back {
         None => head.extend(found.iter().map(|found| line(found, flags.collective))),
@@ -159,6 +162,12 @@ struct Trees<'a> {
 impl Trees<'_> {
     fn streams(&self) -> u64 {
         streams(self.packing) + self.back.map_or(0, streams)
+    }
+
+    /// The steps of the deepest tree.
+    fn depth(&self) -> u32 {
+        let all = [Some(self.packing), self.back].into_iter().flatten();
+        all.map(Packing::depth).max().unwrap_or(0)
     }
 }
 
@@ -322,16 +331,20 @@ impl Synthesis<'_> {
         let flags = self.flags;
         let bandwidth = self.bandwidth();
         let bytes = flags.bytes.bytes;
-        let edges = trees.streams() * u64::from(self.nranks);
+        let streams = trees.streams();
+        let moves = streams * u64::from(self.nranks);
+        let most = if trees.depth() > 1 { SLICES } else { 1 };
+        let halves = iter::successors(Some(most), |slices| Some(slices / 2).filter(|s| *s > 0));
+        let fits = |slices: &u32| {
+            let slices = u64::from(*slices);
+            moves * slices <= MOVES && (slices == 1 || streams * slices * SLICE_BYTES <= bytes)
+        };
         let mut best: Option<(f64, u32)> = None;
-        for slices in SLICES {
-            if edges * u64::from(slices) > MOVES {
-                break;
-            }
-            progress::about(format!("{slices} slices"));
+        for slices in halves.filter(fits) {
+            progress::about(count(slices as usize, "slice"));
             let (text, algorithm) = self.page(trees, slices, &[])?;
             let seconds = self.timed(&algorithm, &text)?;
-            if best.is_some_and(|(known, _)| seconds > known * 0.999) {
+            if best.is_some_and(|(known, _)| seconds > known) {
                 break;
             }
             best = Some((seconds, slices));
@@ -396,7 +409,7 @@ fn figures(found: &Found) -> FoundJson {
     FoundJson {
         trees_of_a_root: packing.per_root,
         trees: packing.trees.len(),
-        depth: packing.trees.iter().map(|tree| tree.tree.depth()).max().unwrap_or(0),
+        depth: packing.depth(),
         share_of_the_bound: packing.share(),
         algbw: 1.0 / packing.per_byte.value(),
         seconds: *seconds,

@@ -49,6 +49,11 @@ impl Packing {
     pub fn share(&self) -> f64 {
         if self.per_byte == self.bound { 1.0 } else { self.bound.value() / self.per_byte.value() }
     }
+
+    /// The steps from a root to its farthest rank, in the deepest tree.
+    pub fn depth(&self) -> u32 {
+        self.trees.iter().map(|tree| tree.tree.depth()).max().unwrap_or(0)
+    }
 }
 
 /// A tree with its part of the data.
